@@ -1,0 +1,65 @@
+#include "runtime/base/ids.hpp"
+
+#include <array>
+
+namespace nomad {
+namespace {
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+bool is_dash_place(std::size_t place) {
+  return place == 8 || place == 13 || place == 18 || place == 23;
+}
+
+}  // namespace
+
+std::string make_uuid(Random& random) {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::array<std::uint64_t, 2> bits{random.next(), random.next()};
+  bits[0] = (bits[0] & 0xffffffffffff0fffULL) | 0x4000ULL;              // version 4
+  bits[1] = (bits[1] & 0x3fffffffffffffffULL) | 0x8000000000000000ULL;  // variant 1
+  std::string text(36, '-');
+  std::size_t nibble = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (is_dash_place(i)) continue;
+    text[i] = digits[(bits[nibble / 16] >> (60 - 4 * (nibble % 16))) & 0xf];
+    ++nibble;
+  }
+  return text;
+}
+
+bool is_uuid(std::string_view text) {
+  if (text.size() != 36) return false;
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (is_dash_place(i) ? text[i] != '-' : !is_hex(text[i])) return false;
+  return true;
+}
+
+Result<> check_uuid_prefix(std::string_view prefix) {
+  if (prefix.size() > 36)
+    return Error{Errc::rejected, "Invalid UUID length: UUID have 36 characters; got "
+                                     + std::to_string(prefix.size())};
+  std::string hex;
+  std::size_t dashes = 0;
+  for (char c : prefix) {
+    if (c == '-')
+      ++dashes;
+    else
+      hex += c;
+  }
+  if (dashes > 4)
+    return Error{Errc::rejected,
+                 "UUID should have maximum of 4 \"-\"; got " + std::to_string(dashes)};
+  if (hex.size() % 2 != 0)
+    return Error{Errc::rejected, "Input (without hyphens) must be even length"};
+  for (char c : hex)
+    if (!is_hex(c))
+      return Error{Errc::rejected, std::string{"Invalid UUID: encoding/hex: invalid byte: "} + c};
+  return {};
+}
+
+std::string_view short_id(std::string_view id) { return id.substr(0, 8); }
+
+}  // namespace nomad

@@ -1,0 +1,168 @@
+#include "runtime/base/log.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include "runtime/base/duration.hpp"
+
+namespace nomad::log {
+namespace {
+
+struct RegisteredListener {
+  std::uint64_t id;
+  Level level;
+  Listener listener;
+};
+
+/// The logger and who else listens. Created on first use, so that tests may log without `start`.
+struct Sinks {
+  std::mutex guard;
+  std::shared_ptr<spdlog::logger> logger;
+  bool json = false;
+  std::vector<RegisteredListener> listeners;
+  std::uint64_t next_id = 1;
+};
+
+Sinks& sinks() {
+  static Sinks instance;
+  return instance;
+}
+
+std::atomic<Level> threshold{Level::warn};       // what the logger writes
+std::atomic<Level> listener_level{Level::off};   // the lowest level any listener wants
+
+std::string_view bracketed(Level level) {
+  switch (level) {
+    case Level::trace: return "[TRACE]";
+    case Level::debug: return "[DEBUG]";
+    case Level::info: return "[INFO] ";
+    case Level::warn: return "[WARN] ";
+    case Level::error: return "[ERROR]";
+    case Level::off: return "";
+  }
+  return "";
+}
+
+std::string_view lower_name(Level level) {
+  switch (level) {
+    case Level::trace: return "trace";
+    case Level::debug: return "debug";
+    case Level::info: return "info";
+    case Level::warn: return "warn";
+    case Level::error: return "error";
+    case Level::off: return "off";
+  }
+  return "off";
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      (out += '\\') += c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string render(Level level, std::string_view component, std::string_view message, bool json) {
+  using namespace std::chrono;
+  const auto now = time_point_cast<milliseconds>(system_clock::now());
+  auto stamp = format_rfc3339(duration_cast<nanoseconds>(now.time_since_epoch()).count());
+  if (json)
+    return fmt::format(R"({{"@level":"{}","@message":"{}","@module":"{}","@timestamp":"{}"}})",
+                       lower_name(level), escaped(message), escaped(component), stamp);
+  std::string line = fmt::format("{} {} {}: {}", stamp, bracketed(level), component, message);
+  std::replace(line.begin(), line.end(), '\n', ' ');  // one event, one line
+  return line;
+}
+
+void refresh_listener_level(const Sinks& all) {
+  Level lowest = Level::off;
+  for (const auto& entry : all.listeners)
+    lowest = std::min(lowest, entry.level);
+  listener_level = lowest;
+}
+
+}  // namespace
+
+Result<Level> parse_level(std::string_view text) {
+  std::string lower{text};
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  if (lower == "warning" || lower == "err") lower = lower == "err" ? "error" : "warn";
+  for (auto level : {Level::trace, Level::debug, Level::info, Level::warn, Level::error, Level::off})
+    if (lower == lower_name(level)) return level;
+  return Error{Errc::invalid_argument,
+               fmt::format("invalid log level \"{}\": expected TRACE, DEBUG, INFO, WARN, ERROR or OFF",
+                           text)};
+}
+
+Result<> start(const Options& options) {
+  std::vector<spdlog::sink_ptr> outputs{std::make_shared<spdlog::sinks::stderr_sink_mt>()};
+  if (!options.file.empty()) {
+    try {
+      outputs.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file));
+    } catch (const spdlog::spdlog_ex& failure) {
+      return Error{Errc::io, fmt::format("log_file \"{}\": {}", options.file, failure.what())};
+    }
+  }
+  auto logger = std::make_shared<spdlog::logger>("nomadctl", outputs.begin(), outputs.end());
+  logger->set_pattern("%v");
+  logger->set_level(spdlog::level::trace);
+  logger->flush_on(spdlog::level::trace);
+  auto& all = sinks();
+  const std::lock_guard lock{all.guard};
+  all.logger = std::move(logger);
+  all.json = options.json;
+  threshold = options.level;
+  return {};
+}
+
+void set_level(Level level) { threshold = level; }
+
+bool enabled(Level level) { return level >= threshold.load() || level >= listener_level.load(); }
+
+void write(Level level, std::string_view component, std::string_view message) {
+  auto& all = sinks();
+  const std::lock_guard lock{all.guard};
+  const auto line = render(level, component, message, all.json);
+  if (level >= threshold.load()) {
+    if (all.logger == nullptr) {
+      all.logger = std::make_shared<spdlog::logger>(
+          "nomadctl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+      all.logger->set_pattern("%v");
+    }
+    all.logger->log(spdlog::level::critical, line);
+  }
+  for (const auto& entry : all.listeners)
+    if (level >= entry.level) entry.listener(level, line);
+}
+
+std::uint64_t add_listener(Level level, Listener listener) {
+  auto& all = sinks();
+  const std::lock_guard lock{all.guard};
+  all.listeners.push_back({all.next_id, level, std::move(listener)});
+  refresh_listener_level(all);
+  return all.next_id++;
+}
+
+void remove_listener(std::uint64_t id) {
+  auto& all = sinks();
+  const std::lock_guard lock{all.guard};
+  std::erase_if(all.listeners, [id](const auto& entry) { return entry.id == id; });
+  refresh_listener_level(all);
+}
+
+}  // namespace nomad::log
