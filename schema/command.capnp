@@ -1,0 +1,182 @@
+# Commands: the payload of Raft log entries. Applying one is total and deterministic: it reads
+# no clock and draws no random number, so whatever depends on those (ids, times) is in it.
+# A condition that does not hold (enforceIndex, an unknown id) is the command's outcome.
+@0xd5a1c1e3f5b2a90a;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema");
+using Job = import "job.capnp";
+using Alloc = import "alloc.capnp";
+using Node = import "node.capnp";
+using Eval = import "eval.capnp";
+using Deployment = import "deployment.capnp";
+using Service = import "service.capnp";
+using Operator = import "operator.capnp";
+using Common = import "common.capnp";
+
+# Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
+# follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
+struct JobRegister {
+  job @0 :Job.Job;
+  evaluation @1 :Eval.Evaluation;
+  enforceIndex @2 :Bool;               # refuse unless the job's JobModifyIndex is as given
+  jobModifyIndex @3 :UInt64;           # with enforceIndex; 0 means "must not exist"
+  keepCounts @4 :Bool;                 # PreserveCounts: group counts of the stored job win
+}
+
+struct JobDeregister {
+  namespace @0 :Text;
+  jobId @1 :Text;
+  purge @2 :Bool;
+  evaluation @3 :Eval.Evaluation;
+  submitTime @4 :Int64;                # Unix nanoseconds
+}
+
+struct JobStability {
+  namespace @0 :Text;
+  jobId @1 :Text;
+  version @2 :UInt64;
+  stable @3 :Bool;
+}
+
+# New or changed evaluations, by id.
+struct EvalUpdate { evaluations @0 :List(Eval.Evaluation); }
+
+# What a client says of its allocations. Of each allocation only these fields count: id,
+# clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus, modifyTime.
+struct AllocClientUpdate {
+  allocations @0 :List(Alloc.Allocation);
+  evaluations @1 :List(Eval.Evaluation);
+}
+
+# Asks for allocations to be moved, rescheduled or stopped.
+struct AllocTransition {
+  struct Entry { allocId @0 :Text; transition @1 :Alloc.DesiredTransition; }
+  entries @0 :List(Entry);
+  evaluations @1 :List(Eval.Evaluation);
+}
+
+struct NodeRegister { node @0 :Node.Node; }
+
+struct NodeStatusUpdate {
+  nodeId @0 :Text;
+  status @1 :Node.NodeStatus;
+  updatedAt @2 :Int64;                 # Unix seconds
+  event @3 :Node.NodeEvent;            # null: none
+  evaluations @4 :List(Eval.Evaluation);
+}
+
+struct NodeEligibilityUpdate {
+  nodeId @0 :Text;
+  eligibility @1 :Node.SchedulingEligibility;
+  updatedAt @2 :Int64;
+  event @3 :Node.NodeEvent;
+  evaluations @4 :List(Eval.Evaluation);
+}
+
+struct NodeDrainUpdate {
+  nodeId @0 :Text;
+  drainStrategy @1 :Node.DrainStrategy;  # null ends the drain
+  markEligible @2 :Bool;
+  lastDrain @3 :Node.DrainMetadata;
+  updatedAt @4 :Int64;
+  event @5 :Node.NodeEvent;
+  evaluations @6 :List(Eval.Evaluation);
+}
+
+struct NodeDeregister {
+  nodeIds @0 :List(Text);
+  evaluations @1 :List(Eval.Evaluation);
+}
+
+struct DeploymentUpdate {
+  deploymentId @0 :Text;
+  status @1 :Deployment.DeploymentState;
+  statusDescription @2 :Text;
+}
+
+# One scheduler's verified decision. Allocations that are stopped, preempted or changed name only
+# what changes: id, desiredStatus, desiredDescription, clientStatus (lost), followupEvalId,
+# preemptedByAllocation, desiredTransition.
+struct PlanResult {
+  evalId @0 :Text;
+  placed @1 :List(Alloc.Allocation);      # new, or updated in place: whole rows
+  stopped @2 :List(Alloc.Allocation);
+  preempted @3 :List(Alloc.Allocation);
+  metrics @4 :List(Alloc.AllocMetric);    # shared: `metricNumber` of a placed one is its place here
+  deployment @5 :Deployment.Deployment;   # null: none
+  deploymentUpdates @6 :List(DeploymentUpdate);
+  evaluations @7 :List(Eval.Evaluation);  # follow-ups and preemptions
+  modifyTime @8 :Int64;                   # Unix nanoseconds
+}
+
+# Several plans verified against the same state, in order.
+struct PlanResults { plans @0 :List(PlanResult); }
+
+struct DeploymentStatusUpdate {
+  update @0 :DeploymentUpdate;
+  job @1 :Job.Job;                        # null, or the version to revert to
+  evaluation @2 :Eval.Evaluation;
+}
+
+struct DeploymentPromotion {
+  deploymentId @0 :Text;
+  all @1 :Bool;
+  groups @2 :List(Text);
+  evaluation @3 :Eval.Evaluation;
+}
+
+struct DeploymentAllocHealth {
+  deploymentId @0 :Text;
+  healthyIds @1 :List(Text);
+  unhealthyIds @2 :List(Text);
+  timestamp @3 :Int64;                    # Unix nanoseconds
+  update @4 :DeploymentUpdate;            # null: the status stays
+  job @5 :Job.Job;
+  evaluation @6 :Eval.Evaluation;
+}
+
+# Removes what garbage collection chose. Ids that are not there are passed over.
+struct Reap {
+  struct JobKey { namespace @0 :Text; id @1 :Text; }
+  evaluationIds @0 :List(Text);
+  allocationIds @1 :List(Text);
+  deploymentIds @2 :List(Text);
+  jobs @3 :List(JobKey);
+}
+
+struct ServiceUpsert { services @0 :List(Service.ServiceRegistration); }
+
+struct ServiceDelete {
+  struct Key { namespace @0 :Text; id @1 :Text; }
+  keys @0 :List(Key);
+  nodeId @1 :Text;                        # or all of a node
+}
+
+struct Command {
+  union {
+    noop @0 :Void;                        # a new leader's first entry
+    jobRegister @1 :JobRegister;
+    jobDeregister @2 :JobDeregister;
+    jobStability @3 :JobStability;
+    evalUpdate @4 :EvalUpdate;
+    allocClientUpdate @5 :AllocClientUpdate;
+    allocTransition @6 :AllocTransition;
+    nodeRegister @7 :NodeRegister;
+    nodeStatusUpdate @8 :NodeStatusUpdate;
+    nodeEligibilityUpdate @9 :NodeEligibilityUpdate;
+    nodeDrainUpdate @10 :NodeDrainUpdate;
+    nodeDeregister @11 :NodeDeregister;
+    planResults @12 :PlanResults;
+    deploymentStatusUpdate @13 :DeploymentStatusUpdate;
+    deploymentPromotion @14 :DeploymentPromotion;
+    deploymentAllocHealth @15 :DeploymentAllocHealth;
+    reap @16 :Reap;
+    serviceUpsert @17 :ServiceUpsert;
+    serviceDelete @18 :ServiceDelete;
+    schedulerConfiguration @19 :Operator.SchedulerConfiguration;
+    namespaceUpsert @20 :Node.Namespace;
+    namespaceDelete @21 :Text;
+    nodePoolUpsert @22 :Node.NodePool;
+    nodePoolDelete @23 :Text;
+  }
+}
