@@ -1,0 +1,197 @@
+// ClientApi: what HTTP and RPC endpoints ask of the client node of this process. The Client actor
+// plays it.
+//
+// An allocation that this client does not run is `Errc::not_found`, `Unknown allocation "<id>"`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/node.capnp.h"
+
+namespace nomad::client {
+
+namespace client_api {
+
+/// It is done.
+struct Done {
+  using is_message = void;
+};
+
+/// Restarts one task (`task`), every running task (neither given) or every task, ended ones
+/// included, in lifecycle order (`all_tasks`). Both given is `invalid_argument`.
+struct RestartTask {
+  using is_message = void;
+  std::string alloc_id;
+  std::string task;
+  bool all_tasks = false;
+};
+
+/// Sends a signal ("SIGHUP") to one task, or to every running one when `task` is empty.
+struct SignalTask {
+  using is_message = void;
+  std::string alloc_id;
+  std::string task;
+  std::string signal;
+};
+
+/// Removes a terminal allocation's directory and local state; all of them when `alloc_id` is
+/// empty. `rejected` when the one named is not eligible. Answered when they are gone.
+struct CollectGarbage {
+  using is_message = void;
+  std::string alloc_id;
+};
+
+/// What tasks use. `measured` names the fields that the driver measures; others mean "unknown".
+struct MemoryUsage {
+  std::uint64_t rss = 0;
+  std::uint64_t cache = 0;
+  std::uint64_t swap = 0;
+  std::uint64_t mapped_file = 0;
+  std::uint64_t usage = 0;
+  std::uint64_t max_usage = 0;
+  std::uint64_t kernel_usage = 0;
+  std::uint64_t kernel_max_usage = 0;
+  std::vector<std::string> measured;
+};
+
+struct CpuUsage {
+  double system_mode = 0;  ///< Percent of one core.
+  double user_mode = 0;
+  double total_ticks = 0;  ///< MHz.
+  double percent = 0;
+  std::uint64_t throttled_periods = 0;
+  std::uint64_t throttled_time = 0;
+  std::vector<std::string> measured;
+};
+
+struct ProcessUsage {
+  int pid = 0;
+  MemoryUsage memory;
+  CpuUsage cpu;
+};
+
+struct TaskUsage {
+  using is_message = void;
+  MemoryUsage memory;
+  CpuUsage cpu;
+  std::int64_t timestamp = 0;  ///< Unix nanoseconds of the sample.
+  std::vector<ProcessUsage> processes;
+};
+
+/// Usage of an allocation's running tasks by name; the sum is the caller's to make (`sum`).
+struct AllocUsage {
+  using is_message = void;
+  std::vector<std::pair<std::string, TaskUsage>> tasks;
+};
+
+/// The tasks' usage added up, with the newest timestamp.
+TaskUsage sum(const AllocUsage& usage);
+
+/// `task` empty: all of them. An unknown task is `not_found`.
+struct AllocStats {
+  using is_message = void;
+  std::string alloc_id;
+  std::string task;
+};
+
+struct DiskUsage {
+  std::string device;
+  std::string mountpoint;
+  std::uint64_t size = 0;
+  std::uint64_t used = 0;
+  std::uint64_t available = 0;
+  double used_percent = 0;
+  double inodes_used_percent = 0;
+};
+
+/// One CPU's share of time in percent.
+struct CoreUsage {
+  std::string cpu;  ///< "cpu0"
+  double user = 0;
+  double system = 0;
+  double idle = 100;
+  double total = 0;
+};
+
+struct HostUsage {
+  using is_message = void;
+  std::uint64_t memory_total = 0;
+  std::uint64_t memory_available = 0;
+  std::uint64_t memory_used = 0;
+  std::uint64_t memory_free = 0;
+  std::vector<CoreUsage> cpu;
+  double cpu_ticks_consumed = 0;  ///< MHz.
+  std::vector<DiskUsage> disks;
+  DiskUsage alloc_dir;
+  std::uint64_t uptime_seconds = 0;
+  std::int64_t timestamp = 0;  ///< Unix nanoseconds.
+};
+
+/// What the machine uses.
+struct HostStats {
+  using is_message = void;
+};
+
+/// Where an allocation's files are. Paths may be read; every access goes through the safe opening
+/// of runtime/host, because tasks can put links there.
+struct AllocDir {
+  using is_message = void;
+
+  struct Task {
+    std::string name;
+    bool started = false;  ///< It has been running at some time, so it has logs.
+    bool running = false;
+  };
+
+  std::string path;  ///< "<alloc_dir>/<alloc id>", absolute.
+  std::vector<Task> tasks;
+};
+
+/// `not_found` also when the directory has been collected.
+struct AllocDirOf {
+  using is_message = void;
+  std::string alloc_id;
+};
+
+/// The node record as last registered.
+struct LocalNode {
+  using is_message = void;
+  Object<schema::Node> node;
+  std::int64_t last_heartbeat = 0;  ///< Unix nanoseconds of the last answered one; 0: none yet.
+  std::chrono::milliseconds heartbeat_ttl{0};
+};
+
+struct GetNode {
+  using is_message = void;
+};
+
+/// Allocations on this node by state, for metrics.
+struct AllocCounts {
+  using is_message = void;
+  std::uint64_t pending = 0;
+  std::uint64_t running = 0;
+  std::uint64_t terminal = 0;
+};
+
+struct CountAllocs {
+  using is_message = void;
+};
+
+}  // namespace client_api
+
+using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
+                                   client_api::Done(client_api::SignalTask),
+                                   client_api::Done(client_api::CollectGarbage),
+                                   client_api::AllocUsage(client_api::AllocStats),
+                                   client_api::HostUsage(client_api::HostStats),
+                                   client_api::AllocDir(client_api::AllocDirOf),
+                                   client_api::LocalNode(client_api::GetNode),
+                                   client_api::AllocCounts(client_api::CountAllocs)>;
+
+}  // namespace nomad::client

@@ -1,0 +1,105 @@
+// ServerLink: what a client node asks of the servers, as a role. In a process with a server, an
+// actor of that server plays it; across machines, the RPC layer does. The client knows only this.
+//
+// Rules every player keeps:
+//   - Each request is answered: with its reply, or with an Error. `unavailable` means "no servers"
+//     or "no leader": the client tries again. `not_found` on Heartbeat means "node not found": the
+//     client registers anew. Anything else is tried again after its ordinary delay.
+//   - Objects are immutable and shared; nobody changes one.
+//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/job.capnp.h"
+#include "schema/node.capnp.h"
+
+namespace nomad::client {
+
+namespace server_link {
+
+/// The node is known from now on and has a lease of `ttl`.
+struct Registered {
+  using is_message = void;
+  std::uint64_t index = 0;
+  std::chrono::milliseconds ttl{0};
+};
+
+/// Puts the whole node record: at the start, and whenever the client finds that it changed. A node
+/// the servers know keeps its status, drain, eligibility and events; a new one becomes
+/// `initializing` and, at once, `ready`.
+struct RegisterNode {
+  using is_message = void;
+  Object<schema::Node> node;
+};
+
+/// The client may stay silent for `ttl` from now on.
+struct Lease {
+  using is_message = void;
+  std::chrono::milliseconds ttl{0};
+  std::int64_t server_time = 0;  ///< Unix nanoseconds, to notice skewed clocks; 0: not given.
+  bool was_missed = false;       ///< The servers had already given the node up.
+};
+
+/// Node.UpdateStatus with `ready`: the node lives. `Errc::not_found` when it is not registered.
+struct Heartbeat {
+  using is_message = void;
+  std::string node_id;
+};
+
+/// An allocation of this node as the servers see it, and the version of its job that it runs.
+struct AssignedAlloc {
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+};
+
+/// What changed for this node. `complete`: `allocs` are all the allocations of the node, and those
+/// not among them are forgotten by the servers (collected). Otherwise `allocs` are the ones whose
+/// AllocModifyIndex is above the index asked with, and nothing was forgotten.
+struct AllocSet {
+  using is_message = void;
+  std::uint64_t index = 0;  ///< To ask with next; not above the one asked with: nothing is new.
+  bool complete = false;
+  std::vector<AssignedAlloc> allocs;
+};
+
+/// Asks what servers changed after `min_index`; held until there is something, or until `max_wait`
+/// is over (then answered with `index == min_index` and no allocations). What the client itself
+/// reported is no change: only AllocModifyIndex counts. `min_index` 0 is answered at once, with a
+/// complete set, from a state that contains every write acknowledged so far.
+struct WatchAllocs {
+  using is_message = void;
+  std::string node_id;
+  std::uint64_t min_index = 0;
+  std::chrono::milliseconds max_wait{300'000};
+};
+
+/// The updates are durable.
+struct Updated {
+  using is_message = void;
+  std::uint64_t index = 0;
+};
+
+/// What the client says of its allocations. Of each only these fields are set: id, nodeId,
+/// clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus, modifyTime (Unix
+/// nanoseconds). Allocations that the servers do not know are passed over.
+struct UpdateAllocs {
+  using is_message = void;
+  std::string node_id;
+  std::vector<Object<schema::Allocation>> allocs;
+};
+
+}  // namespace server_link
+
+using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
+                                    server_link::Lease(server_link::Heartbeat),
+                                    server_link::AllocSet(server_link::WatchAllocs),
+                                    server_link::Updated(server_link::UpdateAllocs)>;
+
+}  // namespace nomad::client
