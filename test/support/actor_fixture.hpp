@@ -1,0 +1,125 @@
+// ActorFixture: runs actors on one thread under a clock that moves only when told to. A test
+// sends, settles, looks, advances the time, and looks again; nothing sleeps or races.
+//
+// Detached actors get real threads even here: tests replace them by a role (`record`, or a small
+// actor that answers).
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <caf/send.hpp>
+
+#include "actors/core/actor.hpp"
+
+namespace nomad::test {
+
+class ActorFixture {
+public:
+  ActorFixture() : system_(configure(config_)), scheduler_(coordinator(system_)) {}
+
+  ActorFixture(const ActorFixture&) = delete;
+  ActorFixture& operator=(const ActorFixture&) = delete;
+
+  /// Kills every adopted actor: a self-ticking one would keep the system's destructor waiting.
+  ~ActorFixture() {
+    for (auto& handle : adopted_)
+      caf::anon_send_exit(handle, caf::exit_reason::kill);
+    settle();
+  }
+
+  caf::actor_system& system() { return system_; }
+
+  /// Makes the fixture responsible for stopping the actor.
+  template <class Handle>
+  Handle adopt(Handle handle) {
+    adopted_.push_back(caf::actor_cast<caf::actor>(handle));
+    return handle;
+  }
+
+  /// Sends `msg` and lets all actors work until no message is left.
+  template <class Handle, actor::Message M>
+  void tell(const Handle& dest, M msg) {
+    caf::anon_send(dest, std::move(msg));
+    settle();
+  }
+
+  /// What `ask` hands back: empty while the actor has not answered.
+  template <class Reply>
+  using Answer = std::shared_ptr<std::optional<Result<Reply>>>;
+
+  /// Sends a request and lets all actors work until no message is left.
+  template <class Reply, class Handle, actor::Message M>
+  Answer<Reply> ask(const Handle& dest, M msg) {
+    auto slot = std::make_shared<std::optional<Result<Reply>>>();
+    adopt(system_.spawn([slot, dest, msg = std::move(msg)](caf::event_based_actor* self) {
+      self->request(dest, caf::infinite, msg)
+          .then([slot](Reply& reply) { slot->emplace(std::move(reply)); },
+                [slot](const caf::error& err) { slot->emplace(actor::from_caf(err)); });
+    }));
+    settle();
+    return slot;
+  }
+
+  /// An actor that writes down every `M` it gets.
+  template <actor::Message M>
+  struct Recorder {
+    actor::Interface<void(M)> handle;
+    std::shared_ptr<std::vector<M>> seen;
+  };
+
+  template <actor::Message M>
+  Recorder<M> record() {
+    using SelfPointer = typename actor::Interface<void(M)>::pointer;
+    using Behavior = typename actor::Interface<void(M)>::behavior_type;
+    auto seen = std::make_shared<std::vector<M>>();
+    auto handle = system_.spawn([seen](SelfPointer) -> Behavior {
+      return {[seen](const M& msg) { seen->push_back(msg); }};
+    });
+    return {adopt(handle), seen};
+  }
+
+  /// Lets all actors work until no message is left; the time stands still.
+  void settle() {
+    while (scheduler_.try_run_once())
+      continue;
+  }
+
+  /// Moves the time forward by `step`, stopping at each timer on the way so that actors re-arming
+  /// one fire as often as they would in real life.
+  void advance(caf::timespan step) {
+    settle();
+    auto& clock = scheduler_.clock();
+    const auto target = clock.now() + step;
+    while (!clock.schedule().empty() && clock.schedule().begin()->first <= target) {
+      const auto due = clock.schedule().begin()->first;
+      clock.advance_time(std::max(due - clock.now(), caf::timespan{0}));
+      settle();
+    }
+    clock.advance_time(target - clock.now());
+  }
+
+private:
+  static caf::actor_system_config& configure(caf::actor_system_config& config) {
+    config.set("scheduler.policy", caf::atom("testing"));
+    return config;
+  }
+
+  static caf::scheduler::test_coordinator& coordinator(caf::actor_system& system) {
+    return dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  }
+
+  caf::actor_system_config config_;
+  caf::actor_system system_;
+  caf::scheduler::test_coordinator& scheduler_;
+  std::vector<caf::actor> adopted_;
+};
+
+}  // namespace nomad::test
