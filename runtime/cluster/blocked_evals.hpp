@@ -1,0 +1,104 @@
+// BlockedEvals: evaluations that wait for capacity, and which of them a change sets free.
+//
+// May depend on: runtime/base. Not thread-safe; one actor owns it.
+//
+// An evaluation blocks because some group found no node. It remembers which computed node classes
+// it found *ineligible*; capacity in any other class may help it. An *escaped* one depends on
+// facts outside the class (unique attributes), so any change may help. A system evaluation blocks
+// for one node.
+//
+// Invariants:
+//   (1) one blocked evaluation for each (job) of service and batch, one for each (job, node) of
+//       system jobs; a displaced one is a duplicate, to be cancelled;
+//   (2) no lost wake-up: a change at index i that may help sets free every evaluation whose
+//       snapshot is older than i, also when the change came before `block`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace nomad::cluster {
+
+/// What the tracker needs to know of a blocked evaluation.
+struct BlockedEval {
+  std::string id;
+  std::string ns;
+  std::string job_id;
+  std::string type;
+  std::string node_id;  ///< Set for system evaluations.
+  std::string quota;    ///< The quota that was reached, if that is why it blocks.
+  std::int32_t priority = 50;
+  std::uint64_t create_index = 0;
+  std::uint64_t modify_index = 0;
+  std::uint64_t snapshot_index = 0;  ///< The state it was decided on.
+  bool escaped = false;
+  bool max_plan_attempts = false;               ///< Retried by `unblock_failed` as well.
+  std::vector<std::string> ineligible_classes;  ///< Sorted.
+  std::vector<std::string> eligible_classes;    ///< Sorted.
+  std::string token;  ///< Of the delivery that reblocks it; empty for a new one.
+};
+
+class BlockedEvals {
+public:
+  struct Stats {
+    std::size_t blocked = 0;
+    std::size_t escaped = 0;
+    std::size_t quota_limited = 0;
+  };
+
+  /// Tracks `eval`. Returns it when a change since its snapshot may already help: it is not
+  /// tracked then but to be enqueued at once. A known id is ignored.
+  std::optional<BlockedEval> block(BlockedEval eval);
+
+  /// Capacity of `node_class` grew at `index`. Returns, and forgets, what is to be enqueued.
+  std::vector<BlockedEval> unblock_class(std::string_view node_class, std::uint64_t index);
+
+  /// The quota grew, or something counting against it ended.
+  std::vector<BlockedEval> unblock_quota(std::string_view quota, std::uint64_t index);
+
+  /// Something changed on one node: the system evaluations waiting for it are free.
+  std::vector<BlockedEval> unblock_node(std::string_view node_id, std::uint64_t index);
+
+  /// Those that gave up after too many plan attempts; called periodically.
+  std::vector<BlockedEval> unblock_failed();
+
+  /// The job needs nothing any more: it is stopped, or everything is placed.
+  void untrack(std::string_view ns, std::string_view job_id);
+
+  /// Removes and returns the ids displaced by newer ones (1).
+  std::vector<std::string> take_duplicates();
+
+  /// Forgets class, node and quota changes up to `index`: no evaluation of an older snapshot comes.
+  void prune(std::uint64_t index);
+
+  void clear();
+  Stats stats() const;
+
+private:
+  using Slot = std::string;                    ///< namespace NUL job NUL node
+  using Signature = std::vector<std::string>;  ///< Ineligible classes; equal for many jobs.
+
+  static Slot slot_of(std::string_view ns, std::string_view job_id, std::string_view node_id);
+  bool missed_unblock(const BlockedEval& eval) const;
+  BlockedEval remove(const std::string& id);
+  std::vector<BlockedEval> remove_all(const std::vector<std::string>& ids);
+
+  std::unordered_map<std::string, BlockedEval> evals_;
+  std::map<Slot, std::string> slots_;
+  std::set<std::string> escaped_;
+  std::map<Signature, std::set<std::string>> captured_;
+  std::map<std::string, std::set<std::string>, std::less<>> by_node_;
+  std::set<std::string> max_plan_attempts_;
+  std::map<std::string, std::uint64_t, std::less<>> class_changes_;
+  std::map<std::string, std::uint64_t, std::less<>> quota_changes_;
+  std::map<std::string, std::uint64_t, std::less<>> node_changes_;
+  std::vector<std::string> duplicates_;
+};
+
+}  // namespace nomad::cluster

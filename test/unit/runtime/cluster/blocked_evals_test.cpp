@@ -1,0 +1,141 @@
+// Blocked evaluations: which change sets which of them free.
+#include "runtime/cluster/blocked_evals.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/random.hpp"
+
+using namespace nomad;
+using namespace nomad::cluster;
+
+namespace {
+
+BlockedEval blocked(std::string id,
+                    std::string job,
+                    std::vector<std::string> ineligible = {},
+                    std::uint64_t snapshot = 10) {
+  BlockedEval eval;
+  eval.id = std::move(id);
+  eval.ns = "default";
+  eval.job_id = std::move(job);
+  eval.type = "service";
+  eval.create_index = eval.modify_index = eval.snapshot_index = snapshot;
+  eval.ineligible_classes = std::move(ineligible);
+  return eval;
+}
+
+std::set<std::string> ids(const std::vector<BlockedEval>& evals) {
+  std::set<std::string> result;
+  for (const auto& eval : evals)
+    result.insert(eval.id);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a class frees who may run on it, and the escaped") {
+  BlockedEvals table;
+  CHECK_FALSE(table.block(blocked("not-here", "a", {"v1:1"})));
+  CHECK_FALSE(table.block(blocked("here", "b", {"v1:2"})));
+  auto escaped = blocked("escaped", "c");
+  escaped.escaped = true;
+  CHECK_FALSE(table.block(escaped));
+  CHECK(ids(table.unblock_class("v1:1", 20)) == std::set<std::string>{"here", "escaped"});
+  CHECK(table.stats().blocked == 1);
+  CHECK(ids(table.unblock_class("v1:2", 21)) == std::set<std::string>{"not-here"});
+}
+
+TEST_CASE("a change between snapshot and block is not missed") {
+  BlockedEvals table;
+  CHECK(table.unblock_class("v1:1", 20).empty());
+  CHECK(table.block(blocked("old", "a", {}, 19)));
+  CHECK_FALSE(table.block(blocked("cannot-use-it", "b", {"v1:1"}, 19)));
+  CHECK_FALSE(table.block(blocked("knows-it", "c", {}, 20)));
+  CHECK(table.stats().blocked == 2);
+  table.prune(20);
+  CHECK_FALSE(table.block(blocked("after-prune", "d", {}, 19)));
+}
+
+TEST_CASE("one blocked evaluation for each job; the older is a duplicate") {
+  BlockedEvals table;
+  CHECK_FALSE(table.block(blocked("old", "a", {}, 10)));
+  CHECK_FALSE(table.block(blocked("new", "a", {}, 12)));
+  CHECK(table.take_duplicates() == std::vector<std::string>{"old"});
+  CHECK_FALSE(table.block(blocked("older", "a", {}, 11)));
+  CHECK(table.take_duplicates() == std::vector<std::string>{"older"});
+  CHECK(ids(table.unblock_class("v1:1", 20)) == std::set<std::string>{"new"});
+}
+
+TEST_CASE("system evaluations are kept for each node") {
+  BlockedEvals table;
+  auto one = blocked("one", "sys", {"c"});
+  one.node_id = "n1";
+  auto two = blocked("two", "sys", {"c"});
+  two.node_id = "n2";
+  CHECK_FALSE(table.block(one));
+  CHECK_FALSE(table.block(two));
+  CHECK(table.take_duplicates().empty());
+  CHECK(ids(table.unblock_node("n1", 20)) == std::set<std::string>{"one"});
+  CHECK(table.unblock_node("n1", 21).empty());
+  one.snapshot_index = 20;
+  CHECK(table.block(one));  // n1 changed at 21
+  CHECK(table.stats().blocked == 1);
+  table.untrack("default", "sys");
+  CHECK(table.stats().blocked == 0);
+}
+
+TEST_CASE("quota, failed attempts and untrack") {
+  BlockedEvals table;
+  auto limited = blocked("limited", "a", {"c"});
+  limited.quota = "small";
+  CHECK_FALSE(table.block(limited));
+  CHECK(table.unblock_quota("other", 15).empty());
+  CHECK(ids(table.unblock_quota("small", 15)) == std::set<std::string>{"limited"});
+  auto attempts = blocked("attempts", "b", {"c"}, 30);
+  attempts.max_plan_attempts = true;
+  CHECK_FALSE(table.block(attempts));
+  CHECK(ids(table.unblock_failed()) == std::set<std::string>{"attempts"});
+  CHECK_FALSE(table.block(blocked("x", "web", {}, 40)));
+  CHECK_FALSE(table.block(blocked("y", "web2", {}, 40)));
+  table.untrack("default", "web");
+  CHECK(ids(table.unblock_class("v", 50)) == std::set<std::string>{"y"});
+}
+
+TEST_CASE("random: no wake-up is lost") {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    CAPTURE(seed);
+    Random random{seed};
+    BlockedEvals table;
+    std::map<std::string, BlockedEval> waiting;  // by id, what must still be tracked
+    std::uint64_t index = 10;
+    for (int step = 0; step < 300; ++step) {
+      ++index;
+      if (random.chance(0.6)) {
+        std::vector<std::string> ineligible;
+        for (char c = 'a'; c < 'e'; ++c)
+          if (random.chance(0.5)) ineligible.emplace_back(1, c);
+        auto eval
+            = blocked("e" + std::to_string(step), "j" + std::to_string(step), ineligible, index);
+        eval.escaped = random.chance(0.2);
+        REQUIRE_FALSE(table.block(eval));
+        waiting.emplace(eval.id, eval);
+      } else {
+        const std::string changed(1, static_cast<char>('a' + random.below(5)));
+        std::set<std::string> expected;
+        for (const auto& [id, eval] : waiting) {
+          const auto& not_here = eval.ineligible_classes;
+          if (eval.escaped || std::ranges::find(not_here, changed) == not_here.end())
+            expected.insert(id);
+        }
+        REQUIRE(ids(table.unblock_class(changed, index)) == expected);
+        for (const auto& id : expected)
+          waiting.erase(id);
+      }
+      REQUIRE(table.stats().blocked == waiting.size());
+    }
+  }
+}
