@@ -16,16 +16,23 @@ struct Unit {
 };
 
 constexpr std::array units{
-    Unit{"ns", 1},           Unit{"us", 1'000},          Unit{"\u00b5s", 1'000},
-    Unit{"\u03bcs", 1'000},  Unit{"ms", 1'000'000},      Unit{"s", 1'000'000'000},
-    Unit{"m", 60'000'000'000}, Unit{"h", 3'600'000'000'000},
+    Unit{"ns", 1},
+    Unit{"us", 1'000},
+    Unit{"\u00b5s", 1'000},
+    Unit{"\u03bcs", 1'000},
+    Unit{"ms", 1'000'000},
+    Unit{"s", 1'000'000'000},
+    Unit{"m", 60'000'000'000},
+    Unit{"h", 3'600'000'000'000},
 };
 
 Error duration_error(std::string_view problem, std::string_view text) {
   return {Errc::invalid_argument, fmt::format("time: {} \"{}\"", problem, text)};
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 /// The unsigned part of a duration, in nanoseconds; at most 2^63.
 Result<std::uint64_t> parse_magnitude(std::string_view rest, std::string_view whole) {
@@ -93,8 +100,8 @@ std::string format_duration(Nanoseconds duration) {
   const std::int64_t count = duration.count();
   if (count == 0) return "0s";
   const bool negative = count < 0;
-  std::uint64_t left = negative ? 0 - static_cast<std::uint64_t>(count)
-                                : static_cast<std::uint64_t>(count);
+  std::uint64_t left
+      = negative ? 0 - static_cast<std::uint64_t>(count) : static_cast<std::uint64_t>(count);
   const auto fixed = [](std::uint64_t amount, std::uint64_t unit) {
     auto text = std::to_string(amount / unit);
     if (const auto rest = amount % unit; rest != 0) {
@@ -189,8 +196,8 @@ Result<std::int64_t> parse_rfc3339(std::string_view text) {
   const int minute = take_digits(rest, 2);
   const bool second_colon = take(rest, ':');
   const int second = take_digits(rest, 2);
-  if (y < 0 || m < 0 || d < 0 || hour < 0 || minute < 0 || second < 0 || !first_dash
-      || !second_dash || !separator || !first_colon || !second_colon)
+  if (y < 0 || m < 0 || d < 0 || hour < 0 || minute < 0 || second < 0 || !first_dash || !second_dash
+      || !separator || !first_colon || !second_colon)
     return malformed;
   const std::int64_t fraction = take(rest, '.') ? take_fraction(rest) : 0;
   std::int64_t offset_minutes = 0;
@@ -207,7 +214,7 @@ Result<std::int64_t> parse_rfc3339(std::string_view text) {
                             day{static_cast<unsigned>(d)}};
   if (!rest.empty() || !date.ok() || hour > 23 || minute > 59 || second > 60) return malformed;
   if (y == 1 && m == 1 && d == 1) return std::int64_t{0};  // Go's zero time
-  if (y < 1678 || y > 2261) return malformed;                // outside of 64-bit nanoseconds
+  if (y < 1678 || y > 2261) return malformed;              // outside of 64-bit nanoseconds
   const auto whole = sys_days{date}.time_since_epoch() + hours{hour} + minutes{minute}
                      + seconds{second} - minutes{offset_minutes};
   return duration_cast<nanoseconds>(whole).count() + fraction;

@@ -60,6 +60,8 @@ Result<> check_uuid_prefix(std::string_view prefix) {
   return {};
 }
 
-std::string_view short_id(std::string_view id) { return id.substr(0, 8); }
+std::string_view short_id(std::string_view id) {
+  return id.substr(0, 8);
+}
 
 }  // namespace nomad

@@ -36,29 +36,41 @@ Sinks& sinks() {
   return instance;
 }
 
-std::atomic<Level> threshold{Level::warn};       // what the logger writes
-std::atomic<Level> listener_level{Level::off};   // the lowest level any listener wants
+std::atomic<Level> threshold{Level::warn};      // what the logger writes
+std::atomic<Level> listener_level{Level::off};  // the lowest level any listener wants
 
 std::string_view bracketed(Level level) {
   switch (level) {
-    case Level::trace: return "[TRACE]";
-    case Level::debug: return "[DEBUG]";
-    case Level::info: return "[INFO] ";
-    case Level::warn: return "[WARN] ";
-    case Level::error: return "[ERROR]";
-    case Level::off: return "";
+    case Level::trace:
+      return "[TRACE]";
+    case Level::debug:
+      return "[DEBUG]";
+    case Level::info:
+      return "[INFO] ";
+    case Level::warn:
+      return "[WARN] ";
+    case Level::error:
+      return "[ERROR]";
+    case Level::off:
+      return "";
   }
   return "";
 }
 
 std::string_view lower_name(Level level) {
   switch (level) {
-    case Level::trace: return "trace";
-    case Level::debug: return "debug";
-    case Level::info: return "info";
-    case Level::warn: return "warn";
-    case Level::error: return "error";
-    case Level::off: return "off";
+    case Level::trace:
+      return "trace";
+    case Level::debug:
+      return "debug";
+    case Level::info:
+      return "info";
+    case Level::warn:
+      return "warn";
+    case Level::error:
+      return "error";
+    case Level::off:
+      return "off";
   }
   return "off";
 }
@@ -102,11 +114,13 @@ Result<Level> parse_level(std::string_view text) {
   for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   if (lower == "warning" || lower == "err") lower = lower == "err" ? "error" : "warn";
-  for (auto level : {Level::trace, Level::debug, Level::info, Level::warn, Level::error, Level::off})
+  for (auto level :
+       {Level::trace, Level::debug, Level::info, Level::warn, Level::error, Level::off})
     if (lower == lower_name(level)) return level;
-  return Error{Errc::invalid_argument,
-               fmt::format("invalid log level \"{}\": expected TRACE, DEBUG, INFO, WARN, ERROR or OFF",
-                           text)};
+  return Error{
+      Errc::invalid_argument,
+      fmt::format("invalid log level \"{}\": expected TRACE, DEBUG, INFO, WARN, ERROR or OFF",
+                  text)};
 }
 
 Result<> start(const Options& options) {
@@ -130,9 +144,13 @@ Result<> start(const Options& options) {
   return {};
 }
 
-void set_level(Level level) { threshold = level; }
+void set_level(Level level) {
+  threshold = level;
+}
 
-bool enabled(Level level) { return level >= threshold.load() || level >= listener_level.load(); }
+bool enabled(Level level) {
+  return level >= threshold.load() || level >= listener_level.load();
+}
 
 void write(Level level, std::string_view component, std::string_view message) {
   auto& all = sinks();

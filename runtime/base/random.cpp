@@ -47,6 +47,8 @@ std::uint64_t Random::below(std::uint64_t bound) {
   }
 }
 
-double Random::fraction() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+double Random::fraction() {
+  return static_cast<double>(next() >> 11) * 0x1.0p-53;
+}
 
 }  // namespace nomad

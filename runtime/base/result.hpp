@@ -64,8 +64,7 @@ Error errno_error(std::string_view attempt, int error_number, Errc code = Errc::
 }  // namespace nomad
 
 /// Returns the error of `expression` from the enclosing function, if it has one.
-#define NOMAD_TRY(expression)                                \
-  do {                                                       \
-    if (auto outcome_ = (expression); outcome_.has_error()) \
-      return outcome_.error();                               \
+#define NOMAD_TRY(expression)                                                        \
+  do {                                                                               \
+    if (auto outcome_ = (expression); outcome_.has_error()) return outcome_.error(); \
   } while (false)

@@ -11,9 +11,17 @@ using nomad::parse_duration;
 
 TEST_CASE("duration: reads what Go reads") {
   const std::pair<const char*, Nanoseconds> cases[] = {
-      {"0", 0ns},       {"5s", 5s},         {"1h30m", 90min},       {"1.5s", 1500ms},
-      {"-3ms", -3ms},   {"+7us", 7us},      {"2\u00b5s", 2us},      {".5m", 30s},
-      {"1h1m1s", 3661s}, {"0.1ns", 0ns},    {"2562047h47m16s", 9223372036s},
+      {"0", 0ns},
+      {"5s", 5s},
+      {"1h30m", 90min},
+      {"1.5s", 1500ms},
+      {"-3ms", -3ms},
+      {"+7us", 7us},
+      {"2\u00b5s", 2us},
+      {".5m", 30s},
+      {"1h1m1s", 3661s},
+      {"0.1ns", 0ns},
+      {"2562047h47m16s", 9223372036s},
   };
   for (const auto& [text, expected] : cases) {
     CAPTURE(text);

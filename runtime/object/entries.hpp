@@ -1,0 +1,49 @@
+// Map-shaped lists: lists of {key, value} that are sorted by key, so that they are searched by
+// halves. The JSON codec sorts what it reads; code that fills one itself sorts first (a std::map
+// already is).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad {
+
+/// The place of `key` in the sorted map-shaped `entries`, if it is there.
+template <class List>
+std::optional<unsigned> find_entry(const List& entries, std::string_view key) {
+  unsigned low = 0;
+  unsigned high = entries.size();
+  while (low < high) {
+    const unsigned middle = low + (high - low) / 2;
+    if (view(entries[middle].getKey()) < key)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low < entries.size() && view(entries[low].getKey()) == key) return low;
+  return std::nullopt;
+}
+
+/// The text under `key` in a list of TextEntry, if it is there.
+template <class List>
+std::optional<std::string_view> find_text(const List& entries, std::string_view key) {
+  const auto place = find_entry(entries, key);
+  if (!place) return std::nullopt;
+  return view(entries[*place].getValue());
+}
+
+/// Fills a list of TextEntry that was initialized with `values.size()` elements.
+template <class ListBuilder>
+void fill_entries(ListBuilder entries, const std::map<std::string, std::string>& values) {
+  unsigned next = 0;
+  for (const auto& [key, value] : values) {
+    entries[next].setKey(text(key));
+    entries[next++].setValue(text(value));
+  }
+}
+
+}  // namespace nomad

@@ -1,0 +1,47 @@
+// JSON to schema objects and back, driven by the annotations of the schema: a new field is one line
+// of schema and no line of code.
+//
+// Reading follows Go's decoder, which Nomad's users know: names match without regard to case,
+// unknown members are ignored, null means "the default". Writing follows Nomad's API: members in
+// alphabetical order, null for absent lists and structs, RFC 3339 for times.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <boost/json/value.hpp>
+#include <capnp/dynamic.h>
+
+#include "runtime/base/result.hpp"
+
+namespace nomad {
+
+/// Appends `object` to `out` as JSON, without white space.
+void append_json(std::string& out, capnp::DynamicStruct::Reader object);
+
+/// Appends the members of `object` without its braces, for answers that add members of their own.
+/// The members are separated by commas; nothing is appended for an object without any.
+void append_json_members(std::string& out, capnp::DynamicStruct::Reader object);
+
+template <class Reader>
+std::string to_json(const Reader& object) {
+  std::string out;
+  append_json(out, object);
+  return out;
+}
+
+/// Appends `text` quoted and escaped.
+void append_json_text(std::string& out, std::string_view text);
+
+/// Appends a number as the API writes it: 0.5, 12.0.
+void append_json_real(std::string& out, double number);
+
+/// Fills `target` from a JSON object. The error is `invalid_argument` and names the place:
+/// "TaskGroups.0.Count: expected a number, got a string".
+Result<> from_json(const boost::json::value& source, capnp::DynamicStruct::Builder target);
+
+/// Parses text within the bounds that all request bodies have: 64 levels. Trailing white space is
+/// allowed. Errors name the byte: "byte 17: syntax error".
+Result<boost::json::value> parse_json(std::string_view text);
+
+}  // namespace nomad

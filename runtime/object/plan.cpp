@@ -1,0 +1,189 @@
+#include "runtime/object/plan.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "schema/annotations.capnp.h"
+
+namespace nomad::object {
+namespace {
+
+using Which = capnp::schema::Type::Which;
+
+// The ids in schema/annotations.capnp.
+constexpr std::uint64_t json_id = 0xb1d2c3e4f5a60001;
+constexpr std::uint64_t map_id = 0xb1d2c3e4f5a60002;
+constexpr std::uint64_t time_id = 0xb1d2c3e4f5a60003;
+constexpr std::uint64_t raw_id = 0xb1d2c3e4f5a60004;
+constexpr std::uint64_t secret_id = 0xb1d2c3e4f5a60005;
+constexpr std::uint64_t hidden_id = 0xb1d2c3e4f5a60006;
+constexpr std::uint64_t omit_empty_id = 0xb1d2c3e4f5a60007;
+constexpr std::uint64_t omit_zero_id = 0xb1d2c3e4f5a60008;
+constexpr std::uint64_t always_id = 0xb1d2c3e4f5a60009;
+constexpr std::uint64_t duration_text_id = 0xb1d2c3e4f5a6000a;
+
+template <class Proto>
+bool has_annotation(Proto proto, std::uint64_t id) {
+  for (auto annotation : proto.getAnnotations())
+    if (annotation.getId() == id) return true;
+  return false;
+}
+
+template <class Proto>
+std::optional<std::string> annotated_name(Proto proto) {
+  for (auto annotation : proto.getAnnotations())
+    if (annotation.getId() == json_id) return std::string{annotation.getValue().getText().cStr()};
+  return std::nullopt;
+}
+
+std::string lower(std::string_view text) {
+  std::string folded{text};
+  for (char& c : folded)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return folded;
+}
+
+/// Makes and keeps all plans. Schemas do not recurse, so neither do plans without end.
+class Planner {
+public:
+  const StructPlan& plan(capnp::StructSchema schema) {
+    auto& slot = structs_[schema.getProto().getId()];
+    if (slot == nullptr) {
+      slot = std::make_unique<StructPlan>();
+      fill(*slot, schema);
+    }
+    return *slot;
+  }
+
+private:
+  void fill(StructPlan& plan, capnp::StructSchema schema) {
+    plan.schema = schema;
+    const bool omit_zero = has_annotation(schema.getProto(), omit_zero_id);
+    for (auto field : schema.getFields()) {
+      auto proto = field.getProto();
+      FieldPlan entry{.field = field, .name = name_of(proto), .quoted_name = {}, .value = {}};
+      entry.quoted_name = '"' + entry.name + "\":";
+      entry.hidden = has_annotation(proto, hidden_id);
+      entry.omit_empty = omit_zero || has_annotation(proto, omit_empty_id);
+      entry.always = has_annotation(proto, always_id);
+      entry.value = value_plan(field.getType(), proto);
+      plan.fields.push_back(std::move(entry));
+    }
+    std::sort(plan.fields.begin(), plan.fields.end(),
+              [](const FieldPlan& a, const FieldPlan& b) { return a.name < b.name; });
+    for (std::size_t i = 0; i < plan.fields.size(); ++i)
+      plan.by_folded.push_back(static_cast<std::uint16_t>(i));
+    std::sort(plan.by_folded.begin(), plan.by_folded.end(), [&plan](auto a, auto b) {
+      return lower(plan.fields[a].name) < lower(plan.fields[b].name);
+    });
+  }
+
+  static std::string name_of(capnp::schema::Field::Reader proto) {
+    if (auto given = annotated_name(proto)) return *given;
+    std::string name = proto.getName().cStr();
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');  // schema names start in lower case
+    return name;
+  }
+
+  ValuePlan value_plan(capnp::Type type, capnp::schema::Field::Reader proto) {
+    if (proto.isGroup()) return optional_plan(type);
+    if (has_annotation(proto, map_id)) return map_plan(type);
+    if (has_annotation(proto, time_id)) return {Shape::timestamp, type};
+    if (has_annotation(proto, duration_text_id)) return {Shape::duration, type};
+    if (has_annotation(proto, raw_id)) return {Shape::raw_json, type};
+    if (has_annotation(proto, secret_id)) return {Shape::secret_text, type};
+    return plain_plan(type);
+  }
+
+  ValuePlan plain_plan(capnp::Type type) {
+    switch (type.which()) {
+      case Which::BOOL:
+        return {Shape::boolean, type};
+      case Which::INT8:
+      case Which::INT16:
+      case Which::INT32:
+      case Which::INT64:
+        return {Shape::signed_number, type};
+      case Which::UINT8:
+      case Which::UINT16:
+      case Which::UINT32:
+      case Which::UINT64:
+        return {Shape::unsigned_number, type};
+      case Which::FLOAT32:
+      case Which::FLOAT64:
+        return {Shape::real, type};
+      case Which::TEXT:
+        return {Shape::text, type};
+      case Which::DATA:
+        return {Shape::base64, type};
+      case Which::ENUM:
+        return {Shape::enumeration, type};
+      case Which::STRUCT:
+        return {Shape::object, type, &plan(type.asStruct())};
+      case Which::LIST: {
+        values_.push_back(plain_plan(type.asList().getElementType()));
+        return {Shape::list, type, nullptr, &values_.back()};
+      }
+      case Which::VOID:
+      case Which::INTERFACE:
+      case Which::ANY_POINTER:
+        break;
+    }
+    return {Shape::raw_json, type};  // no schema of ours has such a field; see the codec's tests
+  }
+
+  ValuePlan map_plan(capnp::Type type) {
+    const auto entry = type.asList().getElementType().asStruct();
+    const auto& fields = plan(entry);  // before the push: it adds values of its own
+    values_.push_back(plain_plan(entry.getFieldByName("value").getType()));
+    return {Shape::map, type, &fields, &values_.back()};
+  }
+
+  ValuePlan optional_plan(capnp::Type type) {
+    const auto group = type.asStruct();
+    values_.push_back(plain_plan(group.getFieldByName("value").getType()));
+    return {Shape::optional, type, nullptr, &values_.back()};
+  }
+
+  std::map<std::uint64_t, std::unique_ptr<StructPlan>> structs_;
+  std::deque<ValuePlan> values_;  // stay where they are
+};
+
+}  // namespace
+
+const FieldPlan* StructPlan::find(std::string_view name) const {
+  const auto exact = std::lower_bound(
+      fields.begin(), fields.end(), name,
+      [](const FieldPlan& field, std::string_view wanted) { return field.name < wanted; });
+  if (exact != fields.end() && exact->name == name) return &*exact;
+  const auto folded = lower(name);
+  const auto near = std::lower_bound(
+      by_folded.begin(), by_folded.end(), folded,
+      [this](auto place, const std::string& wanted) { return lower(fields[place].name) < wanted; });
+  if (near != by_folded.end() && lower(fields[*near].name) == folded) return &fields[*near];
+  return nullptr;
+}
+
+const StructPlan& plan_of(capnp::StructSchema schema) {
+  static std::mutex guard;
+  static Planner planner;
+  const std::lock_guard lock{guard};
+  return planner.plan(schema);
+}
+
+std::string_view json_name(capnp::EnumSchema::Enumerant enumerant) {
+  auto proto = enumerant.getProto();
+  for (auto annotation : proto.getAnnotations())
+    if (annotation.getId() == json_id) {
+      auto name = annotation.getValue().getText();
+      return {name.begin(), name.size()};
+    }
+  auto name = proto.getName();
+  return {name.begin(), name.size()};
+}
+
+}  // namespace nomad::object

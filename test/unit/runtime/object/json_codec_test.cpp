@@ -1,0 +1,135 @@
+#include "runtime/object/json_codec.hpp"
+
+#include <boost/json.hpp>
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/eval.capnp.h"
+#include "schema/job.capnp.h"
+#include "schema/node.capnp.h"
+
+using nomad::Draft;
+using nomad::to_json;
+using namespace nomad::schema;
+
+namespace {
+
+/// What is wrong with `text`, or "" after filling `draft`.
+template <class T>
+std::string decode(std::string_view text, Draft<T>& draft) {
+  auto parsed = nomad::parse_json(text);
+  if (!parsed) return parsed.error().what;
+  auto outcome = nomad::from_json(*parsed, capnp::DynamicStruct::Builder{*draft});
+  return outcome ? "" : outcome.error().what;
+}
+
+template <class T>
+std::string decode(std::string_view text) {
+  Draft<T> draft;
+  return decode(text, draft);
+}
+
+template <class T>
+std::string round_trip(std::string_view text) {
+  Draft<T> draft;
+  auto problem = decode(text, draft);
+  return problem.empty() ? to_json(*draft.freeze()) : problem;
+}
+
+}  // namespace
+
+TEST_CASE("json_codec: JSON survives the way through an object") {
+  const char* state
+      = R"({"Events":[{"Details":{"exit_code":"1"},"DiskLimit":0,"DisplayMessage":)"
+        R"("a \"quoted\" word","DownloadError":"","DriverError":"","DriverMessage":)"
+        R"("","ExitCode":1,"FailedSibling":"","FailsTask":false,"GenericSource":"",)"
+        R"("KillError":"","KillReason":"","KillTimeout":0,"Message":"","RestartReason":)"
+        R"("","SetupError":"","Signal":0,"StartDelay":0,"TaskSignal":"",)"
+        R"("TaskSignalReason":"","Time":1700000000000000000,"Type":"Terminated",)"
+        R"("ValidationError":"","VaultError":""}],"Failed":true,"FinishedAt":)"
+        R"("2023-11-14T22:13:20Z","LastRestart":null,"Restarts":2,"StartedAt":null,)"
+        R"("State":"dead","TaskHandle":null})";
+  CHECK(round_trip<TaskState>(state) == state);
+}
+
+TEST_CASE("json_codec: names match without regard to case, unknown members are ignored") {
+  Draft<Job> draft;
+  REQUIRE(
+      decode(R"({"id":"web","PRIORITY":7,"Nonsense":{"a":[1]},"taskgroups":[{"name":"g"}]})", draft)
+      == "");
+  CHECK(draft->getId() == "web");
+  CHECK(draft->getPriority() == 7);
+  CHECK(draft->getTaskGroups()[0].getName() == "g");
+}
+
+TEST_CASE("json_codec: null and absent are the default, empty is not null") {
+  Draft<Job> draft;
+  REQUIRE(decode(R"({"ID":null,"Meta":{},"Constraints":[],"Datacenters":null})", draft) == "");
+  const auto text = to_json(*draft.freeze());
+  CHECK(text.find(R"("ID":"")") != std::string::npos);
+  CHECK(text.find(R"("Meta":{})") != std::string::npos);
+  CHECK(text.find(R"("Constraints":[])") != std::string::npos);
+  CHECK(text.find(R"("Datacenters":null)") != std::string::npos);
+  CHECK(text.find(R"("Update":{"AutoPromote":false)") != std::string::npos);  // $always
+}
+
+TEST_CASE("json_codec: zero differs from null where the API says so") {
+  CHECK(round_trip<DeploymentStatus>(R"({"Healthy":false})")
+        == R"({"Canary":false,"Healthy":false,"ModifyIndex":0,"Timestamp":null})");
+  CHECK(round_trip<DeploymentStatus>(R"({"Healthy":null})")
+        == R"({"Canary":false,"Healthy":null,"ModifyIndex":0,"Timestamp":null})");
+}
+
+TEST_CASE("json_codec: an evaluation leaves out what is zero") {
+  CHECK(round_trip<Evaluation>(R"({"ID":"e","Status":"pending","TriggeredBy":"job-register"})")
+        == R"({"ID":"e","Status":"pending","TriggeredBy":"job-register"})");
+}
+
+TEST_CASE("json_codec: raw JSON, base64 and maps") {
+  CHECK(round_trip<Task>(R"({"Config":{"args":["-x",1,true]}})")
+            .find(R"("Config":{"args":["-x",1,true]})")
+        != std::string::npos);
+  CHECK(round_trip<Job>(R"({"Payload":"aGVsbG8="})").find(R"("Payload":"aGVsbG8=")")
+        != std::string::npos);
+  CHECK(round_trip<Job>(R"({"Meta":{"b":"2","a":"1"}})").find(R"("Meta":{"a":"1","b":"2"})")
+        != std::string::npos);
+  CHECK(round_trip<ServiceCheck>(R"({"Header":{"X":["1","2"]},"Interval":"10s"})")
+            .find(R"("Header":{"X":["1","2"]},"InitialStatus":"","Interval":10000000000)")
+        != std::string::npos);
+}
+
+TEST_CASE("json_codec: secrets are read and never shown") {
+  Draft<Node> draft;
+  REQUIRE(decode(R"({"SecretID":"hush"})", draft) == "");
+  CHECK(draft->getSecretId() == "hush");
+  CHECK(to_json(*draft.freeze()).find("hush") == std::string::npos);
+}
+
+TEST_CASE("json_codec: real numbers are written as the API does") {
+  CHECK(round_trip<ScoreMeta>(R"({"NormScore":1,"Scores":{"binpack":0.25}})")
+        == R"({"NodeID":"","NormScore":1.0,"Scores":{"binpack":0.25}})");
+}
+
+TEST_CASE("json_codec: what is wrong is named with its place") {
+  CHECK(decode<Job>(R"({"TaskGroups":[{"Count":"two"}]})")
+        == "TaskGroups.0.Count: expected a number, got a string");
+  CHECK(decode<Job>(R"({"Meta":{"a":1}})") == "Meta.a: expected a string, got a number");
+  CHECK(decode<Job>(R"({"Version":-1})") == "Version: must not be negative");
+  CHECK(decode<Job>(R"({"Affinities":[{"Weight":128}]})")
+        == "Affinities.0.Weight: expected a whole number of 8 bits");
+  CHECK(decode<Job>(R"({"Affinities":[{"Weight":-128}]})") == "");
+  CHECK(decode<Job>(R"({"Priority":1.5})") == "Priority: expected a whole number of 64 bits");
+  CHECK(decode<Job>(R"({"TaskGroups":[null]})") == "TaskGroups.0: expected an object, got null");
+  CHECK(decode<Job>(R"([])") == "expected an object, got an array");
+  CHECK(decode<Allocation>(R"({"ClientStatus":"dancing"})")
+        == "ClientStatus: unknown value \"dancing\"");
+}
+
+TEST_CASE("parse_json: malformed text and too deep text are refused with their place") {
+  CHECK(nomad::parse_json("{\"a\":x}").error().what.starts_with("byte 5: "));
+  CHECK(nomad::parse_json("").has_error());
+  CHECK(nomad::parse_json("{} {}").error().what == "byte 3: unexpected text after the JSON value");
+  CHECK(nomad::parse_json("{} \n").has_value());
+  CHECK(nomad::parse_json(std::string(100, '[') + std::string(100, ']')).has_error());
+}

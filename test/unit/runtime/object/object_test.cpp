@@ -1,0 +1,87 @@
+#include "runtime/object/object.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/random.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/job.capnp.h"
+
+using nomad::Draft;
+using nomad::Object;
+using nomad::schema::Allocation;
+using nomad::schema::ClientStatus;
+using nomad::schema::Job;
+
+namespace {
+
+Object<Allocation> sample() {
+  Draft<Allocation> draft;
+  draft->setId("8ba85cef-0000-4000-8000-000000000000");
+  draft->setName("web.api[0]");
+  auto states = draft->initTaskStates(2);
+  states[0].setKey("a");
+  states[0].initValue().setRestarts(3);
+  states[1].setKey("b");
+  states[1].initValue().initEvents(1)[0].setType("Started");
+  return draft.freeze();
+}
+
+}  // namespace
+
+TEST_CASE("Draft: a changed copy leaves the original as it was") {
+  const auto before = sample();
+
+  Draft<Allocation> change{before};
+  change->setClientStatus(ClientStatus::COMPLETE);
+  const auto after = change.freeze();
+
+  CHECK(before->getClientStatus() == ClientStatus::PENDING);
+  CHECK(after->getClientStatus() == ClientStatus::COMPLETE);
+  CHECK(after->getTaskStates()[0].getValue().getRestarts() == 3);
+  CHECK_FALSE(before.equals(after));
+}
+
+TEST_CASE("Object: bytes make the same object again") {
+  const auto object = sample();
+
+  auto copy = Object<Allocation>::from_bytes(object.bytes());
+
+  REQUIRE(copy.has_value());
+  CHECK(copy->equals(object));
+  CHECK_FALSE(copy->is_same(object));
+}
+
+TEST_CASE("Object: broken bytes are refused or read safely, never trusted") {
+  const auto object = sample();
+  const std::uint64_t seed = 4711;
+  CAPTURE(seed);
+  nomad::Random random{seed};
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<std::byte> bytes{object.bytes().begin(), object.bytes().end()};
+    for (int hits = 0; hits < 3; ++hits)
+      bytes[random.below(bytes.size())] = static_cast<std::byte>(random.next());
+    auto read = Object<Allocation>::from_bytes(bytes);
+    if (!read) {
+      CHECK(read.error().code == nomad::Errc::corrupt);
+      continue;
+    }
+    for (auto entry : (*read)->getTaskStates())  // touches every pointer; ASan watches
+      for (auto event : entry.getValue().getEvents())
+        CHECK(event.getType().size() < bytes.size());
+  }
+  CHECK(Object<Allocation>::from_bytes({}).has_error());
+  CHECK(Object<Allocation>::from_bytes(object.bytes().subspan(3)).has_error());
+  CHECK(Object<Allocation>::from_bytes(object.bytes().first(16)).has_error());
+}
+
+TEST_CASE("entries: sorted entries are found by key") {
+  Draft<Job> draft;
+  nomad::fill_entries(draft->initMeta(3), {{"b", "2"}, {"a", "1"}, {"c", "3"}});
+  const auto job = draft.freeze();
+
+  CHECK(nomad::find_text(job->getMeta(), "b") == "2");
+  CHECK(nomad::find_text(job->getMeta(), "c") == "3");
+  CHECK_FALSE(nomad::find_text(job->getMeta(), "bb").has_value());
+}
