@@ -1,0 +1,151 @@
+// EventBuffer<E>: the newest batches of events, one batch per Raft index, kept in memory for
+// the event stream. One writer appends, any number of readers follow at their own pace, each
+// remembering only the index up to which it has read.
+//
+// A reader that falls behind the oldest kept batch is told that it lost events; it must not go on
+// as if it had seen all. Batches are shared and immutable. Thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace nomad::state {
+
+template <class E>
+class EventBuffer {
+public:
+  struct Batch {
+    std::uint64_t index = 0;
+    std::vector<E> events;
+  };
+
+  using BatchRef = std::shared_ptr<const Batch>;
+
+  struct Page {
+    std::vector<BatchRef> batches;  ///< Ascending by index.
+    /// Where to go on: pass it to the next `read_after`.
+    std::uint64_t next_after = 0;
+  };
+
+  /// `capacity` batches are kept (`event_buffer_size`), at least one.
+  explicit EventBuffer(std::size_t capacity = 100)
+      : capacity_{std::max<std::size_t>(capacity, 1)} {}
+
+  /// Adds the events of one index, greater than all before, and calls those who wait.
+  void append(std::uint64_t index, std::vector<E> events) {
+    std::vector<std::function<void()>> woken;
+    BatchRef evicted;  // destroyed outside the lock
+    auto batch = std::make_shared<const Batch>(Batch{index, std::move(events)});
+    {
+      const std::lock_guard lock{mutex_};
+      batches_.push_back(std::move(batch));
+      if (batches_.size() > capacity_) {
+        evicted = std::move(batches_.front());
+        lost_until_ = evicted->index;
+        batches_.pop_front();
+      }
+      woken = take_waiters();
+    }
+    for (const auto& call : woken)
+      call();
+  }
+
+  /// Where a stream asked for from `index` begins: at the first kept batch of at least that
+  /// index. The result is an argument for `read_after`.
+  std::uint64_t start_at(std::uint64_t index) const {
+    const std::lock_guard lock{mutex_};
+    const std::uint64_t wanted = index == 0 ? 0 : index - 1;
+    return std::max(wanted, lost_until_);
+  }
+
+  /// Where a stream of only new events begins.
+  std::uint64_t end() const {
+    const std::lock_guard lock{mutex_};
+    return batches_.empty() ? lost_until_ : batches_.back()->index;
+  }
+
+  /// The batches after index `after`, at most `limit`; nothing if events between were dropped.
+  std::optional<Page> read_after(std::uint64_t after, std::size_t limit) const {
+    const std::lock_guard lock{mutex_};
+    if (after < lost_until_) return std::nullopt;
+    Page page{.batches = {}, .next_after = after};
+    auto batch = std::upper_bound(
+        batches_.begin(), batches_.end(), after,
+        [](std::uint64_t index, const BatchRef& kept) { return index < kept->index; });
+    for (; batch != batches_.end() && page.batches.size() < limit; ++batch) {
+      page.batches.push_back(*batch);
+      page.next_after = (*batch)->index;
+    }
+    return page;
+  }
+
+  /// Calls `callback` once, when something after index `after` can be read (at once, on this
+  /// thread, if it can already). The callback posts a message and returns. The result is for
+  /// `forget`; 0 when it was called already.
+  std::uint64_t wait(std::uint64_t after, std::function<void()> callback) {
+    {
+      const std::lock_guard lock{mutex_};
+      const bool readable
+          = after < lost_until_ || (!batches_.empty() && batches_.back()->index > after);
+      if (!readable) {
+        waiters_.emplace(++last_waiter_, std::move(callback));
+        return last_waiter_;
+      }
+    }
+    callback();
+    return 0;
+  }
+
+  /// Withdraws a `wait`; a call that has begun is not waited for.
+  void forget(std::uint64_t waiter) {
+    std::function<void()> dropped;
+    const std::lock_guard lock{mutex_};
+    const auto found = waiters_.find(waiter);
+    if (found == waiters_.end()) return;
+    dropped = std::move(found->second);
+    waiters_.erase(found);
+  }
+
+  /// Drops everything, because the whole state was replaced as of `index`: every reader learns
+  /// that it lost events.
+  void reset(std::uint64_t index) {
+    std::vector<std::function<void()>> woken;
+    std::deque<BatchRef> dropped;
+    {
+      const std::lock_guard lock{mutex_};
+      dropped.swap(batches_);
+      lost_until_ = std::max(index, lost_until_ + 1);
+      woken = take_waiters();
+    }
+    for (const auto& call : woken)
+      call();
+  }
+
+private:
+  std::vector<std::function<void()>> take_waiters() {
+    std::vector<std::function<void()>> taken;
+    taken.reserve(waiters_.size());
+    for (auto& [id, callback] : waiters_)
+      taken.push_back(std::move(callback));
+    waiters_.clear();
+    return taken;
+  }
+
+  const std::size_t capacity_;
+  mutable std::mutex mutex_;
+  std::deque<BatchRef> batches_;
+  std::uint64_t lost_until_ = 0;  ///< Events up to here may have been dropped.
+  std::unordered_map<std::uint64_t, std::function<void()>> waiters_;
+  std::uint64_t last_waiter_ = 0;
+};
+
+}  // namespace nomad::state

@@ -1,0 +1,200 @@
+// Walking a PersistentMap in both directions; include persistent_map.hpp instead.
+#pragma once
+
+#include <iterator>
+
+#include "runtime/state/persistent_map.hpp"
+
+namespace nomad::state {
+
+/// A place in a map: an entry, or none (`valid()` is false). Does not keep the map alive.
+template <MapValue V>
+class PersistentMap<V>::Cursor {
+public:
+  Cursor() = default;
+
+  bool valid() const { return depth_ > 0; }
+
+  explicit operator bool() const { return valid(); }
+
+  /// The entry's key. The view is valid until the cursor moves or dies.
+  std::string_view key() const {
+    leaf().node->copy_key(leaf().index, key_);
+    return key_;
+  }
+
+  const V& value() const { return value_at(leaf().node, leaf().index); }
+
+  void next() {
+    while (depth_ > 0) {
+      Frame& frame = frames_[depth_ - 1];
+      if (frame.index + 1u < frame.node->count) {
+        ++frame.index;
+        return descend(frame, true);
+      }
+      --depth_;
+    }
+  }
+
+  void previous() {
+    while (depth_ > 0) {
+      Frame& frame = frames_[depth_ - 1];
+      if (frame.index > 0) {
+        --frame.index;
+        return descend(frame, false);
+      }
+      --depth_;
+    }
+  }
+
+  friend bool operator==(const Cursor& a, const Cursor& b) {
+    if (!a.valid() || !b.valid()) return a.valid() == b.valid();
+    return a.leaf().node == b.leaf().node && a.leaf().index == b.leaf().index;
+  }
+
+private:
+  friend class PersistentMap;
+
+  struct Frame {
+    const Node* node;
+    std::uint32_t index;
+  };
+
+  // A level more needs sixteen times the inserts, so this is never reached.
+  static constexpr std::size_t max_depth = 16;
+
+  const Frame& leaf() const { return frames_[depth_ - 1]; }
+
+  void push(const Node* node, std::size_t index) {
+    assert(depth_ < max_depth);
+    frames_[depth_++] = {node, static_cast<std::uint32_t>(index)};
+  }
+
+  /// From the entry of an inner frame down to its first or last leaf entry.
+  void descend(const Frame& from, bool to_first) {
+    if (!from.node->is_leaf()) descend_into(from.node->children()[from.index], to_first);
+  }
+
+  void descend_into(const Node* node, bool to_first) {
+    push(node, to_first ? 0 : node->count - 1u);
+    while (!node->is_leaf()) {
+      node = node->children()[frames_[depth_ - 1].index];
+      push(node, to_first ? 0 : node->count - 1u);
+    }
+  }
+
+  std::array<Frame, max_depth> frames_{};
+  std::size_t depth_ = 0;
+  mutable std::string key_;
+};
+
+/// A part of a map for range-based for; each element is the cursor at an entry.
+template <MapValue V>
+class PersistentMap<V>::Range {
+public:
+  class Iterator {
+  public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Cursor;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Cursor*;
+    using reference = const Cursor&;
+
+    explicit Iterator(Cursor cursor) : cursor_{std::move(cursor)} {}
+
+    reference operator*() const { return cursor_; }
+
+    pointer operator->() const { return &cursor_; }
+
+    Iterator& operator++() {
+      cursor_.next();
+      return *this;
+    }
+
+    void operator++(int) { cursor_.next(); }
+
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.cursor_ == b.cursor_; }
+
+  private:
+    Cursor cursor_;
+  };
+
+  Range(Cursor first, Cursor end) : first_{std::move(first)}, end_{std::move(end)} {}
+
+  Iterator begin() const { return Iterator{first_}; }
+
+  Iterator end() const { return Iterator{end_}; }
+
+  bool empty() const { return first_ == end_; }
+
+private:
+  Cursor first_;
+  Cursor end_;
+};
+
+template <MapValue V>
+typename PersistentMap<V>::Cursor PersistentMap<V>::first() const {
+  Cursor cursor;
+  if (root_ != nullptr) cursor.descend_into(root_, true);
+  return cursor;
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Cursor PersistentMap<V>::last() const {
+  Cursor cursor;
+  if (root_ != nullptr) cursor.descend_into(root_, false);
+  return cursor;
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Cursor PersistentMap<V>::lower_bound(std::string_view key) const {
+  Cursor cursor;
+  if (root_ == nullptr) return cursor;
+  const Node* node = root_;
+  while (!node->is_leaf()) {
+    const std::size_t index = node->child_index(key);
+    cursor.push(node, index);
+    node = node->children()[index];
+  }
+  bool found = false;
+  const std::size_t index = node->lower_bound(key, found);
+  if (index < node->count) {
+    cursor.push(node, index);
+  } else {
+    cursor.push(node, node->count - 1u);
+    cursor.next();
+  }
+  return cursor;
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Cursor PersistentMap<V>::before(std::string_view key) const {
+  Cursor cursor = lower_bound(key);
+  if (!cursor.valid()) return last();
+  cursor.previous();
+  return cursor;
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Range PersistentMap<V>::all() const {
+  return {first(), Cursor{}};
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Range PersistentMap<V>::range(std::string_view from,
+                                                         std::string_view to) const {
+  if (!(from < to)) return {Cursor{}, Cursor{}};
+  return {lower_bound(from), lower_bound(to)};
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Range PersistentMap<V>::prefix(std::string_view prefix) const {
+  std::string end{prefix};  // the smallest string greater than all that begin with `prefix`
+  while (!end.empty() && end.back() == '\xff')
+    end.pop_back();
+  if (end.empty()) return {lower_bound(prefix), Cursor{}};
+  end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
+  return {lower_bound(prefix), lower_bound(end)};
+}
+
+}  // namespace nomad::state

@@ -1,0 +1,118 @@
+// The changing half of PersistentMap, kept apart for size; include persistent_map.hpp instead.
+//
+// Erasing merges a node that fell below a quarter of its limit with a neighbour when both fit
+// into one; otherwise sparse nodes stay, because a later insert fills them again.
+#pragma once
+
+#include "runtime/state/persistent_map.hpp"
+
+namespace nomad::state {
+
+template <MapValue V>
+bool PersistentMap<V>::insert_or_assign(std::string_view key, V value) {
+  if (root_ == nullptr) {
+    const tree::KeyParts keys{key, {}};
+    root_ = tree::make_node(0, slot_size, &keys, 1);
+    put(root_, 0, std::move(value));
+    size_ = 1;
+    return true;
+  }
+  bool added = false;
+  Grown grown = insert(std::exchange(root_, nullptr), key, value, true, added);
+  if (grown.right != nullptr) {
+    const std::array<tree::KeyParts, 2> keys{tree::KeyParts{}, tree::KeyParts{grown.separator, {}}};
+    const auto height = static_cast<std::uint16_t>(grown.node->height + 1);
+    Node* root = tree::make_node(height, sizeof(Node*), keys.data(), 2);
+    root->children()[0] = grown.node;
+    root->children()[1] = grown.right;
+    grown.node = root;
+  }
+  root_ = grown.node;
+  size_ += added ? 1 : 0;
+  return added;
+}
+
+template <MapValue V>
+bool PersistentMap<V>::erase(std::string_view key) {
+  if (!contains(key)) return false;
+  root_ = erase(std::exchange(root_, nullptr), key);
+  --size_;
+  while (root_ != nullptr && !root_->is_leaf() && root_->count == 1) {
+    Node* child = root_->children()[0];
+    retain(child);
+    release(std::exchange(root_, child));
+  }
+  return true;
+}
+
+/// `node`, consumed, without one slot; null when that was the last. `steal`: the node is unique,
+/// and the slot's value or child has been dealt with. The caller asks once whether a node is
+/// unique, because it may become so at any time, when a reader lets go.
+template <MapValue V>
+typename PersistentMap<V>::Node* PersistentMap<V>::without(Node* node,
+                                                           std::size_t index,
+                                                           bool steal) {
+  std::array<tree::KeyParts, inner_limit + 1> keys;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < node->count; ++i)
+    if (i != index) keys[count++] = node->key(i);
+  Node* smaller = nullptr;
+  if (count > 0) {
+    smaller = tree::make_node(node->height, slot_size_at(node->height), keys.data(), count);
+    for (std::size_t i = 0; i < count; ++i)
+      transfer(smaller, i, node, i < index ? i : i + 1, steal);
+  }
+  drop(node, steal);
+  return smaller;
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Node* PersistentMap<V>::erase(Node* node, std::string_view key) {
+  if (node->is_leaf()) {
+    bool found = false;
+    const std::size_t index = node->lower_bound(key, found);
+    assert(found);
+    const bool steal = node->is_unique();
+    if constexpr (!std::is_empty_v<V>)
+      if (steal) std::destroy_at(&value_at(node, index));
+    return without(node, index, steal);
+  }
+  node = make_unique(node);
+  const std::size_t index = node->child_index(key);
+  Node* child = erase(node->children()[index], key);
+  if (child == nullptr) return without(node, index, true);
+  node->children()[index] = child;
+  if (child->count >= limit_of(child) / 4 || node->count == 1) return node;
+  return merge_child(node, index);
+}
+
+/// Joins child `index` of the unique `node` with a neighbour, if they fit into one node.
+template <MapValue V>
+typename PersistentMap<V>::Node* PersistentMap<V>::merge_child(Node* node, std::size_t index) {
+  const std::size_t left_index = index + 1u < node->count ? index : index - 1;
+  Node* left = node->children()[left_index];
+  Node* right = node->children()[left_index + 1];
+  const std::size_t count = std::size_t{left->count} + right->count;
+  if (count > limit_of(left) * 3 / 4) return node;
+
+  std::array<tree::KeyParts, inner_limit + 1> keys;
+  for (std::size_t i = 0; i < left->count; ++i)
+    keys[i] = left->key(i);
+  for (std::size_t i = 0; i < right->count; ++i)
+    keys[left->count + i] = right->key(i);
+  if (!left->is_leaf()) keys[left->count] = node->key(left_index + 1);
+  Node* merged = tree::make_node(left->height, slot_size_at(left->height), keys.data(), count);
+  const std::size_t left_count = left->count;
+  for (Node* source : {left, right}) {
+    const bool steal = source->is_unique();
+    const std::size_t offset = source == left ? 0 : left_count;
+    const std::size_t source_count = source->count;
+    for (std::size_t i = 0; i < source_count; ++i)
+      transfer(merged, offset + i, source, i, steal);
+    drop(source, steal);
+  }
+  node->children()[left_index] = merged;
+  return without(node, left_index + 1, true);
+}
+
+}  // namespace nomad::state
