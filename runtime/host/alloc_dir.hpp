@@ -1,0 +1,87 @@
+// AllocDir: the directory tree of one allocation, laid out as Nomad's.
+//
+//   <root>/                  0755
+//     alloc/                 0777  shared by the group
+//       data/ logs/ tmp/     0777
+//     <task>/                0777
+//       local/               0777
+//       tmp/                 1777
+//       secrets/             0777  a tmpfs of 1 MiB when the agent is root and may mount
+//       private/             0777  likewise; never shown to tasks
+//
+// Directories for tasks belong to nobody when the agent is root, so that any task user can write.
+// Everything is idempotent and keeps no state outside the tree: after a restart of the agent the
+// same calls find what is there. Removal never follows links, never leaves the file system it
+// started on, and refuses to go on over something that is still mounted.
+//
+// Calls block on the file system; run them off the actors' threads. No locking: one caller at a
+// time per allocation.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+#include "runtime/host/beneath.hpp"
+
+namespace nomad::host {
+
+class AllocDir {
+public:
+  /// `root` is "<alloc_dir>/<alloc id>", absolute. Nothing is touched yet.
+  explicit AllocDir(std::string root) : root_(std::move(root)) {}
+
+  const std::string& root() const { return root_; }
+
+  std::string shared() const { return root_ + "/alloc"; }
+
+  std::string data() const { return root_ + "/alloc/data"; }
+
+  std::string logs() const { return root_ + "/alloc/logs"; }
+
+  std::string task(std::string_view name) const { return root_ + '/' + std::string{name}; }
+
+  std::string local(std::string_view name) const { return task(name) + "/local"; }
+
+  std::string secrets(std::string_view name) const { return task(name) + "/secrets"; }
+
+  std::string private_dir(std::string_view name) const { return task(name) + "/private"; }
+
+  /// Builds the shared part. A path that exists as something else than a directory is `conflict`.
+  Result<> build() const;
+
+  /// Builds a task's part. `tmpfs` false keeps secrets in plain directories; true falls back to
+  /// them, with a logged warning, where mounting is not permitted.
+  Result<> build_task(std::string_view name, bool tmpfs = true) const;
+
+  /// Whether the shared part is there.
+  bool exists() const;
+
+  /// Opens the tree for the file API.
+  Result<Beneath> open() const { return Beneath::open(root_); }
+
+  /// Bytes that the tree takes on its own disk (not in tmpfs), hard links counted once for each.
+  Result<std::uint64_t> disk_use() const;
+
+  /// Renames alloc/data and the tasks' local directories of `previous`, which lies on the same
+  /// file system, over the empty ones here (sticky disks).
+  Result<> take_data_from(const AllocDir& previous, std::span<const std::string> tasks) const;
+
+  /// Unmounts what was mounted and removes the tree. Success when nothing is there. On failure as
+  /// much as possible is removed and the first error returned; call again.
+  Result<> destroy() const;
+
+private:
+  std::string root_;
+};
+
+/// Removes a tree as `AllocDir::destroy` does, `name` being an entry of `parent`.
+Result<> remove_tree(int parent, const std::string& name);
+
+/// Names that cannot be a task's directory: empty, ".", "..", "alloc", with "/" or NUL, or longer
+/// than 255 bytes.
+Result<> check_task_name(std::string_view name);
+
+}  // namespace nomad::host

@@ -1,0 +1,112 @@
+// ProcessStats: one reader of cpu and memory for all tasks, on demand.
+//
+// A task's processes come from its cgroup or, without one, from the tree below its executor (which
+// is a subreaper, so orphans stay in the tree). One call reads all asked-for tasks and walks /proc
+// at most once. Percentages are since the previous sample of the same process; the first sample of
+// one has 0, as Nomad's.
+//
+// Not thread-safe: one owner, who calls it from one thread at a time. Blocks on /proc only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "runtime/base/result.hpp"
+#include "runtime/host/cgroup.hpp"
+
+namespace nomad::host {
+
+/// Bytes. `measured` names what is known; the rest is 0 because unknown.
+struct MemoryUsage {
+  std::uint64_t rss = 0;
+  std::uint64_t cache = 0;
+  std::uint64_t swap = 0;
+  std::uint64_t mapped_file = 0;
+  std::uint64_t usage = 0;
+  std::uint64_t max_usage = 0;
+  std::uint64_t kernel_usage = 0;
+  std::uint64_t kernel_max_usage = 0;
+  std::vector<std::string> measured;
+};
+
+struct CpuUsage {
+  double system_mode = 0;  ///< Percent of one core.
+  double user_mode = 0;
+  double total_ticks = 0;  ///< MHz.
+  double percent = 0;      ///< Of one core.
+  std::uint64_t throttled_periods = 0;
+  std::uint64_t throttled_time = 0;  ///< Nanoseconds.
+  std::vector<std::string> measured;
+};
+
+struct ProcessUsage {
+  pid_t pid = 0;
+  MemoryUsage memory;
+  CpuUsage cpu;
+};
+
+struct TaskUsage {
+  MemoryUsage memory;
+  CpuUsage cpu;
+  std::int64_t timestamp = 0;  ///< Unix nanoseconds.
+  std::vector<ProcessUsage> processes;
+};
+
+/// Where to find a task's processes.
+struct TaskProcesses {
+  std::string key;         ///< Remembers previous samples; `executor_key`.
+  pid_t executor_pid = 0;  ///< The tree's root, itself not counted.
+  CgroupScope cgroup;      ///< Preferred when not empty.
+};
+
+class ProcessStats {
+public:
+  /// `total_compute_mhz` and `cores` turn percent into ticks (fingerprint's figures).
+  ProcessStats(std::uint64_t total_compute_mhz, unsigned cores, std::string proc = "/proc");
+
+  /// Usage of each task, in order; a task without processes has none and zeros.
+  std::vector<TaskUsage> read(std::span<const TaskProcesses> tasks);
+
+  /// Drops what is remembered of a task that has ended.
+  void forget(const std::string& key);
+
+private:
+  struct Sample {
+    std::uint64_t start_ticks = 0;
+    std::uint64_t user_ns = 0;
+    std::uint64_t system_ns = 0;
+    std::int64_t at = 0;
+  };
+
+  ProcessUsage read_process(pid_t pid,
+                            std::int64_t now,
+                            std::map<pid_t, Sample>& before,
+                            std::map<pid_t, Sample>& after);
+
+  std::uint64_t total_compute_mhz_;
+  unsigned cores_;
+  std::string proc_;
+  std::uint64_t nanoseconds_per_tick_;
+  std::map<std::string, std::map<pid_t, Sample>> samples_;
+};
+
+/// What /proc/<pid>/stat holds, as far as we need it. Pure; `corrupt` for anything else.
+struct ProcessStat {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  char state = '?';
+  std::uint64_t user_ticks = 0;
+  std::uint64_t system_ticks = 0;
+  std::uint64_t start_ticks = 0;  ///< Since boot.
+  std::uint64_t rss_pages = 0;
+};
+
+Result<ProcessStat> parse_process_stat(std::string_view text);
+
+}  // namespace nomad::host

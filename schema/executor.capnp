@@ -1,0 +1,97 @@
+# What the agent and nomadctl-executor say to each other over the executor's Unix socket.
+#
+# Each message is one `Message` in Cap'n Proto's flat form, after its length in bytes as four
+# bytes, little end first. The agent opens with `hello`; the executor answers `welcome` with the
+# version that both speak, and what runs. Later releases add fields and union members at the end;
+# a member that a receiver does not know is answered by `failed`.
+@0xc0f5b2a7d4e18a31;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema::executor");
+
+struct Message {
+  id @0 :UInt32;  # Chosen by the agent for a request; repeated in its answer.
+  union {
+    hello @1 :Hello;
+    welcome @2 :Welcome;
+    start @3 :Start;
+    started @4 :Process;
+    signal @5 :Int32;        # To the task's main process.
+    stop @6 :Stop;
+    acknowledge @7 :Void;    # The exit status is recorded; end.
+    done @8 :Void;           # Answer of signal, stop and acknowledge.
+    failed @9 :Failure;      # Answer of any request.
+    exited @10 :Exit;        # Unasked, to every connection.
+  }
+}
+
+struct Hello {
+  minVersion @0 :UInt16;
+  maxVersion @1 :UInt16;
+}
+
+struct Welcome {
+  version @0 :UInt16;  # 0: none in common; the executor then closes.
+  executorPid @1 :Int32;
+  runId @2 :Text;      # Empty while nothing was started.
+  process @3 :Process;
+  exit @4 :Exit;       # Null while it runs.
+}
+
+struct Process {
+  pid @0 :Int32;
+  startTicks @1 :UInt64;
+  bootId @2 :Text;
+  startedAt @3 :Int64;  # Unix nanoseconds.
+}
+
+struct Exit {
+  code @0 :Int32;       # 128 + signal when a signal ended it.
+  signal @1 :Int32;
+  oomKilled @2 :Bool;
+  finishedAt @3 :Int64;
+}
+
+struct Failure {
+  what @0 :Text;
+  errno @1 :Int32;
+}
+
+struct Stop {
+  signal @0 :Int32;
+  graceMs @1 :UInt64;
+}
+
+struct Start {
+  runId @0 :Text;
+  command @1 :Text;
+  arguments @2 :List(Text);
+  environment @3 :List(Text);
+  taskDirectory @4 :Text;
+  searchPath @5 :Text;
+  user @6 :User;            # Null: the executor's.
+  logs @7 :Logs;            # Null: /dev/null.
+  limits @8 :List(Limit);
+  networkNamespace @9 :Text;
+  cgroupDirectories @10 :List(Text);
+  cgroupUnified @11 :Text;  # One of them, of version 2.
+  oomEvents @12 :Text;      # File with a line "oom_kill <count>".
+}
+
+struct User {
+  uid @0 :UInt32;
+  gid @1 :UInt32;
+  groups @2 :List(UInt32);
+}
+
+struct Logs {
+  allocRoot @0 :Text;  # Files are "<allocRoot>/alloc/logs/<task>.stdout.<n>".
+  task @1 :Text;
+  maxFiles @2 :UInt32;
+  maxFileBytes @3 :UInt64;
+}
+
+struct Limit {
+  resource @0 :Int32;
+  soft @1 :UInt64;
+  hard @2 :UInt64;
+}
