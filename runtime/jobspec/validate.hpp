@@ -1,0 +1,48 @@
+// Whether a job means something: every rule that registration, plan and `POST /v1/validate/job`
+// check, with Nomad's texts, all mistakes at once.
+//
+// Takes the server form (see canonicalize.hpp). What needs the cluster's state (node pool,
+// namespace, ACL, the job's previous version) is checked where that state is. Pure, one pass over
+// the tree; a job without mistakes allocates next to nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/object.hpp>
+
+namespace nomad::jobspec {
+
+struct ValidateOptions {
+  std::int64_t max_priority = 100;
+  /// Most allocations one group may ask for (`job_max_count`); 0 is no bound.
+  std::int64_t max_count = 50'000;
+  /// Whether the server has a `vault` block.
+  bool vault_enabled = false;
+  /// Whether `memory_max` has an effect in the job's node pool.
+  bool memory_oversubscription = false;
+};
+
+struct Validation {
+  std::vector<std::string> errors;
+  std::vector<std::string> warnings;
+
+  bool ok() const { return errors.empty(); }
+
+  /// "1 error occurred:\n\t* …\n\n"; empty when there is none.
+  std::string error_text() const;
+  /// "1 warning:\n\n* …"; empty when there is none.
+  std::string warning_text() const;
+};
+
+Validation validate(const boost::json::object& job, const ValidateOptions& options = {});
+
+/// `errors` as Nomad joins several into one text.
+std::string join_errors(const std::vector<std::string>& errors);
+
+/// `warnings` as answers carry them.
+std::string join_warnings(const std::vector<std::string>& warnings);
+
+}  // namespace nomad::jobspec
