@@ -1,0 +1,81 @@
+// Fsm: the state machine that Raft drives, as an interface; the state store implements it. Also
+// what a snapshot is made of: tables of rows, so that storage need not know what they mean.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/raft/entry.hpp"
+
+namespace nomad::raft {
+
+/// What applying one command came to. The same on every replica: an entry that cannot be applied
+/// is a recorded error, never an exception.
+struct Outcome {
+  std::optional<Error> error;         ///< Unset: applied.
+  Index index = 0;                    ///< The entry's index, set by the Fsm or left 0.
+  std::shared_ptr<const void> value;  ///< Whatever the Fsm wants to hand to the proposer.
+};
+
+/// Takes the rows of a snapshot. Rows of a table come in key order, without duplicates.
+class SnapshotSink {
+public:
+  virtual ~SnapshotSink() = default;
+
+  /// Starts the table that the following rows belong to. Each name once; letters, digits and `_`.
+  virtual Result<> begin_table(std::string_view name) = 0;
+
+  virtual Result<> row(std::string_view key, std::span<const std::byte> value) = 0;
+};
+
+/// A frozen state that can write itself. Used on the snapshotter's thread while the Fsm goes on.
+class SnapshotSource {
+public:
+  virtual ~SnapshotSource() = default;
+  virtual Result<> write(SnapshotSink& sink) const = 0;
+};
+
+/// The rows of a snapshot being restored. Each value's checksum has been verified; its content is
+/// still unchecked.
+class SnapshotRows {
+public:
+  virtual ~SnapshotRows() = default;
+
+  virtual Result<std::vector<std::string>> tables() = 0;
+
+  /// Calls `row` for each row of `table` in key order, until it fails. The spans are valid during
+  /// the call only; values start at an 8-byte boundary.
+  using Row = std::function<Result<>(std::string_view key, std::span<const std::byte> value)>;
+  virtual Result<> read(std::string_view table, const Row& row) = 0;
+};
+
+/// One writer: all calls come from the thread of the Raft node, in log order.
+class Fsm {
+public:
+  virtual ~Fsm() = default;
+
+  /// Whether `payload` is a well-formed command. Called for bytes that this process did not make
+  /// itself (read from disk or received from a peer) before they may reach `apply`.
+  virtual Result<> check(std::span<const std::byte> payload) const = 0;
+
+  /// Applies committed commands in order and publishes the new state once, before it returns.
+  /// `entries` holds commands only and may be empty; `applied` is the index the state stands for
+  /// afterwards. One outcome per entry, in order. Must not throw.
+  virtual std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) = 0;
+
+  /// The state as it is now, in O(1).
+  virtual std::unique_ptr<SnapshotSource> snapshot() const = 0;
+
+  /// Replaces the whole state by that of a snapshot taken at `applied`, and publishes it. On
+  /// failure the state is as before; the error names table and row.
+  virtual Result<> restore(SnapshotRows& rows, Index applied) = 0;
+};
+
+}  // namespace nomad::raft

@@ -1,0 +1,28 @@
+// DataDirLock: one agent per data directory. Held by flock(2) on `<data_dir>/agent.lock`, so that
+// the kernel gives it back however the agent ends.
+#pragma once
+
+#include <string>
+
+#include "runtime/base/result.hpp"
+
+namespace nomad::storage {
+
+class DataDirLock {
+public:
+  /// Takes the lock, creating directory (mode 0700) and file as needed. A second agent gets
+  /// `conflict`: `data_dir "/x" is in use by another agent (pid 123)`; otherwise errors name the
+  /// path and the system's reason.
+  static Result<DataDirLock> take(const std::string& data_dir);
+
+  DataDirLock(DataDirLock&& other) noexcept;
+  DataDirLock& operator=(DataDirLock&& other) noexcept;
+  ~DataDirLock();
+
+private:
+  explicit DataDirLock(int file) : file_(file) {}
+
+  int file_ = -1;
+};
+
+}  // namespace nomad::storage
