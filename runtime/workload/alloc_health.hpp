@@ -1,0 +1,76 @@
+// AllocHealth: decides whether a new allocation is healthy, for deployments and drains.
+//
+// Healthy: every task has been running, without a restart, for `min_healthy_time`, and (when checks
+// count and there are any) every check of the job has been passing as long. Unhealthy: a task
+// failed or ended that should not, the allocation failed as a whole, or the deadline passed.
+// Prestart tasks may end; a poststart task that succeeded and poststop tasks do not matter.
+// An allocation that the servers stop gets no verdict.
+//
+// Times are a monotonic clock's. A verdict is final.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/workload/task_state.hpp"
+
+namespace nomad::workload {
+
+struct HealthRules {
+  Nanoseconds min_healthy_time{0};
+  Nanoseconds healthy_deadline{0};
+  std::size_t checks = 0;  ///< That have to pass; 0 when they do not count.
+
+  friend bool operator==(const HealthRules&, const HealthRules&) = default;
+};
+
+struct HealthTask {
+  std::string name;
+  std::string hook;  ///< Of its lifecycle; "" for a main task.
+  bool sidecar = false;
+};
+
+class AllocHealth {
+public:
+  enum class Verdict : std::uint8_t { undecided, healthy, unhealthy };
+
+  AllocHealth(HealthRules rules, std::vector<HealthTask> tasks, Nanoseconds now);
+
+  /// The tasks' states, in the order they were given in. `alloc_failed`: something beyond its
+  /// tasks failed.
+  Verdict update(std::span<const TaskState* const> states, bool alloc_failed, Nanoseconds now);
+
+  /// Whether all the checks of the job are registered and passing.
+  Verdict checks(bool passing, Nanoseconds now);
+
+  /// Time has passed.
+  Verdict tick(Nanoseconds now);
+
+  /// When to `tick`; nothing when the verdict is out.
+  std::optional<Nanoseconds> next_tick() const;
+
+  /// Why `task` (by its place) made the allocation unhealthy; "" when it did not. Nomad's texts.
+  std::string explain(std::size_t task,
+                      const TaskState& state,
+                      std::int64_t unix_now,
+                      Nanoseconds now) const;
+
+private:
+  Verdict decide(Nanoseconds now);
+
+  bool needs_checks() const { return rules_.checks > 0; }
+
+  HealthRules rules_;
+  std::vector<HealthTask> tasks_;
+  Nanoseconds deadline_;
+  Verdict verdict_ = Verdict::undecided;
+  bool alloc_failed_ = false;
+  std::int64_t latest_start_ = 0;  ///< Of the tasks, by wall clock; 0: not all have started.
+  std::optional<Nanoseconds> running_since_;
+  std::optional<Nanoseconds> passing_since_;
+};
+
+}  // namespace nomad::workload

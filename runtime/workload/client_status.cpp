@@ -1,0 +1,54 @@
+#include "runtime/workload/client_status.hpp"
+
+namespace nomad::workload {
+
+StatusSummary client_status(std::span<const TaskView> tasks) {
+  bool failed = false, running = false, pending = false, dead = false;
+  for (const auto& task : tasks) {
+    switch (task.state) {
+      case TaskRunState::RUNNING:
+        running = true;
+        break;
+      case TaskRunState::PENDING:
+        pending = true;
+        break;
+      case TaskRunState::DEAD:
+        (task.failed ? failed : dead) = true;
+        break;
+    }
+  }
+  if (failed) return {ClientStatus::FAILED, "Failed tasks"};
+  if (running) return {ClientStatus::RUNNING, "Tasks are running"};
+  if (pending) return {ClientStatus::PENDING, "No tasks have started"};
+  if (dead) return {ClientStatus::COMPLETE, "All tasks have completed"};
+  return {};
+}
+
+bool is_client_terminal(ClientStatus status) {
+  return status == ClientStatus::COMPLETE || status == ClientStatus::FAILED
+         || status == ClientStatus::LOST;
+}
+
+bool is_server_terminal(schema::DesiredStatus status) {
+  return status == schema::DesiredStatus::STOP || status == schema::DesiredStatus::EVICT;
+}
+
+std::string_view to_string(ClientStatus status) {
+  switch (status) {
+    case ClientStatus::PENDING:
+      return "pending";
+    case ClientStatus::RUNNING:
+      return "running";
+    case ClientStatus::COMPLETE:
+      return "complete";
+    case ClientStatus::FAILED:
+      return "failed";
+    case ClientStatus::LOST:
+      return "lost";
+    case ClientStatus::UNKNOWN:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+}  // namespace nomad::workload

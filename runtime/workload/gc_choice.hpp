@@ -1,0 +1,67 @@
+// GcQueue: which terminal allocations a client removes, and when. A terminal allocation keeps its
+// directory, for its logs, until there are too many of them or the disk is too full; then the one
+// that ended first goes. Live allocations are never removed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace nomad::workload {
+
+struct GcLimits {
+  std::size_t max_allocs = 50;        ///< Allocations whose directory exists, live ones included.
+  double disk_usage_threshold = 80;   ///< Percent.
+  double inode_usage_threshold = 70;  ///< Percent.
+  std::size_t parallel_destroys = 2;
+};
+
+struct GcUsage {
+  std::size_t allocs = 0;  ///< Allocations that are not destroyed, live ones included.
+  double disk_used_percent = 0;
+  double inodes_used_percent = 0;
+};
+
+class GcQueue {
+public:
+  explicit GcQueue(GcLimits limits);
+
+  /// The allocation is terminal. A second mark changes nothing.
+  void mark(const std::string& alloc_id);
+
+  /// The allocation is gone, or is to be removed by other means.
+  void unmark(const std::string& alloc_id);
+
+  bool is_marked(const std::string& alloc_id) const { return marked_.contains(alloc_id); }
+
+  /// The allocation to destroy next, which is then under way: the oldest, if a limit is exceeded
+  /// and not too many are being destroyed.
+  std::optional<std::string> next(const GcUsage& usage);
+
+  /// As `next`, but only makes room for `coming` new allocations.
+  std::optional<std::string> next_for(std::size_t coming, const GcUsage& usage);
+
+  /// Any that is marked, without looking at limits but for the parallel ones.
+  std::optional<std::string> next_forced();
+
+  /// A destruction handed out by one of the above is over.
+  void destroyed();
+
+  /// Why something has to go; "" when nothing has to. For logs.
+  std::string reason(const GcUsage& usage) const;
+
+  std::size_t marked() const { return marked_.size(); }
+
+private:
+  std::optional<std::string> pop();
+
+  GcLimits limits_;
+  std::deque<std::string> order_;  ///< Oldest first; may hold ids that were unmarked since.
+  std::unordered_set<std::string> marked_;
+  std::size_t under_way_ = 0;
+};
+
+}  // namespace nomad::workload

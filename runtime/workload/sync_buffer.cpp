@@ -1,0 +1,114 @@
+#include "runtime/workload/sync_buffer.hpp"
+
+#include <algorithm>
+
+namespace nomad::workload {
+
+void SyncBuffer::restore(const std::string& alloc_id, Acknowledged acknowledged) {
+  acknowledged_[alloc_id] = acknowledged;
+}
+
+bool SyncBuffer::is_urgent(const std::string& alloc_id, const Acknowledged& state) const {
+  const auto known = acknowledged_.find(alloc_id);
+  if (known == acknowledged_.end()) return state.status != ClientStatus::PENDING;
+  return known->second.status != state.status;
+}
+
+void SyncBuffer::put(const std::string& alloc_id, AllocUpdate update) {
+  const bool urgent = is_urgent(alloc_id, update.state);
+  auto& entry = waiting_[alloc_id];
+  if (entry.urgent) --urgent_waiting_;
+  if (urgent) ++urgent_waiting_;
+  entry = {.update = std::move(update), .urgent = urgent};
+}
+
+void SyncBuffer::erase_waiting(const std::string& alloc_id) {
+  const auto entry = waiting_.find(alloc_id);
+  if (entry == waiting_.end()) return;
+  if (entry->second.urgent) --urgent_waiting_;
+  waiting_.erase(entry);
+}
+
+void SyncBuffer::forget(const std::string& alloc_id) {
+  erase_waiting(alloc_id);
+  acknowledged_.erase(alloc_id);
+  sent_.erase(alloc_id);
+}
+
+void SyncBuffer::drop_known() {
+  urgent_waiting_ = 0;
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const auto known = acknowledged_.find(it->first);
+    if (known != acknowledged_.end() && known->second == it->second.update.state) {
+      it = waiting_.erase(it);
+      continue;
+    }
+    it->second.urgent = is_urgent(it->first, it->second.update.state);
+    urgent_waiting_ += it->second.urgent ? 1 : 0;
+    ++it;
+  }
+}
+
+std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
+  if (!open_ || sending_ || waiting_.empty()) return std::nullopt;
+  const auto earliest = std::max(last_send_ + options_.tick, not_before_);
+  if (urgent_waiting_ > 0) return std::max(earliest, now);
+
+  // The ordinary grid starts at the last send, so that nothing else moves it.
+  const auto period = options_.tick * options_.ticks_between_ordinary;
+  const auto since = now - last_send_;
+  const auto periods = since / period + (since % period == Nanoseconds{0} ? 0 : 1);
+  return std::max(last_send_ + periods * period, earliest);
+}
+
+std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
+  if (sending_) return {};
+  drop_known();
+  const auto when = due(now);
+  if (!when || *when > now) return {};
+
+  std::vector<Object<schema::Allocation>> batch;
+  const auto move_over = [&](bool urgent) {
+    for (auto it = waiting_.begin(); it != waiting_.end() && batch.size() < options_.max_batch;) {
+      const auto current = it++;
+      if (current->second.urgent != urgent) continue;
+      batch.push_back(current->second.update.alloc);
+      sent_.insert(waiting_.extract(current));
+    }
+  };
+  move_over(true);
+  move_over(false);
+  sending_ = true;
+  drop_known();  // Counts what was left behind by a full batch.
+  return batch;
+}
+
+std::vector<std::pair<std::string, Acknowledged>> SyncBuffer::succeeded(Nanoseconds now) {
+  std::vector<std::pair<std::string, Acknowledged>> news;
+  news.reserve(sent_.size());
+  for (const auto& [id, entry] : sent_) {
+    acknowledged_[id] = entry.update.state;
+    news.emplace_back(id, entry.update.state);
+  }
+  sent_.clear();
+  sending_ = false;
+  drop_known();
+  last_send_ = now;
+  not_before_ = now;
+  return news;
+}
+
+void SyncBuffer::failed(Nanoseconds now, Random& random) {
+  for (auto it = sent_.begin(); it != sent_.end();) {
+    auto node = sent_.extract(it++);
+    if (!waiting_.contains(node.key())) waiting_.insert(std::move(node));
+  }
+  sent_.clear();
+  sending_ = false;
+  drop_known();
+  last_send_ = now;
+  const auto spread = random.below(static_cast<std::uint64_t>(options_.retry.count()));
+  not_before_ = now + options_.retry + Nanoseconds{static_cast<std::int64_t>(spread)};
+}
+
+}  // namespace nomad::workload

@@ -1,0 +1,103 @@
+// The verdict on a new allocation.
+#include "runtime/workload/alloc_health.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using namespace nomad::workload;
+using Verdict = AllocHealth::Verdict;
+
+namespace {
+
+constexpr HealthRules rules{.min_healthy_time = 10s, .healthy_deadline = 5min};
+
+TaskState running_since(std::int64_t start) {
+  return {.state = TaskRunState::RUNNING, .started_at = start};
+}
+
+Verdict update(AllocHealth& health, const std::vector<TaskState>& states, nomad::Nanoseconds now) {
+  std::vector<const TaskState*> pointers;
+  for (const auto& state : states)
+    pointers.push_back(&state);
+  return health.update(pointers, false, now);
+}
+
+}  // namespace
+
+TEST_CASE("alloc_health: healthy after running for min_healthy_time") {
+  AllocHealth health{rules, {{.name = "web", .hook = ""}}, 0s};
+  CHECK(update(health, {TaskState{}}, 1s) == Verdict::undecided);
+  CHECK(health.next_tick() == 5min);
+
+  CHECK(update(health, {running_since(5)}, 5s) == Verdict::undecided);
+  CHECK(health.next_tick() == 15s);
+  CHECK(health.tick(14s) == Verdict::undecided);
+  CHECK(health.tick(15s) == Verdict::healthy);
+  CHECK_FALSE(health.next_tick().has_value());
+}
+
+TEST_CASE("alloc_health: a restart of any task starts the wait again") {
+  AllocHealth health{rules, {{.name = "a", .hook = ""}, {.name = "b", .hook = ""}}, 0s};
+  update(health, {running_since(1), running_since(1)}, 1s);
+  update(health, {running_since(1), TaskState{}}, 9s);
+  CHECK(health.tick(12s) == Verdict::undecided);
+  update(health, {running_since(1), running_since(13)}, 13s);
+  CHECK(health.tick(22s) == Verdict::undecided);
+  CHECK(health.tick(23s) == Verdict::healthy);
+}
+
+TEST_CASE("alloc_health: a failed or ended task is unhealthy at once, and that is final") {
+  AllocHealth failed{rules, {{.name = "a", .hook = ""}}, 0s};
+  CHECK(update(failed, {{.state = TaskRunState::PENDING, .failed = true}}, 1s)
+        == Verdict::unhealthy);
+  CHECK(update(failed, {running_since(1)}, 1min) == Verdict::unhealthy);
+
+  AllocHealth ended{rules, {{.name = "a", .hook = ""}}, 0s};
+  CHECK(update(ended, {{.state = TaskRunState::DEAD, .finished_at = 3}}, 1s) == Verdict::unhealthy);
+}
+
+TEST_CASE("alloc_health: prestart tasks may end, successful poststart and poststop do not matter") {
+  AllocHealth health{rules,
+                     {{.name = "init", .hook = "prestart"},
+                      {.name = "main", .hook = ""},
+                      {.name = "after", .hook = "poststart"},
+                      {.name = "clean", .hook = "poststop"}},
+                     0s};
+  const TaskState ended{.state = TaskRunState::DEAD, .started_at = 1, .finished_at = 2};
+  CHECK(update(health, {ended, running_since(3), ended, TaskState{}}, 1s) == Verdict::undecided);
+  CHECK(health.tick(11s) == Verdict::healthy);
+}
+
+TEST_CASE("alloc_health: the deadline makes it unhealthy, with a reason") {
+  AllocHealth health{rules, {{.name = "a", .hook = ""}}, 0s};
+  update(health, {TaskState{}}, 1s);
+  CHECK(health.tick(5min) == Verdict::unhealthy);
+  CHECK(health.explain(0, TaskState{}, 0, 5min) == "Task not running by healthy_deadline of 5m0s");
+  CHECK(health.explain(0, {.state = TaskRunState::PENDING, .failed = true}, 0, 5min)
+        == "Unhealthy because of failed task");
+  const std::int64_t unix_now = 1'000'000'000'000;
+  CHECK(health.explain(0, running_since(unix_now - 1), unix_now, 5min)
+        == "Task not running for min_healthy_time of 10s by healthy_deadline of 5m0s");
+  CHECK(health.explain(0, running_since(unix_now - 60'000'000'000), unix_now, 5min).empty());
+}
+
+TEST_CASE("alloc_health: checks have to pass as long, without a break") {
+  auto with_checks = rules;
+  with_checks.checks = 2;
+  AllocHealth health{with_checks, {{.name = "a", .hook = ""}}, 0s};
+  update(health, {running_since(1)}, 0s);
+  CHECK(health.tick(20s) == Verdict::undecided);
+  health.checks(true, 20s);
+  health.checks(false, 25s);
+  health.checks(true, 26s);
+  CHECK(health.tick(35s) == Verdict::undecided);
+  CHECK(health.checks(true, 36s) == Verdict::healthy);
+}
+
+TEST_CASE("alloc_health: failure beyond the tasks is unhealthy and blames none of them") {
+  AllocHealth health{rules, {{.name = "a", .hook = ""}}, 0s};
+  const TaskState state;
+  const TaskState* states[] = {&state};
+  CHECK(health.update(states, true, 1s) == Verdict::unhealthy);
+  CHECK(health.explain(0, state, 0, 1s).empty());
+}

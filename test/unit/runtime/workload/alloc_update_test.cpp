@@ -1,0 +1,108 @@
+// Reports to the servers, and task states on their way to objects and back.
+#include "runtime/workload/alloc_update.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+
+using namespace std::chrono_literals;
+using namespace nomad;
+using namespace nomad::workload;
+
+namespace {
+
+TaskState eventful() {
+  TaskState state;
+  state.append(task_event::make(task_event::received, 1));
+  state.enter(TaskRunState::RUNNING, 2);
+  state.append(task_event::exited(3, {.code = 3, .signal = 9, .oom_killed = true, .error = "no"}));
+  state.append(task_event::restarting_in(4, 15s, "Restart within policy"));
+  state.append(task_event::killing_within(5, 1min));
+  state.append(task_event::will_not_restart(6, "enough"));
+  state.enter(TaskRunState::DEAD, 7);
+  return state;
+}
+
+AllocReport report_of(const TaskState& state) {
+  return {.alloc_id = "a1",
+          .node_id = "n1",
+          .status = ClientStatus::RUNNING,
+          .description = "Tasks are running",
+          .tasks = {{"web", &state}},
+          .health = std::nullopt,
+          .assigned = {}};
+}
+
+}  // namespace
+
+TEST_CASE("alloc_update: a task state survives the trip through an object") {
+  const auto before = eventful();
+  Draft<schema::TaskState> draft;
+  write_task_state(before, *draft);
+  CHECK(read_task_state(draft.reader()) == before);
+}
+
+TEST_CASE("alloc_update: the deprecated members repeat the details") {
+  Draft<schema::TaskState> draft;
+  write_task_state(eventful(), *draft);
+  const auto events = draft.reader().getEvents();
+  CHECK(events[1].getExitCode() == 3);
+  CHECK(events[1].getSignal() == 9);
+  CHECK(view(events[1].getMessage()) == "no");
+  CHECK(events[2].getStartDelay() == 15'000'000'000);
+  CHECK(view(events[2].getRestartReason()) == "Restart within policy");
+  CHECK(events[3].getKillTimeout() == 60'000'000'000);
+  CHECK(events[4].getFailsTask());
+}
+
+TEST_CASE("alloc_update: the digest ignores when, and nothing else") {
+  const auto state = eventful();
+  const auto first = make_update(report_of(state), 100);
+  const auto later = make_update(report_of(state), 200);
+  CHECK(first.state == later.state);
+  CHECK(later.alloc->getModifyTime() == 200);
+
+  auto changed = state;
+  changed.append(task_event::message("Driver", 8, "x"));
+  CHECK(make_update(report_of(changed), 100).state != first.state);
+  auto described = report_of(state);
+  described.description = "other";
+  CHECK(make_update(described, 100).state != first.state);
+}
+
+TEST_CASE("alloc_update: health keeps what the servers said of the canary") {
+  Draft<schema::Allocation> assigned;
+  assigned->initDeploymentStatus().setCanary(true);
+  const TaskState state;
+  auto report = report_of(state);
+  report.assigned = assigned.reader();
+  CHECK_FALSE(make_update(report, 1).alloc->hasDeploymentStatus());
+
+  report.health = HealthStatus{.healthy = false, .timestamp = 9};
+  const auto update = make_update(report, 1);
+  const auto status = update.alloc->getDeploymentStatus();
+  CHECK(status.getCanary());
+  CHECK(status.getHealthy().isValue());
+  CHECK_FALSE(status.getHealthy().getValue());
+  CHECK(status.getTimestamp() == 9);
+}
+
+TEST_CASE("alloc_update: an allocation that cannot begin is reported as failed, task by task") {
+  Draft<schema::Job> job;
+  auto group = job->initTaskGroups(1)[0];
+  group.setName("g");
+  group.initTasks(1)[0].setName("web");
+  Draft<schema::Allocation> alloc;
+  alloc->setId("a1");
+  alloc->setTaskGroup("g");
+  alloc->setDeploymentId("d");
+
+  const auto update = make_rejection(alloc.reader(), job.reader(), "no driver", 50);
+  CHECK(update.alloc->getClientStatus() == ClientStatus::FAILED);
+  CHECK(view(update.alloc->getClientDescription())
+        == "Unable to add allocation due to error: no driver");
+  const auto state = update.alloc->getTaskStates()[0].getValue();
+  CHECK(state.getFailed());
+  CHECK(state.getFinishedAt() == 50);
+  CHECK_FALSE(update.alloc->getDeploymentStatus().getHealthy().getValue());
+}

@@ -1,0 +1,57 @@
+// Which terminal allocations go.
+#include "runtime/workload/gc_choice.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad::workload;
+
+TEST_CASE("gc_choice: the oldest goes when there are too many, two at a time") {
+  GcQueue queue{{.max_allocs = 3, .parallel_destroys = 2}};
+  for (const auto id : {"a", "b", "c", "d"})
+    queue.mark(id);
+  const GcUsage six{.allocs = 6};
+  CHECK(queue.next(six) == "a");
+  CHECK(queue.next(six) == "b");
+  CHECK_FALSE(queue.next(six).has_value());
+
+  queue.destroyed();
+  CHECK(queue.next({.allocs = 5}) == "c");
+  queue.destroyed();
+  queue.destroyed();
+  CHECK_FALSE(queue.next({.allocs = 3}).has_value());
+}
+
+TEST_CASE("gc_choice: live allocations are never chosen") {
+  GcQueue queue{{.max_allocs = 1}};
+  CHECK_FALSE(queue.next({.allocs = 100}).has_value());
+  queue.mark("a");
+  queue.mark("a");
+  queue.unmark("a");
+  CHECK_FALSE(queue.next({.allocs = 100}).has_value());
+}
+
+TEST_CASE("gc_choice: a full disk or too few inodes are reasons too") {
+  GcQueue queue{{}};
+  queue.mark("a");
+  CHECK_FALSE(queue.next({.allocs = 1, .disk_used_percent = 80}).has_value());
+  CHECK(queue.reason({.inodes_used_percent = 71})
+        == "inode usage of 71 is over gc threshold of 70");
+  CHECK(queue.next({.allocs = 1, .disk_used_percent = 80.1}) == "a");
+}
+
+TEST_CASE("gc_choice: room is made for those that come") {
+  GcQueue queue{{.max_allocs = 3}};
+  queue.mark("a");
+  CHECK_FALSE(queue.next_for(1, {.allocs = 2}).has_value());
+  CHECK(queue.next_for(2, {.allocs = 2}) == "a");
+}
+
+TEST_CASE("gc_choice: on request all go, whatever the limits") {
+  GcQueue queue{{.parallel_destroys = 0}};
+  queue.mark("a");
+  queue.mark("b");
+  CHECK(queue.next_forced() == "a");
+  CHECK_FALSE(queue.next_forced().has_value());
+  queue.destroyed();
+  CHECK(queue.next_forced() == "b");
+}
