@@ -1,0 +1,142 @@
+// Snapshot: the whole state as of one index. Taken in O(1), read without locks from any thread,
+// unchanged for as long as it is held. What it returns by value outlives it; ranges and pointers
+// do not.
+//
+// Iteration: ranges yield cursors in key order, `for (const auto& entry : snapshot.nodes())
+// use(entry.value())`. For pages, orders and directions that are not here take a cursor of the map
+// itself: `snapshot.tables().allocs_by_create.before(key)`, then `previous()`.
+//
+// Blocking queries: see watch.hpp; the reply's index is that of the object that was asked for, or
+// `index(table)` for lists and absent objects.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/state/tables.hpp"
+
+namespace nomad::state {
+
+class Snapshot {
+public:
+  using Jobs = PersistentMap<Object<schema::Job>>;
+  using Nodes = PersistentMap<Object<schema::Node>>;
+  using Allocs = PersistentMap<AllocRef>;
+  using Evals = PersistentMap<Object<schema::Evaluation>>;
+  using Deployments = PersistentMap<Object<schema::Deployment>>;
+  using Services = PersistentMap<Object<schema::ServiceRegistration>>;
+
+  /// An empty state.
+  Snapshot();
+
+  explicit Snapshot(std::shared_ptr<const Tables> tables) : tables_{std::move(tables)} {}
+
+  const Tables& tables() const { return *tables_; }
+
+  /// The last entry that it contains.
+  Index index() const { return tables_->applied; }
+
+  /// Of the last change of a stored table; 0 if there was none.
+  Index index(Table table) const;
+
+  // Single objects; empty if there is none.
+  Object<schema::Job> job(std::string_view ns, std::string_view id) const;
+  Object<schema::Job> job_version(std::string_view ns,
+                                  std::string_view id,
+                                  std::uint64_t version) const;
+  Object<schema::JobSummary> job_summary(std::string_view ns, std::string_view id) const;
+  Object<schema::Node> node(std::string_view id) const;
+  Object<schema::NodePool> node_pool(std::string_view name) const;
+  Object<schema::Namespace> get_namespace(std::string_view name) const;
+  AllocRef alloc(std::string_view id) const;
+  Object<schema::Evaluation> eval(std::string_view id) const;
+  Object<schema::Deployment> deployment(std::string_view id) const;
+  Object<schema::ServiceRegistration> service(std::string_view ns, std::string_view id) const;
+
+  /// As set, or Nomad's defaults if it never was.
+  Object<schema::SchedulerConfiguration> scheduler_configuration() const;
+
+  /// What is taken of a node; null if nothing is.
+  const NodeUsage* usage(std::string_view node_id) const;
+
+  JobCounts job_counts(std::string_view ns, std::string_view id) const;
+
+  // Jobs.
+  Jobs::Range jobs() const { return tables_->jobs.all(); }
+
+  /// Those of a namespace whose id begins with `id_prefix`.
+  Jobs::Range jobs(std::string_view ns, std::string_view id_prefix = {}) const;
+  /// The versions that are still known, newest first.
+  std::vector<Object<schema::Job>> job_versions(std::string_view ns, std::string_view id) const;
+
+  // Nodes.
+  Nodes::Range nodes() const { return tables_->nodes.all(); }
+
+  Nodes::Range nodes(std::string_view id_prefix) const { return tables_->nodes.prefix(id_prefix); }
+
+  // Allocations.
+  Allocs::Range allocs() const { return tables_->allocs.all(); }
+
+  Allocs::Range allocs(std::string_view id_prefix) const {
+    return tables_->allocs.prefix(id_prefix);
+  }
+
+  /// Oldest first.
+  Allocs::Range allocs_by_create() const { return tables_->allocs_by_create.all(); }
+
+  Allocs::Range allocs_by_node(std::string_view node_id) const;
+  Allocs::Range allocs_by_job(std::string_view ns, std::string_view job_id) const;
+  std::vector<AllocRef> allocs_by_eval(std::string_view eval_id) const;
+  std::vector<AllocRef> allocs_by_deployment(std::string_view deployment_id) const;
+
+  // Evaluations.
+  Evals::Range evals() const { return tables_->evals.all(); }
+
+  Evals::Range evals(std::string_view id_prefix) const { return tables_->evals.prefix(id_prefix); }
+
+  Evals::Range evals_by_create() const { return tables_->evals_by_create.all(); }
+
+  /// By status, in the schema's order of statuses.
+  Evals::Range evals_by_job(std::string_view ns, std::string_view job_id) const;
+  Evals::Range evals_by_job(std::string_view ns,
+                            std::string_view job_id,
+                            schema::EvalStatus status) const;
+
+  // Deployments.
+  Deployments::Range deployments() const { return tables_->deployments.all(); }
+
+  Deployments::Range deployments(std::string_view id_prefix) const {
+    return tables_->deployments.prefix(id_prefix);
+  }
+
+  Deployments::Range deployments_by_create() const { return tables_->deployments_by_create.all(); }
+
+  /// Oldest first.
+  Deployments::Range deployments_by_job(std::string_view ns, std::string_view job_id) const;
+  /// The one with the greatest create index; empty if there is none.
+  Object<schema::Deployment> latest_deployment(std::string_view ns, std::string_view job_id) const;
+
+  // Services.
+  Services::Range services() const { return tables_->services.all(); }
+
+  Services::Range services(std::string_view ns) const;
+  Services::Range services_by_name(std::string_view ns, std::string_view name) const;
+  Services::Range services_by_alloc(std::string_view alloc_id) const;
+  Services::Range services_by_node(std::string_view node_id) const;
+
+  /// The rows of a stored table as they are written to disk, in key order, until `row` fails.
+  using RowVisitor = std::function<Result<>(std::string_view key, std::span<const std::byte>)>;
+  Result<> for_each_row(Table table, const RowVisitor& row) const;
+
+  /// The indexes of all stored tables, as one row.
+  std::vector<std::byte> index_row() const;
+
+private:
+  std::shared_ptr<const Tables> tables_;
+};
+
+}  // namespace nomad::state

@@ -1,0 +1,122 @@
+// Store: the replicated state of the servers, changed only by applying committed commands.
+//
+// One thread writes: `apply` for each command of a batch, then `publish` once, which makes the
+// batch visible to new snapshots, then wakes watches and appends events. Any thread may take
+// snapshots, watch and read events at any time. Applying is total and deterministic: it reads no
+// clock and draws no random number, and what a command asks for that cannot be (a lost
+// check-and-set, an unknown id) is an Outcome with an error and without a change.
+//
+// A Store made from a Snapshot is private to its maker and costs as little as a snapshot: for plans
+// that are verified before an earlier one is committed, and for `job plan`.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/state/event.hpp"
+#include "runtime/state/event_buffer.hpp"
+#include "runtime/state/snapshot.hpp"
+#include "runtime/state/watch.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::state {
+
+/// What a command came to, and what the leader's actors must know of it.
+struct Outcome {
+  /// Why nothing was changed. (Of a plan result: `plans` says it for each plan.)
+  std::optional<Error> error;
+
+  Index index = 0;             ///< The command's.
+  Index job_modify_index = 0;  ///< Of a registered job.
+  std::vector<std::optional<Error>> plans;
+
+  /// Evaluations as they are now stored: pending ones are to be enqueued, blocked ones to be
+  /// tracked, complete ones without failures end what blocks for their job.
+  std::vector<Object<schema::Evaluation>> evals;
+  /// Nodes that may take more than before: registered, ready or eligible again.
+  std::vector<Object<schema::Node>> nodes_opened;
+  /// Nodes on which allocations ended.
+  std::vector<std::string> nodes_freed;
+  /// Jobs that were stopped or removed: (namespace, id).
+  std::vector<std::pair<std::string, std::string>> jobs_stopped;
+};
+
+/// Collects the rows of a snapshot; given to `Store::replace` when complete.
+class Restore {
+public:
+  /// One row as `Snapshot::for_each_row` gave it. The bytes are checked; `Errc::corrupt` names
+  /// table and key.
+  Result<> row(Table table, std::string_view key, std::span<const std::byte> bytes);
+
+  /// As `Snapshot::index_row` gave it.
+  Result<> index_row(std::span<const std::byte> bytes);
+
+private:
+  friend class Store;
+
+  /// Joins the allocations with jobs and metrics and derives everything that is not stored.
+  Result<> finish();
+
+  Tables tables_;
+};
+
+class Store {
+public:
+  struct Options {
+    std::size_t event_batches = 100;  ///< Kept for readers of the event stream.
+  };
+
+  /// The state of a new cluster: the namespace "default", the node pools "all" and "default".
+  Store();
+  explicit Store(Options options);
+
+  /// A private continuation of `base`, without events.
+  explicit Store(const Snapshot& base);
+
+  // -- one thread ------------------------------------------------------------------------------
+
+  /// Applies the command of entry `index`, which is greater than all before.
+  Outcome apply(Index index, schema::Command::Reader command);
+
+  /// Says that entries up to `index` are applied, also those that carry no command.
+  void set_applied(Index index);
+
+  /// Makes everything applied so far visible.
+  void publish();
+
+  /// Replaces the whole state, publishes it and wakes everyone; `restored` is then spent. On
+  /// failure nothing has changed.
+  Result<> replace(Restore restored, Index applied);
+
+  // -- any thread ------------------------------------------------------------------------------
+
+  Snapshot snapshot() const;
+
+  Watches& watches() { return watches_; }
+
+  EventBuffer<Event>& events() { return events_; }
+
+private:
+  Tables working_;
+  std::vector<Change> changes_;
+  std::vector<std::pair<Index, std::vector<Event>>> pending_events_;
+  bool keep_events_ = true;
+
+  mutable std::mutex mutex_;  ///< Of `published_` alone.
+  std::shared_ptr<const Tables> published_;
+  Watches watches_;
+  EventBuffer<Event> events_;
+};
+
+/// For `subscribe`.
+WatchKey watch_key(Table table, std::string_view key);
+WatchKey watch_prefix(Table table, std::string_view prefix);
+
+}  // namespace nomad::state
