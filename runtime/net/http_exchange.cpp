@@ -1,0 +1,227 @@
+// The exchange between a connection and a handler, and the Responder and BodyStream that
+// handlers see of it.
+#include <utility>
+
+#include "runtime/net/http_connection.hpp"
+
+namespace nomad::net {
+namespace detail {
+
+template <class Action>
+void Exchange::on_connection(Action action) {
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<Worker> worker;
+  {
+    const std::lock_guard lock{guard_};
+    connection = connection_;
+    worker = worker_;
+    note_thread();
+  }
+  if (!connection) return;
+  if (worker->is_current())
+    action(*connection);
+  else
+    worker->post([connection = std::move(connection), action = std::move(action)]() mutable {
+      action(*connection);
+    });
+}
+
+void Exchange::note_thread() {
+  crossed_ = crossed_ || !worker_->is_current();
+}
+
+bool Exchange::stayed_on_thread() const {
+  const std::lock_guard lock{guard_};
+  return !crossed_;
+}
+
+void Exchange::attach(std::shared_ptr<Connection> connection, std::shared_ptr<Worker> worker) {
+  const std::lock_guard lock{guard_};
+  connection_ = std::move(connection);
+  worker_ = std::move(worker);
+  abandoned_ = nullptr;
+  is_abandoned_ = false;
+  is_answered_ = false;
+  queued_ = 0;
+}
+
+void Exchange::detach() {
+  std::function<void()> dropped;
+  std::shared_ptr<Connection> connection;
+  const std::lock_guard lock{guard_};
+  connection.swap(connection_);
+  dropped.swap(abandoned_);
+}
+
+void Exchange::abandon(bool may_answer) {
+  std::function<void()> callback;
+  std::shared_ptr<Connection> connection;
+  {
+    const std::lock_guard lock{guard_};
+    is_abandoned_ = true;
+    callback.swap(abandoned_);
+    if (!may_answer) connection.swap(connection_);
+  }
+  if (callback) callback();
+}
+
+bool Exchange::abandoned() const {
+  const std::lock_guard lock{guard_};
+  return is_abandoned_ || !connection_;
+}
+
+void Exchange::on_abandoned(std::function<void()> callback) {
+  {
+    const std::lock_guard lock{guard_};
+    if (!is_abandoned_) {
+      if (connection_) abandoned_.swap(callback);
+      return;  // a replaced callback dies outside the lock
+    }
+  }
+  callback();
+}
+
+void Exchange::send(Response response) {
+  {
+    const std::lock_guard lock{guard_};
+    note_thread();
+    if (is_answered_ || !connection_) return;
+    is_answered_ = true;
+  }
+  const std::string_view body = response.shared_body ? *response.shared_body : response.body;
+  if (body.empty() || !request.accepts_gzip())
+    response.shared_gzip.reset();
+  else if (!response.shared_gzip)
+    response.shared_gzip = std::make_shared<const std::string>(gzip(body));
+  on_connection(
+      [self = shared_from_this(), response = std::move(response)](Connection& connection) mutable {
+        connection.answer(self, std::move(response));
+      });
+}
+
+void Exchange::start_stream(Response head) {
+  {
+    const std::lock_guard lock{guard_};
+    note_thread();
+    if (is_answered_ || !connection_) return;
+    is_answered_ = true;
+  }
+  on_connection(
+      [self = shared_from_this(), head = std::move(head)](Connection& connection) mutable {
+        connection.start_stream(self, std::move(head));
+      });
+}
+
+bool Exchange::write(std::string_view chunk, std::function<void()> drained) {
+  std::shared_ptr<Connection> connection;
+  std::shared_ptr<Worker> worker;
+  {
+    const std::lock_guard lock{guard_};
+    note_thread();
+    if (is_abandoned_ || !connection_) return false;
+    connection = connection_;
+    worker = worker_;
+  }
+  const auto waiting = queued_.load(std::memory_order_relaxed);
+  if (waiting != 0 && waiting + chunk.size() > worker->server->options.stream_queue_bytes)
+    return false;
+  queued_.fetch_add(chunk.size(), std::memory_order_relaxed);
+  if (worker->is_current())
+    connection->write_chunk(shared_from_this(), chunk, std::move(drained));
+  else
+    worker->post([self = shared_from_this(), connection, bytes = std::string{chunk},
+                  drained = std::move(drained)]() mutable {
+      connection->write_chunk(self, bytes, std::move(drained));
+    });
+  return true;
+}
+
+void Exchange::end(bool properly) {
+  on_connection([self = shared_from_this(), properly](Connection& connection) {
+    connection.end_stream(self, properly);
+  });
+}
+
+void Exchange::drop() {
+  send({.status = 500,
+        .content_type = "text/plain; charset=utf-8",
+        .body = "the request was not answered"});
+}
+
+}  // namespace detail
+
+BodyStream::BodyStream(std::shared_ptr<detail::Exchange> exchange)
+    : exchange_{std::move(exchange)} {}
+
+BodyStream& BodyStream::operator=(BodyStream&& other) noexcept {
+  if (this != &other) {
+    close();
+    exchange_ = std::move(other.exchange_);
+  }
+  return *this;
+}
+
+BodyStream::~BodyStream() {
+  close();
+}
+
+bool BodyStream::write(std::string_view chunk, std::function<void()> drained) {
+  return exchange_ && exchange_->write(chunk, std::move(drained));
+}
+
+std::size_t BodyStream::queued() const {
+  return exchange_ ? exchange_->queued() : 0;
+}
+
+bool BodyStream::abandoned() const {
+  return !exchange_ || exchange_->abandoned();
+}
+
+void BodyStream::on_abandoned(std::function<void()> callback) {
+  if (exchange_) exchange_->on_abandoned(std::move(callback));
+}
+
+void BodyStream::close() {
+  if (auto exchange = std::exchange(exchange_, nullptr)) exchange->end(true);
+}
+
+void BodyStream::abort() {
+  if (auto exchange = std::exchange(exchange_, nullptr)) exchange->end(false);
+}
+
+Responder::Responder(std::shared_ptr<detail::Exchange> exchange) : exchange_{std::move(exchange)} {}
+
+Responder& Responder::operator=(Responder&& other) noexcept {
+  if (this != &other) {
+    if (exchange_) exchange_->drop();
+    exchange_ = std::move(other.exchange_);
+  }
+  return *this;
+}
+
+Responder::~Responder() {
+  if (exchange_) exchange_->drop();
+}
+
+const Request& Responder::request() const {
+  return exchange_->request;
+}
+
+void Responder::send(Response response) {
+  if (exchange_) exchange_->send(std::move(response));
+}
+
+BodyStream Responder::stream(Response head) {
+  exchange_->start_stream(std::move(head));
+  return BodyStream{exchange_};
+}
+
+bool Responder::abandoned() const {
+  return !exchange_ || exchange_->abandoned();
+}
+
+void Responder::on_abandoned(std::function<void()> callback) {
+  if (exchange_) exchange_->on_abandoned(std::move(callback));
+}
+
+}  // namespace nomad::net

@@ -1,0 +1,414 @@
+#include "runtime/net/http_server.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <netdb.h>
+
+#include "runtime/base/log.hpp"
+#include "runtime/net/http_connection.hpp"
+
+namespace nomad::net {
+
+namespace {
+
+constexpr std::size_t read_buffer_bytes = 64 * 1024;
+constexpr int accepted_at_once = 64;
+constexpr int backlog = 1024;
+constexpr std::chrono::milliseconds accept_pause{100};  ///< When out of descriptors.
+
+constexpr std::string_view too_many_of_address
+    = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+      "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
+constexpr std::string_view too_many
+    = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+      "too many connections\n";
+
+std::string go_text(int error_number) {
+  std::string text = std::strerror(error_number);
+  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+struct Descriptor {
+  int fd = -1;
+  Descriptor() = default;
+
+  explicit Descriptor(int descriptor) : fd{descriptor} {}
+
+  Descriptor(Descriptor&& other) noexcept : fd{std::exchange(other.fd, -1)} {}
+
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+
+  int release() { return std::exchange(fd, -1); }
+};
+
+/// Numeric host and port of a socket's address.
+std::pair<std::string, std::string> numeric(const sockaddr_storage& address, socklen_t size) {
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
+                    port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV)
+      != 0)
+    return {};
+  return {host.data(), port.data()};
+}
+
+std::string join_host_port(const std::string& host, const std::string& port) {
+  return (host.find(':') == std::string::npos ? host : '[' + host + ']') + ':' + port;
+}
+
+Result<Descriptor> listen_unix(const std::string& path) {
+  const auto fail = [&](int error_number) {
+    return Error{Errc::io, "listen unix " + path + ": bind: " + go_text(error_number)};
+  };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return fail(ENAMETOOLONG);
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const auto* raw = reinterpret_cast<const sockaddr*>(&address);
+  Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (socket.fd < 0) return fail(errno);
+  if (::bind(socket.fd, raw, sizeof address) != 0) {
+    if (errno != EADDRINUSE) return fail(errno);
+    // A socket file that nobody listens on is left over from a killed process.
+    const Descriptor probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (::connect(probe.fd, raw, sizeof address) == 0 || errno != ECONNREFUSED)
+      return fail(EADDRINUSE);
+    if (::unlink(path.c_str()) != 0 || ::bind(socket.fd, raw, sizeof address) != 0)
+      return fail(errno);
+  }
+  if (::listen(socket.fd, backlog) != 0) return fail(errno);
+  return socket;
+}
+
+Result<Descriptor> listen_tcp(const std::string& host, const std::string& port) {
+  const auto name = join_host_port(host, port);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failure
+      = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+  if (failure != 0) return Error{Errc::io, "listen tcp " + name + ": " + ::gai_strerror(failure)};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};
+  Descriptor socket{
+      ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
+  if (socket.fd < 0) return Error{Errc::io, "listen tcp " + name + ": socket: " + go_text(errno)};
+  const int on = 1;
+  ::setsockopt(socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket.fd, found->ai_addr, found->ai_addrlen) != 0
+      || ::listen(socket.fd, backlog) != 0)
+    return Error{Errc::io, "listen tcp " + name + ": bind: " + go_text(errno)};
+  return socket;
+}
+
+void set_tcp_options(int fd) {
+  const int on = 1;
+  const int seconds = 15;
+  const int probes = 3;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
+/// Says `text` to a connection that is not taken, and closes it.
+void turn_away(int fd, std::string_view text) {
+  ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+  ::shutdown(fd, SHUT_WR);
+  std::array<char, 4096> unread;  // closing with unread bytes would reset what we said
+  while (::recv(fd, unread.data(), unread.size(), 0) > 0) {
+  }
+  ::close(fd);
+}
+
+}  // namespace
+
+bool ServerShared::admit(const std::string& address) {
+  ++connections;
+  if (address.empty()) return true;
+  const std::lock_guard lock{guard};
+  auto& count = per_address[address];
+  if (options.connections_per_address != 0 && count >= options.connections_per_address) {
+    --connections;
+    return false;
+  }
+  ++count;
+  return true;
+}
+
+void ServerShared::leave(const std::string& address) {
+  --connections;
+  if (address.empty()) return;
+  const std::lock_guard lock{guard};
+  if (const auto entry = per_address.find(address);
+      entry != per_address.end() && --entry->second == 0)
+    per_address.erase(entry);
+}
+
+Worker::Worker(std::shared_ptr<ServerShared> shared)
+    : server{std::move(shared)},
+      buffer(read_buffer_bytes, '\0'),
+      work_{io.get_executor()},
+      timer_{io} {}
+
+void Worker::start() {
+  thread_ = std::thread{[this] { run(); }};
+}
+
+void Worker::run() {
+  tick();
+  io.run();
+}
+
+void Worker::tick() {
+  const auto now = Clock::now();
+  std::vector<std::shared_ptr<Connection>> all;
+  all.reserve(connections_.size());
+  for (const auto& [key, connection] : connections_)
+    all.push_back(connection);
+  for (const auto& connection : all)
+    connection->check(now);
+  timer_.expires_after(server->options.tick);
+  timer_.async_wait([this](const boost::system::error_code& failure) {
+    if (!failure) tick();
+  });
+}
+
+void Worker::adopt(int fd, std::string remote, std::string address) {
+  auto connection = std::make_shared<Connection>(*this, fd, std::move(remote), std::move(address));
+  connections_.emplace(connection.get(), connection);
+  connection->start();
+}
+
+void Worker::forget(Connection* connection) {
+  connections_.erase(connection);
+}
+
+void Worker::begin_stop() {
+  stopping = true;
+  std::vector<std::shared_ptr<Connection>> all;
+  for (const auto& [key, connection] : connections_)
+    all.push_back(connection);
+  for (const auto& connection : all)
+    connection->close_if_idle();
+}
+
+void Worker::stop() {
+  {
+    const std::lock_guard lock{guard_};
+    if (closed_) return;
+    closed_ = true;
+    boost::asio::post(io, [this] {
+      stopping = true;
+      timer_.cancel();
+      while (!connections_.empty())
+        connections_.begin()->second->close();
+      work_.reset();
+    });
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string_view Worker::date_header() {
+  const auto now = std::time(nullptr);
+  if (now != date_second_) {
+    date_second_ = now;
+    std::tm parts{};
+    ::gmtime_r(&now, &parts);
+    std::array<char, 64> text{};
+    const auto size
+        = std::strftime(text.data(), text.size(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &parts);
+    date_.assign(text.data(), size);
+  }
+  return date_;
+}
+
+/// The server's threads and its listening sockets.
+class HttpServer::Core {
+public:
+  Result<> start(ServerOptions options, Router router) {
+    shared_ = std::make_shared<ServerShared>();
+    shared_->limits = {options.header_bytes, options.header_count, options.body_bytes};
+    shared_->options = std::move(options);
+    shared_->router = std::move(router);
+    const auto count = std::max(1U, shared_->options.threads);
+    for (unsigned i = 0; i < count; ++i)
+      workers_.push_back(std::make_shared<Worker>(shared_));
+    for (const auto& address : shared_->options.listen)
+      NOMAD_TRY(listen(address));
+    for (const auto& worker : workers_)
+      worker->start();
+    for (const auto& listener : listeners_)
+      workers_[0]->post([this, listener = listener.get()] { arm(*listener); });
+    return {};
+  }
+
+  ~Core() { stop(std::chrono::milliseconds{0}); }
+
+  void stop(std::chrono::milliseconds patience) {
+    if (workers_.empty()) return;
+    if (!listeners_.empty()) {
+      workers_[0]->post([this] {
+        for (auto& listener : listeners_) {
+          boost::system::error_code ignored;  // closing a listener can't fail in a way that matters
+          listener->socket.close(ignored);
+          listener->retry.cancel();
+        }
+      });
+    }
+    for (const auto& worker : workers_)
+      worker->post([raw = worker.get()] { raw->begin_stop(); });
+    const auto end = Clock::now() + patience;
+    while (shared_->connections != 0 && Clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    for (const auto& worker : workers_)
+      worker->stop();
+    for (const auto& listener : listeners_)
+      if (!listener->path.empty()) ::unlink(listener->path.c_str());
+    listeners_.clear();
+    workers_.clear();
+  }
+
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  std::size_t connection_count() const { return shared_->connections; }
+
+private:
+  struct Listener {
+    boost::asio::posix::stream_descriptor socket;
+    boost::asio::steady_timer retry;
+    std::string path;  ///< Of a Unix socket.
+  };
+
+  Result<> listen(const std::string& address) {
+    const bool is_unix = address.starts_with("unix:");
+    std::string path = is_unix ? address.substr(5) : "";
+    if (path.starts_with("//")) path.erase(0, 2);
+    const auto colon = address.rfind(':');
+    if (!is_unix && colon == std::string::npos)
+      return Error{Errc::invalid_argument,
+                   "listen tcp: address " + address + ": missing port in address"};
+    auto host = address.substr(0, is_unix ? 0 : colon);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    auto socket = is_unix ? listen_unix(path) : listen_tcp(host, address.substr(colon + 1));
+    if (!socket) return socket.error();
+    if (is_unix) {
+      addresses_.push_back("unix:" + path);
+    } else {
+      sockaddr_storage bound{};
+      socklen_t size = sizeof bound;
+      ::getsockname(socket->fd, reinterpret_cast<sockaddr*>(&bound), &size);
+      const auto [name, port] = numeric(bound, size);
+      addresses_.push_back(join_host_port(name, port));
+    }
+    auto& io = workers_[0]->io;
+    listeners_.push_back(std::make_unique<Listener>(
+        Listener{boost::asio::posix::stream_descriptor{io, socket->release()},
+                 boost::asio::steady_timer{io}, path}));
+    return {};
+  }
+
+  void arm(Listener& listener) {
+    listener.socket.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                               [this, &listener](const boost::system::error_code& failure) {
+                                 if (!failure) accept(listener);
+                               });
+  }
+
+  void accept(Listener& listener) {
+    for (int i = 0; i < accepted_at_once; ++i) {
+      sockaddr_storage peer{};
+      socklen_t size = sizeof peer;
+      const int fd = ::accept4(listener.socket.native_handle(), reinterpret_cast<sockaddr*>(&peer),
+                               &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (fd >= 0) {
+        take(fd, peer, size, !listener.path.empty());
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        break;
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        log::warn("http", "accept: {}; trying again", go_text(errno));
+        listener.retry.expires_after(accept_pause);
+        listener.retry.async_wait([this, &listener](const boost::system::error_code& failure) {
+          if (!failure) arm(listener);
+        });
+        return;
+      }
+    }
+    arm(listener);
+  }
+
+  void take(int fd, const sockaddr_storage& peer, socklen_t size, bool is_unix) {
+    std::string address;
+    std::string remote = "@";
+    if (!is_unix) {
+      auto [host, port] = numeric(peer, size);
+      remote = join_host_port(host, port);
+      address = std::move(host);
+      set_tcp_options(fd);
+    }
+    if (shared_->connections >= shared_->options.connections) {
+      turn_away(fd, too_many);
+      return;
+    }
+    if (!shared_->admit(address)) {
+      turn_away(fd, too_many_of_address);
+      return;
+    }
+    auto& worker = *workers_[next_++ % workers_.size()];
+    if (worker.is_current()) {
+      worker.adopt(fd, std::move(remote), std::move(address));
+      return;
+    }
+    worker.post([raw = &worker, owned = std::make_shared<Descriptor>(fd),
+                 remote = std::move(remote),
+                 address = std::move(address)] { raw->adopt(owned->release(), remote, address); });
+  }
+
+  std::shared_ptr<ServerShared> shared_;
+  std::vector<std::shared_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::string> addresses_;
+  std::size_t next_ = 0;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Core> core) : core_{std::move(core)} {}
+
+HttpServer::HttpServer(HttpServer&&) noexcept = default;
+HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
+HttpServer::~HttpServer() = default;
+
+Result<HttpServer> HttpServer::start(ServerOptions options, Router router) {
+  auto core = std::make_unique<Core>();
+  NOMAD_TRY(core->start(std::move(options), std::move(router)));
+  return HttpServer{std::move(core)};
+}
+
+const std::vector<std::string>& HttpServer::addresses() const {
+  return core_->addresses();
+}
+
+std::size_t HttpServer::connection_count() const {
+  return core_->connection_count();
+}
+
+void HttpServer::stop(std::chrono::milliseconds patience) {
+  core_->stop(patience);
+}
+
+}  // namespace nomad::net

@@ -1,0 +1,50 @@
+// TimerQueue: calls functions later, on one thread of its own. For the ends of blocking queries
+// and the heartbeats of streams, of which there may be tens of thousands.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+namespace nomad::net {
+
+class TimerQueue {
+public:
+  using Clock = std::chrono::steady_clock;
+  using Id = std::uint64_t;
+
+  TimerQueue() = default;
+  TimerQueue(const TimerQueue&) = delete;
+  ~TimerQueue();  ///< Drops what has not been called.
+
+  /// Calls `callback` once, `delay` from now. It must be quick and may call this object.
+  Id call_after(Clock::duration delay, std::function<void()> callback);
+
+  /// Whether the callback was still to come; it is dropped then. It may be running on
+  /// return when the answer is false.
+  bool cancel(Id id);
+
+  std::size_t size() const;
+
+  void stop();
+
+private:
+  void run();
+
+  using Queue = std::multimap<Clock::time_point, std::pair<Id, std::function<void()>>>;
+
+  mutable std::mutex guard_;
+  std::condition_variable wake_;
+  Queue queue_;
+  std::unordered_map<Id, Queue::iterator> by_id_;
+  Id last_id_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;  ///< Started by the first call.
+};
+
+}  // namespace nomad::net
