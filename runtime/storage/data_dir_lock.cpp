@@ -1,0 +1,61 @@
+#include "runtime/storage/data_dir_lock.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "runtime/storage/directory.hpp"
+
+namespace nomad::storage {
+namespace {
+
+std::string holder(int file) {
+  char text[32];
+  const auto count = ::pread(file, text, sizeof text, 0);
+  std::string pid;
+  for (ssize_t at = 0; at < count && text[at] >= '0' && text[at] <= '9'; ++at)
+    pid.push_back(text[at]);
+  return pid.empty() ? std::string{} : " (pid " + pid + ")";
+}
+
+/// The pid is for the message to a second agent only.
+Result<> note_holder(int file, const std::string& path) {
+  const auto pid = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(file, 0) != 0 || ::pwrite(file, pid.data(), pid.size(), 0) < 0)
+    return errno_error("cannot write \"" + path + "\"", errno);
+  return {};
+}
+
+}  // namespace
+
+Result<DataDirLock> DataDirLock::take(const std::string& data_dir) {
+  NOMAD_TRY(make_directory(data_dir));
+  const auto path = data_dir + "/agent.lock";
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return errno_error("cannot open \"" + path + "\"", errno);
+  DataDirLock lock{file};
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK)
+      return Error{Errc::conflict,
+                   "data_dir \"" + data_dir + "\" is in use by another agent" + holder(file)};
+    return errno_error("cannot lock \"" + path + "\"", errno);
+  }
+  NOMAD_TRY(note_holder(file, path));
+  return lock;
+}
+
+DataDirLock::DataDirLock(DataDirLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+
+DataDirLock& DataDirLock::operator=(DataDirLock&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+DataDirLock::~DataDirLock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+}  // namespace nomad::storage

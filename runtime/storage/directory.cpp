@@ -1,0 +1,49 @@
+#include "runtime/storage/directory.hpp"
+
+#include <cerrno>
+#include <filesystem>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace nomad::storage {
+namespace {
+
+Result<> sync_path(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0) return errno_error("cannot open \"" + path + "\"", errno);
+  const int failure = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  if (failure != 0) return errno_error("cannot sync \"" + path + "\"", failure);
+  return {};
+}
+
+}  // namespace
+
+std::string directory_of(const std::string& path) {
+  const auto parent = std::filesystem::path{path}.parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+Result<> make_directory(const std::string& path) {
+  std::error_code status;
+  if (std::filesystem::is_directory(path, status)) return {};
+  const auto parent = std::filesystem::path{path}.parent_path();
+  if (!parent.empty() && parent != path) NOMAD_TRY(make_directory(parent));
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error("cannot create directory \"" + path + "\"", errno);
+  if (!std::filesystem::is_directory(path, status))
+    return Error{Errc::io, "\"" + path + "\" is not a directory"};
+  return sync_directory(directory_of(path));
+}
+
+Result<> sync_directory(const std::string& path) {
+  return sync_path(path, O_RDONLY | O_DIRECTORY);
+}
+
+Result<> sync_file(const std::string& path) {
+  return sync_path(path, O_RDONLY);
+}
+
+}  // namespace nomad::storage

@@ -1,0 +1,264 @@
+#include "runtime/storage/raft_log.hpp"
+
+#include <algorithm>
+
+#include "runtime/storage/checksum.hpp"
+#include "runtime/storage/directory.hpp"
+#include "runtime/storage/sqlite.hpp"
+#include "runtime/storage/stable_store.hpp"
+
+namespace nomad::storage {
+namespace {
+
+constexpr raft::Index max_rows_per_truncation = 2'000;
+constexpr FileFormat format_of_log{.name = "raft log", .id = 0x6e6d'524c, .version = 1};
+constexpr std::uint64_t seed_of_log = 0x6c6f'6700'0000'0001;
+
+std::int64_t to_sql(std::uint64_t number) {
+  return static_cast<std::int64_t>(number);
+}
+
+std::uint64_t from_sql(std::int64_t number) {
+  return static_cast<std::uint64_t>(number);
+}
+
+std::uint64_t checksum_of(const raft::Entry& entry) {
+  const auto place
+      = mix(mix(mix(seed_of_log, entry.index), entry.term), static_cast<std::uint64_t>(entry.kind));
+  return checksum(entry.payload.view(), place);
+}
+
+}  // namespace
+
+struct RaftLog::Parts {
+  Parts(Database opened, LogOptions chosen)
+      : database(std::move(opened)), options(std::move(chosen)) {}
+
+  Database database;
+  LogOptions options;
+  StableStore stable;
+  Statement insert;
+  Statement select;
+  Statement limits;
+  Statement erase_from;
+  Statement erase_to;
+  Statement erase_all;
+  LogBounds known;  ///< What the table holds, so that each append can be checked for holes.
+
+  Result<> prepare() {
+    NOMAD_TRY(require_format(database, format_of_log));
+    NOMAD_TRY(database.run(
+        "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
+        " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
+    auto opened = StableStore::open(database);
+    if (!opened) return opened.error();
+    stable = std::move(*opened);
+    NOMAD_TRY(database.prepare(insert, "INSERT INTO log VALUES(?1, ?2, ?3, ?4, ?5)"));
+    NOMAD_TRY(database.prepare(select,
+                               "SELECT idx, term, kind, payload, checksum FROM log"
+                               " WHERE idx >= ?1 AND idx <= ?2 ORDER BY idx"));
+    NOMAD_TRY(database.prepare(limits,
+                               "SELECT coalesce((SELECT min(idx) FROM log), 0),"
+                               " coalesce((SELECT max(idx) FROM log), 0)"));
+    NOMAD_TRY(database.prepare(erase_from, "DELETE FROM log WHERE idx >= ?1"));
+    NOMAD_TRY(database.prepare(erase_to, "DELETE FROM log WHERE idx < ?1"));
+    return database.prepare(erase_all, "DELETE FROM log");
+  }
+
+  Error damaged(raft::Index index, std::string_view what) const {
+    return {Errc::corrupt, "\"" + database.path() + "\": log entry " + std::to_string(index) + ": "
+                               + std::string{what}};
+  }
+
+  Result<> load_bounds() {
+    const auto found = limits.step("cannot read the log's bounds");
+    if (!found) return found.error();
+    known = {from_sql(limits.number(0)), from_sql(limits.number(1))};
+    limits.reset();
+    return {};
+  }
+
+  Result<> truncate_suffix_to(raft::Index first) {
+    erase_from.bind(1, to_sql(first));
+    NOMAD_TRY(erase_from.run("cannot truncate the log"));
+    known.last = std::min(known.last, first - 1);
+    return {};
+  }
+
+  /// What goes beyond the rows of one transaction goes first, from the end: entries that conflict
+  /// with a leader's were never committed, so any shorter log is as good.
+  Result<> shorten_ahead(raft::Index first) {
+    while (!known.empty() && known.last >= first + max_rows_per_truncation) {
+      auto transaction = Transaction::begin(database);
+      if (!transaction) return transaction.error();
+      NOMAD_TRY(truncate_suffix_to(known.last - max_rows_per_truncation + 1));
+      NOMAD_TRY(transaction->commit("cannot truncate the log"));
+    }
+    return {};
+  }
+
+  Result<> append(const raft::Entry& entry) {
+    if (known.last != 0 && entry.index != known.last + 1)
+      return Error{Errc::internal, "\"" + database.path() + "\": entry "
+                                       + std::to_string(entry.index) + " would leave a hole after "
+                                       + std::to_string(known.last)};
+    insert.bind(1, to_sql(entry.index));
+    insert.bind(2, to_sql(entry.term));
+    insert.bind(3, static_cast<std::int64_t>(entry.kind));
+    insert.bind_blob(4, entry.payload.view());
+    insert.bind(5, to_sql(checksum_of(entry)));
+    NOMAD_TRY(insert.run("cannot append to the log"));
+    if (known.empty()) known.first = entry.index;
+    known.last = entry.index;
+    return {};
+  }
+
+  Result<> apply(const LogWrite& write) {
+    if (write.hard_state) NOMAD_TRY(stable.save(*write.hard_state));
+    if (write.reset_to) {
+      NOMAD_TRY(erase_all.run("cannot reset the log"));
+      known = {*write.reset_to + 1, *write.reset_to};
+    }
+    if (write.truncate_from) NOMAD_TRY(truncate_suffix_to(*write.truncate_from));
+    for (const auto& entry : write.append)
+      NOMAD_TRY(append(entry));
+    return {};
+  }
+
+  Result<> write(std::span<const LogWrite> writes) {
+    // Only the first change may be split: those before another one would have to be durable first.
+    if (!writes.empty() && writes.front().truncate_from)
+      NOMAD_TRY(shorten_ahead(*writes.front().truncate_from));
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return transaction.error();
+    for (const auto& write : writes)
+      NOMAD_TRY(apply(write));
+    return transaction->commit("cannot write the log");
+  }
+
+  Result<> keep_wal_bounded() {
+    if (database.wal_pages() < options.max_wal_pages) return {};
+    const auto done = database.checkpoint(true);
+    if (!done) return done.error();
+    return {};
+  }
+
+  /// The next row of `select`, which must be the entry `expected`.
+  Result<raft::Entry> next_row(raft::Index expected) {
+    const auto found = select.step("cannot read log entry " + std::to_string(expected));
+    if (!found) return found.error();
+    if (!*found) return damaged(expected, "is missing");
+    raft::Entry entry;
+    entry.index = from_sql(select.number(0));
+    if (entry.index != expected) return damaged(expected, "is missing");
+    entry.term = from_sql(select.number(1));
+    const auto kind = select.number(2);
+    if (kind < 0 || kind > static_cast<std::int64_t>(raft::EntryKind::configuration))
+      return damaged(expected, "is of an unknown kind");
+    entry.kind = static_cast<raft::EntryKind>(kind);
+    entry.payload = raft::Bytes::copy(select.blob(3));
+    if (from_sql(select.number(4)) != checksum_of(entry))
+      return damaged(expected, "checksum does not match");
+    return entry;
+  }
+};
+
+Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options) {
+  auto database = Database::open(path, {.vfs = options.vfs});
+  if (!database) return database.error();
+  auto parts = std::make_unique<Parts>(std::move(*database), options);
+  NOMAD_TRY(parts->prepare());
+  NOMAD_TRY(parts->load_bounds());
+  NOMAD_TRY(sync_directory(directory_of(path)));
+  return RaftLog{std::move(parts)};
+}
+
+RaftLog::RaftLog(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+RaftLog::RaftLog(RaftLog&&) noexcept = default;
+RaftLog& RaftLog::operator=(RaftLog&&) noexcept = default;
+RaftLog::~RaftLog() = default;
+
+Result<raft::HardState> RaftLog::hard_state() {
+  return parts_->stable.load();
+}
+
+Result<LogBounds> RaftLog::bounds() {
+  NOMAD_TRY(parts_->load_bounds());
+  return parts_->known;
+}
+
+Result<> RaftLog::write(std::span<const LogWrite> writes) {
+  auto outcome = parts_->write(writes);
+  if (outcome) return parts_->keep_wal_bounded();
+  // The file is as before; what we believe of it must not run ahead. The first error tells why.
+  if (auto reread = parts_->load_bounds(); !reread) parts_->known = {};
+  return outcome;
+}
+
+Result<bool> RaftLog::truncate_prefix(raft::Index through) {
+  auto& known = parts_->known;
+  if (known.empty() || through < known.first) return false;
+  const auto end = std::min({through, known.last, known.first + max_rows_per_truncation - 1});
+  parts_->erase_to.bind(1, to_sql(end + 1));
+  NOMAD_TRY(parts_->erase_to.run("cannot truncate the log"));
+  known.first = end + 1;
+  return end < std::min(through, known.last);
+}
+
+Result<std::vector<raft::Entry>> RaftLog::read(raft::Index first,
+                                               raft::Index last,
+                                               std::size_t max_bytes) {
+  auto& select = parts_->select;
+  select.bind(1, to_sql(first));
+  select.bind(2, to_sql(last));
+  std::vector<raft::Entry> entries;
+  Result<> outcome;
+  for (std::size_t bytes = 0; outcome && first + entries.size() <= last && bytes < max_bytes;) {
+    auto entry = parts_->next_row(first + entries.size());
+    if (!entry) {
+      outcome = entry.error();
+      break;
+    }
+    bytes += entry->payload.size() + sizeof(raft::Entry);
+    entries.push_back(std::move(*entry));
+  }
+  select.reset();
+  if (outcome) return entries;
+  NOMAD_TRY(parts_->load_bounds());
+  if (first < parts_->known.first || first > parts_->known.last)
+    return Error{Errc::not_found, outcome.error().what};
+  return outcome.error();
+}
+
+int RaftLog::wal_pages() const {
+  return parts_->database.wal_pages();
+}
+
+const std::string& RaftLog::path() const {
+  return parts_->database.path();
+}
+
+struct WalCheckpointer::Parts {
+  Database database;
+};
+
+Result<WalCheckpointer> WalCheckpointer::open(const std::string& path, const std::string& vfs) {
+  auto database = Database::open(path, {.create = false, .vfs = vfs});
+  if (!database) return database.error();
+  return WalCheckpointer{std::make_unique<Parts>(std::move(*database))};
+}
+
+WalCheckpointer::WalCheckpointer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+WalCheckpointer::WalCheckpointer(WalCheckpointer&&) noexcept = default;
+WalCheckpointer& WalCheckpointer::operator=(WalCheckpointer&&) noexcept = default;
+WalCheckpointer::~WalCheckpointer() = default;
+
+Result<> WalCheckpointer::run() {
+  const auto done = parts_->database.checkpoint(false);
+  if (!done) return done.error();
+  return {};
+}
+
+}  // namespace nomad::storage

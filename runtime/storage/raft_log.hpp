@@ -1,0 +1,111 @@
+// RaftLog: the log, term and vote of one server in a SQLite file (write-ahead log, synchronous
+// FULL: one fsync per transaction).
+//
+// (1) What `write` reports as done is durable; on an error nothing of it is, and the server stops.
+// (2) Entries have consecutive indexes. Every row carries a checksum over its place and content,
+//     verified whenever it is read.
+// (3) No checkpoint runs inside a commit. Whoever owns the log calls `checkpoint` on another
+//     connection (`WalCheckpointer`), and `write` waits for one only before the write-ahead log
+//     would grow past its bound.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/raft/entry.hpp"
+
+namespace nomad::storage {
+
+/// One change of the log, in this order: hard state, reset or truncation, append.
+struct LogWrite {
+  std::optional<raft::HardState> hard_state;
+
+  /// Drops the whole log; the next entry follows this index. After a snapshot was installed.
+  std::optional<raft::Index> reset_to;
+
+  /// Drops this entry and all behind it. At most 2,000 rows go in the transaction itself, the
+  /// others in transactions before it, from the end.
+  std::optional<raft::Index> truncate_from;
+
+  std::vector<raft::Entry> append;
+};
+
+struct LogOptions {
+  std::string vfs;  ///< SQLite's name of a file system; empty is the system's own.
+
+  /// The write-ahead log's pages, of 4 KiB, before a write waits for its restart: 256 MiB.
+  int max_wal_pages = 65'536;
+};
+
+/// The entries in the log; both 0 when it has never held one.
+struct LogBounds {
+  raft::Index first = 0;
+  raft::Index last = 0;
+
+  bool empty() const { return last < first || last == 0; }
+};
+
+class RaftLog {
+public:
+  /// Opens or creates the file, in a directory that exists.
+  static Result<RaftLog> open(const std::string& path, const LogOptions& options = {});
+
+  RaftLog(RaftLog&&) noexcept;
+  RaftLog& operator=(RaftLog&&) noexcept;
+  ~RaftLog();
+
+  Result<raft::HardState> hard_state();
+
+  Result<LogBounds> bounds();
+
+  /// All of `writes`, in order, in one transaction.
+  Result<> write(std::span<const LogWrite> writes);
+
+  Result<> write(const LogWrite& write) { return this->write(std::span{&write, 1}); }
+
+  /// Removes entries up to and including `through`, at most 2,000 of them. True: more remain.
+  Result<bool> truncate_prefix(raft::Index through);
+
+  /// Entries `first`…`last`, fewer when they exceed `max_bytes` (but at least one). An index that
+  /// the log does not hold is `not_found`; a row that is damaged or missing in the middle is
+  /// `corrupt`.
+  Result<std::vector<raft::Entry>> read(raft::Index first, raft::Index last, std::size_t max_bytes);
+
+  /// Pages in the write-ahead log after the last write.
+  int wal_pages() const;
+
+  const std::string& path() const;
+
+private:
+  struct Parts;
+  explicit RaftLog(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+/// The other connection: copies the write-ahead log into the file while writes go on. For a thread
+/// of its own.
+class WalCheckpointer {
+public:
+  static Result<WalCheckpointer> open(const std::string& path, const std::string& vfs = {});
+
+  WalCheckpointer(WalCheckpointer&&) noexcept;
+  WalCheckpointer& operator=(WalCheckpointer&&) noexcept;
+  ~WalCheckpointer();
+
+  /// Copies what can be copied without disturbing anybody.
+  Result<> run();
+
+private:
+  struct Parts;
+  explicit WalCheckpointer(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace nomad::storage

@@ -1,0 +1,239 @@
+#include "runtime/storage/sqlite.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include <sqlite3.h>
+
+namespace nomad::storage {
+namespace {
+
+/// How long a writer waits for a checkpoint of another connection, and the other way round.
+constexpr int busy_timeout_ms = 10'000;
+
+Errc code_of(int result) {
+  switch (result & 0xff) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_MISMATCH:
+      return Errc::corrupt;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Errc::conflict;
+    case SQLITE_MISUSE:
+    case SQLITE_RANGE:
+    case SQLITE_ERROR:
+      return Errc::internal;
+    default:
+      return Errc::io;
+  }
+}
+
+Error failure_of(sqlite3* handle, std::string_view path, std::string_view attempt) {
+  const int result = sqlite3_extended_errcode(handle);
+  std::string what
+      = "\"" + std::string{path} + "\": " + std::string{attempt} + ": " + sqlite3_errmsg(handle);
+  const int primary = result & 0xff;
+  if (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN || primary == SQLITE_FULL) {
+    if (result == SQLITE_IOERR_SHORT_READ) what += " (the file is shorter than it should be)";
+    if (const int system = sqlite3_system_errno(handle); system != 0)
+      what += std::string{" ("} + std::strerror(system) + ")";
+  }
+  return {code_of(result), std::move(what)};
+}
+
+int count_wal_pages(void* counter, sqlite3*, const char*, int pages) {
+  *static_cast<int*>(counter) = pages;
+  return SQLITE_OK;
+}
+
+}  // namespace
+
+void detail::CloseDatabase::operator()(sqlite3* database) const {
+  sqlite3_close_v2(database);
+}
+
+void detail::FinalizeStatement::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
+
+void Statement::bind(int parameter, std::int64_t number) {
+  sqlite3_bind_int64(handle_.get(), parameter, number);
+}
+
+void Statement::bind_blob(int parameter, std::span<const std::byte> bytes) {
+  if (bytes.empty())
+    sqlite3_bind_zeroblob(handle_.get(), parameter, 0);
+  else
+    sqlite3_bind_blob64(handle_.get(), parameter, bytes.data(), bytes.size(), SQLITE_STATIC);
+}
+
+void Statement::bind_text(int parameter, std::string_view text) {
+  sqlite3_bind_text64(handle_.get(), parameter, text.empty() ? "" : text.data(), text.size(),
+                      SQLITE_STATIC, SQLITE_UTF8);
+}
+
+Result<bool> Statement::step(std::string_view attempt) {
+  const int result = sqlite3_step(handle_.get());
+  if (result == SQLITE_ROW) return true;
+  if (result == SQLITE_DONE) return false;
+  auto* database = sqlite3_db_handle(handle_.get());
+  const char* path = sqlite3_db_filename(database, "main");
+  return failure_of(database, path == nullptr ? "" : path, attempt);
+}
+
+Result<> Statement::run(std::string_view attempt) {
+  const auto outcome = step(attempt);
+  reset();
+  if (!outcome) return outcome.error();
+  return {};
+}
+
+void Statement::reset() {
+  sqlite3_reset(handle_.get());
+  sqlite3_clear_bindings(handle_.get());
+}
+
+std::int64_t Statement::number(int column) const {
+  return sqlite3_column_int64(handle_.get(), column);
+}
+
+std::span<const std::byte> Statement::blob(int column) const {
+  const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(handle_.get(), column));
+  const int size = sqlite3_column_bytes(handle_.get(), column);
+  return {data, data == nullptr ? 0 : static_cast<std::size_t>(size)};
+}
+
+std::string_view Statement::text(int column) const {
+  const auto bytes = blob(column);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+Result<Database> Database::open(const std::string& path, const OpenOptions& options) {
+  Database database;
+  database.path_ = path;
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  flags |= options.immutable ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  if (options.create && !options.immutable) flags |= SQLITE_OPEN_CREATE;
+  sqlite3* handle = nullptr;
+  const int result = sqlite3_open_v2(path.c_str(), &handle, flags,
+                                     options.vfs.empty() ? nullptr : options.vfs.c_str());
+  database.handle_.reset(handle);
+  if (handle == nullptr) return Error{Errc::io, "\"" + path + "\": cannot open: out of memory"};
+  if (result != SQLITE_OK) return database.failure("cannot open");
+  NOMAD_TRY(database.configure(options));
+  return database;
+}
+
+Result<> Database::configure(const OpenOptions& options) {
+  auto* handle = handle_.get();
+  sqlite3_busy_timeout(handle, busy_timeout_ms);
+  // Defensive mode forbids running without a journal.
+  if (options.durable) sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  NOMAD_TRY(run("PRAGMA cell_size_check=ON; PRAGMA cache_size=-1024;"));
+  if (options.immutable) return run("PRAGMA query_only=ON; SELECT count(*) FROM sqlite_schema;");
+  if (!options.durable) return run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;");
+  NOMAD_TRY(
+      run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
+          "PRAGMA journal_size_limit=16777216; SELECT count(*) FROM sqlite_schema;"));
+  sqlite3_wal_hook(handle, count_wal_pages, wal_pages_.get());
+  return {};
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int result = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (result != SQLITE_OK) return failure("cannot prepare \"" + std::string{sql} + "\"");
+  return Statement{statement};
+}
+
+Result<> Database::prepare(Statement& statement, std::string_view sql) {
+  auto made = prepare(sql);
+  if (!made) return made.error();
+  statement = std::move(*made);
+  return {};
+}
+
+Result<> Database::run(const std::string& sql) {
+  if (sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
+    return failure("cannot run \"" + sql + "\"");
+  return {};
+}
+
+Result<CheckpointResult> Database::checkpoint(bool restart) {
+  CheckpointResult counts;
+  const int mode = restart ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE;
+  const int result = sqlite3_wal_checkpoint_v2(handle_.get(), nullptr, mode, &counts.wal_pages,
+                                               &counts.copied_pages);
+  // Busy: another connection checkpoints or reads; what could be copied has been.
+  if (result != SQLITE_OK && (result & 0xff) != SQLITE_BUSY)
+    return failure("cannot checkpoint the write-ahead log");
+  return counts;
+}
+
+bool Database::is_read_only() const {
+  return sqlite3_db_readonly(handle_.get(), "main") == 1;
+}
+
+Error Database::failure(std::string_view attempt) const {
+  return failure_of(handle_.get(), path_, attempt);
+}
+
+Result<Transaction> Transaction::begin(Database& database) {
+  NOMAD_TRY(database.run("BEGIN IMMEDIATE"));
+  return Transaction{database};
+}
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : database_(std::exchange(other.database_, nullptr)) {}
+
+Transaction::~Transaction() {
+  if (database_ == nullptr) return;
+  // A failure here means that SQLite has rolled back by itself already.
+  if (auto outcome = database_->run("ROLLBACK"); !outcome) return;
+}
+
+Result<> Transaction::commit(std::string_view attempt) {
+  if (auto outcome = database_->run("COMMIT"); !outcome)
+    return Error{outcome.error().code, std::string{attempt} + ": " + outcome.error().what};
+  database_ = nullptr;
+  return {};
+}
+
+Result<> require_format(Database& database, const FileFormat& format) {
+  auto read = database.prepare(
+      "SELECT (SELECT application_id FROM pragma_application_id),"
+      " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)");
+  if (!read) return read.error();
+  if (auto row = read->step("cannot read the header"); !row) return row.error();
+  const auto id = read->number(0);
+  const auto version = read->number(1);
+  const bool is_new = id == 0 && version == 0 && read->number(2) == 0 && !database.is_read_only();
+  read->reset();
+  if (is_new) {
+    return database.run("PRAGMA application_id=" + std::to_string(format.id)
+                        + "; PRAGMA user_version=" + std::to_string(format.version));
+  }
+  if (id != format.id)
+    return Error{Errc::corrupt, "\"" + database.path() + "\" is not a " + std::string{format.name}
+                                    + " of nomadctl"};
+  if (version < 1 || version > format.version)
+    return Error{Errc::corrupt, "\"" + database.path() + "\" has format " + std::to_string(version)
+                                    + ", this program reads up to "
+                                    + std::to_string(format.version)};
+  return {};
+}
+
+std::string quoted(std::string_view name) {
+  std::string out = "\"";
+  for (const char letter : name) {
+    if (letter == '"') out.push_back('"');
+    out.push_back(letter);
+  }
+  out.push_back('"');
+  return out;
+}
+
+}  // namespace nomad::storage

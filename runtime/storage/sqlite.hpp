@@ -1,0 +1,153 @@
+// SQLite with owners and results: connections, prepared statements, transactions. Every error says
+// which file and what was tried; none is thrown.
+//
+// A connection and its statements belong to one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace nomad::storage {
+
+namespace detail {
+
+struct CloseDatabase {
+  void operator()(sqlite3* database) const;
+};
+
+struct FinalizeStatement {
+  void operator()(sqlite3_stmt* statement) const;
+};
+
+}  // namespace detail
+
+/// One prepared statement. Bind, step until it is done, reset; parameters and columns are numbered
+/// from 1 and 0 as in SQLite.
+class Statement {
+public:
+  /// No statement yet: only to be assigned to.
+  Statement() = default;
+
+  void bind(int parameter, std::int64_t number);
+
+  /// The bytes must stay as they are until `reset`.
+  void bind_blob(int parameter, std::span<const std::byte> bytes);
+  void bind_text(int parameter, std::string_view text);
+
+  /// True: a row is there. False: done. `attempt` starts the sentence of a failure.
+  Result<bool> step(std::string_view attempt);
+
+  /// Runs a statement that yields no rows, and resets it whatever comes.
+  Result<> run(std::string_view attempt);
+
+  /// Makes the statement ready to be bound and stepped again.
+  void reset();
+
+  std::int64_t number(int column) const;
+
+  /// Valid until the next `step` or `reset`.
+  std::span<const std::byte> blob(int column) const;
+  std::string_view text(int column) const;
+
+private:
+  friend class Database;
+
+  explicit Statement(sqlite3_stmt* handle) : handle_(handle) {}
+
+  std::unique_ptr<sqlite3_stmt, detail::FinalizeStatement> handle_;
+};
+
+struct OpenOptions {
+  bool create = true;
+
+  /// Nothing is written, not even a -wal file: for files that never change again.
+  bool immutable = false;
+
+  /// WAL with an fsync for each commit; checkpoints only when asked for. Otherwise there is no
+  /// journal and no sync: for a file that is thrown away unless it was written whole.
+  bool durable = true;
+
+  std::string vfs;  ///< SQLite's name of a file system; empty is the system's own.
+};
+
+struct CheckpointResult {
+  int wal_pages = 0;     ///< Pages in the write-ahead log.
+  int copied_pages = 0;  ///< Of these, already in the database file.
+};
+
+class Database {
+public:
+  static Result<Database> open(const std::string& path, const OpenOptions& options = {});
+
+  Result<Statement> prepare(std::string_view sql);
+
+  /// Prepares into `statement`.
+  Result<> prepare(Statement& statement, std::string_view sql);
+
+  /// Runs statements without parameters and results.
+  Result<> run(const std::string& sql);
+
+  /// Copies the write-ahead log into the file. `restart` waits for readers and makes the next
+  /// commit begin the log anew; otherwise nobody is disturbed and as much is copied as can be.
+  Result<CheckpointResult> checkpoint(bool restart);
+
+  /// Pages in the write-ahead log after the last commit of this connection.
+  int wal_pages() const { return *wal_pages_; }
+
+  const std::string& path() const { return path_; }
+
+  bool is_read_only() const;
+
+  /// The last failure of this connection: `"<path>": <attempt>: <reason>`.
+  Error failure(std::string_view attempt) const;
+
+private:
+  Database() = default;
+
+  Result<> configure(const OpenOptions& options);
+
+  std::string path_;
+  std::unique_ptr<int> wal_pages_ = std::make_unique<int>(0);
+  std::unique_ptr<sqlite3, detail::CloseDatabase> handle_;
+};
+
+/// Changes that become durable together. Rolls back unless committed.
+class Transaction {
+public:
+  static Result<Transaction> begin(Database& database);
+
+  Transaction(Transaction&& other) noexcept;
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  Result<> commit(std::string_view attempt);
+
+private:
+  explicit Transaction(Database& database) : database_(&database) {}
+
+  Database* database_;
+};
+
+/// What a file of ours holds, stored in its header.
+struct FileFormat {
+  std::string_view name;     ///< For messages: "raft log".
+  std::int32_t id = 0;       ///< SQLite's application id.
+  std::int32_t version = 1;  ///< The newest that this program reads.
+};
+
+/// Marks a new file, and refuses one that is of another kind or of a newer format with `corrupt`.
+Result<> require_format(Database& database, const FileFormat& format);
+
+/// An SQL identifier in quotes.
+std::string quoted(std::string_view name);
+
+}  // namespace nomad::storage

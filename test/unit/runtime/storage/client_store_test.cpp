@@ -1,0 +1,131 @@
+// runtime/storage/client_store: batches are all or nothing, a damaged row does not hide others.
+#include "runtime/storage/client_store.hpp"
+
+#include <fstream>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+#include <sqlite3.h>
+
+#include "runtime/storage/data_dir_lock.hpp"
+#include "test/support/result_text.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using storage::Bucket;
+using storage::ClientBatch;
+using storage::ClientStore;
+
+namespace {
+
+struct StoreFixture {
+  test::TempDir dir;
+  std::string path = dir.file("client.db");
+
+  ClientStore open() { return std::move(ClientStore::open(path).value()); }
+};
+
+std::vector<std::string> keys(ClientStore& store, Bucket bucket, std::string_view prefix) {
+  std::vector<std::string> found;
+  CHECK(store.scan(
+      bucket, prefix, [&found](std::string_view key, Result<std::string_view> value) -> Result<> {
+        found.push_back(std::string{key} + (value ? "=" + std::string{*value} : " damaged"));
+        return {};
+      }));
+  return found;
+}
+
+void run_sql(const std::string& path, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
+  CHECK(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(handle);
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(StoreFixture, "client_store: buckets are apart, keys ordered, values durable") {
+  {
+    auto store = open();
+    ClientBatch batch;
+    batch.put(Bucket::task_state, "b/web", "2");
+    batch.put(Bucket::task_state, "a/web", "1");
+    batch.put(Bucket::task_state, "a/db", "0");
+    batch.put(Bucket::alloc, "a", std::string("\0raw\xff", 5));
+    REQUIRE(store.commit(batch));
+  }
+
+  auto store = open();
+  CHECK(store.get(Bucket::alloc, "a").value() == std::string("\0raw\xff", 5));
+  CHECK_FALSE(store.get(Bucket::driver_handle, "a").value().has_value());
+  CHECK(keys(store, Bucket::task_state, "")
+        == std::vector<std::string>{"a/db=0", "a/web=1", "b/web=2"});
+  CHECK(keys(store, Bucket::task_state, "a/") == std::vector<std::string>{"a/db=0", "a/web=1"});
+}
+
+TEST_CASE_FIXTURE(StoreFixture, "client_store: erasing by key and prefix, and replacing") {
+  auto store = open();
+  ClientBatch batch;
+  for (const char* key : {"a/1", "a/2", "b/1", "\xff\xff", "\xff"})
+    batch.put(Bucket::task_state, key, "x");
+  REQUIRE(store.commit(batch));
+
+  ClientBatch change;
+  change.erase_prefix(Bucket::task_state, "a/");
+  change.erase_prefix(Bucket::task_state, "\xff");
+  change.put(Bucket::task_state, "b/1", "y");
+  change.erase(Bucket::task_state, "not there");
+  REQUIRE(store.commit(change));
+
+  CHECK(keys(store, Bucket::task_state, "") == std::vector<std::string>{"b/1=y"});
+}
+
+TEST_CASE_FIXTURE(StoreFixture, "client_store: a damaged row is reported, the others are read") {
+  {
+    auto store = open();
+    ClientBatch batch;
+    for (const char* key : {"a", "b", "c"})
+      batch.put(Bucket::alloc, key, "good");
+    REQUIRE(store.commit(batch));
+  }
+  run_sql(path, "UPDATE client SET value = 'bad' WHERE key = x'62'");
+
+  auto store = open();
+  CHECK(keys(store, Bucket::alloc, "")
+        == std::vector<std::string>{"a=good", "b damaged", "c=good"});
+  const auto error = store.get(Bucket::alloc, "b").error();
+  CHECK(error.code == Errc::corrupt);
+  CHECK(error.what == "\"" + path + "\": bucket 2, key \"b\": checksum does not match");
+}
+
+TEST_CASE_FIXTURE(StoreFixture, "client_store: a file that is no client state is refused") {
+  std::ofstream{path} << std::string(5'000, 'z');
+  const auto outcome = ClientStore::open(path);
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == Errc::corrupt);
+  CHECK(outcome.error().what.find(path) != std::string::npos);
+}
+
+TEST_CASE("data_dir_lock: a second agent is told who holds the directory") {
+  test::TempDir dir;
+  const auto data_dir = dir.file("new/data");
+  {
+    auto first = storage::DataDirLock::take(data_dir);
+    REQUIRE(first);
+    const auto second = storage::DataDirLock::take(data_dir);
+    REQUIRE_FALSE(second);
+    CHECK(second.error()
+          == Error{Errc::conflict, "data_dir \"" + data_dir + "\" is in use by another agent (pid "
+                                       + std::to_string(::getpid()) + ")"});
+  }
+  CHECK(storage::DataDirLock::take(data_dir));
+}
+
+TEST_CASE("data_dir_lock: a path that cannot be used is named") {
+  test::TempDir dir;
+  std::ofstream{dir.file("file")} << "x";
+  const auto outcome = storage::DataDirLock::take(dir.file("file/data"));
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().what.find(dir.file("file")) != std::string::npos);
+}

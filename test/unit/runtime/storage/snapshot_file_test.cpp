@@ -1,0 +1,211 @@
+// runtime/storage/snapshot_file: whole or absent, verified row by row.
+#include "runtime/storage/snapshot_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include <doctest/doctest.h>
+#include <sqlite3.h>
+
+#include "test/support/result_text.hpp"
+#include "test/support/temp_dir.hpp"
+#include "test/unit/runtime/storage/fault_vfs.hpp"
+
+using namespace nomad;
+using storage::SnapshotReader;
+using storage::SnapshotWriter;
+
+namespace {
+
+using Tables = std::map<std::string, std::map<std::string, std::string>>;
+
+raft::SnapshotMeta meta(raft::Index index) {
+  return {.index = index,
+          .term = 3,
+          .configuration = {.cluster_id = "cluster",
+                            .members = {{.id = "a", .address = "127.0.0.1:4647", .voter = true}},
+                            .removed = {"b"}},
+          .configuration_index = 2};
+}
+
+const Tables sample
+    = {{"jobs", {{"default\0web", "one"}, {"default\0zz", std::string(10'000, 'j')}}},
+       {"nodes", {}},
+       {"allocs", {{"1", "running"}, {"2", ""}, {"3", "dead"}}}};
+
+Result<> fill(SnapshotWriter& writer, const Tables& tables) {
+  for (const auto& [name, rows] : tables) {
+    NOMAD_TRY(writer.begin_table(name));
+    for (const auto& [key, value] : rows)
+      NOMAD_TRY(writer.row(key, std::as_bytes(std::span{value})));
+  }
+  return {};
+}
+
+Result<storage::SnapshotFile> write(const std::string& directory,
+                                    raft::Index index,
+                                    const Tables& tables = sample,
+                                    const std::string& vfs = {}) {
+  auto writer = SnapshotWriter::create(directory, meta(index), vfs);
+  if (!writer) return writer.error();
+  NOMAD_TRY(fill(**writer, tables));
+  return (*writer)->finish();
+}
+
+Result<Tables> read(SnapshotReader& reader) {
+  Tables tables;
+  const auto names = reader.tables();
+  if (!names) return names.error();
+  for (const auto& name : *names) {
+    auto& rows = tables[name];
+    NOMAD_TRY(reader.read(
+        name, [&rows](std::string_view key, std::span<const std::byte> value) -> Result<> {
+          CHECK(reinterpret_cast<std::uintptr_t>(value.data()) % 8 == 0);
+          rows[std::string{key}] = {reinterpret_cast<const char*>(value.data()), value.size()};
+          return {};
+        }));
+  }
+  return tables;
+}
+
+void run_sql(const std::string& path, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
+  CHECK(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(handle);
+}
+
+}  // namespace
+
+TEST_CASE("snapshot_file: what was written is read back, with its meta data") {
+  test::TempDir dir;
+  const auto file = write(dir.path(), 17).value();
+
+  auto reader = std::move(SnapshotReader::open(file.path).value());
+  CHECK(reader->meta() == meta(17));
+  CHECK(read(*reader).value() == sample);
+  CHECK(reader->verify());
+}
+
+TEST_CASE("snapshot_file: the newest comes first; old and unfinished ones are removed") {
+  test::TempDir dir;
+  for (const raft::Index index : {5, 40, 12})
+    REQUIRE(write(dir.path(), index));
+  std::ofstream{dir.file("snapshot-0000000000000003-0000000000000063.db.unfinished")} << "half";
+  std::ofstream{dir.file("notes.txt")} << "not ours";
+
+  auto files = storage::list_snapshots(dir.path()).value();
+  REQUIRE(files.size() == 3);
+  CHECK(files[0].index == 40);
+  CHECK(files[2].index == 5);
+
+  REQUIRE(storage::remove_old_snapshots(dir.path(), 2));
+  CHECK(storage::list_snapshots(dir.path()).value().size() == 2);
+  CHECK_FALSE(std::filesystem::exists(
+      dir.file("snapshot-0000000000000003-0000000000000063.db.unfinished")));
+  CHECK(std::filesystem::exists(dir.file("notes.txt")));
+}
+
+TEST_CASE("snapshot_file: a writer that is given up leaves nothing") {
+  test::TempDir dir;
+  {
+    auto writer = std::move(SnapshotWriter::create(dir.path(), meta(1)).value());
+    REQUIRE(fill(*writer, sample));
+  }
+  CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("snapshot_file: rows out of order and bad table names are refused") {
+  test::TempDir dir;
+  auto writer = std::move(SnapshotWriter::create(dir.path(), meta(1)).value());
+  CHECK_FALSE(writer->row("a", {}));
+  CHECK_FALSE(writer->begin_table("sqlite_x"));
+  CHECK_FALSE(writer->begin_table("a\"; DROP TABLE x"));
+  REQUIRE(writer->begin_table("jobs"));
+  REQUIRE(writer->row("b", {}));
+  CHECK_FALSE(writer->row("b", {}));
+  CHECK_FALSE(writer->row("a", {}));
+}
+
+TEST_CASE("snapshot_file: damage is named by file, table and row") {
+  test::TempDir dir;
+  const auto path = write(dir.path(), 9).value().path;
+  const auto first_error = [&path] {
+    auto reader = SnapshotReader::open(path);
+    if (!reader) return reader.error();
+    auto outcome = (*reader)->verify();
+    return outcome ? Error{} : outcome.error();
+  };
+
+  SUBCASE("a changed value") {
+    run_sql(path, "UPDATE allocs SET value = 'x' WHERE rowid = 2");
+    CHECK(
+        first_error()
+        == Error{Errc::corrupt, "\"" + path + "\": table allocs, row 2: checksum does not match"});
+  }
+  SUBCASE("a missing last row") {
+    run_sql(path, "DELETE FROM allocs WHERE rowid = 3");
+    CHECK(first_error()
+          == Error{Errc::corrupt, "\"" + path + "\": table allocs has 2 rows, 3 were written"});
+  }
+  SUBCASE("a row moved to another table") {
+    run_sql(path, "INSERT INTO nodes SELECT * FROM allocs WHERE rowid = 1");
+    CHECK(first_error().code == Errc::corrupt);
+  }
+  SUBCASE("a table taken out of the list") {
+    run_sql(path, "DELETE FROM snapshot_tables WHERE name = 'allocs'");
+    CHECK(first_error()
+          == Error{Errc::corrupt, "\"" + path + "\": the list of tables is incomplete"});
+  }
+  SUBCASE("a changed index") {
+    run_sql(path, "UPDATE snapshot_meta SET value = '10' WHERE name = 'index'");
+    CHECK(first_error().code == Errc::corrupt);
+  }
+  SUBCASE("a file cut off") {
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+    CHECK(first_error().code == Errc::corrupt);
+    CHECK(first_error().what.find(path) != std::string::npos);
+  }
+  SUBCASE("an empty file") {
+    std::filesystem::resize_file(path, 0);
+    CHECK(first_error().code == Errc::corrupt);
+  }
+  SUBCASE("a newer format") {
+    run_sql(path, "PRAGMA user_version=2");
+    CHECK(first_error().what == "\"" + path + "\" has format 2, this program reads up to 1");
+  }
+  SUBCASE("any flipped bit is noticed or harmless") {
+    const auto size = std::filesystem::file_size(path);
+    std::ifstream in{path, std::ios::binary};
+    const std::string good{std::istreambuf_iterator<char>{in}, {}};
+    for (std::size_t at = 0; at < size; at += 37) {
+      CAPTURE(at);
+      auto bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ 0x10);
+      std::ofstream{path, std::ios::binary} << bad;
+      auto reader = SnapshotReader::open(path);
+      if (!reader) continue;
+      const auto tables = read(**reader);
+      if (tables) {
+        CHECK(*tables == sample);
+        CHECK((*reader)->meta() == meta(9));
+      }
+    }
+  }
+}
+
+TEST_CASE("snapshot_file: a full or failing disk is an error and leaves no file") {
+  test::TempDir dir;
+  test::FaultVfs vfs;
+  for (const auto fault :
+       {test::DiskFault::io_error, test::DiskFault::disk_full, test::DiskFault::short_write}) {
+    vfs.fail_writes_after(2, fault);
+    const auto outcome = write(dir.path(), 9, sample, test::FaultVfs::name());
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().code == Errc::io);
+    CHECK(outcome.error().what.find(dir.path()) != std::string::npos);
+    vfs.heal();
+    CHECK(std::filesystem::is_empty(dir.path()));
+  }
+}
