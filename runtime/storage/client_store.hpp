@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,6 +34,7 @@ enum class Bucket : std::uint8_t {
   deployment = 7,     ///< key: alloc id; local deployment health.
   network = 8,        ///< key: alloc id; network status of the allocation.
   driver_state = 9,   ///< key: driver or plugin name.
+  job = 10,           ///< key: namespace, id, create index, version; jobs of allocations.
 };
 
 /// Changes that become durable together.
@@ -43,6 +45,12 @@ public:
 
   /// Erases every key of `bucket` that starts with `prefix`.
   void erase_prefix(Bucket bucket, std::string prefix);
+
+  /// Adds the changes of `more` behind these, so that several batches become durable at once.
+  void append(ClientBatch more) {
+    changes_.insert(changes_.end(), std::make_move_iterator(more.changes_.begin()),
+                    std::make_move_iterator(more.changes_.end()));
+  }
 
   bool empty() const { return changes_.empty(); }
 
