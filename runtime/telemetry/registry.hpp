@@ -1,0 +1,143 @@
+// Registry: the program's metrics, in the two forms that GET /v1/metrics shows: Nomad's summary of
+// the last whole interval, and Prometheus' text with running totals.
+//
+// A metric is looked up once by name and labels and then used by reference, which stays valid as
+// long as the registry. Recording takes a lock of that one metric, for a few nanoseconds. Time
+// comes in by `advance`, which closes an interval; whoever owns the registry calls it every ten
+// seconds, and every answer does too.
+//
+// May depend on: runtime/base, runtime/object (JSON text).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace nomad::telemetry {
+
+/// Names and values; sorted by the registry.
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+/// What was recorded in one interval.
+struct Summary {
+  std::uint64_t count = 0;
+  double sum = 0;
+  double sum_of_squares = 0;
+  double min = 0;
+  double max = 0;
+
+  void add(double value);
+  double mean() const;
+  double deviation() const;  ///< Of the sample; 0 below two values.
+};
+
+/// Things that happen: how many, or how much of them.
+class Counter {
+public:
+  void add(double amount = 1);
+
+private:
+  friend class Registry;
+
+  mutable std::mutex guard_;
+  Summary current_;
+  Summary last_;
+  double total_ = 0;
+};
+
+/// A value that goes up and down.
+class Gauge {
+public:
+  void set(double value);
+
+private:
+  friend class Registry;
+
+  mutable std::mutex guard_;
+  double value_ = 0;
+  bool is_set_ = false;
+};
+
+/// Measurements whose distribution counts; times are in milliseconds.
+class Sample {
+public:
+  void observe(double value);
+
+private:
+  friend class Registry;
+
+  /// Kept of an interval for its quantiles: the first ones, then every further one in the place
+  /// of an older one.
+  static constexpr std::size_t kept = 256;
+
+  mutable std::mutex guard_;
+  Summary current_;
+  Summary last_;
+  std::vector<float> values_;
+  std::vector<float> last_values_;
+  std::uint64_t total_count_ = 0;
+  double total_sum_ = 0;
+};
+
+struct Options {
+  std::string prefix = "nomad";  ///< Put before every name: "nomad.client.allocs.running".
+  std::string host = {};         ///< The label `host` of every metric; none when empty.
+  std::int64_t interval_seconds = 10;
+};
+
+/// Thread-safe.
+class Registry {
+public:
+  explicit Registry(Options options);
+  Registry(const Registry&) = delete;
+  ~Registry();
+
+  Counter& counter(std::string_view name, Labels labels = {});
+  Gauge& gauge(std::string_view name, Labels labels = {});
+  Sample& sample(std::string_view name, Labels labels = {});
+
+  /// Hides a gauge whose subject is gone (an allocation, a node) until it is set again.
+  void hide_gauge(std::string_view name, const Labels& labels);
+
+  /// Called before each rendering, to set gauges that are read off something else. Must not call
+  /// `add_collector` or a rendering.
+  void add_collector(std::function<void(Registry&)> collector);
+
+  /// Closes the interval if `unix_nanoseconds` lies beyond it.
+  void advance(std::int64_t unix_nanoseconds);
+
+  /// Nomad's MetricsSummary of the last whole interval (of the first one while it lasts).
+  std::string json(std::int64_t unix_nanoseconds);
+
+  /// Prometheus' text exposition, version 0.0.4.
+  std::string prometheus(std::int64_t unix_nanoseconds);
+
+private:
+  using Key = std::pair<std::string, Labels>;
+  template <class T>
+  using Family = std::map<Key, std::unique_ptr<T>>;
+
+  Key make_key(std::string_view name, Labels labels) const;
+  template <class T>
+  T& find(Family<T>& family, std::string_view name, Labels labels);
+  void collect();
+  std::int64_t interval_of(std::int64_t unix_nanoseconds) const;
+
+  const Options options_;
+  mutable std::mutex guard_;  ///< Of the maps, not of the metrics.
+  Family<Counter> counters_;
+  Family<Gauge> gauges_;
+  Family<Sample> samples_;
+  std::mutex collectors_guard_;
+  std::vector<std::function<void(Registry&)>> collectors_;
+  std::int64_t interval_ = 0;  ///< Number of the current one since 1970; 0 before the first.
+  bool has_last_ = false;
+};
+
+}  // namespace nomad::telemetry
