@@ -1,0 +1,315 @@
+#include "runtime/query/filter.hpp"
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <re2/re2.h>
+
+#include "runtime/query/coerce.hpp"
+#include "runtime/query/filter_parser.hpp"
+#include "runtime/query/filter_value.hpp"
+
+namespace nomad::query {
+namespace {
+
+constexpr std::int64_t regex_memory = 1 << 20;
+
+Error refuse(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+/// Go's words for what RE2 found wrong.
+std::string_view go_regex_problem(RE2::ErrorCode code) {
+  switch (code) {
+    case RE2::NoError:
+      return "no error";
+    case RE2::ErrorInternal:
+      return "regexp/syntax: internal error";
+    case RE2::ErrorBadEscape:
+      return "invalid escape sequence";
+    case RE2::ErrorBadCharClass:
+      return "invalid character class";
+    case RE2::ErrorBadCharRange:
+      return "invalid character class range";
+    case RE2::ErrorMissingBracket:
+      return "missing closing ]";
+    case RE2::ErrorMissingParen:
+      return "missing closing )";
+    case RE2::ErrorUnexpectedParen:
+      return "unexpected )";
+    case RE2::ErrorTrailingBackslash:
+      return "trailing backslash at end of expression";
+    case RE2::ErrorRepeatArgument:
+      return "missing argument to repetition operator";
+    case RE2::ErrorRepeatSize:
+      return "invalid repeat count";
+    case RE2::ErrorRepeatOp:
+      return "invalid nested repetition operator";
+    case RE2::ErrorBadPerlOp:
+      return "invalid or unsupported Perl syntax";
+    case RE2::ErrorBadUTF8:
+      return "invalid UTF-8";
+    case RE2::ErrorBadNamedCapture:
+      return "invalid named capture";
+    case RE2::ErrorPatternTooLarge:
+      return "expression too large";
+  }
+  return "invalid expression";
+}
+
+/// What an operator says of a map's key that is not there.
+bool if_absent(MatchOp op) {
+  return op == MatchOp::not_equal || op == MatchOp::not_in || op == MatchOp::is_empty
+         || op == MatchOp::not_matches;
+}
+
+template <class T>
+Result<bool> compare(const Result<T>& wanted, const T& actual) {
+  if (!wanted) return wanted.error().within("error getting match value in expression");
+  return *wanted == actual;
+}
+
+/// Whether `value` is `text`; the text is read as the value's kind.
+Result<bool> is_equal(const Value& value, const std::string& text) {
+  switch (value.kind) {
+    case Value::Kind::boolean:
+      return compare(parse_bool(text), value.boolean);
+    case Value::Kind::signed_number:
+      return compare(parse_int(text), value.signed_number);
+    case Value::Kind::unsigned_number:
+      return compare(parse_uint(text), value.unsigned_number);
+    case Value::Kind::real:
+      return compare(parse_float(text), value.real);
+    case Value::Kind::text:
+      return value.text == text;
+    case Value::Kind::none:
+    case Value::Kind::object:
+    case Value::Kind::list:
+    case Value::Kind::map:
+    case Value::Kind::opaque:
+    case Value::Kind::root:
+      break;
+  }
+  return refuse("unable to find suitable primitive comparison function for matching");
+}
+
+Result<bool> contains(const Value& value, const Expression& match) {
+  if (value.kind == Value::Kind::text)
+    return value.text.find(match.value) != std::string_view::npos;
+  if (value.kind == Value::Kind::map) return value.entry(match.value).has_value();
+  if (value.kind != Value::Kind::list)
+    return refuse("Cannot perform in/contains operations on type " + std::string{value.kind_name()}
+                  + " for selector: \"" + match.selector.text() + '"');
+  for (unsigned i = 0; i < value.size(); ++i) {
+    const auto element = value.element(i);
+    if (element.kind == Value::Kind::object || element.kind == Value::Kind::list)
+      return refuse("unable to find suitable primitive comparison function for \"in\" comparison");
+    auto same = is_equal(element, match.value);
+    if (!same || *same) return same;
+  }
+  return false;
+}
+
+/// A name that any/all gave: for another path, or for a value of its own.
+struct Local {
+  std::string name;
+  std::vector<std::string> path;  ///< Empty: `value` counts.
+  Value value;
+};
+
+}  // namespace
+
+struct Filter::Compiled {
+  std::shared_ptr<const Expression> expression;
+  std::map<const Expression*, std::unique_ptr<RE2>> patterns;
+
+  void compile_patterns(const Expression& node) {
+    if (node.left) compile_patterns(*node.left);
+    if (node.right) compile_patterns(*node.right);
+    if (node.kind != Expression::Kind::match) return;
+    if (node.op != MatchOp::matches && node.op != MatchOp::not_matches) return;
+    RE2::Options options;
+    options.set_log_errors(false);
+    options.set_max_mem(regex_memory);
+    patterns.emplace(&node, std::make_unique<RE2>(node.value, options));
+  }
+};
+
+namespace {
+
+/// Evaluates one expression over one row.
+class Evaluation {
+public:
+  using Patterns = std::map<const Expression*, std::unique_ptr<RE2>>;
+
+  Evaluation(const Row& row, const Patterns& patterns) : row_{row}, patterns_{patterns} {}
+
+  Result<bool> evaluate(const Expression& node) {
+    switch (node.kind) {
+      case Expression::Kind::match:
+        return match(node);
+      case Expression::Kind::negation: {
+        auto operand = evaluate(*node.left);
+        if (!operand) return operand;
+        return !*operand;
+      }
+      case Expression::Kind::conjunction: {
+        auto left = evaluate(*node.left);
+        if (!left || !*left) return left;
+        return evaluate(*node.right);
+      }
+      case Expression::Kind::disjunction: {
+        auto left = evaluate(*node.left);
+        if (!left || *left) return left;
+        return evaluate(*node.right);
+      }
+      case Expression::Kind::any:
+      case Expression::Kind::all:
+        return over_elements(node);
+    }
+    return refuse("Invalid AST node");
+  }
+
+private:
+  /// The path that `selector` means once local names are replaced, innermost first; or the value
+  /// that a local name stands for.
+  Result<std::optional<Value>> find(const Selector& selector) {
+    if (locals_.empty()) return find_value(row_, selector.path);
+    auto path = selector.path;
+    for (auto local = locals_.rbegin(); local != locals_.rend() && !path.empty(); ++local) {
+      if (local->name != path[0]) continue;
+      if (local->path.empty()) {
+        if (path.size() > 1)
+          return refuse("/" + path[0] + " references a " + std::string{local->value.kind_name()}
+                        + " so the path below it is invalid");
+        return std::optional<Value>{local->value};
+      }
+      path.erase(path.begin());
+      path.insert(path.begin(), local->path.begin(), local->path.end());
+    }
+    return find_value(row_, path);
+  }
+
+  Result<bool> match(const Expression& node) {
+    auto found = find(node.selector);
+    if (!found) return found.error();
+    if (!*found) return if_absent(node.op);
+    const auto& value = **found;
+    switch (node.op) {
+      case MatchOp::equal:
+        return is_equal(value, node.value);
+      case MatchOp::not_equal:
+        return negate(is_equal(value, node.value));
+      case MatchOp::in:
+        return contains(value, node);
+      case MatchOp::not_in:
+        return negate(contains(value, node));
+      case MatchOp::is_empty:
+        return is_empty(value, node);
+      case MatchOp::is_not_empty:
+        return negate(is_empty(value, node));
+      case MatchOp::matches:
+        return matches(value, node);
+      case MatchOp::not_matches:
+        return negate(matches(value, node));
+    }
+    return refuse("Invalid match operation");
+  }
+
+  static Result<bool> negate(Result<bool> result) {
+    if (!result) return result;
+    return !*result;
+  }
+
+  static Result<bool> is_empty(const Value& value, const Expression& node) {
+    if (value.has_size()) return value.size() == 0;
+    return refuse("Cannot perform is empty operations on type " + std::string{value.kind_name()}
+                  + " for selector: \"" + node.selector.text() + '"');
+  }
+
+  Result<bool> matches(const Value& value, const Expression& node) const {
+    if (value.kind != Value::Kind::text)
+      return refuse("Value of type " + std::string{value.kind_name()}
+                    + " is not convertible to []byte");
+    const auto& pattern = *patterns_.at(&node);
+    if (!pattern.ok())
+      return refuse("Failed to compile regular expression \"" + node.value
+                    + "\": error parsing regexp: "
+                    + std::string{go_regex_problem(pattern.error_code())} + ": `"
+                    + pattern.error_arg() + '`');
+    return RE2::PartialMatch(re2::StringPiece{value.text.data(), value.text.size()}, pattern);
+  }
+
+  void name(const std::string& name, std::vector<std::string> path, Value value) {
+    if (!name.empty()) locals_.push_back({name, std::move(path), std::move(value)});
+  }
+
+  Result<bool> over_elements(const Expression& node) {
+    const bool is_all = node.kind == Expression::Kind::all;
+    auto found = find(node.selector);
+    if (!found) return found.error();
+    if (!*found) return is_all;
+    const auto value = **found;
+    if (value.kind != Value::Kind::list && value.kind != Value::Kind::map)
+      return refuse(node.selector.text() + " is not a list or a map");
+    if (!node.index_name.empty() && node.index_name == node.value_name)
+      return refuse('"' + node.index_name
+                    + "\" cannot be used as a placeholder for both the index and the value");
+    for (unsigned i = 0; i < value.size(); ++i) {
+      const auto outer = locals_.size();
+      name_element(node, value, i);
+      auto result = evaluate(*node.left);
+      locals_.resize(outer);
+      if (!result || *result != is_all) return result;
+    }
+    return is_all;
+  }
+
+  void name_element(const Expression& node, const Value& value, unsigned index) {
+    auto path = node.selector.path;
+    Value label;
+    if (value.kind == Value::Kind::map) {
+      label.kind = Value::Kind::text;
+      label.text = value.key(index);
+      path.emplace_back(label.text);
+      name(node.element_name, {}, label);
+    } else {
+      label.kind = Value::Kind::signed_number;
+      label.signed_number = index;
+      path.push_back(std::to_string(index));
+      name(node.element_name, path, {});
+    }
+    name(node.index_name, {}, label);
+    name(node.value_name, std::move(path), {});
+  }
+
+  const Row& row_;
+  const Patterns& patterns_;
+  std::vector<Local> locals_;
+};
+
+}  // namespace
+
+Filter::Filter(std::unique_ptr<const Compiled> compiled) : compiled_{std::move(compiled)} {}
+
+Filter::Filter(Filter&&) noexcept = default;
+Filter& Filter::operator=(Filter&&) noexcept = default;
+Filter::~Filter() = default;
+
+Result<Filter> Filter::compile(std::string_view text) {
+  auto expression = parse_filter(text);
+  if (!expression) return expression.error();
+  auto compiled = std::make_unique<Compiled>();
+  compiled->expression = std::move(*expression);
+  compiled->compile_patterns(*compiled->expression);
+  return Filter{std::move(compiled)};
+}
+
+Result<bool> Filter::matches(capnp::DynamicStruct::Reader row,
+                             std::span<const Extra> extras) const {
+  const Row whole{row, extras};
+  return Evaluation{whole, compiled_->patterns}.evaluate(*compiled_->expression);
+}
+
+}  // namespace nomad::query

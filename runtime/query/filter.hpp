@@ -1,0 +1,46 @@
+// Filter: a filter expression (http-api conventions: `?filter=`), compiled once and asked of many
+// rows. Selectors use the API's field names, with case; secret and hidden fields do not exist.
+//
+// Thread-safe after `compile`: no state changes while matching.
+// May depend on: runtime/base, runtime/object.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <capnp/dynamic.h>
+
+#include "runtime/base/result.hpp"
+
+namespace nomad::query {
+
+class Filter {
+public:
+  /// Compiles a non-empty expression. The error is `invalid_argument` with go-bexpr's text:
+  /// `1:5 (4): no match found, expected: …`.
+  static Result<Filter> compile(std::string_view text);
+
+  Filter(Filter&&) noexcept;
+  Filter& operator=(Filter&&) noexcept;
+  ~Filter();
+
+  /// An object that the row refers to and the API shows as one of its fields ("Job").
+  struct Extra {
+    std::string_view name;
+    capnp::DynamicStruct::Reader object;
+  };
+
+  /// Whether the row is wanted. Errors are about the expression and this row's fields:
+  /// `error finding value in datum: /Foo at part 0: couldn't find key: struct field with name
+  /// "Foo"`.
+  Result<bool> matches(capnp::DynamicStruct::Reader row, std::span<const Extra> extras = {}) const;
+
+private:
+  struct Compiled;
+  explicit Filter(std::unique_ptr<const Compiled> compiled);
+
+  std::unique_ptr<const Compiled> compiled_;
+};
+
+}  // namespace nomad::query

@@ -1,0 +1,261 @@
+#include "runtime/query/filter_value.hpp"
+
+#include <charconv>
+
+namespace nomad::query {
+namespace {
+
+using object::FieldPlan;
+using object::Shape;
+using object::ValuePlan;
+using Kind = Value::Kind;
+
+Value make(Kind kind) {
+  Value value;
+  value.kind = kind;
+  return value;
+}
+
+Value make_text(std::string_view text) {
+  auto value = make(Kind::text);
+  value.text = text;
+  return value;
+}
+
+Value make_object(capnp::DynamicStruct::Reader object) {
+  auto value = make(Kind::object);
+  value.object = object;
+  return value;
+}
+
+Value make_opaque(std::uint64_t size) {
+  auto value = make(Kind::opaque);
+  value.unsigned_number = size;
+  return value;
+}
+
+Value value_of(const capnp::DynamicValue::Reader& source, const ValuePlan& plan);
+
+/// A union of `unset` and `value`, which the API shows as null or the value.
+Value optional_of(capnp::DynamicStruct::Reader group, const ValuePlan& plan) {
+  KJ_IF_MAYBE (member, group.which())
+    if (member->getProto().getName() != "unset") return value_of(group.get(*member), *plan.element);
+  return make(Kind::none);
+}
+
+Value enum_of(capnp::DynamicEnum value) {
+  KJ_IF_MAYBE (enumerant, value.getEnumerant()) return make_text(object::json_name(*enumerant));
+  return make_text("");
+}
+
+Value value_of(const capnp::DynamicValue::Reader& source, const ValuePlan& plan) {
+  Value value;
+  value.plan = &plan;
+  switch (plan.shape) {
+    case Shape::boolean:
+      value.kind = Kind::boolean;
+      value.boolean = source.as<bool>();
+      break;
+    case Shape::signed_number:
+    case Shape::duration:
+      value.kind = Kind::signed_number;
+      value.signed_number = source.as<std::int64_t>();
+      break;
+    case Shape::unsigned_number:
+      value.kind = Kind::unsigned_number;
+      value.unsigned_number = source.as<std::uint64_t>();
+      break;
+    case Shape::real:
+      value.kind = Kind::real;
+      value.real = source.as<double>();
+      break;
+    case Shape::text:
+    case Shape::secret_text: {
+      const auto text = source.as<capnp::Text>();
+      return make_text({text.begin(), text.size()});
+    }
+    case Shape::raw_json:
+      return make_opaque(source.as<capnp::Text>().size());
+    case Shape::base64:
+      return make_opaque(source.as<capnp::Data>().size());
+    case Shape::timestamp:
+      return make_opaque(source.as<std::int64_t>() == 0 ? 0 : 1);
+    case Shape::enumeration:
+      return enum_of(source.as<capnp::DynamicEnum>());
+    case Shape::object:
+      return make_object(source.as<capnp::DynamicStruct>());
+    case Shape::list:
+    case Shape::map:
+      value.kind = plan.shape == Shape::list ? Kind::list : Kind::map;
+      value.list = source.as<capnp::DynamicList>();
+      break;
+    case Shape::optional:
+      return optional_of(source.as<capnp::DynamicStruct>(), plan);
+  }
+  return value;
+}
+
+/// The field of `object` that the API calls `name`, if it may be looked at.
+const FieldPlan* field_named(capnp::DynamicStruct::Reader object, std::string_view name) {
+  const auto* field = object::plan_of(object.getSchema()).find(name);
+  const bool usable = field != nullptr && field->name == name && !field->hidden
+                      && field->value.shape != Shape::secret_text;
+  return usable ? field : nullptr;
+}
+
+Value field_of(capnp::DynamicStruct::Reader object, const FieldPlan& field) {
+  if (field.value.shape == Shape::object && !field.always && !object.has(field.field))
+    return make(Kind::none);
+  return value_of(object.get(field.field), field.value);
+}
+
+std::string pointer_text(std::span<const std::string> path) {
+  std::string out;
+  for (const auto& part : path) {
+    out += '/';
+    for (const char c : part) {
+      if (c == '~')
+        out += "~0";
+      else if (c == '/')
+        out += "~1";
+      else
+        out += c;
+    }
+  }
+  return out;
+}
+
+Error missing(std::string_view problem) {
+  return {Errc::invalid_argument, "error finding value in datum: " + std::string{problem}};
+}
+
+Result<Value> element_at(const Value& list, std::string_view part) {
+  int index = 0;
+  const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), index);
+  if (failure != std::errc{} || end != part.data() + part.size())
+    return Error{Errc::invalid_argument,
+                 "couldn't convert value \"" + std::string{part} + "\" to type int"};
+  if (index < 0 || static_cast<std::size_t>(index) >= list.size())
+    return Error{Errc::invalid_argument,
+                 "index " + std::to_string(index)
+                     + " is out of range (length = " + std::to_string(list.size()) + ')'};
+  return list.element(static_cast<unsigned>(index));
+}
+
+/// One step from `value`. `not_found` is a missing field or key, `corrupt` a value that has none.
+Result<Value> step(const Row& row, const Value& value, const std::string& part) {
+  if (value.kind == Kind::root)
+    for (const auto& extra : row.extras)
+      if (extra.name == part) return make_object(extra.object);
+  switch (value.kind) {
+    case Kind::root:
+    case Kind::object: {
+      const auto object = value.kind == Kind::root ? row.object : *value.object;
+      const auto* field = field_named(object, part);
+      if (field == nullptr)
+        return Error{Errc::not_found, "couldn't find key: struct field with name \"" + part + '"'};
+      return field_of(object, *field);
+    }
+    case Kind::map:
+      if (auto entry = value.entry(part)) return *entry;
+      return Error{Errc::not_found, "couldn't find key \"" + part + '"'};
+    case Kind::list:
+      return element_at(value, part);
+    case Kind::none:
+    case Kind::boolean:
+    case Kind::signed_number:
+    case Kind::unsigned_number:
+    case Kind::real:
+    case Kind::text:
+    case Kind::opaque:
+      break;
+  }
+  return Error{Errc::corrupt, "invalid value kind: " + std::string{value.kind_name()}};
+}
+
+}  // namespace
+
+std::size_t Value::size() const {
+  if (kind == Kind::text) return text.size();
+  if (kind == Kind::list || kind == Kind::map) return list->size();
+  return kind == Kind::opaque ? unsigned_number : 0;
+}
+
+bool Value::has_size() const {
+  return kind == Kind::text || kind == Kind::list || kind == Kind::map || kind == Kind::opaque
+         || kind == Kind::none;
+}
+
+std::string_view Value::kind_name() const {
+  switch (kind) {
+    case Kind::none:
+      return "invalid";
+    case Kind::boolean:
+      return "bool";
+    case Kind::signed_number:
+      return "int64";
+    case Kind::unsigned_number:
+      return "uint64";
+    case Kind::real:
+      return "float64";
+    case Kind::text:
+      return "string";
+    case Kind::object:
+    case Kind::root:
+      return "struct";
+    case Kind::list:
+      return "slice";
+    case Kind::map:
+      return "map";
+    case Kind::opaque:
+      return "interface";
+  }
+  return "invalid";
+}
+
+Value Value::element(unsigned index) const {
+  if (plan->element->shape == Shape::object)
+    return make_object((*list)[index].as<capnp::DynamicStruct>());
+  return value_of((*list)[index], *plan->element);
+}
+
+std::string_view Value::key(unsigned index) const {
+  const auto text = (*list)[index].as<capnp::DynamicStruct>().get("key").as<capnp::Text>();
+  return {text.begin(), text.size()};
+}
+
+std::optional<Value> Value::entry(std::string_view wanted) const {
+  unsigned low = 0;
+  unsigned high = list->size();
+  while (low < high) {
+    const unsigned middle = low + (high - low) / 2;
+    if (key(middle) < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low == list->size() || key(low) != wanted) return std::nullopt;
+  return value_of((*list)[low].as<capnp::DynamicStruct>().get("value"), *plan->element);
+}
+
+Result<std::optional<Value>> find_value(const Row& row, std::span<const std::string> path) {
+  Value value = make(Kind::root);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool from_map = value.kind == Kind::map;
+    auto next = step(row, value, path[i]);
+    if (next) {
+      value = *next;
+      continue;
+    }
+    if (next.error().code == Errc::not_found && from_map && i + 1 == path.size())
+      return std::optional<Value>{};
+    const auto at = pointer_text(path);
+    const auto part = " part " + std::to_string(i);
+    if (next.error().code == Errc::corrupt)
+      return missing(at + ": at" + part + ", " + next.error().what);
+    return missing(at + " at" + part + ": " + next.error().what);
+  }
+  return std::optional<Value>{value};
+}
+
+}  // namespace nomad::query

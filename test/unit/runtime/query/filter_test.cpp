@@ -1,0 +1,198 @@
+#include "runtime/query/filter.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/query/coerce.hpp"
+#include "runtime/query/page.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/job.capnp.h"
+#include "schema/node.capnp.h"
+
+using namespace nomad;
+using query::Filter;
+
+namespace {
+
+Object<schema::Node> node() {
+  Draft<schema::Node> draft;
+  draft->setId("1e3c");
+  draft->setName("client-1");
+  draft->setSecretId("hush");
+  draft->setStatus(schema::NodeStatus::READY);
+  draft->setCreateIndex(7);
+  draft->setStatusUpdatedAt(-3);
+  auto attributes = draft->initAttributes(2);
+  attributes[0].setKey("cpu.arch");
+  attributes[0].setValue("amd64");
+  attributes[1].setKey("kernel.name");
+  attributes[1].setValue("linux");
+  auto drivers = draft->initDrivers(1);
+  drivers[0].setKey("exec");
+  drivers[0].initValue().setHealthy(true);
+  auto events = draft->initEvents(2);
+  events[0].setMessage("Node registered");
+  events[1].setMessage("Node drained");
+  draft->initNodeResources().initCpu().setReservableCpuCores({0, 1, 3});
+  return draft.freeze();
+}
+
+/// "yes", "no" or the error.
+std::string ask(const std::string& expression) {
+  auto filter = Filter::compile(expression);
+  if (!filter) return filter.error().what;
+  static const auto row = node();
+  const auto result = filter->matches(*row);
+  if (!result) return result.error().what;
+  return *result ? "yes" : "no";
+}
+
+}  // namespace
+
+TEST_CASE("filter: compares fields of every kind by the API's names") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"Name == \"client-1\"", "yes"},
+      {"Name != \"client-1\"", "no"},
+      {"Name contains client", "yes"},
+      {"Name matches \"^client-[0-9]$\"", "yes"},
+      {"Name not matches \"^x\"", "yes"},
+      {"Name is not empty", "yes"},
+      {"NodeClass is empty", "yes"},
+      {"Status == ready", "yes"},
+      {"CreateIndex == 7", "yes"},
+      {"StatusUpdatedAt == -3", "yes"},
+      {"TLSEnabled == false", "yes"},
+      {"Attributes[\"kernel.name\"] == linux", "yes"},
+      {"\"/Attributes/cpu.arch\" == amd64", "yes"},
+      {"\"cpu.arch\" in Attributes", "yes"},
+      {"Attributes is not empty", "yes"},
+      {"Links is empty", "yes"},
+      {"Drivers.exec.Healthy == true", "yes"},
+      {"Events.1.Message contains drained", "yes"},
+      {"\"3\" in NodeResources.Cpu.ReservableCpuCores", "yes"},
+      {"NodeResources.Cpu.ReservableCpuCores contains 2", "no"},
+      {"DrainStrategy is empty", "yes"},
+      {"any Events as e { e.Message contains drained }", "yes"},
+      {"all Events as e { e.Message contains drained }", "no"},
+      {"any Attributes as k, v { k == \"cpu.arch\" and v == amd64 }", "yes"},
+      {"all Attributes as k { k matches \"\\\\.\" }", "yes"},
+      {"any Events as i, e { i == 1 and e.Message contains drained }", "yes"},
+      {"any Links as l { l == x }", "no"},
+      {"all Links as l { l == x }", "yes"},
+      {"not Name == x and (Status == down or Status == ready)", "yes"},
+  };
+  for (const auto& [expression, expected] : cases) {
+    CAPTURE(expression);
+    CHECK(ask(expression) == expected);
+  }
+}
+
+TEST_CASE("filter: a missing map key is no error, everything else missing is one") {
+  CHECK(ask("Meta.x == 1") == "no");
+  CHECK(ask("Meta.x != 1") == "yes");
+  CHECK(ask("Meta.x is empty") == "yes");
+  CHECK(ask("Meta.x not matches y") == "yes");
+  const std::string begin = "error finding value in datum: ";
+  CHECK(ask("Foo == 1")
+        == begin + "/Foo at part 0: couldn't find key: struct field with name \"Foo\"");
+  CHECK(ask("name == 1")
+        == begin + "/name at part 0: couldn't find key: struct field with name \"name\"");
+  CHECK(ask("Drivers.foo.Healthy == true")
+        == begin + "/Drivers/foo/Healthy at part 1: couldn't find key \"foo\"");
+  CHECK(ask("Events.77.Message == x")
+        == begin + "/Events/77/Message at part 1: index 77 is out of range (length = 2)");
+  CHECK(ask("Events.x.Message == x")
+        == begin + "/Events/x/Message at part 1: couldn't convert value \"x\" to type int");
+  CHECK(ask("Name.foo == 1") == begin + "/Name/foo: at part 1, invalid value kind: string");
+  CHECK(ask("DrainStrategy.Deadline == 1")
+        == begin + "/DrainStrategy/Deadline: at part 1, invalid value kind: invalid");
+  CHECK(ask("\"/foo~0x\" == 1")
+        == begin + "/foo~0x at part 0: couldn't find key: struct field with name \"foo~x\"");
+}
+
+TEST_CASE("filter: wrong types are errors in go-bexpr's words") {
+  const std::string no_equal = "unable to find suitable primitive comparison function for matching";
+  CHECK(ask("Attributes == 1") == no_equal);
+  CHECK(ask("NodeResources == 1") == no_equal);
+  CHECK(ask("CreateIndex == 1.5")
+        == "error getting match value in expression: strconv.ParseUint: parsing \"1.5\": invalid "
+           "syntax");
+  CHECK(ask("CreateIndex == 18446744073709551616")
+        == "error getting match value in expression: strconv.ParseUint: parsing "
+           "\"18446744073709551616\": value out of range");
+  CHECK(ask("TLSEnabled == maybe")
+        == "error getting match value in expression: strconv.ParseBool: parsing \"maybe\": invalid "
+           "syntax");
+  CHECK(ask("\"5\" in CreateIndex")
+        == "Cannot perform in/contains operations on type uint64 for selector: \"CreateIndex\"");
+  CHECK(ask("Name matches \"(\"")
+        == "Failed to compile regular expression \"(\": error parsing regexp: missing closing ): "
+           "`(`");
+  CHECK(ask("TLSEnabled is empty")
+        == "Cannot perform is empty operations on type bool for selector: \"TLSEnabled\"");
+  CHECK(ask("any Name as n { n == x }") == "Name is not a list or a map");
+  CHECK(ask("any Events as x, x { x == 1 }")
+        == "\"x\" cannot be used as a placeholder for both the index and the value");
+}
+
+TEST_CASE("filter: secrets and what is ours alone cannot be asked for") {
+  CHECK(ask("SecretID == hush").starts_with("error finding value in datum: /SecretID at part 0"));
+
+  const auto filter = Filter::compile("JobVersion == 0");
+  Draft<schema::Allocation> alloc;
+  CHECK(filter->matches(alloc.reader()).has_error());
+}
+
+TEST_CASE("filter: joined objects and values that may be null are found") {
+  Draft<schema::Job> job;
+  job->setPriority(70);
+  Draft<schema::Allocation> alloc;
+  alloc->initDeploymentStatus().getHealthy().setValue(true);
+  const Filter::Extra extras[] = {{"Job", job.reader()}};
+  const auto check = [&](const char* expression) {
+    return *Filter::compile(expression)->matches(alloc.reader(), extras);
+  };
+
+  CHECK(check("Job.Priority == 70"));
+  CHECK(check("DeploymentStatus.Healthy == true"));
+  CHECK(check("DesiredTransition.Migrate is empty"));
+  CHECK(check("ClientStatus == pending"));
+}
+
+TEST_CASE("coerce: numbers are read as Go reads them") {
+  CHECK(*query::parse_int("-0x10") == -16);
+  CHECK(*query::parse_int("010") == 8);
+  CHECK(*query::parse_int("0b1_0") == 2);
+  CHECK(*query::parse_int("-9223372036854775808") == INT64_MIN);
+  CHECK(query::parse_int("9223372036854775808").error().what.ends_with("value out of range"));
+  for (const auto* bad : {"", "-", "1_0", "0x", "x", "1 ", "0b2", "1__0", "--1"}) {
+    CAPTURE(bad);
+    CHECK(query::parse_int(bad).has_error());
+  }
+  CHECK(*query::parse_uint("18446744073709551615") == UINT64_MAX);
+  CHECK(query::parse_uint("-1").has_error());
+  CHECK(*query::parse_float("+1.5e3") == 1500.0);
+  CHECK(query::parse_float("1.5x").has_error());
+}
+
+TEST_CASE("page: counts rows, and tokens come back as they were") {
+  query::Page page{2};
+  CHECK_FALSE(page.is_full());
+  page.add();
+  page.add();
+  CHECK(page.is_full());
+  page.end_at(query::CreateToken::make(17, "abc"));
+  CHECK(page.next_token() == "17.abc");
+  CHECK_FALSE(query::Page{0}.is_full());
+  CHECK_FALSE(query::Page{-5}.is_full());
+
+  CHECK(query::CreateToken::parse("17.abc")->create_index == 17);
+  CHECK(query::CreateToken::parse("17.abc")->id == "abc");
+  for (const auto* bad : {"", "17", ".abc", "x.abc", "1x.abc", "99999999999999999999.a"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(query::CreateToken::parse(bad));
+  }
+  CHECK(query::NameToken::parse("default.a.b").id == "a.b");
+  CHECK(query::NameToken::parse("default").ns == "default");
+  CHECK(query::NameToken::make("n", "i") == "n.i");
+}
