@@ -53,7 +53,7 @@ struct Exit {
 
 struct Failure {
   what @0 :Text;
-  errno @1 :Int32;
+  errorNumber @1 :Int32;
 }
 
 struct Stop {

@@ -33,15 +33,15 @@ struct CgroupLimits {
   std::uint64_t memory_soft_bytes = 0;  ///< Reclaimed first above this.
   std::uint64_t cpu_shares = 0;         ///< v1 shares; converted to a weight on v2.
   std::uint64_t pids = 0;
-  std::string cpus;  ///< cpuset list, "0-1,4".
+  std::string cpus{};  ///< cpuset list, "0-1,4".
 };
 
 /// The directories that make up one task's scope; all empty when there are no cgroups.
 struct CgroupScope {
-  std::vector<std::string> directories;  ///< A process joins each of them; [0] lists processes.
-  std::string unified;                   ///< The version 2 directory among them, or empty.
-  std::string memory;                    ///< The one with memory figures, or empty.
-  std::string cpu;                       ///< The one with cpu figures, or empty.
+  std::vector<std::string> directories{};  ///< A process joins each of them; [0] lists processes.
+  std::string unified{};                   ///< The version 2 directory among them, or empty.
+  std::string memory{};                    ///< The one with memory figures, or empty.
+  std::string cpu{};                       ///< The one with cpu figures, or empty.
   bool memory_is_v2 = false;
   bool cpu_is_v2 = false;
 
@@ -53,9 +53,9 @@ struct CgroupMounts {
   enum class Version : std::uint8_t { none, v1, hybrid, v2 };
 
   Version version = Version::none;
-  std::string root;     ///< "/sys/fs/cgroup": the mount point that is fingerprinted.
-  std::string unified;  ///< The version 2 mount.
-  std::vector<std::pair<std::string, std::string>> controllers;  ///< v1: controller → mount.
+  std::string root{};     ///< "/sys/fs/cgroup": the mount point that is fingerprinted.
+  std::string unified{};  ///< The version 2 mount.
+  std::vector<std::pair<std::string, std::string>> controllers{};  ///< v1: controller → mount.
 };
 
 /// Reads /proc/self/mountinfo's text. Pure.
@@ -64,7 +64,7 @@ CgroupMounts parse_cgroup_mounts(std::string_view mountinfo);
 class Cgroups {
 public:
   struct Options {
-    std::string parent;  ///< Empty: "nomad.slice" (v2) or "nomad" (v1).
+    std::string parent{};  ///< Empty: "nomad.slice" (v2) or "nomad" (v1).
     std::string mountinfo = "/proc/self/mountinfo";
     bool enabled = true;  ///< false: behave as if nothing were permitted.
   };
@@ -81,12 +81,13 @@ public:
   /// is wanted is an error. An empty scope when cgroups are not available.
   Result<CgroupScope> create(std::string_view key, const CgroupLimits& limits = {}) const;
 
-  /// The scope's paths, whether it exists or not; for stats and clean-up after a restart.
+  /// The directories of the scope `key` that exist, for stats and clean-up after a restart; an
+  /// empty scope when there are none.
   CgroupScope find(std::string_view key) const;
 
-  /// Kills every process in the scope until none is left or `attempts` rounds of about 1 ms are
-  /// over (`timeout`). Success when the scope is not there.
-  static Result<> kill_all(const CgroupScope& scope, int attempts = 2000);
+  /// Sends SIGKILL to every process in the scope, once. They need a moment to go: `processes`
+  /// tells. Nothing happens when the scope is not there.
+  static void kill(const CgroupScope& scope);
 
   /// Removes the directories. `conflict` when processes are left; success when already gone.
   static Result<> remove(const CgroupScope& scope);

@@ -35,6 +35,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/host/cgroup.hpp"
+#include "runtime/host/process_id.hpp"
 #include "runtime/host/users.hpp"
 
 namespace nomad::host {
@@ -42,18 +43,6 @@ namespace nomad::host {
 /// The name under which a task's executor and cgroup are found: "<alloc id>.<task>", with a hash
 /// in place of a task name that is long or has unusual characters.
 std::string executor_key(std::string_view alloc_id, std::string_view task);
-
-/// A process for good: a pid is used again, the three together are not.
-struct ProcessId {
-  pid_t pid = 0;
-  std::uint64_t start_ticks = 0;  ///< Field 22 of /proc/<pid>/stat.
-  std::string boot_id;
-
-  friend bool operator==(const ProcessId&, const ProcessId&) = default;
-};
-
-/// Whether exactly this process still exists (a zombie does not count).
-bool is_alive(const ProcessId& process);
 
 /// setrlimit(2) for the task.
 struct ResourceLimit {
@@ -64,35 +53,35 @@ struct ResourceLimit {
 
 /// Where the task's output goes: "<alloc_root>/alloc/logs/<task>.stdout.<n>".
 struct TaskLogs {
-  std::string alloc_root;
-  std::string task;
+  std::string alloc_root{};
+  std::string task{};
   std::uint32_t max_files = 10;
   std::uint64_t max_file_bytes = 10 * 1024 * 1024;
 };
 
 /// All that a start needs.
 struct TaskCommand {
-  std::string run_id;   ///< Names this run of the task; a new one for each restart.
-  std::string command;  ///< Looked up in local/, the task directory, the host, its PATH.
-  std::vector<std::string> arguments;
-  std::vector<std::string> environment;  ///< "NAME=value"
-  std::string task_directory;            ///< Working directory, and where the look-up begins.
-  std::string search_path;               ///< PATH of the look-up; empty: the agent's own.
-  std::optional<TaskUser> user;          ///< None: the agent's.
-  std::optional<TaskLogs> logs;          ///< None: /dev/null.
-  std::vector<ResourceLimit> limits;
-  std::string network_namespace;  ///< Path of one to enter, or empty.
-  bool use_cgroup = true;         ///< false: no_cgroups of raw_exec.
-  CgroupLimits cgroup_limits;
+  std::string run_id{};   ///< Names this run of the task; a new one for each restart.
+  std::string command{};  ///< Looked up in local/, the task directory, the host, its PATH.
+  std::vector<std::string> arguments{};
+  std::vector<std::string> environment{};  ///< "NAME=value"
+  std::string task_directory{};            ///< Working directory, and where the look-up begins.
+  std::string search_path{};               ///< PATH of the look-up; empty: the agent's own.
+  std::optional<TaskUser> user{};          ///< None: the agent's.
+  std::optional<TaskLogs> logs{};          ///< None: /dev/null.
+  std::vector<ResourceLimit> limits{};
+  std::string network_namespace{};  ///< Path of one to enter, or empty.
+  bool use_cgroup = true;           ///< false: no_cgroups of raw_exec.
+  CgroupLimits cgroup_limits{};
 };
 
 struct TaskStarted {
-  ProcessId process;
+  ProcessId process{};
   std::int64_t started_at = 0;  ///< Unix nanoseconds.
   pid_t executor_pid = 0;
   bool reattached = false;  ///< Found running instead of started.
-  std::string run_id;
-  CgroupScope cgroup;
+  std::string run_id{};
+  CgroupScope cgroup{};
 };
 
 /// How a task ended.
@@ -122,9 +111,9 @@ using ExecutorDone = std::function<void(Result<>)>;
 class ExecutorClient {
 public:
   struct Options {
-    std::string executor_path;  ///< Absolute path of nomadctl-executor.
-    std::string state_dir;      ///< Created with 0700 when missing.
-    std::string cgroup_parent;  ///< As Cgroups::Options::parent.
+    std::string executor_path{};  ///< Absolute path of nomadctl-executor.
+    std::string state_dir{};      ///< Created with 0700 when missing.
+    std::string cgroup_parent{};  ///< As Cgroups::Options::parent.
     bool use_cgroups = true;
   };
 

@@ -29,10 +29,10 @@ Result<Origin> parse_origin(std::string_view text);
 
 /// One piece of a stream.
 struct StreamChunk {
-  std::string file;  ///< The path as asked for; for logs "alloc/logs/<name>".
-  std::string data;
+  std::string file{};  ///< The path as asked for; for logs "alloc/logs/<name>".
+  std::string data{};
   std::uint64_t offset = 0;  ///< Position in `file` after `data`.
-  std::string event;         ///< "file truncated", "file deleted", else empty.
+  std::string event{};       ///< "file truncated", "file deleted", else empty.
 };
 
 struct StreamOptions {
@@ -87,7 +87,7 @@ Result<LogType> parse_log_type(std::string_view text);
 /// One rotated log file, "<task>.<stdout|stderr>.<index>".
 struct LogFile {
   std::uint64_t index = 0;
-  std::string name;
+  std::string name{};
   std::uint64_t size = 0;
 };
 

@@ -23,7 +23,7 @@ struct HostMemory {
 
 /// One cpu's share of time in percent.
 struct CoreUsage {
-  std::string cpu;  ///< "cpu0"
+  std::string cpu{};  ///< "cpu0"
   double user = 0;
   double system = 0;
   double idle = 100;
@@ -32,8 +32,8 @@ struct CoreUsage {
 };
 
 struct DiskUsage {
-  std::string device;
-  std::string mountpoint;
+  std::string device{};
+  std::string mountpoint{};
   std::uint64_t size = 0;
   std::uint64_t used = 0;
   std::uint64_t available = 0;
@@ -43,8 +43,8 @@ struct DiskUsage {
 
 struct HostUsage {
   HostMemory memory;
-  std::vector<CoreUsage> cpu;
-  std::vector<DiskUsage> disks;
+  std::vector<CoreUsage> cpu{};
+  std::vector<DiskUsage> disks{};
   DiskUsage alloc_dir;  ///< Without device and mountpoint, as Nomad's.
   std::uint64_t uptime_seconds = 0;
   std::int64_t timestamp = 0;     ///< Unix nanoseconds.
@@ -54,7 +54,7 @@ struct HostUsage {
 class HostStats {
 public:
   struct Options {
-    std::string alloc_dir;
+    std::string alloc_dir{};
     std::uint64_t total_compute_mhz = 0;  ///< Of fingerprint.
     std::string proc = "/proc";
   };
@@ -86,9 +86,9 @@ Result<DiskUsage> disk_usage(const std::string& path);
 
 /// A mounted block device.
 struct Partition {
-  std::string device;
-  std::string mountpoint;
-  std::string type;
+  std::string device{};
+  std::string mountpoint{};
+  std::string type{};
 };
 
 /// The mounts of /proc/self/mountinfo whose type /proc/filesystems does not mark `nodev`. Pure.

@@ -32,7 +32,7 @@ struct MemoryUsage {
   std::uint64_t max_usage = 0;
   std::uint64_t kernel_usage = 0;
   std::uint64_t kernel_max_usage = 0;
-  std::vector<std::string> measured;
+  std::vector<std::string> measured{};
 };
 
 struct CpuUsage {
@@ -42,7 +42,7 @@ struct CpuUsage {
   double percent = 0;      ///< Of one core.
   std::uint64_t throttled_periods = 0;
   std::uint64_t throttled_time = 0;  ///< Nanoseconds.
-  std::vector<std::string> measured;
+  std::vector<std::string> measured{};
 };
 
 struct ProcessUsage {
@@ -55,14 +55,14 @@ struct TaskUsage {
   MemoryUsage memory;
   CpuUsage cpu;
   std::int64_t timestamp = 0;  ///< Unix nanoseconds.
-  std::vector<ProcessUsage> processes;
+  std::vector<ProcessUsage> processes{};
 };
 
 /// Where to find a task's processes.
 struct TaskProcesses {
-  std::string key;         ///< Remembers previous samples; `executor_key`.
+  std::string key{};       ///< Remembers previous samples; `executor_key`.
   pid_t executor_pid = 0;  ///< The tree's root, itself not counted.
-  CgroupScope cgroup;      ///< Preferred when not empty.
+  CgroupScope cgroup{};    ///< Preferred when not empty.
 };
 
 class ProcessStats {
@@ -95,18 +95,5 @@ private:
   std::uint64_t nanoseconds_per_tick_;
   std::map<std::string, std::map<pid_t, Sample>> samples_;
 };
-
-/// What /proc/<pid>/stat holds, as far as we need it. Pure; `corrupt` for anything else.
-struct ProcessStat {
-  pid_t pid = 0;
-  pid_t parent = 0;
-  char state = '?';
-  std::uint64_t user_ticks = 0;
-  std::uint64_t system_ticks = 0;
-  std::uint64_t start_ticks = 0;  ///< Since boot.
-  std::uint64_t rss_pages = 0;
-};
-
-Result<ProcessStat> parse_process_stat(std::string_view text);
 
 }  // namespace nomad::host

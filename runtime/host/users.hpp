@@ -19,9 +19,9 @@ namespace nomad::host {
 struct TaskUser {
   uid_t uid = 0;
   gid_t gid = 0;
-  std::vector<gid_t> groups;  ///< All supplementary groups, the primary one included.
-  std::string name;
-  std::string home;
+  std::vector<gid_t> groups{};  ///< All supplementary groups, the primary one included.
+  std::string name{};
+  std::string home{};
 };
 
 /// Looks up a user by name or decimal id. `invalid_argument` `unknown user "x"`.

@@ -1,0 +1,96 @@
+// Executor: the life of one task's process, in one thread and one epoll loop.
+//
+//   idle ──start──▶ running ──main process ends──▶ ending ──all gone, logs written──▶ ended
+//                      │ stop: signal, grace, kill ▲                                    │
+//                      └───────────────────────────┘                     acknowledge ──▶ exit
+//
+// Invariants:
+//   (1) `state` in the directory has the run id before the process exists, the process once it
+//       does, and the status before anyone is told of it.
+//   (2) In `ended` no process of the task is left (bar one that the kernel cannot kill within
+//       `kill_patience`), and all that it wrote is in the log files.
+//   (3) Only `acknowledge` ends an executor that has started a task; it waits for that for ever.
+//       One that has started nothing ends by it too, when its start fails, or when nobody is
+//       connected for `idle_patience`.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/host/executor/containment.hpp"
+#include "runtime/host/executor/launch.hpp"
+#include "runtime/host/executor/log_writer.hpp"
+#include "runtime/host/executor/protocol.hpp"
+#include "runtime/host/executor/state_file.hpp"
+#include "runtime/host/unique_fd.hpp"
+
+namespace nomad::host::executor {
+
+class Executor {
+public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `directory` holds the lock, `listener` is the listening socket in it.
+  Executor(UniqueFd directory, UniqueFd listener);
+
+  /// Serves until it is to exit; returns the exit code of the program.
+  int run();
+
+private:
+  enum class Phase { idle, running, ending, ended, finished };
+
+  struct Client {
+    UniqueFd socket;
+    FrameReader reader;
+  };
+
+  struct Output {
+    UniqueFd pipe;
+    std::optional<LogWriter> writer;
+    int reported_error = 0;
+  };
+
+  bool set_up();
+  bool add(int descriptor) const;
+  int timeout_ms() const;
+  void on_time();
+  void on_event(int descriptor);
+  void accept_client();
+  void read_client(Client& client);
+  void send(Client& client, const std::string& framed);
+  void answer(Client& client, Message::Reader message);
+  void answer_hello(Client& client, Message::Reader message);
+  void answer_start(Client& client, Message::Reader message);
+  void answer_signal(Client& client, Message::Reader message);
+  void answer_stop(Client& client, Message::Reader message);
+  void answer_acknowledge(Client& client, Message::Reader message);
+  void fail(Client& client, std::uint32_t id, const std::string& what, int error_number = 0);
+  void drop_closed_clients();
+
+  bool open_logs(schema::executor::Start::Reader start, LaunchError& error);
+  void record(bool durable);
+  void reap();
+  void begin_ending(int status);
+  void go_on_ending();
+  void end();
+  bool read_output(Output& output);
+
+  UniqueFd directory_;
+  UniqueFd listener_;
+  UniqueFd epoll_;
+  UniqueFd signals_;
+  Phase phase_ = Phase::idle;
+  RunState state_;
+  Containment containment_;
+  Output outputs_[2];
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::optional<Clock::time_point> kill_at_;  ///< End of a stop's grace.
+  Clock::time_point idle_since_ = Clock::now();
+  Clock::time_point ending_since_;
+};
+
+}  // namespace nomad::host::executor

@@ -1,0 +1,41 @@
+// Launch: turns a start request into a running process.
+//
+// The child is made by clone3(2) straight into its version 2 cgroup where there is one, joins the
+// others, takes its limits and user, and is in a session of its own before it executes. It dies
+// with the executor (PR_SET_PDEATHSIG), so no task is left without someone who knows its status.
+#pragma once
+
+#include <string>
+
+#include <sys/types.h>
+
+#include "runtime/host/executor/protocol.hpp"
+#include "runtime/host/unique_fd.hpp"
+
+namespace nomad::host::executor {
+
+struct Launched {
+  pid_t pid = 0;
+  UniqueFd stdout_pipe;  ///< Read ends, non-blocking; none without logs.
+  UniqueFd stderr_pipe;
+};
+
+/// Why a launch failed; `error_number` 0 when no system call did.
+struct LaunchError {
+  std::string what;
+  int error_number = 0;
+};
+
+/// Finds the command: below local/ and at the root of the task directory, as an absolute path of
+/// the host, or in the search path. A file of the task directory is made executable for all;
+/// files of the host are left as they are. Empty, with `error` set, when there is none.
+std::string find_command(const std::string& task_directory,
+                         const std::string& command,
+                         const std::string& search_path,
+                         LaunchError& error);
+
+/// Starts it. Returns once the program has been executed; pid 0 and `error` otherwise, with
+/// nothing left behind. Single-threaded callers only.
+Launched launch(schema::executor::Start::Reader start, LaunchError& error);
+
+}  // namespace nomad::host::executor

@@ -1,0 +1,50 @@
+// nomadctl-executor: owns one task's process on behalf of the agent and outlives it.
+//
+// Started by the agent only, in its own session, with its locked directory as descriptor 3 and the
+// listening socket in it as descriptor 4. Talks the protocol of schema/executor.capnp. Linked
+// statically and without the libraries of the agent: it stays small, starts quickly, and an
+// upgrade of the system under running tasks does not touch it.
+
+#include <cstdio>
+#include <cstring>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/host/executor/executor.hpp"
+
+namespace {
+
+bool take_over(int descriptor, mode_t kind) {
+  struct stat status {};
+
+  return ::fstat(descriptor, &status) == 0 && (status.st_mode & S_IFMT) == kind
+         && ::fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "-version") == 0) {
+    std::printf("nomadctl-executor %s, protocol %u\n", NOMADCTL_VERSION,
+                static_cast<unsigned>(nomad::host::executor::protocol_version));
+    return 0;
+  }
+  if (!take_over(3, S_IFDIR) || !take_over(4, S_IFSOCK)) {
+    std::fputs("nomadctl-executor is started by the agent\n", stderr);
+    return 2;
+  }
+  // The task's end is what ends us, so a machine that shuts down, and a terminal that closes, may
+  // signal everyone without our losing the status.
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE})
+    ::signal(number, SIG_IGN);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  ::prctl(PR_SET_NAME, "nomad-executor");
+  ::fcntl(4, F_SETFL, O_NONBLOCK);
+  nomad::host::executor::Executor executor{nomad::host::UniqueFd{3}, nomad::host::UniqueFd{4}};
+  return executor.run();
+}

@@ -1,0 +1,42 @@
+// Framing of the executor's protocol (schema/executor.capnp): each message is its length in four
+// bytes, little end first, and the flat bytes of one `Message`. Used by both sides.
+//
+// Bytes from the other side are never trusted: messages are read with Cap'n Proto's checks, and a
+// length beyond `max_message_bytes` or a malformed message ends the connection.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "schema/executor.capnp.h"
+
+namespace nomad::host::executor {
+
+/// The only version so far. A later release speaks a range.
+inline constexpr std::uint16_t protocol_version = 1;
+
+/// Linux accepts about 2 MiB of arguments and environment.
+inline constexpr std::size_t max_message_bytes = 8 * 1024 * 1024;
+
+using Message = schema::executor::Message;
+
+/// One framed message; `fill` sets everything but the id.
+std::string frame(std::uint32_t id, const std::function<void(Message::Builder)>& fill);
+
+/// Collects received bytes and takes messages off.
+class FrameReader {
+public:
+  void append(std::string_view bytes) { buffer_ += bytes; }
+
+  enum class Outcome { nothing, message, malformed };
+
+  /// Calls `receive` with the next whole message, if there is one.
+  Outcome next(const std::function<void(Message::Reader)>& receive);
+
+private:
+  std::string buffer_;
+};
+
+}  // namespace nomad::host::executor

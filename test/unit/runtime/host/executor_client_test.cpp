@@ -1,0 +1,441 @@
+// Tasks under real executors: starting, ending, signals, restarts of the agent, and what happens
+// when either side is killed.
+
+#include "runtime/host/executor_client.hpp"
+
+#include <csignal>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "executor_harness.hpp"
+#include "runtime/host/executor_place.hpp"
+
+using namespace nomad;
+using namespace nomad::host;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string key = executor_key("5f2cbd5e-0d5c-4b0a-9d0e-000000000001", "web");
+
+// Runs a script to its end and acknowledges it.
+TaskExit run(Executors& executors, TaskCommand command) {
+  Heard heard;
+  executors.client().start(key, std::move(command), heard.listener());
+  auto started = heard.started();
+  REQUIRE_MESSAGE(!started.has_error(), started.error().what);
+  TaskExit exit = heard.exited();
+  CHECK_FALSE(executors.acknowledge(key).has_error());
+  return exit;
+}
+
+Error fail_to_start(Executors& executors, TaskCommand command) {
+  Heard heard;
+  executors.client().start(key, std::move(command), heard.listener());
+  auto started = heard.started();
+  REQUIRE(started.has_error());
+  CHECK(executors.client().keys()->empty());
+  return started.error();
+}
+
+}  // namespace
+
+TEST_CASE("executor: runs a task to its end, with environment, directory and logs") {
+  for (bool cgroups : {true, false}) {
+    Executors executors{cgroups};
+
+    TaskExit exit = run(executors, executors.shell("pwd; echo $GREETING; echo oops >&2; exit 3"));
+
+    CHECK(exit.exit_code == 3);
+    CHECK(exit.signal == 0);
+    CHECK_FALSE(exit.oom_killed);
+    CHECK(exit.finished_at > 0);
+    CHECK(executors.log("web.stdout.0") == executors.task_dir() + "\nhello\n");
+    CHECK(executors.log("web.stderr.0") == "oops\n");
+    CHECK(executors.client().keys()->empty());
+  }
+}
+
+TEST_CASE("executor: a signal's end is 128 and its number") {
+  Executors executors;
+
+  TaskExit exit = run(executors, executors.shell("kill -SEGV $$"));
+
+  CHECK(exit.exit_code == 128 + SIGSEGV);
+  CHECK(exit.signal == SIGSEGV);
+}
+
+TEST_CASE("executor: a command that cannot be run says why and leaves nothing") {
+  Executors executors;
+
+  TaskCommand missing = executors.shell("");
+  missing.command = "no-such-program";
+  CHECK(fail_to_start(executors, missing)
+        == Error{Errc::not_found, "binary \"no-such-program\" could not be found"});
+
+  TaskCommand directory = executors.shell("");
+  directory.task_directory = executors.directory() / "absent";
+  CHECK(fail_to_start(executors, directory).what.find("No such file") != std::string::npos);
+
+  TaskCommand bad_id = executors.shell("", "with space");
+  CHECK(fail_to_start(executors, bad_id).code == Errc::invalid_argument);
+
+  TaskCommand no_logs = executors.shell("");
+  no_logs.logs->alloc_root = executors.directory() / "absent";
+  CHECK(fail_to_start(executors, no_logs).what.find("cannot open the log file")
+        != std::string::npos);
+}
+
+TEST_CASE("executor: finds commands in local/, the task directory and the search path") {
+  Executors executors;
+  write_text(executors.task_dir() + "/local/tool", "#!/bin/sh\necho from local\n");
+  write_text(executors.task_dir() + "/tool", "#!/bin/sh\necho from the root\n");
+
+  TaskCommand command = executors.shell("");
+  command.command = "tool";
+  command.arguments = {};
+  CHECK(run(executors, command).exit_code == 0);
+  CHECK(executors.log("web.stdout.0") == "from local\n");
+
+  std::filesystem::remove(executors.task_dir() + "/local/tool");
+  command.run_id = "run-2";
+  CHECK(run(executors, command).exit_code == 0);
+  CHECK(executors.log("web.stdout.0") == "from local\nfrom the root\n");
+
+  command.run_id = "run-3";
+  command.command = "true";
+  CHECK(run(executors, command).exit_code == 0);
+}
+
+TEST_CASE("executor: does not make files of the host executable through a link") {
+  Executors executors;
+  std::string target = executors.directory() / "secret";
+  write_text(target, "#!/bin/sh\nexit 0\n");
+  std::filesystem::permissions(target, std::filesystem::perms::owner_read);
+  std::filesystem::create_symlink(target, executors.task_dir() + "/local/tool");
+  TaskCommand command = executors.shell("");
+  command.command = "tool";
+
+  fail_to_start(executors, command);
+
+  CHECK(std::filesystem::status(target).permissions() == std::filesystem::perms::owner_read);
+}
+
+TEST_CASE("executor: a task's environment and descriptors are its own") {
+  Executors executors;
+
+  run(executors, executors.shell("env | sort; echo; ls /proc/self/fd | tr '\\n' ' '"));
+
+  std::string output = executors.log("web.stdout.0");
+  CHECK(output.find("GREETING=hello\n") != std::string::npos);
+  CHECK(output.find("HOME=") == std::string::npos);
+  CHECK(output.find("0 1 2 3 \n") == std::string::npos);
+  CHECK(output.substr(output.find("\n\n") + 2) == "0 1 2 3 ");  // 3: the directory that ls reads
+}
+
+TEST_CASE("executor: passes signals on to the task") {
+  Executors executors;
+  Heard heard;
+  executors.client().start(
+      key,
+      executors.shell("trap 'echo got it; exit 7' USR1; echo ready; while :; do sleep 0.01; done"),
+      heard.listener());
+  REQUIRE_FALSE(heard.started().has_error());
+  REQUIRE(eventually([&] { return executors.log("web.stdout.0") == "ready\n"; }));
+
+  CHECK_FALSE(executors.signal(key, SIGUSR1).has_error());
+
+  CHECK(heard.exited().exit_code == 7);
+  CHECK(executors.log("web.stdout.0") == "ready\ngot it\n");
+  CHECK(executors.signal(key, SIGUSR1).error().code == Errc::conflict);
+  CHECK_FALSE(executors.acknowledge(key).has_error());
+  CHECK(executors.signal(key, SIGUSR1).error().code == Errc::not_found);
+}
+
+TEST_CASE("executor: stop signals first and kills after the grace") {
+  Executors executors;
+  Heard polite, stubborn;
+  auto is_ready = [&] { return executors.log("web.stdout.0").find("ready") != std::string::npos; };
+  std::string wait = "; echo ready; while :; do sleep 0.01; done";
+  executors.client().start(key, executors.shell("trap 'exit 0' INT" + wait), polite.listener());
+  REQUIRE_FALSE(polite.started().has_error());
+  REQUIRE(eventually(is_ready));
+  CHECK_FALSE(executors.stop(key, SIGINT, 20s).has_error());
+  CHECK(polite.exited().exit_code == 0);
+  CHECK_FALSE(executors.acknowledge(key).has_error());
+
+  std::filesystem::remove(executors.alloc_root() + "/alloc/logs/web.stdout.0");
+  executors.client().start(key, executors.shell("trap '' INT TERM" + wait, "run-2"),
+                           stubborn.listener());
+  REQUIRE_FALSE(stubborn.started().has_error());
+  REQUIRE(eventually(is_ready));
+  auto begin = std::chrono::steady_clock::now();
+  CHECK_FALSE(executors.stop(key, SIGINT, 300ms).has_error());
+  CHECK(stubborn.exited().signal == SIGKILL);
+  CHECK(std::chrono::steady_clock::now() - begin >= 300ms);
+}
+
+TEST_CASE("executor: no process of a task outlives it") {
+  for (bool cgroups : {true, false}) {
+    Executors executors{cgroups};
+    // Two daemons that left session and parent behind, as far as one can.
+    std::string script
+        = "setsid sh -c 'echo $$ > a; exec sleep 1000' & "
+          "(setsid sh -c '(trap \"\" TERM HUP; echo $$ > b; exec sleep 1000) &') & "
+          "while [ ! -s a ] || [ ! -s b ]; do sleep 0.01; done; exit 0";
+
+    TaskExit exit = run(executors, executors.shell(script));
+
+    CHECK(exit.exit_code == 0);
+    for (const char* name : {"/a", "/b"}) {
+      pid_t pid = std::stoi(read_text(executors.task_dir() + name));
+      CHECK(::kill(pid, 0) != 0);
+    }
+  }
+}
+
+TEST_CASE("executor: a new agent finds the task running, and its end") {
+  Executors executors;
+  Heard first, second;
+  executors.client().start(key, executors.shell("echo one; sleep 0.3; echo two; exit 5"),
+                           first.listener());
+  auto started = first.started();
+  REQUIRE_FALSE(started.has_error());
+  CHECK_FALSE(started->reattached);
+
+  executors.reopen();
+  executors.client().attach(key, "run-1", second.listener());
+
+  auto found = second.started();
+  REQUIRE_FALSE(found.has_error());
+  CHECK(found->reattached);
+  CHECK(found->process == started->process);
+  CHECK(found->executor_pid == started->executor_pid);
+  CHECK(found->started_at == started->started_at);
+  CHECK(second.exited().exit_code == 5);
+  CHECK(executors.log("web.stdout.0") == "one\ntwo\n");
+  CHECK_FALSE(executors.acknowledge(key).has_error());
+}
+
+TEST_CASE("executor: an end while no agent is there is told to the next") {
+  Executors executors;
+  Heard first, second;
+  executors.client().start(key, executors.shell("sleep 0.1; exit 9"), first.listener());
+  auto started = first.started();
+  REQUIRE_FALSE(started.has_error());
+
+  SUBCASE("by the executor") {
+    executors.reopen();
+    std::this_thread::sleep_for(300ms);
+  }
+  SUBCASE("by the state file, when the executor was killed after the end") {
+    executors.reopen();
+    std::this_thread::sleep_for(300ms);
+    ::kill(started->executor_pid, SIGKILL);
+    REQUIRE(eventually([&] { return !is_alive(identify(started->executor_pid)); }));
+  }
+  executors.client().attach(key, "run-1", second.listener());
+
+  CHECK_FALSE(second.started().has_error());
+  CHECK(second.exited().exit_code == 9);
+  CHECK_FALSE(executors.acknowledge(key).has_error());
+  CHECK(executors.client().keys()->empty());
+}
+
+TEST_CASE("executor: the same run is never started twice") {
+  Executors executors;
+  Heard first, second, other;
+  TaskCommand command = executors.shell("echo started; sleep 1000");
+  executors.client().start(key, command, first.listener());
+  auto started = first.started();
+  REQUIRE_FALSE(started.has_error());
+  Heard twice;
+  executors.client().start(key, command, twice.listener());
+  CHECK(twice.started().error().code == Errc::conflict);
+
+  executors.reopen();
+  executors.client().start(key, executors.shell("echo other; sleep 1000", "run-2"),
+                           other.listener());
+  CHECK(other.started().error().code == Errc::conflict);
+  executors.client().start(key, command, second.listener());
+
+  auto found = second.started();
+  REQUIRE_FALSE(found.has_error());
+  CHECK(found->reattached);
+  CHECK(found->process == started->process);
+  CHECK(eventually([&] { return executors.log("web.stdout.0") == "started\n"; }));
+}
+
+TEST_CASE("executor: a finished run that nobody acknowledged makes room for the next") {
+  Executors executors;
+  Heard first, second, third;
+  executors.client().start(key, executors.shell("exit 1"), first.listener());
+  CHECK(first.exited().exit_code == 1);
+
+  executors.client().start(key, executors.shell("exit 2", "run-2"), second.listener());
+  CHECK(second.exited().exit_code == 2);
+  executors.reopen();
+  executors.client().start(key, executors.shell("exit 3", "run-3"), third.listener());
+
+  auto started = third.started();
+  REQUIRE_FALSE(started.has_error());
+  CHECK_FALSE(started->reattached);
+  CHECK(third.exited().exit_code == 3);
+}
+
+TEST_CASE("executor: a killed executor is reported lost, and takes its task with it") {
+  for (bool cgroups : {true, false}) {
+    Executors executors{cgroups};
+    Heard heard, after;
+    executors.client().start(
+        key, executors.shell("sh -c 'echo $$ > child; exec sleep 1000' & wait"), heard.listener());
+    auto started = heard.started();
+    REQUIRE_FALSE(started.has_error());
+    REQUIRE(eventually([&] { return !read_text(executors.task_dir() + "/child").empty(); }));
+    pid_t child = std::stoi(read_text(executors.task_dir() + "/child"));
+
+    ::kill(started->executor_pid, SIGKILL);
+
+    CHECK(heard.lost().code == Errc::unavailable);
+    CHECK_FALSE(is_alive(started->process));
+    CHECK(eventually([&] { return ::kill(child, 0) != 0 || !is_alive(identify(child)); }));
+    CHECK(executors.client().keys()->empty());
+    executors.client().attach(key, "run-1", after.listener());
+    CHECK(after.started().error().code == Errc::not_found);
+  }
+}
+
+TEST_CASE("executor: one killed while no agent was there is an error of attach") {
+  Executors executors;
+  Heard first, second;
+  executors.client().start(key, executors.shell("sleep 1000"), first.listener());
+  auto started = first.started();
+  REQUIRE_FALSE(started.has_error());
+  executors.reopen();
+  ::kill(started->executor_pid, SIGKILL);
+  REQUIRE(eventually([&] { return !is_alive(identify(started->executor_pid)); }));
+
+  executors.client().attach(key, "", second.listener());
+
+  CHECK(second.started().error().code == Errc::unavailable);
+  CHECK_FALSE(is_alive(started->process));
+}
+
+TEST_CASE("executor: attaching to another run, or to nothing, fails") {
+  Executors executors;
+  Heard first, other, none;
+  executors.client().attach(key, "run-1", none.listener());
+  CHECK(none.started().error().code == Errc::not_found);
+  executors.client().start(key, executors.shell("sleep 1000"), first.listener());
+  REQUIRE_FALSE(first.started().has_error());
+  executors.reopen();
+
+  executors.client().attach(key, "run-2", other.listener());
+
+  CHECK(other.started().error().code == Errc::conflict);
+}
+
+TEST_CASE("executor: leftovers of a crashed start do not hinder the next") {
+  Executors executors;
+  std::string place = executors.state_dir() + '/' + key;
+
+  SUBCASE("an empty directory") {
+    std::filesystem::create_directory(place);
+  }
+  SUBCASE("a socket without a listener and a half-written state") {
+    std::filesystem::create_directory(place);
+    write_text(place + "/socket", "");
+    write_text(place + "/state.new", "nomadctl-exec");
+  }
+  SUBCASE("an executor that never got its start message") {
+    std::filesystem::create_directory(place);
+    int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    auto spawned = spawn_executor(executor_program(), std::move(*make_place(state, key)));
+    REQUIRE_FALSE(spawned.has_error());
+    ::close(state);
+  }
+
+  CHECK(run(executors, executors.shell("exit 4")).exit_code == 4);
+}
+
+TEST_CASE("executor: a damaged state file is reported, not guessed about") {
+  Executors executors;
+  std::string place = executors.state_dir() + '/' + key;
+  std::filesystem::create_directory(place);
+  write_text(place + "/state", "nomadctl-executor 1\nrun ru");
+  Heard heard;
+
+  executors.client().start(key, executors.shell("exit 0"), heard.listener());
+
+  CHECK(heard.started().error().code == Errc::corrupt);
+  std::filesystem::remove_all(place);
+}
+
+TEST_CASE("executor: purge ends what runs") {
+  Executors executors;
+  Heard first, second;
+  executors.client().start(key, executors.shell("sleep 1000"), first.listener());
+  auto started = first.started();
+  REQUIRE_FALSE(started.has_error());
+
+  SUBCASE("known to this agent") {}
+  SUBCASE("forgotten by it") {
+    executors.reopen();
+  }
+  CHECK_FALSE(executors.purge(key).has_error());
+
+  CHECK_FALSE(is_alive(started->process));
+  CHECK(executors.client().keys()->empty());
+  CHECK_FALSE(executors.purge(key).has_error());
+}
+
+TEST_CASE("executor: limits and user of the task") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: needs root");
+    return;
+  }
+  Executors executors;
+  std::filesystem::permissions(executors.directory().path(), std::filesystem::perms{0755});
+  TaskCommand command = executors.shell("id -u; id -g; ulimit -n; cat /proc/self/oom_score_adj");
+  auto user = TaskUser{.uid = 65534, .gid = 65534, .groups = {65534}, .name = "", .home = ""};
+  command.user = user;
+  command.limits = {{RLIMIT_NOFILE, 123, 456}};
+
+  CHECK(run(executors, command).exit_code == 0);
+
+  CHECK(executors.log("web.stdout.0") == "65534\n65534\n123\n0\n");
+}
+
+TEST_CASE("executor: reports a kill for memory") {
+  Executors executors;
+  TaskCommand command
+      = executors.shell("x=$(head -c 200000000 /dev/zero | tr '\\0' x); echo survived");
+  command.cgroup_limits.memory_bytes = 32 * 1024 * 1024;
+  // Memory that can be swapped out would not be missed.
+  if (!executors.client().cgroups().available()) {
+    MESSAGE("skipped: needs cgroups");
+    return;
+  }
+
+  TaskExit exit = run(executors, command);
+
+  CHECK(exit.oom_killed);
+  CHECK(exit.signal == SIGKILL);
+  CHECK(exit.exit_code == 137);
+}
+
+TEST_CASE("executor_key: distinct tasks have distinct names that are safe as a file's") {
+  CHECK(executor_key("a-1", "web") == "a-1.web");
+  CHECK(executor_key("a-1", "../web") != executor_key("a-1", ".._web"));
+  for (const char* task : {"", "..", "a/b", "a.b", "ä", "with space"}) {
+    std::string name = executor_key("a-1", task);
+    CHECK(name.find('/') == std::string::npos);
+    CHECK(name.substr(0, 5) == "a-1..");
+  }
+  CHECK(executor_key("a-1", std::string(300, 'x')).size() < 60);
+}
