@@ -79,6 +79,9 @@ public:
 
   bool contains(std::string_view key) const { return find(key) != nullptr; }
 
+  /// The value under `key` for changing in place, or null; no copy of this map sees the change.
+  V* find_for_update(std::string_view key);
+
   /// Stores `value` under `key`; true when the key is new.
   bool insert_or_assign(std::string_view key, V value);
 

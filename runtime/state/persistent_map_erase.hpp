@@ -33,6 +33,20 @@ bool PersistentMap<V>::insert_or_assign(std::string_view key, V value) {
 }
 
 template <MapValue V>
+V* PersistentMap<V>::find_for_update(std::string_view key) {
+  if (!contains(key)) return nullptr;
+  Node** place = &root_;
+  *place = make_unique(*place);
+  while (!(*place)->is_leaf()) {
+    place = &(*place)->children()[(*place)->child_index(key)];
+    *place = make_unique(*place);
+  }
+  bool found = false;
+  const std::size_t index = (*place)->lower_bound(key, found);
+  return &value_at(*place, index);
+}
+
+template <MapValue V>
 bool PersistentMap<V>::erase(std::string_view key) {
   if (!contains(key)) return false;
   root_ = erase(std::exchange(root_, nullptr), key);

@@ -1,0 +1,167 @@
+#include "runtime/state/applier.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+namespace nomad::state {
+
+namespace {
+
+/// The type that all events of a command have; empty for commands that show none.
+std::string_view event_type_of(schema::Command::Which which) {
+  using Which = schema::Command::Which;
+  switch (which) {
+    case Which::JOB_REGISTER:
+      return "JobRegistered";
+    case Which::JOB_DEREGISTER:
+      return "JobDeregistered";
+    case Which::EVAL_UPDATE:
+      return "EvaluationUpdated";
+    case Which::ALLOC_CLIENT_UPDATE:
+      return "AllocationUpdated";
+    case Which::ALLOC_TRANSITION:
+      return "AllocationUpdateDesiredStatus";
+    case Which::NODE_REGISTER:
+      return "NodeRegistration";
+    case Which::NODE_STATUS_UPDATE:
+      return "NodeStreamEvent";
+    case Which::NODE_ELIGIBILITY_UPDATE:
+    case Which::NODE_DRAIN_UPDATE:
+      return "NodeDrain";
+    case Which::NODE_DEREGISTER:
+      return "NodeDeregistration";
+    case Which::PLAN_RESULTS:
+      return "PlanResult";
+    case Which::DEPLOYMENT_STATUS_UPDATE:
+      return "DeploymentStatusUpdate";
+    case Which::DEPLOYMENT_PROMOTION:
+      return "DeploymentPromotion";
+    case Which::DEPLOYMENT_ALLOC_HEALTH:
+      return "DeploymentAllocHealth";
+    case Which::SERVICE_UPSERT:
+      return "ServiceRegistration";
+    case Which::SERVICE_DELETE:
+      return "ServiceDeregistration";
+    case Which::NODE_POOL_UPSERT:
+      return "NodePoolUpserted";
+    case Which::NODE_POOL_DELETE:
+      return "NodePoolDeleted";
+    case Which::NOOP:
+    case Which::JOB_STABILITY:
+    case Which::REAP:
+    case Which::SCHEDULER_CONFIGURATION:
+    case Which::NAMESPACE_UPSERT:
+    case Which::NAMESPACE_DELETE:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+void Applier::apply(schema::Command::Reader command) {
+  outcome_.index = index_;
+  event_type_ = event_type_of(command.which());
+  const std::size_t first_event = events_ != nullptr ? events_->size() : 0;
+  dispatch(command);
+  settle();
+  if (events_ != nullptr) keep_last_events(first_event);
+}
+
+void Applier::dispatch(schema::Command::Reader command) {
+  using Which = schema::Command::Which;
+  switch (command.which()) {
+    case Which::NOOP:
+      return;
+    case Which::JOB_REGISTER:
+      return job_register(command.getJobRegister());
+    case Which::JOB_DEREGISTER:
+      return job_deregister(command.getJobDeregister());
+    case Which::JOB_STABILITY:
+      return job_stability(command.getJobStability());
+    case Which::EVAL_UPDATE:
+      return eval_update(command.getEvalUpdate());
+    case Which::ALLOC_CLIENT_UPDATE:
+      return alloc_client_update(command.getAllocClientUpdate());
+    case Which::ALLOC_TRANSITION:
+      return alloc_transition(command.getAllocTransition());
+    case Which::NODE_REGISTER:
+      return node_register(command.getNodeRegister());
+    case Which::NODE_STATUS_UPDATE:
+      return node_status_update(command.getNodeStatusUpdate());
+    case Which::NODE_ELIGIBILITY_UPDATE:
+      return node_eligibility_update(command.getNodeEligibilityUpdate());
+    case Which::NODE_DRAIN_UPDATE:
+      return node_drain_update(command.getNodeDrainUpdate());
+    case Which::NODE_DEREGISTER:
+      return node_deregister(command.getNodeDeregister());
+    case Which::PLAN_RESULTS:
+      return plan_results(command.getPlanResults());
+    case Which::DEPLOYMENT_STATUS_UPDATE:
+      return deployment_status_update(command.getDeploymentStatusUpdate());
+    case Which::DEPLOYMENT_PROMOTION:
+      return deployment_promotion(command.getDeploymentPromotion());
+    case Which::DEPLOYMENT_ALLOC_HEALTH:
+      return deployment_alloc_health(command.getDeploymentAllocHealth());
+    case Which::REAP:
+      return reap(command.getReap());
+    case Which::SERVICE_UPSERT:
+      return service_upsert(command.getServiceUpsert());
+    case Which::SERVICE_DELETE:
+      return service_delete(command.getServiceDelete());
+    case Which::SCHEDULER_CONFIGURATION:
+      return scheduler_configuration(command.getSchedulerConfiguration());
+    case Which::NAMESPACE_UPSERT:
+      return namespace_upsert(command.getNamespaceUpsert());
+    case Which::NAMESPACE_DELETE:
+      return namespace_delete(view(command.getNamespaceDelete()));
+    case Which::NODE_POOL_UPSERT:
+      return node_pool_upsert(command.getNodePoolUpsert());
+    case Which::NODE_POOL_DELETE:
+      return node_pool_delete(view(command.getNodePoolDelete()));
+  }
+  // A command of a newer version. Passing over it would let the replicas part.
+  refuse(Errc::internal, "unknown command " + std::to_string(static_cast<int>(command.which())));
+}
+
+void Applier::settle() {
+  settle_deployments();
+  settle_statuses();
+  settle_summaries();
+  drop_unused(t_, released_);
+  outcome_.nodes_freed.assign(freed_nodes_.begin(), freed_nodes_.end());
+}
+
+/// An object that the command wrote more than once shows only as it became at last.
+void Applier::keep_last_events(std::size_t first) {
+  struct Hash {
+    std::size_t operator()(const std::pair<std::size_t, std::string>& id) const {
+      return std::hash<std::string>{}(id.second) * 31 + id.first;
+    }
+  };
+
+  if (events_->size() < first + 2) return;
+  std::unordered_set<std::pair<std::size_t, std::string>, Hash> seen;
+  std::vector<Event> kept;
+  for (std::size_t i = events_->size(); i > first; --i) {
+    Event& last = (*events_)[i - 1];
+    std::string id{last.ns()};
+    id.append(1, '\0').append(last.key());
+    if (seen.emplace(last.payload.index(), std::move(id)).second) kept.push_back(std::move(last));
+  }
+  events_->resize(first);
+  events_->insert(events_->end(), std::make_move_iterator(kept.rbegin()),
+                  std::make_move_iterator(kept.rend()));
+}
+
+void Applier::changed(Table table, std::string_view key) {
+  const auto number = static_cast<std::uint32_t>(table);
+  changes_.push_back({number, std::string{key}});
+}
+
+void Applier::refuse(Errc code, std::string what) {
+  outcome_.error = Error{code, std::move(what)};
+}
+
+}  // namespace nomad::state

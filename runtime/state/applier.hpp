@@ -1,0 +1,195 @@
+// Applier: applies one command to the tables. Private to the store; one file per kind of object.
+//
+// How a command is applied:
+// 1. Everything that can forbid it is checked before anything is changed, so a refused command
+//    leaves no trace.
+// 2. Rows are changed by the `put_…` and `remove_…` functions alone, which keep the derived maps,
+//    the tables' indexes, the changes for watches and the events in step.
+// 3. What many rows of one command add to (a job's summary and status, a deployment's counts) is
+//    collected and written once, by `settle`.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/state/alloc_index.hpp"
+#include "runtime/state/event.hpp"
+#include "runtime/state/store.hpp"
+#include "runtime/state/tables.hpp"
+#include "runtime/state/watch.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::state {
+
+class Applier {
+public:
+  Applier(Tables& tables,
+          Index index,
+          std::vector<Change>& changes,
+          std::vector<Event>* events,
+          Outcome& outcome)
+      : t_{tables}, index_{index}, changes_{changes}, events_{events}, outcome_{outcome} {}
+
+  void apply(schema::Command::Reader command);
+
+private:
+  enum class Author { client, server };
+  using JobReader = schema::Job::Reader;
+  using AllocBuilder = schema::Allocation::Builder;
+
+  /// Counts of a group in a job's summary.
+  struct GroupCounts {
+    std::int64_t queued = 0, complete = 0, failed = 0, running = 0, starting = 0, lost = 0,
+                 unknown = 0;
+  };
+
+  struct Summary {
+    std::string ns, job_id;
+    std::map<std::string, GroupCounts, std::less<>> groups;
+    std::int64_t pending_children = 0, running_children = 0, dead_children = 0;
+    Index create_index = 0;
+    bool changed = false;
+  };
+
+  /// What allocations of this command add to a group of a deployment.
+  struct DeploymentCounts {
+    std::int64_t placed = 0, healthy = 0, unhealthy = 0, progress_deadline = 0;
+    std::int64_t require_progress_by = 0;  ///< Unix nanoseconds; 0 is none.
+    std::vector<std::string> canaries;
+  };
+
+  // applier.cpp
+  void dispatch(schema::Command::Reader command);
+  void settle();
+  void keep_last_events(std::size_t first);
+
+  void touch(Table table) { t_.indexes[static_cast<std::uint32_t>(table)] = index_; }
+
+  void changed(Table table, std::string_view key);
+  void refuse(Errc code, std::string what);
+
+  template <class T>
+  void event(const Object<T>& object) {
+    if (events_ != nullptr && !event_type_.empty()) events_->push_back({event_type_, object});
+  }
+
+  // apply_job.cpp
+  void job_register(schema::JobRegister::Reader command);
+  void job_deregister(schema::JobDeregister::Reader command);
+  void job_stability(schema::JobStability::Reader command);
+  std::optional<Error> check_job(JobReader job) const;
+  std::optional<Error> check_enforced(schema::JobRegister::Reader command,
+                                      const Object<schema::Job>* existing) const;
+  Object<schema::Job> put_job_spec(JobReader job, bool keep_counts);
+  void put_job(const Object<schema::Job>& job);
+  void put_job_version(const Object<schema::Job>& job);
+  void drop_job_version(const Object<schema::Job>& job);
+  void prune_versions(const Object<schema::Job>& job);
+  void purge_job(const std::string& key);
+  void set_stable(std::string_view ns, std::string_view id, std::uint64_t version, bool stable);
+
+  // apply_summary.cpp
+  Summary* summary(std::string_view ns, std::string_view job_id);
+  void extend_summary(JobReader job);
+  void count_alloc(const schema::Allocation::Reader* before, schema::Allocation::Reader after);
+  void count_child(JobReader job, std::string_view before, std::string_view after);
+  JobCounts& counts_of(const std::string& job_key);
+  std::string_view status_of(JobReader job, bool evals_were_removed) const;
+  void settle_statuses();
+  void settle_summaries();
+
+  // apply_eval.cpp
+  void eval_update(schema::EvalUpdate::Reader command);
+  void put_evals(capnp::List<schema::Evaluation>::Reader evals);
+  void put_eval(schema::Evaluation::Reader eval, Index job_modify_index = 0);
+  void store_eval(const Object<schema::Evaluation>* before, Object<schema::Evaluation> eval);
+  void cancel_blocked(schema::Evaluation::Reader complete);
+  void touch_eval(std::string_view id);
+  void remove_eval(std::string_view id);
+  void reap(schema::Reap::Reader command);
+
+  // apply_alloc.cpp
+  void alloc_client_update(schema::AllocClientUpdate::Reader command);
+  void update_from_client(schema::Allocation::Reader update, std::set<std::string>& nodes);
+  void alloc_transition(schema::AllocTransition::Reader command);
+  void put_alloc(const AllocRef* before, AllocRow row, Author author);
+  void remove_alloc(std::string_view id);
+  void note_alloc_change(const AllocRow& row, Author author);
+
+  // apply_plan.cpp
+  void plan_results(schema::PlanResults::Reader command);
+  std::optional<Error> check_plan(schema::PlanResult::Reader plan);
+  void plan_result(schema::PlanResult::Reader plan);
+  void place(schema::Allocation::Reader alloc, schema::PlanResult::Reader plan);
+  void link_previous(schema::Allocation::Reader alloc);
+  void end_alloc(schema::Allocation::Reader change,
+                 schema::PlanResult::Reader plan,
+                 schema::DesiredStatus desired);
+  const Object<schema::Job>* find_version(schema::Allocation::Reader alloc);
+  Object<schema::AllocMetric> plan_metric(AllocBuilder alloc, schema::PlanResult::Reader plan);
+
+  // apply_deployment.cpp
+  void deployment_status_update(schema::DeploymentStatusUpdate::Reader command);
+  void deployment_promotion(schema::DeploymentPromotion::Reader command);
+  void deployment_alloc_health(schema::DeploymentAllocHealth::Reader command);
+  std::optional<Error> check_active(std::string_view deployment_id) const;
+  std::optional<Error> check_health_ids(schema::DeploymentAllocHealth::Reader command) const;
+  void put_deployment(Object<schema::Deployment> deployment);
+  void upsert_deployment(schema::Deployment::Reader deployment);
+  void update_deployment(schema::DeploymentUpdate::Reader update);
+  void remove_deployment(std::string_view id);
+  void set_health(std::string_view alloc_id, bool healthy, std::int64_t timestamp);
+  void promote(const AllocRef& canary);
+  void count_in_deployment(const schema::Allocation::Reader* before, AllocBuilder after);
+  DeploymentCounts* deployment_counts(std::string_view deployment_id, std::string_view group);
+  void settle_deployments();
+
+  // apply_node.cpp
+  void node_register(schema::NodeRegister::Reader command);
+  void node_status_update(schema::NodeStatusUpdate::Reader command);
+  void node_eligibility_update(schema::NodeEligibilityUpdate::Reader command);
+  void node_drain_update(schema::NodeDrainUpdate::Reader command);
+  void node_deregister(schema::NodeDeregister::Reader command);
+  void put_node(Object<schema::Node> node);
+  void append_event(schema::Node::Builder node, schema::NodeEvent::Reader event);
+  void note_alloc_update(std::string_view node_id);
+  const Object<schema::Node>* find_node(std::string_view id);
+
+  // apply_operator.cpp
+  void scheduler_configuration(schema::SchedulerConfiguration::Reader configuration);
+  void namespace_upsert(schema::Namespace::Reader ns);
+  void namespace_delete(std::string_view name);
+  void node_pool_upsert(schema::NodePool::Reader pool);
+  void node_pool_delete(std::string_view name);
+  void put_node_pool(schema::NodePool::Reader pool);
+  void service_upsert(schema::ServiceUpsert::Reader command);
+  void service_delete(schema::ServiceDelete::Reader command);
+  void put_service(schema::ServiceRegistration::Reader service);
+  bool remove_service(const std::string& key);
+
+  Tables& t_;
+  const Index index_;
+  std::vector<Change>& changes_;
+  std::vector<Event>* events_;
+  Outcome& outcome_;
+  std::string_view event_type_;  ///< Empty: the command makes no events.
+
+  std::map<std::string, Summary, std::less<>> summaries_;  ///< By namespace\0job id.
+  std::map<std::string, std::map<std::string, DeploymentCounts, std::less<>>, std::less<>>
+      deployments_;
+  std::map<std::string, bool, std::less<>> touched_jobs_;  ///< True: evaluations were removed.
+  std::set<std::string, std::less<>> freed_nodes_;
+  std::map<std::string, Object<schema::AllocMetric>> plan_metrics_;
+  std::map<std::string, std::uint32_t> plan_metric_numbers_;
+  Released released_;
+  std::string last_version_key_;
+  Object<schema::Job> last_version_;
+};
+
+}  // namespace nomad::state

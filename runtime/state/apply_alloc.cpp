@@ -1,0 +1,132 @@
+// Allocations: what clients report of them, what servers ask of them, and their removal.
+//
+// Who owns what: clients own ClientStatus, ClientDescription, TaskStates and NetworkStatus (but
+// servers may declare an allocation lost or unknown); everything else is the servers'.
+// AllocModifyIndex moves only when servers change something that the client must learn.
+#include "runtime/state/alloc_index.hpp"
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+/// Takes a client's word on health; true if that is news.
+bool merge_health(schema::Allocation::Builder alloc,
+                  schema::DeploymentStatus::Reader reported,
+                  Index index) {
+  if (!alloc.hasDeploymentStatus()) {
+    alloc.setDeploymentStatus(reported);
+    alloc.getDeploymentStatus().setModifyIndex(index);
+    return true;
+  }
+  auto stored = alloc.getDeploymentStatus();
+  const auto healthy = stored.asReader().getHealthy();
+  if (!reported.getHealthy().isValue()) return false;
+  const bool value = reported.getHealthy().getValue();
+  if (healthy.isValue() && healthy.getValue() == value) return false;
+  stored.getHealthy().setValue(value);
+  stored.setTimestamp(reported.getTimestamp());
+  stored.setModifyIndex(index);
+  return true;
+}
+
+void merge_transition(schema::DesiredTransition::Builder stored,
+                      schema::DesiredTransition::Reader wanted) {
+  if (wanted.getMigrate().isValue()) stored.getMigrate().setValue(wanted.getMigrate().getValue());
+  if (wanted.getReschedule().isValue())
+    stored.getReschedule().setValue(wanted.getReschedule().getValue());
+  if (wanted.getForceReschedule().isValue())
+    stored.getForceReschedule().setValue(wanted.getForceReschedule().getValue());
+  if (wanted.getNoShutdownDelay().isValue())
+    stored.getNoShutdownDelay().setValue(wanted.getNoShutdownDelay().getValue());
+}
+
+}  // namespace
+
+void Applier::alloc_client_update(schema::AllocClientUpdate::Reader command) {
+  std::set<std::string> nodes;
+  for (auto update : command.getAllocations())
+    update_from_client(update, nodes);
+  for (const auto& node : nodes)
+    note_alloc_update(node);
+  put_evals(command.getEvaluations());
+}
+
+void Applier::update_from_client(schema::Allocation::Reader update, std::set<std::string>& nodes) {
+  const AllocRef* found = t_.allocs.find(view(update.getId()));
+  if (found == nullptr) return;  // collected meanwhile
+  const AllocRef before = *found;
+  const auto old = *before->alloc;
+  Draft<schema::Allocation> draft{before->alloc};
+  draft->setClientStatus(update.getClientStatus());
+  draft->setClientDescription(update.getClientDescription());
+  if (update.hasTaskStates()) draft->setTaskStates(update.getTaskStates());
+  if (update.hasNetworkStatus()) draft->setNetworkStatus(update.getNetworkStatus());
+  if (update.hasDeploymentStatus()) merge_health(*draft, update.getDeploymentStatus(), index_);
+  draft->setModifyIndex(index_);
+  draft->setModifyTime(update.getModifyTime());
+  count_in_deployment(&old, *draft);
+  count_alloc(&old, draft.reader());
+
+  AllocRow row = *before;
+  row.alloc = draft.freeze();
+  row.client_terminal = is_client_terminal(row.alloc->getClientStatus());
+  nodes.insert(copy(old.getNodeId()));
+  put_alloc(&before, std::move(row), Author::client);
+}
+
+void Applier::alloc_transition(schema::AllocTransition::Reader command) {
+  for (auto entry : command.getEntries()) {
+    const AllocRef* found = t_.allocs.find(view(entry.getAllocId()));
+    if (found == nullptr) continue;
+    const AllocRef before = *found;
+    Draft<schema::Allocation> draft{before->alloc};
+    merge_transition(draft->getDesiredTransition(), entry.getTransition());
+    draft->setModifyIndex(index_);
+    draft->setAllocModifyIndex(index_);
+    AllocRow row = *before;
+    row.alloc = draft.freeze();
+    put_alloc(&before, std::move(row), Author::server);
+  }
+  put_evals(command.getEvaluations());
+}
+
+/// Stores `row`, whose columns are filled, in place of `before` or as a new one (null).
+void Applier::put_alloc(const AllocRef* before, AllocRow row, Author author) {
+  const AllocRef stored = AllocRef::make(std::move(row));
+  const auto alloc = *stored->alloc;
+  t_.allocs.insert_or_assign(view(alloc.getId()), stored);
+  index_alloc(t_, before, stored, released_);
+  touched_jobs_.try_emplace(join_key(view(alloc.getNamespace()), view(alloc.getJobId())), false);
+  if (stored->client_terminal && (before == nullptr || !(*before)->client_terminal))
+    freed_nodes_.emplace(view(alloc.getNodeId()));
+  note_alloc_change(*stored, author);
+  event(stored->alloc);
+}
+
+void Applier::remove_alloc(std::string_view id) {
+  const AllocRef* found = t_.allocs.find(id);
+  if (found == nullptr) return;
+  const AllocRef row = *found;
+  t_.allocs.erase(id);
+  unindex_alloc(t_, row, released_);
+  const auto alloc = *row->alloc;
+  touched_jobs_.insert_or_assign(join_key(view(alloc.getNamespace()), view(alloc.getJobId())),
+                                 true);
+  if (!row->client_terminal) freed_nodes_.emplace(view(alloc.getNodeId()));
+  note_alloc_change(*row, Author::server);
+}
+
+void Applier::note_alloc_change(const AllocRow& row, Author author) {
+  const auto alloc = *row.alloc;
+  touch(Table::allocs);
+  changed(Table::allocs, view(alloc.getId()));
+  changed(Table::allocs_by_node, view(alloc.getNodeId()));
+  if (author == Author::server) changed(Table::allocs_for_node, view(alloc.getNodeId()));
+  changed(Table::allocs_by_job, join_key(view(alloc.getNamespace()), view(alloc.getJobId())));
+  changed(Table::allocs_by_eval, view(alloc.getEvalId()));
+  if (alloc.getDeploymentId().size() > 0)
+    changed(Table::allocs_by_deployment, view(alloc.getDeploymentId()));
+}
+
+}  // namespace nomad::state

@@ -1,0 +1,351 @@
+// Deployments: created by plans, counted up by their allocations, moved on by their watcher and by
+// operators. Terminal states are final.
+#include <algorithm>
+
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+using State = schema::DeploymentState;
+
+std::string by_create_key(schema::Deployment::Reader deployment) {
+  return number_key(deployment.getCreateIndex()).append(view(deployment.getId()));
+}
+
+std::string job_key(schema::Deployment::Reader deployment) {
+  return join_key(view(deployment.getNamespace()), view(deployment.getJobId()));
+}
+
+std::string by_job_key(schema::Deployment::Reader deployment) {
+  return join_key(view(deployment.getNamespace()), view(deployment.getJobId()),
+                  by_create_key(deployment));
+}
+
+/// Nothing, healthy or unhealthy.
+std::optional<bool> health_of(schema::Allocation::Reader alloc) {
+  if (!alloc.hasDeploymentStatus()) return std::nullopt;
+  const auto healthy = alloc.getDeploymentStatus().getHealthy();
+  if (!healthy.isValue()) return std::nullopt;
+  return healthy.getValue();
+}
+
+std::string_view to_text(State state) {
+  switch (state) {
+    case State::INITIALIZING:
+      return "initializing";
+    case State::PENDING:
+      return "pending";
+    case State::RUNNING:
+      return "running";
+    case State::PAUSED:
+      return "paused";
+    case State::BLOCKED:
+      return "blocked";
+    case State::UNBLOCKING:
+      return "unblocking";
+    case State::SUCCESSFUL:
+      return "successful";
+    case State::FAILED:
+      return "failed";
+    case State::CANCELLED:
+      return "cancelled";
+  }
+  return "";
+}
+
+bool needs_promotion(schema::Deployment::Reader deployment) {
+  if (!is_active(deployment.getStatus())) return false;
+  for (auto group : deployment.getTaskGroups())
+    if (group.getValue().getDesiredCanaries() > 0 && !group.getValue().getPromoted()) return true;
+  return false;
+}
+
+}  // namespace
+
+std::optional<Error> Applier::check_active(std::string_view deployment_id) const {
+  const auto* found = t_.deployments.find(deployment_id);
+  const std::string id{deployment_id};
+  if (found == nullptr)
+    return Error{Errc::not_found,
+                 "Deployment ID \"" + id + "\" couldn't be updated as it does not exist"};
+  if (!is_active((*found)->getStatus()))
+    return Error{Errc::conflict, "Deployment \"" + id + "\" has terminal status \""
+                                     + std::string{to_text((*found)->getStatus())} + "\""};
+  return std::nullopt;
+}
+
+/// Stores a deployment whose create index is set.
+void Applier::put_deployment(Object<schema::Deployment> deployment) {
+  t_.deployments.insert_or_assign(view(deployment->getId()), deployment);
+  t_.deployments_by_create.insert_or_assign(by_create_key(*deployment), deployment);
+  t_.deployments_by_job.insert_or_assign(by_job_key(*deployment), deployment);
+  touch(Table::deployments);
+  changed(Table::deployments, view(deployment->getId()));
+  changed(Table::deployments_by_job, job_key(*deployment));
+  event(deployment);
+  if (deployment->getStatus() == State::SUCCESSFUL)
+    set_stable(view(deployment->getNamespace()), view(deployment->getJobId()),
+               deployment->getJobVersion(), true);
+}
+
+/// A plan's deployment: a new one, or one whose groups it computed anew.
+void Applier::upsert_deployment(schema::Deployment::Reader deployment) {
+  const auto* found = t_.deployments.find(view(deployment.getId()));
+  if (found != nullptr && !is_active((*found)->getStatus())) return;
+  Draft<schema::Deployment> draft{deployment};
+  if (found != nullptr) {
+    draft->setNamespace((*found)->getNamespace());
+    draft->setJobId((*found)->getJobId());
+  }
+  draft->setCreateIndex(found != nullptr ? (*found)->getCreateIndex() : index_);
+  draft->setModifyIndex(index_);
+  put_deployment(draft.freeze());
+}
+
+/// Passes over unknown and ended deployments.
+void Applier::update_deployment(schema::DeploymentUpdate::Reader update) {
+  if (check_active(view(update.getDeploymentId()))) return;
+  Draft<schema::Deployment> draft{*t_.deployments.find(view(update.getDeploymentId()))};
+  draft->setStatus(update.getStatus());
+  draft->setStatusDescription(update.getStatusDescription());
+  draft->setModifyIndex(index_);
+  put_deployment(draft.freeze());
+}
+
+void Applier::remove_deployment(std::string_view id) {
+  const auto* found = t_.deployments.find(id);
+  if (found == nullptr) return;
+  const Object<schema::Deployment> deployment = *found;
+  t_.deployments.erase(id);
+  t_.deployments_by_create.erase(by_create_key(*deployment));
+  t_.deployments_by_job.erase(by_job_key(*deployment));
+  touch(Table::deployments);
+  changed(Table::deployments, id);
+  changed(Table::deployments_by_job, job_key(*deployment));
+}
+
+void Applier::deployment_status_update(schema::DeploymentStatusUpdate::Reader command) {
+  auto error = check_active(view(command.getUpdate().getDeploymentId()));
+  if (!error && command.hasJob()) error = check_job(command.getJob());
+  if (error) {
+    outcome_.error = std::move(error);
+    return;
+  }
+  update_deployment(command.getUpdate());
+  if (command.hasJob()) {
+    put_job_spec(command.getJob(), false);
+    outcome_.job_modify_index = index_;
+  }
+  if (command.hasEvaluation()) put_eval(command.getEvaluation());
+}
+
+void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) {
+  const std::string_view id = view(command.getDeploymentId());
+  if (auto error = check_active(id)) {
+    outcome_.error = std::move(error);
+    return;
+  }
+  const Object<schema::Deployment> deployment = *t_.deployments.find(id);
+  std::set<std::string_view> groups;
+  std::set<std::string_view> canaries;
+  for (auto group : command.getGroups())
+    groups.insert(view(group));
+  const auto chosen
+      = [&](std::string_view group) { return command.getAll() || groups.contains(group); };
+  for (auto group : deployment->getTaskGroups())
+    for (auto canary : group.getValue().getPlacedCanaries())
+      canaries.insert(view(canary));
+
+  std::vector<AllocRef> promotable;
+  std::map<std::string_view, std::int64_t> healthy;
+  const std::string prefix = join_key(id, "");
+  for (const auto& entry : t_.allocs_by_deployment.prefix(prefix)) {
+    const AllocRef& row = *t_.allocs.find(entry.key().substr(prefix.size()));
+    const auto alloc = *row->alloc;
+    if (!canaries.contains(view(alloc.getId())) || !chosen(view(alloc.getTaskGroup()))) continue;
+    if (row->terminal() || !health_of(alloc).value_or(false)) continue;
+    ++healthy[view(alloc.getTaskGroup())];
+    promotable.push_back(row);
+  }
+
+  std::string problems;
+  for (auto group : deployment->getTaskGroups()) {
+    const std::string_view name = view(group.getKey());
+    const std::int64_t needed = group.getValue().getDesiredCanaries();
+    if (!chosen(name) || healthy[name] >= needed) continue;
+    problems += problems.empty() ? "" : "\n";
+    problems += "Task group \"" + std::string{name} + "\" has " + std::to_string(healthy[name])
+                + "/" + std::to_string(needed) + " healthy allocations";
+  }
+  if (!problems.empty()) return refuse(Errc::conflict, std::move(problems));
+
+  Draft<schema::Deployment> draft{deployment};
+  const std::int64_t now = command.hasEvaluation() ? command.getEvaluation().getModifyTime() : 0;
+  for (auto group : draft->getTaskGroups()) {
+    if (!chosen(view(group.asReader().getKey()))) continue;
+    auto value = group.getValue();
+    value.setPromoted(true);
+    if (value.getProgressDeadline() > 0 && value.getRequireProgressBy() != 0 && now != 0)
+      value.setRequireProgressBy(now + value.getProgressDeadline());
+  }
+  if (draft->getStatus() == State::RUNNING && !needs_promotion(draft.reader()))
+    draft->setStatusDescription("Deployment is running");
+  draft->setModifyIndex(index_);
+  put_deployment(draft.freeze());
+  if (command.hasEvaluation()) put_eval(command.getEvaluation());
+  for (const AllocRef& canary : promotable)
+    promote(canary);
+}
+
+/// A promoted canary is an allocation like others.
+void Applier::promote(const AllocRef& canary) {
+  Draft<schema::Allocation> draft{canary->alloc};
+  draft->getDeploymentStatus().setCanary(false);
+  draft->getDeploymentStatus().setModifyIndex(index_);
+  draft->setModifyIndex(index_);
+  draft->setAllocModifyIndex(index_);
+  AllocRow row = *canary;
+  row.alloc = draft.freeze();
+  const AllocRef before = canary;
+  put_alloc(&before, std::move(row), Author::server);
+}
+
+std::optional<Error> Applier::check_health_ids(
+    schema::DeploymentAllocHealth::Reader command) const {
+  for (const auto& ids : {command.getHealthyIds(), command.getUnhealthyIds()})
+    for (auto id : ids) {
+      const AllocRef* found = t_.allocs.find(view(id));
+      if (found == nullptr) return Error{Errc::not_found, "unknown alloc \"" + copy(id) + "\""};
+      if (view((*found)->alloc->getDeploymentId()) != view(command.getDeploymentId()))
+        return Error{Errc::conflict, "alloc \"" + copy(id) + "\" is not part of deployment \""
+                                         + copy(command.getDeploymentId()) + "\""};
+    }
+  return std::nullopt;
+}
+
+void Applier::deployment_alloc_health(schema::DeploymentAllocHealth::Reader command) {
+  auto error = check_active(view(command.getDeploymentId()));
+  if (!error) error = check_health_ids(command);
+  if (!error && command.hasJob()) error = check_job(command.getJob());
+  if (error) {
+    outcome_.error = std::move(error);
+    return;
+  }
+  for (auto id : command.getHealthyIds())
+    set_health(view(id), true, command.getTimestamp());
+  for (auto id : command.getUnhealthyIds())
+    set_health(view(id), false, command.getTimestamp());
+  settle_deployments();  // before the status ends it
+  if (command.hasUpdate()) update_deployment(command.getUpdate());
+  if (command.hasJob()) {
+    put_job_spec(command.getJob(), false);
+    outcome_.job_modify_index = index_;
+  }
+  if (command.hasEvaluation()) put_eval(command.getEvaluation());
+}
+
+void Applier::set_health(std::string_view alloc_id, bool healthy, std::int64_t timestamp) {
+  const AllocRef before = *t_.allocs.find(alloc_id);
+  const auto old = *before->alloc;
+  Draft<schema::Allocation> draft{before->alloc};
+  auto status = draft->getDeploymentStatus();
+  status.getHealthy().setValue(healthy);
+  status.setTimestamp(timestamp);
+  status.setModifyIndex(index_);
+  draft->setModifyIndex(index_);
+  count_in_deployment(&old, *draft);
+  AllocRow row = *before;
+  row.alloc = draft.freeze();
+  put_alloc(&before, std::move(row), Author::client);
+}
+
+/// An allocation is placed by its deployment or has new health; `before` is null for a new one.
+void Applier::count_in_deployment(const schema::Allocation::Reader* before, AllocBuilder after) {
+  const auto alloc = after.asReader();
+  if (alloc.getDeploymentId().size() == 0) return;
+  const auto had = before != nullptr ? health_of(*before) : std::nullopt;
+  const auto has = health_of(alloc);
+  const bool placed
+      = before == nullptr || view(before->getDeploymentId()) != view(alloc.getDeploymentId());
+  const bool judged = !placed && has && (!had || (*had && !*has));
+  if (!placed && !judged) return;
+  DeploymentCounts* counts
+      = deployment_counts(view(alloc.getDeploymentId()), view(alloc.getTaskGroup()));
+  if (counts == nullptr) return;
+
+  if (placed) ++counts->placed;
+  if (judged) {
+    if (*has) ++counts->healthy;
+    if (!*has) ++counts->unhealthy;
+    if (had && *had && !*has) --counts->healthy;
+    after.getDeploymentStatus().setModifyIndex(index_);
+  }
+  if (alloc.hasDeploymentStatus() && alloc.getDeploymentStatus().getCanary())
+    counts->canaries.push_back(copy(alloc.getId()));
+  if (counts->progress_deadline == 0) return;
+  if (placed && counts->require_progress_by == 0)
+    counts->require_progress_by = alloc.getModifyTime() + counts->progress_deadline;
+  else if (judged && *has)
+    counts->require_progress_by
+        = std::max(counts->require_progress_by,
+                   alloc.getDeploymentStatus().getTimestamp() + counts->progress_deadline);
+}
+
+/// The command's counts of a group; null if the deployment or its group is unknown.
+Applier::DeploymentCounts* Applier::deployment_counts(std::string_view deployment_id,
+                                                      std::string_view group) {
+  auto known = deployments_.find(deployment_id);
+  if (known == deployments_.end()) {
+    const auto* found = t_.deployments.find(deployment_id);
+    if (found == nullptr) return nullptr;
+    known = deployments_.try_emplace(std::string{deployment_id}).first;
+    for (auto entry : (*found)->getTaskGroups()) {
+      DeploymentCounts counts;
+      counts.progress_deadline = entry.getValue().getProgressDeadline();
+      counts.require_progress_by = entry.getValue().getRequireProgressBy();
+      known->second.emplace(copy(entry.getKey()), std::move(counts));
+    }
+  }
+  const auto counts = known->second.find(group);
+  return counts != known->second.end() ? &counts->second : nullptr;
+}
+
+void Applier::settle_deployments() {
+  for (const auto& [id, groups] : deployments_) {
+    const bool any = std::any_of(groups.begin(), groups.end(), [](const auto& group) {
+      const DeploymentCounts& counts = group.second;
+      return counts.placed != 0 || counts.healthy != 0 || counts.unhealthy != 0;
+    });
+    const auto* found = t_.deployments.find(id);
+    if (!any || found == nullptr) continue;
+    Draft<schema::Deployment> draft{*found};
+    for (auto entry : draft->getTaskGroups()) {
+      const auto counted = groups.find(view(entry.asReader().getKey()));
+      if (counted == groups.end()) continue;
+      const DeploymentCounts& counts = counted->second;
+      auto group = entry.getValue();
+      group.setPlacedAllocs(group.getPlacedAllocs() + counts.placed);
+      group.setHealthyAllocs(group.getHealthyAllocs() + counts.healthy);
+      group.setUnhealthyAllocs(group.getUnhealthyAllocs() + counts.unhealthy);
+      group.setRequireProgressBy(counts.require_progress_by);
+      std::vector<std::string> canaries;
+      for (auto canary : group.asReader().getPlacedCanaries())
+        canaries.push_back(copy(canary));
+      const std::size_t known = canaries.size();
+      for (const auto& canary : counts.canaries)
+        if (std::find(canaries.begin(), canaries.end(), canary) == canaries.end())
+          canaries.push_back(canary);
+      if (canaries.size() == known) continue;
+      auto list = group.initPlacedCanaries(static_cast<unsigned>(canaries.size()));
+      for (unsigned i = 0; i < list.size(); ++i)
+        list.set(i, text(canaries[i]));
+    }
+    draft->setModifyIndex(index_);
+    put_deployment(draft.freeze());
+  }
+  deployments_.clear();
+}
+
+}  // namespace nomad::state

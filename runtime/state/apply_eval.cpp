@@ -1,0 +1,148 @@
+// Evaluations: new and changed ones, and the removal of what garbage collection chose.
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+std::string job_key(schema::Evaluation::Reader eval) {
+  return join_key(view(eval.getNamespace()), view(eval.getJobId()));
+}
+
+std::string by_job_key(schema::Evaluation::Reader eval) {
+  std::string rest(1, static_cast<char>(eval.getStatus()));
+  rest.append(view(eval.getId()));
+  return join_key(view(eval.getNamespace()), view(eval.getJobId()), rest);
+}
+
+std::string by_create_key(schema::Evaluation::Reader eval) {
+  return number_key(eval.getCreateIndex()).append(view(eval.getId()));
+}
+
+}  // namespace
+
+void Applier::eval_update(schema::EvalUpdate::Reader command) {
+  put_evals(command.getEvaluations());
+}
+
+void Applier::put_evals(capnp::List<schema::Evaluation>::Reader evals) {
+  for (auto eval : evals)
+    put_eval(eval);
+}
+
+void Applier::put_eval(schema::Evaluation::Reader eval, Index job_modify_index) {
+  const auto* found = t_.evals.find(view(eval.getId()));
+  Draft<schema::Evaluation> draft{eval};
+  if (eval.getNamespace().size() == 0) draft->setNamespace("default");
+  draft->setCreateIndex(found != nullptr ? (*found)->getCreateIndex() : index_);
+  draft->setModifyIndex(index_);
+  if (job_modify_index != 0) draft->setJobModifyIndex(job_modify_index);
+  const Object<schema::Evaluation> stored = draft.freeze();
+
+  if (stored->getQueuedAllocations().size() > 0) {
+    if (Summary* counts = summary(view(stored->getNamespace()), view(stored->getJobId())))
+      for (auto entry : stored->getQueuedAllocations()) {
+        const auto group = counts->groups.find(view(entry.getKey()));
+        if (group == counts->groups.end() || group->second.queued == entry.getValue()) continue;
+        group->second.queued = entry.getValue();
+        counts->changed = true;
+      }
+  }
+  if (stored->getStatus() == schema::EvalStatus::COMPLETE
+      && stored->getFailedTgAllocs().size() == 0)
+    cancel_blocked(*stored);
+  found = t_.evals.find(view(stored->getId()));  // cancelling may have rewritten it
+  Object<schema::Evaluation> before = found != nullptr ? *found : Object<schema::Evaluation>{};
+  if (before && job_key(*before) != job_key(*stored)) {
+    remove_eval(view(stored->getId()));
+    before = {};
+  }
+  store_eval(before ? &before : nullptr, stored);
+  outcome_.evals.push_back(stored);
+}
+
+/// `complete` placed everything: what still blocks for its job has nothing to wait for.
+void Applier::cancel_blocked(schema::Evaluation::Reader complete) {
+  const char blocked = static_cast<char>(schema::EvalStatus::BLOCKED);
+  std::vector<Object<schema::Evaluation>> waiting;
+  for (const auto& entry : t_.evals_by_job.prefix(
+           join_key(view(complete.getNamespace()), view(complete.getJobId()), {&blocked, 1})))
+    waiting.push_back(entry.value());
+  for (const auto& eval : waiting) {
+    Draft<schema::Evaluation> draft{eval};
+    draft->setStatus(schema::EvalStatus::CANCELED);
+    draft->setStatusDescription(text("evaluation \"" + copy(complete.getId()) + "\" successful"));
+    draft->setModifyIndex(index_);
+    draft->setModifyTime(complete.getModifyTime());
+    const Object<schema::Evaluation> canceled = draft.freeze();
+    store_eval(&eval, canceled);
+    outcome_.evals.push_back(canceled);
+  }
+}
+
+/// A plan of the evaluation was applied; who works on it next must see a state with the plan.
+void Applier::touch_eval(std::string_view id) {
+  const auto* found = t_.evals.find(id);
+  if (found == nullptr) return;
+  const Object<schema::Evaluation> before = *found;
+  Draft<schema::Evaluation> draft{before};
+  draft->setModifyIndex(index_);
+  store_eval(&before, draft.freeze());
+}
+
+void Applier::store_eval(const Object<schema::Evaluation>* before,
+                         Object<schema::Evaluation> eval) {
+  const std::string job = job_key(*eval);
+  const bool live = !is_terminal(eval->getStatus());
+  t_.evals.insert_or_assign(view(eval->getId()), eval);
+  t_.evals_by_create.insert_or_assign(by_create_key(*eval), eval);
+  const std::string by_job = by_job_key(*eval);
+  if (before != nullptr) {
+    const std::string old_key = by_job_key(**before);
+    if (old_key != by_job) t_.evals_by_job.erase(old_key);
+  }
+  t_.evals_by_job.insert_or_assign(by_job, eval);
+
+  JobCounts& counts = counts_of(job);
+  const bool was_live = before != nullptr && !is_terminal((*before)->getStatus());
+  if (before == nullptr) ++counts.evals;
+  counts.live_evals += (live ? 1u : 0u) - (was_live ? 1u : 0u);
+  touched_jobs_.try_emplace(job, false);
+
+  touch(Table::evals);
+  changed(Table::evals, view(eval->getId()));
+  changed(Table::evals_by_job, job);
+  event(eval);
+}
+
+void Applier::remove_eval(std::string_view id) {
+  const auto* found = t_.evals.find(id);
+  if (found == nullptr) return;
+  const Object<schema::Evaluation> eval = *found;
+  const std::string job = job_key(*eval);
+  t_.evals.erase(id);
+  t_.evals_by_create.erase(by_create_key(*eval));
+  t_.evals_by_job.erase(by_job_key(*eval));
+  JobCounts& counts = counts_of(job);
+  --counts.evals;
+  if (!is_terminal(eval->getStatus())) --counts.live_evals;
+  if (counts.empty()) t_.job_counts.erase(job);
+  touched_jobs_.insert_or_assign(job, true);
+
+  touch(Table::evals);
+  changed(Table::evals, id);
+  changed(Table::evals_by_job, job);
+}
+
+void Applier::reap(schema::Reap::Reader command) {
+  for (auto id : command.getAllocationIds())
+    remove_alloc(view(id));
+  for (auto id : command.getEvaluationIds())
+    remove_eval(view(id));
+  for (auto id : command.getDeploymentIds())
+    remove_deployment(view(id));
+  for (auto job : command.getJobs())
+    purge_job(join_key(view(job.getNamespace()), view(job.getId())));
+}
+
+}  // namespace nomad::state

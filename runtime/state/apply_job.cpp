@@ -1,0 +1,226 @@
+// Jobs and their versions: registering, stopping, removing, stability.
+//
+// `jobs` has the current version with its status; `job_versions` the newest six, among them the
+// newest stable one; `retained_jobs` those older (or of a removed job) that allocations still run.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+constexpr std::size_t tracked_versions = 6;
+
+std::string job_key(schema::Job::Reader job) {
+  return join_key(view(job.getNamespace()), view(job.getId()));
+}
+
+std::string retained_key(schema::Job::Reader job) {
+  return join_key(view(job.getNamespace()), view(job.getId()),
+                  number_key(job.getCreateIndex()) + number_key(job.getVersion()));
+}
+
+std::string version_key(schema::Job::Reader job) {
+  return join_key(view(job.getNamespace()), view(job.getId()), number_key(job.getVersion()));
+}
+
+/// PreserveCounts: groups that the stored job has too keep its counts.
+void keep_group_counts(schema::Job::Builder job, schema::Job::Reader stored) {
+  for (auto group : job.getTaskGroups())
+    for (auto old : stored.getTaskGroups())
+      if (view(old.getName()) == view(group.asReader().getName())) group.setCount(old.getCount());
+}
+
+}  // namespace
+
+std::optional<Error> Applier::check_job(JobReader job) const {
+  const std::string id = copy(job.getId());
+  if (id.empty()) return Error{Errc::rejected, "missing job ID"};
+  const std::string ns = job.getNamespace().size() == 0 ? "default" : copy(job.getNamespace());
+  if (!t_.namespaces.contains(ns))
+    return Error{Errc::rejected, "job \"" + id + "\" is in nonexistent namespace \"" + ns + "\""};
+  const std::string pool = job.getNodePool().size() == 0 ? "default" : copy(job.getNodePool());
+  if (!t_.node_pools.contains(pool))
+    return Error{Errc::rejected, "job \"" + id + "\" is in nonexistent node pool \"" + pool + "\""};
+  return std::nullopt;
+}
+
+std::optional<Error> Applier::check_enforced(schema::JobRegister::Reader command,
+                                             const Object<schema::Job>* existing) const {
+  if (!command.getEnforceIndex()) return std::nullopt;
+  const Index wanted = command.getJobModifyIndex();
+  const std::string enforcing = "Enforcing job modify index " + std::to_string(wanted) + ": job ";
+  if (existing == nullptr) {
+    if (wanted == 0) return std::nullopt;
+    return Error{Errc::rejected, enforcing + "does not exist"};
+  }
+  const Index actual = (*existing)->getJobModifyIndex();
+  if (wanted == 0) return Error{Errc::rejected, enforcing + "already exists"};
+  if (wanted == actual) return std::nullopt;
+  return Error{Errc::rejected,
+               enforcing + "exists with conflicting job modify index: " + std::to_string(actual)};
+}
+
+void Applier::job_register(schema::JobRegister::Reader command) {
+  const auto job = command.getJob();
+  const std::string_view ns
+      = job.getNamespace().size() == 0 ? std::string_view{"default"} : view(job.getNamespace());
+  const auto* existing = t_.jobs.find(join_key(ns, view(job.getId())));
+  auto error = check_job(job);
+  if (!error) error = check_enforced(command, existing);
+  if (error) {
+    outcome_.error = std::move(error);
+    return;
+  }
+  put_job_spec(job, command.getKeepCounts());
+  outcome_.job_modify_index = index_;
+  if (command.hasEvaluation()) put_eval(command.getEvaluation(), index_);
+}
+
+/// Stores `job` as the newest version.
+Object<schema::Job> Applier::put_job_spec(JobReader job, bool keep_counts) {
+  Draft<schema::Job> draft{job};
+  if (job.getNamespace().size() == 0) draft->setNamespace("default");
+  if (job.getNodePool().size() == 0) draft->setNodePool("default");
+  const std::string key = job_key(draft.reader());
+  const auto* found = t_.jobs.find(key);
+  const Object<schema::Job> existing = found != nullptr ? *found : Object<schema::Job>{};
+
+  draft->setModifyIndex(index_);
+  draft->setJobModifyIndex(index_);
+  if (existing) {
+    draft->setCreateIndex(existing->getCreateIndex());
+    draft->setVersion(std::max(job.getVersion(), existing->getVersion() + 1));
+    if (keep_counts) keep_group_counts(*draft, *existing);
+  } else {
+    draft->setCreateIndex(index_);
+    draft->setVersion(0);
+  }
+  const std::string_view before = existing ? view(existing->getStatus()) : std::string_view{};
+  const std::string_view status = status_of(draft.reader(), false);
+  draft->setStatus(text(status));
+
+  const Object<schema::Job> stored = draft.freeze();
+  if (status != before) count_child(*stored, before, status);
+  put_job(stored);
+  put_job_version(stored);
+  prune_versions(stored);
+  extend_summary(*stored);
+  touched_jobs_.try_emplace(key, false);
+  if (stored->getStop())
+    outcome_.jobs_stopped.emplace_back(copy(stored->getNamespace()), copy(stored->getId()));
+  return stored;
+}
+
+void Applier::put_job(const Object<schema::Job>& job) {
+  const std::string key = job_key(*job);
+  t_.jobs.insert_or_assign(key, job);
+  touch(Table::jobs);
+  changed(Table::jobs, key);
+  event(job);
+}
+
+void Applier::put_job_version(const Object<schema::Job>& job) {
+  t_.job_versions.insert_or_assign(version_key(*job), job);
+  touch(Table::job_versions);
+  changed(Table::job_versions, job_key(*job));
+  last_version_key_.clear();
+}
+
+/// Forgets a version, unless allocations still run it.
+void Applier::drop_job_version(const Object<schema::Job>& job) {
+  const std::string retained = retained_key(*job);
+  if (t_.version_uses.contains(retained)) {
+    t_.retained_jobs.insert_or_assign(retained, job);
+    touch(Table::retained_jobs);
+  }
+  t_.job_versions.erase(version_key(*job));
+  last_version_key_.clear();
+}
+
+/// Keeps the newest versions, and the newest stable one in place of the oldest of them.
+void Applier::prune_versions(const Object<schema::Job>& job) {
+  std::vector<Object<schema::Job>> versions;  // oldest first
+  for (const auto& entry :
+       t_.job_versions.prefix(join_key(view(job->getNamespace()), view(job->getId()), "")))
+    versions.push_back(entry.value());
+  if (versions.size() <= tracked_versions) return;
+  std::reverse(versions.begin(), versions.end());
+  const auto stable = std::find_if(versions.begin(), versions.end(),
+                                   [](const auto& version) { return version->getStable(); });
+  if (stable != versions.end() && stable - versions.begin() >= std::ptrdiff_t{tracked_versions})
+    std::iter_swap(stable, versions.begin() + tracked_versions - 1);
+  for (std::size_t i = tracked_versions; i < versions.size(); ++i)
+    drop_job_version(versions[i]);
+}
+
+void Applier::job_deregister(schema::JobDeregister::Reader command) {
+  const std::string key = join_key(view(command.getNamespace()), view(command.getJobId()));
+  if (const auto* found = t_.jobs.find(key)) {
+    if (command.getPurge()) {
+      purge_job(key);
+    } else {
+      Draft<schema::Job> draft{**found};
+      draft->setStop(true);
+      if (command.getSubmitTime() != 0) draft->setSubmitTime(command.getSubmitTime());
+      put_job_spec(draft.reader(), false);
+      outcome_.job_modify_index = index_;
+    }
+  }
+  // Also when the row is gone: that is how what it left running gets stopped.
+  if (command.hasEvaluation()) put_eval(command.getEvaluation(), index_);
+}
+
+void Applier::purge_job(const std::string& key) {
+  const auto* found = t_.jobs.find(key);
+  if (found == nullptr) return;
+  const Object<schema::Job> job = *found;
+  if (view(job->getStatus()) != "dead") count_child(*job, view(job->getStatus()), "dead");
+
+  std::vector<Object<schema::Job>> versions;
+  for (const auto& entry : t_.job_versions.prefix(key + '\0'))
+    versions.push_back(entry.value());
+  for (const auto& version : versions)
+    drop_job_version(version);
+  touch(Table::job_versions);
+  changed(Table::job_versions, key);
+
+  t_.jobs.erase(key);
+  touch(Table::jobs);
+  changed(Table::jobs, key);
+  summaries_.erase(key);
+  t_.job_summaries.erase(key);
+  touch(Table::job_summaries);
+  changed(Table::job_summaries, key);
+  event(job);
+  outcome_.jobs_stopped.emplace_back(copy(job->getNamespace()), copy(job->getId()));
+}
+
+void Applier::job_stability(schema::JobStability::Reader command) {
+  set_stable(view(command.getNamespace()), view(command.getJobId()), command.getVersion(),
+             command.getStable());
+}
+
+/// Marks a version; the current one only if that is it. An unknown version has been pruned.
+void Applier::set_stable(std::string_view ns,
+                         std::string_view id,
+                         std::uint64_t version,
+                         bool stable) {
+  const auto* found = t_.job_versions.find(join_key(ns, id, number_key(version)));
+  if (found == nullptr || (*found)->getStable() == stable) return;
+  Draft<schema::Job> marked{**found};
+  marked->setStable(stable);
+  marked->setModifyIndex(index_);
+  put_job_version(marked.freeze());
+
+  const auto* current = t_.jobs.find(join_key(ns, id));
+  if (current == nullptr || (*current)->getVersion() != version) return;
+  Draft<schema::Job> job{**current};
+  job->setStable(stable);
+  job->setModifyIndex(index_);
+  put_job(job.freeze());
+}
+
+}  // namespace nomad::state

@@ -1,0 +1,177 @@
+// Nodes: registration, status, eligibility, drain, removal.
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+using Status = schema::NodeStatus;
+using Eligibility = schema::SchedulingEligibility;
+
+constexpr std::size_t kept_events = 10;
+
+bool is_unresponsive(Status status) {
+  return status == Status::DOWN || status == Status::DISCONNECTED;
+}
+
+bool is_open(schema::Node::Reader node) {
+  return node.getStatus() == Status::READY && !node.hasDrainStrategy()
+         && node.getSchedulingEligibility() == Eligibility::ELIGIBLE;
+}
+
+}  // namespace
+
+const Object<schema::Node>* Applier::find_node(std::string_view id) {
+  const auto* found = t_.nodes.find(id);
+  if (found == nullptr) refuse(Errc::not_found, "node not found");
+  return found;
+}
+
+void Applier::put_node(Object<schema::Node> node) {
+  t_.nodes.insert_or_assign(view(node->getId()), node);
+  touch(Table::nodes);
+  changed(Table::nodes, view(node->getId()));
+  event(node);
+}
+
+void Applier::append_event(schema::Node::Builder node, schema::NodeEvent::Reader event) {
+  Draft<schema::Node> old{node.asReader()};
+  const auto events = old.reader().getEvents();
+  const unsigned skipped
+      = events.size() >= kept_events ? events.size() + 1 - static_cast<unsigned>(kept_events) : 0;
+  auto kept = node.initEvents(events.size() - skipped + 1);
+  for (unsigned i = skipped; i < events.size(); ++i)
+    kept.setWithCaveats(i - skipped, events[i]);
+  kept.setWithCaveats(kept.size() - 1, event);
+  kept[kept.size() - 1].setCreateIndex(index_);
+}
+
+/// What servers decide about a known node stays as it is; the rest is as the client says.
+void Applier::node_register(schema::NodeRegister::Reader command) {
+  const auto node = command.getNode();
+  if (node.getId().size() == 0)
+    return refuse(Errc::rejected, "missing node ID for client registration");
+  const auto* found = t_.nodes.find(view(node.getId()));
+  Draft<schema::Node> draft{node};
+  if (node.getNodePool().size() == 0) draft->setNodePool("default");
+  draft->setModifyIndex(index_);
+  if (found != nullptr) {
+    const Object<schema::Node> old = *found;
+    draft->setCreateIndex(old->getCreateIndex());
+    draft->setEvents(old->getEvents());
+    draft->setStatus(old->getStatus());
+    draft->setStatusDescription(old->getStatusDescription());
+    draft->setSchedulingEligibility(old->getSchedulingEligibility());
+    if (old->hasDrainStrategy())
+      draft->setDrainStrategy(old->getDrainStrategy());
+    else
+      draft->disownDrainStrategy();
+    if (old->hasLastDrain())
+      draft->setLastDrain(old->getLastDrain());
+    else
+      draft->disownLastDrain();
+    draft->setLastMissedHeartbeatIndex(old->getLastMissedHeartbeatIndex());
+    draft->setLastAllocUpdateIndex(old->getLastAllocUpdateIndex());
+  } else {
+    draft->setCreateIndex(index_);
+    auto event = draft->initEvents(1)[0];
+    event.setMessage("Node registered");
+    event.setSubsystem("Cluster");
+    event.setTimestamp(node.getStatusUpdatedAt() * 1'000'000'000);
+    event.setCreateIndex(index_);
+  }
+  const Object<schema::Node> stored = draft.freeze();
+  put_node(stored);
+  if (!t_.node_pools.contains(view(stored->getNodePool()))) {
+    Draft<schema::NodePool> pool;
+    pool->setName(stored->getNodePool());
+    put_node_pool(pool.reader());
+  }
+  if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
+}
+
+void Applier::node_status_update(schema::NodeStatusUpdate::Reader command) {
+  const auto* found = find_node(view(command.getNodeId()));
+  if (found == nullptr) return;
+  const Object<schema::Node> old = *found;
+  Draft<schema::Node> draft{old};
+  draft->setStatusUpdatedAt(command.getUpdatedAt());
+  if (command.hasEvent()) append_event(*draft, command.getEvent());
+  draft->setStatus(command.getStatus());
+  draft->setModifyIndex(index_);
+  if (!is_unresponsive(old->getStatus()) && is_unresponsive(command.getStatus()))
+    draft->setLastMissedHeartbeatIndex(index_);
+  else if (old->getStatus() != Status::READY && command.getStatus() == Status::READY)
+    draft->setLastMissedHeartbeatIndex(0);
+  const Object<schema::Node> stored = draft.freeze();
+  put_node(stored);
+  if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
+  put_evals(command.getEvaluations());
+}
+
+void Applier::node_eligibility_update(schema::NodeEligibilityUpdate::Reader command) {
+  const auto* found = find_node(view(command.getNodeId()));
+  if (found == nullptr) return;
+  const Object<schema::Node> old = *found;
+  if (old->hasDrainStrategy() && command.getEligibility() == Eligibility::ELIGIBLE)
+    return refuse(Errc::conflict,
+                  "can not set node's scheduling eligibility to eligible while it is draining");
+  Draft<schema::Node> draft{old};
+  draft->setStatusUpdatedAt(command.getUpdatedAt());
+  if (command.hasEvent()) append_event(*draft, command.getEvent());
+  draft->setSchedulingEligibility(command.getEligibility());
+  draft->setModifyIndex(index_);
+  const Object<schema::Node> stored = draft.freeze();
+  put_node(stored);
+  if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
+  put_evals(command.getEvaluations());
+}
+
+void Applier::node_drain_update(schema::NodeDrainUpdate::Reader command) {
+  const auto* found = find_node(view(command.getNodeId()));
+  if (found == nullptr) return;
+  const Object<schema::Node> old = *found;
+  Draft<schema::Node> draft{old};
+  draft->setStatusUpdatedAt(command.getUpdatedAt());
+  if (command.hasEvent()) append_event(*draft, command.getEvent());
+  if (command.hasDrainStrategy()) {
+    draft->setDrainStrategy(command.getDrainStrategy());
+    draft->setSchedulingEligibility(Eligibility::INELIGIBLE);
+  } else {
+    draft->disownDrainStrategy();
+    if (command.getMarkEligible()) draft->setSchedulingEligibility(Eligibility::ELIGIBLE);
+  }
+  if (command.hasLastDrain()) draft->setLastDrain(command.getLastDrain());
+  draft->setModifyIndex(index_);
+  const Object<schema::Node> stored = draft.freeze();
+  put_node(stored);
+  if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
+  put_evals(command.getEvaluations());
+}
+
+void Applier::node_deregister(schema::NodeDeregister::Reader command) {
+  for (auto id : command.getNodeIds()) {
+    const auto* found = t_.nodes.find(view(id));
+    if (found == nullptr) continue;
+    const Object<schema::Node> node = *found;
+    t_.nodes.erase(view(id));
+    touch(Table::nodes);
+    changed(Table::nodes, view(id));
+    event(node);
+  }
+  put_evals(command.getEvaluations());
+}
+
+/// The node's client has reported since its last missed heartbeat, so it may become ready again.
+/// Only that order is ever asked for, so the row is not written again until it changes.
+void Applier::note_alloc_update(std::string_view node_id) {
+  const auto* found = t_.nodes.find(node_id);
+  if (found == nullptr) return;
+  const Index reported = (*found)->getLastAllocUpdateIndex();
+  if (reported > (*found)->getLastMissedHeartbeatIndex()) return;
+  Draft<schema::Node> draft{*found};
+  draft->setLastAllocUpdateIndex(index_);
+  put_node(draft.freeze());
+}
+
+}  // namespace nomad::state

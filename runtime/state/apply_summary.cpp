@@ -1,0 +1,185 @@
+// What follows from a job's allocations, evaluations and children: its status and its summary.
+//
+// A summary's counts of completed and failed allocations are of the job's whole life, longer than
+// that of the allocations: so the summary is stored, and only ever changed by steps.
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+bool is_running_until_stopped(schema::Job::Reader job) {
+  return view(job.getType()) == "system" || job.hasPeriodic()
+         || (job.hasParameterizedJob() && !job.getDispatched());
+}
+
+}  // namespace
+
+/// The command's working copy of a summary; null if the job has none.
+Applier::Summary* Applier::summary(std::string_view ns, std::string_view job_id) {
+  const std::string key = join_key(ns, job_id);
+  const auto known = summaries_.find(key);
+  if (known != summaries_.end()) return &known->second;
+  const auto* stored = t_.job_summaries.find(key);
+  if (stored == nullptr) return nullptr;
+  Summary loaded;
+  loaded.ns = ns;
+  loaded.job_id = job_id;
+  loaded.create_index = (*stored)->getCreateIndex();
+  const auto children = (*stored)->getChildren();
+  loaded.pending_children = children.getPending();
+  loaded.running_children = children.getRunning();
+  loaded.dead_children = children.getDead();
+  for (auto entry : (*stored)->getSummary()) {
+    const auto group = entry.getValue();
+    loaded.groups[copy(entry.getKey())] = {.queued = group.getQueued(),
+                                           .complete = group.getComplete(),
+                                           .failed = group.getFailed(),
+                                           .running = group.getRunning(),
+                                           .starting = group.getStarting(),
+                                           .lost = group.getLost(),
+                                           .unknown = group.getUnknown()};
+  }
+  return &summaries_.emplace(key, std::move(loaded)).first->second;
+}
+
+/// A new job gets a summary; a changed one the groups it lacks.
+void Applier::extend_summary(JobReader job) {
+  const std::string_view ns = view(job.getNamespace());
+  const std::string_view id = view(job.getId());
+  Summary* known = summary(ns, id);
+  if (known == nullptr) {
+    Summary created;
+    created.ns = ns;
+    created.job_id = id;
+    created.create_index = index_;
+    created.changed = true;
+    known = &summaries_.emplace(join_key(ns, id), std::move(created)).first->second;
+  }
+  for (auto group : job.getTaskGroups())
+    if (known->groups.try_emplace(copy(group.getName())).second) known->changed = true;
+}
+
+/// An allocation is new (`before` is null) or has another client status.
+void Applier::count_alloc(const schema::Allocation::Reader* before,
+                          schema::Allocation::Reader after) {
+  using Status = schema::ClientStatus;
+  const Status now = after.getClientStatus();
+  if (before == nullptr ? now != Status::PENDING : before->getClientStatus() == now) return;
+  Summary* counts = summary(view(after.getNamespace()), view(after.getJobId()));
+  // An earlier job of that name, removed since, does not count for this one.
+  if (counts == nullptr || counts->create_index != after.getJobCreateIndex()) return;
+  const auto found = counts->groups.find(view(after.getTaskGroup()));
+  if (found == counts->groups.end()) return;
+  GroupCounts& group = found->second;
+  counts->changed = true;
+
+  const auto current = [&](Status status) -> std::int64_t* {
+    switch (status) {
+      case Status::PENDING:
+        return &group.starting;
+      case Status::RUNNING:
+        return &group.running;
+      case Status::LOST:
+        return &group.lost;
+      case Status::UNKNOWN:
+        return &group.unknown;
+      case Status::COMPLETE:
+      case Status::FAILED:
+        break;  // these only grow
+    }
+    return nullptr;
+  };
+  if (before != nullptr) {
+    if (auto* count = current(before->getClientStatus()); count != nullptr && *count > 0) --*count;
+  } else if (group.queued > 0) {
+    --group.queued;
+  }
+  if (now == Status::COMPLETE)
+    ++group.complete;
+  else if (now == Status::FAILED)
+    ++group.failed;
+  else if (auto* count = current(now))
+    ++*count;
+}
+
+/// A job's status changes: its parent counts its children by status.
+void Applier::count_child(JobReader job, std::string_view before, std::string_view after) {
+  if (job.getParentId().size() == 0) return;
+  Summary* parent = summary(view(job.getNamespace()), view(job.getParentId()));
+  if (parent == nullptr) return;
+  const auto add = [&](std::string_view status, std::int64_t amount) {
+    if (status == "pending") parent->pending_children += amount;
+    if (status == "running") parent->running_children += amount;
+    if (status == "dead") parent->dead_children += amount;
+  };
+  add(before, -1);
+  add(after, 1);
+  parent->changed = true;
+}
+
+/// The counts of a job for changing. The reference is valid until the next change of any.
+JobCounts& Applier::counts_of(const std::string& job_key) {
+  if (JobCounts* known = t_.job_counts.find_for_update(job_key)) return *known;
+  t_.job_counts.insert_or_assign(job_key, JobCounts{});
+  return *t_.job_counts.find_for_update(job_key);
+}
+
+std::string_view Applier::status_of(JobReader job, bool evals_were_removed) const {
+  if (is_running_until_stopped(job)) return job.getStop() ? "dead" : "running";
+  const auto* found = t_.job_counts.find(join_key(view(job.getNamespace()), view(job.getId())));
+  const JobCounts counts = found != nullptr ? *found : JobCounts{};
+  if (counts.live_allocs > 0) return "running";
+  if (counts.live_evals > 0) return "pending";
+  return evals_were_removed || !counts.empty() ? "dead" : "pending";
+}
+
+void Applier::settle_statuses() {
+  for (const auto& [key, evals_were_removed] : touched_jobs_) {
+    const auto* found = t_.jobs.find(key);
+    if (found == nullptr) continue;
+    const Object<schema::Job> job = *found;
+    const std::string_view before = view(job->getStatus());
+    const std::string_view after = status_of(*job, evals_were_removed);
+    if (before == after) continue;
+    Draft<schema::Job> draft{job};
+    draft->setStatus(text(after));
+    draft->setModifyIndex(index_);
+    put_job(draft.freeze());
+    count_child(*job, before, after);
+  }
+}
+
+void Applier::settle_summaries() {
+  for (const auto& [key, counts] : summaries_) {
+    if (!counts.changed) continue;
+    Draft<schema::JobSummary> draft;
+    draft->setJobId(text(counts.job_id));
+    draft->setNamespace(text(counts.ns));
+    draft->setCreateIndex(counts.create_index);
+    draft->setModifyIndex(index_);
+    auto children = draft->initChildren();
+    children.setPending(counts.pending_children);
+    children.setRunning(counts.running_children);
+    children.setDead(counts.dead_children);
+    auto groups = draft->initSummary(static_cast<unsigned>(counts.groups.size()));
+    unsigned next = 0;
+    for (const auto& [name, group] : counts.groups) {
+      auto entry = groups[next++];
+      entry.setKey(text(name));
+      auto value = entry.initValue();
+      value.setQueued(group.queued);
+      value.setComplete(group.complete);
+      value.setFailed(group.failed);
+      value.setRunning(group.running);
+      value.setStarting(group.starting);
+      value.setLost(group.lost);
+      value.setUnknown(group.unknown);
+    }
+    t_.job_summaries.insert_or_assign(key, draft.freeze());
+    touch(Table::job_summaries);
+    changed(Table::job_summaries, key);
+  }
+}
+
+}  // namespace nomad::state

@@ -1,0 +1,175 @@
+// Restore: rows from a snapshot become tables again. Bytes are checked here; what derives from the
+// rows is computed, so that a fault in an earlier derivation does not live on.
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/state/alloc_index.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+template <class T>
+Result<> put(PersistentMap<Object<T>>& map,
+             std::string_view key,
+             std::span<const std::byte> bytes) {
+  auto object = Object<T>::from_bytes(bytes);
+  if (!object) return object.error();
+  map.insert_or_assign(key, std::move(*object));
+  return {};
+}
+
+std::string printable(std::string_view key) {
+  std::string text;
+  for (const char c : key)
+    text += c >= ' ' && c <= '~' ? c : '.';
+  return text;
+}
+
+void derive_evals(Tables& t) {
+  for (const auto& entry : t.evals.all()) {
+    const Object<schema::Evaluation>& eval = entry.value();
+    const std::string id = copy(eval->getId());
+    const std::string job = join_key(view(eval->getNamespace()), view(eval->getJobId()));
+    t.evals_by_create.insert_or_assign(number_key(eval->getCreateIndex()) + id, eval);
+    t.evals_by_job.insert_or_assign(
+        join_key(job, std::string(1, static_cast<char>(eval->getStatus())) + id), eval);
+    const JobCounts* known = t.job_counts.find(job);
+    JobCounts counts = known != nullptr ? *known : JobCounts{};
+    ++counts.evals;
+    if (!is_terminal(eval->getStatus())) ++counts.live_evals;
+    t.job_counts.insert_or_assign(job, counts);
+  }
+}
+
+void derive_deployments(Tables& t) {
+  for (const auto& entry : t.deployments.all()) {
+    const Object<schema::Deployment>& deployment = entry.value();
+    const std::string created
+        = number_key(deployment->getCreateIndex()) + copy(deployment->getId());
+    t.deployments_by_create.insert_or_assign(created, deployment);
+    t.deployments_by_job.insert_or_assign(
+        join_key(view(deployment->getNamespace()), view(deployment->getJobId()), created),
+        deployment);
+  }
+}
+
+void derive_services(Tables& t) {
+  for (const auto& entry : t.services.all()) {
+    const Object<schema::ServiceRegistration>& service = entry.value();
+    const std::string key = join_key(view(service->getNamespace()), view(service->getId()));
+    t.services_by_name.insert_or_assign(
+        join_key(view(service->getNamespace()), view(service->getServiceName()),
+                 view(service->getId())),
+        service);
+    t.services_by_alloc.insert_or_assign(join_key(view(service->getAllocId()), key), service);
+    t.services_by_node.insert_or_assign(join_key(view(service->getNodeId()), key), service);
+  }
+}
+
+}  // namespace
+
+Result<> Restore::row(Table table, std::string_view key, std::span<const std::byte> bytes) {
+  const auto store = [&]() -> Result<> {
+    Tables& t = tables_;
+    switch (table) {
+      case Table::jobs:
+        return put(t.jobs, key, bytes);
+      case Table::job_versions:
+        return put(t.job_versions, key, bytes);
+      case Table::retained_jobs:
+        return put(t.retained_jobs, key, bytes);
+      case Table::job_summaries:
+        return put(t.job_summaries, key, bytes);
+      case Table::nodes:
+        return put(t.nodes, key, bytes);
+      case Table::node_pools:
+        return put(t.node_pools, key, bytes);
+      case Table::namespaces:
+        return put(t.namespaces, key, bytes);
+      case Table::allocs: {
+        auto alloc = Object<schema::Allocation>::from_bytes(bytes);
+        if (!alloc) return alloc.error();
+        t.allocs.insert_or_assign(key, AllocRef::make(make_row(std::move(*alloc), {}, {})));
+        return {};
+      }
+      case Table::alloc_metrics:
+        return put(t.alloc_metrics, key, bytes);
+      case Table::evals:
+        return put(t.evals, key, bytes);
+      case Table::deployments:
+        return put(t.deployments, key, bytes);
+      case Table::services:
+        return put(t.services, key, bytes);
+      case Table::scheduler_config: {
+        auto config = Object<schema::SchedulerConfiguration>::from_bytes(bytes);
+        if (!config) return config.error();
+        t.scheduler_config = std::move(*config);
+        return {};
+      }
+      case Table::allocs_by_node:
+      case Table::allocs_for_node:
+      case Table::allocs_by_job:
+      case Table::allocs_by_eval:
+      case Table::allocs_by_deployment:
+      case Table::evals_by_job:
+      case Table::deployments_by_job:
+      case Table::services_by_name:
+      case Table::services_by_alloc:
+      case Table::applied:
+        break;
+    }
+    return Error{Errc::corrupt, "the table is not a stored one"};
+  };
+  const Result<> stored = store();
+  if (stored.has_error())
+    return Error{Errc::corrupt, "table " + std::string{to_string(table)} + ", row \""
+                                    + printable(key) + "\": " + stored.error().what};
+  return {};
+}
+
+Result<> Restore::index_row(std::span<const std::byte> bytes) {
+  // A later version may know more tables; an earlier one fewer.
+  if (bytes.size() % sizeof(Index) != 0)
+    return Error{Errc::corrupt,
+                 "the row of table indexes has " + std::to_string(bytes.size()) + " bytes"};
+  for (std::size_t i = 0; i < std::min<std::size_t>(bytes.size() / 8, stored_tables); ++i) {
+    Index index = 0;
+    for (const std::byte part : bytes.subspan(i * 8, 8))
+      index = index << 8 | std::to_integer<Index>(part);
+    tables_.indexes[i] = index;
+  }
+  return {};
+}
+
+Result<> Restore::finish() {
+  Tables& t = tables_;
+  std::vector<AllocRef> rows;
+  rows.reserve(t.allocs.size());
+  for (const auto& entry : t.allocs.all())
+    rows.push_back(entry.value());
+  t.allocs.clear();
+  Released none;
+  for (AllocRef& row : rows) {
+    const auto alloc = *row->alloc;
+    const auto* job = find_job_version(t, alloc);
+    if (job == nullptr)
+      return Error{Errc::corrupt, "table allocs, row \"" + copy(alloc.getId())
+                                      + "\": its version of job \"" + copy(alloc.getJobId())
+                                      + "\" is missing"};
+    AllocRow& joined = row.writable();
+    joined.job = *job;
+    const auto* metric
+        = t.alloc_metrics.find(metric_key(view(alloc.getEvalId()), alloc.getMetricNumber()));
+    if (metric != nullptr) joined.metric = *metric;
+    t.allocs.insert_or_assign(view(alloc.getId()), row);
+    index_alloc(t, nullptr, row, none);
+  }
+  derive_evals(t);
+  derive_deployments(t);
+  derive_services(t);
+  return {};
+}
+
+}  // namespace nomad::state

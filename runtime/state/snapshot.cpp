@@ -1,0 +1,233 @@
+#include "runtime/state/snapshot.hpp"
+
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+template <class V>
+V value_or_empty(const PersistentMap<V>& map, std::string_view key) {
+  const V* found = map.find(key);
+  return found != nullptr ? *found : V{};
+}
+
+/// The rows of a set of allocations, whose keys end in the allocation's id.
+std::vector<AllocRef> rows_of(const Tables& tables,
+                              const PersistentMap<Nothing>& set,
+                              std::string_view owner) {
+  const std::string prefix = join_key(owner, "");
+  std::vector<AllocRef> rows;
+  for (const auto& entry : set.prefix(prefix))
+    if (const AllocRef* row = tables.allocs.find(entry.key().substr(prefix.size())))
+      rows.push_back(*row);
+  return rows;
+}
+
+template <class T>
+Result<> visit_objects(const PersistentMap<Object<T>>& map, const Snapshot::RowVisitor& row) {
+  for (const auto& entry : map.all())
+    NOMAD_TRY(row(entry.key(), entry.value().bytes()));
+  return {};
+}
+
+}  // namespace
+
+Snapshot::Snapshot() : tables_{std::make_shared<const Tables>()} {}
+
+Index Snapshot::index(Table table) const {
+  const auto number = static_cast<std::uint32_t>(table);
+  return number < stored_tables ? tables_->indexes[number] : 0;
+}
+
+Object<schema::Job> Snapshot::job(std::string_view ns, std::string_view id) const {
+  return value_or_empty(tables_->jobs, join_key(ns, id));
+}
+
+Object<schema::Job> Snapshot::job_version(std::string_view ns,
+                                          std::string_view id,
+                                          std::uint64_t version) const {
+  return value_or_empty(tables_->job_versions, join_key(ns, id, number_key(version)));
+}
+
+Object<schema::JobSummary> Snapshot::job_summary(std::string_view ns, std::string_view id) const {
+  return value_or_empty(tables_->job_summaries, join_key(ns, id));
+}
+
+Object<schema::Node> Snapshot::node(std::string_view id) const {
+  return value_or_empty(tables_->nodes, id);
+}
+
+Object<schema::NodePool> Snapshot::node_pool(std::string_view name) const {
+  return value_or_empty(tables_->node_pools, name);
+}
+
+Object<schema::Namespace> Snapshot::get_namespace(std::string_view name) const {
+  return value_or_empty(tables_->namespaces, name);
+}
+
+AllocRef Snapshot::alloc(std::string_view id) const {
+  return value_or_empty(tables_->allocs, id);
+}
+
+Object<schema::Evaluation> Snapshot::eval(std::string_view id) const {
+  return value_or_empty(tables_->evals, id);
+}
+
+Object<schema::Deployment> Snapshot::deployment(std::string_view id) const {
+  return value_or_empty(tables_->deployments, id);
+}
+
+Object<schema::ServiceRegistration> Snapshot::service(std::string_view ns,
+                                                      std::string_view id) const {
+  return value_or_empty(tables_->services, join_key(ns, id));
+}
+
+Object<schema::SchedulerConfiguration> Snapshot::scheduler_configuration() const {
+  if (tables_->scheduler_config) return tables_->scheduler_config;
+  Draft<schema::SchedulerConfiguration> defaults;
+  defaults->setSchedulerAlgorithm("binpack");
+  defaults->initPreemptionConfig().setSystemSchedulerEnabled(true);
+  return defaults.freeze();
+}
+
+const NodeUsage* Snapshot::usage(std::string_view node_id) const {
+  const auto* found = tables_->usage.find(node_id);
+  return found != nullptr ? &**found : nullptr;
+}
+
+JobCounts Snapshot::job_counts(std::string_view ns, std::string_view id) const {
+  return value_or_empty(tables_->job_counts, join_key(ns, id));
+}
+
+Snapshot::Jobs::Range Snapshot::jobs(std::string_view ns, std::string_view id_prefix) const {
+  return tables_->jobs.prefix(join_key(ns, id_prefix));
+}
+
+std::vector<Object<schema::Job>> Snapshot::job_versions(std::string_view ns,
+                                                        std::string_view id) const {
+  std::vector<Object<schema::Job>> versions;
+  for (const auto& entry : tables_->job_versions.prefix(join_key(ns, id, "")))
+    versions.push_back(entry.value());
+  std::reverse(versions.begin(), versions.end());
+  return versions;
+}
+
+Snapshot::Allocs::Range Snapshot::allocs_by_node(std::string_view node_id) const {
+  return tables_->allocs_by_node.prefix(join_key(node_id, ""));
+}
+
+Snapshot::Allocs::Range Snapshot::allocs_by_job(std::string_view ns,
+                                                std::string_view job_id) const {
+  return tables_->allocs_by_job.prefix(join_key(ns, job_id, ""));
+}
+
+std::vector<AllocRef> Snapshot::allocs_by_eval(std::string_view eval_id) const {
+  return rows_of(*tables_, tables_->allocs_by_eval, eval_id);
+}
+
+std::vector<AllocRef> Snapshot::allocs_by_deployment(std::string_view deployment_id) const {
+  return rows_of(*tables_, tables_->allocs_by_deployment, deployment_id);
+}
+
+Snapshot::Evals::Range Snapshot::evals_by_job(std::string_view ns, std::string_view job_id) const {
+  return tables_->evals_by_job.prefix(join_key(ns, job_id, ""));
+}
+
+Snapshot::Evals::Range Snapshot::evals_by_job(std::string_view ns,
+                                              std::string_view job_id,
+                                              schema::EvalStatus status) const {
+  const char code = static_cast<char>(status);
+  return tables_->evals_by_job.prefix(join_key(ns, job_id, {&code, 1}));
+}
+
+Snapshot::Deployments::Range Snapshot::deployments_by_job(std::string_view ns,
+                                                          std::string_view job_id) const {
+  return tables_->deployments_by_job.prefix(join_key(ns, job_id, ""));
+}
+
+Object<schema::Deployment> Snapshot::latest_deployment(std::string_view ns,
+                                                       std::string_view job_id) const {
+  const std::string prefix = join_key(ns, job_id, "");
+  std::string end = prefix;
+  end.back() = '\x01';
+  const auto last = tables_->deployments_by_job.before(end);
+  if (!last.valid() || !last.key().starts_with(prefix)) return {};
+  return last.value();
+}
+
+Snapshot::Services::Range Snapshot::services(std::string_view ns) const {
+  return tables_->services.prefix(join_key(ns, ""));
+}
+
+Snapshot::Services::Range Snapshot::services_by_name(std::string_view ns,
+                                                     std::string_view name) const {
+  return tables_->services_by_name.prefix(join_key(ns, name, ""));
+}
+
+Snapshot::Services::Range Snapshot::services_by_alloc(std::string_view alloc_id) const {
+  return tables_->services_by_alloc.prefix(join_key(alloc_id, ""));
+}
+
+Snapshot::Services::Range Snapshot::services_by_node(std::string_view node_id) const {
+  return tables_->services_by_node.prefix(join_key(node_id, ""));
+}
+
+Result<> Snapshot::for_each_row(Table table, const RowVisitor& row) const {
+  const Tables& t = *tables_;
+  switch (table) {
+    case Table::jobs:
+      return visit_objects(t.jobs, row);
+    case Table::job_versions:
+      return visit_objects(t.job_versions, row);
+    case Table::retained_jobs:
+      return visit_objects(t.retained_jobs, row);
+    case Table::job_summaries:
+      return visit_objects(t.job_summaries, row);
+    case Table::nodes:
+      return visit_objects(t.nodes, row);
+    case Table::node_pools:
+      return visit_objects(t.node_pools, row);
+    case Table::namespaces:
+      return visit_objects(t.namespaces, row);
+    case Table::allocs:
+      for (const auto& entry : t.allocs.all())
+        NOMAD_TRY(row(entry.key(), entry.value()->alloc.bytes()));
+      return {};
+    case Table::alloc_metrics:
+      return visit_objects(t.alloc_metrics, row);
+    case Table::evals:
+      return visit_objects(t.evals, row);
+    case Table::deployments:
+      return visit_objects(t.deployments, row);
+    case Table::services:
+      return visit_objects(t.services, row);
+    case Table::scheduler_config:
+      if (t.scheduler_config) return row("", t.scheduler_config.bytes());
+      return {};
+    case Table::allocs_by_node:
+    case Table::allocs_for_node:
+    case Table::allocs_by_job:
+    case Table::allocs_by_eval:
+    case Table::allocs_by_deployment:
+    case Table::evals_by_job:
+    case Table::deployments_by_job:
+    case Table::services_by_name:
+    case Table::services_by_alloc:
+    case Table::applied:
+      break;
+  }
+  return {};
+}
+
+std::vector<std::byte> Snapshot::index_row() const {
+  std::vector<std::byte> bytes;
+  for (const Index index : tables_->indexes)
+    for (const char part : number_key(index))
+      bytes.push_back(static_cast<std::byte>(part));
+  return bytes;
+}
+
+}  // namespace nomad::state

@@ -1,0 +1,109 @@
+#include "runtime/state/store.hpp"
+
+#include "runtime/object/draft.hpp"
+#include "runtime/state/alloc_index.hpp"
+#include "runtime/state/applier.hpp"
+
+namespace nomad::state {
+
+namespace {
+
+constexpr Index initial_index = 1;
+
+void touch(Tables& t, Table table) {
+  t.indexes[static_cast<std::uint32_t>(table)] = initial_index;
+}
+
+Tables initial_tables() {
+  Tables t;
+  Draft<schema::Namespace> ns;
+  ns->setName("default");
+  ns->setDescription("Default shared namespace");
+  ns->setCreateIndex(initial_index);
+  ns->setModifyIndex(initial_index);
+  t.namespaces.insert_or_assign("default", ns.freeze());
+  touch(t, Table::namespaces);
+  for (const auto& [name, description] :
+       {std::pair{"all", "Node pool with all nodes in the cluster."},
+        std::pair{"default", "Default node pool."}}) {
+    Draft<schema::NodePool> pool;
+    pool->setName(name);
+    pool->setDescription(description);
+    pool->setCreateIndex(initial_index);
+    pool->setModifyIndex(initial_index);
+    t.node_pools.insert_or_assign(name, pool.freeze());
+  }
+  touch(t, Table::node_pools);
+  return t;
+}
+
+}  // namespace
+
+Store::Store() : Store(Options{}) {}
+
+Store::Store(Options options)
+    : working_{initial_tables()},
+      published_{std::make_shared<const Tables>(working_)},
+      events_{options.event_batches} {}
+
+Store::Store(const Snapshot& base)
+    : working_{base.tables()},
+      keep_events_{false},
+      published_{std::make_shared<const Tables>(working_)},
+      events_{1} {}
+
+Outcome Store::apply(Index index, schema::Command::Reader command) {
+  Outcome outcome;
+  std::vector<Event> events;
+  Applier{working_, index, changes_, keep_events_ ? &events : nullptr, outcome}.apply(command);
+  working_.applied = index;
+  if (!events.empty()) pending_events_.emplace_back(index, std::move(events));
+  return outcome;
+}
+
+void Store::set_applied(Index index) {
+  working_.applied = std::max(working_.applied, index);
+}
+
+void Store::publish() {
+  auto next = std::make_shared<const Tables>(working_);
+  {
+    const std::lock_guard lock{mutex_};
+    published_.swap(next);
+  }
+  next.reset();  // may free much; not under the lock
+  changes_.push_back({static_cast<std::uint32_t>(Table::applied), {}});
+  std::vector<Change> changes;
+  changes.swap(changes_);
+  watches_.notify(changes);
+  auto pending = std::exchange(pending_events_, {});
+  for (auto& [index, events] : pending)
+    events_.append(index, std::move(events));
+}
+
+Result<> Store::replace(Restore restored, Index applied) {
+  NOMAD_TRY(restored.finish());
+  working_ = std::move(restored.tables_);
+  working_.applied = applied;
+  changes_.clear();
+  pending_events_.clear();
+  publish();
+  watches_.notify_all();
+  events_.reset(applied);
+  return {};
+}
+
+Snapshot Store::snapshot() const {
+  const std::lock_guard lock{mutex_};
+  return Snapshot{published_};
+}
+
+WatchKey watch_key(Table table, std::string_view key) {
+  return {static_cast<std::uint32_t>(table), std::string{key}, false};
+}
+
+WatchKey watch_prefix(Table table, std::string_view prefix) {
+  return {static_cast<std::uint32_t>(table), std::string{prefix}, true};
+}
+
+}  // namespace nomad::state
