@@ -7,6 +7,10 @@ namespace nomad::state {
 
 namespace {
 
+std::string job_key(schema::Allocation::Reader alloc) {
+  return join_key(view(alloc.getNamespace()), view(alloc.getJobId()));
+}
+
 bool may_overrule_client(schema::ClientStatus status) {
   return status == schema::ClientStatus::LOST || status == schema::ClientStatus::UNKNOWN;
 }
@@ -35,10 +39,17 @@ std::optional<Error> Applier::check_plan(schema::PlanResult::Reader plan) {
     for (auto change : changes)
       if (!t_.allocs.contains(view(change.getId())))
         return Error{Errc::not_found, "alloc \"" + copy(change.getId()) + "\" doesn't exist"};
-  for (auto alloc : plan.getPlaced())
+  std::map<std::string_view, std::string> jobs;  // of the allocations placed so far
+  for (auto alloc : plan.getPlaced()) {
+    const std::string id = copy(alloc.getId());
     if (find_version(alloc) == nullptr)
-      return Error{Errc::conflict,
-                   "attempting to upsert allocation \"" + copy(alloc.getId()) + "\" without a job"};
+      return Error{Errc::conflict, "attempting to upsert allocation \"" + id + "\" without a job"};
+    const AllocRef* stored = t_.allocs.find(id);
+    const std::string job = job_key(alloc);
+    const auto [placed, is_new] = jobs.try_emplace(view(alloc.getId()), job);
+    if (placed->second != job || (stored != nullptr && job_key(*(*stored)->alloc) != job))
+      return Error{Errc::conflict, "allocation \"" + id + "\" belongs to another job"};
+  }
   return std::nullopt;
 }
 
@@ -67,9 +78,6 @@ void Applier::place(schema::Allocation::Reader alloc, schema::PlanResult::Reader
   if (before) {
     draft->setCreateIndex(old.getCreateIndex());
     draft->setCreateTime(old.getCreateTime());
-    // Where a row is found by: never moved by an update.
-    draft->setNamespace(old.getNamespace());
-    draft->setJobId(old.getJobId());
     keep_client_fields(*draft, old);
   } else {
     draft->setCreateIndex(index_);

@@ -1,0 +1,95 @@
+#include "fixture.hpp"
+
+#include <fmt/format.h>
+
+namespace nomad::state {
+
+namespace {
+
+std::string printable(std::string_view key) {
+  std::string shown;
+  for (const char c : key)
+    shown += c >= ' ' && c <= '~' ? std::string(1, c) : fmt::format("<{:x}>", int{c} & 0xff);
+  return shown;
+}
+
+template <class Map, class Show>
+void add(std::vector<std::string>& lines, std::string_view name, const Map& map, Show show) {
+  std::size_t count = 0;
+  for (const auto& entry : map.all()) {
+    lines.push_back(fmt::format("{} {} = {}", name, printable(entry.key()), show(entry.value())));
+    ++count;
+  }
+  lines.push_back(fmt::format("{} has {} entries, {} counted", name, map.size(), count));
+}
+
+std::string show_usage(const Shared<NodeUsage>& usage) {
+  std::size_t ports = 0;
+  for (unsigned port = 0; port < 65536; ++port)
+    ports += usage->port_taken("", static_cast<std::uint16_t>(port)) ? port : 0;
+  const Demand& total = usage->total();
+  return fmt::format("{} allocations {} {} {} {} ports {} {}", usage->allocations(), total.cpu_mhz,
+                     total.memory_mb, total.memory_max_mb, total.disk_mb, ports,
+                     usage->ports("") != nullptr ? usage->ports("")->size() : 0);
+}
+
+}  // namespace
+
+std::vector<std::string> describe(const Snapshot& snapshot) {
+  const Tables& t = snapshot.tables();
+  std::vector<std::string> lines;
+  for (std::uint32_t number = 0; number < stored_tables; ++number) {
+    const auto table = static_cast<Table>(number);
+    lines.push_back(fmt::format("{} changed at {}", to_string(table), snapshot.index(table)));
+    const auto added
+        = snapshot.for_each_row(table, [&](std::string_view key, auto bytes) -> Result<> {
+            std::string hex;
+            for (const std::byte part : bytes)
+              hex += fmt::format("{:02x}", std::to_integer<int>(part));
+            lines.push_back(fmt::format("{} {} = {}", to_string(table), printable(key), hex));
+            return {};
+          });
+    REQUIRE(added.has_value());
+  }
+  const auto id = [](const auto& object) { return std::string{view(object->getId())}; };
+  const auto nothing = [](const Nothing&) { return std::string{}; };
+  const auto row = [](const AllocRef& ref) {
+    return fmt::format("{} job v{} metric {} demand {} {} {}", view(ref->alloc->getId()),
+                       ref->job->getVersion(), ref->metric ? 1 : 0, ref->demand.cpu_mhz,
+                       ref->client_terminal, ref->server_terminal);
+  };
+  add(lines, "allocs", t.allocs, row);
+  add(lines, "allocs_by_create", t.allocs_by_create, row);
+  add(lines, "allocs_by_node", t.allocs_by_node, row);
+  add(lines, "allocs_by_job", t.allocs_by_job, row);
+  add(lines, "allocs_by_eval", t.allocs_by_eval, nothing);
+  add(lines, "allocs_by_deployment", t.allocs_by_deployment, nothing);
+  add(lines, "evals_by_create", t.evals_by_create, id);
+  add(lines, "evals_by_job", t.evals_by_job, id);
+  add(lines, "deployments_by_create", t.deployments_by_create, id);
+  add(lines, "deployments_by_job", t.deployments_by_job, id);
+  add(lines, "services_by_name", t.services_by_name, id);
+  add(lines, "services_by_alloc", t.services_by_alloc, id);
+  add(lines, "services_by_node", t.services_by_node, id);
+  add(lines, "usage", t.usage, show_usage);
+  add(lines, "job_counts", t.job_counts, [](const JobCounts& counts) {
+    return fmt::format("{} {} {} {}", counts.allocs, counts.live_allocs, counts.evals,
+                       counts.live_evals);
+  });
+  add(lines, "version_uses", t.version_uses,
+      [](std::uint64_t uses) { return fmt::format("{}", uses); });
+  return lines;
+}
+
+Result<> restore_into(Store& store, const Snapshot& snapshot) {
+  Restore restore;
+  for (std::uint32_t number = 0; number < stored_tables; ++number) {
+    const auto table = static_cast<Table>(number);
+    NOMAD_TRY(snapshot.for_each_row(
+        table, [&](std::string_view key, auto bytes) { return restore.row(table, key, bytes); }));
+  }
+  NOMAD_TRY(restore.index_row(snapshot.index_row()));
+  return store.replace(std::move(restore), snapshot.index());
+}
+
+}  // namespace nomad::state

@@ -1,0 +1,306 @@
+// Random commands: whatever comes, the derived maps are what the rows imply, equal logs give equal
+// states, and nothing that is refused leaves a trace.
+#include <map>
+
+#include "fixture.hpp"
+#include "runtime/base/random.hpp"
+
+using namespace nomad;
+using namespace nomad::state;
+
+namespace {
+
+/// Draws commands about few objects, so that they meet; some are impossible.
+class Drawer {
+public:
+  Drawer(std::uint64_t seed, const StateFixture& fixture) : random_{seed}, fixture_{fixture} {}
+
+  void draw(schema::Command::Builder command) {
+    switch (random_.below(17)) {
+      case 0: {
+        auto body = command.initJobRegister();
+        fill_job(body.initJob());
+        body.setKeepCounts(random_.chance(0.2));
+        body.setEnforceIndex(random_.chance(0.1));
+        if (random_.chance(0.7)) fill_eval(body.initEvaluation());
+        return;
+      }
+      case 1: {
+        auto body = command.initJobDeregister();
+        body.setNamespace("default");
+        body.setJobId(text(name("job", 4)));
+        body.setPurge(random_.chance(0.5));
+        if (random_.chance(0.7)) fill_eval(body.initEvaluation());
+        return;
+      }
+      case 2: {
+        auto body = command.initJobStability();
+        body.setNamespace("default");
+        body.setJobId(text(name("job", 4)));
+        body.setVersion(random_.below(8));
+        body.setStable(random_.chance(0.6));
+        return;
+      }
+      case 3:
+        return fill_evals(command.initEvalUpdate().initEvaluations(2));
+      case 4:
+      case 5:
+        return fill_client_update(command.initAllocClientUpdate());
+      case 6: {
+        auto entry = command.initAllocTransition().initEntries(1)[0];
+        entry.setAllocId(text(name("alloc", 40)));
+        entry.getTransition().getMigrate().setValue(random_.chance(0.5));
+        return;
+      }
+      case 7:
+      case 8:
+      case 9:
+        return fill_plans(command.initPlanResults().initPlans(2));
+      case 10: {
+        auto body = command.initDeploymentStatusUpdate();
+        fill_deployment_update(body.initUpdate());
+        if (random_.chance(0.3)) fill_job(body.initJob());
+        return;
+      }
+      case 11: {
+        auto body = command.initDeploymentPromotion();
+        body.setDeploymentId(text(name("deployment", 5)));
+        body.setAll(true);
+        fill_eval(body.initEvaluation());
+        body.getEvaluation().setModifyTime(5000);
+        return;
+      }
+      case 12: {
+        auto body = command.initDeploymentAllocHealth();
+        body.setDeploymentId(text(name("deployment", 5)));
+        body.initHealthyIds(1).set(0, text(name("alloc", 40)));
+        if (random_.chance(0.3)) body.initUnhealthyIds(1).set(0, text(name("alloc", 40)));
+        if (random_.chance(0.3)) fill_deployment_update(body.initUpdate());
+        return;
+      }
+      case 13: {
+        auto body = command.initReap();
+        body.initAllocationIds(2).set(0, text(name("alloc", 40)));
+        body.getAllocationIds().set(1, text(name("alloc", 40)));
+        body.initEvaluationIds(1).set(0, text(name("eval", 12)));
+        if (random_.chance(0.3)) body.initDeploymentIds(1).set(0, text(name("deployment", 5)));
+        if (random_.chance(0.1)) body.initJobs(1)[0].setNamespace("default");
+        if (body.hasJobs()) body.getJobs()[0].setId(text(name("job", 4)));
+        return;
+      }
+      case 14:
+        return fill_service(command.initServiceUpsert().initServices(1)[0]);
+      case 15: {
+        auto body = command.initServiceDelete();
+        if (random_.chance(0.2)) return body.setNodeId(text(name("node", 4)));
+        auto key = body.initKeys(1)[0];
+        key.setNamespace("default");
+        key.setId(text(name("service", 6)));
+        return;
+      }
+      default:
+        return draw_node(command);
+    }
+  }
+
+private:
+  std::string name(std::string_view kind, std::uint64_t count) {
+    return std::string{kind} + std::to_string(random_.below(count));
+  }
+
+  void draw_node(schema::Command::Builder command) {
+    const auto status = static_cast<schema::NodeStatus>(random_.below(4));
+    switch (random_.below(5)) {
+      case 0:
+        return fill(command.initNodeRegister().initNode(),
+                    NodeSpec{name("node", 4), name("pool", 2), status});
+      case 1: {
+        auto body = command.initNodeStatusUpdate();
+        body.setNodeId(text(name("node", 4)));
+        body.setStatus(status);
+        body.initEvent().setMessage("status");
+        return;
+      }
+      case 2: {
+        auto body = command.initNodeEligibilityUpdate();
+        body.setNodeId(text(name("node", 4)));
+        body.setEligibility(static_cast<schema::SchedulingEligibility>(random_.below(2)));
+        return;
+      }
+      case 3: {
+        auto body = command.initNodeDrainUpdate();
+        body.setNodeId(text(name("node", 4)));
+        if (random_.chance(0.5)) body.initDrainStrategy().setDeadline(1);
+        body.setMarkEligible(random_.chance(0.5));
+        return;
+      }
+      default:
+        return command.initNodeDeregister().initNodeIds(1).set(0, text(name("node", 4)));
+    }
+  }
+
+  void fill_job(schema::Job::Builder job) {
+    JobSpec spec{.id = name("job", 4)};
+    spec.type = random_.chance(0.8) ? "service" : "system";
+    if (random_.chance(0.2)) spec.parent = name("job", 4);
+    spec.stable = random_.chance(0.1);
+    if (random_.chance(0.3)) spec.groups.emplace_back("db", 2);
+    if (random_.chance(0.05)) spec.ns = "missing";
+    fill(job, spec);
+  }
+
+  void fill_eval(schema::Evaluation::Builder eval) {
+    fill(eval, EvalSpec{.id = name("eval", 12),
+                        .job = name("job", 4),
+                        .ns = "default",
+                        .status = static_cast<schema::EvalStatus>(random_.below(5)),
+                        .queued = {{"api", static_cast<std::int64_t>(random_.below(4))}},
+                        .failed_groups = random_.chance(0.3)});
+  }
+
+  void fill_evals(capnp::List<schema::Evaluation>::Builder evals) {
+    for (auto eval : evals)
+      fill_eval(eval);
+  }
+
+  void fill_client_update(schema::AllocClientUpdate::Builder body) {
+    for (auto alloc : body.initAllocations(2)) {
+      alloc.setId(text(name("alloc", 40)));
+      alloc.setClientStatus(static_cast<schema::ClientStatus>(random_.below(6)));
+      if (random_.chance(0.3))
+        alloc.initDeploymentStatus().getHealthy().setValue(random_.chance(0.7));
+    }
+    if (random_.chance(0.3)) fill_evals(body.initEvaluations(1));
+  }
+
+  void fill_deployment_update(schema::DeploymentUpdate::Builder update) {
+    update.setDeploymentId(text(name("deployment", 5)));
+    update.setStatus(static_cast<schema::DeploymentState>(random_.below(9)));
+  }
+
+  void fill_plans(capnp::List<schema::PlanResult>::Builder plans) {
+    for (auto plan : plans) {
+      const std::string eval = name("eval", 12);
+      plan.setEvalId(text(eval));
+      plan.setModifyTime(100);
+      for (auto alloc : plan.initPlaced(static_cast<unsigned>(random_.below(5)))) {
+        AllocSpec spec{.id = name("alloc", 40), .job = name("job", 4)};
+        spec.node = name("node", 4);
+        spec.eval = eval;
+        spec.cpu = static_cast<std::int64_t>(random_.below(3)) * 100;
+        if (random_.chance(0.5)) spec.deployment = name("deployment", 5);
+        if (random_.chance(0.3)) spec.previous = name("alloc", 40);
+        spec.canary = random_.chance(0.2);
+        for (auto ports = random_.below(3); ports > 0; --ports)
+          spec.ports.push_back(static_cast<std::uint16_t>(20000 + random_.below(4)));
+        spec.metric = static_cast<std::uint32_t>(random_.below(3));
+        fixture_.fill(alloc, spec);
+        if (random_.chance(0.2)) alloc.setJobVersion(random_.below(6));
+      }
+      plan.initMetrics(2)[1].setNodesFiltered(3);
+      if (random_.chance(0.4)) plan.initStopped(1)[0].setId(text(name("alloc", 40)));
+      if (random_.chance(0.2)) plan.initPreempted(1)[0].setId(text(name("alloc", 40)));
+      if (plan.hasStopped() && random_.chance(0.5))
+        plan.getStopped()[0].setClientStatus(schema::ClientStatus::LOST);
+      if (random_.chance(0.3)) fill_deployment_update(plan.initDeploymentUpdates(1)[0]);
+      if (random_.chance(0.3)) {
+        auto deployment = plan.initDeployment();
+        deployment.setId(text(name("deployment", 5)));
+        deployment.setNamespace("default");
+        deployment.setJobId(text(name("job", 4)));
+        deployment.setJobVersion(random_.below(4));
+        deployment.setStatus(schema::DeploymentState::RUNNING);
+        auto group = deployment.initTaskGroups(1)[0];
+        group.setKey("api");
+        group.initValue().setDesiredCanaries(static_cast<std::int64_t>(random_.below(2)));
+        group.getValue().setProgressDeadline(50);
+      }
+    }
+  }
+
+  void fill_service(schema::ServiceRegistration::Builder service) {
+    service.setId(text(name("service", 6)));
+    service.setNamespace("default");
+    service.setServiceName(text(name("name", 2)));
+    service.setNodeId(text(name("node", 4)));
+    service.setAllocId(text(name("alloc", 4)));
+    service.setPort(static_cast<std::int64_t>(random_.below(2)));
+  }
+
+  Random random_;
+  const StateFixture& fixture_;
+};
+
+/// The lines of one that the other lacks; the indexes of tables aside if not wanted.
+std::string first_difference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    if (a[i] != b[i]) return a[i].substr(0, 300) + " <> " + b[i].substr(0, 300);
+  return a.size() == b.size() ? "" : "one has more lines";
+}
+
+void run_seed(std::uint64_t seed, int steps) {
+  CAPTURE(seed);
+  StateFixture fixture;
+  Store twin;
+  Drawer drawer{seed, fixture};
+  int refused = 0;
+  for (int step = 0; step < steps; ++step) {
+    Draft<schema::Command> command;
+    drawer.draw(*command);
+    const bool watched = step % 10 == 0;
+    const auto before = watched ? describe(fixture.now()) : std::vector<std::string>{};
+
+    const Outcome outcome = fixture.store.apply(++fixture.index, command.reader());
+    fixture.store.publish();
+    const Outcome again = twin.apply(fixture.index, command.reader());
+
+    REQUIRE(outcome.error == again.error);
+    REQUIRE(outcome.plans == again.plans);
+    if (!outcome.error) continue;
+    ++refused;
+    if (watched) REQUIRE(first_difference(before, describe(fixture.now())) == "");
+  }
+  twin.publish();
+  const auto state = describe(fixture.now());
+  CHECK(first_difference(state, describe(twin.snapshot())) == "");
+  CHECK(refused > 0);
+
+  Store restored;
+  const auto result = restore_into(restored, fixture.now());
+  REQUIRE_MESSAGE(result.has_value(), (result ? "" : result.error().what));
+  CHECK(first_difference(state, describe(restored.snapshot())) == "");
+}
+
+}  // namespace
+
+TEST_CASE("Store: under random commands derived data equals what the rows imply") {
+  const std::uint64_t first_seed = Random::from_system().next() >> 16;
+  MESSAGE("first seed " << first_seed);
+  for (std::uint64_t seed = first_seed; seed < first_seed + 8; ++seed)
+    run_seed(seed, 600);
+}
+
+TEST_CASE("Store: a fork goes its own way, and its base does not see it") {
+  StateFixture fixture;
+  Drawer drawer{5, fixture};
+  for (int step = 0; step < 300; ++step)
+    fixture.run([&](auto command) { drawer.draw(command); });
+  const Snapshot base = fixture.now();
+  const auto before = describe(base);
+
+  Store fork{base};
+  Store other{base};
+  for (int step = 0; step < 200; ++step) {
+    Draft<schema::Command> command;
+    drawer.draw(*command);
+    fork.apply(++fixture.index, command.reader());
+    fork.publish();
+    other.apply(fixture.index, command.reader());
+  }
+  other.publish();
+
+  CHECK(first_difference(before, describe(base)) == "");
+  CHECK(first_difference(before, describe(fixture.now())) == "");
+  CHECK(first_difference(describe(fork.snapshot()), describe(other.snapshot())) == "");
+  CHECK(first_difference(describe(fork.snapshot()), before) != "");
+}
