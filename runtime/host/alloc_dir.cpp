@@ -1,0 +1,304 @@
+#include "runtime/host/alloc_dir.hpp"
+
+#include <cerrno>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <dirent.h>
+
+#include "runtime/base/log.hpp"
+#include "runtime/host/users.hpp"
+
+namespace nomad::host {
+
+namespace {
+
+constexpr mode_t for_all = 0777;
+constexpr mode_t for_all_sticky = 01777;
+
+// Makes `name` in `parent` and gives it to everybody. What is already there must be a directory,
+// not a link to one: a task may have put it there.
+Result<UniqueFd> make_directory(int parent, const std::string& name, mode_t mode) {
+  if (::mkdirat(parent, name.c_str(), 0755) != 0 && errno != EEXIST)
+    return errno_error("making the directory " + name, errno);
+  UniqueFd directory{
+      ::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!directory) return errno_error("making the directory " + name, errno, Errc::conflict);
+  if (::fchmod(directory.get(), mode) != 0)
+    return errno_error("changing the mode of " + name, errno);
+  if (mode == 0755 || ::geteuid() != 0) return directory;
+  auto nobody = find_user("nobody");
+  if (nobody.has_error()) return nobody.error();
+  if (::fchown(directory.get(), nobody->uid, nobody->gid) != 0)
+    return errno_error("changing the owner of " + name, errno);
+  return directory;
+}
+
+bool is_mount_point(int parent, const std::string& name) {
+  struct stat inner {
+  }, outer{};
+
+  return ::fstatat(parent, name.c_str(), &inner, AT_SYMLINK_NOFOLLOW) == 0
+         && ::fstat(parent, &outer) == 0 && S_ISDIR(inner.st_mode) && inner.st_dev != outer.st_dev;
+}
+
+// A tmpfs over the directory, unless there is one. What is not permitted is left plain.
+void mount_tmpfs(int parent, const std::string& name) {
+  if (::geteuid() != 0 || is_mount_point(parent, name)) return;
+  std::string path = "/proc/self/fd/" + std::to_string(parent) + '/' + name;
+  if (::mount("tmpfs", path.c_str(), "tmpfs", MS_NOEXEC | MS_NOSUID | MS_NODEV, "size=1m,mode=0777")
+      != 0) {
+    log::warn("client.alloc_dir", "{}: kept on disk: {}", name,
+              errno_error("mounting a tmpfs", errno).what);
+  }
+}
+
+Result<> make_secret_directory(int task, const std::string& name, bool tmpfs) {
+  // First plain, so that a mount has something to stand on; then again for what was mounted.
+  for (int pass = 0; pass < (tmpfs ? 2 : 1); ++pass) {
+    auto made = make_directory(task, name, for_all);
+    if (made.has_error()) return made.error();
+    if (tmpfs && pass == 0) mount_tmpfs(task, name);
+  }
+  return {};
+}
+
+UniqueFd open_directory(int parent, const char* name) {
+  return UniqueFd{::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+}
+
+std::vector<std::string> entries_of(int directory) {
+  std::vector<std::string> names;
+  int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return names;
+  DIR* entries = ::fdopendir(copy);
+  if (entries == nullptr) {
+    ::close(copy);
+    return names;
+  }
+  while (const dirent* entry = ::readdir(entries)) {
+    std::string name{entry->d_name};
+    if (name != "." && name != "..") names.push_back(std::move(name));
+  }
+  ::closedir(entries);
+  return names;
+}
+
+// Removes trees without following links. A directory deeper than `deepest` is first moved up to
+// the top: a task can nest as deep as it likes, we neither recurse nor keep descriptors so deep.
+class Remover {
+public:
+  Remover(int top, dev_t device) : top_(top), device_(device) {}
+
+  void remove(int parent, const std::string& name, int depth) {
+    if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return;
+    if (errno != EISDIR && errno != EPERM) return keep("removing " + name, errno);
+
+    struct stat status {};
+
+    UniqueFd directory = open_directory(parent, name.c_str());
+    if (!directory || ::fstat(directory.get(), &status) != 0) return keep("opening " + name, errno);
+    if (status.st_dev != device_) {
+      if (!failure_.has_error())
+        failure_ = Error{Errc::conflict, "removing " + name + ": something is mounted on it"};
+      return;
+    }
+    for (const std::string& entry : entries_of(directory.get())) {
+      if (depth < deepest || !move_up(directory.get(), entry))
+        remove(directory.get(), entry, depth + 1);
+    }
+    if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+      keep("removing " + name, errno);
+  }
+
+  Result<> outcome() const { return failure_; }
+
+private:
+  static constexpr int deepest = 64;
+
+  // A directory that was moved is found when its new parent, the top, is listed again.
+  bool move_up(int parent, const std::string& name) {
+    struct stat status {};
+
+    if (::fstatat(parent, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0
+        || !S_ISDIR(status.st_mode))
+      return false;
+    std::string moved = ".nomadctl-removed-" + std::to_string(++moved_);
+    return ::renameat(parent, name.c_str(), top_, moved.c_str()) == 0;
+  }
+
+  void keep(const std::string& attempt, int error_number) {
+    if (!failure_.has_error()) failure_ = errno_error(attempt, error_number);
+  }
+
+  int top_;
+  dev_t device_;
+  std::uint64_t moved_ = 0;
+  Result<> failure_;
+};
+
+// Adds the allocated bytes below a directory, on its own file system. Nesting is bounded, because
+// each level costs a descriptor and a stack frame.
+Result<> add_use(int directory, dev_t device, std::uint64_t& bytes, int depth) {
+  constexpr int deepest = 512;
+  constexpr std::uint64_t block = 512;
+  for (const std::string& name : entries_of(directory)) {
+    struct stat status {};
+
+    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (status.st_dev != device) continue;
+    bytes += static_cast<std::uint64_t>(status.st_blocks) * block;
+    if (!S_ISDIR(status.st_mode)) continue;
+    if (depth == deepest)
+      return Error{Errc::too_large, "measuring disk use: directories are nested too deep"};
+    UniqueFd inner = open_directory(directory, name.c_str());
+    if (inner) NOMAD_TRY(add_use(inner.get(), device, bytes, depth + 1));
+  }
+  return {};
+}
+
+// Renames the directory `from_parent/name` over `to_parent/name`, which must be absent or empty.
+Result<> replace(int from_parent, int to_parent, const std::string& name) {
+  if (::renameat(from_parent, name.c_str(), to_parent, name.c_str()) == 0 || errno == ENOENT)
+    return {};
+  return errno_error("moving " + name, errno);
+}
+
+}  // namespace
+
+Result<> check_task_name(std::string_view name) {
+  constexpr std::size_t longest = 255;
+  if (name.empty() || name == "." || name == ".." || name == "alloc" || name.size() > longest
+      || name.find('/') != std::string_view::npos || name.find('\0') != std::string_view::npos)
+    return Error{Errc::invalid_argument,
+                 "task name \"" + std::string{name} + "\" cannot name a directory"};
+  return {};
+}
+
+bool AllocDir::exists() const {
+  struct stat status {};
+
+  return ::stat(logs().c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+Result<> AllocDir::build() const {
+  for (std::size_t at = 0; at != std::string::npos;) {
+    at = root_.find('/', at + 1);
+    std::string part = root_.substr(0, at);
+    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST)
+      return errno_error("making the directory " + part, errno);
+  }
+  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!root) return errno_error("making the directory " + root_, errno, Errc::conflict);
+  auto shared = make_directory(root.get(), "alloc", for_all);
+  if (shared.has_error()) return shared.error().within(root_);
+  for (const char* name : {"data", "logs", "tmp"}) {
+    auto made = make_directory(shared->get(), name, for_all);
+    if (made.has_error()) return made.error().within(root_);
+  }
+  return {};
+}
+
+Result<> AllocDir::build_task(std::string_view name, bool tmpfs) const {
+  NOMAD_TRY(check_task_name(name));
+  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!root) return errno_error("opening " + root_, errno, Errc::not_found);
+  auto task = make_directory(root.get(), std::string{name}, for_all);
+  if (task.has_error()) return task.error().within(root_);
+  for (auto [directory, mode] : {std::pair{"local", for_all}, std::pair{"tmp", for_all_sticky}}) {
+    auto made = make_directory(task->get(), directory, mode);
+    if (made.has_error()) return made.error().within(root_);
+  }
+  for (const char* directory : {"secrets", "private"}) {
+    auto made = make_secret_directory(task->get(), directory, tmpfs);
+    if (made.has_error()) return made.error().within(root_);
+  }
+  return {};
+}
+
+Result<std::uint64_t> AllocDir::disk_use() const {
+  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+
+  struct stat status {};
+
+  if (!root || ::fstat(root.get(), &status) != 0)
+    return errno_error("opening " + root_, errno, Errc::not_found);
+  std::uint64_t bytes = 0;
+  NOMAD_TRY(add_use(root.get(), status.st_dev, bytes, 0));
+  return bytes;
+}
+
+Result<> AllocDir::take_data_from(const AllocDir& previous,
+                                  std::span<const std::string> tasks) const {
+  UniqueFd from{::open(previous.shared().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  UniqueFd to{::open(shared().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!from || !to) return errno_error("opening the shared directories", errno, Errc::not_found);
+  NOMAD_TRY(replace(from.get(), to.get(), "data"));
+  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  for (const std::string& name : tasks) {
+    NOMAD_TRY(check_task_name(name));
+    UniqueFd old_task{
+        ::open(previous.task(name).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+    if (!old_task) continue;
+    auto new_task = make_directory(root.get(), name, for_all);
+    if (new_task.has_error()) return new_task.error();
+    NOMAD_TRY(replace(old_task.get(), new_task->get(), "local"));
+  }
+  return {};
+}
+
+Result<> AllocDir::destroy() const {
+  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+  if (!root) {
+    if (errno == ENOENT) return {};
+    return errno_error("opening " + root_, errno);
+  }
+  for (const std::string& name : entries_of(root.get())) {
+    UniqueFd task = open_directory(root.get(), name.c_str());
+    if (!task || name == "alloc") continue;
+    for (const char* directory : {"secrets", "private"}) {
+      // Several may lie on top of each other. One that is in use is detached: it goes with its
+      // user.
+      while (is_mount_point(task.get(), directory)) {
+        std::string path = "/proc/self/fd/" + std::to_string(task.get()) + '/' + directory;
+        if (::umount2(path.c_str(), UMOUNT_NOFOLLOW | MNT_DETACH) != 0)
+          return errno_error("unmounting " + root_ + '/' + name + '/' + directory, errno);
+      }
+    }
+  }
+  root.reset();
+  std::size_t slash = root_.rfind('/');
+  UniqueFd parent{::open(root_.substr(0, slash + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (!parent) return errno_error("opening the directory of " + root_, errno);
+  return remove_tree(parent.get(), root_.substr(slash + 1));
+}
+
+Result<> remove_tree(int parent, const std::string& name) {
+  UniqueFd top = open_directory(parent, name.c_str());
+
+  struct stat status {};
+
+  if (!top) {
+    if (errno == ENOENT) return {};
+    return errno_error("removing " + name, errno);
+  }
+  if (::fstat(top.get(), &status) != 0) return errno_error("removing " + name, errno);
+  Remover remover{top.get(), status.st_dev};
+  // What was moved up from the depths comes in the next round.
+  for (;;) {
+    auto entries = entries_of(top.get());
+    for (const std::string& entry : entries)
+      remover.remove(top.get(), entry, 0);
+    NOMAD_TRY(remover.outcome());
+    if (entries.empty()) break;
+  }
+  if (::unlinkat(parent, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
+    return errno_error("removing " + name, errno);
+  return {};
+}
+
+}  // namespace nomad::host

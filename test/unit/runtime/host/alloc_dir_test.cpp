@@ -1,0 +1,193 @@
+#include "runtime/host/alloc_dir.hpp"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::host;
+namespace fs = std::filesystem;
+
+namespace {
+
+mode_t mode_of(const std::string& path) {
+  struct stat status {};
+
+  return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777U : 0;
+}
+
+bool is_tmpfs(const std::string& path) {
+  struct statfs status {};
+
+  return ::statfs(path.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
+}
+
+// Whether this process may mount at all: root in a container often may not.
+bool can_mount() {
+  TempDir directory;
+  if (::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, nullptr) != 0) return false;
+  ::umount(directory.path().c_str());
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("alloc_dir: builds Nomad's layout, again and again") {
+  TempDir temp;
+  AllocDir dir{temp / "allocs/id"};
+  CHECK_FALSE(dir.exists());
+  for (int round = 0; round < 2; ++round) {
+    REQUIRE_FALSE(dir.build().has_error());
+    REQUIRE_FALSE(dir.build_task("web").has_error());
+
+    CHECK(dir.exists());
+    CHECK(mode_of(dir.root()) == 0755);
+    for (const char* path : {"/alloc", "/alloc/data", "/alloc/logs", "/alloc/tmp", "/web",
+                             "/web/local", "/web/secrets", "/web/private"}) {
+      CAPTURE(path);
+      CHECK(mode_of(dir.root() + path) == 0777);
+    }
+    CHECK(mode_of(dir.task("web") + "/tmp") == 01777);
+    // What a task wrote stays.
+    write_text(dir.local("web") + "/kept", "x");
+    write_text(dir.secrets("web") + "/token", "t");
+  }
+  CHECK(read_text(dir.secrets("web") + "/token") == "t");
+  if (can_mount()) {
+    CHECK(is_tmpfs(dir.secrets("web")));
+    CHECK(is_tmpfs(dir.private_dir("web")));
+  }
+
+  CHECK_FALSE(dir.destroy().has_error());
+  CHECK_FALSE(fs::exists(dir.root()));
+  CHECK_FALSE(dir.destroy().has_error());
+}
+
+TEST_CASE("alloc_dir: a task can write as any user") {
+  if (::geteuid() != 0) {
+    MESSAGE("skipped: needs root");
+    return;
+  }
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web", false).has_error());
+
+  struct stat status {};
+
+  REQUIRE(::stat(dir.local("web").c_str(), &status) == 0);
+  CHECK(status.st_uid == 65534);
+  CHECK_FALSE(is_tmpfs(dir.secrets("web")));
+}
+
+TEST_CASE("alloc_dir: names that would lead elsewhere are refused") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  for (std::string name :
+       {std::string{""}, std::string{"."}, std::string{".."}, std::string{"alloc"},
+        std::string{"a/b"}, std::string{"a\0b", 3}, std::string(256, 'x')})
+    CHECK(dir.build_task(name).error().code == Errc::invalid_argument);
+}
+
+TEST_CASE("alloc_dir: links and files in the way are not followed") {
+  TempDir temp, outside;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  fs::remove_all(dir.logs());
+  fs::create_directory_symlink(outside.path(), dir.logs());
+  mode_t before = mode_of(outside.path());
+
+  CHECK(dir.build().error().code == Errc::conflict);
+
+  CHECK(mode_of(outside.path()) == before);
+  write_text(dir.root() + "/web", "a file");
+  CHECK(dir.build_task("web").error().code == Errc::conflict);
+}
+
+TEST_CASE("alloc_dir: destroy follows no link and removes any depth") {
+  TempDir temp, outside;
+  write_text(outside / "precious", "x");
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web").has_error());
+  fs::create_directory_symlink(outside.path(), dir.local("web") + "/link");
+  REQUIRE(::mkfifo((dir.local("web") + "/fifo").c_str(), 0666) == 0);
+  // Deeper than descriptors, stack or PATH_MAX would allow for.
+  int at = ::open(dir.local("web").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int depth = 0; depth < 3000; ++depth) {
+    REQUIRE(::mkdirat(at, "nested", 0755) == 0);
+    int next = ::openat(at, "nested", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    REQUIRE(next >= 0);
+    ::close(at);
+    at = next;
+  }
+  ::close(at);
+
+  auto destroyed = dir.destroy();
+
+  REQUIRE_MESSAGE(!destroyed.has_error(), destroyed.error().what);
+  CHECK_FALSE(fs::exists(dir.root()));
+  CHECK(read_text(outside / "precious") == "x");
+}
+
+TEST_CASE("alloc_dir: destroy unmounts its own mounts, and stops before foreign ones") {
+  if (!can_mount()) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  REQUIRE_FALSE(dir.build().has_error());
+  REQUIRE_FALSE(dir.build_task("web").has_error());
+  std::string foreign = dir.local("web") + "/volume";
+  fs::create_directory(foreign);
+  REQUIRE(::mount("tmpfs", foreign.c_str(), "tmpfs", 0, nullptr) == 0);
+  write_text(foreign + "/precious", "x");
+
+  auto refused = dir.destroy();
+
+  REQUIRE(refused.has_error());
+  CHECK(refused.error().code == Errc::conflict);
+  CHECK(read_text(foreign + "/precious") == "x");
+  ::umount(foreign.c_str());
+  CHECK_FALSE(dir.destroy().has_error());
+}
+
+TEST_CASE("alloc_dir: measures what it takes on disk") {
+  TempDir temp;
+  AllocDir dir{temp / "id"};
+  CHECK(dir.disk_use().error().code == Errc::not_found);
+  REQUIRE_FALSE(dir.build().has_error());
+  std::uint64_t before = *dir.disk_use();
+  write_text(dir.data() + "/f", std::string(1 << 20, 'x'));
+
+  std::uint64_t after = *dir.disk_use();
+
+  CHECK(after - before >= 1 << 20);
+  CHECK(after - before < 2 << 20);
+}
+
+TEST_CASE("alloc_dir: takes the data of its predecessor over") {
+  TempDir temp;
+  AllocDir old_dir{temp / "old"}, new_dir{temp / "new"};
+  std::vector<std::string> tasks = {"web", "absent"};
+  REQUIRE_FALSE(old_dir.build().has_error());
+  REQUIRE_FALSE(old_dir.build_task("web", false).has_error());
+  write_text(old_dir.data() + "/d", "data");
+  write_text(old_dir.local("web") + "/l", "local");
+  REQUIRE_FALSE(new_dir.build().has_error());
+
+  REQUIRE_FALSE(new_dir.take_data_from(old_dir, tasks).has_error());
+  REQUIRE_FALSE(new_dir.build_task("web", false).has_error());
+
+  CHECK(read_text(new_dir.data() + "/d") == "data");
+  CHECK(read_text(new_dir.local("web") + "/l") == "local");
+}
