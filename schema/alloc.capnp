@@ -182,7 +182,7 @@ struct Allocation $omitZero {
   allocatedResources @11 :AllocatedResources;
   desiredStatus @12 :DesiredStatus;
   desiredDescription @13 :Text;
-  desiredTransition @14 :DesiredTransition $always;
+  desiredTransition @14 :DesiredTransition;  # null until one is asked for
   clientStatus @15 :ClientStatus;
   clientDescription @16 :Text;
   taskStates @17 :List(TaskStateEntry) $map;

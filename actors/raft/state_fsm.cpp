@@ -1,0 +1,108 @@
+#include "actors/raft/state_fsm.hpp"
+
+#include <cstdint>
+
+#include <capnp/serialize.h>
+#include <kj/exception.h>
+
+#include "runtime/base/log.hpp"
+
+namespace nomad::raft {
+namespace {
+
+/// The table that holds the index of each other table's last change, as one row.
+constexpr std::string_view index_table = "table_indexes";
+constexpr std::string_view index_key = "all";
+
+std::vector<state::Table> stored_tables() {
+  std::vector<state::Table> all;
+  for (std::uint32_t i = 0; i < state::stored_tables; ++i)
+    all.push_back(static_cast<state::Table>(i));
+  return all;
+}
+
+class StateSnapshot : public SnapshotSource {
+public:
+  explicit StateSnapshot(state::Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
+
+  Result<> write(SnapshotSink& sink) const override {
+    for (const auto table : stored_tables()) {
+      NOMAD_TRY(sink.begin_table(state::to_string(table)));
+      NOMAD_TRY(snapshot_.for_each_row(
+          table, [&sink](std::string_view key, std::span<const std::byte> bytes) {
+            return sink.row(key, bytes);
+          }));
+    }
+    NOMAD_TRY(sink.begin_table(index_table));
+    return sink.row(index_key, snapshot_.index_row());
+  }
+
+private:
+  state::Snapshot snapshot_;
+};
+
+bool is_aligned(std::span<const std::byte> bytes) {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(capnp::word) == 0
+         && bytes.size() % sizeof(capnp::word) == 0 && !bytes.empty();
+}
+
+}  // namespace
+
+Bytes payload_of(const Object<schema::Command>& command) {
+  auto owner = std::make_shared<const Object<schema::Command>>(command);
+  return {owner, owner->bytes()};
+}
+
+void StateFsm::set_listener(Listener listener) {
+  const std::lock_guard lock{mutex_};
+  listener_ = std::move(listener);
+}
+
+Result<> StateFsm::check(std::span<const std::byte> payload) const {
+  auto command = Object<schema::Command>::from_bytes(payload);
+  if (!command) return command.error();
+  return {};
+}
+
+std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index applied) {
+  std::vector<Outcome> outcomes;
+  std::vector<std::shared_ptr<const state::Outcome>> for_listener;
+  outcomes.reserve(entries.size());
+  for (const auto& entry : entries) {
+    const auto bytes = entry.payload.view();
+    if (!is_aligned(bytes)) {  // `check` has refused such bytes wherever they came from outside
+      outcomes.push_back(
+          {Error{Errc::internal, "the command's bytes are not aligned"}, entry.index, {}});
+      continue;
+    }
+    const auto command = capnp::readMessageUnchecked<schema::Command>(
+        reinterpret_cast<const capnp::word*>(bytes.data()));
+    auto outcome = std::make_shared<const state::Outcome>(store_->apply(entry.index, command));
+    outcomes.push_back({outcome->error, entry.index, outcome});
+    for_listener.push_back(std::move(outcome));
+  }
+  store_->set_applied(applied);
+  store_->publish();
+  const std::lock_guard lock{mutex_};
+  if (listener_ && !for_listener.empty()) listener_(std::move(for_listener));
+  return outcomes;
+}
+
+std::unique_ptr<SnapshotSource> StateFsm::snapshot() const {
+  return std::make_unique<StateSnapshot>(store_->snapshot());
+}
+
+Result<> StateFsm::restore(SnapshotRows& rows, Index applied) {
+  state::Restore restored;
+  for (const auto table : stored_tables())
+    NOMAD_TRY(rows.read(state::to_string(table),
+                        [&](std::string_view key, std::span<const std::byte> bytes) {
+                          return restored.row(table, key, bytes);
+                        }));
+  NOMAD_TRY(rows.read(index_table, [&](std::string_view, std::span<const std::byte> bytes) {
+    return restored.index_row(bytes);
+  }));
+  return store_->replace(std::move(restored), applied);
+}
+
+}  // namespace nomad::raft

@@ -1,0 +1,44 @@
+// StateFsm: the state store as the state machine that Raft drives. It checks and applies commands,
+// writes and restores snapshots, and tells whoever leads what an applied batch means for it.
+//
+// Owned by the agent's wiring; its writing side belongs to the Raft node's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/raft/fsm.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::raft {
+
+class StateFsm : public Fsm {
+public:
+  /// Called on the Raft node's thread after a batch is published: post and return. The outcomes
+  /// are shared with the proposers' answers.
+  using Listener = std::function<void(std::vector<std::shared_ptr<const state::Outcome>>)>;
+
+  explicit StateFsm(std::shared_ptr<state::Store> store) : store_(std::move(store)) {}
+
+  /// Who is told from now on; empty: nobody. Thread-safe.
+  void set_listener(Listener listener);
+
+  Result<> check(std::span<const std::byte> payload) const override;
+  std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;
+  std::unique_ptr<SnapshotSource> snapshot() const override;
+  Result<> restore(SnapshotRows& rows, Index applied) override;
+
+private:
+  std::shared_ptr<state::Store> store_;
+  std::mutex mutex_;  ///< Of `listener_`.
+  Listener listener_;
+};
+
+/// The payload of an entry that carries `command`. Shares the object's bytes.
+Bytes payload_of(const Object<schema::Command>& command);
+
+}  // namespace nomad::raft

@@ -1,0 +1,87 @@
+#include "actors/raft/state_fsm.hpp"
+
+#include <filesystem>
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+using namespace nomad;
+using raft::Entry;
+using raft::StateFsm;
+
+namespace {
+
+struct FsmFixture {
+  std::shared_ptr<state::Store> store = std::make_shared<state::Store>();
+  StateFsm fsm{store};
+  std::string directory;
+
+  FsmFixture() {
+    char name[] = "/tmp/state-fsm-XXXXXX";
+    directory = mkdtemp(name);
+  }
+
+  ~FsmFixture() { std::filesystem::remove_all(directory); }
+};
+
+Entry register_job(raft::Index index, const char* id) {
+  Draft<schema::Command> draft;
+  auto job = draft->initJobRegister().initJob();
+  job.setId(id);
+  job.setNamespace("default");
+  job.setType("service");
+  return {.index = index, .term = 1, .payload = raft::payload_of(draft.freeze())};
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(FsmFixture, "StateFsm: a batch is applied, published once, and told") {
+  std::size_t told = 0;
+  bool visible = false;
+  fsm.set_listener([&](const auto& outcomes) {
+    told += outcomes.size();
+    visible = static_cast<bool>(store->snapshot().job("default", "b"));
+  });
+  const Entry entries[] = {register_job(4, "a"), register_job(5, "b")};
+
+  const auto outcomes = fsm.apply(entries, 6);
+
+  REQUIRE(outcomes.size() == 2);
+  CHECK_FALSE(outcomes[0].error.has_value());
+  CHECK(outcomes[1].index == 5);
+  CHECK(told == 2);
+  CHECK(visible);
+  CHECK(store->snapshot().index() == 6);
+}
+
+TEST_CASE_FIXTURE(FsmFixture, "StateFsm: bytes that are no command are refused before they count") {
+  CHECK(fsm.check(register_job(1, "a").payload.view()).has_value());
+  CHECK(fsm.check(raft::Bytes::copy("this is no command at all, is it").view()).error().code
+        == Errc::corrupt);
+  CHECK(fsm.check({}).has_error());
+}
+
+TEST_CASE_FIXTURE(FsmFixture, "StateFsm: a snapshot file restores the same state") {
+  const Entry entries[] = {register_job(4, "a"), register_job(5, "b")};
+  fsm.apply(entries, 5);
+  auto writer = storage::SnapshotWriter::create(
+      directory, {.index = 5, .term = 1, .configuration = {}, .configuration_index = 0});
+  REQUIRE(writer.has_value());
+  REQUIRE(fsm.snapshot()->write(**writer).has_value());
+  auto file = (*writer)->finish();
+  REQUIRE(file.has_value());
+
+  auto reader = storage::SnapshotReader::open(file->path);
+  REQUIRE(reader.has_value());
+  auto other = std::make_shared<state::Store>();
+  auto restored = StateFsm{other}.restore(**reader, 5);
+
+  if (!restored) MESSAGE(restored.error().what);
+  REQUIRE(restored.has_value());
+  CHECK(other->snapshot().index() == 5);
+  CHECK(other->snapshot().job("default", "a").equals(store->snapshot().job("default", "a")));
+  CHECK(other->snapshot().index(state::Table::jobs) == 5);
+}
