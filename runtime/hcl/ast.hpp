@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -227,7 +228,10 @@ struct BlockNode {
   Span open_brace;
   Span close_brace;
 
-  Span definition() const { return cover(type_span, open_brace); }
+  /// Type and labels.
+  Span definition() const {
+    return label_spans.empty() ? type_span : cover(type_span, label_spans.back());
+  }
 };
 
 /// Bump allocator for nodes; nothing in it is destroyed one by one.
@@ -271,10 +275,14 @@ Span start_span(const Expression& expression);
 std::vector<const VariableExpr*> referenced_variables(const Expression& expression);
 
 /// The steps of an expression that is only a name with attributes and constant indexes, also when
-/// it is `true`, `false` or `null`; empty otherwise. For JSON, the string's text is read as such.
+/// it is `true`, `false` or `null`; empty otherwise, and for JSON.
 std::vector<Step> static_traversal(const Expression& expression);
 
-/// The expression's text when it is one bare name; empty otherwise.
-std::string_view static_keyword(const Expression& expression);
+/// The expression's text when it is one bare name (in JSON: a string that is one); empty otherwise.
+std::string static_keyword(const Expression& expression);
+
+/// Whether the expression is written as a list, and then its elements.
+bool is_static_list(const Expression& expression);
+std::vector<const Expression*> static_list(const Expression& expression);
 
 }  // namespace nomad::hcl

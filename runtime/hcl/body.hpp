@@ -35,11 +35,15 @@ struct BodySchema {
   std::vector<BlockSchema> blocks{};
 };
 
-/// The iterators of the `dynamic` blocks around a piece of content.
-struct Iteration;
+/// The iterator of a `dynamic` block at one element, inside those of the blocks around it.
+struct Iteration {
+  std::string name;
+  Value object;  ///< with `key` and `value`
+  std::shared_ptr<const Iteration> outer;
+};
 
 struct Attribute {
-  std::string name;
+  std::string_view name;  ///< lives as long as the file
   const Expression* expr = nullptr;
   Span span;
   Span name_span;
@@ -61,8 +65,10 @@ struct JustAttributes;
 
 class Body {
 public:
+  struct Impl;  ///< private to the implementation
+
   Body() = default;
-  /// The root body of a parsed file.
+  /// The root body of a parsed native or JSON file.
   explicit Body(std::shared_ptr<const File> file);
 
   /// The same body in which `dynamic` blocks are expanded; `for_each` and labels are evaluated
@@ -73,42 +79,52 @@ public:
   BodyContent content(const BodySchema& schema) const;
   /// What `schema` names, and a body with the rest.
   PartialContent partial_content(const BodySchema& schema) const;
-  /// All attributes; blocks are errors.
+  /// All attributes; blocks are errors, unless `dynamic` blocks are expanded here.
   JustAttributes just_attributes() const;
 
   /// Where something missing might be put.
-  Range missing_item_range() const;
+  Span missing_item_span() const;
+
+  Range missing_item_range() const { return source().range(missing_item_span()); }
+
   const Source& source() const;
 
   /// For content without a schema: the native node (null for JSON), the iteration it stands in,
   /// and whether an earlier `partial_content` took the name.
   const BodyNode* node() const;
+  const JsonNode* json() const;
   const std::shared_ptr<const Iteration>& iteration() const;
   bool hides_attribute(std::string_view name) const;
   bool hides_block(std::string_view type) const;
 
-  class Impl;
-
 private:
+  friend class BodyReader;
+
   explicit Body(std::shared_ptr<const Impl> impl) : impl_{std::move(impl)} {}
-  friend class Impl;
 
   std::shared_ptr<const Impl> impl_;
 };
 
 struct Block {
-  std::string type;
+  std::string_view type;
   std::vector<std::string> labels;
   Body body;
-  Range definition;
-  Range type_range;
-  std::vector<Range> label_ranges;
+  Span definition_span;  ///< type and labels
+  Span type_span;
+  std::vector<Span> label_spans;
+
+  const Source& source() const { return body.source(); }
+
+  Range definition() const { return source().range(definition_span); }
+
+  Range type_range() const { return source().range(type_span); }
+
+  Range label_range(std::size_t i) const { return source().range(label_spans[i]); }
 };
 
 struct BodyContent {
-  std::vector<Attribute> attributes;
-  std::vector<Block> blocks;
-  Range missing_item_range;
+  std::vector<Attribute> attributes;  ///< in the order of the schema
+  std::vector<Block> blocks;          ///< in source order, of all types mixed
   Diagnostics diagnostics;
 
   const Attribute* find(std::string_view name) const;
@@ -120,7 +136,7 @@ struct PartialContent {
 };
 
 struct JustAttributes {
-  std::vector<Attribute> attributes;
+  std::vector<Attribute> attributes;  ///< in source order
   Diagnostics diagnostics;
 };
 

@@ -26,6 +26,9 @@ Converted convert(const Value& value, const Type& type);
 /// Whether every value of `from` may be converted to `to` (safely, if `unsafe` is false).
 bool is_convertible(const Type& from, const Type& to, bool unsafe = true);
 
+/// Why no value of type `got` can be `want`: "list of string required".
+std::string mismatch_message(const Type& got, const Type& want);
+
 /// The type that all `types` convert to safely; nothing when there is none.
 std::optional<Type> unify(const std::vector<Type>& types);
 /// The same, also by unsafe conversions.

@@ -1,6 +1,7 @@
 // Function and FunctionTable: what an expression can call.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -16,33 +17,33 @@ namespace nomad::hcl {
 /// Why a call failed. With `argument`, the position of the argument at fault.
 struct FunctionError {
   std::string message;
-  std::optional<std::size_t> argument;
+  std::optional<std::size_t> argument{};
 };
 
 using FunctionResult = std::variant<Value, FunctionError>;
 
 struct Parameter {
   std::string_view name;
-  Type type;
+  Type type{};
   bool allow_null = false;
   bool allow_unknown = false;
-  /// Passes the unevaluated argument on; see `Function::lazy`.
-  bool is_expression = false;
 };
 
-struct EvalContext;
-struct Expression;
-struct Evaluated;
-
-/// A pure function. Arguments arrive converted to the parameters' types and wholly known unless a
-/// parameter allows otherwise.
+/// A function of the language. Pure, except for those that read files or draw random numbers
+/// through hooks.
 struct Function {
+  /// `try`, `can` and `convert` see their arguments unevaluated and are part of the evaluator.
+  enum class Form : std::uint8_t { plain, try_, can, convert };
+
   std::string_view name;
-  std::vector<Parameter> parameters;
-  std::optional<Parameter> variadic;
-  std::function<FunctionResult(std::span<const Value>)> call;
-  /// Set instead of `call` for `try`, `can` and `convert`, which see the expressions.
-  std::function<FunctionResult(std::span<const Expression* const>, const EvalContext*)> lazy;
+  std::vector<Parameter> parameters{};
+  std::optional<Parameter> variadic{};
+  /// Arguments arrive converted to the parameters' types, not null and not unknown unless the
+  /// parameter allows it (elements within them may be).
+  std::function<FunctionResult(std::span<const Value>)> call{};
+  Form form = Form::plain;
+  /// Work beyond reading the arguments, in evaluation steps.
+  std::function<std::uint64_t(std::span<const Value>)> cost{};
 };
 
 /// Functions by name, sorted.

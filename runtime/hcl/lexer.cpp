@@ -267,12 +267,15 @@ private:
       levels_.push_back({Level::Kind::normal, true, {}, braces_});
       return true;
     }
-    if (!levels_.empty() && levels_.back().kind == Level::Kind::heredoc)
-      levels_.back().start_of_line = false;
-    if (peek(1) == c && peek(2) == '{')
+    const bool heredoc = !levels_.empty() && levels_.back().kind == Level::Kind::heredoc;
+    const bool escape = peek(1) == c && peek(2) == '{';
+    // Before the last character of a heredoc's line the two are one token.
+    const bool ends_line = heredoc && !escape && at_ + 2 < text_.size() && text_[at_ + 2] == '\n';
+    if (heredoc) levels_.back().start_of_line = ends_line;
+    if (escape)
       take(literal, peek(3) == '~' ? 4 : 3);
     else
-      take(literal, 1);
+      take(literal, ends_line ? 2 : 1);
     return true;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include <unicode/brkiter.h>
 #include <unicode/locid.h>
@@ -22,6 +23,28 @@ std::size_t count_code_points(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
+}
+
+/// In JSON files a tab between values counts two columns and a carriage return none.
+std::size_t json_columns(std::string_view line) {
+  std::size_t columns = 0;
+  std::size_t string_start = std::string_view::npos;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (string_start != std::string_view::npos) {
+      if (line[at] == '\\')
+        ++at;
+      else if (line[at] == '"')
+        columns += count_grapheme_clusters(
+            line.substr(std::exchange(string_start, line.npos), at - string_start + 1));
+    } else if (line[at] == '"') {
+      string_start = at;
+    } else {
+      columns += line[at] == '\t' ? 2 : line[at] == '\r' ? 0 : 1;
+    }
+  }
+  if (string_start != std::string_view::npos)
+    columns += count_grapheme_clusters(line.substr(string_start));
+  return columns;
 }
 
 }  // namespace
@@ -84,6 +107,7 @@ const std::vector<std::uint32_t>& Source::line_starts() const {
 
 std::size_t Source::columns(std::uint32_t line_start, std::uint32_t byte) const {
   const std::string_view line = std::string_view{text_}.substr(line_start, byte - line_start);
+  if (syntax_ == Syntax::json) return json_columns(line);
   if (is_ascii(line)) return line.size();
   if (line.size() > max_cluster_line) return count_code_points(line);
   std::call_once(index_->tokens_once, [this] { index_->tokens = lex(text_, syntax_); });

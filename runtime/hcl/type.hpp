@@ -82,11 +82,17 @@ public:
   friend bool operator==(const Type& a, const Type& b);
 
 private:
+  friend class Value;
   struct Node;
+
+  static Type of_kind(Kind kind) { return Type{kind}; }
 
   explicit Type(Kind kind) : kind_{kind} {}
 
   Type(Kind kind, std::shared_ptr<const Node> node) : kind_{kind}, node_{std::move(node)} {}
+
+  static Type collection(Kind kind, Type element);
+  std::string named(std::string_view dynamic, std::string_view dynamic_element) const;
 
   Kind kind_ = Kind::dynamic;
   std::shared_ptr<const Node> node_;

@@ -12,9 +12,9 @@
 //     bounds every walk over it.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -94,12 +94,18 @@ public:
   /// Same type and same contents; unknown equals unknown of the same type.
   friend bool operator==(const Value& a, const Value& b);
 
-  /// The order of set elements: strings by bytes, numbers, false before true, others by contents.
-  static std::strong_ordering order(const Value& a, const Value& b);
+  /// Whether `a == b` in the language: unequal types are unequal, nulls are equal whatever their
+  /// type. Nothing when an unknown value decides.
+  static std::optional<bool> equals(const Value& a, const Value& b);
+
+  /// The order of set elements: strings by bytes, numbers, false before true, others by contents;
+  /// null and unknown last.
+  static bool set_order(const Value& a, const Value& b);
 
 private:
   enum class State : std::uint8_t { known, null, unknown };
   struct Text;
+  struct Contents;
   struct Sequence;
   struct Mapping;
   using Payload = std::variant<std::monostate,
@@ -112,6 +118,9 @@ private:
   Value(State state, Type type) : state_{state}, type_{std::move(type)} {}
 
   Value(Type type, Payload payload);
+  static Value sequence(Type type, Elements elements);
+  static Value mapping(Type type, Entries entries);
+  Type structural_type() const;
 
   State state_ = State::unknown;
   Type type_;  // of a known tuple or object only the kind is set
