@@ -1,0 +1,103 @@
+// Api: Nomad's HTTP API v1 of this agent, on runtime/net's server. No actor itself: its handlers
+// run on the server's I/O threads, on a bounded query pool, and, for answers of actors, in a few
+// gateway actors that it owns.
+//
+// Reads are answered from the newest state snapshot; a blocking query holds no thread, only its
+// request and a watch. Writes are questions to the ServerApi role, actions on tasks to the
+// ClientApi role. Every route names the capability that its caller needs (routes.hpp).
+//
+// Threads: start and stop from the wiring's thread; everything else is internal.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client/client_api.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "actors/server/server_api.hpp"
+#include "runtime/net/http_server.hpp"
+#include "runtime/state/store.hpp"
+#include "runtime/telemetry/registry.hpp"
+
+namespace caf {
+class actor_system;
+}
+
+namespace nomad::api {
+
+/// What the API says of this agent; fixed at the start.
+struct AgentInfo {
+  std::string name;  ///< The node's name; the member's is "<name>.<region>".
+  std::string region = "global";
+  std::string datacenter = "dc1";
+  std::string version = "1.6.5";  ///< The API version that we speak: clients compare it.
+  std::string server_id;
+  std::string http_address;  ///< As advertised, "127.0.0.1:4646".
+  std::string rpc_address;   ///< "127.0.0.1:4647"
+  std::string serf_address;  ///< "127.0.0.1:4648"
+  bool server_enabled = true;
+  bool client_enabled = true;
+  std::string node_id = {};  ///< Of the client; empty without one.
+
+  /// The value of `config` in /v1/agent/self: a JSON object in Nomad's spelling, without secrets.
+  /// Called on an I/O thread.
+  std::function<std::string()> config_json = {};
+};
+
+struct JobLimits {
+  std::int64_t default_priority = 50;
+  std::int64_t max_priority = 100;
+  std::int64_t max_count = 50'000;  ///< Allocations of one group; 0: no limit.
+};
+
+struct ApiOptions {
+  net::ServerOptions http;
+  AgentInfo agent;
+  JobLimits jobs;
+
+  // Of an agent with a server; all empty without one.
+  std::shared_ptr<state::Store> store = {};
+  std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
+  raft::RaftNode raft = {};
+  server::ServerApi server = {};
+
+  // Of an agent with a client; empty without one.
+  client::ClientApi client = {};
+
+  std::shared_ptr<telemetry::Registry> metrics = {};
+  bool prometheus = true;  ///< Whether /v1/metrics answers `format=prometheus`.
+
+  unsigned query_threads = 2;
+  std::size_t response_cache_bytes = 8 * 1024 * 1024;  ///< Renderings of large lists that are kept.
+};
+
+class Api {
+public:
+  Api(Api&&) noexcept;
+  Api& operator=(Api&&) noexcept;
+  ~Api();  ///< Stops without patience.
+
+  /// What it listens on: "127.0.0.1:4646".
+  const std::vector<std::string>& addresses() const;
+
+  /// Stops accepting, lets answers in flight finish within `patience`, ends streams and blocking
+  /// queries, and stops the gateways. Before the actor system goes.
+  void stop(std::chrono::milliseconds patience = std::chrono::milliseconds{0});
+
+  class Core;
+
+private:
+  friend Result<Api> start_api(caf::actor_system& system, ApiOptions options);
+  explicit Api(std::unique_ptr<Core> core);
+
+  std::unique_ptr<Core> core_;
+};
+
+/// Binds and serves. A port in use is an error that names it.
+Result<Api> start_api(caf::actor_system& system, ApiOptions options);
+
+}  // namespace nomad::api

@@ -1,0 +1,38 @@
+#include "actors/api/asker.hpp"
+
+#include "actors/core/supervise.hpp"
+
+namespace nomad::api {
+namespace {
+
+struct GatewayState {
+  static constexpr const char* name = "api_gateway";
+};
+
+Gateway::behavior_type gateway_actor(Gateway::stateful_pointer<GatewayState> self) {
+  return {[self](const gateway::Run& message) { message.action(self); }};
+}
+
+}  // namespace
+
+Asker::Asker(caf::actor_system& system, unsigned gateways) {
+  for (unsigned i = 0; i < gateways; ++i)
+    gateways_.push_back(actor::spawn(system, gateway_actor));
+}
+
+Asker::~Asker() {
+  stop();
+}
+
+void Asker::run(std::function<void(Gateway::base*)> action) {
+  if (gateways_.empty()) return;
+  const auto& gateway = gateways_[next_++ % gateways_.size()];
+  actor::tell(gateway, gateway::Run{std::move(action)});
+}
+
+void Asker::stop() {
+  for (const auto& gateway : gateways_)
+    actor::stop(gateway);
+}
+
+}  // namespace nomad::api
