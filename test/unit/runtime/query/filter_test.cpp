@@ -148,6 +148,7 @@ TEST_CASE("filter: joined objects and values that may be null are found") {
   job->setPriority(70);
   Draft<schema::Allocation> alloc;
   alloc->initDeploymentStatus().getHealthy().setValue(true);
+  alloc->initDesiredTransition();
   const Filter::Extra extras[] = {{"Job", job.reader()}};
   const auto check = [&](const char* expression) {
     return *Filter::compile(expression)->matches(alloc.reader(), extras);
