@@ -1,0 +1,126 @@
+// EvalBroker: hands evaluations to scheduler workers, one per job at a time, best priority first,
+// and keeps those that wait for capacity.
+//
+// Owns:   the eval queue and the blocked evaluations (runtime/cluster), rebuilt from the state when
+//         leadership begins. Nothing here is durable.
+// Takes:  what applied batches bring (BatchApplied), the workers' Dequeue, Ack, Nack, …
+// Writes: evaluations that end without a worker: cancelled duplicates, those delivered too often.
+// Parent: the leader.
+// Ends:   by the parent's exit message; waiting workers are answered with `unavailable`.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/server/leadership.hpp"
+#include "runtime/cluster/eval_queue.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/eval.capnp.h"
+
+namespace nomad::server {
+
+namespace eval_broker {
+
+/// An evaluation to work on. `eval` is empty when there was none within the time asked for.
+struct Delivery {
+  using is_message = void;
+  Object<schema::Evaluation> eval;
+  std::string token;             ///< To show with every later message about it.
+  std::uint64_t wait_index = 0;  ///< Decide on a snapshot of at least this index.
+};
+
+/// Asks for the next evaluation of one of `types` ("service", "batch", …). Answered at once when
+/// there is one, else when one comes or `max_wait` is over. `unavailable` while not leading.
+struct Dequeue {
+  using is_message = void;
+  std::vector<std::string> types;
+  std::chrono::milliseconds max_wait{60'000};
+};
+
+struct Done {
+  using is_message = void;
+};
+
+/// The evaluation is settled. `conflict` when the token is no longer the outstanding one.
+struct Ack {
+  using is_message = void;
+  std::string eval_id;
+  std::string token;
+};
+
+/// The work failed; deliver it again later. Errors as Ack.
+struct Nack {
+  using is_message = void;
+  std::string eval_id;
+  std::string token;
+};
+
+/// The plan of a living worker waits in the plan queue: its delivery does not time out meanwhile.
+struct PauseNack {
+  using is_message = void;
+  std::string eval_id;
+  std::string token;
+};
+
+struct ResumeNack {
+  using is_message = void;
+  std::string eval_id;
+  std::string token;
+};
+
+/// Whether `token` is the outstanding one: only then may its plan be applied.
+struct CheckToken {
+  using is_message = void;
+  std::string eval_id;
+  std::string token;
+};
+
+/// A blocked evaluation that was delivered again still finds no room. Its delivery stays
+/// outstanding until acknowledged.
+struct Reblock {
+  using is_message = void;
+  Object<schema::Evaluation> eval;
+  std::string token;
+};
+
+/// For metrics and agent/self.
+struct Stats {
+  using is_message = void;
+  cluster::EvalQueue::Stats queue;
+  std::size_t blocked = 0;
+  std::size_t escaped = 0;
+};
+
+struct GetStats {
+  using is_message = void;
+};
+
+}  // namespace eval_broker
+
+using EvalBroker = actor::Interface<eval_broker::Delivery(eval_broker::Dequeue),
+                                    eval_broker::Done(eval_broker::Ack),
+                                    eval_broker::Done(eval_broker::Nack),
+                                    eval_broker::Done(eval_broker::PauseNack),
+                                    eval_broker::Done(eval_broker::ResumeNack),
+                                    eval_broker::Done(eval_broker::CheckToken),
+                                    eval_broker::Done(eval_broker::Reblock),
+                                    eval_broker::Stats(eval_broker::GetStats),
+                                    void(BatchApplied),
+                                    void(Lead)>;
+
+struct EvalBrokerOptions {
+  cluster::EvalQueueOptions queue;
+  std::chrono::milliseconds retry_failed_interval{60'000};  ///< Of those out of plan attempts.
+  std::uint64_t random_seed = 0;
+};
+
+EvalBroker spawn_eval_broker(caf::actor_system& system,
+                             std::shared_ptr<state::Store> store,
+                             raft::Proposer proposer,
+                             EvalBrokerOptions options);
+
+}  // namespace nomad::server
