@@ -17,8 +17,10 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
+#include "runtime/raft/config_change.hpp"
 #include "runtime/raft/configuration.hpp"
 #include "runtime/raft/fsm.hpp"
+#include "runtime/raft/messages.hpp"
 
 namespace nomad::raft {
 
@@ -40,8 +42,6 @@ struct ReadReady {
 struct ReadIndex {
   using is_message = void;
 };
-
-enum class Role : std::uint8_t { follower, pre_candidate, candidate, leader };
 
 /// What `operator raft list-peers`, status endpoints and metrics show.
 struct RaftStatus {
@@ -76,6 +76,45 @@ struct SnapshotTaken {
   std::string path;
 };
 
+/// Adds, promotes, removes… one server; answered with `Applied` when the change is committed, or
+/// why it is refused.
+struct ChangeMember {
+  using is_message = void;
+  MemberChange change;
+};
+
+/// This server does not lead any more.
+struct Transferred {
+  using is_message = void;
+};
+
+/// Hands leadership to `target`, or to the most advanced voter when it is empty.
+struct TransferLeadership {
+  using is_message = void;
+  ServerId target;
+};
+
+/// A message of another server has arrived.
+struct Incoming {
+  using is_message = void;
+  Message message;
+};
+
+/// Messages to be carried to other servers, in order for each; losing some is allowed.
+struct Outgoing {
+  using is_message = void;
+  std::vector<Message> messages;
+};
+
+/// A server could not be reached.
+struct PeerUnreachable {
+  using is_message = void;
+  ServerId peer;
+};
+
+/// Whoever carries messages between servers.
+using RaftTransport = actor::Interface<void(Outgoing)>;
+
 /// Told on every change, and once at the start. `ready` becomes true after the leader has applied
 /// an entry of its own term: everything earlier leaders acknowledged is then in the Fsm.
 struct LeadershipChanged {
@@ -92,12 +131,16 @@ using LeadershipListener = actor::Interface<void(LeadershipChanged)>;
 using RaftNode = actor::Interface<Applied(Propose),
                                   ReadReady(ReadIndex),
                                   RaftStatus(GetStatus),
-                                  SnapshotTaken(TakeSnapshot)>;
+                                  SnapshotTaken(TakeSnapshot),
+                                  Applied(ChangeMember),
+                                  Transferred(TransferLeadership),
+                                  void(Incoming),
+                                  void(PeerUnreachable)>;
 
 struct RaftOptions {
-  std::string directory;  ///< `<data_dir>/server/raft`; created when missing.
-  ServerId self;          ///< This server's id.
-  std::string address;    ///< Where the other servers reach it; may be empty for a single voter.
+  std::string directory{};  ///< `<data_dir>/server/raft`; created when missing.
+  ServerId self{};          ///< This server's id.
+  std::string address{};    ///< Where the other servers reach it; may be empty for a single voter.
 
   /// On an empty directory: become the only voter of a new cluster at once. Otherwise an empty
   /// directory waits to be added to a cluster.
@@ -106,8 +149,9 @@ struct RaftOptions {
   std::chrono::milliseconds heartbeat_interval{100};
   std::chrono::milliseconds election_timeout{1'000};
 
-  /// A snapshot is taken when this many entries were applied since the last one, looked at every
-  /// `snapshot_interval`; `trailing_entries` stay in the log behind it.
+  /// A snapshot is taken when this many entries were applied since the last one, but not before
+  /// `snapshot_interval` has passed since then, unless it is sixteen times as many.
+  /// `trailing_entries` stay in the log behind it.
   std::uint64_t snapshot_threshold = 8192;
   std::chrono::seconds snapshot_interval{120};
   std::uint64_t trailing_entries = 10'240;
@@ -116,9 +160,13 @@ struct RaftOptions {
   std::size_t max_entry_bytes = std::size_t{16} << 20;
   std::size_t max_waiting_entries = 65'536;
   std::size_t max_waiting_bytes = std::size_t{256} << 20;
+
+  /// Carries messages to the other servers; not needed while there is none.
+  RaftTransport transport{};
 };
 
-/// What a started node offers.
+/// What a started node offers. To stop it send `node` an exit message (`actor::stop`); its children
+/// end with it.
 struct StartedRaft {
   RaftNode node;
   Proposer proposer;

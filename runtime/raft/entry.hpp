@@ -17,6 +17,8 @@ using Term = std::uint64_t;
 /// A server's id (a UUID). Never used again once it was removed from a cluster.
 using ServerId = std::string;
 
+enum class Role : std::uint8_t { follower, pre_candidate, candidate, leader };
+
 /// Stored as a number: never renumber.
 enum class EntryKind : std::uint8_t {
   command = 0,        ///< A write of the state machine; opaque to Raft.

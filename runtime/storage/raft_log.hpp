@@ -17,23 +17,11 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/raft/entry.hpp"
+#include "runtime/raft/log_write.hpp"
 
 namespace nomad::storage {
 
-/// One change of the log, in this order: hard state, reset or truncation, append.
-struct LogWrite {
-  std::optional<raft::HardState> hard_state;
-
-  /// Drops the whole log; the next entry follows this index. After a snapshot was installed.
-  std::optional<raft::Index> reset_to;
-
-  /// Drops this entry and all behind it. At most 2,000 rows go in the transaction itself, the
-  /// others in transactions before it, from the end.
-  std::optional<raft::Index> truncate_from;
-
-  std::vector<raft::Entry> append;
-};
+using raft::LogWrite;
 
 struct LogOptions {
   std::string vfs;  ///< SQLite's name of a file system; empty is the system's own.
@@ -63,7 +51,8 @@ public:
 
   Result<LogBounds> bounds();
 
-  /// All of `writes`, in order, in one transaction.
+  /// All of `writes`, in order, in one transaction. Of a truncated suffix at most 2,000 rows go in
+  /// the transaction itself, the others in transactions before it, from the end.
   Result<> write(std::span<const LogWrite> writes);
 
   Result<> write(const LogWrite& write) { return this->write(std::span{&write, 1}); }

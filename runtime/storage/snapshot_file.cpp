@@ -18,11 +18,7 @@ constexpr std::string_view name_prefix = "snapshot-";
 constexpr std::string_view name_suffix = ".db";
 constexpr std::string_view unfinished_suffix = ".unfinished";
 
-std::string file_name(raft::Term term, raft::Index index) {
-  return fmt::format("{}{:016x}-{:016x}{}", name_prefix, term, index, name_suffix);
-}
-
-/// Reads `file_name` backwards; false for other names.
+/// Reads `snapshot_name` backwards; false for other names.
 bool parse_name(const std::string& name, SnapshotFile& file) {
   unsigned long long term = 0;
   unsigned long long index = 0;
@@ -31,7 +27,7 @@ bool parse_name(const std::string& name, SnapshotFile& file) {
     return false;
   file.term = term;
   file.index = index;
-  return name == file_name(term, index);
+  return name == snapshot_name(term, index);
 }
 
 bool ends_with_any(const std::string& name, std::initializer_list<std::string_view> endings) {
@@ -47,6 +43,10 @@ bool is_table_name(std::string_view name) {
 }
 
 }  // namespace
+
+std::string snapshot_name(raft::Term term, raft::Index index) {
+  return fmt::format("{}{:016x}-{:016x}{}", name_prefix, term, index, name_suffix);
+}
 
 Result<std::vector<SnapshotFile>> list_snapshots(const std::string& directory) {
   std::vector<SnapshotFile> files;
@@ -118,7 +118,7 @@ Result<std::unique_ptr<SnapshotWriter>> SnapshotWriter::create(const std::string
                                                                const std::string& vfs) {
   NOMAD_TRY(make_directory(directory));
   const auto path
-      = directory + "/" + file_name(meta.term, meta.index) + std::string{unfinished_suffix};
+      = directory + "/" + snapshot_name(meta.term, meta.index) + std::string{unfinished_suffix};
   std::error_code failure;
   std::filesystem::remove(path, failure);
   if (failure) return Error{Errc::io, "cannot remove \"" + path + "\": " + failure.message()};
@@ -166,7 +166,7 @@ Result<SnapshotFile> SnapshotWriter::finish() {
   NOMAD_TRY(parts.database.run("COMMIT"));
   const auto unfinished = parts.database.path();
   SnapshotFile file{
-      .path = parts.directory + "/" + file_name(parts.meta.term, parts.meta.index),
+      .path = parts.directory + "/" + snapshot_name(parts.meta.term, parts.meta.index),
       .index = parts.meta.index,
       .term = parts.meta.term,
   };

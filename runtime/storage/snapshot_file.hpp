@@ -26,6 +26,9 @@ struct SnapshotFile {
   raft::Term term = 0;
 };
 
+/// The name of a whole snapshot's file.
+std::string snapshot_name(raft::Term term, raft::Index index);
+
 /// The whole snapshots in `directory`, the newest first. A missing directory has none.
 Result<std::vector<SnapshotFile>> list_snapshots(const std::string& directory);
 

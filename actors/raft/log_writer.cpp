@@ -1,0 +1,119 @@
+#include "actors/raft/log_writer.hpp"
+
+#include <chrono>
+#include <vector>
+
+#include "actors/core/supervise.hpp"
+#include "actors/raft/wal_checkpointer.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::raft {
+namespace {
+
+/// Pages of 4 KiB in the write-ahead log before a checkpoint is asked for: 8 MiB.
+constexpr int checkpoint_after_pages = 2'048;
+
+/// A checkpoint of the largest write-ahead log on a slow disk takes less.
+constexpr auto checkpoint_timeout = std::chrono::minutes{10};
+
+/// Behind everything that was in the mailbox when the first write of the batch came.
+struct Commit {
+  using is_message = void;
+};
+
+using WriterSelf = actor::WithInternal<LogWriter, void(Commit)>;
+
+struct WriterState {
+  static constexpr const char* name = "log_writer";
+
+  std::shared_ptr<storage::RaftLog> log;
+  std::shared_ptr<RaftCounters> counters;
+  WalCheckpointer checkpointer;
+  std::vector<LogWrite> batch;
+  std::uint64_t batch_seq = 0;
+  bool checkpointing = false;
+  bool failed = false;
+
+  Result<> commit() {
+    std::size_t entries = 0;
+    for (const auto& write : batch)
+      entries += write.append.size();
+    NOMAD_TRY(log->write(batch));
+    batch.clear();
+    counters->entries_persisted += entries;
+    ++counters->log_commits;
+    return {};
+  }
+};
+
+using Self = WriterSelf::stateful_pointer<WriterState>;
+
+void fail(Self self, const LogWriterListener& listener, const Error& reason) {
+  self->state.failed = true;
+  self->state.batch.clear();
+  actor::send_urgent(self, listener, log_writer::WriteFailed{reason});
+}
+
+void ask_for_checkpoint(Self self) {
+  auto& state = self->state;
+  if (state.checkpointing || state.log->wal_pages() < checkpoint_after_pages) return;
+  state.checkpointing = true;
+  self->request(state.checkpointer, checkpoint_timeout, Checkpoint{})
+      .then(
+          [self](Checkpointed) {
+            self->state.checkpointing = false;
+            ++self->state.counters->checkpoints;
+          },
+          [self](const caf::error& err) {
+            // Writes go on; before the write-ahead log outgrows its bound, a write itself waits.
+            self->state.checkpointing = false;
+            log::warn("raft", "checkpoint failed: {}", actor::from_caf(err).what);
+          });
+}
+
+void commit(Self self, const LogWriterListener& listener) {
+  auto& state = self->state;
+  if (state.failed || state.batch.empty()) return;
+  if (auto outcome = state.commit(); !outcome) return fail(self, listener, outcome.error());
+  actor::send_urgent(self, listener, log_writer::Written{state.batch_seq});
+  ask_for_checkpoint(self);
+}
+
+WriterSelf::behavior_type log_writer_actor(Self self,
+                                           std::shared_ptr<storage::RaftLog> log,
+                                           LogWriterListener listener,
+                                           std::shared_ptr<RaftCounters> counters) {
+  self->state.checkpointer = spawn_wal_checkpointer(self, log->path());
+  self->state.log = std::move(log);
+  self->state.counters = std::move(counters);
+  return {
+      [self](log_writer::Write& msg) {
+        auto& state = self->state;
+        if (state.failed) return;
+        if (state.batch.empty()) self->send(self, Commit{});
+        state.batch_seq = msg.seq;
+        state.batch.push_back(std::move(msg.write));
+      },
+      [self, listener](log_writer::TruncatePrefix msg) {
+        if (self->state.failed) return;
+        const auto more = self->state.log->truncate_prefix(msg.through);
+        if (!more) return fail(self, listener, more.error());
+        ++self->state.counters->log_commits;
+        ask_for_checkpoint(self);
+        if (*more) self->send(self, msg);
+      },
+      [self, listener](Commit) { commit(self, listener); },
+  };
+}
+
+}  // namespace
+
+LogWriter spawn_log_writer(caf::actor_system& system,
+                           std::shared_ptr<storage::RaftLog> log,
+                           LogWriterListener listener,
+                           std::shared_ptr<RaftCounters> counters) {
+  return actor::spawn_detached(system, log_writer_actor, std::move(log), std::move(listener),
+                               std::move(counters));
+}
+
+}  // namespace nomad::raft

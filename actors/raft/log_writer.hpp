@@ -1,0 +1,61 @@
+// LogWriter: makes log writes durable. Everything that waits in its mailbox becomes one SQLite
+// transaction with one fsync (group commit); long truncations go in pieces between such batches.
+//
+// Owns:   the log's writing connection, and the wal_checkpointer (its child), which copies the
+//         write-ahead log into the file on another thread.
+// Takes:  Write, TruncatePrefix. Tells its listener Written after each commit; on a storage error
+//         WriteFailed, after which it takes no more writes.
+// Parent: the raft_node's wiring (`start_raft`). Detached: it blocks on fsync.
+// Ends:   by an exit message; what waits in the mailbox is not written any more.
+#pragma once
+
+#include <memory>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "runtime/raft/log_write.hpp"
+#include "runtime/storage/raft_log.hpp"
+
+namespace nomad::raft {
+
+namespace log_writer {
+
+/// Numbers rise by one from write to write.
+struct Write {
+  using is_message = void;
+  std::uint64_t seq = 0;
+  LogWrite write;
+};
+
+/// Removes entries up to and including `through`, when there is nothing to write.
+struct TruncatePrefix {
+  using is_message = void;
+  Index through = 0;
+};
+
+/// Every write up to `seq` is durable.
+struct Written {
+  using is_message = void;
+  std::uint64_t seq = 0;
+};
+
+/// What was not reported as written may or may not be there. The server must stop.
+struct WriteFailed {
+  using is_message = void;
+  Error reason;
+};
+
+}  // namespace log_writer
+
+using LogWriter = actor::Interface<void(log_writer::Write), void(log_writer::TruncatePrefix)>;
+
+using LogWriterListener
+    = actor::Interface<void(log_writer::Written), void(log_writer::WriteFailed)>;
+
+/// Detached. `counters` is written to.
+LogWriter spawn_log_writer(caf::actor_system& system,
+                           std::shared_ptr<storage::RaftLog> log,
+                           LogWriterListener listener,
+                           std::shared_ptr<RaftCounters> counters);
+
+}  // namespace nomad::raft

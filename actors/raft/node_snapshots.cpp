@@ -1,0 +1,136 @@
+// NodeState's part about snapshots: when one is taken, and moving them between servers.
+#include <chrono>
+
+#include "actors/core/supervise.hpp"
+#include "actors/raft/node_state.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+namespace nomad::raft {
+namespace {
+
+/// Writing, reading or verifying the largest snapshot on a slow disk takes less.
+constexpr auto snapshot_timeout = std::chrono::minutes{60};
+
+/// So many times the threshold do not wait for the interval.
+constexpr Index urgent_factor = 16;
+
+}  // namespace
+
+void NodeState::snapshot_if_due() {
+  const auto& options = parts_.options;
+  if (stopped_ || snapshotting_ || options.snapshot_threshold == 0) return;
+  const auto news = applied_ - snapshot_index_;
+  if (news < options.snapshot_threshold) return;
+  const bool rested = parts_.clock() - snapshot_since_ >= options.snapshot_interval;
+  if (rested || news / urgent_factor >= options.snapshot_threshold) take_snapshot(std::nullopt);
+}
+
+void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promise) {
+  if (promise) snapshot_askers_.push_back(std::move(*promise));
+  if (snapshotting_ || stopped_) return;
+  if (applied_ == 0)
+    return on_snapshot_failed({Errc::conflict, "nothing was applied yet that could be saved"});
+  snapshotting_ = true;
+  snapshot_since_ = parts_.clock();
+  const auto meta = core_->snapshot_meta(applied_);
+  self_
+      ->request(snapshotter_, snapshot_timeout,
+                snapshotter::SaveSnapshot{meta, parts_.fsm->snapshot()})
+      .then([this, meta](const snapshotter::Saved& saved) { on_snapshot_saved(meta, saved); },
+            [this](const caf::error& err) { on_snapshot_failed(actor::from_caf(err)); });
+}
+
+void NodeState::on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
+  snapshotting_ = false;
+  if (stopped_) return;
+  // A newer one may have arrived from the leader meanwhile.
+  if (meta.index > snapshot_index_) {
+    snapshot_index_ = meta.index;
+    ++parts_.counters->snapshots;
+    log::info("raft", "saved a snapshot of {} bytes up to index {}", saved.bytes, meta.index);
+    const auto trailing = parts_.options.trailing_entries;
+    const auto through = meta.index > trailing ? meta.index - trailing : 0;
+    step(SnapshotSaved{.meta = meta, .bytes = saved.bytes, .truncate_through = through});
+    if (through > 0 && !stopped_) self_->send(writer_, log_writer::TruncatePrefix{through});
+  }
+  for (auto& promise : std::exchange(snapshot_askers_, {}))
+    actor::answer(promise, Result<SnapshotTaken>{SnapshotTaken{meta.index, saved.path}});
+}
+
+/// The log keeps what the snapshot would have replaced; the next one is tried after the interval.
+void NodeState::on_snapshot_failed(const Error& reason) {
+  snapshotting_ = false;
+  log::error("raft", "could not save a snapshot: {}", reason.what);
+  for (auto& promise : std::exchange(snapshot_askers_, {}))
+    actor::answer(promise, Result<SnapshotTaken>{reason});
+}
+
+void NodeState::fetch_log(const LogFetch& fetch) {
+  auto entries = parts_.reader->read(fetch.first, fetch.last, fetch.max_bytes);
+  if (!entries && entries.error().code != Errc::not_found) return stop(entries.error(), true);
+  step(LogFetched{.peer = fetch.peer,
+                  .first = fetch.first,
+                  .entries = entries ? std::move(*entries) : std::vector<Entry>{}});
+}
+
+void NodeState::carry_out_snapshots(Outputs& out) {
+  for (const auto& fetch : out.chunk_fetches) {
+    self_
+        ->request(snapshotter_, snapshot_timeout,
+                  snapshotter::ReadPart{fetch.index, fetch.term, fetch.offset, fetch.max_bytes})
+        .then(
+            [this, fetch](snapshotter::Part& part) {
+              step(ChunkFetched{.peer = fetch.peer,
+                                .index = fetch.index,
+                                .offset = fetch.offset,
+                                .data = std::move(part.data)});
+            },
+            [](const caf::error& err) {
+              // The next heartbeat's answer asks again.
+              log::error("raft", "cannot read a snapshot for another server: {}",
+                         actor::from_caf(err).what);
+            });
+  }
+  if (out.store_chunk) {
+    auto& chunk = *out.store_chunk;
+    const auto meta = chunk.meta;
+    self_
+        ->request(snapshotter_, snapshot_timeout,
+                  snapshotter::StorePart{meta, chunk.offset, std::move(chunk.data)})
+        .then(
+            [this, meta](snapshotter::Stored stored) {
+              step(ChunkStored{.index = meta.index, .term = meta.term, .next_offset = stored.size});
+            },
+            [this, meta](const caf::error& err) {
+              log::error("raft", "cannot store an arriving snapshot: {}",
+                         actor::from_caf(err).what);
+              step(ChunkStored{.index = meta.index, .term = meta.term, .next_offset = 0});
+            });
+  }
+  if (out.install) {
+    const auto meta = *out.install;
+    self_->request(snapshotter_, snapshot_timeout, snapshotter::FinishArrived{meta})
+        .then([this, meta](const snapshotter::Saved& saved) { install(meta, saved); },
+              [this, meta](const caf::error& err) {
+                log::error("raft", "an arrived snapshot is refused: {}", actor::from_caf(err).what);
+                step(SnapshotInstalled{.meta = meta, .bytes = 0, .ok = false});
+              });
+  }
+}
+
+/// The file is sound: the state machine takes it over. After a failure here the state is as
+/// before, but the newest file is one that cannot be restored: that needs a person.
+void NodeState::install(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
+  if (stopped_) return;
+  auto reader = storage::SnapshotReader::open(saved.path);
+  if (!reader) return stop(reader.error(), true);
+  if (auto restored = parts_.fsm->restore(**reader, meta.index); !restored)
+    return stop(restored.error(), true);
+  applied_ = meta.index;
+  snapshot_index_ = meta.index;
+  log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
+  step(SnapshotInstalled{.meta = meta, .bytes = saved.bytes, .ok = true});
+}
+
+}  // namespace nomad::raft

@@ -1,0 +1,86 @@
+#include "actors/raft/snapshotter.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "runtime/storage/snapshot_exchange.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+namespace nomad::raft {
+namespace {
+
+using namespace snapshotter;
+
+struct SnapshotterState {
+  static constexpr const char* name = "snapshotter";
+
+  std::string directory;
+  std::size_t keep = 1;
+
+  Result<Saved> describe(const storage::SnapshotFile& file) const {
+    const auto bytes = storage::file_size(file.path);
+    if (!bytes) return bytes.error();
+    NOMAD_TRY(storage::remove_old_snapshots(directory, keep));
+    return Saved{.path = file.path, .bytes = *bytes};
+  }
+
+  Result<Saved> save(const SaveSnapshot& msg) const {
+    auto writer = storage::SnapshotWriter::create(directory, msg.meta);
+    if (!writer) return writer.error();
+    NOMAD_TRY(msg.source->write(**writer));
+    const auto file = (*writer)->finish();
+    if (!file) return file.error();
+    return describe(*file);
+  }
+
+  Result<Part> read(const ReadPart& msg) const {
+    const auto files = storage::list_snapshots(directory);
+    if (!files) return files.error();
+    for (const auto& file : *files) {
+      if (file.index != msg.index || file.term != msg.term) continue;
+      auto data = storage::read_snapshot_part(file.path, msg.offset, msg.max_bytes);
+      if (!data) return data.error();
+      return Part{std::move(*data)};
+    }
+    return Part{};
+  }
+
+  Result<Stored> store(const StorePart& msg) const {
+    const auto size = storage::store_snapshot_part(directory, msg.meta, msg.offset, msg.data);
+    if (!size) return size.error();
+    return Stored{*size};
+  }
+
+  Result<Saved> finish(const FinishArrived& msg) const {
+    const auto file = storage::finish_arrived(directory, msg.meta);
+    if (!file) return file.error();
+    return describe(*file);
+  }
+};
+
+Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<SnapshotterState> self,
+                                             std::string directory,
+                                             std::size_t keep) {
+  self->state.directory = std::move(directory);
+  self->state.keep = keep;
+  return {
+      [self](const SaveSnapshot& msg) -> caf::result<Saved> {
+        return actor::answer(self->state.save(msg));
+      },
+      [self](const ReadPart& msg) -> caf::result<Part> {
+        return actor::answer(self->state.read(msg));
+      },
+      [self](const StorePart& msg) -> caf::result<Stored> {
+        return actor::answer(self->state.store(msg));
+      },
+      [self](const FinishArrived& msg) -> caf::result<Saved> {
+        return actor::answer(self->state.finish(msg));
+      },
+  };
+}
+
+}  // namespace
+
+Snapshotter spawn_snapshotter(caf::actor_system& system, std::string directory, std::size_t keep) {
+  return actor::spawn_detached(system, snapshotter_actor, std::move(directory), keep);
+}
+
+}  // namespace nomad::raft

@@ -1,0 +1,216 @@
+// start_raft: from a directory to a running node: opens the log, restores the newest snapshot,
+// checks that the log continues it, and reads the log once from end to end.
+#include <algorithm>
+
+#include "actors/raft/node_state.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/storage/directory.hpp"
+#include "runtime/storage/snapshot_exchange.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+namespace nomad::raft {
+namespace {
+
+constexpr std::size_t scan_bytes = std::size_t{4} << 20;
+constexpr Index scan_entries = 4'096;
+
+std::string log_path(const RaftOptions& options) {
+  return options.directory + "/raft.db";
+}
+
+std::string snapshot_directory(const RaftOptions& options) {
+  return options.directory + "/snapshots";
+}
+
+/// The newest snapshot, in `fsm`; nothing when there is none.
+Result<> restore_snapshot(const RaftOptions& options, Fsm& fsm, StartState& start) {
+  const auto directory = snapshot_directory(options);
+  NOMAD_TRY(storage::make_directory(directory));
+  NOMAD_TRY(storage::remove_old_snapshots(directory, std::max(options.snapshots_kept, 1U)));
+  const auto files = storage::list_snapshots(directory);
+  if (!files) return files.error();
+  if (files->empty()) return {};
+  const auto& newest = files->front();
+  auto reader = storage::SnapshotReader::open(newest.path);
+  if (!reader) return reader.error();
+  const auto bytes = storage::file_size(newest.path);
+  if (!bytes) return bytes.error();
+  NOMAD_TRY(fsm.restore(**reader, newest.index));
+  start.snapshot = (*reader)->meta();
+  start.snapshot_bytes = *bytes;
+  log::info("raft", "restored the snapshot up to index {}", newest.index);
+  return {};
+}
+
+/// A crash may fall between an installed snapshot and the reset of the log that it replaces.
+Result<> reset_log_behind_snapshot(storage::RaftLog& log, const SnapshotMeta& snapshot) {
+  const auto bounds = log.bounds();
+  if (!bounds) return bounds.error();
+  if (bounds->empty() || bounds->first > snapshot.index) return {};
+  bool replaced = bounds->last < snapshot.index;
+  if (!replaced) {
+    const auto at = log.read(snapshot.index, snapshot.index, 1);
+    if (!at) return at.error();
+    replaced = at->front().term != snapshot.term;
+  }
+  if (!replaced) return {};
+  log::warn("raft", "the log ends before or differs from the snapshot at index {}: it starts anew",
+            snapshot.index);
+  LogWrite write;
+  write.reset_to = snapshot.index;
+  return log.write(write);
+}
+
+/// An entry that will be applied is checked as anything from outside.
+Result<> check_entry(const Entry& entry, const Fsm& fsm, const std::string& path) {
+  if (entry.kind != EntryKind::command) return {};
+  const auto sound = fsm.check(entry.payload.view());
+  if (sound) return {};
+  return Error{Errc::corrupt,
+               fmt::format("\"{}\": log entry {}: {}", path, entry.index, sound.error().what)};
+}
+
+Result<> add_entry(Entry entry, const Fsm& fsm, const std::string& path, StartState& start) {
+  const Index snapshot_index = start.snapshot ? start.snapshot->index : 0;
+  if (entry.index > snapshot_index) NOMAD_TRY(check_entry(entry, fsm, path));
+  if (entry.kind == EntryKind::configuration && entry.index > snapshot_index) {
+    auto configuration = decode_configuration(entry.payload.view());
+    if (!configuration)
+      return configuration.error().within(fmt::format("\"{}\": log entry {}", path, entry.index));
+    start.configs.append(entry.index, std::move(*configuration));
+  }
+  const auto index = entry.index;
+  if (entry.term < start.log.last_term())
+    return Error{Errc::corrupt, fmt::format("\"{}\": log entry {}: its term is older than that of "
+                                            "the entry before",
+                                            path, index)};
+  start.log.append(std::move(entry));
+  start.log.release(index);  // it can be read again
+  return {};
+}
+
+/// The log's first entry is the base when it is not the one behind the snapshot: its term is the
+/// oldest that is known.
+Result<> set_base(storage::RaftLog& log, const storage::LogBounds& bounds, StartState& start) {
+  const Index index = start.snapshot ? start.snapshot->index : 0;
+  const Term term = start.snapshot ? start.snapshot->term : 0;
+  if (bounds.empty() || bounds.first == index + 1) {
+    start.log = LogView{index, term};
+    return {};
+  }
+  if (bounds.first > index + 1)
+    return Error{Errc::corrupt,
+                 fmt::format("\"{}\" begins at index {}, but the newest snapshot ends at {}: "
+                             "the entries between are missing",
+                             log.path(), bounds.first, index)};
+  const auto first = log.read(bounds.first, bounds.first, 1);
+  if (!first) return first.error();
+  start.log = LogView{bounds.first, first->front().term};
+  return {};
+}
+
+Result<> scan_log(storage::RaftLog& log, const Fsm& fsm, StartState& start) {
+  const auto bounds = log.bounds();
+  if (!bounds) return bounds.error();
+  NOMAD_TRY(set_base(log, *bounds, start));
+  while (!bounds->empty() && start.log.last_index() < bounds->last) {
+    const auto first = start.log.last_index() + 1;
+    auto entries = log.read(first, std::min(bounds->last, first + scan_entries - 1), scan_bytes);
+    if (!entries) return Error{Errc::corrupt, entries.error().what};
+    for (auto& entry : *entries)
+      NOMAD_TRY(add_entry(std::move(entry), fsm, log.path(), start));
+  }
+  return {};
+}
+
+/// A new cluster's first entry: its only voter.
+Result<> bootstrap(storage::RaftLog& log, const RaftOptions& options) {
+  auto random = Random::from_system();
+  const Configuration configuration{
+      .cluster_id = make_uuid(random),
+      .members = {{.id = options.self, .address = options.address, .voter = true}},
+      .removed = {}};
+  LogWrite write;
+  write.hard_state = HardState{.current_term = 1, .voted_for = {}};
+  write.append.push_back(
+      {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(configuration)});
+  return log.write(write);
+}
+
+Result<StartState> load(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
+  StartState start;
+  NOMAD_TRY(restore_snapshot(options, fsm, start));
+  const auto bounds = log.bounds();
+  if (!bounds) return bounds.error();
+  if (start.snapshot) {
+    start.configs
+        = ConfigHistory{{start.snapshot->configuration_index, start.snapshot->configuration}};
+    NOMAD_TRY(reset_log_behind_snapshot(log, *start.snapshot));
+  } else if (bounds->empty() && options.bootstrap) {
+    NOMAD_TRY(bootstrap(log, options));
+  }
+  NOMAD_TRY(scan_log(log, fsm, start));
+  auto hard_state = log.hard_state();
+  if (!hard_state) return hard_state.error();
+  start.hard_state = std::move(*hard_state);
+  if (start.hard_state.current_term < start.log.last_term())
+    return Error{Errc::corrupt,
+                 fmt::format("\"{}\": the stored term {} is older than the log's {}", log.path(),
+                             start.hard_state.current_term, start.log.last_term())};
+  return start;
+}
+
+}  // namespace
+
+Result<StartedRaft> start_raft(caf::actor_system& system,
+                               const RaftOptions& options,
+                               std::shared_ptr<Fsm> fsm,
+                               LeadershipListener listener) {
+  if (options.self.empty()) return Error{Errc::invalid_argument, "a server needs an id"};
+  NOMAD_TRY(storage::make_directory(options.directory));
+  auto log = storage::RaftLog::open(log_path(options));
+  if (!log) return log.error();
+  auto start = load(*log, options, *fsm);
+  if (!start) return start.error();
+  auto reader = storage::RaftLog::open(log_path(options));
+  if (!reader) return reader.error();
+
+  NodeParts parts;
+  parts.options = options;
+  parts.core_options = {.self = options.self,
+                        .heartbeat_interval = options.heartbeat_interval,
+                        .election_timeout = options.election_timeout};
+  parts.applied = start->snapshot ? start->snapshot->index : 0;
+  parts.start = std::move(*start);
+  parts.seed = Random::from_system().next();
+  parts.fsm = std::move(fsm);
+  parts.reader = std::make_shared<storage::RaftLog>(std::move(*reader));
+  parts.snapshot_directory = snapshot_directory(options);
+  parts.queue
+      = std::make_shared<ProposalQueue>(options.max_waiting_entries, options.max_waiting_bytes);
+  parts.lease = std::make_shared<LeaderLease>();
+  parts.counters = std::make_shared<RaftCounters>();
+  parts.listener = std::move(listener);
+  parts.spawn_log_writer
+      = [log = std::make_shared<storage::RaftLog>(std::move(*log)), counters = parts.counters](
+            caf::actor_system& home, LogWriterListener node) {
+          return spawn_log_writer(home, log, std::move(node), counters);
+        };
+  parts.spawn_snapshotter = [directory = parts.snapshot_directory,
+                             keep = options.snapshots_kept](caf::actor_system& home) {
+    return spawn_snapshotter(home, directory, std::max(keep, 1U));
+  };
+  parts.clock = [] { return Time{LeaderLease::now()}; };
+
+  const Proposer proposer{parts.queue};
+  const auto lease = parts.lease;
+  const auto counters = parts.counters;
+  return StartedRaft{.node = spawn_raft_node(system, std::move(parts), true),
+                     .proposer = proposer,
+                     .lease = lease,
+                     .counters = counters};
+}
+
+}  // namespace nomad::raft

@@ -1,0 +1,122 @@
+// Rounds: each heartbeat to all members is a numbered question "do I still lead?". A quorum of
+// answers to a round keeps the leader in office, extends its lease, and grants the reads that
+// were asked for before the round began.
+#include <algorithm>
+
+#include "runtime/raft/core.hpp"
+#include "runtime/raft/quorum.hpp"
+
+namespace nomad::raft {
+
+void Core::on(RequestRead input) {
+  if (role_ != Role::leader) {
+    out_.refused_reads.push_back(input.id);
+    return;
+  }
+  if (commit_index_ < barrier_index_ && !NOMAD_MUTATED(skip_barrier)) {
+    // What earlier leaders have committed is not known yet.
+    early_reads_.push_back(input.id);
+    return;
+  }
+  if (leads_alone() || NOMAD_MUTATED(read_without_quorum)) {
+    out_.reads.push_back({.id = input.id, .index = commit_index_});
+    return;
+  }
+  // Reads wait for a round that begins after them; while one is under way they share the next.
+  const bool under_way = !reads_.empty();
+  reads_.push_back({.id = input.id, .index = commit_index_, .round = round_ + 1});
+  if (!under_way) start_round();
+}
+
+void Core::start_round() {
+  ++round_;
+  heartbeat_deadline_ = now_ + options_.heartbeat_interval;
+  rounds_.emplace_back(round_, now_);
+  for (const auto& [peer, progress] : progress_)
+    send(peer,
+         Heartbeat{.commit_index = std::min(commit_index_, progress.match_index), .round = round_});
+  if (leads_alone()) grant_reads();
+}
+
+void Core::receive(const Message& message, const Heartbeat& heartbeat) {
+  const bool installing = arriving_ && arriving_->installing;
+  // The leader knows that we match it so far.
+  if (!installing) set_commit(std::min(heartbeat.commit_index, log_.last_index()));
+  send(message.from, HeartbeatReply{.round = heartbeat.round});
+}
+
+void Core::receive(const Message& message, const HeartbeatReply& reply) {
+  const auto found = progress_.find(message.from);
+  if (role_ != Role::leader || found == progress_.end()) return;
+  auto& progress = found->second;
+  acknowledge(progress, reply.round);
+  progress.paused = false;
+  const bool stalled = progress.match_at_heartbeat == progress.match_index;
+  progress.match_at_heartbeat = progress.match_index;
+  switch (progress.state) {
+    case PeerState::probe:
+      return replicate_to(message.from);
+    case PeerState::replicate:
+      if (!stalled || progress.inflight.empty() || progress.next_index <= log_.base_index())
+        return replicate_to(message.from);
+      // Something may be lost: an empty request finds out, and makes room if the window is full.
+      progress.free_oldest();
+      return send_entries(message.from, progress, {});
+    case PeerState::snapshot:
+      if (now_ - progress.chunk_since > options_.election_timeout / 2)
+        fetch_chunk(message.from, progress);
+      return;
+  }
+}
+
+void Core::acknowledge(Progress& progress, Round round) {
+  if (round <= progress.acked_round || round > round_) return;
+  progress.acked_round = round;
+  grant_reads();
+}
+
+void Core::grant_reads() {
+  const auto confirmed = reached_by_quorum(voters(), [this](const ServerId& id) {
+    if (id == options_.self) return round_;
+    const auto* other = progress(id);
+    return other == nullptr ? Round{0} : other->acked_round;
+  });
+  if (confirmed <= confirmed_round_) return;
+  confirmed_round_ = confirmed;
+  while (!rounds_.empty() && rounds_.front().first <= confirmed) {
+    confirmed_since_ = rounds_.front().second;
+    rounds_.pop_front();
+  }
+  while (!reads_.empty() && reads_.front().round <= confirmed) {
+    out_.reads.push_back({.id = reads_.front().id, .index = reads_.front().index});
+    reads_.pop_front();
+  }
+  // The rest came while the round was under way.
+  if (!reads_.empty() && round_ < reads_.front().round) start_round();
+}
+
+void Core::refuse_reads() {
+  for (const auto& read : reads_)
+    out_.refused_reads.push_back(read.id);
+  for (const auto id : early_reads_)
+    out_.refused_reads.push_back(id);
+  reads_.clear();
+  early_reads_.clear();
+}
+
+void Core::check_quorum() {
+  if (leads_alone()) confirmed_since_ = now_;
+  if (now_ - confirmed_since_ <= options_.election_timeout) return;
+  out_.notices.push_back("stepping down: no quorum has answered for an election timeout");
+  become_follower(current_term(), {});
+}
+
+Time Core::lease_until() const {
+  if (role_ != Role::leader || handed_over_ || commit_index_ < barrier_index_) return Time{0};
+  if (leads_alone()) return Time::max();
+  if (confirmed_round_ == 0) return Time{0};
+  if (NOMAD_MUTATED(lease_too_long)) return confirmed_since_ + 3 * options_.election_timeout;
+  return confirmed_since_ + options_.election_timeout - options_.election_timeout / 10;  // (5)
+}
+
+}  // namespace nomad::raft

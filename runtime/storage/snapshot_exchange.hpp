@@ -1,0 +1,33 @@
+// What moves snapshot files between servers: reading parts of one, and collecting the parts of
+// one that arrives until it is whole and verified.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/result.hpp"
+#include "runtime/raft/bytes.hpp"
+#include "runtime/raft/snapshot_meta.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+namespace nomad::storage {
+
+/// Up to `max_bytes` from `offset`; fewer at the end of the file.
+Result<raft::Bytes> read_snapshot_part(const std::string& path,
+                                       std::uint64_t offset,
+                                       std::size_t max_bytes);
+
+Result<std::uint64_t> file_size(const std::string& path);
+
+/// Adds `data` at `offset` to the file of the arriving snapshot `meta` in `directory`; an offset
+/// of 0 begins it anew. Not durable until `finish_arrived`. Returns the file's size.
+Result<std::uint64_t> store_snapshot_part(const std::string& directory,
+                                          const raft::SnapshotMeta& meta,
+                                          std::uint64_t offset,
+                                          const raft::Bytes& data);
+
+/// Verifies the arrived file completely and, if it is sound and stands for `meta`, makes it durable
+/// and gives it a snapshot's name. Otherwise removes it.
+Result<SnapshotFile> finish_arrived(const std::string& directory, const raft::SnapshotMeta& meta);
+
+}  // namespace nomad::storage
