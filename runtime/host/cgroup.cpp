@@ -101,7 +101,7 @@ CgroupMounts parse_cgroup_mounts(std::string_view mountinfo) {
     if (after[0] == "cgroup2") {
       if (mounts.unified.empty()) mounts.unified = mount;
     } else if (after[0] == "cgroup") {
-      if (mounts.root.empty()) mounts.root = mount.substr(0, mount.rfind('/'));
+      if (mounts.first.empty()) mounts.first = mount;
       for (std::string_view option : split(after[2], ',')) {
         for (std::string_view known : {"memory", "cpu", "cpuacct", "cpuset", "pids", "freezer"}) {
           if (option == known) mounts.controllers.emplace_back(std::string{option}, mount);
@@ -110,9 +110,9 @@ CgroupMounts parse_cgroup_mounts(std::string_view mountinfo) {
     }
   }
   using Version = CgroupMounts::Version;
-  bool v1 = !mounts.root.empty(), v2 = !mounts.unified.empty();
+  bool v1 = !mounts.first.empty(), v2 = !mounts.unified.empty();
   mounts.version = v1 ? (v2 ? Version::hybrid : Version::v1) : (v2 ? Version::v2 : Version::none);
-  if (!v1) mounts.root = mounts.unified;
+  if (!v1) mounts.first = mounts.unified;
   return mounts;
 }
 

@@ -53,8 +53,9 @@ struct CgroupMounts {
   enum class Version : std::uint8_t { none, v1, hybrid, v2 };
 
   Version version = Version::none;
-  std::string root{};     ///< "/sys/fs/cgroup": the mount point that is fingerprinted.
-  std::string unified{};  ///< The version 2 mount.
+  std::string
+      first{};  ///< The mount point that is fingerprinted: the first of version 1, or that of 2.
+  std::string unified{};                                           ///< The version 2 mount.
   std::vector<std::pair<std::string, std::string>> controllers{};  ///< v1: controller → mount.
 };
 

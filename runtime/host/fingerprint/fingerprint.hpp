@@ -40,7 +40,7 @@ struct FingerprintOptions {
   std::vector<HostNetwork> host_networks{};
   std::optional<std::vector<std::uint16_t>> reservable_cores{};
   std::vector<std::uint16_t> reserved_cores{};  ///< Taken off the reservable ones.
-  std::string bridge_network_name = "nomad";
+  std::string bridge_network_name{};
   bool bridge_hairpin_mode = false;
   std::string advertise_address{};  ///< The agent's HTTP address, "127.0.0.1:4646".
   std::string version = "1.6.5";    ///< The release of Nomad whose behavior we have.

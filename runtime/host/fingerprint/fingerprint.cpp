@@ -1,0 +1,288 @@
+#include "runtime/host/fingerprint/fingerprint.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <ifaddrs.h>
+#include <netpacket/packet.h>
+
+#include "runtime/base/log.hpp"
+#include "runtime/host/cgroup.hpp"
+#include "runtime/host/fingerprint/parse.hpp"
+#include "runtime/host/fingerprint/text.hpp"
+#include "runtime/host/host_stats.hpp"
+#include "runtime/host/process_id.hpp"
+#include "runtime/host/signals.hpp"
+
+namespace nomad::host {
+
+namespace {
+
+constexpr std::uint64_t mebibyte = 1024 * 1024;
+
+// An attribute without a value is not there.
+void add(NodeFacts& facts, const char* name, std::string value) {
+  if (!value.empty()) facts.attributes[name] = std::move(value);
+}
+
+utsname system_name() {
+  utsname name{};
+  ::uname(&name);
+  return name;
+}
+
+Result<> read_arch(const FingerprintOptions&, NodeFacts& facts) {
+  add(facts, "cpu.arch", go_arch(system_name().machine));
+  return {};
+}
+
+Result<> read_bridge(const FingerprintOptions& options, NodeFacts& facts) {
+  auto exists
+      = [&](const std::string& path) { return ::access((options.root + path).c_str(), F_OK) == 0; };
+  bool found = exists("/sys/module/bridge");
+  if (!found) {
+    std::string modules = options.root + "/lib/modules/" + system_name().release;
+    // modules.dep may be large; it is read only where the module is neither loaded nor built in.
+    found = has_module("bridge", read_proc_file(options.root + "/proc/modules"),
+                       read_proc_file(modules + "/modules.builtin"), "")
+            || has_module("bridge", "", "", read_proc_file(modules + "/modules.dep"));
+  }
+  if (!found) {
+    log::debug("client.fingerprint", "no bridge kernel module, bridge network mode is disabled");
+    return {};
+  }
+  add(facts, "nomad.bridge.hairpin_mode", options.bridge_hairpin_mode ? "true" : "false");
+  facts.networks.push_back({"bridge", "", "", "", 0});
+  facts.node_networks.push_back({"bridge", options.bridge_network_name, "", 0, {}});
+  return {};
+}
+
+Result<> read_cgroup(const FingerprintOptions& options, NodeFacts& facts) {
+  CgroupMounts mounts = parse_cgroup_mounts(read_proc_file(options.root + "/proc/self/mountinfo"));
+  if (mounts.version == CgroupMounts::Version::none) return {};
+  add(facts, "unique.cgroup.mountpoint", mounts.first);
+  add(facts, "unique.cgroup.version", mounts.version == CgroupMounts::Version::v2 ? "v2" : "v1");
+  return {};
+}
+
+std::vector<std::uint16_t> reservable_cores(const FingerprintOptions& options) {
+  if (options.reservable_cores) return *options.reservable_cores;
+  CgroupMounts mounts = parse_cgroup_mounts(read_proc_file(options.root + "/proc/self/mountinfo"));
+  if (mounts.version == CgroupMounts::Version::none) return {};  // nothing could hold tasks to them
+  std::string status = read_proc_file(options.root + "/proc/self/status");
+  std::vector<std::uint16_t> cores;
+  for (std::string_view line : split(status, '\n')) {
+    constexpr std::string_view key = "Cpus_allowed_list:";
+    if (line.substr(0, key.size()) == key) cores = parse_cpu_list(line.substr(key.size()));
+  }
+  std::erase_if(cores, [&](std::uint16_t core) {
+    return std::find(options.reserved_cores.begin(), options.reserved_cores.end(), core)
+           != options.reserved_cores.end();
+  });
+  return cores;
+}
+
+Result<> read_cpu(const FingerprintOptions& options, NodeFacts& facts) {
+  CpuInfo info = parse_cpuinfo(read_proc_file(options.root + "/proc/cpuinfo"));
+  if (info.cores == 0) {
+    long online = ::sysconf(_SC_NPROCESSORS_ONLN);
+    info.cores = online > 0 ? static_cast<unsigned>(online) : 1;
+  }
+  // What the hardware can do counts, not how fast it happens to run now.
+  std::uint64_t fastest = 0;
+  for (unsigned core = 0; core < info.cores; ++core) {
+    std::uint64_t mhz
+        = parse_max_frequency(read_proc_file(options.root + "/sys/devices/system/cpu/cpu"
+                                             + std::to_string(core) + "/cpufreq/cpuinfo_max_freq"));
+    if (core == 0 && mhz == 0) break;  // no driver
+    fastest = std::max(fastest, mhz);
+  }
+  if (fastest != 0) info.mhz = fastest;
+  facts.reservable_cores = reservable_cores(options);
+  facts.cpu_cores = static_cast<std::uint16_t>(std::min(info.cores, 65535U));
+  constexpr std::uint64_t when_unknown = 1000;
+  facts.cpu_total_compute = info.cores * info.mhz;
+  if (facts.cpu_total_compute == 0) facts.cpu_total_compute = when_unknown;
+  if (options.cpu_total_compute != 0) facts.cpu_total_compute = options.cpu_total_compute;
+
+  add(facts, "cpu.modelname", info.model);
+  if (info.mhz != 0) add(facts, "cpu.frequency", std::to_string(info.mhz));
+  add(facts, "cpu.numcores", std::to_string(info.cores));
+  add(facts, "cpu.reservablecores", std::to_string(facts.reservable_cores.size()));
+  add(facts, "cpu.totalcompute", std::to_string(facts.cpu_total_compute));
+  return {};
+}
+
+Result<> read_host(const FingerprintOptions& options, NodeFacts& facts) {
+  std::map<std::string, std::string> etc;
+  for (const char* name : {"oracle-release", "enterprise-release", "debian_version", "lsb-release",
+                           "neokylin-release", "redhat-release", "system-release", "gentoo-release",
+                           "arch-release", "alpine-release", "os-release"}) {
+    std::string path = options.root + "/etc/" + name;
+    if (::access(path.c_str(), R_OK) == 0) etc[name] = read_proc_file(path);
+  }
+  OsName os = parse_os(etc);
+  utsname system = system_name();
+  add(facts, "os.name", os.name);
+  add(facts, "os.version", os.version);
+  add(facts, "kernel.name", "linux");
+  add(facts, "kernel.version", system.release);
+  add(facts, "kernel.arch", system.machine);
+  add(facts, "unique.hostname", system.nodename);
+  return {};
+}
+
+Result<> read_landlock(const FingerprintOptions&, NodeFacts& facts) {
+  constexpr long create_ruleset = 444;
+  constexpr unsigned ask_version = 1;
+  long version = ::syscall(create_ruleset, nullptr, 0UL, ask_version);
+  if (version > 0) add(facts, "kernel.landlock", "v" + std::to_string(version));
+  return {};
+}
+
+Result<> read_memory(const FingerprintOptions& options, NodeFacts& facts) {
+  std::uint64_t total = options.memory_total_mb * mebibyte;
+  if (total == 0) total = parse_meminfo(read_proc_file(options.root + "/proc/meminfo")).total;
+  if (total == 0) return {};
+  add(facts, "memory.totalbytes", std::to_string(total));
+  facts.memory_mb = total / mebibyte;
+  return {};
+}
+
+std::string text_of(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* bytes
+      = address->sa_family == AF_INET
+            ? static_cast<const void*>(&reinterpret_cast<const sockaddr_in*>(address)->sin_addr)
+            : &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+  if (::inet_ntop(address->sa_family, bytes, text.data(), text.size()) == nullptr) return {};
+  return text.data();
+}
+
+std::string mac_of(const sockaddr_ll& link) {
+  bool any = false;
+  std::string text;
+  for (int i = 0; i < link.sll_halen && i < 8; ++i) {
+    std::array<char, 4> byte;
+    std::snprintf(byte.data(), byte.size(), i == 0 ? "%02x" : ":%02x", link.sll_addr[i]);
+    text += byte.data();
+    any = any || link.sll_addr[i] != 0;
+  }
+  return any ? text : std::string{};
+}
+
+Result<> read_network(const FingerprintOptions& options, NodeFacts& facts) {
+  std::string chosen = options.network_interface;
+  if (chosen.empty()) {
+    chosen = parse_default_route(read_proc_file(options.root + "/proc/net/route"),
+                                 read_proc_file(options.root + "/proc/net/ipv6_route"));
+  }
+  if (chosen.empty()) {
+    log::warn("client.fingerprint",
+              "no network_interface given and no default route: using the loopback interface");
+    chosen = "lo";
+  }
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) return errno_error("listing the network interfaces", errno);
+  std::vector<Interface> interfaces;
+  std::vector<InterfaceAddress> addresses;
+  for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr) continue;
+    std::string name{each->ifa_name};
+    int family = each->ifa_addr->sa_family;
+    if (family == AF_PACKET) {
+      std::string speed = read_proc_file(options.root + "/sys/class/net/" + name + "/speed");
+      long long mbits = std::strtoll(speed.c_str(), nullptr, 10);
+      interfaces.push_back({name, mac_of(*reinterpret_cast<const sockaddr_ll*>(each->ifa_addr)),
+                            mbits > 0 ? static_cast<std::uint64_t>(mbits) : 0});
+    } else if (family == AF_INET || family == AF_INET6) {
+      addresses.push_back({name, text_of(each->ifa_addr), family == AF_INET6});
+    }
+  }
+  ::freeifaddrs(list);
+  bool known = std::any_of(interfaces.begin(), interfaces.end(),
+                           [&](const Interface& each) { return each.name == chosen; });
+  if (!known) {
+    return Error{Errc::invalid_argument,
+                 "Error while detecting network interface " + chosen
+                     + " during fingerprinting: route ip+net: no such network interface"};
+  }
+  describe_networks(options, chosen, interfaces, addresses, facts);
+  return {};
+}
+
+Result<> read_nomad(const FingerprintOptions& options, NodeFacts& facts) {
+  add(facts, "nomad.advertise.address", options.advertise_address);
+  add(facts, "nomad.version", options.version);
+  add(facts, "nomad.revision", options.revision);
+  add(facts, "nomad.service_discovery", options.service_discovery ? "true" : "false");
+  return {};
+}
+
+Result<> read_signals(const FingerprintOptions&, NodeFacts& facts) {
+  add(facts, "os.signals", signal_names());
+  return {};
+}
+
+Result<> read_storage(const FingerprintOptions& options, NodeFacts& facts) {
+  std::string path = options.alloc_dir.empty() ? "." : options.alloc_dir;
+
+  struct stat status {};
+
+  struct statvfs space {};
+
+  if (::stat(path.c_str(), &status) != 0 || ::statvfs(path.c_str(), &space) != 0)
+    return errno_error("failed to determine disk space for " + path, errno);
+  // In whole KiB, as df counts.
+  std::uint64_t total = space.f_blocks * space.f_frsize / 1024 * 1024;
+  std::uint64_t free = space.f_bavail * space.f_frsize / 1024 * 1024;
+  if (options.disk_total_mb != 0) total = options.disk_total_mb * mebibyte;
+  if (options.disk_free_mb != 0) free = options.disk_free_mb * mebibyte;
+  if (total < free) {
+    return Error{Errc::invalid_argument, "detected more free disk space (" + std::to_string(free)
+                                             + ") than total disk space (" + std::to_string(total)
+                                             + "), use disk_total_mb and disk_free_mb to correct"};
+  }
+  add(facts, "unique.storage.volume",
+      parse_volume(read_proc_file(options.root + "/proc/self/mountinfo"), major(status.st_dev),
+                   minor(status.st_dev), path));
+  add(facts, "unique.storage.bytestotal", std::to_string(total));
+  add(facts, "unique.storage.bytesfree", std::to_string(free));
+  facts.disk_mb = free / mebibyte;
+  return {};
+}
+
+}  // namespace
+
+std::vector<NamedFingerprinter> fingerprinters() {
+  return {{"arch", read_arch},      {"bridge", read_bridge},   {"cgroup", read_cgroup},
+          {"cpu", read_cpu},        {"host", read_host},       {"landlock", read_landlock},
+          {"memory", read_memory},  {"network", read_network}, {"nomad", read_nomad},
+          {"signal", read_signals}, {"storage", read_storage}};
+}
+
+Result<NodeFacts> fingerprint(const FingerprintOptions& options,
+                              const std::vector<NamedFingerprinter>& selected) {
+  NodeFacts facts;
+  for (const NamedFingerprinter& each : selected) {
+    if (auto outcome = each.run(options, facts); outcome.has_error())
+      return outcome.error().within("fingerprint " + each.name);
+  }
+  return facts;
+}
+
+Result<NodeFacts> fingerprint(const FingerprintOptions& options) {
+  return fingerprint(options, fingerprinters());
+}
+
+}  // namespace nomad::host

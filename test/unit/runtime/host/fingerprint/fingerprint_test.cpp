@@ -1,0 +1,87 @@
+#include "runtime/host/fingerprint/fingerprint.hpp"
+
+#include <thread>
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using namespace nomad::host;
+
+TEST_CASE("fingerprint: describes this machine with Nomad's attributes") {
+  FingerprintOptions options;
+  options.alloc_dir = "/tmp";
+  options.network_interface = "lo";
+  options.advertise_address = "127.0.0.1:4646";
+
+  auto facts = fingerprint(options);
+
+  REQUIRE_MESSAGE(!facts.has_error(), facts.error().what);
+  for (const char* name :
+       {"cpu.arch", "cpu.numcores", "cpu.totalcompute", "kernel.name", "kernel.arch",
+        "kernel.version", "memory.totalbytes", "nomad.version", "nomad.service_discovery",
+        "nomad.advertise.address", "os.signals", "unique.hostname", "unique.network.ip-address",
+        "unique.storage.volume", "unique.storage.bytestotal", "unique.storage.bytesfree"}) {
+    CAPTURE(name);
+    CHECK(facts->attributes.count(name) == 1);
+  }
+  CHECK(facts->attributes.count("nomad.revision") == 0);  // empty ones are left out
+  CHECK(facts->attributes["cpu.numcores"] == std::to_string(std::thread::hardware_concurrency()));
+  CHECK(facts->attributes["unique.network.ip-address"] == "127.0.0.1");
+  CHECK(facts->cpu_total_compute > 0);
+  CHECK(facts->memory_mb > 0);
+  CHECK(facts->disk_mb > 0);
+  CHECK(facts->cpu_cores > 0);
+}
+
+TEST_CASE("fingerprint: configuration overrides what is found") {
+  FingerprintOptions options;
+  options.network_interface = "lo";
+  options.network_speed = 123;
+  options.cpu_total_compute = 5000;
+  options.memory_total_mb = 512;
+  options.disk_total_mb = 2000;
+  options.disk_free_mb = 1000;
+  options.reservable_cores = std::vector<std::uint16_t>{1, 3};
+
+  auto facts = fingerprint(options);
+
+  REQUIRE_FALSE(facts.has_error());
+  CHECK(facts->attributes["cpu.totalcompute"] == "5000");
+  CHECK(facts->attributes["cpu.reservablecores"] == "2");
+  CHECK(facts->attributes["memory.totalbytes"] == "536870912");
+  CHECK(facts->memory_mb == 512);
+  CHECK(facts->attributes["unique.storage.bytesfree"] == "1048576000");
+  CHECK(facts->disk_mb == 1000);
+}
+
+TEST_CASE("fingerprint: contradictions end the start with a clear message") {
+  FingerprintOptions options;
+  options.network_interface = "lo";
+  options.disk_total_mb = 1;
+  options.disk_free_mb = 2;
+  CHECK(fingerprint(options).error().what
+        == "fingerprint storage: detected more free disk space (2097152) than total disk space "
+           "(1048576), use disk_total_mb and disk_free_mb to correct");
+
+  options = {};
+  options.network_interface = "no-such-if";
+  CHECK(fingerprint(options).error().what.find("no-such-if") != std::string::npos);
+  options = {};
+  options.network_interface = "lo";
+  options.alloc_dir = "/no/such/dir";
+  CHECK(fingerprint(options).error().code == Errc::io);
+}
+
+TEST_CASE("fingerprint: custom ones run beside the built-in ones, later over earlier") {
+  std::vector<NamedFingerprinter> selected
+      = {{"one",
+          [](const FingerprintOptions&, NodeFacts& facts) -> Result<> {
+            facts.attributes["a"] = "1";
+            return {};
+          }},
+         {"two", [](const FingerprintOptions&, NodeFacts& facts) -> Result<> {
+            facts.attributes["a"] += "2";
+            return {};
+          }}};
+  CHECK(fingerprint({}, selected)->attributes["a"] == "12");
+}
