@@ -1,0 +1,201 @@
+#include "runtime/scheduler/attempt.hpp"
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/node_facts.hpp"
+#include "runtime/scheduler/tasks_updated.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+/// How many different metrics of one group a plan carries.
+constexpr std::size_t group_metrics_limit = 8;
+
+std::vector<state::AllocRef> rows_of_job(const state::Snapshot& state,
+                                         schema::Evaluation::Reader eval) {
+  std::vector<state::AllocRef> rows;
+  const auto range = state.allocs_by_job(view(eval.getNamespace()), view(eval.getJobId()));
+  for (const auto& entry : range)
+    rows.push_back(entry.value());
+  return rows;
+}
+
+std::vector<AllocEntry> entries_of(const std::vector<state::AllocRef>& rows) {
+  std::vector<AllocEntry> entries;
+  entries.reserve(rows.size());
+  for (const auto& row : rows)
+    entries.push_back({row});
+  return entries;
+}
+
+bool is_tainted(schema::Node::Reader node) {
+  return node.getStatus() == schema::NodeStatus::DOWN
+         || node.getStatus() == schema::NodeStatus::DISCONNECTED || node.hasDrainStrategy();
+}
+
+TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<AllocEntry>& allocs) {
+  TaintedNodes tainted;
+  std::map<std::string_view, bool> seen;
+  for (const auto& entry : allocs) {
+    const auto id = view(entry.alloc().getNodeId());
+    if (!seen.emplace(id, true).second) continue;
+    auto node = state.node(id);
+    if (!node || is_tainted(*node)) tainted.emplace(id, std::move(node));
+  }
+  return tainted;
+}
+
+}  // namespace
+
+NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job) {
+  NodeChoice choice;
+  for (const auto& entry : state.nodes()) {
+    const auto& node = entry.value();
+    const auto reader = *node;
+    if (!is_in_job_scope(reader, job)) continue;
+    if (!is_ready(reader)) {
+      choice.not_ready.push_back(node);
+      continue;
+    }
+    choice.ready.push_back(node);
+    ++choice.by_datacenter[copy(reader.getDatacenter())];
+  }
+  return choice;
+}
+
+Attempt::Attempt(const Moment& given,
+                 const Object<schema::Evaluation>& eval,
+                 Random& generator,
+                 SelectorOptions selector_options)
+    : moment{given},
+      random{generator},
+      options{selector_options},
+      rows{rows_of_job(given.state, *eval)},
+      allocs{entries_of(rows)},
+      tainted{tainted_nodes(given.state, allocs)},
+      proposal{given.state, rows, given.reservations} {
+  const auto reader = *eval;
+  const auto config = given.state.scheduler_configuration();
+  options.spread_fit = view(config->getSchedulerAlgorithm()) == "spread";
+  options.memory_oversubscription = config->getMemoryOversubscriptionEnabled();
+  if (auto object = given.state.job(view(reader.getNamespace()), view(reader.getJobId()))) {
+    job = std::make_unique<JobSpec>(std::move(object));
+    selector = std::make_unique<Selector>(*job, given.state, rows, proposal, eligibility, random,
+                                          options);
+    plan.job = job->object();
+    plan.all_at_once = job->reader().getAllAtOnce();
+  }
+  plan.eval_id = copy(reader.getId());
+  plan.priority = reader.getPriority();
+  plan.snapshot_index = given.state.index();
+}
+
+void Attempt::stop(PlannedStop stop) {
+  const auto alloc = *stop.alloc->alloc;
+  proposal.stop(stop.alloc);
+  if (selector && !stop.alloc->terminal()) {
+    if (const auto node = moment.state.node(view(alloc.getNodeId())))
+      selector->count_change(*node, view(alloc.getTaskGroup()), -1);
+  }
+  last_stop_ = stop;
+  plan.nodes[copy(alloc.getNodeId())].stops.push_back(std::move(stop));
+}
+
+void Attempt::unstop() {
+  const auto alloc = *last_stop_->alloc->alloc;
+  proposal.unstop(last_stop_->alloc);
+  if (selector && !last_stop_->alloc->terminal()) {
+    if (const auto node = moment.state.node(view(alloc.getNodeId())))
+      selector->count_change(*node, view(alloc.getTaskGroup()), 1);
+  }
+  const auto changes = plan.nodes.find(view(alloc.getNodeId()));
+  changes->second.stops.pop_back();
+  const auto& rest = changes->second;
+  if (rest.stops.empty() && rest.placements.empty() && rest.preemptions.empty())
+    plan.nodes.erase(changes);
+  last_stop_.reset();
+}
+
+void Attempt::place(PlannedAlloc row, std::string_view group) {
+  const auto node_id = copy(row.row->getNodeId());
+  if (!group.empty()) {
+    proposal.place(row, group);
+    if (selector) {
+      if (auto* node = proposal.node(node_id)) selector->count_change(node->reader(), group, 1);
+    }
+  }
+  plan.nodes[node_id].placements.push_back(std::move(row));
+}
+
+void Attempt::finish_lost_stops() {
+  for (const auto& entry : allocs) {
+    const auto* node = taint_of(entry);
+    if (node == nullptr || (*node && (*node)->getStatus() != schema::NodeStatus::DOWN)) continue;
+    const auto status = entry.alloc().getClientStatus();
+    const bool was_alive
+        = status == schema::ClientStatus::RUNNING || status == schema::ClientStatus::PENDING;
+    if (!entry.row->server_terminal || !was_alive) continue;
+    stop({entry.row,
+          schema::DesiredStatus::STOP,
+          std::string{alloc_lost},
+          schema::ClientStatus::LOST,
+          {},
+          {}});
+  }
+}
+
+const Object<schema::Node>* Attempt::taint_of(const AllocEntry& alloc) const {
+  const auto node = tainted.find(view(alloc.alloc().getNodeId()));
+  return node == tainted.end() ? nullptr : &node->second;
+}
+
+std::uint32_t Attempt::keep_metric(const AllocEntry& alloc) {
+  if (!alloc.row->metric) return static_cast<std::uint32_t>(-1);
+  const auto* key = alloc.row->metric.bytes().data();
+  const auto number = static_cast<std::uint32_t>(plan.metrics.size());
+  const auto [known, is_new] = kept_metrics_.emplace(key, number);
+  if (is_new) plan.metrics.push_back(alloc.row->metric);
+  return known->second;
+}
+
+std::uint32_t Attempt::add_metric(std::string_view group,
+                                  std::string_view node_id,
+                                  const MetricBuilder& metrics) {
+  auto known = group_metrics_.find(group);
+  if (known == group_metrics_.end())
+    known = group_metrics_.emplace(std::string{group}, GroupMetrics{}).first;
+  auto& kept = known->second;
+  if (const auto same = kept.by_node.find(node_id); same != kept.by_node.end()) return same->second;
+  if (kept.by_node.size() >= group_metrics_limit) return kept.last;
+  kept.last = static_cast<std::uint32_t>(plan.metrics.size());
+  kept.by_node.emplace(node_id, kept.last);
+  plan.metrics.push_back(metrics.build());
+  return kept.last;
+}
+
+std::optional<Selection> select_in_place(Attempt& attempt,
+                                         const AllocEntry& alloc,
+                                         const GroupSpec& group) {
+  const auto row = alloc.alloc();
+  const auto node = attempt.moment.state.node(view(row.getNodeId()));
+  if (!node || !is_in_job_scope(*node, attempt.job->reader())) return std::nullopt;
+  attempt.stop({alloc.row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
+  MetricBuilder metrics;
+  SelectRequest request;
+  request.alloc_name = alloc.name();
+  auto selection = attempt.selector->select_on(node, group, request, metrics);
+  attempt.unstop();
+  return selection;
+}
+
+bool VersionComparison::tasks_updated(const AllocEntry& alloc,
+                                      const JobSpec& job,
+                                      const GroupSpec& group) {
+  const auto key
+      = std::make_pair(static_cast<const void*>(alloc.row->job.bytes().data()), group.name);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const bool updated = scheduler::tasks_updated(alloc.job(), job.reader(), group.name);
+  known_.emplace(key, updated);
+  return updated;
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,103 @@
+// Attempt: the ground that one attempt of a scheduler stands on: the job, its allocations, their
+// nodes, the plan being made and the selector. Shared by the schedulers.
+//
+// May depend on: runtime/state. Lives as long as the snapshot it was made from.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/scheduler/alloc_rows.hpp"
+#include "runtime/scheduler/eligibility.hpp"
+#include "runtime/scheduler/outcome.hpp"
+#include "runtime/scheduler/plan.hpp"
+#include "runtime/scheduler/proposal.hpp"
+#include "runtime/scheduler/reconcile.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/scheduler/selector.hpp"
+
+namespace nomad::scheduler {
+
+/// Nodes that a job may use, and how many there are where.
+struct NodeChoice {
+  std::vector<Object<schema::Node>> ready;
+  std::vector<Object<schema::Node>> not_ready;  ///< In scope, but not for new allocations.
+  std::map<std::string, std::int64_t> by_datacenter;
+};
+
+NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job);
+
+class Attempt {
+public:
+  Attempt(const Moment& moment,
+          const Object<schema::Evaluation>& eval,
+          Random& random,
+          SelectorOptions options);
+
+  const Moment& moment;
+  Random& random;
+  SelectorOptions options;
+  std::unique_ptr<JobSpec> job;  ///< Null when the job is purged.
+  std::vector<state::AllocRef> rows;
+  std::vector<AllocEntry> allocs;  ///< The same, for the reconciler.
+  TaintedNodes tainted;
+  Eligibility eligibility;
+  Proposal proposal;
+  std::unique_ptr<Selector> selector;  ///< Null without a job.
+  Plan plan;
+
+  /// Stages the end of an allocation in plan and proposal.
+  void stop(PlannedStop stop);
+
+  /// Takes the stop that was staged last back.
+  void unstop();
+
+  /// Stages a row; `group` is empty for one that uses no more than before.
+  void place(PlannedAlloc row, std::string_view group);
+
+  /// Allocations whose node is gone or down, and that were told to end, have ended.
+  void finish_lost_stops();
+
+  /// The number under which the plan carries the metrics that an existing row has.
+  std::uint32_t keep_metric(const AllocEntry& alloc);
+
+  /// The number for a new row's metrics. Few of a group are kept: they hardly differ.
+  std::uint32_t add_metric(std::string_view group,
+                           std::string_view node_id,
+                           const MetricBuilder& metrics);
+
+  /// Whether the node may rely on: null when it may, else as in `tainted`.
+  const Object<schema::Node>* taint_of(const AllocEntry& alloc) const;
+
+private:
+  struct GroupMetrics {
+    std::map<std::string, std::uint32_t, std::less<>> by_node;
+    std::uint32_t last = 0;
+  };
+
+  std::optional<PlannedStop> last_stop_;
+  std::map<const void*, std::uint32_t> kept_metrics_;
+  std::map<std::string, GroupMetrics, std::less<>> group_metrics_;
+};
+
+/// Whether the node of an in-place update still suits the job: it is there, in scope and takes the
+/// new version. The selection if so.
+std::optional<Selection> select_in_place(Attempt& attempt,
+                                         const AllocEntry& alloc,
+                                         const GroupSpec& group);
+
+/// Remembers for each old version of the job whether the new one needs new allocations.
+class VersionComparison {
+public:
+  bool tasks_updated(const AllocEntry& alloc, const JobSpec& job, const GroupSpec& group);
+
+private:
+  std::map<std::pair<const void*, std::string_view>, bool> known_;
+};
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,87 @@
+// Eligibility: what is known about computed node classes during one evaluation. A class found
+// (in)eligible once is not checked again; a blocked evaluation carries the knowledge along.
+//
+// May depend on: the standard library. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace nomad::scheduler {
+
+enum class ClassState : std::uint8_t { unknown, eligible, ineligible, escaped };
+
+class Eligibility {
+public:
+  /// `escapes`: the job's own constraints look at facts outside the class.
+  void set_job(bool escapes) { job_escapes_ = escapes; }
+
+  void set_group(std::string_view group, bool escapes) {
+    groups_[std::string{group}].escapes = escapes;
+  }
+
+  ClassState job_state(std::string_view node_class) const {
+    if (job_escapes_ || node_class.empty()) return ClassState::escaped;
+    return find(job_, node_class);
+  }
+
+  ClassState group_state(std::string_view group, std::string_view node_class) const {
+    const auto known = groups_.find(group);
+    if (known == groups_.end()) return ClassState::unknown;
+    if (known->second.escapes || node_class.empty()) return ClassState::escaped;
+    return find(known->second.classes, node_class);
+  }
+
+  void record_job(std::string_view node_class, bool eligible) {
+    if (!job_escapes_ && !node_class.empty()) job_.emplace(node_class, eligible);
+  }
+
+  void record_group(std::string_view group, std::string_view node_class, bool eligible) {
+    auto& known = groups_[std::string{group}];
+    if (!known.escapes && !node_class.empty()) known.classes.emplace(node_class, eligible);
+  }
+
+  bool has_escaped() const {
+    for (const auto& [name, group] : groups_) {
+      if (group.escapes) return true;
+    }
+    return job_escapes_;
+  }
+
+  /// Each class met: true if some group may run on it.
+  std::map<std::string, bool> classes() const {
+    std::map<std::string, bool> result;
+    for (const auto& [name, group] : groups_) {
+      for (const auto& [node_class, eligible] : group.classes)
+        result[node_class] |= eligible;
+    }
+    for (const auto& [node_class, eligible] : job_) {
+      if (eligible)
+        result.emplace(node_class, true);
+      else
+        result[node_class] = false;
+    }
+    return result;
+  }
+
+private:
+  using Classes = std::map<std::string, bool, std::less<>>;
+
+  struct Group {
+    bool escapes = false;
+    Classes classes;
+  };
+
+  static ClassState find(const Classes& classes, std::string_view node_class) {
+    const auto known = classes.find(node_class);
+    if (known == classes.end()) return ClassState::unknown;
+    return known->second ? ClassState::eligible : ClassState::ineligible;
+  }
+
+  bool job_escapes_ = false;
+  Classes job_;
+  std::map<std::string, Group, std::less<>> groups_;
+};
+
+}  // namespace nomad::scheduler

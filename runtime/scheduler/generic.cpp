@@ -1,0 +1,369 @@
+#include "runtime/scheduler/generic.hpp"
+
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/attempt.hpp"
+#include "runtime/scheduler/deployment_draft.hpp"
+#include "runtime/scheduler/node_facts.hpp"
+#include "runtime/scheduler/reschedule.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+class GenericScheduler final : public Scheduler {
+public:
+  GenericScheduler(Object<schema::Evaluation> eval, std::uint64_t seed, bool is_batch)
+      : eval_{eval}, random_{seed}, is_batch_{is_batch}, outcome_{std::move(eval), random_} {}
+
+  Step start(const Moment& moment) override;
+  Step resume(const Moment& moment, const PlanResult& result) override;
+
+  const std::map<std::string, DesiredUpdates, std::less<>>& desired_updates() const override {
+    return desired_updates_;
+  }
+
+private:
+  /// A version of the job that a placement uses, if it is not the newest one.
+  struct OtherVersion {
+    std::unique_ptr<JobSpec> job;
+    std::unique_ptr<Selector> selector;
+    std::string deployment_id;
+  };
+
+  Step attempt(const Moment& moment);
+  Step give_up(const Moment& moment);
+  UpdateKind decide_update(Attempt& attempt, const AllocEntry& alloc, const GroupSpec& group);
+  void stage(Attempt& attempt, const Reconciliation& result);
+  void place_all(Attempt& attempt, Reconciliation& result);
+  void place_one(Attempt& attempt,
+                 const PlaceRequest& request,
+                 const NodeChoice& nodes,
+                 Reconciliation& result);
+  SelectRequest select_request(Attempt& attempt, const PlaceRequest& request) const;
+  OtherVersion* other_version(Attempt& attempt,
+                              const PlaceRequest& request,
+                              const NodeChoice& nodes);
+  Object<schema::Job> stable_version(Attempt& attempt,
+                                     const PlaceRequest& request,
+                                     std::string& deployment_id) const;
+  Step conclude(Attempt& attempt, Reconciliation& result);
+
+  Object<schema::Evaluation> eval_;
+  Random random_;
+  bool is_batch_;
+  EvalOutcome outcome_;
+  int attempts_ = 0;
+  bool made_blocked_ = false;
+  std::map<std::string, DesiredUpdates, std::less<>> desired_updates_;
+
+  // Of the attempt in progress.
+  std::string deployment_id_;  ///< Of the active deployment.
+  std::map<const AllocEntry*, PlannedAlloc> in_place_rows_;
+  VersionComparison versions_;
+  std::map<std::uint64_t, OtherVersion> other_versions_;
+  std::optional<Step> finished_;
+};
+
+int attempt_limit(bool is_batch) {
+  return is_batch ? 2 : 5;
+}
+
+Step GenericScheduler::start(const Moment& moment) {
+  if (eval_->getTriggeredBy() == schema::EvalTrigger::NONE) {
+    Step step;
+    step.evaluations.push_back(outcome_.finished(
+        schema::EvalStatus::FAILED, "scheduler cannot handle '' evaluation reason", moment.now));
+    return step;
+  }
+  return attempt(moment);
+}
+
+Step GenericScheduler::resume(const Moment& moment, const PlanResult& result) {
+  if (result.is_full()) {
+    Step step = std::move(*finished_);
+    if (result.completion_written) step.evaluations.clear();
+    return step;
+  }
+  attempts_ = result.made_progress ? 0 : attempts_ + 1;
+  if (!result.made_progress) {  // the blocked evaluation was not written either
+    made_blocked_ = false;
+    outcome_.forget_blocked();
+  }
+  if (attempts_ >= attempt_limit(is_batch_)) return give_up(moment);
+  return attempt(moment);
+}
+
+/// Too many conflicts with other plans: the rest waits in a blocked evaluation.
+Step GenericScheduler::give_up(const Moment& moment) {
+  Step step;
+  step.evaluations.push_back(outcome_.make_conflicted(moment.state.index(), moment.now));
+  step.evaluations.push_back(outcome_.finished(
+      schema::EvalStatus::FAILED,
+      "maximum attempts reached (" + std::to_string(attempt_limit(is_batch_)) + ")", moment.now));
+  return step;
+}
+
+Step GenericScheduler::attempt(const Moment& moment) {
+  outcome_.clear();
+  in_place_rows_.clear();
+  other_versions_.clear();
+  versions_ = {};
+  SelectorOptions options;
+  options.is_batch = is_batch_;
+  Attempt ground{moment, eval_, random_, options};
+  ground.finish_lost_stops();
+
+  ReconcileInput input;
+  input.job = ground.job.get();
+  input.ns = view(eval_->getNamespace());
+  input.job_id = view(eval_->getJobId());
+  if (!is_batch_) input.deployment = moment.state.latest_deployment(input.ns, input.job_id);
+  input.allocs = &ground.allocs;
+  input.tainted = &ground.tainted;
+  input.eval_id = view(eval_->getId());
+  input.eval_priority = eval_->getPriority();
+  input.is_batch = is_batch_;
+  input.now = moment.now;
+  const auto decide = [&](const AllocEntry& alloc, const GroupSpec& group) {
+    return decide_update(ground, alloc, group);
+  };
+  auto result = reconcile(input, decide, random_);
+  stage(ground, result);
+  place_all(ground, result);
+  return conclude(ground, result);
+}
+
+UpdateKind GenericScheduler::decide_update(Attempt& attempt,
+                                           const AllocEntry& alloc,
+                                           const GroupSpec& group) {
+  if (alloc.job().getJobModifyIndex() == attempt.job->reader().getJobModifyIndex()
+      && alloc.job().getCreateIndex() == attempt.job->reader().getCreateIndex())
+    return UpdateKind::ignore;
+  if (versions_.tasks_updated(alloc, *attempt.job, group)) return UpdateKind::destructive;
+  if (alloc.row->terminal()) return UpdateKind::ignore;
+  const auto selection = select_in_place(attempt, alloc, group);
+  if (!selection) return UpdateKind::destructive;
+  in_place_rows_.emplace(&alloc, make_in_place_row(alloc, view(eval_->getId()), *attempt.job, group,
+                                                   *selection, attempt.keep_metric(alloc),
+                                                   attempt.options.memory_oversubscription));
+  return UpdateKind::in_place;
+}
+
+/// Everything but placements.
+void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
+  const auto current = result.deployment ? result.deployment
+                                         : attempt.moment.state.latest_deployment(
+                                             view(eval_->getNamespace()), view(eval_->getJobId()));
+  deployment_id_.clear();
+  if (!is_batch_ && current && attempt.job != nullptr && state::is_active(current->getStatus())
+      && current->getJobCreateIndex() == attempt.job->reader().getCreateIndex()
+      && current->getJobVersion() == attempt.job->reader().getVersion())
+    deployment_id_ = copy(current->getId());
+  outcome_.set_deployment(deployment_id_);
+  attempt.plan.deployment = result.deployment;
+  attempt.plan.deployment_changes = result.deployment_changes;
+  attempt.plan.evaluations = result.followups;
+  attempt.plan.desired_updates = result.desired_updates;
+  desired_updates_ = result.desired_updates;
+  for (const auto& stop : result.stop)
+    attempt.stop({stop.alloc->row,
+                  schema::DesiredStatus::STOP,
+                  std::string{stop.description},
+                  stop.client_status,
+                  stop.followup_eval_id,
+                  {}});
+  for (const auto& update : result.row_updates)
+    attempt.place(make_updated_row(update, attempt.keep_metric(*update.alloc), attempt.moment.now),
+                  {});
+  const auto joined = current ? copy(current->getId()) : std::string{};
+  for (const auto* alloc : result.in_place) {
+    auto& row = in_place_rows_.at(alloc);
+    if (view(row.row->getDeploymentId()) != joined) {
+      Draft<schema::Allocation> draft{row.row};
+      draft->setDeploymentId(text(joined));
+      draft->disownDeploymentStatus();  // its health counts anew
+      row.row = draft.freeze();
+    }
+    attempt.place(std::move(row), {});
+  }
+}
+
+void GenericScheduler::place_all(Attempt& attempt, Reconciliation& result) {
+  if (attempt.job == nullptr || attempt.job->is_stopped()) return;
+  for (const auto& group : attempt.job->groups())
+    outcome_.set_queued(group.name, 0);
+  if (result.destructive.empty() && result.place.empty()) return;
+  auto nodes = choose_nodes(attempt.moment.state, attempt.job->reader());
+  attempt.selector->set_nodes(nodes.ready);
+  for (const auto& request : result.destructive)
+    place_one(attempt, request, nodes, result);
+  for (const auto& request : result.place)
+    place_one(attempt, request, nodes, result);
+}
+
+SelectRequest GenericScheduler::select_request(Attempt& attempt,
+                                               const PlaceRequest& request) const {
+  SelectRequest select;
+  select.alloc_name = request.name;
+  if (request.previous == nullptr) return select;
+  const auto previous = request.previous->alloc();
+  if (previous.getClientStatus() == schema::ClientStatus::FAILED)
+    select.penalty_nodes.insert(copy(previous.getNodeId()));
+  for (const auto event : previous.getRescheduleTracker().getEvents())
+    select.penalty_nodes.insert(copy(event.getPrevNodeId()));
+  const auto disk = request.group->group.getEphemeralDisk();
+  if (!disk.getSticky() && !disk.getMigrate()) return select;
+  const auto node = attempt.moment.state.node(view(previous.getNodeId()));
+  if (node && is_ready(*node)) select.preferred = node;
+  return select;
+}
+
+void GenericScheduler::place_one(Attempt& attempt,
+                                 const PlaceRequest& request,
+                                 const NodeChoice& nodes,
+                                 Reconciliation& result) {
+  const auto group_name = request.group->name;
+  outcome_.add_queued(group_name, 1);
+  const JobSpec* job = attempt.job.get();
+  const GroupSpec* group = request.group;
+  auto* selector = attempt.selector.get();
+  std::string_view deployment_id = deployment_id_;
+  if (request.downgrade) {
+    if (auto* other = other_version(attempt, request, nodes)) {
+      job = other->job.get();
+      group = job->find(group_name);
+      selector = other->selector.get();
+      deployment_id = other->deployment_id;
+    }
+  }
+  if (outcome_.coalesce(group_name)) return;
+  if (request.stop_previous)
+    attempt.stop({request.previous->row,
+                  schema::DesiredStatus::STOP,
+                  std::string{alloc_updating},
+                  {},
+                  {},
+                  {}});
+  MetricBuilder metrics;
+  metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
+  const auto selection = selector->select(*group, select_request(attempt, request), metrics);
+  if (!selection) {
+    outcome_.fail(group_name, std::move(metrics));
+    if (request.stop_previous) attempt.unstop();
+    return;
+  }
+  std::string name = request.name;
+  if (auto names = result.name_indexes.find(group_name); names != result.name_indexes.end()) {
+    const auto index = alloc_index(name);
+    if (names->second.is_duplicate(index)) {
+      name = names->second.next(1).front();
+      names->second.release(index);
+    }
+  }
+  NewRow row;
+  row.eval_id = view(eval_->getId());
+  row.name = name;
+  row.job = job;
+  row.group = group;
+  row.selection = &*selection;
+  row.previous = request.previous;
+  row.reschedule = request.reschedule;
+  row.canary = request.canary;
+  row.deployment_id = deployment_id;
+  row.metric_number
+      = attempt.add_metric(group_name, view(selection->node->reader().getId()), metrics);
+  row.memory_oversubscription = attempt.options.memory_oversubscription;
+  row.now = attempt.moment.now;
+  attempt.place(make_row(row, random_), group_name);
+  outcome_.add_queued(group_name, -1);
+}
+
+/// The newest version whose rollout of this group is over: what replaces allocations that are no
+/// canaries while canaries run.
+Object<schema::Job> GenericScheduler::stable_version(Attempt& attempt,
+                                                     const PlaceRequest& request,
+                                                     std::string& deployment_id) const {
+  const auto& state = attempt.moment.state;
+  const auto job = attempt.job->reader();
+  const auto ns = view(job.getNamespace());
+  const auto id = view(job.getId());
+  Object<schema::Deployment> best;
+  for (const auto& entry : state.deployments_by_job(ns, id)) {
+    const auto& deployment = entry.value();
+    if (deployment->getJobCreateIndex() != job.getCreateIndex()) continue;
+    const auto draft = DeploymentDraft::read(*deployment);
+    const auto group = draft.groups.find(request.group->name);
+    if (group == draft.groups.end()) continue;
+    const bool over = group->second.promoted || group->second.desired_canaries == 0;
+    if (over && (!best || deployment->getJobVersion() > best->getJobVersion())) best = deployment;
+  }
+  if (best) {
+    deployment_id = copy(best->getId());
+    return state.job_version(ns, id, best->getJobVersion());
+  }
+  auto fallback = state.job_version(ns, id, request.min_job_version);
+  const auto group = fallback ? find_group(*fallback, request.group->name) : std::nullopt;
+  return group && !group->hasUpdate() ? fallback : Object<schema::Job>{};
+}
+
+GenericScheduler::OtherVersion* GenericScheduler::other_version(Attempt& attempt,
+                                                                const PlaceRequest& request,
+                                                                const NodeChoice& nodes) {
+  std::string deployment_id;
+  auto object = stable_version(attempt, request, deployment_id);
+  if (!object || object->getVersion() < request.min_job_version
+      || !find_group(*object, request.group->name))
+    return nullptr;
+  const auto version = object->getVersion();
+  if (version == attempt.job->reader().getVersion()) return nullptr;
+  auto& other = other_versions_[version];
+  other.deployment_id = deployment_id;
+  if (other.job != nullptr) return &other;
+  other.job = std::make_unique<JobSpec>(std::move(object));
+  other.selector
+      = std::make_unique<Selector>(*other.job, attempt.moment.state, attempt.rows, attempt.proposal,
+                                   attempt.eligibility, random_, attempt.options);
+  other.selector->set_nodes(nodes.ready);
+  return &other;
+}
+
+/// The step that the attempt comes to. What is written along with the plan assumes that all of it
+/// is accepted; if not, the next attempt writes anew.
+Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
+  const auto& moment = attempt.moment;
+  const bool delays_instead = !result.followups.empty() && eval_->getWaitUntil() == 0;
+  const bool failed = outcome_.has_failures();
+  Step end;
+  end.lacks_room = failed;
+  if (failed && !outcome_.was_blocked() && !made_blocked_ && !delays_instead) {
+    attempt.plan.evaluations.push_back(
+        outcome_.make_blocked(attempt.eligibility, moment.state.index(), moment.now));
+  }
+  const auto last = outcome_.was_blocked() && failed
+                        ? outcome_.reblocked(attempt.eligibility, moment.state.index(), moment.now)
+                        : outcome_.finished(schema::EvalStatus::COMPLETE, {}, moment.now);
+  end.evaluations.push_back(last);
+  if (attempt.plan.is_no_op()) {
+    end.evaluations.insert(end.evaluations.begin(), attempt.plan.evaluations.begin(),
+                           attempt.plan.evaluations.end());
+    return end;
+  }
+  made_blocked_ = made_blocked_ || !outcome_.blocked_id().empty();
+  attempt.plan.completion = last;
+  Step step;
+  step.lacks_room = failed;
+  step.plan = std::move(attempt.plan);
+  finished_ = std::move(end);
+  return step;
+}
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_generic_scheduler(Object<schema::Evaluation> eval,
+                                                  std::uint64_t seed,
+                                                  bool is_batch) {
+  return std::make_unique<GenericScheduler>(std::move(eval), seed, is_batch);
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,91 @@
+// EvalOutcome: what one evaluation comes to, and the objects that record it. Shared by the
+// schedulers.
+//
+// May depend on: runtime/state. Pure.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/random.hpp"
+#include "runtime/object/object.hpp"
+#include "runtime/scheduler/eligibility.hpp"
+#include "runtime/scheduler/metrics.hpp"
+#include "schema/eval.capnp.h"
+
+namespace nomad::scheduler {
+
+class EvalOutcome {
+public:
+  EvalOutcome(Object<schema::Evaluation> eval, Random& random)
+      : eval_{std::move(eval)}, random_{random} {}
+
+  schema::Evaluation::Reader eval() const { return *eval_; }
+
+  bool was_blocked() const { return eval().getStatus() == schema::EvalStatus::BLOCKED; }
+
+  /// Begins a new attempt: nothing is queued, nothing has failed.
+  void clear();
+
+  void set_queued(std::string_view group, std::int64_t count) {
+    queued_[std::string{group}] = count;
+  }
+
+  void add_queued(std::string_view group, std::int64_t change) {
+    queued_[std::string{group}] += change;
+  }
+
+  /// An allocation of the group was placed on no node. Only the first failure's metrics are kept,
+  /// later ones are counted there.
+  void fail(std::string_view group, MetricBuilder metrics);
+
+  /// Whether the group has failed already; the next failure is only counted.
+  bool coalesce(std::string_view group);
+
+  bool has_failures() const { return !failed_.empty(); }
+
+  const std::map<std::string, MetricBuilder, std::less<>>& failures() const { return failed_; }
+
+  void set_deployment(std::string_view id) { deployment_id_ = id; }
+
+  /// Makes the blocked evaluation that takes the rest of the work. `node_id` is for system jobs.
+  Object<schema::Evaluation> make_blocked(const Eligibility& eligibility,
+                                          std::uint64_t snapshot_index,
+                                          std::int64_t now,
+                                          std::string_view node_id = {});
+
+  /// The same after too many conflicts.
+  Object<schema::Evaluation> make_conflicted(std::uint64_t snapshot_index, std::int64_t now);
+
+  /// The id of the blocked evaluation of an earlier attempt; empty if there is none.
+  std::string_view blocked_id() const { return blocked_id_; }
+
+  /// The blocked evaluation that was made has not been written.
+  void forget_blocked() { blocked_id_.clear(); }
+
+  /// This evaluation as it ends. Queued counts are as they are after a full commit of the plan.
+  Object<schema::Evaluation> finished(schema::EvalStatus status,
+                                      std::string_view description,
+                                      std::int64_t now) const;
+
+  /// This evaluation, blocked again with newer knowledge.
+  Object<schema::Evaluation> reblocked(const Eligibility& eligibility,
+                                       std::uint64_t snapshot_index,
+                                       std::int64_t now) const;
+
+private:
+  void fill_failures(schema::Evaluation::Builder eval) const;
+  void fill_queued(schema::Evaluation::Builder eval) const;
+
+  Object<schema::Evaluation> eval_;
+  Random& random_;
+  std::map<std::string, std::int64_t> queued_;
+  std::map<std::string, MetricBuilder, std::less<>> failed_;
+  std::string blocked_id_;
+  std::string deployment_id_;
+};
+
+}  // namespace nomad::scheduler

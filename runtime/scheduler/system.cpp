@@ -1,0 +1,283 @@
+#include "runtime/scheduler/system.hpp"
+
+#include <algorithm>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/attempt.hpp"
+#include "runtime/scheduler/system_diff.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+class SystemScheduler final : public Scheduler {
+public:
+  SystemScheduler(Object<schema::Evaluation> eval, std::uint64_t seed, bool is_sysbatch)
+      : eval_{eval}, random_{seed}, is_sysbatch_{is_sysbatch}, outcome_{std::move(eval), random_} {}
+
+  Step start(const Moment& moment) override { return attempt(moment); }
+
+  Step resume(const Moment& moment, const PlanResult& result) override;
+
+  const std::map<std::string, DesiredUpdates, std::less<>>& desired_updates() const override {
+    return desired_updates_;
+  }
+
+private:
+  Step attempt(const Moment& moment);
+  void stage_stops(Attempt& attempt, const SystemDiff& diff);
+  void stage_row(Attempt& attempt, RowUpdate update);
+  std::vector<SystemUpdate> update_in_place(Attempt& attempt, const SystemDiff& diff);
+  void replace(Attempt& attempt,
+               const std::vector<SystemUpdate>& updates,
+               std::vector<SystemPlacement>& place);
+  void place_one(Attempt& attempt, const SystemPlacement& placement, const NodeChoice& nodes);
+  void block(Attempt& attempt, std::string_view node_id);
+  Step conclude(Attempt& attempt);
+
+  DesiredUpdates& changes(std::string_view group) { return desired_updates_[std::string{group}]; }
+
+  Object<schema::Evaluation> eval_;
+  Random random_;
+  bool is_sysbatch_;
+  EvalOutcome outcome_;
+  int attempts_ = 0;
+  std::map<std::string, DesiredUpdates, std::less<>> desired_updates_;
+
+  // Of the attempt in progress.
+  std::map<std::string, MetricBuilder, std::less<>> filtered_;  ///< By group.
+  std::map<std::string, std::int64_t, std::less<>> queued_;
+  std::map<std::string, std::int64_t, std::less<>> placed_;
+  std::set<std::string, std::less<>> blocked_nodes_;
+  std::string next_eval_;
+  std::optional<Step> finished_;
+};
+
+int attempt_limit(bool is_sysbatch) {
+  return is_sysbatch ? 2 : 5;
+}
+
+Step SystemScheduler::resume(const Moment& moment, const PlanResult& result) {
+  if (result.is_full()) {
+    Step step = std::move(*finished_);
+    if (result.completion_written) step.evaluations.clear();
+    return step;
+  }
+  attempts_ = result.made_progress ? 0 : attempts_ + 1;
+  if (attempts_ < attempt_limit(is_sysbatch_)) return attempt(moment);
+  Step step;
+  step.evaluations.push_back(outcome_.finished(
+      schema::EvalStatus::FAILED,
+      "maximum attempts reached (" + std::to_string(attempt_limit(is_sysbatch_)) + ")",
+      moment.now));
+  return step;
+}
+
+Step SystemScheduler::attempt(const Moment& moment) {
+  outcome_.clear();
+  desired_updates_.clear();
+  filtered_.clear();
+  queued_.clear();
+  placed_.clear();
+  blocked_nodes_.clear();
+  next_eval_.clear();
+  SelectorOptions options;
+  options.is_system = true;
+  Attempt ground{moment, eval_, random_, options};
+  ground.finish_lost_stops();
+  NodeChoice nodes;
+  if (ground.job != nullptr) nodes = choose_nodes(moment.state, ground.job->reader());
+  auto diff = diff_system(ground, nodes, is_sysbatch_);
+  stage_stops(ground, diff);
+  if (ground.job != nullptr && !ground.job->is_stopped()) {
+    for (const auto& group : ground.job->groups()) {
+      queued_[std::string{group.name}] = 0;
+      changes(group.name);
+    }
+    replace(ground, update_in_place(ground, diff), diff.place);
+    for (const auto& placement : diff.place) {
+      ++queued_[std::string{placement.group->name}];
+      ++changes(placement.group->name).place;
+    }
+    for (const auto& placement : diff.place)
+      place_one(ground, placement, nodes);
+  }
+  return conclude(ground);
+}
+
+void SystemScheduler::stage_row(Attempt& attempt, RowUpdate update) {
+  attempt.place(make_updated_row(update, attempt.keep_metric(*update.alloc), attempt.moment.now),
+                {});
+}
+
+void SystemScheduler::stage_stops(Attempt& attempt, const SystemDiff& diff) {
+  const auto stop = [&](const AllocEntry* entry, std::string_view description,
+                        std::optional<schema::ClientStatus> status) {
+    attempt.stop(
+        {entry->row, schema::DesiredStatus::STOP, std::string{description}, status, {}, {}});
+  };
+  for (const auto* entry : diff.stop) {
+    stop(entry, alloc_not_needed, {});
+    ++changes(view(entry->alloc().getTaskGroup())).stop;
+  }
+  for (const auto* entry : diff.migrate) {
+    stop(entry, alloc_node_tainted, {});
+    ++changes(view(entry->alloc().getTaskGroup())).migrate;
+  }
+  for (const auto* entry : diff.lost) {
+    stop(entry, alloc_lost, schema::ClientStatus::LOST);
+    ++changes(view(entry->alloc().getTaskGroup())).stop;
+  }
+  for (const auto* entry : diff.disconnecting)
+    stage_row(
+        attempt,
+        {entry, schema::ClientStatus::UNKNOWN, schema::ClientStatus::UNKNOWN, alloc_unknown, {}});
+  for (const auto* entry : diff.reconnecting)
+    stage_row(attempt, {entry, {}, entry->alloc().getClientStatus(), {}, {}});
+  for (const auto& [group, count] : diff.ignored)
+    changes(group).ignore += count;
+}
+
+/// Returns the updates that need new allocations.
+std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
+                                                           const SystemDiff& diff) {
+  std::vector<SystemUpdate> destructive;
+  VersionComparison versions;
+  for (const auto& update : diff.update) {
+    std::optional<Selection> selection;
+    if (!versions.tasks_updated(*update.alloc, *attempt.job, *update.group))
+      selection = select_in_place(attempt, *update.alloc, *update.group);
+    if (!selection) {
+      destructive.push_back(update);
+      continue;
+    }
+    ++changes(update.group->name).in_place_update;
+    attempt.place(make_in_place_row(*update.alloc, view(eval_->getId()), *attempt.job,
+                                    *update.group, *selection, attempt.keep_metric(*update.alloc),
+                                    attempt.options.memory_oversubscription),
+                  {});
+  }
+  return destructive;
+}
+
+/// Replaces as many as the job's update strategy lets through at once; a later evaluation goes on.
+void SystemScheduler::replace(Attempt& attempt,
+                              const std::vector<SystemUpdate>& updates,
+                              std::vector<SystemPlacement>& place) {
+  const auto strategy = attempt.job->reader().getUpdate();
+  const bool rolls = strategy.getStagger() > 0 && strategy.getMaxParallel() > 0;
+  const auto limit = rolls ? static_cast<std::size_t>(strategy.getMaxParallel()) : updates.size();
+  for (std::size_t i = 0; i < updates.size(); ++i) {
+    const auto& [alloc, group] = updates[i];
+    if (i >= limit) {
+      ++changes(group->name).ignore;
+      continue;
+    }
+    ++changes(group->name).destructive_update;
+    attempt.stop(
+        {alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
+    auto node = attempt.moment.state.node(view(alloc->alloc().getNodeId()));
+    if (!node) continue;
+    place.push_back({std::string{alloc->name()}, group, std::move(node), alloc});
+    --changes(group->name).place;  // counted as a destructive update
+  }
+  if (updates.size() <= limit) return;
+  Draft<schema::Evaluation> draft;
+  next_eval_ = make_uuid(random_);
+  draft->setId(text(next_eval_));
+  draft->setNamespace(eval_->getNamespace());
+  draft->setPriority(eval_->getPriority());
+  draft->setType(eval_->getType());
+  draft->setTriggeredBy(schema::EvalTrigger::ROLLING_UPDATE);
+  draft->setJobId(eval_->getJobId());
+  draft->setJobModifyIndex(eval_->getJobModifyIndex());
+  draft->setStatus(schema::EvalStatus::PENDING);
+  draft->setWaitUntil(attempt.moment.now + strategy.getStagger());
+  draft->setPreviousEval(eval_->getId());
+  draft->setCreateTime(attempt.moment.now);
+  draft->setModifyTime(attempt.moment.now);
+  attempt.plan.evaluations.push_back(draft.freeze());
+}
+
+void SystemScheduler::block(Attempt& attempt, std::string_view node_id) {
+  if (!blocked_nodes_.emplace(node_id).second) return;
+  attempt.plan.evaluations.push_back(outcome_.make_blocked(
+      attempt.eligibility, attempt.moment.state.index(), attempt.moment.now, node_id));
+}
+
+void SystemScheduler::place_one(Attempt& attempt,
+                                const SystemPlacement& placement,
+                                const NodeChoice& nodes) {
+  const auto group = placement.group->name;
+  MetricBuilder metrics;
+  metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
+  SelectRequest request;
+  request.alloc_name = placement.name;
+  const auto selection
+      = attempt.selector->select_on(placement.node, *placement.group, request, metrics);
+  auto& queued = queued_.find(group)->second;
+  if (!selection && metrics.nodes_filtered() > 0) {
+    // The job does not want this node: no failure, unless it wants none.
+    --queued;
+    if (eval_->getAnnotatePlan()) --changes(group).place;
+    filtered_[std::string{group}].merge_filters(metrics);
+    if (queued == 0 && !outcome_.coalesce(group))
+      outcome_.fail(group, filtered_.find(group)->second);
+    return;
+  }
+  if (!selection) {
+    if (!outcome_.coalesce(group)) outcome_.fail(group, std::move(metrics));
+    block(attempt, view(placement.node->getId()));
+    return;
+  }
+  NewRow row;
+  row.eval_id = view(eval_->getId());
+  row.name = placement.name;
+  row.job = attempt.job.get();
+  row.group = placement.group;
+  row.selection = &*selection;
+  row.previous = placement.previous;
+  row.metric_number = attempt.add_metric(group, view(placement.node->getId()), metrics);
+  row.memory_oversubscription = attempt.options.memory_oversubscription;
+  row.now = attempt.moment.now;
+  attempt.place(make_row(row, random_), group);
+  ++placed_[std::string{group}];
+}
+
+Step SystemScheduler::conclude(Attempt& attempt) {
+  for (const auto& [group, count] : queued_) {
+    const auto placed = placed_.find(group);
+    outcome_.set_queued(group, count - (placed == placed_.end() ? 0 : placed->second));
+  }
+  attempt.plan.desired_updates = desired_updates_;
+  Step end;
+  end.lacks_room = outcome_.has_failures();
+  auto last = outcome_.finished(schema::EvalStatus::COMPLETE, {}, attempt.moment.now);
+  if (!next_eval_.empty()) {
+    Draft<schema::Evaluation> draft{last};
+    draft->setNextEval(text(next_eval_));
+    last = draft.freeze();
+  }
+  end.evaluations.push_back(last);
+  if (attempt.plan.is_no_op()) {
+    end.evaluations.insert(end.evaluations.begin(), attempt.plan.evaluations.begin(),
+                           attempt.plan.evaluations.end());
+    return end;
+  }
+  attempt.plan.completion = last;
+  Step step;
+  step.lacks_room = end.lacks_room;
+  step.plan = std::move(attempt.plan);
+  finished_ = std::move(end);
+  return step;
+}
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_system_scheduler(Object<schema::Evaluation> eval,
+                                                 std::uint64_t seed,
+                                                 bool is_sysbatch) {
+  return std::make_unique<SystemScheduler>(std::move(eval), seed, is_sysbatch);
+}
+
+}  // namespace nomad::scheduler

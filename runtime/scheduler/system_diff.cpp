@@ -1,0 +1,171 @@
+#include "runtime/scheduler/system_diff.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/alloc_sets.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+using schema::ClientStatus;
+using schema::DesiredStatus;
+
+/// Names of system allocations come from the job's name, not its id.
+struct Wanted {
+  std::string name;
+  const GroupSpec* group;
+};
+
+std::vector<Wanted> wanted_names(const Attempt& attempt) {
+  std::vector<Wanted> wanted;
+  if (attempt.job == nullptr || attempt.job->is_stopped()) return wanted;
+  for (const auto& group : attempt.job->groups()) {
+    for (std::int64_t i = 0; i < group.count; ++i)
+      wanted.push_back({alloc_name(view(attempt.job->reader().getName()), group.name,
+                                   static_cast<std::uint64_t>(i)),
+                        &group});
+  }
+  return wanted;
+}
+
+class Differ {
+public:
+  Differ(const Attempt& attempt, const NodeChoice& nodes, bool is_sysbatch)
+      : attempt_{attempt},
+        nodes_{nodes},
+        is_sysbatch_{is_sysbatch},
+        wanted_{wanted_names(attempt)} {
+    for (const auto& node : nodes.ready)
+      ready_.insert(view(node->getId()));
+    for (const auto& node : nodes.not_ready)
+      not_ready_.insert(view(node->getId()));
+  }
+
+  SystemDiff run() {
+    std::map<std::string_view, std::vector<const AllocEntry*>> live;
+    std::map<std::string_view, std::map<std::string_view, const AllocEntry*>> ended;
+    for (const auto& entry : attempt_.allocs) {
+      const auto node = view(entry.alloc().getNodeId());
+      if (!entry.row->terminal() || has_unsettled_return(entry)) {
+        live[node].push_back(&entry);
+        continue;
+      }
+      auto& newest = ended[node][entry.name()];
+      if (newest == nullptr || newest->alloc().getCreateIndex() < entry.alloc().getCreateIndex())
+        newest = &entry;
+    }
+    for (const auto& [node, entries] : live) {
+      for (const auto* entry : entries)
+        judge(*entry);
+    }
+    for (const auto& node : nodes_.ready)
+      fill_node(node, live, ended);
+    return std::move(diff_);
+  }
+
+private:
+  /// Failed while its client was away: its return is still to be dealt with.
+  static bool has_unsettled_return(const AllocEntry& entry) {
+    return supports_disconnect(entry) && entry.alloc().getDesiredStatus() == DesiredStatus::RUN
+           && entry.alloc().getClientStatus() == ClientStatus::FAILED && needs_reconnect(entry);
+  }
+
+  const GroupSpec* wanted_group(const AllocEntry& entry) const {
+    const auto known = std::ranges::find(wanted_, entry.name(), &Wanted::name);
+    return known == wanted_.end() ? nullptr : known->group;
+  }
+
+  static bool is_gone(const Object<schema::Node>& node) {
+    return !node || node->getStatus() == schema::NodeStatus::DOWN;
+  }
+
+  void ignore(const AllocEntry& entry) { ++diff_.ignored[copy(entry.alloc().getTaskGroup())]; }
+
+  bool is_outdated(const AllocEntry& entry) const {
+    return entry.job().getJobModifyIndex() != attempt_.job->reader().getJobModifyIndex();
+  }
+
+  /// Decides about an allocation that is there. The first rule that matches counts.
+  void judge(const AllocEntry& entry) {
+    const auto alloc = entry.alloc();
+    const auto status = alloc.getClientStatus();
+    const auto* group = wanted_group(entry);
+    const auto* taint = attempt_.taint_of(entry);
+    if (group == nullptr) {
+      const bool gone = taint != nullptr && is_gone(*taint) && !entry.row->terminal();
+      return gone ? diff_.lost.push_back(&entry) : diff_.stop.push_back(&entry);
+    }
+    if (wants_migration(entry) && !entry.row->terminal()) return diff_.migrate.push_back(&entry);
+    const bool supports = supports_disconnect(entry);
+    if (supports && is_expired(entry, attempt_.moment.now)) return diff_.lost.push_back(&entry);
+    if (supports && status == ClientStatus::UNKNOWN
+        && alloc.getDesiredStatus() == DesiredStatus::RUN && taint != nullptr)
+      return ignore(entry);
+    if (supports && taint == nullptr && needs_reconnect(entry))
+      return diff_.reconnecting.push_back(&entry);
+    if (taint != nullptr) return judge_tainted(entry, *taint, supports);
+    const auto node = view(alloc.getNodeId());
+    if (not_ready_.contains(node)) return ignore(entry);
+    if (!ready_.contains(node)) return diff_.stop.push_back(&entry);
+    if (is_outdated(entry)) return diff_.update.push_back({&entry, group});
+    ignore(entry);
+  }
+
+  void judge_tainted(const AllocEntry& entry, const Object<schema::Node>& node, bool supports) {
+    if (is_gone(node)) {
+      if (!entry.row->terminal()) diff_.lost.push_back(&entry);
+      return;
+    }
+    if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
+      if (!supports) return diff_.lost.push_back(&entry);
+      if (entry.alloc().getClientStatus() == ClientStatus::RUNNING)
+        return diff_.disconnecting.push_back(&entry);
+    }
+    ignore(entry);  // draining: the drainer will say so
+  }
+
+  template <class Live, class Ended>
+  void fill_node(const Object<schema::Node>& node, const Live& live, const Ended& ended) {
+    const auto id = view(node->getId());
+    const auto there = live.find(id);
+    const auto before = ended.find(id);
+    for (const auto& wanted : wanted_) {
+      const bool is_there
+          = there != live.end() && std::ranges::any_of(there->second, [&](const AllocEntry* entry) {
+              return entry->name() == wanted.name;
+            });
+      if (is_there) continue;
+      const AllocEntry* previous = nullptr;
+      if (before != ended.end()) {
+        const auto known = before->second.find(wanted.name);
+        if (known != before->second.end()) previous = known->second;
+      }
+      const bool ended_by_itself = previous != nullptr && previous->row->client_terminal
+                                   && previous->alloc().getDesiredStatus() == DesiredStatus::RUN
+                                   && previous->alloc().getClientStatus() != ClientStatus::LOST;
+      if (is_sysbatch_ && ended_by_itself && !is_outdated(*previous)) {
+        ignore(*previous);
+        continue;
+      }
+      diff_.place.push_back({wanted.name, wanted.group, node, previous});
+    }
+  }
+
+  const Attempt& attempt_;
+  const NodeChoice& nodes_;
+  bool is_sysbatch_;
+  std::vector<Wanted> wanted_;
+  std::set<std::string_view> ready_;
+  std::set<std::string_view> not_ready_;
+  SystemDiff diff_;
+};
+
+}  // namespace
+
+SystemDiff diff_system(const Attempt& attempt, const NodeChoice& nodes, bool is_sysbatch) {
+  return Differ{attempt, nodes, is_sysbatch}.run();
+}
+
+}  // namespace nomad::scheduler
