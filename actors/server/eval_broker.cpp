@@ -1,0 +1,419 @@
+#include "actors/server/eval_broker.hpp"
+
+#include <algorithm>
+#include <list>
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/blocked_evals.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+using schema::EvalStatus;
+using schema::EvalTrigger;
+
+/// The queue has something to do at its next deadline.
+struct Due {
+  using is_message = void;
+  std::uint64_t round;
+};
+
+/// The time that a worker wanted to wait at most is over.
+struct WaitOver {
+  using is_message = void;
+  std::uint64_t waiter;
+};
+
+struct RetryFailed {
+  using is_message = void;
+};
+
+using BrokerSelf = actor::
+    WithInternal<EvalBroker, void(Due), void(WaitOver), void(RetryFailed), void(WriteDone)>;
+
+constexpr std::size_t reap_batch = 728;
+
+cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint now) {
+  cluster::EvalEntry entry{.id = copy(eval.getId()),
+                           .ns = copy(eval.getNamespace()),
+                           .job_id = copy(eval.getJobId()),
+                           .type = copy(eval.getType()),
+                           .priority = static_cast<std::int32_t>(eval.getPriority()),
+                           .create_index = eval.getCreateIndex(),
+                           .modify_index = eval.getModifyIndex()};
+  if (eval.getWait() > 0) entry.not_before = now + std::chrono::nanoseconds{eval.getWait()};
+  if (eval.getWaitUntil() > 0) {
+    const auto wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::system_clock::now().time_since_epoch());
+    const auto left = std::chrono::nanoseconds{eval.getWaitUntil()} - wall;
+    if (left > 0ns) entry.not_before = now + left;
+  }
+  return entry;
+}
+
+cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token = {}) {
+  cluster::BlockedEval blocked{
+      .id = copy(eval.getId()),
+      .ns = copy(eval.getNamespace()),
+      .job_id = copy(eval.getJobId()),
+      .type = copy(eval.getType()),
+      .node_id = copy(eval.getNodeId()),
+      .quota = copy(eval.getQuotaLimitReached()),
+      .priority = static_cast<std::int32_t>(eval.getPriority()),
+      .create_index = eval.getCreateIndex(),
+      .modify_index = eval.getModifyIndex(),
+      .snapshot_index = eval.getSnapshotIndex(),
+      .escaped = eval.getEscapedComputedClass(),
+      .max_plan_attempts = eval.getTriggeredBy() == EvalTrigger::MAX_PLAN_ATTEMPTS,
+      .ineligible_classes = {},
+      .eligible_classes = {},
+      .token = std::move(token)};
+  for (auto entry : eval.getClassEligibility())
+    (entry.getValue() ? blocked.eligible_classes : blocked.ineligible_classes)
+        .push_back(copy(entry.getKey()));
+  return blocked;
+}
+
+cluster::EvalEntry entry_of(const cluster::BlockedEval& blocked) {
+  return {.id = blocked.id,
+          .ns = blocked.ns,
+          .job_id = blocked.job_id,
+          .type = blocked.type,
+          .priority = blocked.priority,
+          .create_index = blocked.create_index,
+          .modify_index = blocked.modify_index};
+}
+
+std::int64_t wall_clock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+struct BrokerState {
+  static constexpr const char* name = "eval_broker";
+
+  struct Waiter {
+    std::uint64_t number;
+    std::vector<std::string> types;
+    actor::Promise<eval_broker::Delivery> promise;
+  };
+
+  using Self = BrokerSelf::stateful_pointer<BrokerState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::optional<Writes> writes;
+  cluster::EvalQueue queue;
+  cluster::BlockedEvals blocked;
+  Random random{0};
+  bool leads = false;
+  std::list<Waiter> waiters;
+  std::uint64_t next_waiter = 1;
+  std::uint64_t round = 0;                  ///< Of the newest Due timer.
+  std::optional<cluster::TimePoint> armed;  ///< When that timer fires.
+
+  cluster::TimePoint now() const { return self->clock().now(); }
+
+  void enqueue(const Object<schema::Evaluation>& eval) {
+    queue.enqueue(entry_of(*eval, now()), now());
+  }
+
+  void release(std::vector<cluster::BlockedEval> free) {
+    for (auto& eval : free)
+      queue.enqueue(entry_of(eval), now(), eval.token);
+  }
+
+  void block(cluster::BlockedEval eval) {
+    if (auto missed = blocked.block(std::move(eval)))
+      queue.enqueue(entry_of(*missed), now(), missed->token);
+  }
+
+  void track(const Object<schema::Evaluation>& eval) {
+    if (view(eval->getType()) == "_core") return;
+    switch (eval->getStatus()) {
+      case EvalStatus::PENDING:
+        return enqueue(eval);
+      case EvalStatus::BLOCKED:
+        return block(blocked_of(*eval));
+      case EvalStatus::COMPLETE:
+        if (eval->getFailedTgAllocs().size() == 0)
+          blocked.untrack(view(eval->getNamespace()), view(eval->getJobId()));
+        return;
+      case EvalStatus::FAILED:
+      case EvalStatus::CANCELED:
+        return;
+    }
+  }
+
+  void establish() {
+    const auto snapshot = store->snapshot();
+    for (const auto& entry : snapshot.evals()) {
+      const auto status = entry.value()->getStatus();
+      if (status == EvalStatus::PENDING || status == EvalStatus::BLOCKED) track(entry.value());
+    }
+  }
+
+  void revoke() {
+    queue.clear();
+    blocked.clear();
+    for (auto& waiter : waiters)
+      waiter.promise.deliver(actor::to_caf({Errc::unavailable, "No cluster leader"}));
+    waiters.clear();
+  }
+
+  void apply(const state::Outcome& outcome) {
+    const auto snapshot = store->snapshot();
+    for (const auto& [ns, job] : outcome.jobs_stopped)
+      blocked.untrack(ns, job);
+    for (const auto& eval : outcome.evals)
+      track(eval);
+    for (const auto& node : outcome.nodes_opened) {
+      release(blocked.unblock_class(view(node->getComputedClass()), outcome.index));
+      release(blocked.unblock_node(view(node->getId()), outcome.index));
+    }
+    for (const auto& id : outcome.nodes_freed)
+      if (const auto node = snapshot.node(id)) {
+        release(blocked.unblock_class(view(node->getComputedClass()), outcome.index));
+        release(blocked.unblock_node(id, outcome.index));
+      }
+  }
+
+  /// Hands out what is ready, ends what needs no worker, and sets the next timer.
+  void work() {
+    for (auto waiter = waiters.begin(); waiter != waiters.end();) {
+      auto delivery = next(waiter->types);
+      if (!delivery) {
+        ++waiter;
+        continue;
+      }
+      waiter->promise.deliver(std::move(*delivery));
+      waiter = waiters.erase(waiter);
+    }
+    reap();
+    arm();
+  }
+
+  std::optional<eval_broker::Delivery> next(const std::vector<std::string>& types) {
+    while (auto entry = queue.dequeue(types, now(), random)) {
+      const auto snapshot = store->snapshot();
+      auto eval = snapshot.eval(entry->eval.id);
+      if (!eval) {  // collected meanwhile: nothing to decide
+        settle(entry->eval.id, entry->token);
+        continue;
+      }
+      std::uint64_t wait_index = eval->getModifyIndex();
+      for (const auto& other : snapshot.evals_by_job(entry->eval.ns, entry->eval.job_id))
+        wait_index = std::max<std::uint64_t>(wait_index, other.value()->getModifyIndex());
+      return eval_broker::Delivery{std::move(eval), entry->token, wait_index};
+    }
+    return std::nullopt;
+  }
+
+  void settle(const std::string& id, const std::string& token) {
+    if (auto done = queue.ack(id, token, now()); !done)
+      log::warn("eval_broker", "evaluation {}: {}", short_id(id), done.error().what);
+  }
+
+  void arm() {
+    const auto deadline = queue.next_deadline();
+    if (!deadline || (armed && *armed <= *deadline)) return;
+    armed = deadline;
+    const auto delay = std::max(*deadline - now(), cluster::TimePoint::duration{0});
+    actor::send_self_after(self, delay, Due{++round});
+  }
+
+  void reap() {
+    if (auto entries = queue.take_cancelable(reap_batch); !entries.empty()) {
+      std::vector<std::string> ids;
+      for (auto& entry : entries)
+        ids.push_back(std::move(entry.id));
+      cancel(ids, "canceled after more recent eval was processed");
+    }
+    if (auto ids = blocked.take_duplicates(); !ids.empty()) cancel(ids, "");
+    static const std::vector<std::string> failed{std::string{cluster::EvalQueue::failed_queue}};
+    while (auto delivery = queue.dequeue(failed, now(), random))
+      fail(delivery->eval.id, delivery->token);
+  }
+
+  /// Ends evaluations that nobody needs to look at. Without `why` they are duplicates.
+  void cancel(const std::vector<std::string>& ids, std::string_view why) {
+    const auto snapshot = store->snapshot();
+    std::vector<Object<schema::Evaluation>> changed;
+    for (const auto& id : ids) {
+      const auto eval = snapshot.eval(id);
+      if (!eval || eval->getStatus() == EvalStatus::COMPLETE) continue;
+      Draft<schema::Evaluation> draft{eval};
+      draft->setStatus(EvalStatus::CANCELED);
+      draft->setStatusDescription(
+          text(why.empty() ? fmt::format("existing blocked evaluation exists for job \"{}\"",
+                                         view(eval->getJobId()))
+                           : std::string{why}));
+      draft->setModifyTime(wall_clock());
+      changed.push_back(draft.freeze());
+    }
+    if (!changed.empty()) write(changed, [](const Result<Written>&) {});
+  }
+
+  /// Delivered too often: the evaluation fails, and a follow-up tries again later.
+  void fail(const std::string& id, const std::string& token) {
+    const auto eval = store->snapshot().eval(id);
+    if (!eval) return settle(id, token);
+    const auto follow_up_id = make_uuid(random);
+    Draft<schema::Evaluation> failed{eval};
+    failed->setStatus(EvalStatus::FAILED);
+    failed->setStatusDescription("evaluation reached delivery limit (3)");
+    failed->setNextEval(text(follow_up_id));
+    failed->setModifyTime(wall_clock());
+    Draft<schema::Evaluation> follow_up;
+    follow_up->setId(text(follow_up_id));
+    follow_up->setNamespace(eval->getNamespace());
+    follow_up->setPriority(eval->getPriority());
+    follow_up->setType(eval->getType());
+    follow_up->setTriggeredBy(EvalTrigger::FAILED_FOLLOW_UP);
+    follow_up->setJobId(eval->getJobId());
+    follow_up->setJobModifyIndex(eval->getJobModifyIndex());
+    follow_up->setStatus(EvalStatus::PENDING);
+    const auto delay = 60s + std::chrono::seconds{random.below(300)};
+    follow_up->setWait(std::chrono::nanoseconds{delay}.count());
+    follow_up->setPreviousEval(eval->getId());
+    follow_up->setCreateTime(wall_clock());
+    follow_up->setModifyTime(wall_clock());
+    log::warn("eval_broker", "evaluation {} of job {} was delivered too often; another one follows",
+              short_id(id), copy(eval->getJobId()));
+    write({failed.freeze(), follow_up.freeze()}, [this, id, token](const Result<Written>& written) {
+      if (written) settle(id, token);
+      work();
+    });
+  }
+
+  void write(const std::vector<Object<schema::Evaluation>>& evals, Writes::Then then) {
+    const auto command = make_command([&](schema::Command::Builder command) {
+      auto list = command.initEvalUpdate().initEvaluations(static_cast<unsigned>(evals.size()));
+      for (unsigned i = 0; i < list.size(); ++i)
+        list.setWithCaveats(i, *evals[i]);
+    });
+    writes->propose(BrokerSelf{self}, command, std::move(then));
+  }
+
+  caf::result<eval_broker::Done> done(const Result<>& outcome) {
+    work();
+    if (!outcome) return actor::to_caf(outcome.error());
+    return eval_broker::Done{};
+  }
+};
+
+BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
+                                            std::shared_ptr<state::Store> store,
+                                            raft::Proposer proposer,
+                                            EvalBrokerOptions options) {
+  auto& state = self->state;
+  state.self = self;
+  state.store = std::move(store);
+  state.writes.emplace(std::move(proposer));
+  state.queue = cluster::EvalQueue{options.queue};
+  state.random = Random{options.random_seed};
+  actor::on_exit(self, [self] {
+    self->state.revoke();
+    self->quit();
+  });
+  actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
+
+  return {
+      [self](const eval_broker::Dequeue& msg) -> caf::result<eval_broker::Delivery> {
+        auto& state = self->state;
+        if (!state.leads) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+        if (auto delivery = state.next(msg.types)) {
+          state.arm();
+          return std::move(*delivery);
+        }
+        auto promise = self->make_response_promise<eval_broker::Delivery>();
+        state.waiters.push_back({state.next_waiter, msg.types, promise});
+        actor::send_self_after(self, msg.max_wait, WaitOver{state.next_waiter++});
+        return promise;
+      },
+      [self](const eval_broker::Ack& msg) {
+        auto& state = self->state;
+        return state.done(state.queue.ack(msg.eval_id, msg.token, state.now()));
+      },
+      [self](const eval_broker::Nack& msg) {
+        auto& state = self->state;
+        return state.done(state.queue.nack(msg.eval_id, msg.token, state.now()));
+      },
+      [self](const eval_broker::PauseNack& msg) {
+        return self->state.done(self->state.queue.pause_nack(msg.eval_id, msg.token));
+      },
+      [self](const eval_broker::ResumeNack& msg) {
+        auto& state = self->state;
+        return state.done(state.queue.resume_nack(msg.eval_id, msg.token, state.now()));
+      },
+      [self](const eval_broker::CheckToken& msg) -> caf::result<eval_broker::Done> {
+        if (self->state.queue.outstanding(msg.eval_id) == msg.token) return eval_broker::Done{};
+        return actor::to_caf({Errc::conflict, "evaluation token does not match"});
+      },
+      [self](const eval_broker::Reblock& msg) -> caf::result<eval_broker::Done> {
+        auto& state = self->state;
+        if (state.queue.outstanding(copy(msg.eval->getId())) != msg.token)
+          return actor::to_caf({Errc::conflict, "evaluation token does not match"});
+        state.block(blocked_of(*msg.eval, msg.token));
+        return state.done({});
+      },
+      [self](eval_broker::GetStats) {
+        const auto blocked = self->state.blocked.stats();
+        return eval_broker::Stats{self->state.queue.stats(), blocked.blocked, blocked.escaped};
+      },
+      [self](const BatchApplied& msg) {
+        if (!self->state.leads) return;
+        for (const auto& outcome : msg.outcomes)
+          self->state.apply(*outcome);
+        self->state.work();
+      },
+      [self](Lead msg) {
+        auto& state = self->state;
+        state.revoke();
+        state.leads = msg.leads;
+        if (!state.leads) return;
+        state.establish();
+        state.work();
+      },
+      [self](Due msg) {
+        auto& state = self->state;
+        if (msg.round != state.round) return;
+        state.armed.reset();
+        for (const auto& id : state.queue.advance(state.now()))
+          log::warn("eval_broker", "evaluation {} was not settled in time; delivering it again",
+                    short_id(id));
+        state.work();
+      },
+      [self](WaitOver msg) {
+        auto& waiters = self->state.waiters;
+        const auto over = std::find_if(waiters.begin(), waiters.end(), [&](const auto& waiter) {
+          return waiter.number == msg.waiter;
+        });
+        if (over == waiters.end()) return;
+        over->promise.deliver(eval_broker::Delivery{});
+        waiters.erase(over);
+      },
+      [self, options](RetryFailed) {
+        self->state.release(self->state.blocked.unblock_failed());
+        self->state.work();
+        actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
+      },
+      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
+  };
+}
+
+}  // namespace
+
+EvalBroker spawn_eval_broker(caf::actor_system& system,
+                             std::shared_ptr<state::Store> store,
+                             raft::Proposer proposer,
+                             EvalBrokerOptions options) {
+  return actor::spawn(system, eval_broker_actor, std::move(store), std::move(proposer), options);
+}
+
+}  // namespace nomad::server

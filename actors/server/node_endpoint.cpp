@@ -1,0 +1,344 @@
+#include "actors/server/node_endpoint.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/node_commands.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+using client::server_link::AllocSet;
+using client::server_link::Heartbeat;
+using client::server_link::Lease;
+using client::server_link::Registered;
+using client::server_link::RegisterNode;
+using client::server_link::UpdateAllocs;
+using client::server_link::Updated;
+using client::server_link::WatchAllocs;
+using server_api::NodeChanged;
+
+/// Something that node `node_id` waits for has changed.
+struct NodeTouched {
+  using is_message = void;
+  std::string node_id;
+  std::uint64_t watch;
+};
+
+/// A watch has lasted as long as its node wanted.
+struct WatchOver {
+  using is_message = void;
+  std::string node_id;
+  std::uint64_t watch;
+};
+
+using EndpointSelf
+    = actor::WithInternal<NodeEndpoint, void(NodeTouched), void(WatchOver), void(WriteDone)>;
+
+constexpr auto tracker_timeout = 10s;
+
+std::int64_t wall_clock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+template <class Reply>
+void refuse(actor::Promise<Reply>& promise, const Error& error) {
+  promise.deliver(actor::to_caf(error));
+}
+
+/// A node's question that is held until there is something to answer.
+struct Watch {
+  std::uint64_t number = 0;
+  std::uint64_t min_index = 0;
+  actor::Promise<AllocSet> promise;
+  state::Watches::Subscription subscription;
+};
+
+/// What a node was told last: from this the endpoint sees whether something was forgotten.
+struct Told {
+  std::uint64_t index = 0;
+  std::size_t count = 0;
+};
+
+struct EndpointState {
+  static constexpr const char* name = "node_endpoint";
+
+  using Self = EndpointSelf::stateful_pointer<EndpointState>;
+
+  struct Report {
+    std::vector<Object<schema::Allocation>> allocs;
+    actor::Promise<Updated> promise;
+  };
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::optional<Writes> writes;
+  HeartbeatTracker tracker;
+  Random random{0};
+  std::unordered_map<std::string, Watch> watches;  ///< By node.
+  std::unordered_map<std::string, Told> told;      ///< By node.
+  std::uint64_t next_watch = 1;
+  std::vector<Report> reports;  ///< That came while an entry was being written.
+  bool writing_reports = false;
+
+  cluster::EvalSeed seed() { return {wall_clock(), &random}; }
+
+  void write(const Object<schema::Command>& command, Writes::Then then) {
+    writes->propose(EndpointSelf{self}, command, std::move(then));
+  }
+
+  // -- registration and heartbeats ---------------------------------------------------------------
+
+  caf::result<Registered> register_node(const RegisterNode& msg) {
+    auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
+    if (!decision) return actor::to_caf(decision.error());
+    auto promise = self->make_response_promise<Registered>();
+    const auto id = copy(msg.node->getId());
+    write(decision->command, [this, promise, id](Result<Written> written) mutable {
+      if (!written) return refuse(promise, written.error());
+      advance(id, [this, promise, id](Result<std::uint64_t> index) mutable {
+        if (!index) return refuse(promise, index.error());
+        renew(id, [promise, index = *index](Result<heartbeat::Lease> lease) mutable {
+          if (!lease) return refuse(promise, lease.error());
+          promise.deliver(Registered{index, lease->ttl});
+        });
+      });
+    });
+    return promise;
+  }
+
+  caf::result<Lease> beat(const Heartbeat& msg) {
+    const auto node = store->snapshot().node(msg.node_id);
+    if (!node) return actor::to_caf({Errc::not_found, "node not found"});
+    const bool missed = node->getStatus() == schema::NodeStatus::DOWN
+                        || node->getStatus() == schema::NodeStatus::DISCONNECTED;
+    auto promise = self->make_response_promise<Lease>();
+    advance(msg.node_id,
+            [this, promise, missed, id = msg.node_id](Result<std::uint64_t> index) mutable {
+              if (!index) return refuse(promise, index.error());
+              renew(id, [promise, missed](Result<heartbeat::Lease> lease) mutable {
+                if (!lease) return refuse(promise, lease.error());
+                promise.deliver(Lease{lease->ttl, wall_clock(), missed});
+              });
+            });
+    return promise;
+  }
+
+  /// Takes the node a step towards `ready`, if it is not.
+  void advance(const std::string& id, std::function<void(Result<std::uint64_t>)> then) {
+    const auto snapshot = store->snapshot();
+    auto decision = cluster::decide_heartbeat(snapshot, id, seed());
+    if (!decision) return then(decision.error());
+    if (!decision->command) return then(snapshot.index());
+    write(decision->command, [then = std::move(then)](Result<Written> written) {
+      if (!written) return then(written.error());
+      then(written->index);
+    });
+  }
+
+  void renew(const std::string& id, std::function<void(Result<heartbeat::Lease>)> then) {
+    self->request(tracker, tracker_timeout, heartbeat::Renew{id})
+        .then([then](const heartbeat::Lease& lease) { then(lease); },
+              [then](const caf::error& err) { then(actor::from_caf(err)); });
+  }
+
+  void missed(const std::string& id) {
+    const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
+    if (!decision.command) return;
+    log::warn("node_endpoint", "node {} missed its heartbeat", short_id(id));
+    write(decision.command, [this, id](Result<Written> written) {
+      if (written) return;
+      log::error("node_endpoint", "node {} could not be marked: {}", short_id(id),
+                 written.error().what);
+      renew(id, [](const Result<heartbeat::Lease>&) {});  // tried again when this lease is over
+    });
+  }
+
+  // -- what a node should run --------------------------------------------------------------------
+
+  caf::result<AllocSet> watch(const WatchAllocs& msg) {
+    end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
+    auto& watch = watches[msg.node_id];
+    watch.number = next_watch++;
+    watch.min_index = msg.min_index;
+    watch.promise = self->make_response_promise<AllocSet>();
+    auto promise = watch.promise;
+    const auto number = watch.number;
+    if (!answer(msg.node_id))
+      actor::send_self_after(self, msg.max_wait, WatchOver{msg.node_id, number});
+    return promise;
+  }
+
+  void end_watch(const std::string& node_id) {
+    auto entry = watches.extract(node_id);
+    if (entry.empty()) return;
+    entry.mapped().promise.deliver(AllocSet{entry.mapped().min_index, false, {}});
+  }
+
+  /// Answers the node's question if there is something new, else subscribes.
+  bool answer(const std::string& node_id) {
+    auto& watch = watches.at(node_id);
+    watch.subscription = subscribe(node_id, watch.number);
+    auto set = alloc_set(node_id, watch.min_index);
+    if (set.index <= watch.min_index) return false;
+    auto promise = watch.promise;
+    watches.erase(node_id);
+    promise.deliver(std::move(set));
+    return true;
+  }
+
+  state::Watches::Subscription subscribe(const std::string& node_id, std::uint64_t number) {
+    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(EndpointSelf{self});
+    return store->watches().subscribe(
+        {state::watch_key(state::Table::allocs_for_node, node_id)}, [weak, node_id, number] {
+          if (auto strong = weak.lock())
+            actor::tell(caf::actor_cast<EndpointSelf>(strong), NodeTouched{node_id, number});
+        });
+  }
+
+  AllocSet alloc_set(const std::string& node_id, std::uint64_t min_index) {
+    const auto snapshot = store->snapshot();
+    AllocSet set;
+    std::size_t count = 0;
+    std::size_t created = 0;
+    std::uint64_t newest = 0;
+    for (const auto& entry : snapshot.allocs_by_node(node_id)) {
+      const auto& row = *entry.value();
+      ++count;
+      created += row.alloc->getCreateIndex() > min_index ? 1 : 0;
+      newest = std::max<std::uint64_t>(newest, row.alloc->getAllocModifyIndex());
+      if (row.alloc->getAllocModifyIndex() > min_index) set.allocs.push_back({row.alloc, row.job});
+    }
+    const auto before = told.find(node_id);
+    const bool forgot = before == told.end() || before->second.index != min_index
+                        || before->second.count + created != count;
+    set.complete = min_index == 0 || forgot;
+    if (set.complete && min_index > 0) {
+      set.allocs.clear();
+      for (const auto& entry : snapshot.allocs_by_node(node_id))
+        set.allocs.push_back({entry.value()->alloc, entry.value()->job});
+    }
+    set.index = set.complete ? std::max<std::uint64_t>(snapshot.index(), min_index + 1) : newest;
+    if (set.index > min_index) told[node_id] = {set.index, count};
+    return set;
+  }
+
+  // -- what nodes report -------------------------------------------------------------------------
+
+  caf::result<Updated> report(const UpdateAllocs& msg) {
+    if (msg.allocs.empty()) return Updated{store->snapshot().index()};
+    const auto& node_id = msg.node_id.empty() ? copy(msg.allocs.front()->getNodeId()) : msg.node_id;
+    if (auto allowed = cluster::check_reporter(store->snapshot(), node_id); !allowed)
+      return actor::to_caf(allowed.error());
+    auto promise = self->make_response_promise<Updated>();
+    reports.push_back({msg.allocs, promise});
+    write_reports();
+    return promise;
+  }
+
+  void write_reports() {
+    if (writing_reports || reports.empty()) return;
+    writing_reports = true;
+    auto batch = std::make_shared<std::vector<Report>>(std::exchange(reports, {}));
+    std::vector<Object<schema::Allocation>> all;
+    for (auto& each : *batch)
+      all.insert(all.end(), each.allocs.begin(), each.allocs.end());
+    const auto decision = cluster::decide_reports(store->snapshot(), all, seed());
+    write(decision.command, [this, batch](Result<Written> written) {
+      writing_reports = false;
+      for (auto& each : *batch) {
+        if (written)
+          each.promise.deliver(Updated{written->index});
+        else
+          each.promise.deliver(actor::to_caf(written.error()));
+      }
+      write_reports();
+    });
+  }
+
+  // -- what operators change ---------------------------------------------------------------------
+
+  caf::result<NodeChanged> change(Result<cluster::NodeDecision> decision,
+                                  const std::string& node_id) {
+    if (!decision) return actor::to_caf(decision.error());
+    if (!decision->command) return NodeChanged{};
+    auto promise = self->make_response_promise<NodeChanged>();
+    write(decision->command,
+          [this, promise, node_id, ids = decision->eval_ids](Result<Written> written) mutable {
+            if (!written) return refuse(promise, written.error());
+            const auto node = store->snapshot().node(node_id);
+            promise.deliver(NodeChanged{ids, ids.empty() ? 0 : written->index,
+                                        node ? node->getModifyIndex() : 0, written->index});
+          });
+    return promise;
+  }
+};
+
+EndpointSelf::behavior_type node_endpoint_actor(EndpointState::Self self,
+                                                std::shared_ptr<state::Store> store,
+                                                raft::Proposer proposer,
+                                                std::uint64_t random_seed) {
+  auto& state = self->state;
+  state.self = self;
+  state.store = std::move(store);
+  state.writes.emplace(std::move(proposer));
+  state.random = Random{random_seed};
+
+  return {
+      [self](const RegisterNode& msg) { return self->state.register_node(msg); },
+      [self](const Heartbeat& msg) { return self->state.beat(msg); },
+      [self](const WatchAllocs& msg) { return self->state.watch(msg); },
+      [self](const UpdateAllocs& msg) { return self->state.report(msg); },
+      [self](const heartbeat::Missed& msg) { self->state.missed(msg.node); },
+      [self](const node_endpoint::UseTracker& msg) { self->state.tracker = msg.tracker; },
+      [self](const server_api::SetNodeEligibility& msg) {
+        auto& state = self->state;
+        return state.change(cluster::decide_eligibility(state.store->snapshot(), msg.node_id,
+                                                        msg.eligible, state.seed()),
+                            msg.node_id);
+      },
+      [self](const server_api::EvaluateNode& msg) {
+        auto& state = self->state;
+        return state.change(
+            cluster::decide_node_evaluate(state.store->snapshot(), msg.node_id, state.seed()),
+            msg.node_id);
+      },
+      [self](const server_api::PurgeNode& msg) {
+        auto& state = self->state;
+        return state.change(
+            cluster::decide_node_purge(state.store->snapshot(), msg.node_id, state.seed()),
+            msg.node_id);
+      },
+      [self](const NodeTouched& msg) {
+        const auto watch = self->state.watches.find(msg.node_id);
+        if (watch != self->state.watches.end() && watch->second.number == msg.watch)
+          self->state.answer(msg.node_id);
+      },
+      [self](const WatchOver& msg) {
+        const auto watch = self->state.watches.find(msg.node_id);
+        if (watch != self->state.watches.end() && watch->second.number == msg.watch)
+          self->state.end_watch(msg.node_id);
+      },
+      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
+  };
+}
+
+}  // namespace
+
+NodeEndpoint spawn_node_endpoint(caf::actor_system& system,
+                                 std::shared_ptr<state::Store> store,
+                                 raft::Proposer proposer,
+                                 std::uint64_t random_seed) {
+  return actor::spawn(system, node_endpoint_actor, std::move(store), std::move(proposer),
+                      random_seed);
+}
+
+}  // namespace nomad::server

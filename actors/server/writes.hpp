@@ -1,0 +1,82 @@
+// Writes: how an actor proposes commands and goes on when they are applied. The Raft node answers
+// on its own thread; this brings the answer back as a message of the actor's own.
+//
+// An actor keeps one `Writes`, extends its interface with `void(WriteDone)` and hands each to
+// `finish`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/raft/state_fsm.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/state/store.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::server {
+
+/// The proposal `number` of this actor is applied or has failed.
+struct WriteDone {
+  using is_message = void;
+  std::uint64_t number = 0;
+  Result<raft::Applied> outcome = Error{};
+};
+
+/// What an applied command came to.
+struct Written {
+  std::uint64_t index = 0;
+  std::shared_ptr<const state::Outcome> outcome;
+};
+
+/// A command made by `fill`, which gets its builder.
+template <class Fill>
+Object<schema::Command> make_command(Fill fill) {
+  Draft<schema::Command> draft;
+  fill(*draft);
+  return draft.freeze();
+}
+
+/// An applied proposal as its outcome, or the error of either.
+inline Result<Written> to_written(const Result<raft::Applied>& applied) {
+  if (!applied) return applied.error();
+  if (applied->outcome.error) return *applied->outcome.error;
+  return Written{applied->index,
+                 std::static_pointer_cast<const state::Outcome>(applied->outcome.value)};
+}
+
+class Writes {
+public:
+  using Then = std::function<void(Result<Written>)>;
+
+  explicit Writes(raft::Proposer proposer) : proposer_{std::move(proposer)} {}
+
+  /// Proposes `command`; `then` runs in the actor behind `self` when its WriteDone is finished.
+  template <class Handle>
+  void propose(const Handle& self, const Object<schema::Command>& command, Then then) {
+    const auto number = next_++;
+    waiting_.emplace(number, std::move(then));
+    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(self);
+    proposer_.propose(raft::payload_of(command), [weak, number](Result<raft::Applied> outcome) {
+      if (auto strong = weak.lock())
+        actor::tell(caf::actor_cast<Handle>(strong), WriteDone{number, std::move(outcome)});
+    });
+  }
+
+  void finish(const WriteDone& done) {
+    auto entry = waiting_.extract(done.number);
+    if (!entry.empty()) entry.mapped()(to_written(done.outcome));
+  }
+
+  std::size_t waiting() const { return waiting_.size(); }
+
+private:
+  raft::Proposer proposer_;
+  std::unordered_map<std::uint64_t, Then> waiting_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace nomad::server

@@ -1,0 +1,115 @@
+#include "runtime/cluster/eval_factory.hpp"
+
+#include <set>
+#include <utility>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+using schema::ClientStatus;
+using schema::DesiredStatus;
+using schema::EvalStatus;
+using schema::EvalTrigger;
+
+bool is_system(schema::Job::Reader job) {
+  return view(job.getType()) == "system" || view(job.getType()) == "sysbatch";
+}
+
+/// Fills what all evaluations have.
+void begin(schema::Evaluation::Builder eval, EvalTrigger trigger, const EvalSeed& seed) {
+  eval.setId(text(make_uuid(*seed.random)));
+  eval.setTriggeredBy(trigger);
+  eval.setStatus(EvalStatus::PENDING);
+  eval.setCreateTime(seed.now);
+  eval.setModifyTime(seed.now);
+}
+
+void fill_from(schema::Evaluation::Builder eval, schema::Job::Reader job) {
+  eval.setNamespace(job.getNamespace());
+  eval.setPriority(job.getPriority());
+  eval.setType(job.getType());
+  eval.setJobId(job.getId());
+  eval.setJobModifyIndex(job.getJobModifyIndex());
+}
+
+Object<schema::Evaluation> node_eval(schema::Job::Reader job,
+                                     schema::Node::Reader node,
+                                     const EvalSeed& seed) {
+  Draft<schema::Evaluation> eval;
+  begin(*eval, EvalTrigger::NODE_UPDATE, seed);
+  fill_from(*eval, job);
+  eval->setNodeId(node.getId());
+  eval->setNodeModifyIndex(node.getModifyIndex());
+  return eval.freeze();
+}
+
+}  // namespace
+
+Object<schema::Evaluation> eval_for_job(schema::Job::Reader job,
+                                        EvalTrigger trigger,
+                                        const EvalSeed& seed,
+                                        std::int64_t priority) {
+  Draft<schema::Evaluation> eval;
+  begin(*eval, trigger, seed);
+  fill_from(*eval, job);
+  if (priority != 0) eval->setPriority(priority);
+  return eval.freeze();
+}
+
+Object<schema::Evaluation> eval_for_unknown_job(std::string_view ns,
+                                                std::string_view job_id,
+                                                EvalTrigger trigger,
+                                                const EvalSeed& seed) {
+  Draft<schema::Evaluation> eval;
+  begin(*eval, trigger, seed);
+  eval->setNamespace(text(ns));
+  eval->setPriority(50);
+  eval->setType("service");
+  eval->setJobId(text(job_id));
+  return eval.freeze();
+}
+
+std::vector<Object<schema::Evaluation>> evals_for_node(const state::Snapshot& snapshot,
+                                                       std::string_view node_id,
+                                                       const EvalSeed& seed) {
+  std::vector<Object<schema::Evaluation>> evals;
+  const auto node = snapshot.node(node_id);
+  if (!node) return evals;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& entry : snapshot.allocs_by_node(node_id)) {
+    const auto& job = entry.value()->job;
+    if (!job || entry.value()->terminal()) continue;
+    if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
+      evals.push_back(node_eval(*job, *node, seed));
+  }
+  for (const auto& entry : snapshot.jobs()) {
+    const auto job = *entry.value();
+    if (!is_system(job) || job.getStop()) continue;
+    if (seen.emplace(copy(job.getNamespace()), copy(job.getId())).second)
+      evals.push_back(node_eval(job, *node, seed));
+  }
+  return evals;
+}
+
+std::vector<Object<schema::Evaluation>> evals_for_reports(
+    const state::Snapshot& snapshot,
+    const std::vector<Object<schema::Allocation>>& reports,
+    const EvalSeed& seed) {
+  std::vector<Object<schema::Evaluation>> evals;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& report : reports) {
+    if (report->getClientStatus() != ClientStatus::FAILED) continue;
+    const auto row = snapshot.alloc(view(report->getId()));
+    if (!row || row->terminal() || row->alloc->getDesiredStatus() != DesiredStatus::RUN) continue;
+    const auto job = snapshot.job(view(row->alloc->getNamespace()), view(row->alloc->getJobId()));
+    if (!job || job->getStop() || row->alloc->getFollowupEvalId().size() > 0) continue;
+    if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
+      evals.push_back(eval_for_job(*job, EvalTrigger::ALLOC_FAILURE, seed));
+  }
+  return evals;
+}
+
+}  // namespace nomad::cluster

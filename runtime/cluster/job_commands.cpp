@@ -1,0 +1,386 @@
+#include "runtime/cluster/job_commands.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <capnp/any.h>
+#include <fmt/format.h>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+using schema::EvalTrigger;
+
+constexpr std::size_t most_payload_bytes = 16 * 1024;
+
+Error refused(std::string what) {
+  return {Errc::rejected, std::move(what)};
+}
+
+Error job_not_found() {
+  return {Errc::not_found, "job not found"};
+}
+
+bool has_no_evals(schema::Job::Reader job) {
+  return job.hasPeriodic() || job.hasParameterizedJob();
+}
+
+Result<> check_update(schema::Job::Reader stored, schema::Job::Reader job) {
+  if (view(stored.getType()) != view(job.getType()))
+    return refused(fmt::format("cannot update job from type \"{}\" to \"{}\"",
+                               view(stored.getType()), view(job.getType())));
+  if (stored.hasPeriodic() && !job.hasPeriodic())
+    return refused("cannot update periodic job to being non-periodic");
+  if (!stored.hasPeriodic() && job.hasPeriodic())
+    return refused("cannot update non-periodic job to being periodic");
+  if (stored.hasParameterizedJob() && !job.hasParameterizedJob())
+    return refused("cannot update parameterized job to being non-parameterized");
+  if (!stored.hasParameterizedJob() && job.hasParameterizedJob())
+    return refused("cannot update non-parameterized job to being parameterized");
+  if (stored.getDispatched() != job.getDispatched())
+    return refused("field 'Dispatched' is read-only");
+  return {};
+}
+
+Object<schema::Command> eval_update(const Object<schema::Evaluation>& eval) {
+  Draft<schema::Command> draft;
+  draft->initEvalUpdate().initEvaluations(1).setWithCaveats(0, *eval);
+  return draft.freeze();
+}
+
+/// The registration of `job` as a version of its own, with an evaluation unless it is a parent.
+Decision registration(schema::Job::Reader job,
+                      EvalTrigger trigger,
+                      std::int64_t eval_priority,
+                      const EvalSeed& seed) {
+  Draft<schema::Command> draft;
+  Decision decision;
+  decision.job_id = copy(job.getId());
+  auto command = draft->initJobRegister();
+  command.setJob(job);
+  command.getJob().setSubmitTime(seed.now);
+  command.getJob().setStatus("");
+  if (!has_no_evals(job) && !job.getStop()) {
+    const auto eval = eval_for_job(job, trigger, seed, eval_priority);
+    command.setEvaluation(*eval);
+    decision.eval_id = copy(eval->getId());
+  }
+  decision.command = draft.freeze();
+  return decision;
+}
+
+}  // namespace
+
+bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
+  Draft<schema::Job> draft{b};
+  draft->setStatus(a.getStatus());
+  draft->setStatusDescription(a.getStatusDescription());
+  draft->setStable(a.getStable());
+  draft->setVersion(a.getVersion());
+  draft->setCreateIndex(a.getCreateIndex());
+  draft->setModifyIndex(a.getModifyIndex());
+  draft->setJobModifyIndex(a.getJobModifyIndex());
+  draft->setSubmitTime(a.getSubmitTime());
+  draft->setNomadTokenId(a.getNomadTokenId());
+  draft->setVaultToken(a.getVaultToken());
+  draft->setConsulToken(a.getConsulToken());
+  return capnp::AnyStruct::Reader{draft.reader()} == capnp::AnyStruct::Reader{a};
+}
+
+Result<Decision> decide_register(const state::Snapshot& snapshot,
+                                 const RegisterRequest& request,
+                                 const EvalSeed& seed) {
+  const auto job = *request.job;
+  const auto stored = snapshot.job(view(job.getNamespace()), view(job.getId()));
+  if (stored) NOMAD_TRY(check_update(*stored, job));
+  // With a condition the log decides, whether or not there is something to change.
+  const bool unchanged = stored && !request.enforce_index && same_specification(*stored, job);
+  if (unchanged) {
+    Decision decision;
+    decision.job_id = copy(job.getId());
+    decision.job_modify_index = stored->getJobModifyIndex();
+    if (has_no_evals(job)) return decision;
+    const auto eval = eval_for_job(*stored, EvalTrigger::JOB_REGISTER, seed, request.eval_priority);
+    decision.eval_id = copy(eval->getId());
+    decision.command = eval_update(eval);
+    return decision;
+  }
+  auto decision = registration(job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
+  if (request.enforce_index || request.preserve_counts) {
+    Draft<schema::Command> draft{decision.command};
+    auto command = draft->getJobRegister();
+    command.setEnforceIndex(request.enforce_index);
+    command.setJobModifyIndex(request.job_modify_index);
+    command.setKeepCounts(request.preserve_counts);
+    decision.command = draft.freeze();
+  }
+  return decision;
+}
+
+Result<Decision> decide_deregister(const state::Snapshot& snapshot,
+                                   std::string_view ns,
+                                   std::string_view job_id,
+                                   bool purge,
+                                   std::int64_t eval_priority,
+                                   const EvalSeed& seed) {
+  Decision decision;
+  decision.job_id = job_id;
+  const auto job = snapshot.job(ns, job_id);
+  if (!job) return decision;
+  Draft<schema::Command> draft;
+  auto command = draft->initJobDeregister();
+  command.setNamespace(text(ns));
+  command.setJobId(text(job_id));
+  command.setPurge(purge);
+  command.setSubmitTime(seed.now);
+  if (!has_no_evals(*job)) {
+    Draft<schema::Evaluation> eval{
+        eval_for_job(*job, EvalTrigger::JOB_DEREGISTER, seed, eval_priority)};
+    decision.eval_id = copy(eval.reader().getId());
+    command.setEvaluation(eval.reader());
+  }
+  decision.command = draft.freeze();
+  return decision;
+}
+
+Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
+                                 std::string_view ns,
+                                 std::string_view job_id,
+                                 bool force_reschedule,
+                                 const EvalSeed& seed) {
+  const auto job = snapshot.job(ns, job_id);
+  if (!job) return job_not_found();
+  if (job->hasPeriodic()) return refused("can't evaluate periodic job");
+  if (job->hasParameterizedJob()) return refused("can't evaluate parameterized job");
+  const auto eval = eval_for_job(*job, EvalTrigger::JOB_REGISTER, seed);
+  Decision decision{.command = {},
+                    .eval_id = copy(eval->getId()),
+                    .job_id = std::string{job_id},
+                    .job_modify_index = job->getJobModifyIndex()};
+  std::vector<std::string> failed;
+  if (force_reschedule)
+    for (const auto& entry : snapshot.allocs_by_job(ns, job_id)) {
+      const auto& alloc = entry.value()->alloc;
+      if (alloc->getClientStatus() == schema::ClientStatus::FAILED
+          && alloc->getNextAllocation().size() == 0)
+        failed.push_back(copy(alloc->getId()));
+    }
+  if (failed.empty()) {
+    decision.command = eval_update(eval);
+    return decision;
+  }
+  Draft<schema::Command> draft;
+  auto command = draft->initAllocTransition();
+  auto entries = command.initEntries(static_cast<unsigned>(failed.size()));
+  for (unsigned i = 0; i < entries.size(); ++i) {
+    entries[i].setAllocId(text(failed[i]));
+    entries[i].initTransition().initForceReschedule().setValue(true);
+  }
+  command.initEvaluations(1).setWithCaveats(0, *eval);
+  decision.command = draft.freeze();
+  return decision;
+}
+
+Result<Decision> decide_revert(const state::Snapshot& snapshot,
+                               std::string_view ns,
+                               std::string_view job_id,
+                               std::uint64_t version,
+                               std::optional<std::uint64_t> enforce_prior_version,
+                               const EvalSeed& seed) {
+  const auto current = snapshot.job(ns, job_id);
+  if (!current) return refused(fmt::format("job \"{}\" not found", job_id));
+  if (current->getVersion() == version)
+    return refused(fmt::format("can't revert to current version"));
+  if (enforce_prior_version && *enforce_prior_version != current->getVersion())
+    return refused(fmt::format("Current job has version {}; enforcing version {}",
+                               current->getVersion(), *enforce_prior_version));
+  const auto target = snapshot.job_version(ns, job_id, version);
+  if (!target)
+    return refused(
+        fmt::format("job \"{}\" in namespace \"{}\" at version {} not found", job_id, ns, version));
+  Draft<schema::Job> draft{target};
+  draft->setStop(false);
+  draft->setStable(false);
+  draft->setVersion(0);
+  auto decision = registration(draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+  Draft<schema::Command> command{decision.command};
+  if (enforce_prior_version) {
+    command->getJobRegister().setEnforceIndex(true);
+    command->getJobRegister().setJobModifyIndex(current->getJobModifyIndex());
+    decision.command = command.freeze();
+  }
+  return decision;
+}
+
+Result<Decision> decide_scale(const state::Snapshot& snapshot,
+                              std::string_view ns,
+                              std::string_view job_id,
+                              std::string_view group,
+                              std::int64_t count,
+                              const EvalSeed& seed) {
+  const auto job = snapshot.job(ns, job_id);
+  if (!job) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
+  if (view(job->getType()) == "system" || view(job->getType()) == "sysbatch")
+    return Error{Errc::invalid_argument,
+                 fmt::format("cannot scale jobs of type \"{}\"", view(job->getType()))};
+  if (count < 0) return Error{Errc::invalid_argument, "scaling action count can't be negative"};
+  const auto deployment = snapshot.latest_deployment(ns, job_id);
+  if (deployment && deployment->getJobCreateIndex() == job->getCreateIndex()
+      && deployment->getStatus() <= schema::DeploymentState::UNBLOCKING)
+    return Error{Errc::invalid_argument, "job scaling blocked due to active deployment"};
+  Draft<schema::Job> draft{job};
+  bool found = false;
+  for (auto each : draft->getTaskGroups()) {
+    if (view(each.asReader().getName()) != group) continue;
+    found = true;
+    const auto scaling = each.asReader();
+    if (scaling.hasScaling() && count < scaling.getScaling().getMin())
+      return Error{Errc::invalid_argument,
+                   fmt::format("group count was less than scaling policy minimum: {} < {}", count,
+                               scaling.getScaling().getMin())};
+    if (scaling.hasScaling() && scaling.getScaling().getMax() > 0
+        && count > scaling.getScaling().getMax())
+      return Error{Errc::invalid_argument,
+                   fmt::format("group count was greater than scaling policy maximum: {} > {}",
+                               count, scaling.getScaling().getMax())};
+    each.setCount(count);
+  }
+  if (!found)
+    return Error{
+        Errc::invalid_argument,
+        fmt::format("task group \"{}\" specified for scaling does not exist in job", group)};
+  auto decision = registration(draft.reader(), EvalTrigger::JOB_SCALING, 0, seed);
+  Draft<schema::Command> command{decision.command};
+  command->getJobRegister().setEnforceIndex(true);
+  command->getJobRegister().setJobModifyIndex(job->getJobModifyIndex());
+  decision.command = command.freeze();
+  return decision;
+}
+
+namespace {
+
+Result<> check_dispatch(schema::Job::Reader job, const DispatchRequest& request) {
+  const auto config = job.getParameterizedJob();
+  const auto payload = view(config.getPayload());
+  if (payload == "required" && request.payload.empty())
+    return refused("Payload is not provided but required by parameterized job");
+  if (payload == "forbidden" && !request.payload.empty())
+    return refused("Payload provided but forbidden by parameterized job");
+  if (request.payload.size() > most_payload_bytes)
+    return refused(fmt::format("Payload exceeds maximum size; {} > {}", request.payload.size(),
+                               most_payload_bytes));
+  std::set<std::string_view> given;
+  for (const auto& [key, value] : request.meta)
+    given.insert(key);
+  std::set<std::string_view> allowed;
+  for (auto key : config.getMetaRequired()) {
+    allowed.insert(view(key));
+    if (!given.contains(view(key)))
+      return refused(fmt::format("Dispatch did not provide required meta keys: [{}]", view(key)));
+  }
+  for (auto key : config.getMetaOptional())
+    allowed.insert(view(key));
+  for (const auto key : given)
+    if (!allowed.contains(key))
+      return refused(fmt::format("Dispatch request included unpermitted metadata keys: [{}]", key));
+  return {};
+}
+
+void merge_meta(schema::Job::Builder job,
+                const std::vector<std::pair<std::string, std::string>>& meta) {
+  std::map<std::string, std::string> all;
+  for (auto entry : job.asReader().getMeta())
+    all[copy(entry.getKey())] = copy(entry.getValue());
+  for (const auto& [key, value] : meta)
+    all[key] = value;
+  fill_entries(job.initMeta(static_cast<unsigned>(all.size())), all);
+}
+
+/// What a child job has of its parent, under a name of its own.
+Draft<schema::Job>& make_child(Draft<schema::Job>& child, const std::string& id) {
+  const auto parent = copy(child.reader().getId());
+  child->setParentId(text(parent));
+  child->setId(text(id));
+  child->setName(text(id));
+  child->setStatus("");
+  child->setStable(false);
+  child->setVersion(0);
+  return child;
+}
+
+std::int64_t unix_seconds(const EvalSeed& seed) {
+  return seed.now / 1'000'000'000;
+}
+
+}  // namespace
+
+Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
+                                 const DispatchRequest& request,
+                                 const EvalSeed& seed) {
+  const auto parent = snapshot.job(request.ns, request.job_id);
+  if (!parent) return Error{Errc::rejected, "parameterized job not found"};
+  if (!parent->hasParameterizedJob())
+    return refused("Specified job \"" + request.job_id + "\" is not a parameterized job");
+  if (parent->getStop()) return refused("Specified job \"" + request.job_id + "\" is stopped");
+  NOMAD_TRY(check_dispatch(*parent, request));
+  if (!request.idempotency_token.empty())
+    for (const auto& entry : snapshot.jobs(request.ns, request.job_id + "/dispatch-"))
+      if (view(entry.value()->getDispatchIdempotencyToken()) == request.idempotency_token)
+        return Decision{.command = {},
+                        .eval_id = {},
+                        .job_id = copy(entry.value()->getId()),
+                        .job_modify_index = entry.value()->getCreateIndex()};
+  Draft<schema::Job> child{parent};
+  const auto prefix = request.id_prefix.empty() ? "" : request.id_prefix + '-';
+  make_child(child, fmt::format("{}/dispatch-{}{}-{}", request.job_id, prefix, unix_seconds(seed),
+                                short_id(make_uuid(*seed.random))));
+  child->disownParameterizedJob();
+  child->setDispatched(true);
+  child->setDispatchIdempotencyToken(text(request.idempotency_token));
+  if (!request.payload.empty())
+    child->setPayload(capnp::Data::Reader{
+        reinterpret_cast<const unsigned char*>(request.payload.data()), request.payload.size()});
+  merge_meta(*child, request.meta);
+  return registration(child.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+}
+
+Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
+                                        std::string_view ns,
+                                        std::string_view job_id,
+                                        const EvalSeed& seed) {
+  const auto parent = snapshot.job(ns, job_id);
+  if (!parent) return job_not_found();
+  if (!parent->hasPeriodic()) return refused("can't force launch non-periodic job");
+  Draft<schema::Job> child{parent};
+  make_child(child, fmt::format("{}/periodic-{}", job_id, unix_seconds(seed)));
+  child->disownPeriodic();
+  return registration(child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
+}
+
+Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
+                                   std::string_view alloc_id,
+                                   bool no_shutdown_delay,
+                                   const EvalSeed& seed) {
+  const auto row = snapshot.alloc(alloc_id);
+  if (!row) return Error{Errc::not_found, "allocation not found"};
+  const auto eval = row->job ? eval_for_job(*row->job, EvalTrigger::ALLOC_STOP, seed)
+                             : eval_for_unknown_job(view(row->alloc->getNamespace()),
+                                                    view(row->alloc->getJobId()),
+                                                    EvalTrigger::ALLOC_STOP, seed);
+  Draft<schema::Command> draft;
+  auto command = draft->initAllocTransition();
+  auto entry = command.initEntries(1)[0];
+  entry.setAllocId(text(alloc_id));
+  auto transition = entry.initTransition();
+  transition.initMigrate().setValue(true);
+  if (no_shutdown_delay) transition.initNoShutdownDelay().setValue(true);
+  command.initEvaluations(1).setWithCaveats(0, *eval);
+  return Decision{.command = draft.freeze(), .eval_id = copy(eval->getId()), .job_id = {}};
+}
+
+}  // namespace nomad::cluster

@@ -1,0 +1,98 @@
+// Job commands: from what a caller asks of a job to the command that goes into the log, judged
+// against a snapshot. Deciding code: time and randomness are in the seed.
+//
+// What a command's own conditions can judge when it is applied (EnforceIndex) is left to that.
+// May depend on: runtime/base, object, state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/cluster/eval_factory.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::cluster {
+
+/// A command and what its answer names. `command` is empty when there is nothing to write.
+struct Decision {
+  Object<schema::Command> command;
+  std::string eval_id;
+  std::string job_id;
+  std::uint64_t job_modify_index = 0;  ///< Of the stored job, when the command leaves it as it is.
+};
+
+struct RegisterRequest {
+  Object<schema::Job> job;
+  bool enforce_index = false;
+  std::uint64_t job_modify_index = 0;
+  bool preserve_counts = false;
+  std::int64_t eval_priority = 0;
+};
+
+/// An unchanged specification makes an evaluation and no new version. Refuses what an update cannot
+/// change: the type, being periodic or parameterized.
+Result<Decision> decide_register(const state::Snapshot& snapshot,
+                                 const RegisterRequest& request,
+                                 const EvalSeed& seed);
+
+/// A job nobody knows is deregistered without a command.
+Result<Decision> decide_deregister(const state::Snapshot& snapshot,
+                                   std::string_view ns,
+                                   std::string_view job_id,
+                                   bool purge,
+                                   std::int64_t eval_priority,
+                                   const EvalSeed& seed);
+
+/// `force_reschedule`: failed allocations are placed anew whatever their policy's delay.
+Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
+                                 std::string_view ns,
+                                 std::string_view job_id,
+                                 bool force_reschedule,
+                                 const EvalSeed& seed);
+
+Result<Decision> decide_revert(const state::Snapshot& snapshot,
+                               std::string_view ns,
+                               std::string_view job_id,
+                               std::uint64_t version,
+                               std::optional<std::uint64_t> enforce_prior_version,
+                               const EvalSeed& seed);
+
+Result<Decision> decide_scale(const state::Snapshot& snapshot,
+                              std::string_view ns,
+                              std::string_view job_id,
+                              std::string_view group,
+                              std::int64_t count,
+                              const EvalSeed& seed);
+
+struct DispatchRequest {
+  std::string ns;
+  std::string job_id;
+  std::string payload;
+  std::vector<std::pair<std::string, std::string>> meta;
+  std::string idempotency_token;
+  std::string id_prefix;
+};
+
+Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
+                                 const DispatchRequest& request,
+                                 const EvalSeed& seed);
+
+/// A child of a periodic job, launched now.
+Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
+                                        std::string_view ns,
+                                        std::string_view job_id,
+                                        const EvalSeed& seed);
+
+Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
+                                   std::string_view alloc_id,
+                                   bool no_shutdown_delay,
+                                   const EvalSeed& seed);
+
+/// Whether both are the same specification: status, versions, indexes and times do not count.
+bool same_specification(schema::Job::Reader a, schema::Job::Reader b);
+
+}  // namespace nomad::cluster

@@ -1,0 +1,225 @@
+#include "runtime/cluster/node_commands.hpp"
+
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+using schema::ClientStatus;
+using schema::NodeStatus;
+using schema::SchedulingEligibility;
+
+using Evals = std::vector<Object<schema::Evaluation>>;
+
+Error node_not_found() {
+  return {Errc::not_found, "node not found"};
+}
+
+template <class List>
+void fill_evals(List list, const Evals& evals) {
+  for (unsigned i = 0; i < list.size(); ++i)
+    list.setWithCaveats(i, *evals[i]);
+}
+
+std::vector<std::string> ids_of(const Evals& evals) {
+  std::vector<std::string> ids;
+  for (const auto& eval : evals)
+    ids.push_back(copy(eval->getId()));
+  return ids;
+}
+
+std::int64_t seconds(const EvalSeed& seed) {
+  return seed.now / 1'000'000'000;
+}
+
+void fill_event(schema::NodeEvent::Builder event,
+                std::string_view subsystem,
+                std::string_view message,
+                const EvalSeed& seed) {
+  event.setSubsystem(text(subsystem));
+  event.setMessage(text(message));
+  event.setTimestamp(seed.now);
+}
+
+NodeDecision status_change(const state::Snapshot& snapshot,
+                           std::string_view node_id,
+                           NodeStatus status,
+                           std::string_view event,
+                           const EvalSeed& seed) {
+  const auto evals = evals_for_node(snapshot, node_id, seed);
+  Draft<schema::Command> draft;
+  auto command = draft->initNodeStatusUpdate();
+  command.setNodeId(text(node_id));
+  command.setStatus(status);
+  command.setUpdatedAt(seconds(seed));
+  if (!event.empty()) fill_event(command.initEvent(), "Cluster", event, seed);
+  fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
+  return {draft.freeze(), ids_of(evals)};
+}
+
+/// Whether the node runs something that it has to report before it can be ready.
+bool owes_reports(const state::Snapshot& snapshot, schema::Node::Reader node) {
+  if (node.getLastAllocUpdateIndex() > node.getLastMissedHeartbeatIndex()) return false;
+  if (node.getLastMissedHeartbeatIndex() == 0) return false;
+  for (const auto& entry : snapshot.allocs_by_node(view(node.getId())))
+    if (!entry.value()->client_terminal
+        || entry.value()->alloc->getClientStatus() == ClientStatus::LOST)
+      return true;
+  return false;
+}
+
+/// Whether an allocation of the node is to be kept although the node is silent.
+bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id) {
+  for (const auto& entry : snapshot.allocs_by_node(node_id)) {
+    const auto& row = *entry.value();
+    if (row.terminal() || !row.job) continue;
+    for (auto group : row.job->getTaskGroups())
+      if (view(group.getName()) == view(row.alloc->getTaskGroup())
+          && group.getMaxClientDisconnect().isValue())
+        return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
+                                          const Object<schema::Node>& node,
+                                          const EvalSeed& seed) {
+  if (node->getId().size() == 0)
+    return Error{Errc::rejected, "missing node ID for client registration"};
+  if (node->getSecretId().size() == 0)
+    return Error{Errc::rejected, "missing node secret ID for client registration"};
+  const auto known = snapshot.node(view(node->getId()));
+  if (known && view(known->getSecretId()) != view(node->getSecretId()))
+    return Error{Errc::rejected, "node secret ID does not match. Not registering node."};
+  Draft<schema::Node> draft{node};
+  draft->setStatusUpdatedAt(seconds(seed));
+  if (!known) draft->setStatus(NodeStatus::INITIALIZING);
+  Draft<schema::Command> command;
+  command->initNodeRegister().setNode(draft.reader());
+  return NodeDecision{command.freeze(), {}};
+}
+
+Result<NodeDecision> decide_heartbeat(const state::Snapshot& snapshot,
+                                      std::string_view node_id,
+                                      const EvalSeed& seed) {
+  const auto node = snapshot.node(node_id);
+  if (!node) return node_not_found();
+  const auto status = node->getStatus();
+  if (status == NodeStatus::READY) return NodeDecision{};
+  if (owes_reports(snapshot, *node)) {
+    if (status == NodeStatus::INITIALIZING) return NodeDecision{};
+    return status_change(snapshot, node_id, NodeStatus::INITIALIZING,
+                         "Node reregistered by heartbeat", seed);
+  }
+  const bool was_lost = status == NodeStatus::DOWN || status == NodeStatus::DISCONNECTED;
+  return status_change(snapshot, node_id, NodeStatus::READY,
+                       was_lost ? "Node reregistered by heartbeat" : "", seed);
+}
+
+NodeDecision decide_missed_heartbeat(const state::Snapshot& snapshot,
+                                     std::string_view node_id,
+                                     const EvalSeed& seed) {
+  const auto node = snapshot.node(node_id);
+  if (!node || node->getStatus() == NodeStatus::DOWN
+      || node->getStatus() == NodeStatus::DISCONNECTED)
+    return {};
+  const auto status
+      = may_reconnect(snapshot, node_id) ? NodeStatus::DISCONNECTED : NodeStatus::DOWN;
+  return status_change(snapshot, node_id, status, "Node heartbeat missed", seed);
+}
+
+Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
+                                        std::string_view node_id,
+                                        bool eligible,
+                                        const EvalSeed& seed) {
+  const auto node = snapshot.node(node_id);
+  if (!node) return Error{Errc::rejected, "node not found"};
+  if (eligible && node->hasDrainStrategy())
+    return Error{Errc::rejected,
+                 "can not set node's scheduling eligibility to eligible while it is draining"};
+  const auto wanted
+      = eligible ? SchedulingEligibility::ELIGIBLE : SchedulingEligibility::INELIGIBLE;
+  if (node->getSchedulingEligibility() == wanted) return NodeDecision{};
+  const auto evals = eligible ? evals_for_node(snapshot, node_id, seed) : Evals{};
+  Draft<schema::Command> draft;
+  auto command = draft->initNodeEligibilityUpdate();
+  command.setNodeId(text(node_id));
+  command.setEligibility(wanted);
+  command.setUpdatedAt(seconds(seed));
+  fill_event(command.initEvent(), "Cluster",
+             eligible ? "Node marked as eligible for scheduling"
+                      : "Node marked as ineligible for scheduling",
+             seed);
+  fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
+  return NodeDecision{draft.freeze(), ids_of(evals)};
+}
+
+Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
+                                          std::string_view node_id,
+                                          const EvalSeed& seed) {
+  if (!snapshot.node(node_id)) return Error{Errc::rejected, "node not found"};
+  const auto evals = evals_for_node(snapshot, node_id, seed);
+  if (evals.empty()) return NodeDecision{};
+  Draft<schema::Command> draft;
+  fill_evals(draft->initEvalUpdate().initEvaluations(static_cast<unsigned>(evals.size())), evals);
+  return NodeDecision{draft.freeze(), ids_of(evals)};
+}
+
+Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
+                                       std::string_view node_id,
+                                       const EvalSeed& seed) {
+  if (!snapshot.node(node_id)) return Error{Errc::rejected, "node not found"};
+  const auto evals = evals_for_node(snapshot, node_id, seed);
+  Draft<schema::Command> draft;
+  auto command = draft->initNodeDeregister();
+  command.initNodeIds(1).set(0, text(node_id));
+  fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
+  return NodeDecision{draft.freeze(), ids_of(evals)};
+}
+
+Result<> check_reporter(const state::Snapshot& snapshot, std::string_view node_id) {
+  const auto node = snapshot.node(node_id);
+  if (!node) return node_not_found();
+  switch (node->getStatus()) {
+    case NodeStatus::INITIALIZING:
+    case NodeStatus::READY:
+      return {};
+    case NodeStatus::DOWN:
+    case NodeStatus::DISCONNECTED:
+      break;
+  }
+  return Error{Errc::conflict,
+               fmt::format("node {} is not allowed to update allocs while in status {}", node_id,
+                           node->getStatus() == NodeStatus::DOWN ? "down" : "disconnected")};
+}
+
+NodeDecision decide_reports(const state::Snapshot& snapshot,
+                            const std::vector<Object<schema::Allocation>>& reports,
+                            const EvalSeed& seed) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  std::vector<Object<schema::Allocation>> newest;
+  for (const auto& report : reports) {
+    const auto [entry, is_new] = places.try_emplace(view(report->getId()), newest.size());
+    if (is_new)
+      newest.push_back(report);
+    else
+      newest[entry->second] = report;
+  }
+  const auto evals = evals_for_reports(snapshot, newest, seed);
+  Draft<schema::Command> draft;
+  auto command = draft->initAllocClientUpdate();
+  auto allocs = command.initAllocations(static_cast<unsigned>(newest.size()));
+  for (unsigned i = 0; i < allocs.size(); ++i)
+    allocs.setWithCaveats(i, *newest[i]);
+  fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
+  return {draft.freeze(), ids_of(evals)};
+}
+
+}  // namespace nomad::cluster
