@@ -11,10 +11,8 @@
 
 namespace nomad {
 
-/// Text for a builder's setter. `value` is empty or of NUL-terminated bytes (a std::string, a
-/// literal, a reader's text), not a part of them.
+/// Text for a builder's setter.
 inline capnp::Text::Reader text(std::string_view value) {
-  if (value.empty()) return {"", 0};
   return {value.data(), value.size()};
 }
 

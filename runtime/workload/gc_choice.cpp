@@ -18,22 +18,20 @@ void GcQueue::unmark(const std::string& alloc_id) {
   marked_.erase(alloc_id);
 }
 
-std::optional<std::string> GcQueue::next(const GcUsage& usage) {
+void GcQueue::demand(const std::string& alloc_id) {
+  marked_.insert(alloc_id);
+  demanded_.push_back(alloc_id);
+}
+
+std::optional<std::string> GcQueue::next(const GcUsage& usage, std::size_t coming) {
+  if (under_way_ >= limits_.parallel_destroys) return std::nullopt;
+  if (auto demanded = pop(demanded_)) return demanded;
   // Those under way will be gone, so they do not count as too many.
   auto after = usage;
+  after.allocs += coming;
   after.allocs -= std::min(after.allocs, under_way_);
   if (reason(after).empty()) return std::nullopt;
-  return pop();
-}
-
-std::optional<std::string> GcQueue::next_for(std::size_t coming, const GcUsage& usage) {
-  auto after = usage;
-  after.allocs += coming;
-  return next(after);
-}
-
-std::optional<std::string> GcQueue::next_forced() {
-  return pop();
+  return pop(order_);
 }
 
 void GcQueue::destroyed() {
@@ -53,11 +51,10 @@ std::string GcQueue::reason(const GcUsage& usage) const {
   return {};
 }
 
-std::optional<std::string> GcQueue::pop() {
-  if (under_way_ >= limits_.parallel_destroys) return std::nullopt;
-  while (!order_.empty()) {
-    auto oldest = std::move(order_.front());
-    order_.pop_front();
+std::optional<std::string> GcQueue::pop(std::deque<std::string>& from) {
+  while (!from.empty()) {
+    auto oldest = std::move(from.front());
+    from.pop_front();
     if (marked_.erase(oldest) == 0) continue;
     ++under_way_;
     return oldest;

@@ -37,15 +37,12 @@ public:
 
   bool is_marked(const std::string& alloc_id) const { return marked_.contains(alloc_id); }
 
-  /// The allocation to destroy next, which is then under way: the oldest, if a limit is exceeded
-  /// and not too many are being destroyed.
-  std::optional<std::string> next(const GcUsage& usage);
+  /// The allocation has to go, whatever the limits say: the servers forgot it, or a user asked.
+  void demand(const std::string& alloc_id);
 
-  /// As `next`, but only makes room for `coming` new allocations.
-  std::optional<std::string> next_for(std::size_t coming, const GcUsage& usage);
-
-  /// Any that is marked, without looking at limits but for the parallel ones.
-  std::optional<std::string> next_forced();
+  /// The allocation to destroy next, which is then under way: a demanded one, or the oldest if a
+  /// limit is exceeded with `coming` new allocations; nothing while too many are being destroyed.
+  std::optional<std::string> next(const GcUsage& usage, std::size_t coming = 0);
 
   /// A destruction handed out by one of the above is over.
   void destroyed();
@@ -56,10 +53,11 @@ public:
   std::size_t marked() const { return marked_.size(); }
 
 private:
-  std::optional<std::string> pop();
+  std::optional<std::string> pop(std::deque<std::string>& from);
 
   GcLimits limits_;
-  std::deque<std::string> order_;  ///< Oldest first; may hold ids that were unmarked since.
+  std::deque<std::string> demanded_;  ///< Like the next, before which it goes.
+  std::deque<std::string> order_;     ///< Oldest first; may hold ids that were unmarked since.
   std::unordered_set<std::string> marked_;
   std::size_t under_way_ = 0;
 };

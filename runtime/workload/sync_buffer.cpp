@@ -5,17 +5,23 @@
 namespace nomad::workload {
 
 void SyncBuffer::restore(const std::string& alloc_id, Acknowledged acknowledged) {
-  acknowledged_[alloc_id] = acknowledged;
+  known_[alloc_id].acknowledged = acknowledged;
 }
 
-bool SyncBuffer::is_urgent(const std::string& alloc_id, const Acknowledged& state) const {
-  const auto known = acknowledged_.find(alloc_id);
-  if (known == acknowledged_.end()) return state.status != ClientStatus::PENDING;
-  return known->second.status != state.status;
+bool SyncBuffer::is_urgent(const Known& known, const Acknowledged& state) {
+  if (!known.acknowledged) return state.status != ClientStatus::PENDING;
+  return known.acknowledged->status != state.status;
 }
 
-void SyncBuffer::put(const std::string& alloc_id, AllocUpdate update) {
-  const bool urgent = is_urgent(alloc_id, update.state);
+void SyncBuffer::put(const std::string& alloc_id, std::uint64_t version, AllocUpdate update) {
+  auto& known = known_[alloc_id];
+  if (version <= known.version) return;
+  known.version = version;
+  if (known.acknowledged == update.state && !sent_.contains(alloc_id)) {
+    erase_waiting(alloc_id);
+    return;
+  }
+  const bool urgent = is_urgent(known, update.state);
   auto& entry = waiting_[alloc_id];
   if (entry.urgent) --urgent_waiting_;
   if (urgent) ++urgent_waiting_;
@@ -31,19 +37,19 @@ void SyncBuffer::erase_waiting(const std::string& alloc_id) {
 
 void SyncBuffer::forget(const std::string& alloc_id) {
   erase_waiting(alloc_id);
-  acknowledged_.erase(alloc_id);
+  known_.erase(alloc_id);
   sent_.erase(alloc_id);
 }
 
 void SyncBuffer::drop_known() {
   urgent_waiting_ = 0;
   for (auto it = waiting_.begin(); it != waiting_.end();) {
-    const auto known = acknowledged_.find(it->first);
-    if (known != acknowledged_.end() && known->second == it->second.update.state) {
+    const auto& known = known_[it->first];
+    if (known.acknowledged == it->second.update.state) {
       it = waiting_.erase(it);
       continue;
     }
-    it->second.urgent = is_urgent(it->first, it->second.update.state);
+    it->second.urgent = is_urgent(known, it->second.update.state);
     urgent_waiting_ += it->second.urgent ? 1 : 0;
     ++it;
   }
@@ -62,10 +68,13 @@ std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
 }
 
 std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
-  if (sending_) return {};
+  const auto is_due = [&] {
+    const auto when = due(now);
+    return when && *when <= now;
+  };
+  if (!is_due()) return {};
   drop_known();
-  const auto when = due(now);
-  if (!when || *when > now) return {};
+  if (!is_due()) return {};
 
   std::vector<Object<schema::Allocation>> batch;
   const auto move_over = [&](bool urgent) {
@@ -87,7 +96,7 @@ std::vector<std::pair<std::string, Acknowledged>> SyncBuffer::succeeded(Nanoseco
   std::vector<std::pair<std::string, Acknowledged>> news;
   news.reserve(sent_.size());
   for (const auto& [id, entry] : sent_) {
-    acknowledged_[id] = entry.update.state;
+    known_[id].acknowledged = entry.update.state;
     news.emplace_back(id, entry.update.state);
   }
   sent_.clear();

@@ -42,8 +42,9 @@ public:
   /// What the servers had acknowledged before this process started.
   void restore(const std::string& alloc_id, Acknowledged acknowledged);
 
-  /// A new state of an allocation.
-  void put(const std::string& alloc_id, AllocUpdate update);
+  /// A new state of an allocation. `version` grows from one state of it to the next; one that is
+  /// not above the last one's is passed over, because urgent messages overtake others.
+  void put(const std::string& alloc_id, std::uint64_t version, AllocUpdate update);
 
   /// The servers have forgotten the allocation: its updates are of no use any more.
   void forget(const std::string& alloc_id);
@@ -75,7 +76,13 @@ private:
     bool urgent = false;
   };
 
-  bool is_urgent(const std::string& alloc_id, const Acknowledged& state) const;
+  /// What is known of an allocation beyond what waits.
+  struct Known {
+    std::optional<Acknowledged> acknowledged;
+    std::uint64_t version = 0;  ///< Of the last state that was put.
+  };
+
+  static bool is_urgent(const Known& known, const Acknowledged& state);
   void drop_known();
   void erase_waiting(const std::string& alloc_id);
 
@@ -83,7 +90,7 @@ private:
   std::unordered_map<std::string, Entry> waiting_;
   std::size_t urgent_waiting_ = 0;               ///< How many of `waiting_` are urgent.
   std::unordered_map<std::string, Entry> sent_;  ///< The send under way.
-  std::unordered_map<std::string, Acknowledged> acknowledged_;
+  std::unordered_map<std::string, Known> known_;
   Nanoseconds last_send_ = Nanoseconds::min() / 2;  ///< When the last send was answered.
   Nanoseconds not_before_ = Nanoseconds::min() / 2;
   bool open_ = false;

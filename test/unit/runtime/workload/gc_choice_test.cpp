@@ -42,16 +42,21 @@ TEST_CASE("gc_choice: a full disk or too few inodes are reasons too") {
 TEST_CASE("gc_choice: room is made for those that come") {
   GcQueue queue{{.max_allocs = 3}};
   queue.mark("a");
-  CHECK_FALSE(queue.next_for(1, {.allocs = 2}).has_value());
-  CHECK(queue.next_for(2, {.allocs = 2}) == "a");
+  CHECK_FALSE(queue.next({.allocs = 2}, 1).has_value());
+  CHECK(queue.next({.allocs = 2}, 2) == "a");
 }
 
-TEST_CASE("gc_choice: on request all go, whatever the limits") {
+TEST_CASE("gc_choice: demanded ones go first, whatever the limits") {
   GcQueue queue{{.parallel_destroys = 0}};
   queue.mark("a");
   queue.mark("b");
-  CHECK(queue.next_forced() == "a");
-  CHECK_FALSE(queue.next_forced().has_value());
+  queue.demand("b");
+  queue.demand("c");
+  CHECK(queue.next({.allocs = 1}) == "b");
+  CHECK_FALSE(queue.next({.allocs = 1}).has_value());
   queue.destroyed();
-  CHECK(queue.next_forced() == "b");
+  CHECK(queue.next({.allocs = 1}) == "c");
+  queue.destroyed();
+  CHECK_FALSE(queue.next({.allocs = 1}).has_value());
+  CHECK(queue.is_marked("a"));
 }

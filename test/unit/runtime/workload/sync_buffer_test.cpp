@@ -26,12 +26,13 @@ AllocUpdate update(std::string_view id, ClientStatus status, std::uint64_t resta
 
 struct Buffer {
   SyncBuffer buffer;
+  std::uint64_t version = 0;
   Random random{7};
 
   Buffer() { buffer.open(); }
 
   void put(std::string_view id, ClientStatus status, std::uint64_t restarts = 0) {
-    buffer.put(std::string{id}, update(id, status, restarts));
+    buffer.put(std::string{id}, ++version, update(id, status, restarts));
   }
 
   std::size_t send(Nanoseconds now) {
@@ -105,13 +106,13 @@ TEST_CASE("sync_buffer: what the servers have acknowledged is dropped, after a r
   SyncBuffer restarted;
   restarted.open();
   restarted.restore("a", update("a", ClientStatus::RUNNING).state);
-  restarted.put("a", update("a", ClientStatus::RUNNING));
+  restarted.put("a", 1, update("a", ClientStatus::RUNNING));
   CHECK(restarted.take(5s).empty());
 }
 
 TEST_CASE("sync_buffer: nothing leaves before the servers' first answer") {
   SyncBuffer buffer;
-  buffer.put("a", update("a", ClientStatus::RUNNING));
+  buffer.put("a", 1, update("a", ClientStatus::RUNNING));
   CHECK_FALSE(buffer.due(10s).has_value());
   CHECK(buffer.take(10s).empty());
   buffer.open();
@@ -160,6 +161,18 @@ TEST_CASE("sync_buffer: a state that goes back while another is under way is sen
   CHECK(test.send(2s) == 1);
 }
 
+TEST_CASE("sync_buffer: an older state that arrives late changes nothing") {
+  Buffer test;
+  test.buffer.put("a", 2, update("a", ClientStatus::RUNNING));
+  test.buffer.put("a", 1, update("a", ClientStatus::PENDING));
+  const auto batch = test.buffer.take(0s);
+  REQUIRE(batch.size() == 1);
+  CHECK(batch[0]->getClientStatus() == ClientStatus::RUNNING);
+  test.buffer.succeeded(0s);
+  test.buffer.put("a", 1, update("a", ClientStatus::PENDING));
+  CHECK(test.buffer.waiting() == 0);
+}
+
 TEST_CASE("sync_buffer: a hurried retry waits for the tick only") {
   Buffer test;
   test.put("a", ClientStatus::RUNNING);
@@ -172,9 +185,9 @@ TEST_CASE("sync_buffer: a hurried retry waits for the tick only") {
 TEST_CASE("sync_buffer: a batch is bounded, urgent updates come first") {
   SyncBuffer buffer{{.max_batch = 2}};
   buffer.open();
-  buffer.put("p1", update("p1", ClientStatus::PENDING));
-  buffer.put("p2", update("p2", ClientStatus::PENDING));
-  buffer.put("r", update("r", ClientStatus::RUNNING));
+  buffer.put("p1", 1, update("p1", ClientStatus::PENDING));
+  buffer.put("p2", 1, update("p2", ClientStatus::PENDING));
+  buffer.put("r", 1, update("r", ClientStatus::RUNNING));
   const auto batch = buffer.take(1s);
   REQUIRE(batch.size() == 2);
   CHECK(view(batch[0]->getId()) == "r");

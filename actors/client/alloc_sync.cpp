@@ -1,0 +1,108 @@
+#include "actors/client/alloc_sync.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto update_timeout = 30s;
+
+/// It may be time to send. Stale unless it is the latest one.
+struct Due {
+  using is_message = void;
+  std::uint64_t round;
+};
+
+using SyncSelf = actor::WithInternal<AllocSync, void(Due)>;
+
+struct SyncState {
+  static constexpr const char* name = "alloc_sync";
+
+  explicit SyncState(SyncSelf::pointer actor) : self{actor} {}
+
+  SyncSelf::pointer self;
+  SyncSetup setup;
+  workload::SyncBuffer buffer;
+  Random random{0};
+  std::uint64_t round = 0;
+  std::optional<Nanoseconds> timer;  ///< When the latest Due fires.
+
+  Nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+
+  /// Sends if it is time, otherwise sees to it that somebody wakes us when it is.
+  void proceed() {
+    const auto current = now();
+    auto batch = buffer.take(current);
+    if (!batch.empty()) {
+      send(std::move(batch));
+      return;
+    }
+    const auto due = buffer.due(current);
+    if (!due || (timer && *timer <= *due)) return;
+    timer = due;
+    actor::send_self_after(self, *due - current, Due{++round});
+  }
+
+  void send(std::vector<Object<schema::Allocation>> batch) {
+    const auto count = batch.size();
+    self->request(setup.servers, update_timeout,
+                  server_link::UpdateAllocs{setup.node_id, std::move(batch)})
+        .then([this](const server_link::Updated&) { acknowledged(); },
+              [this, count](const caf::error& err) { refused(count, actor::from_caf(err)); });
+  }
+
+  void acknowledged() {
+    storage::ClientBatch changes;
+    for (const auto& [alloc_id, state] : buffer.succeeded(now()))
+      client_db::put_acknowledged(changes, alloc_id, state);
+    self->send(setup.db, client_db::SaveLater{std::move(changes)});
+    proceed();
+  }
+
+  void refused(std::size_t count, const Error& err) {
+    log::warn("client", "updating {} allocations failed: {}", count, err.what);
+    buffer.failed(now(), random);
+    proceed();
+  }
+};
+
+SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, SyncSetup setup) {
+  self->state.buffer = workload::SyncBuffer{setup.timing};
+  self->state.random = Random{setup.seed};
+  self->state.setup = std::move(setup);
+
+  return {
+      [self](sync::StateChanged& msg) {
+        self->state.buffer.put(msg.alloc_id, msg.version, std::move(msg.update));
+        self->state.proceed();
+      },
+      [self](const sync::Forget& msg) { self->state.buffer.forget(msg.alloc_id); },
+      [self](sync::Open) {
+        self->state.buffer.open();
+        self->state.proceed();
+      },
+      [self](sync::Hurry) {
+        self->state.buffer.hurry();
+        self->state.proceed();
+      },
+      [self](const sync::Restore& msg) {
+        self->state.buffer.restore(msg.alloc_id, msg.acknowledged);
+      },
+      [self](Due msg) {
+        if (msg.round != self->state.round) return;
+        self->state.timer.reset();
+        self->state.proceed();
+      },
+  };
+}
+
+}  // namespace
+
+AllocSync spawn_alloc_sync(caf::actor_system& system, SyncSetup setup) {
+  return actor::spawn(system, alloc_sync, std::move(setup));
+}
+
+}  // namespace nomad::client

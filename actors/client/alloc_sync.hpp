@@ -1,0 +1,73 @@
+// AllocSync: tells the servers what became of the node's allocations. It only runs the timer and
+// the request; what leaves when is decided by workload::SyncBuffer.
+//
+// Owns:   the buffer of updates, one per allocation.
+// Takes:  StateChanged (urgently when ClientStatus changed), Forget, Open, Hurry, Restore.
+// Asks:   the ServerLink to UpdateAllocs, one at a time; saves what was acknowledged, so that a
+//         restarted agent sends nothing twice.
+// Parent: the client.
+// Ends:   by the parent's exit message; what was not sent is sent after the next start.
+#pragma once
+
+#include <string>
+
+#include "actors/client/client_db.hpp"
+#include "actors/client/server_link.hpp"
+#include "actors/core/actor.hpp"
+#include "runtime/workload/sync_buffer.hpp"
+
+namespace nomad::client {
+
+namespace sync {
+
+/// An allocation's new state. Urgent and normal messages overtake each other, so each carries a
+/// number that grows: the newest wins whatever the order of arrival.
+struct StateChanged {
+  using is_message = void;
+  std::string alloc_id;
+  std::uint64_t version = 0;
+  workload::AllocUpdate update;
+};
+
+/// The servers have forgotten the allocation.
+struct Forget {
+  using is_message = void;
+  std::string alloc_id;
+};
+
+/// The first answer of the servers has been applied: updates may leave.
+struct Open {
+  using is_message = void;
+};
+
+/// The servers can be reached again.
+struct Hurry {
+  using is_message = void;
+};
+
+/// What the servers had acknowledged when the last agent ended.
+struct Restore {
+  using is_message = void;
+  std::string alloc_id;
+  workload::Acknowledged acknowledged;
+};
+
+}  // namespace sync
+
+using AllocSync = actor::Interface<void(sync::StateChanged),
+                                   void(sync::Forget),
+                                   void(sync::Open),
+                                   void(sync::Hurry),
+                                   void(sync::Restore)>;
+
+struct SyncSetup {
+  std::string node_id;
+  ServerLink servers;
+  ClientDb db;
+  workload::SyncOptions timing;
+  std::uint64_t seed = 0;
+};
+
+AllocSync spawn_alloc_sync(caf::actor_system& system, SyncSetup setup);
+
+}  // namespace nomad::client

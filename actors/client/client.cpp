@@ -1,0 +1,479 @@
+#include "actors/client/client.hpp"
+
+#include <algorithm>
+
+#include "actors/client/client_state.hpp"
+#include "actors/client/task_config.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/host_stats.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/heartbeat.hpp"
+
+namespace nomad::client {
+namespace detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto start_timeout = 50s;
+constexpr auto server_timeout = 30s;
+constexpr auto watch_wait = 5min;
+constexpr auto driver_interval = 30s;
+constexpr auto first_register_retry = 5ms;
+
+std::int64_t system_now() {
+  return std::chrono::duration_cast<Nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Doubles from `first` with each failure, up to `most`.
+Nanoseconds growing(Nanoseconds first, Nanoseconds most, unsigned failures) {
+  auto pause = first;
+  for (unsigned i = 1; i < failures && pause < most; ++i)
+    pause *= 2;
+  return std::min(pause, most);
+}
+
+}  // namespace
+
+ClientState::~ClientState() {
+  for (const auto& [name, driver] : drivers_)
+    actor::stop(driver);
+  for (const auto& [id, alloc] : allocs_)
+    actor::stop(alloc.runner);
+  actor::stop(sync_);
+  actor::stop(stats_);
+}
+
+// -- start ---------------------------------------------------------------------------------------
+
+void ClientState::init(ClientOptions options, ClientParts parts) {
+  options_ = std::move(options);
+  parts_ = std::move(parts);
+  if (!options_.unix_now) options_.unix_now = system_now;
+  random_ = options_.seed == 0 ? Random::from_system() : Random{options_.seed};
+  gc_ = workload::GcQueue{options_.gc};
+  self_->request(parts_.db, start_timeout, client_db::Load{})
+      .then(
+          [this](client_db::Loaded& loaded) {
+            loaded_ = std::move(loaded);
+            ready_to_start();
+          },
+          [this](const caf::error& err) {
+            log::error("client", "reading local state failed: {}", actor::from_caf(err).what);
+            self_->quit(err);
+          });
+  fingerprint();
+}
+
+void ClientState::fingerprint() {
+  auto options = options_.fingerprint;
+  options.alloc_dir = options_.alloc_dir;
+  std::vector<host::NamedFingerprinter> selected;
+  for (const auto& each : parts_.registry->fingerprinters)
+    if (is_allowed(options_, "fingerprint", each.name)) selected.push_back(each);
+  self_
+      ->request(parts_.steps, start_timeout,
+                step::make([options, selected] { return host::fingerprint(options, selected); }))
+      .then(
+          [this](step::Outcome& outcome) {
+            facts_ = std::move(outcome.as<host::NodeFacts>());
+            stats_ = parts_.make_stats(self_->system(),
+                                       {.alloc_dir = options_.alloc_dir,
+                                        .total_compute_mhz = facts_->cpu_total_compute,
+                                        .cores = facts_->cpu_cores});
+            spawn_drivers();
+          },
+          [this](const caf::error& err) {
+            log::error("client", "fingerprinting failed: {}", actor::from_caf(err).what);
+            self_->quit(err);
+          });
+}
+
+Driver ClientState::spawn_driver(const std::string& name) {
+  const auto config = options_.drivers.find(name);
+  auto driver = parts_.registry->drivers.at(name).spawn(
+      self_->system(),
+      {.state_dir = options_.state_dir,
+       .executor_path = options_.executor_path,
+       .cgroup_parent = options_.cgroup_parent,
+       .stats = stats_,
+       .unix_now = options_.unix_now,
+       .config
+       = config == options_.drivers.end() ? std::map<std::string, std::string>{} : config->second});
+  self_->monitor(driver);
+  return driver;
+}
+
+void ClientState::spawn_drivers() {
+  for (const auto& [name, entry] : parts_.registry->drivers)
+    if (is_allowed(options_, "driver", name)) drivers_.emplace(name, spawn_driver(name));
+  ask_drivers();
+  ready_to_start();
+}
+
+void ClientState::ask_drivers() {
+  for (const auto& [name, driver] : drivers_) {
+    ++drivers_asked_;
+    const auto take = [this, name = name](driver::Health health) {
+      --drivers_asked_;
+      auto& known = driver_health_[name];
+      const bool changed = known.detected != health.detected || known.healthy != health.healthy
+                           || known.description != health.description;
+      known = std::move(health);
+      if (!started_)
+        ready_to_start();
+      else if (changed)
+        node_changed();
+    };
+    self_->request(driver, start_timeout, driver::Fingerprint{})
+        .then([take](driver::Health& health) { take(std::move(health)); },
+              [take](const caf::error& err) {
+                take({.detected = false,
+                      .healthy = false,
+                      .description = "failed to fingerprint driver: " + actor::from_caf(err).what,
+                      .attributes = {}});
+              });
+  }
+}
+
+/// Goes on when the machine, its drivers and the saved state are known.
+void ClientState::ready_to_start() {
+  if (started_ || !loaded_ || !facts_ || drivers_asked_ > 0 || stopping_) return;
+  started_ = true;
+  take_identity();
+}
+
+void ClientState::take_identity() {
+  identity_ = {.id = loaded_->node_id, .secret = loaded_->secret_id};
+  if (!identity_.id.empty()) {
+    take_up();
+    return;
+  }
+  identity_ = {.id = make_uuid(random_), .secret = make_uuid(random_)};
+  storage::ClientBatch batch;
+  client_db::put_identity(batch, identity_.id, identity_.secret);
+  self_->request(parts_.db, start_timeout, client_db::Save{std::move(batch)})
+      .then([this](const client_db::Committed&) { take_up(); },
+            [this](const caf::error& err) {
+              log::error("client", "saving the node's id failed: {}", actor::from_caf(err).what);
+              self_->quit(err);
+            });
+}
+
+void ClientState::take_up() {
+  sync_ = spawn_alloc_sync(self_->system(), {.node_id = identity_.id,
+                                             .servers = parts_.servers,
+                                             .db = parts_.db,
+                                             .timing = options_.sync,
+                                             .seed = random_.next()});
+  self_->monitor(sync_);
+  node_ = build_node(options_, identity_, *facts_, driver_health_, options_.unix_now());
+  make_context();
+
+  auto loaded = std::move(*loaded_);
+  loaded_ = client_db::Loaded{};
+  storage::ClientBatch batch;
+  for (const auto& key : loaded.unused_jobs)
+    client_db::erase_job(batch, key);
+  for (auto& saved : loaded.allocs)
+    restore(saved);
+  self_->send(parts_.db, client_db::SaveLater{std::move(batch)});
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.runner) self_->send(alloc.runner, alloc_runner::Begin{});
+  log::info("client", "node {} starts with {} saved allocations", identity_.id, allocs_.size());
+
+  register_node();
+  actor::send_self_after(self_, driver_interval, LookAround{});
+}
+
+void ClientState::make_context() {
+  auto context = std::make_shared<ClientContext>();
+  context->node_id = identity_.id;
+  context->region = options_.region;
+  context->datacenter = options_.datacenter;
+  context->cgroup_parent = options_.cgroup_parent;
+  context->alloc_dir = options_.alloc_dir;
+  context->node = workload::node_variables(*node_, options_.region);
+  const auto denied = options_.options.find("env.denylist");
+  context->host_env = host_environment(
+      denied == options_.options.end() ? default_denied_environment() : split_list(denied->second));
+  context->max_kill_timeout = options_.max_kill_timeout;
+  context->registry = parts_.registry;
+  context->drivers = drivers_;
+  context->db = parts_.db;
+  context->sync = sync_;
+  context->steps = parts_.steps;
+  context->unix_now = options_.unix_now;
+  context->seed = random_.next();
+  context_ = std::move(context);
+}
+
+// -- registration and heartbeats -----------------------------------------------------------------
+
+void ClientState::register_node() {
+  if (registering_ || stopping_) return;
+  registering_ = true;
+  self_->request(parts_.servers, server_timeout, server_link::RegisterNode{node_})
+      .then([this](const server_link::Registered& answer) { registered(answer); },
+            [this](const caf::error& err) { register_failed(actor::from_caf(err)); });
+}
+
+void ClientState::registered(const server_link::Registered& answer) {
+  registering_ = false;
+  register_failures_ = 0;
+  ttl_ = answer.ttl;
+  lease_from_ = now();
+  last_heartbeat_ = options_.unix_now();
+  if (!is_registered_) log::info("client", "node {} is registered", identity_.id);
+  is_registered_ = true;
+  const Nanoseconds stagger = std::min<Nanoseconds>(10s, ttl_);
+  arm_heartbeat(options_.dev ? ttl_
+                             : Nanoseconds{static_cast<std::int64_t>(
+                                 random_.below(static_cast<std::uint64_t>(stagger.count())))});
+  if (!watching_) watch();
+}
+
+void ClientState::register_failed(const Error& err) {
+  registering_ = false;
+  ++register_failures_;
+  const bool no_servers = err.code == Errc::unavailable || err.code == Errc::timeout;
+  const auto longest = options_.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
+  const auto pause
+      = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;
+  if (register_failures_ == 1 || pause == longest)
+    log::warn("client", "registration failed: {}", err.what);
+  actor::send_self_after(self_, workload::with_jitter(pause, random_),
+                         RegisterDue{++register_round_});
+}
+
+void ClientState::register_due(std::uint64_t round) {
+  if (round == register_round_) register_node();
+}
+
+/// Registers again soon; changes that follow shortly are registered with it.
+void ClientState::node_changed() {
+  node_ = build_node(options_, identity_, *facts_, driver_health_, options_.unix_now());
+  make_context();
+  const Nanoseconds pause = options_.dev ? 100ms : 5s;
+  actor::send_self_after(self_, workload::with_jitter(pause, random_),
+                         RegisterDue{++register_round_});
+}
+
+void ClientState::arm_heartbeat(Nanoseconds delay) {
+  actor::send_self_after(self_, delay, HeartbeatDue{++heartbeat_round_});
+}
+
+void ClientState::heartbeat_due(std::uint64_t round) {
+  if (round != heartbeat_round_ || stopping_) return;
+  actor::request_urgent(self_, parts_.servers, 10s, server_link::Heartbeat{identity_.id})
+      .then([this](const server_link::Lease& lease) { heartbeat_answered(lease); },
+            [this](const caf::error& err) { heartbeat_failed(actor::from_caf(err)); });
+}
+
+void ClientState::heartbeat_answered(const server_link::Lease& lease) {
+  if (lease.was_missed) log::warn("client", "missed heartbeats: the servers had given the node up");
+  const bool was_away = heartbeat_failures_ > 0 || lease.was_missed;
+  heartbeat_failures_ = 0;
+  ttl_ = lease.ttl;
+  lease_from_ = now();
+  last_heartbeat_ = options_.unix_now();
+  arm_heartbeat(ttl_);
+  if (was_away) self_->send(sync_, sync::Hurry{});
+}
+
+void ClientState::heartbeat_failed(const Error& err) {
+  ++heartbeat_failures_;
+  if (err.code == Errc::not_found) {
+    log::info("client", "the servers do not know this node; registering again");
+    register_node();
+    return;
+  }
+  log::warn("client", "heartbeat failed: {}", err.what);
+  std::optional<Nanoseconds> left;
+  if (lease_from_) left = *lease_from_ + ttl_ - now();
+  arm_heartbeat(options_.dev ? Nanoseconds{1s} : workload::heartbeat_retry(left, random_));
+}
+
+// -- watching ------------------------------------------------------------------------------------
+
+void ClientState::watch() {
+  if (stopping_) return;
+  watching_ = true;
+  self_
+      ->request(parts_.servers, watch_wait + server_timeout,
+                server_link::WatchAllocs{identity_.id, min_index_, watch_wait})
+      .then([this](server_link::AllocSet& set) { apply(std::move(set)); },
+            [this](const caf::error& err) { watch_failed(actor::from_caf(err)); });
+}
+
+void ClientState::watch_failed(const Error& err) {
+  ++watch_failures_;
+  const auto pause = growing(options_.dev ? 50ms : 1s, 30s, watch_failures_);
+  log::warn("client", "asking for allocations failed: {}", err.what);
+  actor::send_self_after(self_, workload::with_jitter(pause, random_), WatchDue{});
+}
+
+void ClientState::look_around() {
+  if (stopping_) return;
+  actor::send_self_after(self_, driver_interval, LookAround{});
+  if (drivers_asked_ == 0) ask_drivers();
+  if (gc_.marked() == 0) return;
+  self_
+      ->request(parts_.steps, start_timeout, step::make([directory = options_.alloc_dir] {
+                  return host::disk_usage(directory);
+                }))
+      .then(
+          [this](step::Outcome& outcome) {
+            const auto usage = outcome.as<host::DiskUsage>();
+            disk_.disk_used_percent = usage.used_percent;
+            disk_.inodes_used_percent = usage.inodes_used_percent;
+            collect();
+          },
+          [](const caf::error& err) {
+            log::warn("client", "reading disk usage failed: {}", actor::from_caf(err).what);
+          });
+}
+
+// -- children and the end ------------------------------------------------------------------------
+
+void ClientState::child_down(const actor::Down& down) {
+  if (const auto found = runners_.find(down.source); found != runners_.end()) {
+    const auto alloc_id = found->second;
+    runners_.erase(found);
+    if (down.crashed && !stopping_) runner_crashed(alloc_id, down.reason);
+    return;
+  }
+  for (auto& [driver_name, driver] : drivers_) {
+    if (driver.address() != down.source || stopping_) continue;
+    log::error("client", "driver {} ended ({}); starting another", driver_name, down.reason.what);
+    driver = spawn_driver(driver_name);
+    make_context();
+    for (const auto& [id, alloc] : allocs_)
+      if (alloc.runner)
+        self_->send(alloc.runner, alloc_runner::DriverReplaced{driver_name, driver});
+    if (!started_) ask_drivers();
+    return;
+  }
+  if (down.source == sync_.address() && !stopping_) {
+    // Without it no server hears of anything: end, so that the agent notices.
+    log::error("client", "alloc_sync ended: {}", down.reason.what);
+    self_->quit(actor::to_caf({Errc::internal, "alloc_sync ended"}));
+  }
+}
+
+caf::result<client_actor::Stopped> ClientState::stop() {
+  if (stopping_) return actor::to_caf({Errc::conflict, "the client is stopping already"});
+  stopping_ = true;
+  stop_promise_ = self_->make_response_promise<client_actor::Stopped>();
+  const auto one_less = [this] {
+    if (--stops_awaited_ == 0) finish_stop();
+  };
+  stops_awaited_ = 1;
+  for (auto& [id, alloc] : allocs_) {
+    if (!alloc.runner) continue;
+    ++stops_awaited_;
+    const auto gone = [one_less](const alloc_runner::Done&) { one_less(); };
+    const auto failed = [one_less](const caf::error&) { one_less(); };
+    if (options_.dev)
+      self_->request(alloc.runner, 10min, alloc_runner::Destroy{}).then(gone, failed);
+    else
+      self_->request(alloc.runner, 15s, alloc_runner::Detach{}).then(gone, failed);
+  }
+  auto answer = stop_promise_;
+  one_less();
+  return answer;
+}
+
+void ClientState::finish_stop() {
+  const auto end = [this] {
+    stop_promise_.deliver(client_actor::Stopped{});
+    self_->quit();
+  };
+  self_->request(parts_.db, start_timeout, client_db::Save{})
+      .then([end](const client_db::Committed&) { end(); },
+            [end](const caf::error& err) {
+              log::error("client", "saving local state at the end failed: {}",
+                         actor::from_caf(err).what);
+              end();
+            });
+}
+
+caf::result<client_api::HostUsage> ClientState::host_stats() {
+  if (!stats_) return actor::to_caf({Errc::unavailable, "the client is starting"});
+  return self_->delegate(stats_, stats::ReadHost{});
+}
+
+client_api::LocalNode ClientState::local_node() const {
+  return {.node = node_, .last_heartbeat = last_heartbeat_, .heartbeat_ttl = ttl_};
+}
+
+namespace {
+
+ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> self,
+                                      ClientOptions options,
+                                      ClientParts parts) {
+  actor::on_down(self, [self](const actor::Down& down) { self->state.child_down(down); });
+  self->state.init(std::move(options), std::move(parts));
+  return {
+      [self](client_api::RestartTask& msg) { return self->state.pass_on<client_api::Done>(msg); },
+      [self](client_api::SignalTask& msg) { return self->state.pass_on<client_api::Done>(msg); },
+      [self](const client_api::CollectGarbage& msg) { return self->state.collect_garbage(msg); },
+      [self](client_api::AllocStats& msg) {
+        return self->state.pass_on<client_api::AllocUsage>(msg);
+      },
+      [self](client_api::HostStats) { return self->state.host_stats(); },
+      [self](client_api::AllocDirOf& msg) {
+        return self->state.pass_on<client_api::AllocDir>(msg);
+      },
+      [self](client_api::GetNode) { return self->state.local_node(); },
+      [self](client_api::CountAllocs) { return self->state.counts(); },
+      [self](client_actor::Stop) { return self->state.stop(); },
+      [self](const alloc_runner::Status& msg) { self->state.status_changed(msg); },
+      [self](RegisterDue msg) { self->state.register_due(msg.round); },
+      [self](HeartbeatDue msg) { self->state.heartbeat_due(msg.round); },
+      [self](WatchDue) { self->state.watch(); },
+      [self](LookAround) { self->state.look_around(); },
+  };
+}
+
+}  // namespace
+}  // namespace detail
+
+Client spawn_client(caf::actor_system& system, ClientOptions options, ClientParts parts) {
+  return actor::spawn(system, detail::client_node, std::move(options), std::move(parts));
+}
+
+Result<ClientNode> ClientNode::start(caf::actor_system& system,
+                                     ClientOptions options,
+                                     ServerLink servers,
+                                     Registry registry) {
+  ClientNode node;
+  if (options.dev) {
+    node.db_ = spawn_forgetful_client_db(system);
+  } else {
+    auto db = open_client_db(system, options.state_dir + "/state.db");
+    if (!db) return db.error();
+    node.db_ = std::move(*db);
+  }
+  node.steps_ = spawn_step_runner(system, 2);
+  node.client_ = spawn_client(system, std::move(options),
+                              {.servers = std::move(servers),
+                               .db = node.db_,
+                               .steps = node.steps_,
+                               .registry = std::make_shared<const Registry>(std::move(registry))});
+  return node;
+}
+
+void ClientNode::stop_parts() {
+  actor::stop(client_);
+  actor::stop(steps_);
+  actor::stop(db_);
+  client_ = Client{};
+  steps_ = StepRunner{};
+  db_ = ClientDb{};
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,314 @@
+#include "actors/client/client_db.hpp"
+
+#include <charconv>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::client {
+namespace client_db {
+
+using storage::Bucket;
+using storage::ClientBatch;
+
+namespace {
+
+constexpr auto node_id_key = "node_id";
+constexpr auto secret_id_key = "secret_id";
+
+template <class T>
+std::string as_value(const Object<T>& object) {
+  const auto bytes = object.bytes();
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <class T>
+Result<Object<T>> as_object(std::string_view value) {
+  return Object<T>::from_bytes(std::as_bytes(std::span{value.data(), value.size()}));
+}
+
+/// Two numbers in decimal, "3 1234567".
+template <class First, class Second>
+Result<std::pair<First, Second>> parse_pair(std::string_view text) {
+  std::pair<First, Second> pair{};
+  const auto* end = text.data() + text.size();
+  auto parsed = std::from_chars(text.data(), end, pair.first);
+  if (parsed.ec == std::errc{} && parsed.ptr != end && *parsed.ptr == ' ')
+    parsed = std::from_chars(parsed.ptr + 1, end, pair.second);
+  if (parsed.ec != std::errc{} || parsed.ptr != end)
+    return Error{Errc::corrupt, fmt::format("not two numbers: \"{}\"", text)};
+  return pair;
+}
+
+/// Reads the whole store. Bad rows are logged with their key.
+class Loader {
+public:
+  explicit Loader(storage::ClientStore& store) : store_{store} {}
+
+  Result<Loaded> load() {
+    Loaded loaded;
+    for (auto& [key, to] :
+         {std::pair{node_id_key, &loaded.node_id}, std::pair{secret_id_key, &loaded.secret_id}}) {
+      auto value = store_.get(Bucket::meta, key);
+      if (!value) return value.error();
+      if (*value) *to = std::move(**value);
+    }
+    NOMAD_TRY(load_jobs());
+    NOMAD_TRY(load_allocs());
+    NOMAD_TRY(load_tasks());
+    NOMAD_TRY(load_small());
+    for (auto& [id, saved] : allocs_)
+      loaded.allocs.push_back(std::move(saved));
+    for (const auto& [key, job] : jobs_)
+      if (!used_jobs_.contains(key)) loaded.unused_jobs.push_back(key);
+    return loaded;
+  }
+
+private:
+  /// Calls `take` for each good row; a bad one, or one `take` refuses, is logged and passed over.
+  template <class Take>
+  Result<> each(Bucket bucket, const Take& take) {
+    return store_.scan(bucket, "",
+                       [&](std::string_view key, Result<std::string_view> value) -> Result<> {
+                         auto outcome = value ? take(key, *value) : Result<>{value.error()};
+                         if (!outcome)
+                           log::error("client", "passing over saved state of \"{}\": {}", key,
+                                      outcome.error().what);
+                         return {};
+                       });
+  }
+
+  SavedAlloc* find(std::string_view alloc_id) {
+    const auto found = allocs_.find(alloc_id);
+    return found == allocs_.end() ? nullptr : &found->second;
+  }
+
+  Result<> load_jobs() {
+    return each(Bucket::job, [this](std::string_view key, std::string_view value) -> Result<> {
+      auto job = as_object<schema::Job>(value);
+      if (!job) return job.error();
+      jobs_.emplace(key, std::move(*job));
+      return {};
+    });
+  }
+
+  Result<> load_allocs() {
+    return each(Bucket::alloc, [this](std::string_view key, std::string_view value) -> Result<> {
+      auto alloc = as_object<schema::Allocation>(value);
+      if (!alloc) return alloc.error();
+      const auto job = jobs_.find(job_key(**alloc));
+      if (job == jobs_.end()) return Error{Errc::corrupt, "its job is missing"};
+      used_jobs_.insert(job->first);
+      allocs_.emplace(key, SavedAlloc{.alloc = std::move(*alloc),
+                                      .job = job->second,
+                                      .tasks = {},
+                                      .acknowledged = {},
+                                      .health = {}});
+      return {};
+    });
+  }
+
+  Result<> load_tasks() {
+    return each(Bucket::task_state,
+                [this](std::string_view key, std::string_view value) -> Result<> {
+                  const auto slash = key.find('/');
+                  auto* const saved = find(key.substr(0, slash));
+                  if (saved == nullptr || slash == key.npos) return {};
+                  auto task = as_object<schema::LocalTask>(value);
+                  if (!task) return task.error();
+                  saved->tasks.emplace_back(key.substr(slash + 1), std::move(*task));
+                  return {};
+                });
+  }
+
+  Result<> load_small() {
+    NOMAD_TRY(each(Bucket::acknowledged,
+                   [this](std::string_view key, std::string_view value) -> Result<> {
+                     const auto numbers = parse_pair<std::uint16_t, std::uint64_t>(value);
+                     if (!numbers) return numbers.error();
+                     if (auto* const saved = find(key))
+                       saved->acknowledged = workload::Acknowledged{
+                           .status = static_cast<schema::ClientStatus>(numbers->first),
+                           .digest = numbers->second};
+                     return {};
+                   }));
+    return each(Bucket::deployment,
+                [this](std::string_view key, std::string_view value) -> Result<> {
+                  const auto numbers = parse_pair<int, std::int64_t>(value);
+                  if (!numbers) return numbers.error();
+                  if (auto* const saved = find(key))
+                    saved->health = workload::HealthStatus{.healthy = numbers->first != 0,
+                                                           .timestamp = numbers->second};
+                  return {};
+                });
+  }
+
+  storage::ClientStore& store_;
+  std::map<std::string, Object<schema::Job>, std::less<>> jobs_;
+  std::set<std::string> used_jobs_;
+  std::map<std::string, SavedAlloc, std::less<>> allocs_;
+};
+
+}  // namespace
+
+void put_identity(ClientBatch& batch, std::string node_id, std::string secret_id) {
+  batch.put(Bucket::meta, node_id_key, std::move(node_id));
+  batch.put(Bucket::meta, secret_id_key, std::move(secret_id));
+}
+
+void put_alloc(ClientBatch& batch, const Object<schema::Allocation>& alloc) {
+  batch.put(Bucket::alloc, copy(alloc->getId()), as_value(alloc));
+}
+
+void put_job(ClientBatch& batch, const Object<schema::Job>& job) {
+  batch.put(Bucket::job, job_key(*job), as_value(job));
+}
+
+void put_task(ClientBatch& batch,
+              const std::string& alloc_id,
+              const std::string& task,
+              const Object<schema::LocalTask>& state) {
+  batch.put(Bucket::task_state, alloc_id + '/' + task, as_value(state));
+}
+
+void put_acknowledged(ClientBatch& batch,
+                      const std::string& alloc_id,
+                      const workload::Acknowledged& state) {
+  batch.put(Bucket::acknowledged, alloc_id,
+            fmt::format("{} {}", static_cast<unsigned>(state.status), state.digest));
+}
+
+void put_health(ClientBatch& batch,
+                const std::string& alloc_id,
+                const std::optional<workload::HealthStatus>& health) {
+  if (health)
+    batch.put(Bucket::deployment, alloc_id,
+              fmt::format("{} {}", health->healthy ? 1 : 0, health->timestamp));
+  else
+    batch.erase(Bucket::deployment, alloc_id);
+}
+
+void erase_alloc(ClientBatch& batch, const std::string& alloc_id) {
+  batch.erase(Bucket::alloc, alloc_id);
+  batch.erase_prefix(Bucket::task_state, alloc_id + '/');
+  batch.erase(Bucket::acknowledged, alloc_id);
+  batch.erase(Bucket::deployment, alloc_id);
+}
+
+void erase_job(ClientBatch& batch, const std::string& job_key) {
+  batch.erase(Bucket::job, job_key);
+}
+
+std::string job_key(schema::Allocation::Reader alloc) {
+  return fmt::format("{}/{}/{}/{}", view(alloc.getNamespace()), view(alloc.getJobId()),
+                     alloc.getJobCreateIndex(), alloc.getJobVersion());
+}
+
+std::string job_key(schema::Job::Reader job) {
+  return fmt::format("{}/{}/{}/{}", view(job.getNamespace()), view(job.getId()),
+                     job.getCreateIndex(), job.getVersion());
+}
+
+}  // namespace client_db
+
+namespace {
+
+using namespace client_db;
+
+/// Commits what has queued up. Sent to itself behind everything that is in the mailbox.
+struct Flush {
+  using is_message = void;
+};
+
+using DbSelf = actor::WithInternal<ClientDb, void(Flush)>;
+
+struct DbState {
+  static constexpr const char* name = "client_db";
+
+  explicit DbState(DbSelf::pointer actor) : self{actor} {}
+
+  ~DbState() {
+    if (store && !waiting.empty()) static_cast<void>(commit());  // Logs what goes wrong.
+  }
+
+  DbSelf::pointer self;
+  std::shared_ptr<storage::ClientStore> store;
+  storage::ClientBatch waiting;
+  std::vector<actor::Promise<Committed>> owed;
+  bool flush_sent = false;
+
+  void add(storage::ClientBatch changes) {
+    waiting.append(std::move(changes));
+    if (flush_sent) return;
+    flush_sent = true;
+    self->send(self, Flush{});
+  }
+
+  Result<> commit() {
+    auto outcome = store->commit(std::exchange(waiting, {}));
+    if (!outcome) log::error("client", "saving local state failed: {}", outcome.error().what);
+    return outcome;
+  }
+
+  void flush() {
+    flush_sent = false;
+    const auto outcome = waiting.empty() ? Result<>{} : commit();
+    for (auto& promise : std::exchange(owed, {}))
+      actor::answer(promise, outcome ? Result<Committed>{Committed{}} : outcome.error());
+  }
+};
+
+DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
+                                      std::shared_ptr<storage::ClientStore> store) {
+  self->state.store = std::move(store);
+  return {
+      [self](Save& msg) -> caf::result<Committed> {
+        self->state.owed.push_back(self->make_response_promise<Committed>());
+        self->state.add(std::move(msg.changes));
+        return self->state.owed.back();
+      },
+      [self](SaveLater& msg) { self->state.add(std::move(msg.changes)); },
+      [self](Load) -> caf::result<Loaded> {
+        self->state.flush();
+        return actor::answer(Loader{*self->state.store}.load());
+      },
+      [self](Flush) { self->state.flush(); },
+  };
+}
+
+struct ForgetfulState {
+  static constexpr const char* name = "forgetful_client_db";
+};
+
+ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>) {
+  return {
+      [](const Save&) { return Committed{}; },
+      [](const SaveLater&) {},
+      [](Load) { return Loaded{}; },
+  };
+}
+
+}  // namespace
+
+Result<ClientDb> open_client_db(caf::actor_system& system, const std::string& path) {
+  auto store = storage::ClientStore::open(path);
+  if (!store) return store.error();
+  return ClientDb{actor::spawn_detached(system, client_db_actor,
+                                        std::make_shared<storage::ClientStore>(std::move(*store)))};
+}
+
+ClientDb spawn_forgetful_client_db(caf::actor_system& system) {
+  return actor::spawn(system, forgetful_db);
+}
+
+ClientDb spawn_client_db_inline(caf::actor_system& system,
+                                std::shared_ptr<storage::ClientStore> store) {
+  return actor::spawn(system, client_db_actor, std::move(store));
+}
+
+}  // namespace nomad::client

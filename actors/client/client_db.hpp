@@ -1,0 +1,109 @@
+// ClientDb: the client's local database as an actor. What must survive the agent is saved here
+// before the action that it records becomes visible outside.
+//
+// Owns:   the ClientStore; in a thread of its own, because committing blocks.
+// Takes:  Save (answered when durable), SaveLater (not answered), Load. Everything that queues up
+//         while a commit runs becomes durable by the next one, so that a thousand saves a second
+//         cost a few hundred commits.
+// Order:  changes are applied in the order of their messages, Save and SaveLater alike.
+// Parent: the agent's wiring, before the client and until after it.
+// Ends:   by the parent's exit message; what is queued is committed first.
+//
+// A commit that fails is answered with its error and logged; nothing of it is applied.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "runtime/object/object.hpp"
+#include "runtime/storage/client_store.hpp"
+#include "runtime/workload/alloc_update.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/client.capnp.h"
+#include "schema/job.capnp.h"
+
+namespace nomad::client {
+
+namespace client_db {
+
+struct Committed {
+  using is_message = void;
+};
+
+/// Makes `changes` durable, together; an empty batch waits for everything saved before.
+struct Save {
+  using is_message = void;
+  storage::ClientBatch changes;
+};
+
+/// The same without an answer, with the next commit.
+struct SaveLater {
+  using is_message = void;
+  storage::ClientBatch changes;
+};
+
+/// An allocation as the last agent left it.
+struct SavedAlloc {
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+  std::vector<std::pair<std::string, Object<schema::LocalTask>>> tasks;  ///< By name.
+  std::optional<workload::Acknowledged> acknowledged;
+  std::optional<workload::HealthStatus> health;
+};
+
+/// All that was saved. Rows that cannot be read are logged and left out, each by itself.
+struct Loaded {
+  using is_message = void;
+  std::string node_id;  ///< Empty in a new database.
+  std::string secret_id;
+  std::vector<SavedAlloc> allocs;
+  std::vector<std::string> unused_jobs;  ///< Keys of jobs that no allocation refers to.
+};
+
+struct Load {
+  using is_message = void;
+};
+
+/// How rows are written; the reverse is in `Load`.
+void put_identity(storage::ClientBatch& batch, std::string node_id, std::string secret_id);
+void put_alloc(storage::ClientBatch& batch, const Object<schema::Allocation>& alloc);
+void put_job(storage::ClientBatch& batch, const Object<schema::Job>& job);
+void put_task(storage::ClientBatch& batch,
+              const std::string& alloc_id,
+              const std::string& task,
+              const Object<schema::LocalTask>& state);
+void put_acknowledged(storage::ClientBatch& batch,
+                      const std::string& alloc_id,
+                      const workload::Acknowledged& state);
+void put_health(storage::ClientBatch& batch,
+                const std::string& alloc_id,
+                const std::optional<workload::HealthStatus>& health);
+/// Erases everything about an allocation but its job.
+void erase_alloc(storage::ClientBatch& batch, const std::string& alloc_id);
+void erase_job(storage::ClientBatch& batch, const std::string& job_key);
+
+/// The key under which an allocation's job version is kept.
+std::string job_key(schema::Allocation::Reader alloc);
+std::string job_key(schema::Job::Reader job);
+
+}  // namespace client_db
+
+using ClientDb = actor::Interface<client_db::Committed(client_db::Save),
+                                  void(client_db::SaveLater),
+                                  client_db::Loaded(client_db::Load)>;
+
+/// Opens the database file and starts the actor. Errors are the ClientStore's.
+Result<ClientDb> open_client_db(caf::actor_system& system, const std::string& path);
+
+/// Remembers nothing: for agents in dev mode, whose state ends with them.
+ClientDb spawn_forgetful_client_db(caf::actor_system& system);
+
+/// The same actor without a thread of its own, over a store that tests have opened.
+ClientDb spawn_client_db_inline(caf::actor_system& system,
+                                std::shared_ptr<storage::ClientStore> store);
+
+}  // namespace nomad::client

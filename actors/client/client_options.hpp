@@ -1,0 +1,69 @@
+// ClientOptions: the configuration of a client node, as values. The agent fills it from its
+// configuration; it does not change while the client runs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/host/fingerprint/fingerprint.hpp"
+#include "runtime/workload/gc_choice.hpp"
+#include "runtime/workload/sync_buffer.hpp"
+
+namespace nomad::client {
+
+struct HostVolume {
+  std::string path;
+  bool read_only = false;
+};
+
+/// Kept from the scheduler.
+struct Reserved {
+  std::uint64_t cpu_mhz = 0;
+  std::uint64_t memory_mb = 0;
+  std::uint64_t disk_mb = 0;
+  std::string ports;
+  std::vector<std::uint16_t> cores;
+};
+
+struct ClientOptions {
+  bool dev = false;  ///< Nothing outlives the agent: it kills its tasks when it ends.
+
+  std::string state_dir;
+  std::string alloc_dir;
+  std::string executor_path;  ///< Of nomadctl-executor.
+
+  std::string region = "global";
+  std::string datacenter = "dc1";
+  std::string node_name;  ///< Empty: the host's name.
+  std::string node_class;
+  std::string node_pool = "default";
+  std::string http_address;  ///< Where the agent's API is reached, "127.0.0.1:4646".
+  bool tls = false;
+  std::string cgroup_parent;
+  std::map<std::string, std::string> meta;
+  std::map<std::string, HostVolume> host_volumes;
+  host::FingerprintOptions fingerprint;  ///< Its alloc_dir is set from above.
+  Reserved reserved;
+  std::int64_t min_dynamic_port = 20'000;
+  std::int64_t max_dynamic_port = 32'000;
+
+  /// `client { options { … } }`: driver.allowlist, driver.denylist, fingerprint.allowlist,
+  /// fingerprint.denylist, env.denylist (comma-separated lists).
+  std::map<std::string, std::string> options;
+  /// By driver: `plugin "<driver>" { config { … } }`.
+  std::map<std::string, std::map<std::string, std::string>> drivers;
+
+  std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};
+  workload::GcLimits gc;
+  std::chrono::nanoseconds gc_interval = std::chrono::minutes{1};
+  workload::SyncOptions sync;
+
+  std::function<std::int64_t()> unix_now;  ///< Wall clock in nanoseconds; empty: the system's.
+  std::uint64_t seed = 0;                  ///< Of all chance in the client; 0: the system's.
+};
+
+}  // namespace nomad::client

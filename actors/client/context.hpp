@@ -1,0 +1,46 @@
+// ClientContext: what every runner of the client needs, as it was when the runner was made. An
+// immutable value, shared; when the node or a driver changes, the client makes another for the
+// runners that come.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "actors/client/alloc_sync.hpp"
+#include "actors/client/client_db.hpp"
+#include "actors/client/driver.hpp"
+#include "actors/client/registry.hpp"
+#include "actors/client/steps.hpp"
+#include "runtime/workload/task_env.hpp"
+
+namespace nomad::client {
+
+struct ClientContext {
+  std::string node_id;
+  std::string region;
+  std::string datacenter;
+  std::string cgroup_parent;
+  std::string alloc_dir;  ///< Of the client: allocations have directories below it.
+  std::shared_ptr<const workload::Variables> node;  ///< What `${…}` may name of the node.
+  workload::Variables host_env;                     ///< The agent's environment, filtered.
+  Nanoseconds max_kill_timeout = std::chrono::seconds{30};
+
+  std::shared_ptr<const Registry> registry;
+  std::map<std::string, Driver> drivers;  ///< Running ones, by name.
+  ClientDb db;
+  AllocSync sync;
+  StepRunner steps;
+
+  std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
+  std::uint64_t seed = 0;                  ///< Runners derive their own chance from it.
+
+  std::string alloc_root(std::string_view alloc_id) const {
+    return alloc_dir + '/' + std::string{alloc_id};
+  }
+};
+
+using Context = std::shared_ptr<const ClientContext>;
+
+}  // namespace nomad::client

@@ -1,0 +1,102 @@
+#include "actors/client/drivers/mock_task.hpp"
+
+#include <charconv>
+#include <cstdio>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "actors/client/drivers/config_reader.hpp"
+#include "runtime/host/unique_fd.hpp"
+
+namespace nomad::client {
+namespace {
+
+MockCommand read_command(ConfigReader& reader) {
+  MockCommand command;
+  command.run_for = reader.duration("run_for");
+  command.result = {.code = static_cast<int>(reader.number("exit_code")),
+                    .signal = static_cast<int>(reader.number("exit_signal")),
+                    .error = reader.text("exit_err_msg")};
+  command.signal_error = reader.text("signal_error");
+  command.out = {.text = reader.text("stdout_string"),
+                 .repeat = reader.number("stdout_repeat"),
+                 .pause = reader.duration("stdout_repeat_duration")};
+  command.err = {.text = reader.text("stderr_string"),
+                 .repeat = reader.number("stderr_repeat"),
+                 .pause = reader.duration("stderr_repeat_duration")};
+  return command;
+}
+
+/// "label:port".
+Result<> read_port_map(const std::string& text, workload::DriverNetwork& network) {
+  if (text.empty()) return {};
+  const auto colon = text.find(':');
+  int port = 0;
+  const auto digits
+      = colon == text.npos ? std::string_view{} : std::string_view{text}.substr(colon + 1);
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (digits.empty() || parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size())
+    return Error{Errc::invalid_argument, "malformed port map: \"" + text + "\""};
+  network.port_map.emplace(text.substr(0, colon), port);
+  return {};
+}
+
+}  // namespace
+
+Result<MockTask> parse_mock_task(const boost::json::value& config) {
+  ConfigReader reader{config};
+  MockTask task;
+  task.command = read_command(reader);
+  task.start_error = reader.text("start_error");
+  task.start_error_recoverable = reader.boolean("start_error_recoverable");
+  task.start_block_for = reader.duration("start_block_for");
+  task.kill_after = reader.duration("kill_after");
+  task.plugin_exit_after = reader.duration("plugin_exit_after");
+  task.network.ip = reader.text("driver_ip");
+  task.network.auto_advertise = reader.boolean("driver_advertise");
+  NOMAD_TRY(read_port_map(reader.text("driver_port_map"), task.network));
+  if (const auto* const block = reader.block("exec_command")) {
+    ConfigReader inner{*block, "exec_command."};
+    task.exec_command = read_command(inner);
+    NOMAD_TRY(inner.finish());
+  }
+  NOMAD_TRY(reader.finish());
+  return task;
+}
+
+MockLog::MockLog(const driver::TaskConfig& config, std::string_view stream)
+    : prefix_{config.alloc_root + "/alloc/logs/" + config.id.task + '.' + std::string{stream}
+              + '.'},
+      max_bytes_{config.max_log_file_bytes},
+      max_files_{config.max_log_files},
+      disabled_{config.logs_disabled} {}
+
+Result<> MockLog::write(std::string_view text) {
+  if (disabled_ || text.empty()) return {};
+  while (true) {
+    const auto path = prefix_ + std::to_string(index_);
+    const host::UniqueFd file{
+        ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644)};
+    if (!file) return errno_error("opening " + path, errno);
+
+    struct stat about {};
+
+    if (::fstat(file.get(), &about) == 0
+        && static_cast<std::uint64_t>(about.st_size) >= max_bytes_) {
+      ++index_;
+      if (index_ >= max_files_)
+        std::remove((prefix_ + std::to_string(index_ - max_files_)).c_str());
+      continue;
+    }
+    while (!text.empty()) {
+      const auto written = ::write(file.get(), text.data(), text.size());
+      if (written < 0) return errno_error("writing " + path, errno);
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return {};
+  }
+}
+
+}  // namespace nomad::client

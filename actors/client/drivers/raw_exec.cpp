@@ -1,0 +1,323 @@
+#include "actors/client/drivers/raw_exec.hpp"
+
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "actors/client/drivers/config_reader.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/executor_client.hpp"
+#include "runtime/host/signals.hpp"
+
+namespace nomad::client {
+namespace {
+
+using driver::Done;
+using driver::Started;
+using driver::TaskId;
+
+constexpr auto stats_timeout = std::chrono::seconds{10};
+
+/// From the executor client's thread: a start or an attach has come to this.
+struct ProcessKnown {
+  using is_message = void;
+  TaskId id;
+  std::string run_id;
+  Result<host::TaskStarted> outcome;
+};
+
+struct ProcessEnded {
+  using is_message = void;
+  TaskId id;
+  std::string run_id;
+  workload::ExitResult result;
+};
+
+/// An order has been carried out or refused.
+struct OrderDone {
+  using is_message = void;
+  std::uint64_t ticket;
+  Result<> outcome;
+};
+
+using RawExecSelf
+    = actor::WithInternal<Driver, void(ProcessKnown), void(ProcessEnded), void(OrderDone)>;
+
+struct Process {
+  std::string run_id;
+  TaskListener listener;
+  pid_t executor_pid = 0;
+  bool ended = false;
+  actor::Promise<Started> starting;  ///< One of the two while it is not known.
+  actor::Promise<Done> recovering;
+};
+
+struct RawExecState {
+  static constexpr const char* name = "raw_exec";
+
+  explicit RawExecState(RawExecSelf::pointer actor) : self{actor} {}
+
+  RawExecSelf::pointer self;
+  StatsReader stats;
+  bool enabled = false;
+  bool use_cgroups = true;
+  std::string problem;  ///< Why nothing can be run here.
+  std::unique_ptr<host::ExecutorClient> executors;
+  std::map<TaskId, Process> processes;
+  std::map<std::uint64_t, actor::Promise<Done>> orders;
+  std::uint64_t tickets = 0;
+
+  void init(const DriverOptions& options) {
+    stats = options.stats;
+    const auto is_set = [&options](const char* key) {
+      const auto found = options.config.find(key);
+      return found != options.config.end() && (found->second == "true" || found->second == "1");
+    };
+    enabled = is_set("enabled");
+    use_cgroups = !is_set("no_cgroups");
+    if (!enabled) {
+      problem = "disabled";
+      return;
+    }
+    auto opened = host::ExecutorClient::open({.executor_path = options.executor_path,
+                                              .state_dir = options.state_dir + "/executors",
+                                              .cgroup_parent = options.cgroup_parent,
+                                              .use_cgroups = use_cgroups});
+    if (opened) {
+      executors = std::move(*opened);
+      return;
+    }
+    problem = opened.error().what;
+    log::error("client", "raw_exec cannot be used: {}", problem);
+  }
+
+  host::TaskListener listener_for(const TaskId& id, const std::string& run_id) {
+    const RawExecSelf internal{self};
+    return {.started =
+                [internal, id, run_id](Result<host::TaskStarted> outcome) {
+                  actor::tell(internal, ProcessKnown{id, run_id, std::move(outcome)});
+                },
+            .exited =
+                [internal, id, run_id](const host::TaskExit& exit) {
+                  actor::tell_urgent(internal,
+                                     ProcessEnded{id,
+                                                  run_id,
+                                                  {.code = exit.exit_code,
+                                                   .signal = exit.signal,
+                                                   .oom_killed = exit.oom_killed,
+                                                   .error = exit.oom_killed ? "OOM Killed" : ""}});
+                },
+            .lost =
+                [internal, id, run_id](const Error& err) {
+                  actor::tell_urgent(internal,
+                                     ProcessEnded{id, run_id, {.code = 1, .error = err.what}});
+                }};
+  }
+
+  // -- starting and finding ----------------------------------------------------------------------
+
+  caf::result<Started> start(const driver::StartTask& msg) {
+    if (!executors)
+      return actor::to_caf({Errc::rejected, enabled ? problem : "raw_exec is disabled"});
+    auto command = command_of(*msg.config);
+    if (!command) return actor::to_caf(command.error());
+    const auto& id = msg.config->id;
+    auto& process = processes[id];
+    process = {.run_id = msg.config->run_id,
+               .listener = msg.listener,
+               .starting = self->make_response_promise<Started>(),
+               .recovering = {}};
+    auto answer = process.starting;
+    executors->start(key(id), std::move(*command), listener_for(id, process.run_id));
+    return answer;
+  }
+
+  Result<host::TaskCommand> command_of(const driver::TaskConfig& config) const {
+    ConfigReader reader{config.config};
+    host::TaskCommand command{.run_id = config.run_id,
+                              .command = reader.text("command"),
+                              .arguments = reader.texts("args"),
+                              .environment = config.environment,
+                              .task_directory = config.task_dir,
+                              .search_path = {},
+                              .user = {},
+                              .logs = {},
+                              .limits = {},
+                              .network_namespace = {}};
+    NOMAD_TRY(reader.finish());
+    if (command.command.empty())
+      return Error{Errc::invalid_argument,
+                   "failed to parse config: missing required argument \"command\""};
+    if (!config.user.empty()) {
+      auto user = host::find_user(config.user);
+      if (!user) return user.error();
+      command.user = std::move(*user);
+    }
+    if (!config.logs_disabled)
+      command.logs = host::TaskLogs{.alloc_root = config.alloc_root,
+                                    .task = config.id.task,
+                                    .max_files = config.max_log_files,
+                                    .max_file_bytes = config.max_log_file_bytes};
+    command.use_cgroup = use_cgroups;
+    return command;
+  }
+
+  caf::result<Done> recover(const driver::RecoverTask& msg) {
+    if (!executors) return actor::to_caf({Errc::unavailable, problem});
+    auto& process = processes[msg.id];
+    process = {.run_id = msg.run_id,
+               .listener = msg.listener,
+               .starting = {},
+               .recovering = self->make_response_promise<Done>()};
+    auto answer = process.recovering;
+    executors->attach(key(msg.id), msg.run_id, listener_for(msg.id, msg.run_id));
+    return answer;
+  }
+
+  void known(ProcessKnown& msg) {
+    const auto found = processes.find(msg.id);
+    if (found == processes.end() || found->second.run_id != msg.run_id) return;
+    auto& process = found->second;
+    auto starting = std::exchange(process.starting, {});
+    auto recovering = std::exchange(process.recovering, {});
+    if (!msg.outcome) {
+      processes.erase(found);
+      const auto err = msg.outcome.error();
+      if (starting.pending())
+        starting.deliver(
+            actor::to_caf({err.code, "failed to launch command with executor: " + err.what}));
+      if (recovering.pending()) recovering.deliver(actor::to_caf(err));
+      return;
+    }
+    process.executor_pid = msg.outcome->executor_pid;
+    if (starting.pending()) starting.deliver(Started{msg.run_id, {}});
+    if (recovering.pending()) recovering.deliver(Done{});
+  }
+
+  void ended(const ProcessEnded& msg) {
+    const auto found = processes.find(msg.id);
+    if (found == processes.end() || found->second.run_id != msg.run_id) return;
+    found->second.ended = true;
+    self->send(found->second.listener, driver::Exited{msg.id, msg.run_id, msg.result});
+  }
+
+  // -- orders ------------------------------------------------------------------------------------
+
+  static std::string key(const TaskId& id) { return host::executor_key(id.alloc_id, id.task); }
+
+  /// Gives an order whose outcome comes back as OrderDone.
+  template <class Give>
+  caf::result<Done> order(const Give& give) {
+    const auto ticket = ++tickets;
+    const RawExecSelf internal{self};
+    auto answer = self->make_response_promise<Done>();
+    orders.emplace(ticket, answer);
+    give([internal, ticket](Result<> outcome) {
+      actor::tell(internal, OrderDone{ticket, std::move(outcome)});
+    });
+    return answer;
+  }
+
+  void order_done(const OrderDone& msg) {
+    auto waiting = orders.extract(msg.ticket);
+    if (waiting.empty()) return;
+    if (msg.outcome)
+      waiting.mapped().deliver(Done{});
+    else
+      waiting.mapped().deliver(actor::to_caf(msg.outcome.error()));
+  }
+
+  caf::result<Done> stop(const driver::StopTask& msg) {
+    const auto found = processes.find(msg.id);
+    if (!executors || found == processes.end())
+      return actor::to_caf({Errc::not_found, "task not found"});
+    if (found->second.ended) return Done{};
+    int number = SIGINT;
+    if (!msg.signal.empty()) {
+      if (const auto parsed = host::parse_signal(msg.signal))
+        number = *parsed;
+      else
+        log::warn("client", "unknown kill signal {}; using SIGINT", msg.signal);
+    }
+    return order(
+        [&](auto done) { executors->stop(key(msg.id), number, msg.grace, std::move(done)); });
+  }
+
+  caf::result<Done> destroy(const driver::DestroyTask& msg) {
+    if (!executors) return Done{};
+    const auto found = processes.find(msg.id);
+    const bool ended = found != processes.end() && found->second.ended;
+    if (found != processes.end()) processes.erase(found);
+    self->send(stats, stats::ForgetTask{key(msg.id)});
+    return order([&](auto done) {
+      if (ended)
+        executors->acknowledge(key(msg.id), std::move(done));
+      else
+        executors->purge(key(msg.id), std::move(done));
+    });
+  }
+
+  caf::result<Done> signal(const driver::SignalTask& msg) {
+    if (!executors || !processes.contains(msg.id))
+      return actor::to_caf({Errc::not_found, "task not found"});
+    auto number = host::parse_signal(msg.signal);
+    if (!number) return actor::to_caf(number.error());
+    return order([&](auto done) { executors->signal(key(msg.id), *number, std::move(done)); });
+  }
+
+  caf::result<client_api::TaskUsage> usage(const driver::TaskStats& msg) {
+    const auto found = processes.find(msg.id);
+    if (!executors || found == processes.end())
+      return actor::to_caf({Errc::not_found, "task not found"});
+    auto promise = self->make_response_promise<client_api::TaskUsage>();
+    const auto name = key(msg.id);
+    self->request(stats, stats_timeout,
+                  stats::ReadTasks{{{.key = name,
+                                     .executor_pid = found->second.executor_pid,
+                                     .cgroup = executors->cgroups().find(name)}}})
+        .then(
+            [promise](stats::TaskUsages& answer) mutable {
+              if (answer.usages.empty())
+                promise.deliver(client_api::TaskUsage{});
+              else
+                promise.deliver(std::move(answer.usages.front()));
+            },
+            [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+    return promise;
+  }
+
+  driver::Health health() const {
+    if (!executors)
+      return {.detected = enabled, .healthy = false, .description = problem, .attributes = {}};
+    return {.detected = true, .healthy = true, .description = "Healthy", .attributes = {}};
+  }
+};
+
+RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> self,
+                                    const DriverOptions& options) {
+  self->state.init(options);
+  return {
+      [self](const driver::StartTask& msg) { return self->state.start(msg); },
+      [self](const driver::RecoverTask& msg) { return self->state.recover(msg); },
+      [self](const driver::StopTask& msg) { return self->state.stop(msg); },
+      [self](const driver::DestroyTask& msg) { return self->state.destroy(msg); },
+      [self](const driver::SignalTask& msg) { return self->state.signal(msg); },
+      [self](const driver::TaskStats& msg) { return self->state.usage(msg); },
+      [self](driver::Fingerprint) { return self->state.health(); },
+      [self](ProcessKnown& msg) { self->state.known(msg); },
+      [self](const ProcessEnded& msg) { self->state.ended(msg); },
+      [self](const OrderDone& msg) { self->state.order_done(msg); },
+  };
+}
+
+}  // namespace
+
+DriverEntry raw_exec_entry() {
+  return {.capabilities = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = true},
+          .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
+            return actor::spawn(system, raw_exec, options);
+          }};
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,18 @@
+// raw_exec: runs a task as an ordinary process of this machine, without isolation. The process
+// belongs to a nomadctl-executor, which outlives the agent.
+//
+// Owns:   the ExecutorClient (one thread for all tasks).
+// Takes:  what every Driver takes. A start that is repeated after a crash finds the process of the
+//         first one.
+// Asks:   the StatsReader for usage.
+// Parent: the client.
+// Ends:   by the parent's exit message; tasks go on.
+#pragma once
+
+#include "actors/client/registry.hpp"
+
+namespace nomad::client {
+
+DriverEntry raw_exec_entry();
+
+}  // namespace nomad::client

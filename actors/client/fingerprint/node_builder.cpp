@@ -1,0 +1,187 @@
+#include "actors/client/fingerprint/node_builder.hpp"
+
+#include <algorithm>
+
+#include <unistd.h>
+
+#include "runtime/object/entries.hpp"
+
+namespace nomad::client {
+namespace {
+
+std::string host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0) return {};
+  return name;
+}
+
+void write_networks(const host::NodeFacts& facts, schema::NodeResources::Builder to) {
+  auto node_networks = to.initNodeNetworks(facts.node_networks.size());
+  for (unsigned i = 0; i < node_networks.size(); ++i) {
+    const auto& from = facts.node_networks[i];
+    node_networks[i].setMode(text(from.mode));
+    node_networks[i].setDevice(text(from.device));
+    node_networks[i].setMacAddress(text(from.mac_address));
+    node_networks[i].setSpeed(static_cast<std::int64_t>(from.speed));
+    auto addresses = node_networks[i].initAddresses(from.addresses.size());
+    for (unsigned j = 0; j < addresses.size(); ++j) {
+      addresses[j].setFamily(text(from.addresses[j].family));
+      addresses[j].setAlias(text(from.addresses[j].alias));
+      addresses[j].setAddress(text(from.addresses[j].address));
+      addresses[j].setReservedPorts(text(from.addresses[j].reserved_ports));
+    }
+  }
+  auto networks = to.initNetworks(facts.networks.size());
+  for (unsigned i = 0; i < networks.size(); ++i) {
+    networks[i].setMode(text(facts.networks[i].mode));
+    networks[i].setDevice(text(facts.networks[i].device));
+    networks[i].setCidr(text(facts.networks[i].cidr));
+    networks[i].setIp(text(facts.networks[i].ip));
+    networks[i].setMBits(static_cast<std::int64_t>(facts.networks[i].mbits));
+  }
+}
+
+void write_resources(const ClientOptions& options,
+                     const host::NodeFacts& facts,
+                     schema::Node::Builder node) {
+  auto resources = node.initNodeResources();
+  auto cpu = resources.initCpu();
+  cpu.setCpuShares(static_cast<std::int64_t>(facts.cpu_total_compute));
+  cpu.setTotalCpuCores(facts.cpu_cores);
+  auto cores = cpu.initReservableCpuCores(facts.reservable_cores.size());
+  for (unsigned i = 0; i < cores.size(); ++i)
+    cores.set(i, facts.reservable_cores[i]);
+  resources.initMemory().setMemoryMb(static_cast<std::int64_t>(facts.memory_mb));
+  resources.initDisk().setDiskMb(static_cast<std::int64_t>(facts.disk_mb));
+  resources.setMinDynamicPort(options.min_dynamic_port);
+  resources.setMaxDynamicPort(options.max_dynamic_port);
+  write_networks(facts, resources);
+
+  const auto& reserved = options.reserved;
+  auto kept = node.initReservedResources();
+  auto kept_cpu = kept.initCpu();
+  kept_cpu.setCpuShares(reserved.cpu_mhz);
+  auto kept_cores = kept_cpu.initReservedCpuCores(reserved.cores.size());
+  for (unsigned i = 0; i < kept_cores.size(); ++i)
+    kept_cores.set(i, reserved.cores[i]);
+  kept.initMemory().setMemoryMb(reserved.memory_mb);
+  kept.initDisk().setDiskMb(reserved.disk_mb);
+  kept.initNetworks().setReservedHostPorts(text(reserved.ports));
+}
+
+void write_drivers(const std::map<std::string, driver::Health>& drivers,
+                   std::int64_t unix_now,
+                   schema::Node::Builder node) {
+  auto entries = node.initDrivers(drivers.size());
+  unsigned at = 0;
+  for (const auto& [name, health] : drivers) {
+    auto entry = entries[at++];
+    entry.setKey(text(name));
+    auto info = entry.initValue();
+    info.setDetected(health.detected);
+    info.setHealthy(health.healthy);
+    info.setHealthDescription(text(health.description));
+    info.setUpdateTime(unix_now);
+    fill_entries(info.initAttributes(health.attributes.size()), health.attributes);
+  }
+}
+
+void write_volumes(const ClientOptions& options, schema::Node::Builder node) {
+  auto volumes = node.initHostVolumes(options.host_volumes.size());
+  unsigned at = 0;
+  for (const auto& [name, volume] : options.host_volumes) {
+    auto entry = volumes[at++];
+    entry.setKey(text(name));
+    auto value = entry.initValue();
+    value.setName(text(name));
+    value.setPath(text(volume.path));
+    value.setReadOnly(volume.read_only);
+  }
+  auto networks = node.initHostNetworks(options.fingerprint.host_networks.size());
+  auto sorted = options.fingerprint.host_networks;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  for (unsigned i = 0; i < networks.size(); ++i) {
+    networks[i].setKey(text(sorted[i].name));
+    auto value = networks[i].initValue();
+    value.setName(text(sorted[i].name));
+    value.setCidr(text(sorted[i].cidr));
+    value.setInterface(text(sorted[i].interface));
+    value.setReservedPorts(text(sorted[i].reserved_ports));
+  }
+}
+
+}  // namespace
+
+Object<schema::Node> build_node(const ClientOptions& options,
+                                const NodeIdentity& identity,
+                                const host::NodeFacts& facts,
+                                const std::map<std::string, driver::Health>& drivers,
+                                std::int64_t unix_now) {
+  Draft<schema::Node> draft;
+  auto& node = *draft;
+  node.setId(text(identity.id));
+  node.setSecretId(text(identity.secret));
+  node.setDatacenter(text(options.datacenter));
+  auto name = options.node_name.empty() ? host_name() : options.node_name;
+  node.setName(text(name.empty() ? identity.id : name));
+  node.setNodeClass(text(options.node_class));
+  node.setNodePool(text(options.node_pool));
+  node.setHttpAddr(text(options.http_address));
+  node.setTlsEnabled(options.tls);
+  node.setCgroupParent(text(options.cgroup_parent));
+  node.setStatus(schema::NodeStatus::INITIALIZING);
+
+  auto attributes = facts.attributes;
+  for (const auto& [driver, health] : drivers) {
+    if (!health.detected) continue;
+    attributes["driver." + driver] = "1";
+    attributes.insert(health.attributes.begin(), health.attributes.end());
+  }
+  fill_entries(node.initAttributes(attributes.size()), attributes);
+
+  std::map<std::string, std::string> meta{
+      {"connect.sidecar_image", "envoyproxy/envoy:v${NOMAD_envoy_version}"},
+      {"connect.gateway_image", "envoyproxy/envoy:v${NOMAD_envoy_version}"},
+      {"connect.log_level", "info"},
+      {"connect.proxy_concurrency", "1"}};
+  for (const auto& [key, value] : options.meta)
+    meta[key] = value;
+  fill_entries(node.initMeta(meta.size()), meta);
+  node.initLinks(0);
+
+  write_resources(options, facts, node);
+  write_drivers(drivers, unix_now, node);
+  write_volumes(options, node);
+  return draft.freeze();
+}
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const auto comma = text.find(',');
+    auto part = text.substr(0, comma);
+    text = comma == text.npos ? std::string_view{} : text.substr(comma + 1);
+    while (part.starts_with(' '))
+      part.remove_prefix(1);
+    while (part.ends_with(' '))
+      part.remove_suffix(1);
+    if (!part.empty()) parts.emplace_back(part);
+  }
+  return parts;
+}
+
+bool is_allowed(const ClientOptions& options, const std::string& kind, const std::string& name) {
+  const auto list_of = [&options, &kind](const char* which) {
+    const auto found = options.options.find(kind + which);
+    return found == options.options.end() ? std::vector<std::string>{} : split_list(found->second);
+  };
+  const auto allowed = list_of(".allowlist");
+  const auto denied = list_of(".denylist");
+  const auto is_in = [&name](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  return (allowed.empty() || is_in(allowed)) && !is_in(denied);
+}
+
+}  // namespace nomad::client

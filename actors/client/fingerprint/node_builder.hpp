@@ -1,0 +1,34 @@
+// From what was found out about this machine and its drivers to the node record that the servers
+// get. Values in, one object out.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "actors/client/client_options.hpp"
+#include "actors/client/driver.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/node.capnp.h"
+
+namespace nomad::client {
+
+struct NodeIdentity {
+  std::string id;
+  std::string secret;
+};
+
+/// `drivers` are those that the node may use, by name. Attribute `driver.<name>` is "1" for those
+/// that were detected.
+Object<schema::Node> build_node(const ClientOptions& options,
+                                const NodeIdentity& identity,
+                                const host::NodeFacts& facts,
+                                const std::map<std::string, driver::Health>& drivers,
+                                std::int64_t unix_now);
+
+/// Whether the lists `<kind>.allowlist` and `<kind>.denylist` of the options let `name` pass.
+bool is_allowed(const ClientOptions& options, const std::string& kind, const std::string& name);
+
+/// A comma-separated list, blanks around its entries removed.
+std::vector<std::string> split_list(std::string_view text);
+
+}  // namespace nomad::client

@@ -1,0 +1,20 @@
+// The built-in hooks that are functions: those that make and remove directories, and small checks.
+#pragma once
+
+#include "actors/client/registry.hpp"
+
+namespace nomad::client {
+
+/// "alloc_dir": makes the part that a group's tasks share, and removes the whole tree at the end.
+AllocHookEntry alloc_dir_hook();
+
+/// "validate": refuses tasks of isolating drivers that want to be root.
+TaskHookEntry validate_hook();
+
+/// "task_dir": makes a task's directories.
+TaskHookEntry task_dir_hook();
+
+/// "dispatch_payload": writes the payload of a dispatched job to the file that the task names.
+TaskHookEntry dispatch_payload_hook();
+
+}  // namespace nomad::client

@@ -1,0 +1,17 @@
+// HealthHook ("alloc_health_watcher"): watches a new allocation of a service until it is clear
+// whether it is healthy. Deployments and drains wait for that. What healthy means is decided by
+// workload::AllocHealth.
+//
+// Owns:   one verdict in the making, one timer.
+// Takes:  hook::TasksChanged. Tells its listener HealthDecided, once.
+// Parent: the alloc runner; only for allocations whose health is not known.
+// Ends:   by itself after the verdict, or by the parent's exit message.
+#pragma once
+
+#include "actors/client/registry.hpp"
+
+namespace nomad::client {
+
+AllocHookEntry health_hook();
+
+}  // namespace nomad::client

@@ -1,0 +1,46 @@
+// From the job to what a driver is asked to start: the task's environment and its interpolated
+// configuration. No actor; values in, values out.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "actors/client/context.hpp"
+#include "actors/client/driver.hpp"
+#include "actors/client/task_local.hpp"
+#include "runtime/workload/restart_policy.hpp"
+
+namespace nomad::client {
+
+/// The task `name` of the allocation's group, if the job still has it.
+std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
+                                              schema::Job::Reader job,
+                                              std::string_view name);
+
+/// The task's own restart policy, or its group's.
+workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
+                                        schema::Job::Reader job,
+                                        schema::Task::Reader task);
+
+/// The environment as it is now, from what the hooks have added so far.
+workload::TaskEnv make_env(const ClientContext& context,
+                           schema::Allocation::Reader alloc,
+                           schema::Job::Reader job,
+                           schema::Task::Reader task,
+                           const driver::Capabilities& driver,
+                           const TaskLocal& local);
+
+/// `invalid_argument` when the configuration is no JSON object.
+Result<driver::TaskConfig> make_config(const ClientContext& context,
+                                       schema::Allocation::Reader alloc,
+                                       schema::Task::Reader task,
+                                       const workload::TaskEnv& env,
+                                       std::string run_id);
+
+/// Names and values of the agent's own environment that tasks see: all but those in `denied`.
+workload::Variables host_environment(const std::vector<std::string>& denied);
+
+/// Names kept from tasks unless `env.denylist` says otherwise.
+const std::vector<std::string>& default_denied_environment();
+
+}  // namespace nomad::client

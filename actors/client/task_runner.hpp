@@ -1,0 +1,158 @@
+// TaskRunner: runs one task of an allocation, from its first start to its last end: hooks, driver,
+// restarts, kill.
+//
+//   idle ─Begin─▶ recovering ─▶ waiting_for_servers ─▶ gate ─▶ prestart ─▶ starting ─▶ running
+//   running ─process ended─▶ exited ─restart policy─▶ restart_delay ─▶ gate …
+//                                                  └▶ dead ─Kill─▶ stop hooks ─▶ Ended
+//
+// Kill and Detach are accepted in every state; Detach wins in what may change the task's state
+// (nothing). A dead task waits for Kill, because "restart all tasks" may make it run again.
+//
+// Owns:   the task's state (told to the parent at each change), its row in the database, the hooks
+//         that are actors.
+// Order:  a run id is durable before the driver is asked to start; the driver's handle and
+//         `running` are durable before the parent hears of it; the end of a process is durable
+//         before the driver forgets it. So kill -9 at any moment neither loses nor doubles a task.
+// Parent: the alloc runner; it hears Changed and, last, Ended.
+// Ends:   by itself after Ended, after Detach, or by the parent's exit message.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "actors/client/client_api.hpp"
+#include "actors/client/context.hpp"
+#include "actors/client/hook.hpp"
+#include "actors/core/actor.hpp"
+#include "runtime/workload/task_state.hpp"
+#include "schema/client.capnp.h"
+
+namespace nomad::client {
+
+namespace task_runner {
+
+struct Done {
+  using is_message = void;
+};
+
+/// The allocation's own hooks have run.
+struct Begin {
+  using is_message = void;
+};
+
+/// They failed: the task fails with this reason as soon as it begins.
+struct FailSetup {
+  using is_message = void;
+  std::string reason;
+};
+
+/// Whether the task's lifecycle stage may start now.
+struct Gate {
+  using is_message = void;
+  bool open = false;
+};
+
+/// The allocation changed.
+struct Assign {
+  using is_message = void;
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+};
+
+/// Ends the task for good. With an event, that is told first. A second one changes nothing.
+struct Kill {
+  using is_message = void;
+  std::optional<workload::TaskEvent> event;
+  bool skip_delay = false;  ///< Without the task's shutdown_delay.
+};
+
+/// Cuts short a shutdown_delay that is under way.
+struct SkipDelay {
+  using is_message = void;
+};
+
+/// Adds an event to the task's history. `quietly`: the parent tells the servers itself.
+struct Tell {
+  using is_message = void;
+  workload::TaskEvent event;
+};
+
+/// Restarts the running task; answered when the running process has ended. `failure`: the restart
+/// policy decides and counts. `force`: a dead task runs again too. "Task not running" (rejected)
+/// when there is nothing to restart.
+struct Restart {
+  using is_message = void;
+  workload::TaskEvent event;
+  bool failure = false;
+  bool force = false;
+};
+
+struct Signal {
+  using is_message = void;
+  std::string signal;
+};
+
+struct Stats {
+  using is_message = void;
+};
+
+/// The servers have confirmed which allocations belong here.
+struct ServersContacted {
+  using is_message = void;
+};
+
+/// The task's driver was replaced by a new actor after a crash.
+struct DriverReplaced {
+  using is_message = void;
+  Driver driver;
+};
+
+/// The agent ends and the task goes on. Answered when everything is recorded.
+struct Detach {
+  using is_message = void;
+};
+
+/// To the parent: the task's new state.
+struct Changed {
+  using is_message = void;
+  std::size_t index = 0;
+  TaskStatePtr state;
+};
+
+/// To the parent: nothing of the task will ever run again.
+struct Ended {
+  using is_message = void;
+  std::size_t index = 0;
+};
+
+}  // namespace task_runner
+
+using TaskRunner = actor::Interface<void(task_runner::Begin),
+                                    void(task_runner::FailSetup),
+                                    void(task_runner::Gate),
+                                    void(task_runner::Assign),
+                                    void(task_runner::Kill),
+                                    void(task_runner::SkipDelay),
+                                    void(task_runner::Tell),
+                                    void(task_runner::ServersContacted),
+                                    void(task_runner::DriverReplaced),
+                                    task_runner::Done(task_runner::Restart),
+                                    task_runner::Done(task_runner::Signal),
+                                    client_api::TaskUsage(task_runner::Stats),
+                                    task_runner::Done(task_runner::Detach)>;
+
+using TaskRunnerParent = actor::Interface<void(task_runner::Changed), void(task_runner::Ended)>;
+
+struct TaskSetup {
+  Context context;
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+  std::size_t index = 0;  ///< Of the task in its group.
+  TaskRunnerParent parent;
+  /// What the last agent left, when this one found the task on its disk.
+  Object<schema::LocalTask> saved;
+};
+
+TaskRunner spawn_task_runner(caf::actor_system& system, TaskSetup setup);
+
+}  // namespace nomad::client

@@ -1,0 +1,333 @@
+// ClientFixture: a client node on one thread under a virtual clock, with servers that do what the
+// test says and mock tasks. Also builders for jobs and allocations with good defaults.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "actors/client/client.hpp"
+#include "runtime/object/draft.hpp"
+#include "test/support/actor_fixture.hpp"
+#include "test/support/temp_dir.hpp"
+
+namespace nomad::test {
+
+using namespace std::chrono_literals;
+
+struct TaskSpec {
+  std::string name = "web";
+  std::string config = R"({"run_for":"1h"})";
+  std::string hook = {};
+  bool sidecar = false;
+  bool leader = false;
+  Nanoseconds kill_timeout = 5s;
+  Nanoseconds shutdown_delay = 0s;
+  std::string driver = "mock_driver";
+};
+
+struct JobSpec {
+  std::string id = "job";
+  std::string type = "service";
+  std::vector<TaskSpec> tasks = {{}};
+  std::int64_t restart_attempts = 2;
+  Nanoseconds restart_delay = 15s;
+  std::uint64_t version = 0;
+  std::optional<Nanoseconds> min_healthy_time = std::nullopt;
+};
+
+inline Object<schema::Job> make_job(const JobSpec& spec) {
+  Draft<schema::Job> draft;
+  draft->setId(text(spec.id));
+  draft->setName(text(spec.id));
+  draft->setNamespace("default");
+  draft->setType(text(spec.type));
+  draft->setVersion(spec.version);
+  draft->setCreateIndex(1);
+  auto group = draft->initTaskGroups(1)[0];
+  group.setName("group");
+  group.setCount(1);
+  auto restart = group.initRestartPolicy();
+  restart.setAttempts(spec.restart_attempts);
+  restart.setInterval(std::chrono::nanoseconds{30min}.count());
+  restart.setDelay(spec.restart_delay.count());
+  restart.setMode("fail");
+  if (spec.min_healthy_time) {
+    auto update = group.initUpdate();
+    update.setMinHealthyTime(spec.min_healthy_time->count());
+    update.setHealthyDeadline(std::chrono::nanoseconds{5min}.count());
+    update.setHealthCheck("task_states");
+  }
+  auto tasks = group.initTasks(spec.tasks.size());
+  for (unsigned i = 0; i < tasks.size(); ++i) {
+    const auto& from = spec.tasks[i];
+    tasks[i].setName(text(from.name));
+    tasks[i].setDriver(text(from.driver));
+    tasks[i].setConfig(text(from.config));
+    tasks[i].setLeader(from.leader);
+    tasks[i].setKillTimeout(from.kill_timeout.count());
+    tasks[i].setShutdownDelay(from.shutdown_delay.count());
+    if (!from.hook.empty()) {
+      auto lifecycle = tasks[i].initLifecycle();
+      lifecycle.setHook(text(from.hook));
+      lifecycle.setSidecar(from.sidecar);
+    }
+  }
+  return draft.freeze();
+}
+
+inline std::string alloc_id(int number) {
+  return fmt::format("{:08x}-1111-2222-3333-444444444444", number);
+}
+
+inline Object<schema::Allocation> make_alloc(const Object<schema::Job>& job,
+                                             int number,
+                                             std::uint64_t index = 1) {
+  Draft<schema::Allocation> draft;
+  draft->setId(text(alloc_id(number)));
+  draft->setNamespace("default");
+  draft->setName(text(fmt::format("{}.group[{}]", view(job->getId()), number)));
+  draft->setJobId(job->getId());
+  draft->setJobVersion(job->getVersion());
+  draft->setJobCreateIndex(job->getCreateIndex());
+  draft->setTaskGroup("group");
+  draft->setDesiredStatus(schema::DesiredStatus::RUN);
+  draft->setAllocModifyIndex(index);
+  const auto group = job->getTaskGroups()[0];
+  auto tasks = draft->initAllocatedResources().initTasks(group.getTasks().size());
+  for (unsigned i = 0; i < tasks.size(); ++i) {
+    tasks[i].setKey(group.getTasks()[i].getName());
+    tasks[i].initValue().initCpu().setCpuShares(100);
+    tasks[i].getValue().initMemory().setMemoryMb(64);
+  }
+  return draft.freeze();
+}
+
+/// A changed copy of `alloc` with AllocModifyIndex `index`.
+template <class Change>
+Object<schema::Allocation> changed(const Object<schema::Allocation>& alloc,
+                                   std::uint64_t index,
+                                   Change change) {
+  Draft<schema::Allocation> draft{alloc};
+  draft->setAllocModifyIndex(index);
+  change(*draft);
+  return draft.freeze();
+}
+
+/// Makes the servers of the fixture answer what they hold.
+struct Push {
+  using is_message = void;
+};
+
+using FakeServers = actor::WithInternal<client::ServerLink, void(Push)>;
+
+struct ClientFixture : ActorFixture {
+  // What the servers do and have heard.
+  std::vector<client::server_link::AssignedAlloc> assigned;
+  std::uint64_t index = 1;
+  std::optional<Error> refusal;  ///< Of UpdateAllocs.
+  std::optional<Error> heartbeat_refusal;
+  int registrations = 0;
+  int heartbeats = 0;
+  int watches = 0;
+  std::vector<std::size_t> batches;  ///< Sizes of the UpdateAllocs that were accepted.
+  std::map<std::string, Object<schema::Allocation>> heard;
+  Object<schema::Node> node;
+
+  FakeServers servers;
+  std::shared_ptr<std::optional<actor::Promise<client::server_link::AllocSet>>> held
+      = std::make_shared<std::optional<actor::Promise<client::server_link::AllocSet>>>();
+  std::uint64_t held_index = 0;
+
+  TempDir dir;
+  std::shared_ptr<storage::ClientStore> store;
+  client::Client client;
+
+  ClientFixture() { servers = adopt(spawn_servers()); }
+
+  ~ClientFixture() {
+    caf::anon_send_exit(client, caf::exit_reason::kill);
+    settle();
+    held->reset();
+  }
+
+  std::int64_t unix_now() {
+    return 1'700'000'000'000'000'000 + system().clock().now().time_since_epoch().count();
+  }
+
+  FakeServers spawn_servers() {
+    using namespace client::server_link;
+    return system().spawn([this](FakeServers::pointer self) -> FakeServers::behavior_type {
+      return {
+          [this](const RegisterNode& msg) {
+            ++registrations;
+            node = msg.node;
+            return Registered{++index, 10s};
+          },
+          [this](const Heartbeat&) -> caf::result<Lease> {
+            ++heartbeats;
+            if (heartbeat_refusal) return actor::to_caf(*heartbeat_refusal);
+            return Lease{.ttl = 10s};
+          },
+          [this, self](const WatchAllocs& msg) -> caf::result<AllocSet> {
+            ++watches;
+            auto promise = self->make_response_promise<AllocSet>();
+            *held = promise;
+            held_index = msg.min_index;
+            if (msg.min_index == 0) answer_held();
+            return promise;
+          },
+          [this](const UpdateAllocs& msg) -> caf::result<Updated> {
+            if (refusal) return actor::to_caf(*refusal);
+            batches.push_back(msg.allocs.size());
+            for (const auto& alloc : msg.allocs)
+              heard[copy(alloc->getId())] = alloc;
+            return Updated{++index};
+          },
+          [this](Push) { answer_held(); },
+      };
+    });
+  }
+
+  /// Answers the client's question with all that the node should have.
+  void push() { tell(servers, Push{}); }
+
+  void answer_held() {
+    if (!*held) return;
+    auto promise = **held;
+    held->reset();
+    promise.deliver(client::server_link::AllocSet{++index, true, assigned});
+  }
+
+  /// The registry of the tests: the real one, with a machine that is made up.
+  virtual client::Registry registry() {
+    auto made = client::builtin_registry(true);
+    made.fingerprinters = {{"test", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
+                              facts.attributes["kernel.name"] = "linux";
+                              facts.cpu_total_compute = 1000;
+                              facts.cpu_cores = 1;
+                              facts.memory_mb = 1000;
+                              return Result<>{};
+                            }}};
+    for (auto& hook : made.task_hooks)
+      if (hook.name == "task_dir") {
+        const auto real = hook.prestart;
+        hook.prestart = [real](client::TaskScope scope) {
+          scope.driver.secrets_in_memory = false;  // Tests mount nothing.
+          return real(scope);
+        };
+      }
+    return made;
+  }
+
+  client::ClientOptions options() {
+    client::ClientOptions made;
+    made.state_dir = dir.file("state");
+    made.alloc_dir = dir.file("allocs");
+    made.node_name = "test";
+    made.unix_now = [this] { return unix_now(); };
+    made.seed = 7;
+    return made;
+  }
+
+  /// Starts a client; with `durable`, over the state that an earlier one of the test left.
+  void start(bool durable = false, std::optional<client::ClientOptions> with = std::nullopt) {
+    std::filesystem::create_directories(dir.file("allocs"));
+    if (durable && !store) {
+      auto opened = storage::ClientStore::open(dir.file("state.db"));
+      REQUIRE(opened.has_value());
+      store = std::make_shared<storage::ClientStore>(std::move(*opened));
+    }
+    auto db = adopt(durable ? client::spawn_client_db_inline(system(), store)
+                            : client::spawn_forgetful_client_db(system()));
+    client = client::spawn_client(
+        system(), with ? *with : options(),
+        {.servers = servers,
+         .db = db,
+         .steps = adopt(client::spawn_inline_step_runner(system())),
+         .make_stats =
+             [this](caf::actor_system&, const client::StatsOptions&) {
+               return adopt(system().spawn(
+                   [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
+                     return {
+                         [](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
+                         [](const client::stats::ReadTasks&) {
+                           return client::stats::TaskUsages{};
+                         },
+                         [](const client::stats::ForgetTask&) {}};
+                   }));
+             },
+         .registry = std::make_shared<const client::Registry>(registry())});
+    settle();
+  }
+
+  /// kill -9 of the agent: nothing of it is left but what is on disk.
+  void crash() {
+    caf::anon_send_exit(client, caf::exit_reason::kill);
+    client = client::Client{};
+    held->reset();
+    settle();
+  }
+
+  /// The servers want this allocation here.
+  void assign(const Object<schema::Allocation>& alloc, const Object<schema::Job>& job) {
+    for (auto& known : assigned)
+      if (view(known.alloc->getId()) == view(alloc->getId())) {
+        known = {alloc, job};
+        push();
+        settle();
+        return;
+      }
+    assigned.push_back({alloc, job});
+    push();
+    settle();
+  }
+
+  void stop_alloc(int number, std::uint64_t at_index) {
+    for (auto& known : assigned)
+      if (view(known.alloc->getId()) == alloc_id(number))
+        known.alloc = changed(known.alloc, at_index, [](auto& draft) {
+          draft.setDesiredStatus(schema::DesiredStatus::STOP);
+        });
+    push();
+    settle();
+  }
+
+  /// The servers forget the allocation.
+  void forget(int number) {
+    std::erase_if(assigned, [number](const auto& known) {
+      return view(known.alloc->getId()) == alloc_id(number);
+    });
+    push();
+    settle();
+  }
+
+  schema::ClientStatus status(int number) {
+    const auto found = heard.find(alloc_id(number));
+    REQUIRE(found != heard.end());
+    return found->second->getClientStatus();
+  }
+
+  schema::TaskState::Reader task(int number, std::string_view name = "web") {
+    const auto found = heard.find(alloc_id(number));
+    REQUIRE(found != heard.end());
+    for (const auto entry : found->second->getTaskStates())
+      if (view(entry.getKey()) == name) return entry.getValue();
+    FAIL("no state of task ", name);
+    return {};
+  }
+
+  std::vector<std::string> events(int number, std::string_view name = "web") {
+    std::vector<std::string> types;
+    for (const auto event : task(number, name).getEvents())
+      types.push_back(copy(event.getType()));
+    return types;
+  }
+};
+
+}  // namespace nomad::test

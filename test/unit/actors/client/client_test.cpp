@@ -1,0 +1,215 @@
+// The client node: registration, heartbeats, what it does about the servers' wishes, collection.
+#include "actors/client/client.hpp"
+
+#include "client_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::ClientStatus;
+using Strings = std::vector<std::string>;
+
+TEST_CASE_FIXTURE(ClientFixture, "client: registers what it found and keeps its lease alive") {
+  start();
+  CHECK(registrations == 1);
+  REQUIRE(node);
+  CHECK(view(node->getName()) == "test");
+  CHECK(node->getNodeResources().getCpu().getCpuShares() == 1000);
+  bool mock = false;
+  for (const auto driver : node->getDrivers())
+    mock = mock || (view(driver.getKey()) == "mock_driver" && driver.getValue().getHealthy());
+  CHECK(mock);
+
+  advance(1min);
+  CHECK(heartbeats >= 5);
+  CHECK(heartbeats <= 8);
+  CHECK(registrations == 1);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: a node the servers do not know registers again") {
+  start();
+  heartbeat_refusal = Error{Errc::not_found, "node not found"};
+  advance(10s);
+  const auto so_far = registrations;
+  CHECK(so_far >= 2);
+  heartbeat_refusal.reset();
+  advance(1min);
+  CHECK(registrations == so_far);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: an assigned allocation runs and is reported at once") {
+  start();
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+
+  CHECK(status(1) == ClientStatus::RUNNING);
+  CHECK(task(1).getState() == schema::TaskRunState::RUNNING);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Started"});
+  CHECK(view(task(1).getEvents()[1].getDisplayMessage()) == "Building Task Directory");
+  CHECK(std::filesystem::is_directory(dir.file("allocs/" + alloc_id(1) + "/alloc/logs")));
+  CHECK(std::filesystem::is_directory(dir.file("allocs/" + alloc_id(1) + "/web/local")));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: stopping kills the task, says so, and completes") {
+  start();
+  const auto job = make_job({.tasks = {{.config = R"({"run_for":"1h","kill_after":"2s"})"}}});
+  assign(make_alloc(job, 1), job);
+  stop_alloc(1, 2);
+  advance(1s);
+  CHECK(status(1) == ClientStatus::RUNNING);
+  advance(2s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1)
+        == Strings{"Received", "Task Setup", "Started", "Killing", "Terminated", "Killed"});
+  CHECK(view(task(1).getEvents()[3].getDisplayMessage())
+        == "Sent interrupt. Waiting 5s before force killing");
+  CHECK_FALSE(task(1).getFailed());
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: a batch task that succeeds completes its allocation") {
+  start();
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"3s"})"}}});
+  assign(make_alloc(job, 1), job);
+  advance(4s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Started", "Terminated"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: what cannot run here is reported once as failed") {
+  start();
+  const auto job = make_job({.tasks = {{.driver = "nope"}}});
+  assign(make_alloc(job, 1), job);
+  advance(1s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(view(heard[alloc_id(1)]->getClientDescription())
+        == "Unable to add allocation due to error: failed creating runner for task \"web\": driver "
+           "\"nope\" not found");
+  const auto sent = batches.size();
+  push();
+  advance(10s);
+  CHECK(batches.size() == sent);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: an older state of an allocation changes nothing") {
+  start();
+  const auto job = make_job({});
+  const auto alloc = make_alloc(job, 1, 10);
+  assign(alloc, job);
+  assign(
+      changed(alloc, 9, [](auto& draft) { draft.setDesiredStatus(schema::DesiredStatus::STOP); }),
+      job);
+  advance(30s);
+  CHECK(status(1) == ClientStatus::RUNNING);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: an allocation that ended elsewhere is not run again") {
+  start();
+  const auto job = make_job({});
+  assign(changed(make_alloc(job, 1), 5,
+                 [](auto& draft) { draft.setClientStatus(ClientStatus::COMPLETE); }),
+         job);
+  advance(10s);
+  CHECK_FALSE(heard.contains(alloc_id(1)));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: a forgotten allocation is killed and leaves nothing") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+
+  forget(1);
+  advance(1min);
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  int rows = 0;
+  for (const auto bucket :
+       {storage::Bucket::alloc, storage::Bucket::task_state, storage::Bucket::acknowledged,
+        storage::Bucket::job, storage::Bucket::deployment})
+    REQUIRE(store
+                ->scan(bucket, "",
+                       [&rows](std::string_view, Result<std::string_view>) -> Result<> {
+                         ++rows;
+                         return {};
+                       })
+                .has_value());
+  CHECK(rows == 0);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: too many ended allocations are collected, oldest first") {
+  auto with = options();
+  with.gc.max_allocs = 2;
+  start(false, with);
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
+  for (int number = 1; number <= 4; ++number) {
+    assign(make_alloc(job, number), job);
+    advance(2s);
+  }
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(2))));
+  CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(3))));
+  CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(4))));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: garbage is collected on request, live ones never") {
+  start();
+  const auto batch = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
+  const auto service = make_job({.id = "service"});
+  assign(make_alloc(batch, 1), batch);
+  assign(make_alloc(service, 2), service);
+  advance(5s);
+
+  using client::client_api::CollectGarbage;
+  using client::client_api::Done;
+  auto live = ask<Done>(client, CollectGarbage{alloc_id(2)});
+  REQUIRE(live->has_value());
+  CHECK((*live)->error().code == Errc::rejected);
+  auto missing = ask<Done>(client, CollectGarbage{alloc_id(9)});
+  CHECK((*missing)->error().what == "Unknown allocation \"" + alloc_id(9) + "\"");
+
+  auto all = ask<Done>(client, CollectGarbage{});
+  REQUIRE(all->has_value());
+  CHECK((*all)->has_value());
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(2))));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs") {
+  start();
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  auto found
+      = ask<client::client_api::AllocDir>(client, client::client_api::AllocDirOf{alloc_id(1)});
+  REQUIRE(found->has_value());
+  CHECK((*found)->value().path == dir.file("allocs/" + alloc_id(1)));
+  REQUIRE((*found)->value().tasks.size() == 1);
+  CHECK((*found)->value().tasks[0].running);
+
+  auto counts = ask<client::client_api::AllocCounts>(client, client::client_api::CountAllocs{});
+  CHECK((*counts)->value().running == 1);
+  auto usage = ask<client::client_api::AllocUsage>(client,
+                                                   client::client_api::AllocStats{alloc_id(1), ""});
+  REQUIRE((*usage)->has_value());
+  CHECK((*usage)->value().tasks.size() == 1);
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "client: a graceful stop leaves tasks alone, dev mode kills them") {
+  const auto job = make_job({});
+  SUBCASE("graceful") {
+    start(true);
+    assign(make_alloc(job, 1), job);
+    auto stopped = ask<client::client_actor::Stopped>(client, client::client_actor::Stop{});
+    CHECK(stopped->has_value());
+    CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+    CHECK(status(1) == ClientStatus::RUNNING);
+  }
+  SUBCASE("dev") {
+    auto with = options();
+    with.dev = true;
+    start(false, with);
+    assign(make_alloc(job, 1), job);
+    auto stopped = ask<client::client_actor::Stopped>(client, client::client_actor::Stop{});
+    advance(30s);
+    CHECK(stopped->has_value());
+    CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  }
+}
