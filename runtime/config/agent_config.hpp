@@ -1,0 +1,186 @@
+// AgentConfig: everything an agent is told, as values. Defaults, then files in order, then flags;
+// each step changes a copy, and what runs holds the final one unchanged.
+//
+// Sizes are MiB, CPU is MHz, durations are nanoseconds. Names follow Nomad's configuration.
+// May depend on: runtime/base, runtime/hcl.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/base/duration.hpp"
+#include "runtime/base/result.hpp"
+
+namespace nomad::config {
+
+using namespace std::chrono_literals;
+
+using TextMap = std::map<std::string, std::string>;
+
+struct Ports {
+  std::int64_t http = 4646;
+  std::int64_t rpc = 4647;
+  std::int64_t serf = 4648;
+};
+
+/// Addresses as texts; empty means "derived": listening from bind_addr, advertised from listening.
+struct Addresses {
+  std::string http;
+  std::string rpc;
+  std::string serf;
+};
+
+struct Join {
+  std::vector<std::string> start_join;
+  std::vector<std::string> retry_join;
+  std::int64_t retry_max = 0;
+  Nanoseconds retry_interval = 30s;
+};
+
+struct Server {
+  bool enabled = false;
+  std::int64_t bootstrap_expect = 0;
+  std::int64_t num_schedulers = 0;              ///< 0: as many as make sense on this machine.
+  std::vector<std::string> enabled_schedulers;  ///< Empty: all.
+  Nanoseconds node_gc_threshold = 24h;
+  Nanoseconds job_gc_interval = 5min;
+  Nanoseconds job_gc_threshold = 4h;
+  Nanoseconds eval_gc_threshold = 1h;
+  Nanoseconds batch_eval_gc_threshold = 24h;
+  Nanoseconds deployment_gc_threshold = 1h;
+  Nanoseconds heartbeat_grace = 10s;
+  Nanoseconds min_heartbeat_ttl = 10s;
+  Nanoseconds failover_heartbeat_ttl = 5min;
+  double max_heartbeats_per_second = 50;
+  std::int64_t event_buffer_size = 100;
+  bool enable_event_broker = true;
+  std::int64_t job_default_priority = 50;
+  std::int64_t job_max_priority = 100;
+  std::int64_t job_max_count = 50'000;  ///< Most allocations that a task group may ask for.
+  std::int64_t job_tracked_versions = 6;
+  std::int64_t raft_snapshot_threshold = 8192;  ///< Entries since the last snapshot.
+  Nanoseconds raft_snapshot_interval = 2min;
+  std::int64_t raft_trailing_logs = 10'240;
+  std::string encrypt;  ///< Secret; never shown.
+  Join join;
+  std::string scheduler_algorithm = "binpack";  ///< default_scheduler_config, at the first start.
+};
+
+struct HostVolume {
+  std::string path;
+  bool read_only = false;
+};
+
+struct HostNetwork {
+  std::string cidr;
+  std::string interface;
+  std::string reserved_ports;
+};
+
+struct Reserved {
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
+  std::int64_t disk = 0;
+  std::string ports;
+  std::string cores;
+};
+
+struct Client {
+  bool enabled = false;
+  std::string state_dir;  ///< Empty: <data_dir>/client.
+  std::string alloc_dir;  ///< Empty: <data_dir>/alloc.
+  std::vector<std::string> servers;
+  std::string node_class;
+  std::string node_pool = "default";
+  TextMap options;
+  TextMap meta;
+  std::string network_interface;
+  std::int64_t network_speed = 0;  ///< Mbit/s; 0: as fingerprinted.
+  std::int64_t cpu_total_compute = 0;
+  std::int64_t memory_total_mb = 0;
+  std::int64_t disk_total_mb = 0;
+  std::int64_t disk_free_mb = 0;
+  Nanoseconds max_kill_timeout = 30s;
+  std::int64_t min_dynamic_port = 20'000;
+  std::int64_t max_dynamic_port = 32'000;
+  Nanoseconds gc_interval = 1min;
+  std::int64_t gc_parallel_destroys = 2;
+  double gc_disk_usage_threshold = 80;
+  double gc_inode_usage_threshold = 70;
+  std::int64_t gc_max_allocs = 50;
+  bool disable_remote_exec = false;
+  std::string cgroup_parent;
+  Reserved reserved;
+  std::map<std::string, HostVolume> host_volumes;
+  std::map<std::string, HostNetwork> host_networks;
+  Join join;
+};
+
+struct Telemetry {
+  Nanoseconds collection_interval = 1s;
+  bool prometheus_metrics = false;
+  bool publish_allocation_metrics = false;
+  bool publish_node_metrics = false;
+  bool disable_hostname = false;
+};
+
+struct Limits {
+  std::int64_t http_max_conns_per_client = 100;
+  std::int64_t http_max_conns = 16'384;  ///< Ours: from all clients together.
+  std::int64_t http_max_body_mb = 16;    ///< Ours: of one request.
+  Nanoseconds http_read_timeout = 10s;   ///< Ours: for a header, and between body parts.
+  Nanoseconds http_idle_timeout = 2min;  ///< Ours: between requests of a connection.
+};
+
+/// A driver's `plugin "name" { config { … } }`: the block's values as JSON text.
+struct Plugin {
+  std::string config_json = "{}";
+};
+
+struct AgentConfig {
+  std::string region = "global";
+  std::string datacenter = "dc1";
+  std::string name;  ///< Empty: the host's name.
+  std::string data_dir;
+  std::string plugin_dir;
+  std::string bind_addr = "0.0.0.0";
+  std::string log_level = "INFO";
+  bool log_json = false;
+  std::string log_file;
+  bool enable_debug = false;
+  bool leave_on_interrupt = false;
+  bool leave_on_terminate = false;
+  bool dev_mode = false;
+  bool allow_unsafe_bind = false;  ///< Ours: listen beyond loopback without TLS.
+  bool acl_enabled = false;
+  Ports ports;
+  Addresses addresses;
+  Addresses advertise;
+  Server server;
+  Client client;
+  Telemetry telemetry;
+  Limits limits;
+  TextMap http_api_response_headers;
+  std::map<std::string, Plugin> plugins;
+  std::vector<std::string> files;  ///< What was read, for the start-up banner.
+};
+
+/// The defaults of `agent -dev`: server and client on loopback, raw_exec enabled.
+AgentConfig dev_defaults();
+
+/// `base` changed by the text of one file, HCL or JSON by its first byte. The error lists every
+/// mistake, a line each, with file, line and a suggestion for a misspelt name.
+Result<AgentConfig> with_file_text(AgentConfig base, const std::string& file, std::string text);
+
+/// `base` changed by a file, or by a folder's *.hcl and *.json files in lexical order.
+Result<AgentConfig> with_path(AgentConfig base, const std::string& path);
+
+/// What must hold before an agent starts; the error is one line that says what to do.
+Result<> validate(const AgentConfig& config);
+
+/// The configuration as /v1/agent/self shows it: PascalCase JSON without secrets.
+std::string to_json(const AgentConfig& config);
+
+}  // namespace nomad::config

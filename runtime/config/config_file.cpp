@@ -1,0 +1,171 @@
+#include "runtime/config/config_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "runtime/config/agent_config.hpp"
+#include "runtime/config/section.hpp"
+#include "runtime/hcl/body.hpp"
+#include "runtime/hcl/eval.hpp"
+#include "runtime/hcl/parser.hpp"
+
+namespace nomad::config {
+namespace {
+
+boost::json::value to_tree(const hcl::Value& value) {
+  if (value.is_bool()) return value.as_bool();
+  if (value.is_string()) {
+    const auto text = value.as_string();
+    return boost::json::string{text.data(), text.size()};
+  }
+  if (value.is_number()) {
+    if (auto whole = value.as_number().to_int64()) return *whole;
+    return value.as_number().to_double();
+  }
+  if (value.is_sequence()) {
+    boost::json::array list;
+    for (const auto& element : value.elements())
+      list.push_back(to_tree(element));
+    return list;
+  }
+  if (value.is_mapping()) {
+    boost::json::object map;
+    for (const auto& [key, content] : value.entries())
+      map[key] = to_tree(content);
+    return map;
+  }
+  return nullptr;
+}
+
+/// Puts `addition` into `target`; where both hold an object under a key, these are merged.
+void merge(boost::json::object& target, const boost::json::object& addition) {
+  for (const auto& member : addition) {
+    auto* present = target.if_contains(member.key());
+    if (present != nullptr && present->is_object() && member.value().is_object())
+      merge(present->get_object(), member.value().get_object());
+    else
+      target[member.key()] = member.value();
+  }
+}
+
+boost::json::object to_tree(const hcl::BodyNode& body, hcl::Diagnostics& problems) {
+  boost::json::object tree;
+  for (const auto& attribute : body.attributes) {
+    auto evaluated = hcl::evaluate(*attribute.expr, nullptr);
+    tree[boost::json::string_view{attribute.name.data(), attribute.name.size()}]
+        = to_tree(evaluated.value);
+    hcl::append(problems, std::move(evaluated.diagnostics));
+  }
+  for (const auto* block : body.blocks) {
+    boost::json::object content = to_tree(*block->body, problems);
+    for (auto label = block->labels.rbegin(); label != block->labels.rend(); ++label) {
+      boost::json::object outer;
+      outer[boost::json::string_view{label->data(), label->size()}] = std::move(content);
+      content = std::move(outer);
+    }
+    boost::json::object whole;
+    whole[boost::json::string_view{block->type.data(), block->type.size()}] = std::move(content);
+    merge(tree, whole);
+  }
+  return tree;
+}
+
+Result<boost::json::object> parse_json_text(const std::string& file, const std::string& text) {
+  boost::json::error_code failure;
+  auto tree = boost::json::parse(text, failure);
+  if (failure) return Error{Errc::invalid_argument, fmt::format("{}: {}", file, failure.message())};
+  if (!tree.is_object())
+    return Error{Errc::invalid_argument, fmt::format("{}: expected an object", file)};
+  return tree.get_object();
+}
+
+/// The text with a line break after each brace that opens a block and before the one that closes
+/// it. HCL1, in which older configuration files are written, takes `a { b { c = 1 } }` on one line.
+std::string with_blocks_on_lines(std::string_view text) {
+  std::string out;
+  std::vector<bool> is_block;  // of the braces that are open
+  char before = '\n';          // the last character that is no space
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      const auto start = i;
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        if (text[i] == '\\') ++i;
+      out += text.substr(start, i - start + 1);
+      before = '"';
+      continue;
+    }
+    if (c == '#' || (c == '/' && text.substr(i, 2) == "//")) {
+      const auto end = std::min(text.find('\n', i), text.size());
+      out += text.substr(i, end - i);
+      i = end - 1;
+      continue;
+    }
+    if (c == '{') {
+      is_block.push_back(std::string_view{"=:,([{"}.find(before) == std::string_view::npos
+                         || before == '{');
+      out += is_block.back() ? "{\n" : "{";
+    } else if (c == '}' && !is_block.empty()) {
+      out += is_block.back() ? "\n}" : "}";
+      is_block.pop_back();
+    } else {
+      out += c;
+    }
+    if (c != ' ' && c != '\t') before = c;
+  }
+  return out;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file)
+    return Error{Errc::io, fmt::format("Error loading configuration from {}: {}", path,
+                                       std::generic_category().message(errno))};
+  return text.str();
+}
+
+}  // namespace
+
+Result<boost::json::object> parse_config_text(const std::string& file, std::string text) {
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{') return parse_json_text(file, text);
+  auto parsed = hcl::parse(file, text);
+  if (!parsed.ok())
+    if (auto relaxed = hcl::parse(file, with_blocks_on_lines(text)); relaxed.ok())
+      parsed = std::move(relaxed);
+  auto problems = std::move(parsed.diagnostics);
+  boost::json::object tree;
+  if (!hcl::has_errors(problems)) tree = to_tree(*parsed.file->body(), problems);
+  if (hcl::has_errors(problems)) return Error{Errc::invalid_argument, hcl::all_lines(problems)};
+  return tree;
+}
+
+Result<AgentConfig> with_path(AgentConfig base, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  std::vector<std::string> files{path};
+  if (fs::is_directory(path, failure)) {
+    files.clear();
+    for (const auto& entry : fs::directory_iterator{path, failure})
+      if (entry.path().extension() == ".hcl" || entry.path().extension() == ".json")
+        files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+  }
+  for (const auto& file : files) {
+    auto text = read_text(file);
+    if (!text) return text.error();
+    auto changed = with_file_text(std::move(base), file, std::move(*text));
+    if (!changed) return changed.error();
+    base = std::move(*changed);
+  }
+  return base;
+}
+
+}  // namespace nomad::config

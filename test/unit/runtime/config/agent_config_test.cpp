@@ -1,0 +1,101 @@
+#include "runtime/config/agent_config.hpp"
+
+#include <boost/json.hpp>
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using namespace nomad::config;
+
+TEST_CASE("agent_config: HCL and JSON say the same") {
+  const auto hcl = with_file_text({}, "a.hcl", R"(
+    data_dir = "/var/lib/nomadctl"
+    ports { http = 5000 }
+    server {
+      enabled = true
+      heartbeat_grace = "1m"
+      default_scheduler_config { scheduler_algorithm = "spread" }
+    }
+    client {
+      enabled = true
+      meta { rack = "r1" }
+      host_volume "data" { path = "/srv" }
+      reserved { cpu = "500" }
+    }
+    plugin "raw_exec" { config { enabled = true } }
+  )");
+  const auto json = with_file_text({}, "a.json", R"({
+    "data_dir": "/var/lib/nomadctl", "ports": {"http": 5000},
+    "server": [{"enabled": true, "heartbeat_grace": "1m",
+                "default_scheduler_config": {"scheduler_algorithm": "spread"}}],
+    "client": {"enabled": true, "meta": [{"rack": "r1"}], "reserved": {"cpu": 500},
+               "host_volume": [{"data": [{"path": "/srv"}]}]},
+    "plugin": [{"raw_exec": [{"config": [{"enabled": true}]}]}]})");
+
+  for (const auto* config : {&hcl, &json}) {
+    if (config->has_error()) MESSAGE(config->error().what);
+    REQUIRE(config->has_value());
+    CHECK((*config)->data_dir == "/var/lib/nomadctl");
+    CHECK((*config)->ports.http == 5000);
+    CHECK((*config)->ports.rpc == 4647);
+    CHECK((*config)->server.enabled);
+    CHECK((*config)->server.heartbeat_grace == 1min);
+    CHECK((*config)->server.scheduler_algorithm == "spread");
+    CHECK((*config)->client.meta.at("rack") == "r1");
+    CHECK((*config)->client.host_volumes.at("data").path == "/srv");
+    CHECK((*config)->client.reserved.cpu == 500);
+    CHECK((*config)->plugins.at("raw_exec").config_json == R"({"enabled":true})");
+  }
+}
+
+TEST_CASE("agent_config: later files change what they name and keep the rest") {
+  auto first = with_file_text({}, "a.hcl", "region = \"eu\"\nclient { node_class = \"big\" }");
+  REQUIRE(first.has_value());
+  auto both = with_file_text(*first, "b.hcl", "client { node_pool = \"gpu\" }");
+  REQUIRE(both.has_value());
+  CHECK(both->region == "eu");
+  CHECK(both->client.node_class == "big");
+  CHECK(both->client.node_pool == "gpu");
+  CHECK(both->files == std::vector<std::string>{"a.hcl", "b.hcl"});
+}
+
+TEST_CASE("agent_config: every mistake is named with its file and place") {
+  const auto config = with_file_text({}, "a.hcl", R"(
+    datdir = "/x"
+    server { heartbeat_grace = "soon" }
+    client { gc_max_allocs = "many" }
+  )");
+  REQUIRE(config.has_error());
+  const auto& what = config.error().what;
+  CHECK(what.find("a.hcl: datdir: unknown key") != std::string::npos);
+  CHECK(what.find("a.hcl: server.heartbeat_grace: time: invalid duration \"soon\"")
+        != std::string::npos);
+  CHECK(what.find("a.hcl: client.gc_max_allocs: expected a whole number") != std::string::npos);
+  CHECK(with_file_text({}, "b.hcl", "server { enabled = ").has_error());
+  CHECK(with_file_text({}, "c.json", "{\"server\": ").has_error());
+  CHECK(with_path({}, "/no/such/file").has_error());
+}
+
+TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address does not start") {
+  CHECK(validate({}).error().what
+        == "Must specify either server, client or dev mode for the agent.");
+  AgentConfig config;
+  config.server.enabled = true;
+  config.server.bootstrap_expect = 1;
+  CHECK(validate(config).error().what
+        == "Must specify \"data_dir\" config option or \"data-dir\" CLI flag");
+  config.data_dir = "/tmp/x";
+  CHECK(validate(config).error().what.starts_with("refusing to listen on 0.0.0.0"));
+  config.bind_addr = "127.0.0.1";
+  CHECK(validate(config).has_value());
+  config.bind_addr = "example";
+  CHECK(validate(config).error().what == "bind_addr: \"example\" is no IP address");
+  CHECK(validate(dev_defaults()).has_value());
+}
+
+TEST_CASE("agent_config: what the API shows holds no secret") {
+  auto config = dev_defaults();
+  config.server.encrypt = "c2VjcmV0";
+  const auto shown = to_json(config);
+  CHECK(shown.find("c2VjcmV0") == std::string::npos);
+  CHECK(shown.find(R"("Region":"global")") != std::string::npos);
+}
