@@ -256,7 +256,7 @@ struct BrokerState {
       draft->setModifyTime(wall_clock());
       changed.push_back(draft.freeze());
     }
-    if (!changed.empty()) write(changed, [](const Result<Written>&) {});
+    if (!changed.empty()) write(changed, [](const Result<Committed>&) {});
   }
 
   /// Delivered too often: the evaluation fails, and a follow-up tries again later.
@@ -285,10 +285,11 @@ struct BrokerState {
     follow_up->setModifyTime(wall_clock());
     log::warn("eval_broker", "evaluation {} of job {} was delivered too often; another one follows",
               short_id(id), copy(eval->getJobId()));
-    write({failed.freeze(), follow_up.freeze()}, [this, id, token](const Result<Written>& written) {
-      if (written) settle(id, token);
-      work();
-    });
+    write({failed.freeze(), follow_up.freeze()},
+          [this, id, token](const Result<Committed>& written) {
+            if (written) settle(id, token);
+            work();
+          });
   }
 
   void write(const std::vector<Object<schema::Evaluation>>& evals, Writes::Then then) {
@@ -350,17 +351,6 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
       [self](const eval_broker::ResumeNack& msg) {
         auto& state = self->state;
         return state.done(state.queue.resume_nack(msg.eval_id, msg.token, state.now()));
-      },
-      [self](const eval_broker::CheckToken& msg) -> caf::result<eval_broker::Done> {
-        if (self->state.queue.outstanding(msg.eval_id) == msg.token) return eval_broker::Done{};
-        return actor::to_caf({Errc::conflict, "evaluation token does not match"});
-      },
-      [self](const eval_broker::Reblock& msg) -> caf::result<eval_broker::Done> {
-        auto& state = self->state;
-        if (state.queue.outstanding(copy(msg.eval->getId())) != msg.token)
-          return actor::to_caf({Errc::conflict, "evaluation token does not match"});
-        state.block(blocked_of(*msg.eval, msg.token));
-        return state.done({});
       },
       [self](eval_broker::GetStats) {
         const auto blocked = self->state.blocked.stats();

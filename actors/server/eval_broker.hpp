@@ -72,21 +72,6 @@ struct ResumeNack {
   std::string token;
 };
 
-/// Whether `token` is the outstanding one: only then may its plan be applied.
-struct CheckToken {
-  using is_message = void;
-  std::string eval_id;
-  std::string token;
-};
-
-/// A blocked evaluation that was delivered again still finds no room. Its delivery stays
-/// outstanding until acknowledged.
-struct Reblock {
-  using is_message = void;
-  Object<schema::Evaluation> eval;
-  std::string token;
-};
-
 /// For metrics and agent/self.
 struct Stats {
   using is_message = void;
@@ -106,8 +91,6 @@ using EvalBroker = actor::Interface<eval_broker::Delivery(eval_broker::Dequeue),
                                     eval_broker::Done(eval_broker::Nack),
                                     eval_broker::Done(eval_broker::PauseNack),
                                     eval_broker::Done(eval_broker::ResumeNack),
-                                    eval_broker::Done(eval_broker::CheckToken),
-                                    eval_broker::Done(eval_broker::Reblock),
                                     eval_broker::Stats(eval_broker::GetStats),
                                     void(BatchApplied),
                                     void(Lead)>;

@@ -102,7 +102,7 @@ struct EndpointState {
     if (!decision) return actor::to_caf(decision.error());
     auto promise = self->make_response_promise<Registered>();
     const auto id = copy(msg.node->getId());
-    write(decision->command, [this, promise, id](Result<Written> written) mutable {
+    write(decision->command, [this, promise, id](Result<Committed> written) mutable {
       if (!written) return refuse(promise, written.error());
       advance(id, [this, promise, id](Result<std::uint64_t> index) mutable {
         if (!index) return refuse(promise, index.error());
@@ -138,7 +138,7 @@ struct EndpointState {
     auto decision = cluster::decide_heartbeat(snapshot, id, seed());
     if (!decision) return then(decision.error());
     if (!decision->command) return then(snapshot.index());
-    write(decision->command, [then = std::move(then)](Result<Written> written) {
+    write(decision->command, [then = std::move(then)](Result<Committed> written) {
       if (!written) return then(written.error());
       then(written->index);
     });
@@ -154,7 +154,7 @@ struct EndpointState {
     const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
     if (!decision.command) return;
     log::warn("node_endpoint", "node {} missed its heartbeat", short_id(id));
-    write(decision.command, [this, id](Result<Written> written) {
+    write(decision.command, [this, id](Result<Committed> written) {
       if (written) return;
       log::error("node_endpoint", "node {} could not be marked: {}", short_id(id),
                  written.error().what);
@@ -252,7 +252,7 @@ struct EndpointState {
     for (auto& each : *batch)
       all.insert(all.end(), each.allocs.begin(), each.allocs.end());
     const auto decision = cluster::decide_reports(store->snapshot(), all, seed());
-    write(decision.command, [this, batch](Result<Written> written) {
+    write(decision.command, [this, batch](Result<Committed> written) {
       writing_reports = false;
       for (auto& each : *batch) {
         if (written)
@@ -272,7 +272,7 @@ struct EndpointState {
     if (!decision->command) return NodeChanged{};
     auto promise = self->make_response_promise<NodeChanged>();
     write(decision->command,
-          [this, promise, node_id, ids = decision->eval_ids](Result<Written> written) mutable {
+          [this, promise, node_id, ids = decision->eval_ids](Result<Committed> written) mutable {
             if (!written) return refuse(promise, written.error());
             const auto node = store->snapshot().node(node_id);
             promise.deliver(NodeChanged{ids, ids.empty() ? 0 : written->index,

@@ -27,7 +27,7 @@ struct WriteDone {
 };
 
 /// What an applied command came to.
-struct Written {
+struct Committed {
   std::uint64_t index = 0;
   std::shared_ptr<const state::Outcome> outcome;
 };
@@ -41,16 +41,16 @@ Object<schema::Command> make_command(Fill fill) {
 }
 
 /// An applied proposal as its outcome, or the error of either.
-inline Result<Written> to_written(const Result<raft::Applied>& applied) {
+inline Result<Committed> to_committed(const Result<raft::Applied>& applied) {
   if (!applied) return applied.error();
   if (applied->outcome.error) return *applied->outcome.error;
-  return Written{applied->index,
-                 std::static_pointer_cast<const state::Outcome>(applied->outcome.value)};
+  return Committed{applied->index,
+                   std::static_pointer_cast<const state::Outcome>(applied->outcome.value)};
 }
 
 class Writes {
 public:
-  using Then = std::function<void(Result<Written>)>;
+  using Then = std::function<void(Result<Committed>)>;
 
   explicit Writes(raft::Proposer proposer) : proposer_{std::move(proposer)} {}
 
@@ -68,7 +68,7 @@ public:
 
   void finish(const WriteDone& done) {
     auto entry = waiting_.extract(done.number);
-    if (!entry.empty()) entry.mapped()(to_written(done.outcome));
+    if (!entry.empty()) entry.mapped()(to_committed(done.outcome));
   }
 
   std::size_t waiting() const { return waiting_.size(); }

@@ -1,0 +1,65 @@
+#include "actors/server/core_gc.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::server {
+namespace {
+
+struct Collect {
+  using is_message = void;
+  std::uint64_t term;  ///< Counts leaderships; a timer of an earlier one is stale.
+};
+
+using GcSelf = actor::WithInternal<LeaderDuty, void(Collect), void(WriteDone)>;
+
+struct GcState {
+  static constexpr const char* name = "core_gc";
+
+  std::optional<Writes> writes;
+  std::uint64_t term = 0;
+};
+
+using Self = GcSelf::stateful_pointer<GcState>;
+
+void collect(Self self, const state::Snapshot& snapshot, const CoreGcOptions& options) {
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  for (const auto& command : cluster::collect_garbage(snapshot, options.thresholds, now))
+    self->state.writes->propose(GcSelf{self}, command, [](const Result<Committed>& committed) {
+      if (!committed) log::warn("core_gc", "{}", committed.error().what);
+    });
+}
+
+GcSelf::behavior_type core_gc(Self self,
+                              std::shared_ptr<state::Store> store,
+                              raft::Proposer proposer,
+                              CoreGcOptions options) {
+  self->state.writes.emplace(std::move(proposer));
+
+  return {
+      [self, options](Lead msg) {
+        const auto term = ++self->state.term;
+        if (msg.leads) actor::send_self_after(self, options.interval, Collect{term});
+      },
+      [self, store, options](Collect msg) {
+        if (msg.term != self->state.term) return;
+        collect(self, store->snapshot(), options);
+        actor::send_self_after(self, options.interval, Collect{msg.term});
+      },
+      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
+  };
+}
+
+}  // namespace
+
+LeaderDuty spawn_core_gc(caf::actor_system& system,
+                         std::shared_ptr<state::Store> store,
+                         raft::Proposer proposer,
+                         CoreGcOptions options) {
+  return actor::spawn(system, core_gc, std::move(store), std::move(proposer), options);
+}
+
+}  // namespace nomad::server

@@ -1,0 +1,30 @@
+// CoreGc: collects, on the leader, what has ended long enough ago.
+//
+// Owns:   its timer.
+// Takes:  Lead. Writes the entries that runtime/cluster/gc_rules chooses, one after the other.
+// Parent: the agent's wiring.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/server/leadership.hpp"
+#include "runtime/cluster/gc_rules.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::server {
+
+struct CoreGcOptions {
+  std::chrono::nanoseconds interval = std::chrono::minutes{5};
+  cluster::GcThresholds thresholds;
+};
+
+LeaderDuty spawn_core_gc(caf::actor_system& system,
+                         std::shared_ptr<state::Store> store,
+                         raft::Proposer proposer,
+                         CoreGcOptions options);
+
+}  // namespace nomad::server

@@ -1,0 +1,275 @@
+#include "actors/server/job_endpoint.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/deployment_commands.hpp"
+#include "runtime/cluster/gc_rules.hpp"
+#include "runtime/cluster/job_commands.hpp"
+#include "runtime/object/entries.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace server_api;
+
+using EndpointSelf = actor::WithInternal<ServerApi, void(WriteDone)>;
+
+constexpr auto node_timeout = 30s;
+
+std::int64_t wall_clock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+struct EndpointState {
+  static constexpr const char* name = "job_endpoint";
+
+  using Self = EndpointSelf::stateful_pointer<EndpointState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::optional<Writes> writes;
+  JobEndpointOptions options;
+  Random random{0};
+
+  state::Snapshot snapshot() const { return store->snapshot(); }
+
+  cluster::EvalSeed seed() { return {wall_clock(), &random}; }
+
+  /// Writes `command` and answers with what `reply` makes of the written entry.
+  template <class Reply, class Make>
+  caf::result<Reply> write(const Object<schema::Command>& command, Make reply) {
+    auto promise = self->make_response_promise<Reply>();
+    writes->propose(EndpointSelf{self}, command,
+                    [promise, reply](Result<Committed> written) mutable {
+                      if (written)
+                        promise.deliver(reply(*written));
+                      else
+                        promise.deliver(actor::to_caf(written.error()));
+                    });
+    return promise;
+  }
+
+  caf::result<server_api::Written> write_plain(const Object<schema::Command>& command) {
+    return write<server_api::Written>(
+        command, [](const Committed& written) { return server_api::Written{written.index}; });
+  }
+
+  caf::result<JobRegistered> write_job(Result<cluster::Decision> decision) {
+    if (!decision) return actor::to_caf(decision.error());
+    if (!decision->command)
+      return JobRegistered{{}, 0, decision->job_modify_index, snapshot().index()};
+    return write<JobRegistered>(decision->command, [eval_id = decision->eval_id,
+                                                    unchanged = decision->job_modify_index](
+                                                       const Committed& written) {
+      const auto job_index = written.outcome && written.outcome->job_modify_index != 0
+                                 ? written.outcome->job_modify_index
+                                 : unchanged;
+      return JobRegistered{eval_id, eval_id.empty() ? 0 : written.index, job_index, written.index};
+    });
+  }
+
+  caf::result<DeploymentChanged> write_deployment(Result<cluster::DeploymentDecision> decision) {
+    if (!decision) return actor::to_caf(decision.error());
+    return write<DeploymentChanged>(
+        decision->command, [eval_id = decision->eval_id](const Committed& written) {
+          return DeploymentChanged{eval_id, eval_id.empty() ? 0 : written.index, written.index,
+                                   std::nullopt, written.index};
+        });
+  }
+
+  caf::result<JobDispatched> dispatch(const DispatchJob& msg) {
+    auto decision = cluster::decide_dispatch(snapshot(),
+                                             {.ns = msg.ns,
+                                              .job_id = msg.job_id,
+                                              .payload = msg.payload,
+                                              .meta = msg.meta,
+                                              .idempotency_token = msg.idempotency_token,
+                                              .id_prefix = msg.id_prefix},
+                                             seed());
+    if (!decision) return actor::to_caf(decision.error());
+    if (!decision->command)
+      return JobDispatched{decision->job_id, {}, 0, decision->job_modify_index, snapshot().index()};
+    return write<JobDispatched>(decision->command, [made = *decision](const Committed& written) {
+      return JobDispatched{made.job_id, made.eval_id, written.index, written.index, written.index};
+    });
+  }
+
+  caf::result<server_api::Written> delete_evals(const std::vector<std::string>& ids) {
+    const auto state = snapshot();
+    if (!state.scheduler_configuration()->getPauseEvalBroker())
+      return actor::to_caf({Errc::rejected,
+                            "eval broker is enabled; eval broker must be paused to "
+                            "delete evals"});
+    if (ids.size() > cluster::most_reaped_ids)
+      return actor::to_caf({Errc::invalid_argument,
+                            fmt::format("request includes {} evaluation IDs, must be {} or fewer",
+                                        ids.size(), cluster::most_reaped_ids)});
+    for (const auto& id : ids)
+      if (!state.eval(id)) return actor::to_caf({Errc::rejected, "eval not found"});
+    return write_plain(make_command([&](schema::Command::Builder command) {
+      auto list = command.initReap().initEvaluationIds(static_cast<unsigned>(ids.size()));
+      for (unsigned i = 0; i < list.size(); ++i)
+        list.set(i, text(ids[i]));
+    }));
+  }
+
+  caf::result<server_api::Written> collect_garbage() {
+    const auto commands
+        = cluster::collect_garbage(snapshot(), cluster::GcThresholds::none(), wall_clock());
+    if (commands.empty()) return server_api::Written{snapshot().index()};
+    for (std::size_t i = 0; i + 1 < commands.size(); ++i)  // in order: the last one answers for all
+      writes->propose(EndpointSelf{self}, commands[i], [](const Result<Committed>& written) {
+        if (!written) log::warn("core_gc", "{}", written.error().what);
+      });
+    return write_plain(commands.back());
+  }
+
+  caf::result<SchedulerConfigured> configure(const SetSchedulerConfiguration& msg) {
+    const auto stored = snapshot().scheduler_configuration();
+    if (msg.check_index && stored->getModifyIndex() != *msg.check_index)
+      return SchedulerConfigured{false, snapshot().index()};
+    const auto command = make_command([&](schema::Command::Builder command) {
+      command.setSchedulerConfiguration(*msg.configuration);
+    });
+    return write<SchedulerConfigured>(command, [](const Committed& written) {
+      return SchedulerConfigured{true, written.index};
+    });
+  }
+
+  template <class Request>
+  caf::result<NodeChanged> forward(const Request& msg) {
+    auto promise = self->make_response_promise<NodeChanged>();
+    self->request(options.nodes, node_timeout, msg)
+        .then([promise](const NodeChanged& changed) mutable { promise.deliver(changed); },
+              [promise](const caf::error& err) mutable { promise.deliver(err); });
+    return promise;
+  }
+};
+
+EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
+                                               std::shared_ptr<state::Store> store,
+                                               raft::Proposer proposer,
+                                               JobEndpointOptions options) {
+  auto* state = &self->state;
+  state->self = self;
+  state->store = std::move(store);
+  state->writes.emplace(std::move(proposer));
+  state->random = Random{options.random_seed};
+  state->options = std::move(options);
+
+  return {
+      [state](const RegisterJob& msg) {
+        return state->write_job(cluster::decide_register(state->snapshot(),
+                                                         {.job = msg.job,
+                                                          .enforce_index = msg.enforce_index,
+                                                          .job_modify_index = msg.job_modify_index,
+                                                          .preserve_counts = msg.preserve_counts,
+                                                          .eval_priority = msg.eval_priority},
+                                                         state->seed()));
+      },
+      [state](const DeregisterJob& msg) {
+        return state->write_job(cluster::decide_deregister(
+            state->snapshot(), msg.ns, msg.job_id, msg.purge, msg.eval_priority, state->seed()));
+      },
+      [state](const EvaluateJob& msg) {
+        return state->write_job(cluster::decide_evaluate(state->snapshot(), msg.ns, msg.job_id,
+                                                         msg.force_reschedule, state->seed()));
+      },
+      [state](const RevertJob& msg) {
+        return state->write_job(cluster::decide_revert(state->snapshot(), msg.ns, msg.job_id,
+                                                       msg.version, msg.enforce_prior_version,
+                                                       state->seed()));
+      },
+      [state](const ScaleJob& msg) {
+        return state->write_job(cluster::decide_scale(state->snapshot(), msg.ns, msg.job_id,
+                                                      msg.group, msg.count, state->seed()));
+      },
+      [state](const SetJobStability& msg) {
+        return state->write_plain(make_command([&](schema::Command::Builder command) {
+          auto stability = command.initJobStability();
+          stability.setNamespace(text(msg.ns));
+          stability.setJobId(text(msg.job_id));
+          stability.setVersion(msg.version);
+          stability.setStable(msg.stable);
+        }));
+      },
+      [state](const DispatchJob& msg) { return state->dispatch(msg); },
+      [state](const ForcePeriodic& msg) -> caf::result<EvalCreated> {
+        auto decision
+            = cluster::decide_periodic_launch(state->snapshot(), msg.ns, msg.job_id, state->seed());
+        if (!decision) return actor::to_caf(decision.error());
+        return state->write<EvalCreated>(decision->command,
+                                         [id = decision->eval_id](const Committed& written) {
+                                           return EvalCreated{id, written.index};
+                                         });
+      },
+      [state](const PlanJob& msg) -> caf::result<JobPlanned> {
+        return actor::answer(
+            state->options.plan(state->snapshot(), msg.job, wall_clock(), state->random.next()));
+      },
+      [state](const StopAlloc& msg) -> caf::result<EvalCreated> {
+        auto decision = cluster::decide_alloc_stop(state->snapshot(), msg.alloc_id,
+                                                   msg.no_shutdown_delay, state->seed());
+        if (!decision) return actor::to_caf(decision.error());
+        return state->write<EvalCreated>(decision->command,
+                                         [id = decision->eval_id](const Committed& written) {
+                                           return EvalCreated{id, written.index};
+                                         });
+      },
+      [state](const DeleteEvals& msg) { return state->delete_evals(msg.eval_ids); },
+      [state](const SetNodeEligibility& msg) { return state->forward(msg); },
+      [state](const EvaluateNode& msg) { return state->forward(msg); },
+      [state](const PurgeNode& msg) { return state->forward(msg); },
+      [state](const FailDeployment& msg) {
+        return state->write_deployment(
+            cluster::decide_fail(state->snapshot(), msg.deployment_id, state->seed()));
+      },
+      [state](const PauseDeployment& msg) {
+        return state->write_deployment(
+            cluster::decide_pause(state->snapshot(), msg.deployment_id, msg.pause, state->seed()));
+      },
+      [state](const PromoteDeployment& msg) {
+        return state->write_deployment(cluster::decide_promote(state->snapshot(), msg.deployment_id,
+                                                               msg.all, msg.groups, state->seed()));
+      },
+      [state](const SetAllocHealth& msg) {
+        return state->write_deployment(cluster::decide_alloc_health(
+            state->snapshot(), msg.deployment_id, msg.healthy, msg.unhealthy, state->seed()));
+      },
+      [state](CollectGarbage) { return state->collect_garbage(); },
+      [state](const SetSchedulerConfiguration& msg) { return state->configure(msg); },
+      [state](const PutNamespace& msg) {
+        return state->write_plain(make_command(
+            [&](schema::Command::Builder command) { command.setNamespaceUpsert(*msg.ns); }));
+      },
+      [state](const DeleteNamespace& msg) {
+        return state->write_plain(make_command(
+            [&](schema::Command::Builder command) { command.setNamespaceDelete(text(msg.name)); }));
+      },
+      [state](const PutNodePool& msg) {
+        return state->write_plain(make_command(
+            [&](schema::Command::Builder command) { command.setNodePoolUpsert(*msg.pool); }));
+      },
+      [state](const DeleteNodePool& msg) {
+        return state->write_plain(make_command(
+            [&](schema::Command::Builder command) { command.setNodePoolDelete(text(msg.name)); }));
+      },
+      [state](const WriteDone& msg) { state->writes->finish(msg); },
+  };
+}
+
+}  // namespace
+
+ServerApi spawn_job_endpoint(caf::actor_system& system,
+                             std::shared_ptr<state::Store> store,
+                             raft::Proposer proposer,
+                             JobEndpointOptions options) {
+  return actor::spawn(system, job_endpoint_actor, std::move(store), std::move(proposer),
+                      std::move(options));
+}
+
+}  // namespace nomad::server

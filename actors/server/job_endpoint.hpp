@@ -1,0 +1,38 @@
+// JobEndpoint: the writes that the API asks of the servers for jobs, allocations, evaluations,
+// deployments and the cluster's settings. What each writes is decided by runtime/cluster on the
+// newest snapshot; what a decision's conditions were is judged again when it is applied.
+//
+// Owns:   the answers that are still being written.
+// Takes:  what ServerApi takes, except the node writes, which it forwards to the node endpoint.
+// Parent: the leader.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/server/node_endpoint.hpp"
+#include "actors/server/server_api.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::server {
+
+/// What a scheduler would do with a job, for `job plan`; `seed` draws ids.
+using PlanDryRun = std::function<Result<server_api::JobPlanned>(
+    const state::Snapshot&, const Object<schema::Job>&, std::int64_t now, std::uint64_t seed)>;
+
+struct JobEndpointOptions {
+  NodeEndpoint nodes;
+  PlanDryRun plan;
+  std::uint64_t random_seed = 0;
+};
+
+ServerApi spawn_job_endpoint(caf::actor_system& system,
+                             std::shared_ptr<state::Store> store,
+                             raft::Proposer proposer,
+                             JobEndpointOptions options);
+
+}  // namespace nomad::server

@@ -1,0 +1,166 @@
+#include "actors/server/plan_applier.hpp"
+
+#include <map>
+#include <optional>
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/plan_queue.hpp"
+#include "runtime/scheduler/plan_check.hpp"
+#include "runtime/scheduler/plan_command.hpp"
+
+namespace nomad::server {
+namespace {
+
+using plan_applier::PlanApplied;
+using plan_applier::SubmitPlan;
+
+/// Deal with the next plan of the queue.
+struct Next {
+  using is_message = void;
+};
+
+using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(WriteDone)>;
+
+/// Plans verified against one continuation of the state before it is made anew.
+constexpr std::size_t most_speculative = 64;
+
+/// Plans that may wait here; the workers' own bounds keep far below.
+constexpr std::size_t most_waiting = 4096;
+
+std::int64_t wall_clock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+struct ApplierState {
+  static constexpr const char* name = "plan_applier";
+
+  using Self = ApplierSelf::stateful_pointer<ApplierState>;
+
+  struct Waiting {
+    std::shared_ptr<const scheduler::Plan> plan;
+    actor::Promise<PlanApplied> promise;
+  };
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::optional<Writes> writes;
+  Random random{0};
+  cluster::PlanQueue<Waiting> queue;
+  std::map<std::uint64_t, Object<schema::Command>> under_way;  ///< By order of proposal.
+  std::uint64_t next_order = 1;
+  std::unique_ptr<state::Store> continuation;  ///< The state with all that is under way.
+  std::size_t verified_on_it = 0;
+
+  void submit(Waiting waiting) {
+    const auto was_empty = queue.empty();
+    const auto priority = static_cast<std::int32_t>(waiting.plan->priority);
+    queue.push(priority, std::move(waiting));
+    if (was_empty) self->send(ApplierSelf{self}, Next{});
+  }
+
+  /// The state to verify against: the published one, or with what is under way.
+  state::Snapshot basis() {
+    if (under_way.empty()) {
+      continuation.reset();
+      return store->snapshot();
+    }
+    if (!continuation || verified_on_it >= most_speculative) {
+      continuation = std::make_unique<state::Store>(store->snapshot());
+      verified_on_it = 0;
+      for (const auto& [order, command] : under_way)
+        apply_ahead(command);
+    }
+    ++verified_on_it;
+    return continuation->snapshot();
+  }
+
+  void apply_ahead(const Object<schema::Command>& command) {
+    const auto index = continuation->snapshot().index() + 1;
+    continuation->apply(index, *command);
+    continuation->set_applied(index);
+    continuation->publish();
+  }
+
+  void next() {
+    auto waiting = queue.pop();
+    if (!waiting) return;
+    if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
+    const auto state = basis();
+    scheduler::VerifiedPlan verified{waiting->plan.get(),
+                                     scheduler::check_plan(*waiting->plan, state)};
+    for (const auto& [node, why] : verified.verdict.rejected_nodes)
+      log::info("plan_applier", "plan for evaluation {} rejected on node {}: {}",
+                waiting->plan->eval_id.substr(0, 8), node.substr(0, 8), why);
+    if (verified.verdict.accepts_nothing) {
+      auto result = scheduler::make_plan_result(verified, 0);
+      result.refresh_index = store->snapshot().index();
+      return actor::answer<PlanApplied>(waiting->promise, PlanApplied{std::move(result)});
+    }
+    const auto command = scheduler::make_plan_command({verified}, state, wall_clock(), random);
+    const auto order = next_order++;
+    if (continuation && !under_way.empty()) apply_ahead(command);
+    under_way.emplace(order, command);
+    write(std::move(*waiting), std::move(verified.verdict), command, order);
+  }
+
+  void write(Waiting waiting,
+             scheduler::PlanVerdict verdict,
+             const Object<schema::Command>& command,
+             std::uint64_t order) {
+    writes->propose(ApplierSelf{self}, command,
+                    [this, waiting, verdict, order](Result<Committed> committed) mutable {
+                      under_way.erase(order);
+                      finish(waiting, std::move(verdict), committed);
+                    });
+  }
+
+  static void finish(Waiting& waiting,
+                     scheduler::PlanVerdict verdict,
+                     const Result<Committed>& committed) {
+    if (!committed) return actor::answer<PlanApplied>(waiting.promise, committed.error());
+    const auto& plans = committed->outcome->plans;
+    if (!plans.empty() && plans.front())
+      return actor::answer<PlanApplied>(waiting.promise, *plans.front());
+    waiting.promise.deliver(PlanApplied{
+        scheduler::make_plan_result({waiting.plan.get(), std::move(verdict)}, committed->index)});
+  }
+};
+
+ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
+                                              std::shared_ptr<state::Store> store,
+                                              raft::Proposer proposer,
+                                              std::uint64_t random_seed) {
+  auto& state = self->state;
+  state.self = self;
+  state.store = std::move(store);
+  state.writes.emplace(std::move(proposer));
+  state.random = Random{random_seed};
+
+  return {
+      [self](const SubmitPlan& msg) -> caf::result<PlanApplied> {
+        if (self->state.queue.size() >= most_waiting)
+          return actor::to_caf({Errc::overloaded, "too many plans are waiting"});
+        auto promise = self->make_response_promise<PlanApplied>();
+        self->state.submit({msg.plan, promise});
+        return promise;
+      },
+      [self](Next) { self->state.next(); },
+      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
+  };
+}
+
+}  // namespace
+
+PlanApplier spawn_plan_applier(caf::actor_system& system,
+                               std::shared_ptr<state::Store> store,
+                               raft::Proposer proposer,
+                               std::uint64_t random_seed) {
+  return actor::spawn(system, plan_applier_actor, std::move(store), std::move(proposer),
+                      random_seed);
+}
+
+}  // namespace nomad::server

@@ -1,0 +1,50 @@
+// SchedulerWorker: takes evaluations from the broker and runs schedulers on them. While the plans
+// of some are being written it works on others, with what those will take reserved; an evaluation
+// that finds no room because of a reservation starts again when it is settled.
+//
+// Owns:   the schedulers of the evaluations it works on; a thread.
+// Takes:  nothing but its own messages; asks the broker and the plan applier.
+// Parent: the leader, which has one or two of them.
+// Ends:   by the parent's exit message. What it worked on is delivered again by the broker.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/server/eval_broker.hpp"
+#include "actors/server/plan_applier.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::server {
+
+struct SchedulerWorkerOptions {
+  std::vector<std::string> types{"service", "batch", "system", "sysbatch"};
+  std::size_t most_at_once = 32;  ///< Evaluations worked on at the same time.
+  std::uint64_t random_seed = 0;
+};
+
+struct SchedulerWorkerStats {
+  using is_message = void;
+  std::uint64_t started = 0;  ///< Evaluations.
+  std::uint64_t plans = 0;
+  std::uint64_t failed = 0;
+};
+
+struct GetSchedulerWorkerStats {
+  using is_message = void;
+};
+
+using SchedulerWorker = actor::Interface<SchedulerWorkerStats(GetSchedulerWorkerStats)>;
+
+SchedulerWorker spawn_scheduler_worker(caf::actor_system& system,
+                                       std::shared_ptr<state::Store> store,
+                                       raft::Proposer proposer,
+                                       EvalBroker broker,
+                                       PlanApplier applier,
+                                       SchedulerWorkerOptions options);
+
+}  // namespace nomad::server

@@ -1,0 +1,133 @@
+#include "runtime/cluster/deployment_commands.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+using schema::DeploymentState;
+using schema::EvalTrigger;
+
+bool is_terminal(DeploymentState status) {
+  return status >= DeploymentState::SUCCESSFUL;
+}
+
+/// The deployment if it may be changed; `what` completes "can't … terminal deployment".
+Result<Object<schema::Deployment>> active(const state::Snapshot& snapshot,
+                                          std::string_view id,
+                                          std::string_view refusal) {
+  auto deployment = snapshot.deployment(id);
+  if (!deployment) return Error{Errc::rejected, "deployment not found"};
+  if (is_terminal(deployment->getStatus())) return Error{Errc::rejected, std::string{refusal}};
+  return deployment;
+}
+
+/// The evaluation that lets the scheduler act on a changed deployment; empty for a purged job.
+Object<schema::Evaluation> watcher_eval(const state::Snapshot& snapshot,
+                                        const Object<schema::Deployment>& deployment,
+                                        const EvalSeed& seed) {
+  const auto job = snapshot.job(view(deployment->getNamespace()), view(deployment->getJobId()));
+  if (!job) return {};
+  Draft<schema::Evaluation> eval{
+      eval_for_job(*job, EvalTrigger::DEPLOYMENT_WATCHER, seed, deployment->getEvalPriority())};
+  eval->setDeploymentId(deployment->getId());
+  return eval.freeze();
+}
+
+template <class CommandBuilder>
+std::string attach(CommandBuilder command, const Object<schema::Evaluation>& eval) {
+  if (!eval) return {};
+  command.setEvaluation(*eval);
+  return copy(eval->getId());
+}
+
+DeploymentDecision status_update(const state::Snapshot& snapshot,
+                                 const Object<schema::Deployment>& deployment,
+                                 DeploymentState status,
+                                 std::string_view description,
+                                 const EvalSeed& seed) {
+  Draft<schema::Command> draft;
+  auto command = draft->initDeploymentStatusUpdate();
+  auto update = command.initUpdate();
+  update.setDeploymentId(deployment->getId());
+  update.setStatus(status);
+  update.setStatusDescription(text(description));
+  DeploymentDecision decision;
+  decision.eval_id = attach(command, watcher_eval(snapshot, deployment, seed));
+  decision.command = draft.freeze();
+  return decision;
+}
+
+}  // namespace
+
+Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
+                                       std::string_view deployment_id,
+                                       const EvalSeed& seed) {
+  auto deployment = active(snapshot, deployment_id, "can't fail terminal deployment");
+  if (!deployment) return deployment.error();
+  return status_update(snapshot, *deployment, DeploymentState::FAILED,
+                       "Deployment marked as failed", seed);
+}
+
+Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
+                                        std::string_view deployment_id,
+                                        bool pause,
+                                        const EvalSeed& seed) {
+  auto deployment
+      = active(snapshot, deployment_id,
+               pause ? "can't pause terminal deployment" : "can't resume terminal deployment");
+  if (!deployment) return deployment.error();
+  return status_update(snapshot, *deployment,
+                       pause ? DeploymentState::PAUSED : DeploymentState::RUNNING,
+                       pause ? "Deployment is paused" : "Deployment is running", seed);
+}
+
+Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
+                                          std::string_view deployment_id,
+                                          bool all,
+                                          const std::vector<std::string>& groups,
+                                          const EvalSeed& seed) {
+  auto deployment = active(snapshot, deployment_id, "can't promote terminal deployment");
+  if (!deployment) return deployment.error();
+  Draft<schema::Command> draft;
+  auto command = draft->initDeploymentPromotion();
+  command.setDeploymentId(text(deployment_id));
+  command.setAll(all);
+  auto names = command.initGroups(static_cast<unsigned>(groups.size()));
+  for (unsigned i = 0; i < names.size(); ++i)
+    names.set(i, text(groups[i]));
+  DeploymentDecision decision;
+  decision.eval_id = attach(command, watcher_eval(snapshot, *deployment, seed));
+  decision.command = draft.freeze();
+  return decision;
+}
+
+Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
+                                               std::string_view deployment_id,
+                                               const std::vector<std::string>& healthy,
+                                               const std::vector<std::string>& unhealthy,
+                                               const EvalSeed& seed) {
+  if (healthy.empty() && unhealthy.empty())
+    return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
+  auto deployment = active(snapshot, deployment_id,
+                           "can't set health of allocations for a terminal deployment");
+  if (!deployment) return deployment.error();
+  Draft<schema::Command> draft;
+  auto command = draft->initDeploymentAllocHealth();
+  command.setDeploymentId(text(deployment_id));
+  const auto fill = [](auto list, const std::vector<std::string>& ids) {
+    for (unsigned i = 0; i < list.size(); ++i)
+      list.set(i, text(ids[i]));
+  };
+  fill(command.initHealthyIds(static_cast<unsigned>(healthy.size())), healthy);
+  fill(command.initUnhealthyIds(static_cast<unsigned>(unhealthy.size())), unhealthy);
+  command.setTimestamp(seed.now);
+  DeploymentDecision decision;
+  decision.eval_id = attach(command, watcher_eval(snapshot, *deployment, seed));
+  decision.command = draft.freeze();
+  return decision;
+}
+
+}  // namespace nomad::cluster

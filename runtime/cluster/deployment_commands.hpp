@@ -1,0 +1,42 @@
+// Deployment commands: what operators may do to a deployment, as commands for the log.
+//
+// May depend on: runtime/base, object, state.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/cluster/eval_factory.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::cluster {
+
+struct DeploymentDecision {
+  Object<schema::Command> command;
+  std::string eval_id;  ///< Empty when the change needs no evaluation.
+};
+
+Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
+                                       std::string_view deployment_id,
+                                       const EvalSeed& seed);
+
+Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
+                                        std::string_view deployment_id,
+                                        bool pause,
+                                        const EvalSeed& seed);
+
+/// `groups` empty with `all`: every group with canaries.
+Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
+                                          std::string_view deployment_id,
+                                          bool all,
+                                          const std::vector<std::string>& groups,
+                                          const EvalSeed& seed);
+
+Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
+                                               std::string_view deployment_id,
+                                               const std::vector<std::string>& healthy,
+                                               const std::vector<std::string>& unhealthy,
+                                               const EvalSeed& seed);
+
+}  // namespace nomad::cluster
