@@ -349,8 +349,11 @@ Value Evaluator::splat_elements(const SplatExpr& expression, const Value& source
 
 Value Evaluator::template_text(const TemplateExpr& expression) {
   constexpr const char* summary = "Invalid template interpolation value";
-  if (expression.parts.size() == 1 && expression.parts.front()->kind == ExprKind::literal)
-    return *as<LiteralExpr>(*expression.parts.front()).value;
+  if (expression.parts.size() == 1 && expression.parts.front()->kind == ExprKind::literal) {
+    const Value& only = *as<LiteralExpr>(*expression.parts.front()).value;
+    if (only.is_string())
+      return only;
+  }
   std::string text;
   bool known = true;
   for (const Expression* part : expression.parts) {

@@ -1,6 +1,8 @@
 // The functions a job file can call.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -27,8 +29,8 @@ struct FileAccess {
 struct FunctionOptions {
   /// Null: the filesystem functions fail with "filesystem function disabled".
   const FileAccess* files = nullptr;
-  /// 16 random bytes for `uuidv4`.
-  std::function<void(std::uint8_t (&bytes)[16])> random;
+  /// Fills 16 random bytes, for `uuidv4` and `bcrypt`.
+  std::function<void(std::array<std::uint8_t, 16>& bytes)> random;
 };
 
 /// All functions of the job language. Reusable and shareable between threads as long as the

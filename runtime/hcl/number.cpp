@@ -231,7 +231,7 @@ std::optional<Number> Number::parse_integer(std::string_view text, int base) {
     else if (c >= 'a' && c <= 'z')
       digit = c - 'a' + 10;
     else if (c >= 'A' && c <= 'Z')
-      digit = c - 'A' + 10;
+      digit = c - 'A' + (base > 36 ? 36 : 10);
     if (digit >= base) return std::nullopt;
     value *= base;
     value += digit;
@@ -388,8 +388,7 @@ Number Number::truncated() const {
   if (is_whole() || is_infinite()) return *this;
   BigFloat value = BigFloat::make(big_->negative, big_->whole_part(), 0);
   if (value.mantissa.is_zero()) value.negative = false;
-  const auto precision = static_cast<std::uint16_t>(std::max(64U, value.bits()));
-  return {std::move(value), precision};
+  return {std::move(value), precision_};
 }
 
 Number Number::floor() const {

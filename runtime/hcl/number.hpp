@@ -34,7 +34,8 @@ public:
   /// precision. Nothing for any other text, and for exponents beyond what a job file can mean.
   static std::optional<Number> parse(std::string_view text);
 
-  /// Digits in base 2 to 36 with an optional sign, as `parseint` reads them.
+  /// Digits in base 2 to 62 with an optional sign, as `parseint` reads them: above base 36 small
+  /// letters come before capital ones.
   static std::optional<Number> parse_integer(std::string_view text, int base);
   static Number from_double(double value);
   static Number infinity(bool negative);

@@ -54,24 +54,23 @@ std::string scientific(const Decimal& decimal, std::int64_t count, char letter) 
   return out + letter + (exponent < 0 ? '-' : '+') + (digits.size() < 2 ? "0" : "") + digits;
 }
 
+/// %g: %e for small and large exponents, else %f. A negative precision is the shortest form.
 std::string general(Decimal decimal, std::int64_t precision, bool upper) {
-  std::int64_t limit = precision;
-  if (precision < 0) {
-    constexpr std::int64_t shortest_limit = 6;
-    limit = shortest_limit;
-  } else {
-    decimal.round(std::max<std::int64_t>(precision, 1));
-    limit = std::max<std::int64_t>(precision, 1);
+  constexpr std::int64_t shortest_limit = 6;
+  const bool shortest_form = precision < 0;
+  if (!shortest_form) {
+    precision = std::max<std::int64_t>(precision, 1);
+    decimal.round(precision);
   }
   const auto size = static_cast<std::int64_t>(decimal.digits.size());
-  if (precision >= 0 && limit > size && size >= decimal.point) limit = size;
-  if (precision < 0) limit = 6;
+  if (shortest_form) precision = size;
+  std::int64_t limit = precision > size && size >= decimal.point ? size : precision;
+  if (shortest_form) limit = shortest_limit;
   const std::int64_t exponent = decimal.point - 1;
-  constexpr std::int64_t shortest_exponent = 21;
-  const std::int64_t above = precision < 0 ? shortest_exponent : limit;
-  if (exponent < -4 || exponent >= above)
-    return scientific(decimal, std::max<std::int64_t>(size - 1, 0), upper ? 'E' : 'e');
-  return fixed(decimal, std::max<std::int64_t>(size - decimal.point, 0));
+  if (exponent < -4 || exponent >= limit)
+    return scientific(decimal, std::min(precision, size) - 1, upper ? 'E' : 'e');
+  if (precision > decimal.point) precision = size;
+  return fixed(decimal, std::max<std::int64_t>(precision - decimal.point, 0));
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ Value Value::sequence(Type type, Elements elements) {
 }
 
 Value Value::mapping(Type type, Entries entries) {
+  for (auto& entry : entries)
+    if (!is_ascii(entry.first)) entry.first = normalized(entry.first);
   const auto by_key = [](const Entry& a, const Entry& b) { return a.first < b.first; };
   if (!std::is_sorted(entries.begin(), entries.end(), by_key))
     std::stable_sort(entries.begin(), entries.end(), by_key);

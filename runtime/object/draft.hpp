@@ -11,8 +11,10 @@
 
 namespace nomad {
 
-/// Text for a builder's setter.
+/// Text for a builder's setter. `value` is empty or of NUL-terminated bytes (a std::string, a
+/// literal, a reader's text), not a part of them.
 inline capnp::Text::Reader text(std::string_view value) {
+  if (value.empty()) return {"", 0};
   return {value.data(), value.size()};
 }
 

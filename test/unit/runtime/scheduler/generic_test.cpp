@@ -1,0 +1,425 @@
+// The scheduler of service and batch jobs on a real state store.
+#include <set>
+
+#include "harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::ClientStatus;
+using schema::EvalStatus;
+using schema::EvalTrigger;
+
+TEST_CASE_FIXTURE(Harness, "a new job is placed, and a second evaluation changes nothing") {
+  add_node();
+  add_node();
+  const auto eval = process(register_job(make_job(5)));
+  CHECK(eval->getStatus() == EvalStatus::COMPLETE);
+  CHECK(plans.size() == 1);
+  auto placed = live();
+  REQUIRE(placed.size() == 5);
+  std::set<std::string> names;
+  for (const auto& row : placed) {
+    names.insert(copy(row->alloc->getName()));
+    CHECK(row->demand.cpu_mhz == 500);
+    CHECK(row->demand.memory_mb == 256);
+    CHECK(row->demand.disk_mb == 100);
+    CHECK(row->metric);
+    CHECK(view(row->alloc->getEvalId()) == view(eval->getId()));
+  }
+  CHECK(names
+        == std::set<std::string>{"web.api[0]", "web.api[1]", "web.api[2]", "web.api[3]",
+                                 "web.api[4]"});
+  report_all_running();
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+  CHECK(live().size() == 5);
+  CHECK(last_updates.at("api").ignore == 5);
+}
+
+TEST_CASE_FIXTURE(Harness, "what finds no room waits in a blocked evaluation") {
+  add_node();
+  const auto eval = process(register_job(make_job(10)));  // 8 fit by cpu
+  CHECK(eval->getStatus() == EvalStatus::COMPLETE);
+  CHECK(live().size() == 8);
+  REQUIRE(eval->getFailedTgAllocs().size() == 1);
+  const auto metric = eval->getFailedTgAllocs()[0].getValue();
+  CHECK(metric.getNodesExhausted() == 1);
+  CHECK(metric.getCoalescedFailures() == 1);
+  REQUIRE(metric.getDimensionExhausted().size() == 1);
+  CHECK(view(metric.getDimensionExhausted()[0].getKey()) == "cpu");
+  CHECK(eval->getQueuedAllocations()[0].getValue() == 2);
+  const auto blocked = state().eval(view(eval->getBlockedEval()));
+  REQUIRE(blocked);
+  CHECK(blocked->getStatus() == EvalStatus::BLOCKED);
+  CHECK(blocked->getTriggeredBy() == EvalTrigger::QUEUED_ALLOCS);
+  CHECK(blocked->getClassEligibility().size() == 1);
+  CHECK(blocked->getClassEligibility()[0].getValue());
+
+  // Still no room: blocked again. Then room comes.
+  CHECK(process(blocked)->getStatus() == EvalStatus::BLOCKED);
+  add_node();
+  CHECK(process(state().eval(view(blocked->getId())))->getStatus() == EvalStatus::COMPLETE);
+  CHECK(live().size() == 10);
+}
+
+TEST_CASE_FIXTURE(Harness, "constraints, drivers and datacenters filter nodes") {
+  add_node([](schema::Node::Builder node) { node.setDatacenter("dc2"); });
+  add_node([](schema::Node::Builder node) { node.initAttributes(0); });
+  add_node([](schema::Node::Builder node) { node.getAttributes()[1].setValue("windows"); });
+  const auto eval = process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.getDatacenters().set(0, "dc1");
+    auto constraint = job.initConstraints(1)[0];
+    constraint.setLTarget("${attr.kernel.name}");
+    constraint.setOperand("=");
+    constraint.setRTarget("linux");
+  })));
+  CHECK(live().empty());
+  REQUIRE(eval->getFailedTgAllocs().size() == 1);
+  const auto metric = eval->getFailedTgAllocs()[0].getValue();
+  CHECK(metric.getNodesEvaluated() == 2);
+  CHECK(metric.getNodesFiltered() == 2);
+  CHECK(metric.getNodesInPool() == 2);
+  REQUIRE(metric.getConstraintFiltered().size() == 1);
+  CHECK(view(metric.getConstraintFiltered()[0].getKey()) == "${attr.kernel.name} = linux");
+  CHECK(metric.getConstraintFiltered()[0].getValue() == 2);
+}
+
+TEST_CASE_FIXTURE(Harness, "scaling down stops the highest names, stopping the job stops all") {
+  add_node();
+  process(register_job(make_job(5)));
+  report_all_running();
+  process(register_job(make_job(2)));
+  auto left = live();
+  REQUIRE(left.size() == 2);
+  std::set<std::string> names;
+  for (const auto& row : left)
+    names.insert(copy(row->alloc->getName()));
+  CHECK(names == std::set<std::string>{"web.api[0]", "web.api[1]"});
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+  });
+  process(evaluate(EvalTrigger::JOB_DEREGISTER));
+  CHECK(live().empty());
+  for (const auto& row : allocs())
+    CHECK(row->server_terminal);
+}
+
+TEST_CASE_FIXTURE(Harness, "a purged job's allocations are stopped") {
+  add_node();
+  const auto job = make_job(2);
+  process(register_job(job));
+  const auto id = make_uuid(random);
+  apply([&](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+    stop.setPurge(true);
+    fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
+  });
+  CHECK_FALSE(state().job("default", "web"));
+  CHECK(process(state().eval(id))->getStatus() == EvalStatus::COMPLETE);
+  CHECK(live().empty());
+}
+
+TEST_CASE_FIXTURE(Harness, "a failed allocation is replaced after its delay") {
+  add_node();
+  process(register_job(make_job(1)));
+  const auto first = live().at(0);
+  report(first, ClientStatus::FAILED);
+  now += 2 * second;
+  const auto eval = process(evaluate(EvalTrigger::ALLOC_FAILURE));
+  CHECK(eval->getStatus() == EvalStatus::COMPLETE);
+  CHECK(allocs().size() == 1);
+  const auto marked = state().alloc(view(first->alloc->getId()));
+  const auto followup = state().eval(view(marked->alloc->getFollowupEvalId()));
+  REQUIRE(followup);
+  CHECK(followup->getWaitUntil() == now - 2 * second + 30 * second);
+  CHECK(view(followup->getStatusDescription()) == "created for delayed rescheduling");
+
+  now += 28 * second;
+  process(followup);
+  REQUIRE(live().size() == 1);
+  const auto second_alloc = live()[0];
+  CHECK(view(second_alloc->alloc->getPreviousAllocation()) == view(first->alloc->getId()));
+  CHECK(second_alloc->alloc->getRescheduleTracker().getEvents().size() == 1);
+  CHECK(second_alloc->alloc->getRescheduleTracker().getEvents()[0].getDelay() == 30 * second);
+  const auto replaced = state().alloc(view(first->alloc->getId()));
+  CHECK(view(replaced->alloc->getNextAllocation()) == view(second_alloc->alloc->getId()));
+  CHECK(replaced->server_terminal);
+
+  // The next failure waits twice as long.
+  report(second_alloc, ClientStatus::FAILED);
+  process(evaluate(EvalTrigger::ALLOC_FAILURE));
+  const auto again = state().alloc(view(second_alloc->alloc->getId()));
+  CHECK(state().eval(view(again->alloc->getFollowupEvalId()))->getWaitUntil() == now + 60 * second);
+}
+
+TEST_CASE_FIXTURE(Harness, "allocations of a dead node are lost and replaced") {
+  const auto bad = add_node();
+  process(register_job(make_job(3)));
+  report_all_running();
+  add_node();
+  set_status(bad, schema::NodeStatus::DOWN);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  std::size_t lost = 0;
+  for (const auto& row : allocs()) {
+    if (row->alloc->getClientStatus() != ClientStatus::LOST) continue;
+    ++lost;
+    CHECK(view(row->alloc->getDesiredDescription()) == "alloc is lost since its node is down");
+  }
+  CHECK(lost == 3);
+  CHECK(live().size() == 3);
+  for (const auto& row : live())
+    CHECK(view(row->alloc->getNodeId()) != bad);
+}
+
+TEST_CASE_FIXTURE(Harness, "an in-place change keeps allocations, another one replaces them") {
+  add_node();
+  process(register_job(make_job(2)));
+  report_all_running();
+  const auto before = live();
+  process(register_job(make_job(2, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setKillTimeout(9 * second);
+  })));
+  CHECK(last_updates.at("api").in_place_update == 2);
+  auto after = live();
+  REQUIRE(after.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(view(after[i]->alloc->getId()) == view(before[i]->alloc->getId()));
+    CHECK(after[i]->alloc->getJobVersion() == 1);
+    CHECK(after[i]->alloc->getClientStatus() == ClientStatus::RUNNING);
+  }
+  process(register_job(make_job(2, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})");
+  })));
+  CHECK(last_updates.at("api").destructive_update == 2);
+  after = live();
+  REQUIRE(after.size() == 2);
+  for (const auto& row : after) {
+    CHECK(row->alloc->getJobVersion() == 2);
+    CHECK(row->alloc->getPreviousAllocation().size() > 0);
+  }
+}
+
+namespace {
+
+void add_update(schema::Job::Builder job, std::int64_t parallel, std::int64_t canary = 0) {
+  auto update = job.getTaskGroups()[0].initUpdate();
+  update.setMaxParallel(parallel);
+  update.setCanary(canary);
+  update.setHealthCheck("task_states");
+  update.setProgressDeadline(600 * second);
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Harness, "a rolling update goes on as allocations become healthy") {
+  add_node();
+  const auto with_update = [](std::int64_t run_for) {
+    return [run_for](schema::Job::Builder job) {
+      add_update(job, 1);
+      job.getTaskGroups()[0].getTasks()[0].setConfig(
+          text("{\"run_for\":" + std::to_string(run_for) + "}"));
+    };
+  };
+  process(register_job(make_job(3, with_update(1))));
+  auto deployment = state().latest_deployment("default", "web");
+  REQUIRE(deployment);
+  CHECK(deployment->getStatus() == schema::DeploymentState::RUNNING);
+  CHECK(deployment->getTaskGroups()[0].getValue().getDesiredTotal() == 3);
+  CHECK(deployment->getTaskGroups()[0].getValue().getPlacedAllocs() == 3);
+  for (const auto& row : live())
+    CHECK(view(row->alloc->getDeploymentId()) == view(deployment->getId()));
+  report_all_running(true);
+  process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  deployment = state().latest_deployment("default", "web");
+  CHECK(deployment->getStatus() == schema::DeploymentState::SUCCESSFUL);
+
+  process(register_job(make_job(3, with_update(2))));
+  for (int replaced = 1; replaced <= 3; ++replaced) {
+    std::size_t newer = 0;
+    for (const auto& row : live())
+      newer += row->alloc->getJobVersion() == 1 ? 1 : 0;
+    CHECK(newer == static_cast<std::size_t>(replaced));
+    process(evaluate(EvalTrigger::NODE_UPDATE));  // nothing is healthy yet: nothing moves
+    CHECK(plans.empty());
+    for (const auto& row : live())
+      if (row->alloc->getJobVersion() == 1) report(row, ClientStatus::RUNNING, true);
+    process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  }
+  CHECK(state().latest_deployment("default", "web")->getStatus()
+        == schema::DeploymentState::SUCCESSFUL);
+  CHECK(live().size() == 3);
+}
+
+TEST_CASE_FIXTURE(Harness, "a newer version cancels the deployment of the older one") {
+  add_node();
+  const auto job = [this](const char* config) {
+    return make_job(1, [config](schema::Job::Builder job) {
+      add_update(job, 1);
+      job.getTaskGroups()[0].getTasks()[0].setConfig(config);
+    });
+  };
+  process(register_job(job("{}")));
+  const auto first = copy(state().latest_deployment("default", "web")->getId());
+  process(register_job(job("{\"a\":1}")));
+  CHECK(state().deployment(first)->getStatus() == schema::DeploymentState::CANCELLED);
+  CHECK(view(state().latest_deployment("default", "web")->getId()) != first);
+}
+
+TEST_CASE_FIXTURE(Harness, "canaries are placed beside the old version until promoted") {
+  add_node();
+  const auto job = [this](const char* config) {
+    return make_job(3, [config](schema::Job::Builder job) {
+      add_update(job, 3, 1);
+      job.getTaskGroups()[0].getTasks()[0].setConfig(config);
+    });
+  };
+  process(register_job(job("{}")));
+  report_all_running(true);
+  process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  process(register_job(job("{\"a\":1}")));
+  CHECK(live().size() == 4);
+  CHECK(last_updates.at("api").canary == 1);
+  const auto deployment = state().latest_deployment("default", "web");
+  CHECK(deployment->getTaskGroups()[0].getValue().getDesiredCanaries() == 1);
+  CHECK(view(deployment->getStatusDescription())
+        == "Deployment is running but requires manual promotion");
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+  for (const auto& row : live())
+    if (row->alloc->getJobVersion() == 1) report(row, ClientStatus::RUNNING, true);
+  apply([&](schema::Command::Builder command) {
+    auto promotion = command.initDeploymentPromotion();
+    promotion.setDeploymentId(deployment->getId());
+    promotion.setAll(true);
+  });
+  process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  auto rows = live();
+  CHECK(rows.size() == 3);
+  for (const auto& row : rows)
+    CHECK(row->alloc->getJobVersion() == 1);
+}
+
+TEST_CASE_FIXTURE(Harness, "a finished batch allocation is not run again, a failed one once") {
+  add_node();
+  const auto batch = [](schema::Job::Builder job) {
+    job.setType("batch");
+    auto policy = job.getTaskGroups()[0].initReschedulePolicy();
+    policy.setAttempts(1);
+    policy.setInterval(24 * 3600 * second);
+    policy.setDelay(second);
+    policy.setDelayFunction("constant");
+  };
+  process(register_job(make_job(2, batch)));
+  const auto placed = live();
+  REQUIRE(placed.size() == 2);
+  report(placed[0], ClientStatus::COMPLETE);
+  report(placed[1], ClientStatus::FAILED);
+  process(evaluate(EvalTrigger::ALLOC_FAILURE));
+  REQUIRE(live().size() == 1);
+  CHECK(view(live()[0]->alloc->getPreviousAllocation()) == view(placed[1]->alloc->getId()));
+  report(live()[0], ClientStatus::FAILED);
+  process(evaluate(EvalTrigger::ALLOC_FAILURE));
+  CHECK(live().empty());
+  CHECK(allocs().size() == 3);
+}
+
+TEST_CASE_FIXTURE(Harness, "alloc stop moves the allocation") {
+  add_node();
+  process(register_job(make_job(1)));
+  report_all_running();
+  const auto first = live().at(0);
+  apply([&](schema::Command::Builder command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId(first->alloc->getId());
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  process(evaluate(EvalTrigger::ALLOC_STOP));
+  REQUIRE(live().size() == 1);
+  CHECK(view(live()[0]->alloc->getPreviousAllocation()) == view(first->alloc->getId()));
+  const auto old = state().alloc(view(first->alloc->getId()));
+  CHECK(view(old->alloc->getDesiredDescription()) == "alloc is being migrated");
+}
+
+TEST_CASE_FIXTURE(Harness, "ports: dynamic ones differ, a static one is given once a node") {
+  add_node();
+  process(register_job(make_job(3, [](schema::Job::Builder job) {
+    auto network = job.getTaskGroups()[0].initNetworks(1)[0];
+    auto port = network.initDynamicPorts(1)[0];
+    port.setLabel("http");
+    port.setTo(-1);
+  })));
+  std::set<int> values;
+  for (const auto& row : live()) {
+    const auto ports = row->alloc->getAllocatedResources().getShared().getPorts();
+    REQUIRE(ports.size() == 1);
+    CHECK(ports[0].getValue() >= 20'000);
+    CHECK(ports[0].getValue() <= 32'000);
+    CHECK(ports[0].getTo() == ports[0].getValue());
+    CHECK(view(ports[0].getHostIp()) == "10.0.0.1");
+    values.insert(ports[0].getValue());
+  }
+  CHECK(values.size() == 3);
+
+  const auto eval = process(register_job(make_job(2, [](schema::Job::Builder job) {
+    job.setId("fixed");
+    job.setName("fixed");
+    auto port = job.getTaskGroups()[0].initNetworks(1)[0].initReservedPorts(1)[0];
+    port.setLabel("http");
+    port.setValue(8080);
+  })));
+  CHECK(live("fixed").size() == 1);
+  const auto metric = eval->getFailedTgAllocs()[0].getValue();
+  CHECK(view(metric.getDimensionExhausted()[0].getKey())
+        == "network: reserved port collision http=8080");
+}
+
+TEST_CASE_FIXTURE(Harness, "distinct_hosts and distinct_property") {
+  for (int i = 0; i < 4; ++i) {
+    add_node([i](schema::Node::Builder node) {
+      auto meta = node.initMeta(1)[0];
+      meta.setKey("rack");
+      meta.setValue(i < 2 ? "r1" : "r2");
+    });
+  }
+  process(register_job(make_job(5, [](schema::Job::Builder job) {
+    job.initConstraints(1)[0].setOperand("distinct_hosts");
+  })));
+  CHECK(live().size() == 4);
+  std::set<std::string> nodes;
+  for (const auto& row : live())
+    nodes.insert(copy(row->alloc->getNodeId()));
+  CHECK(nodes.size() == 4);
+  process(register_job(make_job(5, [](schema::Job::Builder job) {
+    job.setId("racks");
+    job.setName("racks");
+    auto constraint = job.initConstraints(1)[0];
+    constraint.setOperand("distinct_property");
+    constraint.setLTarget("${meta.rack}");
+    constraint.setRTarget("2");
+  })));
+  CHECK(live("racks").size() == 4);
+}
+
+TEST_CASE_FIXTURE(Harness, "a spread over racks is even") {
+  for (int i = 0; i < 4; ++i) {
+    add_node([i](schema::Node::Builder node) {
+      auto meta = node.initMeta(1)[0];
+      meta.setKey("rack");
+      meta.setValue(i < 2 ? "r1" : "r2");
+    });
+  }
+  process(register_job(make_job(10, [](schema::Job::Builder job) {
+    auto spread = job.initSpreads(1)[0];
+    spread.setAttribute("${meta.rack}");
+    spread.setWeight(100);
+  })));
+  std::map<std::string, int> racks;
+  for (const auto& row : live())
+    ++racks[copy(state().node(view(row->alloc->getNodeId()))->getMeta()[0].getValue())];
+  CHECK(racks["r1"] == 5);
+  CHECK(racks["r2"] == 5);
+}
