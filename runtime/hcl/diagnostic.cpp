@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/hcl/utf8.hpp"
+
 namespace nomad::hcl {
 
 namespace {
@@ -26,8 +28,20 @@ std::size_t byte_of_column(std::string_view line, std::size_t clusters) {
   return low;
 }
 
-/// Edits (insert, delete, replace a byte) that lead from `a` to `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
+std::u32string code_points(std::string_view text) {
+  std::u32string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode(text, at);
+    out += point.value;
+    at += point.length;
+  }
+  return out;
+}
+
+/// Edits (insert, delete, replace a character) that lead from `from` to `to`.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  const std::u32string a = code_points(from);
+  const std::u32string b = code_points(to);
   std::array<std::size_t, max_name + 1> row{};
   for (std::size_t j = 0; j <= b.size(); ++j)
     row[j] = j;

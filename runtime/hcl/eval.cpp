@@ -320,26 +320,44 @@ Value Evaluator::splat(const SplatExpr& expression) {
           "Splat expressions (with the * symbol) cannot be applied to null sequences.");
     return {};
   }
-  if (source.is_unknown()) return {};
+  if (kind == Type::Kind::dynamic) return {};
+  if (sequence && source.is_unknown()) return splat_unknown(expression, source.type());
   return splat_elements(expression, sequence ? source : Value::tuple({std::move(source)}));
+}
+
+Value Evaluator::splat_item(const SplatExpr& expression, const Value& item) {
+  splat_items_.emplace_back(expression.item, item);
+  Value out = eval(*expression.each);
+  splat_items_.pop_back();
+  return out;
+}
+
+/// An unknown value of the type that a splat over a sequence of type `source` would have.
+Value Evaluator::splat_unknown(const SplatExpr& expression, const Type& source) {
+  if (source.kind() != Type::Kind::tuple)
+    return Value::unknown(
+        Type::list(splat_item(expression, Value::unknown(source.element())).type()));
+  std::vector<Type> types;
+  for (const Type& element : source.elements())
+    types.push_back(splat_item(expression, Value::unknown(element)).type());
+  return Value::unknown(Type::tuple(std::move(types)));
 }
 
 Value Evaluator::splat_elements(const SplatExpr& expression, const Value& source) {
   const std::size_t before = errors_;
-  const auto each = [&](const Value& item) {
-    splat_items_.emplace_back(expression.item, item);
-    Value out = eval(*expression.each);
-    splat_items_.pop_back();
-    return out;
-  };
   Value::Elements results;
   results.reserve(source.elements().size());
   for (const Value& item : source.elements())
-    results.push_back(each(item));
-  if (errors_ > before) return {};
+    results.push_back(splat_item(expression, item));
+  if (errors_ > before) {  // without further complaints
+    Value out;
+    apart([&] { out = splat_unknown(expression, source.type()); });
+    return out;
+  }
   if (source.kind() == Type::Kind::tuple)
     return bounded(expression, Value::tuple(std::move(results)));
-  if (results.empty()) return Value::list(each(Value::unknown(source.element_type())).type(), {});
+  if (results.empty())
+    return Value::list(splat_unknown(expression, source.type()).type().element(), {});
   Type element = results.front().type();
   const bool uniform = std::all_of(results.begin(), results.end(),
                                    [&](const Value& v) { return v.type() == element; });
@@ -351,8 +369,7 @@ Value Evaluator::template_text(const TemplateExpr& expression) {
   constexpr const char* summary = "Invalid template interpolation value";
   if (expression.parts.size() == 1 && expression.parts.front()->kind == ExprKind::literal) {
     const Value& only = *as<LiteralExpr>(*expression.parts.front()).value;
-    if (only.is_string())
-      return only;
+    if (only.is_string()) return only;
   }
   std::string text;
   bool known = true;

@@ -50,7 +50,7 @@ Value Evaluator::json_string(std::string_view text, Span span, const File& file)
 Value Evaluator::json_object(const JsonExpr& expression) {
   constexpr const char* invalid_key = "Invalid object key expression";
   Value::Entries entries;
-  std::vector<std::pair<std::string, Span>> defined;
+  std::unordered_map<std::string, Span> defined;
   bool known = true;
   for (const JsonProperty& property : expression.node->properties) {
     const Value key = json_string(property.name, property.name_span, *expression.file);
@@ -70,31 +70,15 @@ Value Evaluator::json_object(const JsonExpr& expression) {
       known = false;
       continue;
     }
-    entries.emplace_back(name.as_string(), std::move(value));
-    defined.emplace_back(name.as_string(), property.name_span);
+    const auto [first, fresh] = defined.emplace(name.as_string(), property.name_span);
+    if (fresh)
+      entries.emplace_back(name.as_string(), std::move(value));
+    else
+      error(expression, property.name_span, "Duplicate object attribute",
+            "An attribute named " + quoted(name.as_string()) + " was already defined at "
+                + expression.file->source().range(first->second).to_string() + ".");
   }
-  if (!known) return {};
-  report_duplicates(expression, defined, entries);
-  return bounded(expression, Value::object(std::move(entries)));
-}
-
-/// Of entries with the same name the first counts; the others are errors.
-void Evaluator::report_duplicates(const JsonExpr& expression,
-                                  const std::vector<std::pair<std::string, Span>>& defined,
-                                  Value::Entries& entries) {
-  std::unordered_map<std::string_view, std::size_t> first;
-  Value::Entries kept;
-  for (std::size_t i = 0; i < defined.size(); ++i) {
-    const auto [at, fresh] = first.emplace(defined[i].first, i);
-    if (fresh) {
-      kept.push_back(std::move(entries[i]));
-      continue;
-    }
-    error(expression, defined[i].second, "Duplicate object attribute",
-          "An attribute named " + quoted(defined[i].first) + " was already defined at "
-              + expression.file->source().range(defined[at->second].second).to_string() + ".");
-  }
-  entries = std::move(kept);
+  return known ? bounded(expression, Value::object(std::move(entries))) : Value{};
 }
 
 }  // namespace nomad::hcl

@@ -64,15 +64,14 @@ private:
   Value object_key(const ObjectKeyExpr& expression);
   Value splat(const SplatExpr& expression);
   Value splat_elements(const SplatExpr& expression, const Value& source);
+  Value splat_unknown(const SplatExpr& expression, const Type& source);
+  Value splat_item(const SplatExpr& expression, const Value& item);
   Value splat_item(const SplatItemExpr& expression) const;
   Value template_text(const TemplateExpr& expression);
   Value template_join(const TemplateJoinExpr& expression);
   Value json(const JsonExpr& expression);
   Value json_string(std::string_view text, Span span, const File& file);
   Value json_object(const JsonExpr& expression);
-  void report_duplicates(const JsonExpr& expression,
-                         const std::vector<std::pair<std::string, Span>>& defined,
-                         Value::Entries& entries);
 
   // for
   struct Loop;

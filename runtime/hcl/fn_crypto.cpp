@@ -79,7 +79,7 @@ FunctionResult bcrypt(Args args, const FunctionOptions& options) {
   if (cost < lowest_cost) cost = default_cost;
   if (cost > 31)
     return fail(std::string{prefix} + "crypto/bcrypt: cost " + std::to_string(cost)
-                + " is outside allowed inclusive range 4..31");
+                + " is outside allowed range (4,31)");
   if (cost > highest_cost)
     return fail(std::string{prefix} + "a cost of " + std::to_string(cost)
                 + " takes too long, the limit is " + std::to_string(highest_cost));

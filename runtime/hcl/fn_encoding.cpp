@@ -112,7 +112,7 @@ private:
     const std::size_t comma = rest_.find(',');
     std::string_view value = rest_.substr(0, comma);
     if (comma == std::string_view::npos && value.ends_with('\n')) value.remove_suffix(1);
-    if (value.find('"') != std::string_view::npos) error_ = "bare \" in non-quoted field";
+    if (value.find('"') != std::string_view::npos) error_ = "bare \" in non-quoted-field";
     record.emplace_back(value);
     if (comma == std::string_view::npos) return false;
     rest_.remove_prefix(comma + 1);

@@ -38,6 +38,10 @@ std::string pad(const Verb& verb, std::string text) {
   return verb.minus ? text + padding : padding + text;
 }
 
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 std::string sign_of(const Verb& verb, bool negative) {
   return negative ? "-" : verb.plus ? "+" : verb.space ? " " : "";
 }
@@ -193,9 +197,7 @@ private:
       verb.precision = number();
     }
     if (!index(verb)) return false;
-    if (at_ >= format_.size() || !is_identifier_start(static_cast<unsigned char>(format_[at_]))
-        || format_[at_] == '_')
-      return unexpected();
+    if (at_ >= format_.size() || !is_letter(format_[at_])) return unexpected();
     verb.mode = format_[at_++];
     verb.raw = format_.substr(verb.offset, at_ - verb.offset);
     if (verb.width > max_extent || verb.precision > max_extent)

@@ -46,7 +46,13 @@ public:
           && yaml_document_start_event_initialize(&event, nullptr, nullptr, nullptr, 1) != 0
           && emit(event) && node(value) && yaml_document_end_event_initialize(&event, 1) != 0
           && emit(event) && yaml_stream_end_event_initialize(&event) != 0 && emit(event);
-    if (done) return text(out_);
+    if (done) {
+      // A plain scalar alone is open-ended; libyaml marks other documents so instead.
+      constexpr std::string_view end = "...\n";
+      if (out_.ends_with("\n...\n")) out_.resize(out_.size() - end.size());
+      if (value.is_null() || value.is_bool() || value.is_number()) out_ += end;
+      return text(out_);
+    }
     return fail(emitter_.problem != nullptr ? emitter_.problem : "failed to write YAML token");
   }
 

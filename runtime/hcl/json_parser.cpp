@@ -344,11 +344,14 @@ private:
     const Span span = read().span;
     std::string out;
     if (const auto wrong = unescape_json(text(span), out)) {
-      const std::uint32_t at = span.begin + static_cast<std::uint32_t>(*wrong);
-      Diagnostic diagnostic = error_at(source_, {at, at}, "Invalid JSON string",
+      // The place is counted in bytes from the opening quote.
+      const auto offset = static_cast<std::uint32_t>(*wrong);
+      Diagnostic diagnostic = error_at(source_, {span.begin, span.begin}, "Invalid JSON string",
                                        "There is a syntax error in the given JSON string.");
-      ++diagnostic.subject->end.column;
-      ++diagnostic.subject->end.byte;
+      Position& at = diagnostic.subject->start;
+      at.column += offset;
+      at.byte += offset;
+      diagnostic.subject->end = {at.line, at.column + 1, at.byte + 1};
       diagnostics_.push_back(std::move(diagnostic));
       return invalid(span);
     }

@@ -272,10 +272,14 @@ private:
     // Before the last character of a heredoc's line the two are one token.
     const bool ends_line = heredoc && !escape && at_ + 2 < text_.size() && text_[at_ + 2] == '\n';
     if (heredoc) levels_.back().start_of_line = ends_line;
-    if (escape)
-      take(literal, peek(3) == '~' ? 4 : 3);
-    else
+    if (escape) {
+      const std::size_t end = at_ + (peek(3) == '~' ? 4 : 3);
+      const std::size_t ending = heredoc ? line_break(end) : 0;
+      if (ending > 0) levels_.back().start_of_line = true;
+      emit(literal, end + ending);
+    } else {
       take(literal, ends_line ? 2 : 1);
+    }
     return true;
   }
 

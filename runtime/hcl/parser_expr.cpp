@@ -275,6 +275,7 @@ void Parser::parse_full_splat(Chain& chain, Token open) {
   read();
   Token close = read();
   if (close.type != TokenType::close_bracket && !recovering_) {
+    close = recover(TokenType::close_bracket);
     error(close.span(), "Missing close bracket on splat index",
           "The star for a full splat operator must be immediately followed by a closing bracket "
           "(\"]\").");
@@ -311,9 +312,9 @@ void Parser::parse_bracket(Chain& chain) {
   } else {
     close = read();
     if (close.type != TokenType::close_bracket && !recovering_) {
+      close = recover(TokenType::close_bracket);
       error(close.span(), "Missing close bracket on index",
             "The index operator must end with a closing bracket (\"]\").");
-      close = recover(TokenType::close_bracket);
     }
   }
   const Span brackets = cover(open.span(), close.span());

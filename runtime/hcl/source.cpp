@@ -28,22 +28,29 @@ std::size_t count_code_points(std::string_view text) {
 /// In JSON files a tab between values counts two columns and a carriage return none.
 std::size_t json_columns(std::string_view line) {
   std::size_t columns = 0;
-  std::size_t string_start = std::string_view::npos;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    if (string_start != std::string_view::npos) {
-      if (line[at] == '\\')
-        ++at;
-      else if (line[at] == '"')
-        columns += count_grapheme_clusters(
-            line.substr(std::exchange(string_start, line.npos), at - string_start + 1));
-    } else if (line[at] == '"') {
-      string_start = at;
+  bool in_string = false;
+  for (std::size_t at = 0; at < line.size();) {
+    const auto c = static_cast<unsigned char>(line[at]);
+    if (!in_string || c < 0x20) {
+      in_string = !in_string && c == '"';
+      columns += c == '\t' ? 2 : c == '\r' ? 0 : 1;
+      ++at;
+    } else if (c == '"' || c == '\\') {
+      in_string = c != '"';
+      const bool escape = !in_string || at + 1 == line.size()
+                              ? false
+                              : line[at + 1] == '"' || line[at + 1] == '\\';
+      at += escape ? 2 : 1;
+      columns += escape ? 2 : 1;
     } else {
-      columns += line[at] == '\t' ? 2 : line[at] == '\r' ? 0 : 1;
+      std::size_t end = at;
+      while (end < line.size() && line[end] != '"' && line[end] != '\\'
+             && static_cast<unsigned char>(line[end]) >= 0x20)
+        ++end;
+      columns += count_grapheme_clusters(line.substr(at, end - at));
+      at = end;
     }
   }
-  if (string_start != std::string_view::npos)
-    columns += count_grapheme_clusters(line.substr(string_start));
   return columns;
 }
 
