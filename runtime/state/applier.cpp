@@ -1,6 +1,7 @@
 #include "runtime/state/applier.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
 
@@ -135,20 +136,23 @@ void Applier::settle() {
 
 /// An object that the command wrote more than once shows only as it became at last.
 void Applier::keep_last_events(std::size_t first) {
+  using Id = std::tuple<std::size_t, std::string_view, std::string_view>;
+
   struct Hash {
-    std::size_t operator()(const std::pair<std::size_t, std::string>& id) const {
-      return std::hash<std::string>{}(id.second) * 31 + id.first;
+    std::size_t operator()(const Id& id) const {
+      return std::hash<std::string_view>{}(std::get<2>(id)) * 31 + std::get<0>(id);
     }
   };
 
   if (events_->size() < first + 2) return;
-  std::unordered_set<std::pair<std::size_t, std::string>, Hash> seen;
+  std::unordered_set<Id, Hash> seen;  // of views into the objects that `kept` holds
+  seen.reserve(events_->size() - first);
   std::vector<Event> kept;
+  kept.reserve(events_->size() - first);
   for (std::size_t i = events_->size(); i > first; --i) {
     Event& last = (*events_)[i - 1];
-    std::string id{last.ns()};
-    id.append(1, '\0').append(last.key());
-    if (seen.emplace(last.payload.index(), std::move(id)).second) kept.push_back(std::move(last));
+    if (seen.emplace(last.payload.index(), last.ns(), last.key()).second)
+      kept.push_back(std::move(last));
   }
   events_->resize(first);
   events_->insert(events_->end(), std::make_move_iterator(kept.rbegin()),
@@ -157,6 +161,9 @@ void Applier::keep_last_events(std::size_t first) {
 
 void Applier::changed(Table table, std::string_view key) {
   const auto number = static_cast<std::uint32_t>(table);
+  std::optional<std::string>& last = last_changed_[number];
+  if (last == key) return;  // the rows of a plan have much in common
+  last = key;
   changes_.push_back({number, std::string{key}});
 }
 

@@ -9,6 +9,7 @@
 //    collected and written once, by `settle`.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -185,10 +186,11 @@ private:
       deployments_;
   std::map<std::string, bool, std::less<>> touched_jobs_;  ///< True: evaluations were removed.
   std::set<std::string, std::less<>> freed_nodes_;
+  std::array<std::optional<std::string>, static_cast<std::size_t>(Table::applied) + 1>
+      last_changed_;
   std::map<std::string, Object<schema::AllocMetric>> plan_metrics_;
   std::map<std::string, std::uint32_t> plan_metric_numbers_;
   Released released_;
-  std::string last_version_key_;
   Object<schema::Job> last_version_;
 };
 

@@ -126,7 +126,7 @@ void Applier::put_job_version(const Object<schema::Job>& job) {
   t_.job_versions.insert_or_assign(version_key(*job), job);
   touch(Table::job_versions);
   changed(Table::job_versions, job_key(*job));
-  last_version_key_.clear();
+  last_version_ = {};
 }
 
 /// Forgets a version, unless allocations still run it.
@@ -137,7 +137,7 @@ void Applier::drop_job_version(const Object<schema::Job>& job) {
     touch(Table::retained_jobs);
   }
   t_.job_versions.erase(version_key(*job));
-  last_version_key_.clear();
+  last_version_ = {};
 }
 
 /// Keeps the newest versions, and the newest stable one in place of the oldest of them.

@@ -1,5 +1,7 @@
 // Plan results: the schedulers' verified decisions. A result is applied as a whole or, when it
 // names an allocation or a version of a job that is gone, not at all.
+#include <unordered_map>
+
 #include "runtime/state/alloc_index.hpp"
 #include "runtime/state/applier.hpp"
 
@@ -7,8 +9,9 @@ namespace nomad::state {
 
 namespace {
 
-std::string job_key(schema::Allocation::Reader alloc) {
-  return join_key(view(alloc.getNamespace()), view(alloc.getJobId()));
+bool is_same_job(schema::Allocation::Reader a, schema::Allocation::Reader b) {
+  return view(a.getJobId()) == view(b.getJobId())
+         && view(a.getNamespace()) == view(b.getNamespace());
 }
 
 bool may_overrule_client(schema::ClientStatus status) {
@@ -39,16 +42,18 @@ std::optional<Error> Applier::check_plan(schema::PlanResult::Reader plan) {
     for (auto change : changes)
       if (!t_.allocs.contains(view(change.getId())))
         return Error{Errc::not_found, "alloc \"" + copy(change.getId()) + "\" doesn't exist"};
-  std::map<std::string_view, std::string> jobs;  // of the allocations placed so far
+  std::unordered_map<std::string_view, schema::Allocation::Reader> placed;
+  placed.reserve(plan.getPlaced().size());
   for (auto alloc : plan.getPlaced()) {
-    const std::string id = copy(alloc.getId());
     if (find_version(alloc) == nullptr)
-      return Error{Errc::conflict, "attempting to upsert allocation \"" + id + "\" without a job"};
-    const AllocRef* stored = t_.allocs.find(id);
-    const std::string job = job_key(alloc);
-    const auto [placed, is_new] = jobs.try_emplace(view(alloc.getId()), job);
-    if (placed->second != job || (stored != nullptr && job_key(*(*stored)->alloc) != job))
-      return Error{Errc::conflict, "allocation \"" + id + "\" belongs to another job"};
+      return Error{Errc::conflict,
+                   "attempting to upsert allocation \"" + copy(alloc.getId()) + "\" without a job"};
+    const AllocRef* stored = t_.allocs.find(view(alloc.getId()));
+    const auto [first, is_new] = placed.try_emplace(view(alloc.getId()), alloc);
+    if (!is_same_job(first->second, alloc)
+        || (stored != nullptr && !is_same_job(*(*stored)->alloc, alloc)))
+      return Error{Errc::conflict,
+                   "allocation \"" + copy(alloc.getId()) + "\" belongs to another job"};
   }
   return std::nullopt;
 }
@@ -126,12 +131,19 @@ Object<schema::AllocMetric> Applier::plan_metric(AllocBuilder alloc,
   return known->second;
 }
 
+/// The version of its job that a placed allocation names; null if it is gone. A plan's allocations
+/// mostly name the same, which is remembered.
 const Object<schema::Job>* Applier::find_version(schema::Allocation::Reader alloc) {
-  std::string key = retained_job_key(alloc);
-  if (key == last_version_key_) return &last_version_;
+  if (last_version_) {
+    const auto job = *last_version_;
+    if (job.getVersion() == alloc.getJobVersion()
+        && job.getCreateIndex() == alloc.getJobCreateIndex()
+        && view(job.getId()) == view(alloc.getJobId())
+        && view(job.getNamespace()) == view(alloc.getNamespace()))
+      return &last_version_;
+  }
   const auto* found = find_job_version(t_, alloc);
   if (found == nullptr) return nullptr;
-  last_version_key_ = std::move(key);
   last_version_ = *found;
   return &last_version_;
 }

@@ -80,6 +80,8 @@ public:
   bool contains(std::string_view key) const { return find(key) != nullptr; }
 
   /// The value under `key` for changing in place, or null; no copy of this map sees the change.
+  /// Copies the shared path to where the key is or would be, so it is for keys that are likely
+  /// there.
   V* find_for_update(std::string_view key);
 
   /// Stores `value` under `key`; true when the key is new.
@@ -108,8 +110,8 @@ public:
   bool same_root(const PersistentMap& other) const { return root_ == other.root_; }
 
 private:
-  static constexpr std::size_t leaf_limit = 24;
-  static constexpr std::size_t inner_limit = 32;
+  static constexpr std::size_t leaf_limit = 12;
+  static constexpr std::size_t inner_limit = 16;
   static constexpr std::size_t slot_size = std::is_empty_v<V> ? 0 : sizeof(V);
 
   /// What an insert into a child did: itself, and its new right neighbour if it split.
@@ -145,6 +147,7 @@ private:
   }
 
   static void destroy(Node* node) noexcept {
+    prefetch(node);
     for (std::size_t i = 0; i < node->count; ++i) {
       if (!node->is_leaf())
         release(node->children()[i]);
@@ -198,11 +201,15 @@ private:
     return copy;
   }
 
-  /// Asks for the cache lines of the reference counts that a copy will increment.
+  /// Asks for the cache lines of the reference counts that are about to change, all at once: one
+  /// after the other, waiting for them is most of what copying and freeing a node costs.
   static void prefetch(const Node* node) {
-    if (!node->is_leaf())
-      for (std::size_t i = 0; i < node->count; ++i)
+    for (std::size_t i = 0; i < node->count; ++i) {
+      if (!node->is_leaf())
         __builtin_prefetch(node->children()[i], 1);
+      else if constexpr (requires(const V& value) { value.prefetch(); })
+        value_at(node, i).prefetch();
+    }
   }
 
   static void put(Node* leaf, std::size_t index, V&& value) {
@@ -242,6 +249,7 @@ private:
       keys[i] = node->key(i - 1);
 
     const bool steal = node->is_unique();
+    if (!steal) prefetch(node);
     Grown grown;
     if (count <= limit_of(node)) {
       grown.node = slice(node, keys.data(), 0, count, position, steal, put_new);

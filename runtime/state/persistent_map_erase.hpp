@@ -34,7 +34,7 @@ bool PersistentMap<V>::insert_or_assign(std::string_view key, V value) {
 
 template <MapValue V>
 V* PersistentMap<V>::find_for_update(std::string_view key) {
-  if (!contains(key)) return nullptr;
+  if (root_ == nullptr) return nullptr;
   Node** place = &root_;
   *place = make_unique(*place);
   while (!(*place)->is_leaf()) {
@@ -43,7 +43,7 @@ V* PersistentMap<V>::find_for_update(std::string_view key) {
   }
   bool found = false;
   const std::size_t index = (*place)->lower_bound(key, found);
-  return &value_at(*place, index);
+  return found ? &value_at(*place, index) : nullptr;
 }
 
 template <MapValue V>

@@ -15,6 +15,12 @@
 
 namespace nomad::state {
 
+using Counts = std::vector<std::pair<std::string, std::int64_t>>;
+
+inline Counts one_group() {
+  return {{"api", 1}};
+}
+
 /// What a test says of a job, an evaluation, an allocation, a node.
 struct JobSpec {
   std::string id = "web";
@@ -24,7 +30,7 @@ struct JobSpec {
   std::string pool = {};
   bool periodic = false;
   bool stable = false;
-  std::vector<std::pair<std::string, std::int64_t>> groups{{"api", 1}};
+  Counts groups = one_group();  // a list here would break g++ 12
 };
 
 struct EvalSpec {
@@ -32,7 +38,7 @@ struct EvalSpec {
   std::string job = "web";
   std::string ns = "default";
   schema::EvalStatus status = schema::EvalStatus::PENDING;
-  std::vector<std::pair<std::string, std::int64_t>> queued = {};
+  Counts queued = {};
   bool failed_groups = false;
 };
 

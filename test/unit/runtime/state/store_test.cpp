@@ -1,0 +1,182 @@
+// The store's outside: publishing, watches, events, restore, readers on other threads.
+#include "runtime/state/store.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include "fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::state;
+using schema::ClientStatus;
+
+namespace {
+
+std::string events_after(Store& store, Index after) {
+  const auto page = store.events().read_after(after, 100);
+  if (!page) return "lost";
+  std::string joined;
+  for (const auto& batch : page->batches)
+    for (const auto& event : batch->events)
+      joined += std::to_string(batch->index) + " " + std::string{event.type} + " "
+                + std::string{event.topic()} + " " + std::string{event.key()} + "\n";
+  return joined;
+}
+
+}  // namespace
+
+TEST_CASE("Store: nothing is visible before it is published, and a snapshot never changes") {
+  StateFixture state;
+  Draft<schema::Command> command;
+  fill(command->initJobRegister().initJob(), JobSpec{});
+  const Snapshot before = state.now();
+
+  state.store.apply(11, command.reader());
+  CHECK_FALSE(state.now().job("default", "web"));
+  state.store.set_applied(15);
+  state.store.publish();
+
+  CHECK(state.now().job("default", "web"));
+  CHECK(state.now().index() == 15);
+  CHECK_FALSE(before.job("default", "web"));
+  CHECK(before.index() == 0);
+}
+
+TEST_CASE("Store: a publication wakes who watches what changed, after it is visible") {
+  StateFixture state;
+  state.register_job({}, {});
+  std::string woken;
+  bool visible = false;
+  Watches& watches = state.store.watches();
+  std::vector<Watches::Subscription> subscriptions;
+  const auto watch = [&](WatchKey key, const char* name) {
+    subscriptions.push_back(watches.subscribe({std::move(key)}, [&woken, name] { woken += name; }));
+  };
+  watch(watch_key(Table::allocs_by_node, "n1"), "by_node1 ");
+  watch(watch_key(Table::allocs_by_node, "n2"), "by_node2 ");
+  watch(watch_key(Table::allocs_for_node, "n1"), "for_node1 ");
+  watch(watch_key(Table::allocs_by_job, join_key("default", "web")), "by_job ");
+  watch(watch_prefix(Table::jobs, join_key("default", "")), "jobs ");
+  watch(watch_prefix(Table::nodes, ""), "nodes ");
+  subscriptions.push_back(watches.subscribe({watch_key(Table::applied, "")}, [&] {
+    visible = static_cast<bool>(state.now().alloc("a"));
+  }));
+
+  state.place({{.id = "a", .node = "n1"}});
+  CHECK(visible);
+  for (const char* name : {"by_node1 ", "for_node1 ", "by_job ", "jobs "})
+    CHECK_MESSAGE(woken.find(name) != std::string::npos, name);
+  CHECK(woken.find("by_node2") == std::string::npos);
+  CHECK(woken.find("nodes") == std::string::npos);
+
+  woken.clear();
+  watch(watch_key(Table::allocs_for_node, "n1"), "for_node1 ");
+  watch(watch_key(Table::allocs_by_node, "n1"), "by_node1 ");
+  state.report("a", ClientStatus::RUNNING);
+  CHECK(woken == "by_node1 ");
+}
+
+TEST_CASE("Store: events show each object once as it became, with its command's type") {
+  StateFixture state;
+  state.register_job({}, {});
+  CHECK(events_after(state.store, 0)
+        == "11 JobRegistered Job web\n11 JobRegistered Evaluation eval\n");
+
+  state.place({{.id = "a"}});
+  CHECK(events_after(state.store, 11)
+        == "12 PlanResult Evaluation eval\n12 PlanResult Allocation a\n12 PlanResult Job web\n");
+  const auto page = state.store.events().read_after(11, 1);
+  const auto& events = page->batches[0]->events;
+  CHECK(std::get<Object<schema::Job>>(events[2].payload)->getStatus() == "running");
+  CHECK(events[1].filter_keys() == std::vector<std::string_view>{"web"});
+  CHECK(events[1].ns() == "default");
+
+  state.run([](auto command) { command.initReap().initAllocationIds(1).set(0, "a"); });
+  state.run([](auto command) { command.initNamespaceUpsert().setName("prod"); });
+  CHECK(events_after(state.store, 12).empty());
+  state.register_node({.pool = "gpu"});
+  CHECK(events_after(state.store, 14)
+        == "15 NodeRegistration Node node\n15 NodeRegistration NodePool gpu\n");
+}
+
+TEST_CASE("Store: a restore replaces everything and wakes everyone") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{}});
+  StateFixture other;
+  other.register_node();
+  bool woken = false;
+  const auto subscription
+      = other.store.watches().subscribe({watch_key(Table::services, "x")}, [&] { woken = true; });
+
+  REQUIRE(restore_into(other.store, state.now()).has_value());
+
+  CHECK(woken);
+  CHECK(describe(other.now()) == describe(state.now()));
+  CHECK(other.now().index() == state.index);
+  CHECK_FALSE(other.now().node("node"));
+  CHECK(events_after(other.store, 11) == "lost");
+  other.index = state.index;
+  CHECK_FALSE(other.place({{.id = "b"}}).plans[0]);
+}
+
+TEST_CASE("Store: rows that are damaged or do not fit together are refused, the state stays") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{}});
+  const Snapshot good = state.now();
+
+  Restore damaged;
+  const std::vector<std::byte> junk(64, std::byte{0xa5});
+  const auto result = damaged.row(Table::jobs, join_key("default", "web"), junk);
+  REQUIRE(result.has_error());
+  CHECK(result.error().code == Errc::corrupt);
+  CHECK(result.error().what.starts_with("table jobs, row \"default.web\": "));
+  CHECK(Restore{}.index_row(std::span{junk}.first(3)).has_error());
+
+  Restore incomplete;
+  REQUIRE(good.for_each_row(
+                  Table::allocs,
+                  [&](auto key, auto bytes) { return incomplete.row(Table::allocs, key, bytes); })
+              .has_value());
+  const auto missing = state.store.replace(std::move(incomplete), 99);
+  REQUIRE(missing.has_error());
+  CHECK(missing.error().what
+        == "table allocs, row \"alloc\": its version of job \"web\" is missing");
+  CHECK(describe(state.now()) == describe(good));
+}
+
+TEST_CASE("Store: readers on other threads see whole batches") {
+  StateFixture state;
+  state.register_job({}, {});
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::atomic<int> reads{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i)
+    readers.emplace_back([&] {
+      while (!stop) {
+        const Snapshot now = state.now();
+        std::size_t live = 0;
+        for (const auto& entry : now.allocs_by_job("default", "web"))
+          if (!entry.value()->client_terminal) ++live;
+        const NodeUsage* usage = now.usage("node");
+        if ((usage != nullptr ? usage->allocations() : 0) != live) ++wrong;
+        ++reads;
+      }
+    });
+
+  for (int round = 0; round < 200 || reads < 20; ++round) {
+    std::vector<AllocSpec> specs;
+    for (int i = 0; i < 5; ++i)
+      specs.push_back({.id = std::to_string(round % 40) + "-" + std::to_string(i),
+                       .ports = {static_cast<std::uint16_t>(20000 + i)}});
+    state.place(specs);
+    state.report(specs[0].id, ClientStatus::FAILED);
+  }
+  stop = true;
+  for (auto& reader : readers)
+    reader.join();
+
+  CHECK(wrong == 0);
+}
