@@ -51,6 +51,7 @@ public:
 
 private:
   struct Parser;
+  struct Search;
   static constexpr int first_year = 1970;
   static constexpr int last_year = 2099;
 
