@@ -4,11 +4,10 @@
 // (`${NOMAD_…}`, `${attr.…}`, `${node.…}`) stay as they are written. What a job means is not
 // checked here, see validate.hpp.
 //
-// Pure but for the hooks in the options, and bounded in time and memory whatever the text.
+// Pure but for what the given functions do, and bounded in time and memory whatever the text.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,7 +15,7 @@
 #include <boost/json/object.hpp>
 
 #include "runtime/hcl/diagnostic.hpp"
-#include "runtime/hcl/functions.hpp"
+#include "runtime/hcl/function.hpp"
 
 namespace nomad::jobspec {
 
@@ -34,10 +33,9 @@ struct ParseOptions {
   std::vector<std::pair<std::string, std::string>> variables;  ///< -var name=value
   /// Setting a variable that the file does not declare is an error.
   bool strict = false;
-  /// File access for `file` and its kin; null refuses it. Must outlive the call.
-  const hcl::FileAccess* files = nullptr;
-  /// 16 random bytes, for `uuidv4`; required only when the file calls it.
-  std::function<void(std::uint8_t (&bytes)[16])> random;
+  /// What the file may call, made by `hcl::job_functions`. Null: a table without file access is
+  /// made for this call. Must outlive the call.
+  const hcl::FunctionTable* functions = nullptr;
 };
 
 struct ParsedJob {

@@ -1,0 +1,31 @@
+// From the bodies of a job file to a job in api form, driven by the table of fields. Private to
+// this folder.
+#pragma once
+
+#include <string>
+
+#include <boost/json/object.hpp>
+
+#include "runtime/hcl/body.hpp"
+#include "runtime/hcl/diagnostic.hpp"
+#include "runtime/hcl/eval.hpp"
+#include "runtime/jobspec/schema.hpp"
+
+namespace nomad::jobspec {
+
+struct DecodedJob {
+  boost::json::object job;
+  hcl::Diagnostics diagnostics;
+  /// Of content without schema, which counts only when there are no other errors.
+  hcl::Diagnostics free_diagnostics;
+};
+
+/// Decodes and normalizes a `job` block. `context` holds variables, locals and functions.
+DecodedJob decode_job(const hcl::Block& block, const hcl::EvalContext& context);
+
+/// What is done to every decoded job, canonicalized or not: names from the label, ports sorted into
+/// static and dynamic, defaults of templates and Vault.
+void normalize(boost::json::object& job);
+void normalize_vault(boost::json::object& vault);
+
+}  // namespace nomad::jobspec
