@@ -22,14 +22,21 @@ namespace {
 class Family {
 public:
   Family() {
+    int ready[2];
+    REQUIRE(::pipe(ready) == 0);
     root_ = ::fork();
     if (root_ != 0) {
-      ::usleep(20'000);
+      char byte = 0;
+      CHECK(::read(ready[0], &byte, 1) == 1);
+      ::close(ready[0]);
+      ::close(ready[1]);
       return;
     }
     ::setpgid(0, 0);
     if (::fork() == 0) {
-      if (::fork() == 0) sleep_for_ever();
+      if (::fork() == 0) {
+        if (::write(ready[1], "x", 1) == 1) sleep_for_ever();
+      }
       for (;;)
         ::getppid();
     }
