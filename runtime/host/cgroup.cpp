@@ -130,7 +130,7 @@ Cgroups Cgroups::open(const Options& options) {
                             : std::string{};
   auto prepare = [&problem](const std::string& path) {
     auto made = make_directory(path);
-    if (made.has_error()) problem = made.error().what;
+    if (made.has_error() && problem.empty()) problem = made.error().what;
     // The file tells whether we may also put processes there.
     if (!made.has_error() && ::access((path + "/cgroup.procs").c_str(), W_OK) == 0) return true;
     if (problem.empty()) problem = path + " is not writable";

@@ -7,12 +7,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include "executor_harness.hpp"
+#include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor_place.hpp"
 
 using namespace nomad;
@@ -427,6 +430,113 @@ TEST_CASE("executor: reports a kill for memory") {
   CHECK(exit.oom_killed);
   CHECK(exit.signal == SIGKILL);
   CHECK(exit.exit_code == 137);
+}
+
+TEST_CASE("executor: a full disk costs output, and neither the task nor its end") {
+  TempDir small;
+  if (::mount("tmpfs", small.path().c_str(), "tmpfs", 0, "size=64k") != 0) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  {
+    Executors executors;
+    std::filesystem::create_directories(small / "alloc/logs");
+    TaskCommand command
+        = executors.shell("head -c 1000000 /dev/zero | tr '\\0' x; rm $JUNK; echo; echo end");
+    command.environment.push_back("JUNK=" + (small / "junk"));
+    command.logs->alloc_root = small.path();
+    write_text(small / "junk", std::string(30000, 'x'));
+
+    CHECK(run(executors, command).exit_code == 0);
+
+    std::string log = read_text(small / "alloc/logs/web.stdout.0");
+    CHECK(log.size() < 64 * 1024);
+    CHECK(log.substr(log.size() - 5) == "\nend\n");
+  }
+  ::umount(small.path().c_str());
+}
+
+TEST_CASE("executor: rotates the logs of a task that writes much") {
+  Executors executors;
+  TaskCommand command
+      = executors.shell("i=0; while [ $i -lt 5000 ]; do echo line $i; i=$((i+1)); done");
+  command.logs->max_files = 3;
+  command.logs->max_file_bytes = 4096;
+
+  CHECK(run(executors, command).exit_code == 0);
+
+  std::string kept;
+  int files = 0;
+  for (int index = 0; index < 100; ++index) {
+    std::string part = executors.log("web.stdout." + std::to_string(index));
+    CHECK(part.size() <= 4096);
+    files += part.empty() ? 0 : 1;
+    kept += part;
+  }
+  CHECK(files == 3);
+  CHECK(kept.size() > 8192);
+  CHECK(kept.substr(kept.size() - 10) == "line 4999\n");
+  CHECK(kept.substr(0, 5) == "line ");
+}
+
+TEST_CASE("executor: strangers and nonsense on its socket do not disturb the task") {
+  Executors executors;
+  Heard heard;
+  executors.client().start(key, executors.shell("sleep 1000"), heard.listener());
+  auto started = heard.started();
+  REQUIRE_FALSE(started.has_error());
+  int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  std::vector<FoundPlace> connections;
+  // More than the executor keeps.
+  for (int i = 0; i < 20; ++i) {
+    FoundPlace found;
+    REQUIRE(eventually([&] {  // its backlog may be full for a moment
+      found = std::move(*look_for_executor(state, key));
+      return found.kind == FoundPlace::Kind::alive;
+    }));
+    std::string bytes = i % 2 == 0 ? std::string(64, '\xff') : std::string(7, '\x08');
+    CHECK(::send(found.socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0);
+    connections.push_back(std::move(found));
+  }
+  ::close(state);
+
+  // The client's own connection may have been the oldest; it comes back.
+  CHECK(eventually([&] { return !executors.signal(key, 0).has_error(); }));
+  CHECK(is_alive(started->process));
+  connections.clear();
+  CHECK_FALSE(executors.stop(key, SIGKILL, 0ms).has_error());
+  CHECK(heard.exited().signal == SIGKILL);
+}
+
+TEST_CASE("executor: an agent that speaks no common version is turned away") {
+  Executors executors;
+  Heard heard;
+  executors.client().start(key, executors.shell("sleep 1000"), heard.listener());
+  REQUIRE_FALSE(heard.started().has_error());
+  int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  auto found = look_for_executor(state, key);
+  ::close(state);
+  REQUIRE(found->kind == FoundPlace::Kind::alive);
+  std::string hello = executor::frame(1, [](executor::Message::Builder message) {
+    auto hello = message.initHello();
+    hello.setMinVersion(executor::protocol_version + 1);
+    hello.setMaxVersion(executor::protocol_version + 5);
+  });
+  REQUIRE(::send(found->socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
+
+  executor::FrameReader reader;
+  int version = -1;
+  bool closed = eventually([&] {
+    char buffer[512];
+    ssize_t got = ::recv(found->socket.get(), buffer, sizeof buffer, 0);
+    if (got > 0) reader.append({buffer, static_cast<std::size_t>(got)});
+    reader.next(
+        [&](executor::Message::Reader message) { version = message.getWelcome().getVersion(); });
+    return got == 0;
+  });
+
+  CHECK(closed);
+  CHECK(version == 0);
 }
 
 TEST_CASE("executor_key: distinct tasks have distinct names that are safe as a file's") {
