@@ -274,6 +274,13 @@ struct ClientFixture : ActorFixture {
     settle();
   }
 
+  /// Lets `count` messages be handled, no more.
+  void run_steps(int count) {
+    auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system().scheduler());
+    while (count-- > 0 && scheduler.try_run_once())
+      continue;
+  }
+
   /// The servers want this allocation here.
   void assign(const Object<schema::Allocation>& alloc, const Object<schema::Job>& job) {
     for (auto& known : assigned)

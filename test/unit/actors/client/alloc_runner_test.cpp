@@ -1,0 +1,386 @@
+// An allocation's tasks: their order, restarts, death and what the servers hear of it.
+#include "actors/client/alloc_runner.hpp"
+
+#include <fmt/ranges.h>
+
+#include "client_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::ClientStatus;
+using schema::TaskRunState;
+using Strings = std::vector<std::string>;
+
+namespace {
+
+constexpr auto forever = R"({"run_for":"1h"})";
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: a failing task restarts by its policy, then fails") {
+  start();
+  const auto job = make_job({.tasks = {{.config = R"({"run_for":"1s","exit_code":1})"}},
+                             .restart_attempts = 1,
+                             .restart_delay = 10s});
+  assign(make_alloc(job, 1), job);
+  advance(2s);
+  CHECK(status(1) == ClientStatus::PENDING);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Started", "Terminated", "Restarting"});
+  CHECK(view(task(1).getEvents()[3].getDisplayMessage()) == "Exit Code: 1");
+  CHECK(task(1).getRestarts() == 1);
+
+  advance(20s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(view(heard[alloc_id(1)]->getClientDescription()) == "Failed tasks");
+  CHECK(events(1)
+        == Strings{"Received", "Task Setup", "Started", "Terminated", "Restarting", "Started",
+                   "Terminated", "Not Restarting"});
+  CHECK(view(task(1).getEvents()[7].getDisplayMessage())
+        == R"(Exceeded allowed attempts 1 in interval 30m0s and mode is "fail")");
+  CHECK(task(1).getFailed());
+  CHECK(task(1).getFinishedAt() != 0);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: only recoverable start errors are tried again") {
+  start();
+  const auto final_error = make_job({.id = "a", .tasks = {{.config = R"({"start_error":"no"})"}}});
+  assign(make_alloc(final_error, 1), final_error);
+  advance(1s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Driver Failure", "Not Restarting"});
+  CHECK(view(task(1).getEvents()[2].getDisplayMessage()) == "no");
+  CHECK(view(task(1).getEvents()[3].getDisplayMessage()) == "Error was unrecoverable");
+
+  const auto again = make_job(
+      {.id = "b", .tasks = {{.config = R"({"start_error":"no","start_error_recoverable":true})"}}});
+  assign(make_alloc(again, 2), again);
+  advance(2s);
+  CHECK(events(2) == Strings{"Received", "Task Setup", "Driver Failure", "Restarting"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: a misspelled key of the configuration is an error") {
+  start();
+  const auto job = make_job({.tasks = {{.config = R"({"run_fore":"1s"})"}}});
+  assign(make_alloc(job, 1), job);
+  advance(1s);
+  CHECK(view(task(1).getEvents()[2].getDisplayMessage())
+        == R"(failed to parse config: no argument or block type is named "run_fore")");
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a failed task takes its siblings along") {
+  start();
+  const auto job
+      = make_job({.tasks = {{.name = "bad", .config = R"({"run_for":"5s","exit_code":2})"},
+                            {.name = "good", .config = forever}},
+                  .restart_attempts = 0});
+  assign(make_alloc(job, 1), job);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(events(1, "good")
+        == Strings{"Received", "Task Setup", "Started", "Sibling Task Failed", "Killing",
+                   "Terminated", "Killed"});
+  CHECK(view(task(1, "good").getEvents()[3].getDisplayMessage())
+        == "Task's sibling \"bad\" failed");
+  CHECK_FALSE(task(1, "good").getFailed());
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: the leader's end ends the others, sidecars last") {
+  start();
+  const auto job
+      = make_job({.type = "batch",
+                  .tasks = {{.name = "lead", .config = R"({"run_for":"5s"})", .leader = true},
+                            {.name = "other", .config = R"({"run_for":"1h","kill_after":"2s"})"},
+                            {.name = "side",
+                             .config = R"({"run_for":"1h","kill_after":"1s"})",
+                             .hook = "prestart",
+                             .sidecar = true}}});
+  assign(make_alloc(job, 1), job);
+  advance(6s);
+  CHECK(events(1, "other").at(3) == "Leader Task Dead");
+  advance(5s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  const auto at = [this](std::string_view name, std::string_view type) {
+    for (const auto event : task(1, name).getEvents())
+      if (view(event.getType()) == type) return event.getTime();
+    return std::int64_t{0};
+  };
+  CHECK(at("side", "Killing") >= at("other", "Terminated"));
+  CHECK(at("other", "Terminated") - at("other", "Killing") == 2'000'000'000);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: lifecycle order, from prestart to poststop") {
+  start();
+  const auto job = make_job(
+      {.type = "batch",
+       .tasks = {{.name = "clean", .config = R"({"run_for":"1s"})", .hook = "poststop"},
+                 {.name = "main", .config = R"({"run_for":"10s"})"},
+                 {.name = "init", .config = R"({"run_for":"2s"})", .hook = "prestart"},
+                 {.name = "side", .config = forever, .hook = "poststart", .sidecar = true}}});
+  assign(make_alloc(job, 1), job);
+  advance(1s);
+  CHECK(task(1, "init").getState() == TaskRunState::RUNNING);
+  CHECK(task(1, "main").getState() == TaskRunState::PENDING);
+
+  advance(3s);
+  CHECK(task(1, "init").getState() == TaskRunState::DEAD);
+  CHECK(task(1, "main").getState() == TaskRunState::RUNNING);
+  CHECK(task(1, "side").getState() == TaskRunState::RUNNING);
+  CHECK(task(1, "clean").getState() == TaskRunState::PENDING);
+
+  advance(20s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1, "side").at(3) == "Main Tasks Dead");
+  CHECK(events(1, "clean") == Strings{"Received", "Task Setup", "Started", "Terminated"});
+  CHECK(task(1, "clean").getStartedAt() >= task(1, "side").getFinishedAt());
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: poststop tasks run when the servers stop the group") {
+  start();
+  const auto job = make_job(
+      {.tasks = {{.name = "main", .config = forever},
+                 {.name = "clean", .config = R"({"run_for":"1s"})", .hook = "poststop"}}});
+  assign(make_alloc(job, 1), job);
+  stop_alloc(1, 2);
+  advance(5s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1, "clean") == Strings{"Received", "Task Setup", "Started", "Terminated"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: a task that waits for its stage dies without running") {
+  start();
+  const auto job = make_job({.tasks = {{.name = "init", .config = forever, .hook = "prestart"},
+                                       {.name = "main", .config = forever}}});
+  assign(make_alloc(job, 1), job);
+  stop_alloc(1, 2);
+  advance(5s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1, "main") == Strings{"Received", "Killing"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: shutdown_delay comes before the kill") {
+  start();
+  const auto job = make_job({.tasks = {{.config = forever, .shutdown_delay = 3s}}});
+  assign(make_alloc(job, 1), job);
+  SUBCASE("in full") {
+    stop_alloc(1, 2);
+    advance(2s);
+    CHECK(events(1).back() == "Waiting for shutdown delay");
+    advance(2s);
+    CHECK(events(1)
+          == Strings{"Received", "Task Setup", "Started", "Killing", "Waiting for shutdown delay",
+                     "Terminated", "Killed"});
+  }
+  SUBCASE("unless the servers say not to wait") {
+    assigned[0].alloc = changed(assigned[0].alloc, 2, [](auto& draft) {
+      draft.setDesiredStatus(schema::DesiredStatus::STOP);
+      draft.initDesiredTransition().getNoShutdownDelay().setValue(true);
+    });
+    push();
+    advance(1s);
+    CHECK(status(1) == ClientStatus::COMPLETE);
+    CHECK(events(1).at(4) == "Skipping shutdown delay");
+  }
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: a task that does not end is killed again, not lost") {
+  start();
+  // The mock ends after its grace at the latest, as a driver that kills does.
+  const auto job = make_job(
+      {.tasks = {{.config = R"({"run_for":"1h","kill_after":"10m"})", .kill_timeout = 4s}}});
+  assign(make_alloc(job, 1), job);
+  stop_alloc(1, 2);
+  advance(3s);
+  CHECK(status(1) == ClientStatus::RUNNING);
+  advance(2s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
+  using client::client_api::Done;
+  using client::client_api::RestartTask;
+  start();
+  const auto job
+      = make_job({.tasks = {{.name = "init", .config = R"({"run_for":"1s"})", .hook = "prestart"},
+                            {.name = "main", .config = forever}}});
+  assign(make_alloc(job, 1), job);
+  advance(3s);
+
+  SUBCASE("one task, without an attempt of its policy") {
+    auto done = ask<Done>(client, RestartTask{alloc_id(1), "main"});
+    advance(2s);
+    REQUIRE(done->has_value());
+    CHECK((*done)->has_value());
+    CHECK(events(1, "main")
+          == Strings{"Received", "Task Setup", "Started", "Restart Signaled", "Terminated",
+                     "Restarting", "Started"});
+    CHECK(view(task(1, "main").getEvents()[5].getDisplayMessage()) == "Task restarting in 0s");
+    CHECK(events(1, "init").back() == "Terminated");
+  }
+  SUBCASE("all of them, in lifecycle order") {
+    auto done = ask<Done>(client, RestartTask{alloc_id(1), "", true});
+    advance(500ms);
+    CHECK(task(1, "init").getState() == TaskRunState::RUNNING);
+    CHECK(task(1, "main").getState() == TaskRunState::PENDING);
+    advance(3s);
+    CHECK((*done)->has_value());
+    CHECK(task(1, "init").getRestarts() == 1);
+    CHECK(task(1, "main").getState() == TaskRunState::RUNNING);
+    CHECK(status(1) == ClientStatus::RUNNING);
+  }
+  SUBCASE("running ones only") {
+    ask<Done>(client, RestartTask{alloc_id(1), ""});
+    advance(3s);
+    CHECK(task(1, "init").getRestarts() == 0);
+    CHECK(task(1, "main").getRestarts() == 1);
+  }
+  SUBCASE("and refuses what makes no sense") {
+    const auto error = [this](RestartTask msg) {
+      auto done = ask<Done>(client, std::move(msg));
+      return (*done)->error().what;
+    };
+    CHECK(error({alloc_id(1), "init"}) == "Task not running");
+    CHECK(error({alloc_id(1), "nope"}) == "Could not find task runner for task: nope");
+    CHECK(error({alloc_id(1), "main", true})
+          == "Can't restart all tasks when task name is specified");
+  }
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: signals reach running tasks") {
+  using client::client_api::Done;
+  using client::client_api::SignalTask;
+  start();
+  const auto job = make_job(
+      {.tasks = {{.name = "fine", .config = forever},
+                 {.name = "deaf", .config = R"({"run_for":"1h","signal_error":"deaf"})"}}});
+  assign(make_alloc(job, 1), job);
+  auto one = ask<Done>(client, SignalTask{alloc_id(1), "fine", "SIGHUP"});
+  CHECK((*one)->has_value());
+  auto all = ask<Done>(client, SignalTask{alloc_id(1), "", "SIGHUP"});
+  CHECK((*all)->error().what == "Failed to signal task: deaf, err: deaf");
+  auto missing = ask<Done>(client, SignalTask{alloc_id(1), "nope", "SIGHUP"});
+  CHECK((*missing)->error().what == "Task not found");
+  advance(2s);
+  CHECK(view(task(1, "fine").getEvents()[3].getDisplayMessage()) == "Task being sent a signal");
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: health is decided once, and told") {
+  start();
+  const auto job = make_job({.min_healthy_time = 10s});
+  auto alloc = changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); });
+  assign(alloc, job);
+  advance(9s);
+  CHECK_FALSE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
+  advance(3s);
+  REQUIRE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
+  CHECK(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().getValue());
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a deployment hears that an allocation failed") {
+  start();
+  const auto job = make_job({.tasks = {{.config = R"({"run_for":"1s","exit_code":1})"}},
+                             .restart_attempts = 0,
+                             .min_healthy_time = 10s});
+  assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }), job);
+  advance(5s);
+  REQUIRE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
+  CHECK_FALSE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().getValue());
+}
+
+namespace {
+
+/// A hook of allocations that fails, and one that is an actor and writes down what it is asked.
+struct HookFixture : ClientFixture {
+  bool fails = false;
+  std::vector<std::string> asked;
+
+  client::Registry registry() override {
+    auto made = ClientFixture::registry();
+    made.alloc_hooks.push_back({.name = "failing",
+                                .wanted = [this](const client::AllocScope&) { return fails; },
+                                .prerun = [](const client::AllocScope&) -> Result<> {
+                                  return Error{Errc::io, "no luck"};
+                                },
+                                .destroy = {},
+                                .spawn = {}});
+    using client::Phase;
+    made.task_hooks.push_back(
+        {.name = "actor",
+         .wanted = {},
+         .announcement = {},
+         .prestart = {},
+         .spawn = [this](caf::actor_system&, const client::TaskScope&) { return spawn_hook(); },
+         .asked_in
+         = client::phases({Phase::poststart, Phase::pre_kill, Phase::exited, Phase::stop})});
+    return made;
+  }
+
+  client::TaskHook spawn_hook() {
+    namespace hook = client::hook;
+    return system().spawn([this](client::TaskHook::pointer) -> client::TaskHook::behavior_type {
+      return {
+          [this](const hook::Prestart& msg) {
+            asked.push_back("prestart " + std::to_string(msg.data.size()));
+            return hook::Prestarted{
+                .data = {{"seen", "yes"}}, .env = {{"FROM_HOOK", "1"}}, .done = false};
+          },
+          [this](hook::Poststart) { return note("poststart"); },
+          [this](hook::PreKill) { return note("pre_kill"); },
+          [this](hook::Exited) { return note("exited"); },
+          [this](const hook::Stop&) { return note("stop"); },
+          [](const hook::TaskChanged&) {},
+          [](hook::Cancel) {},
+      };
+    });
+  }
+
+  client::hook::Done note(const char* what) {
+    asked.push_back(what);
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(HookFixture, "alloc_runner: a failed hook of the allocation fails every task") {
+  fails = true;
+  start();
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  advance(2s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(events(1) == Strings{"Received", "Setup Failure"});
+  CHECK(view(task(1).getEvents()[1].getDisplayMessage())
+        == "failed to setup alloc: pre-run hook \"failing\" failed: no luck");
+}
+
+TEST_CASE_FIXTURE(HookFixture,
+                  "task_runner: an actor among the hooks is asked in each phase, once") {
+  start();
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  ask<client::client_api::Done>(client, client::client_api::RestartTask{alloc_id(1), "web"});
+  advance(1s);
+  stop_alloc(1, 2);
+  advance(10s);
+  INFO(fmt::format("{}", fmt::join(asked, ", ")));
+  CHECK(asked
+        == Strings{"prestart 0", "poststart", "pre_kill", "exited", "prestart 1", "poststart",
+                   "pre_kill", "exited", "stop"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: an update in place reaches the running task") {
+  start();
+  const auto job = make_job({.restart_attempts = 0});
+  assign(make_alloc(job, 1), job);
+  const auto next = make_job({.tasks = {{.kill_timeout = 9s}}, .version = 1});
+  assign(changed(make_alloc(next, 1), 2, [](auto&) {}), next);
+  stop_alloc(1, 3);
+  advance(3s);
+  CHECK(view(task(1).getEvents()[3].getDisplayMessage())
+        == "Sent interrupt. Waiting 9s before force killing");
+}

@@ -1,0 +1,253 @@
+// kill -9 of the agent, and what the next one makes of what it left. The mock driver's tasks are
+// recovered by what was saved, so these tests show what is saved when; real processes are in
+// raw_exec_test.
+#include "client_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::ClientStatus;
+using schema::TaskRunState;
+using Strings = std::vector<std::string>;
+
+TEST_CASE_FIXTURE(ClientFixture, "restore: a running task goes on, without an event or an update") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  advance(15s);
+  const auto started_at = task(1).getStartedAt();
+  const auto node_id = copy(node->getId());
+  batches.clear();
+
+  crash();
+  start(true);
+  advance(30s);
+  CHECK(copy(node->getId()) == node_id);
+  CHECK(batches.empty());
+  CHECK(task(1).getStartedAt() == started_at);
+
+  stop_alloc(1, 2);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1)
+        == Strings{"Received", "Task Setup", "Started", "Killing", "Terminated", "Killed"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: a task that ended meanwhile is noticed, and not run again") {
+  start(true);
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1m"})"}}});
+  assign(make_alloc(job, 1), job);
+  crash();
+  advance(5min);
+  start(true);
+  advance(2s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Started", "Terminated"});
+
+  crash();
+  batches.clear();
+  start(true);
+  advance(30s);
+  CHECK(batches.empty());
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: updates that were not acknowledged are sent, others not") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  advance(2s);
+  refusal = Error{Errc::unavailable, "No cluster leader"};
+  const auto more = make_job({.id = "more"});
+  assign(make_alloc(more, 2), more);
+  CHECK_FALSE(heard.contains(alloc_id(2)));
+  crash();
+  batches.clear();
+  refusal.reset();
+  start(true);
+  advance(5s);
+  CHECK(batches == std::vector<std::size_t>{1});
+  CHECK(status(2) == ClientStatus::RUNNING);
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: what the servers stopped while the agent was away is stopped") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  advance(2s);
+  crash();
+  assigned[0].alloc = changed(assigned[0].alloc, 9, [](auto& draft) {
+    draft.setDesiredStatus(schema::DesiredStatus::STOP);
+  });
+  start(true);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: what the servers forgot while the agent was away is removed") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  crash();
+  assigned.clear();
+  start(true);
+  advance(10s);
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "restore: a destroyed allocation does not come back") {
+  auto with = options();
+  with.gc.max_allocs = 0;
+  start(true, with);
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
+  assign(make_alloc(job, 1), job);
+  advance(5s);
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  crash();
+  // The servers still list it, with what they heard of it.
+  assigned[0].alloc = changed(assigned[0].alloc, assigned[0].alloc->getAllocModifyIndex(),
+                              [](auto& draft) { draft.setClientStatus(ClientStatus::COMPLETE); });
+  batches.clear();
+  start(true, with);
+  advance(30s);
+  CHECK(batches.empty());
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "restore: health that was decided stays decided") {
+  start(true);
+  const auto job = make_job({.min_healthy_time = 10s});
+  assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }), job);
+  advance(12s);
+  const auto decided = heard[alloc_id(1)]->getDeploymentStatus().getTimestamp();
+  CHECK(decided != 0);
+  crash();
+  batches.clear();
+  start(true);
+  advance(1min);
+  CHECK(batches.empty());
+}
+
+namespace {
+
+/// A driver that loses every task it is asked to recover.
+struct ForgetfulDriver : ClientFixture {
+  int starts = 0;
+
+  client::Registry registry() override {
+    auto made = ClientFixture::registry();
+    made.drivers.emplace(
+        "forgetful",
+        client::DriverEntry{.capabilities = {.secrets_in_memory = false},
+                            .spawn = [this](caf::actor_system&, const client::DriverOptions&) {
+                              return spawn_driver();
+                            }});
+    return made;
+  }
+
+  client::Driver spawn_driver() {
+    namespace driver = client::driver;
+    return system().spawn([this](client::Driver::pointer) -> client::Driver::behavior_type {
+      return {[this](const driver::StartTask&) {
+                ++starts;
+                return driver::Started{};
+              },
+              [](const driver::RecoverTask&) -> caf::result<driver::Done> {
+                return actor::to_caf({Errc::unavailable, "gone"});
+              },
+              [](const driver::StopTask&) -> caf::result<driver::Done> {
+                return actor::to_caf({Errc::not_found, "task not found"});
+              },
+              [](const driver::DestroyTask&) { return driver::Done{}; },
+              [](const driver::SignalTask&) { return driver::Done{}; },
+              [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
+              [](driver::Fingerprint) {
+                return driver::Health{
+                    .detected = true, .healthy = true, .description = {}, .attributes = {}};
+              }};
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ForgetfulDriver,
+                  "restore: a lost task waits for the servers before it runs again") {
+  start(true);
+  const auto job = make_job({.tasks = {{.config = "{}", .driver = "forgetful"}}});
+  assign(make_alloc(job, 1), job);
+  CHECK(starts == 1);
+  crash();
+
+  index = 0;
+  auto servers_away = servers;
+  bool reachable = false;
+  servers = adopt(system().spawn([&](FakeServers::pointer self) -> FakeServers::behavior_type {
+    using namespace client::server_link;
+    return {[&](const RegisterNode&) -> caf::result<Registered> {
+              if (!reachable) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+              return Registered{1, 10s};
+            },
+            [](const Heartbeat&) { return Lease{.ttl = 10s}; },
+            [self, servers_away](WatchAllocs& msg) -> caf::result<AllocSet> {
+              return self->delegate(servers_away, std::move(msg));
+            },
+            [self, servers_away](UpdateAllocs& msg) -> caf::result<Updated> {
+              return self->delegate(servers_away, std::move(msg));
+            },
+            [](Push) {}};
+  }));
+  start(true);
+  advance(10s);
+  CHECK(starts == 1);
+
+  reachable = true;
+  advance(5s);
+  CHECK(starts == 2);
+  CHECK(events(1)
+        == Strings{"Received", "Task Setup", "Started", "Failed Restoring Task", "Started"});
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "restore: a driver that crashes is replaced, its tasks go on") {
+  start();
+  const auto job
+      = make_job({.tasks = {{.config = R"({"run_for":"1h","plugin_exit_after":"5s"})"}}});
+  assign(make_alloc(job, 1), job);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::RUNNING);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Started"});
+
+  stop_alloc(1, 2);
+  advance(5s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+}
+
+TEST_CASE("restore: whatever was saved last, the next agent carries on") {
+  // The agent dies after each number of steps that the schedule allows: before, between and after
+  // the saves of a start, a stop, an end. Whatever it left, the next one brings the allocation to
+  // the state that the servers want, and the task runs at most once at a time.
+  for (int steps = 0; steps < 120; steps += 3) {
+    INFO("steps before the crash: ", steps);
+    ClientFixture test;
+    test.start(true);
+    const auto job = make_job({});
+    const auto alloc = make_alloc(job, 1);
+    test.assigned.push_back({alloc, job});
+    caf::anon_send(test.servers, Push{});
+    test.run_steps(steps);
+    test.crash();
+    test.start(true);
+    test.push();
+    test.advance(30s);
+    REQUIRE(test.heard.contains(alloc_id(1)));
+    CHECK(test.status(1) == ClientStatus::RUNNING);
+    const auto events = test.events(1);
+    CHECK(std::count(events.begin(), events.end(), "Started") == 1);
+
+    test.stop_alloc(1, 2);
+    test.advance(30s);
+    CHECK(test.status(1) == ClientStatus::COMPLETE);
+  }
+}
