@@ -75,9 +75,10 @@ struct EndpointState {
   caf::result<DeploymentChanged> write_deployment(Result<cluster::DeploymentDecision> decision) {
     if (!decision) return actor::to_caf(decision.error());
     return write<DeploymentChanged>(
-        decision->command, [eval_id = decision->eval_id](const Committed& written) {
+        decision->command, [eval_id = decision->eval_id,
+                            reverted_to = decision->reverted_to](const Committed& written) {
           return DeploymentChanged{eval_id, eval_id.empty() ? 0 : written.index, written.index,
-                                   std::nullopt, written.index};
+                                   reverted_to, written.index};
         });
   }
 

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
 namespace {
 
 using schema::DeploymentState;
-using schema::EvalTrigger;
 
 bool is_terminal(DeploymentState status) {
   return status >= DeploymentState::SUCCESSFUL;
@@ -22,18 +22,6 @@ Result<Object<schema::Deployment>> active(const state::Snapshot& snapshot,
   if (!deployment) return Error{Errc::rejected, "deployment not found"};
   if (is_terminal(deployment->getStatus())) return Error{Errc::rejected, std::string{refusal}};
   return deployment;
-}
-
-/// The evaluation that lets the scheduler act on a changed deployment; empty for a purged job.
-Object<schema::Evaluation> watcher_eval(const state::Snapshot& snapshot,
-                                        const Object<schema::Deployment>& deployment,
-                                        const EvalSeed& seed) {
-  const auto job = snapshot.job(view(deployment->getNamespace()), view(deployment->getJobId()));
-  if (!job) return {};
-  Draft<schema::Evaluation> eval{
-      eval_for_job(*job, EvalTrigger::DEPLOYMENT_WATCHER, seed, deployment->getEvalPriority())};
-  eval->setDeploymentId(deployment->getId());
-  return eval.freeze();
 }
 
 template <class CommandBuilder>
@@ -55,7 +43,7 @@ DeploymentDecision status_update(const state::Snapshot& snapshot,
   update.setStatus(status);
   update.setStatusDescription(text(description));
   DeploymentDecision decision;
-  decision.eval_id = attach(command, watcher_eval(snapshot, deployment, seed));
+  decision.eval_id = attach(command, deployment_eval(snapshot, deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }
@@ -67,8 +55,10 @@ Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
                                        const EvalSeed& seed) {
   auto deployment = active(snapshot, deployment_id, "can't fail terminal deployment");
   if (!deployment) return deployment.error();
-  return status_update(snapshot, *deployment, DeploymentState::FAILED,
-                       "Deployment marked as failed", seed);
+  auto failed = fail_rollout(snapshot, *deployment, "Deployment marked as failed",
+                             reverts_on_failure(**deployment), seed);
+  return DeploymentDecision{std::move(failed.command), std::move(failed.eval_id),
+                            failed.reverted_to};
 }
 
 Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
@@ -99,7 +89,7 @@ Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
   for (unsigned i = 0; i < names.size(); ++i)
     names.set(i, text(groups[i]));
   DeploymentDecision decision;
-  decision.eval_id = attach(command, watcher_eval(snapshot, *deployment, seed));
+  decision.eval_id = attach(command, deployment_eval(snapshot, *deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }
@@ -125,7 +115,15 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
   fill(command.initUnhealthyIds(static_cast<unsigned>(unhealthy.size())), unhealthy);
   command.setTimestamp(seed.now);
   DeploymentDecision decision;
-  decision.eval_id = attach(command, watcher_eval(snapshot, *deployment, seed));
+  if (!unhealthy.empty()) {
+    const auto failed = fail_rollout(snapshot, *deployment, "Failed due to unhealthy allocations",
+                                     reverts_on_failure(**deployment), seed);
+    const auto failure = failed.command->getDeploymentStatusUpdate();
+    command.setUpdate(failure.getUpdate());
+    if (failure.hasJob()) command.setJob(failure.getJob());
+    decision.reverted_to = failed.reverted_to;
+  }
+  decision.eval_id = attach(command, deployment_eval(snapshot, *deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }

@@ -3,6 +3,8 @@
 // May depend on: runtime/base, object, state.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,11 @@ namespace nomad::cluster {
 
 struct DeploymentDecision {
   Object<schema::Command> command;
-  std::string eval_id;  ///< Empty when the change needs no evaluation.
+  std::string eval_id;                       ///< Empty when the change needs no evaluation.
+  std::optional<std::uint64_t> reverted_to;  ///< The job version that a failure rolls back to.
 };
 
+/// The job goes back to its stable version if some group asks for that.
 Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
                                        std::string_view deployment_id,
                                        const EvalSeed& seed);
@@ -33,6 +37,7 @@ Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
                                           const std::vector<std::string>& groups,
                                           const EvalSeed& seed);
 
+/// An unhealthy allocation fails the deployment.
 Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
                                                std::string_view deployment_id,
                                                const std::vector<std::string>& healthy,

@@ -5,6 +5,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/node_facts.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -15,7 +16,7 @@ using schema::EvalStatus;
 using schema::EvalTrigger;
 
 bool is_system(schema::Job::Reader job) {
-  return view(job.getType()) == "system" || view(job.getType()) == "sysbatch";
+  return view(job.getType()) == "system";
 }
 
 /// Fills what all evaluations have.
@@ -81,13 +82,13 @@ std::vector<Object<schema::Evaluation>> evals_for_node(const state::Snapshot& sn
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& entry : snapshot.allocs_by_node(node_id)) {
     const auto& job = entry.value()->job;
-    if (!job || entry.value()->terminal()) continue;
+    if (!job) continue;
     if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
       evals.push_back(node_eval(*job, *node, seed));
   }
   for (const auto& entry : snapshot.jobs()) {
     const auto job = *entry.value();
-    if (!is_system(job) || job.getStop()) continue;
+    if (!is_system(job) || job.getStop() || !scheduler::is_in_job_scope(*node, job)) continue;
     if (seen.emplace(copy(job.getNamespace()), copy(job.getId())).second)
       evals.push_back(node_eval(job, *node, seed));
   }
