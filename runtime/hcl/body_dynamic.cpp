@@ -107,6 +107,7 @@ private:
   }
 
   bool decode_for_each(const Attribute& attribute, Spec& spec, BodyContent& out) {
+    if (*body_.generated > max_generated) return false;  // that was told already
     Evaluated value = hcl::evaluate(*attribute.expr, body_.context);
     const bool evaluated = value.ok();
     append(out.diagnostics, std::move(value.diagnostics));

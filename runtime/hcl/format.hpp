@@ -6,9 +6,10 @@
 
 namespace nomad::hcl {
 
-/// `text` with canonical indentation, spacing and aligned equals signs. Comments, blank lines and
-/// everything that carries meaning stay; formatting the result again changes nothing. Text that
-/// does not parse is laid out as far as its tokens allow.
+/// `text` with canonical indentation, spacing and aligned equals signs and comments. Only white
+/// space between tokens changes, so comments, blank lines and everything that carries meaning stay,
+/// and formatting the result again changes nothing. A text with syntax errors comes back unchanged,
+/// as does one whose layout would be many times its size.
 std::string format(std::string_view text);
 
 }  // namespace nomad::hcl

@@ -87,6 +87,7 @@ private:
                            const Expression* (TemplateTree::*directive)(const TemplatePart&)) {
     if (parser_.depth_ >= max_height) {
       parser_.too_deep(open.span);
+      given_up_ = true;
       next_ = parts_.size() - 1;
       return parser_.placeholder(open.span);
     }
@@ -98,9 +99,10 @@ private:
 
   const Expression* unexpected_end(std::string_view name, Span open) {
     const Span end = peek().span;
-    parser_.error(end, "Unexpected end of template",
-                  "The " + std::string{name} + " directive at " + place(open)
-                      + " is missing its corresponding end" + std::string{name} + " directive.");
+    if (!given_up_)
+      parser_.error(end, "Unexpected end of template",
+                    "The " + std::string{name} + " directive at " + place(open)
+                        + " is missing its corresponding end" + std::string{name} + " directive.");
     return parser_.placeholder(end);
   }
 
@@ -191,6 +193,7 @@ private:
   Parser& parser_;
   std::vector<TemplatePart>& parts_;
   std::size_t next_ = 0;
+  bool given_up_ = false;  // too deep: what follows from that is not told
 };
 
 const Expression* Parser::parse_string() {

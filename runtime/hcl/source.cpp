@@ -123,6 +123,8 @@ std::size_t Source::columns(std::uint32_t line_start, std::uint32_t byte) const 
                                     [&](const Token& t) { return t.end <= line_start; });
   std::size_t columns = 0;
   std::uint32_t at = line_start;
+  if (line_start == 0 && line.starts_with("\xEF\xBB\xBF"))
+    at = 3;  // a byte order mark takes no column
   for (; token != tokens.end() && token->begin < byte; ++token) {
     const std::uint32_t begin = std::max(token->begin, at);
     const std::uint32_t end = std::min(token->end, byte);
@@ -130,8 +132,6 @@ std::size_t Source::columns(std::uint32_t line_start, std::uint32_t byte) const 
     columns += count_grapheme_clusters(std::string_view{text_}.substr(begin, end - begin));
     at = std::max(end, begin);
   }
-  if (line_start == 0 && line.starts_with("\xEF\xBB\xBF"))
-    columns -= std::min<std::size_t>(columns, 3);  // a byte order mark takes no column
   return columns + (byte - at);
 }
 

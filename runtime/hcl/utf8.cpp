@@ -1,6 +1,8 @@
 #include "runtime/hcl/utf8.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include <unicode/normalizer2.h>
 #include <unicode/stringpiece.h>
@@ -76,7 +78,12 @@ void append_utf8(std::string& out, char32_t code_point) {
 }
 
 bool is_ascii(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
+  std::size_t at = 0;
+  for (std::uint64_t word = 0; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if ((word & 0x8080'8080'8080'8080ULL) != 0) return false;
+  }
+  return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(at), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
