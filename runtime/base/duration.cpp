@@ -26,8 +26,23 @@ constexpr std::array units{
     Unit{"h", 3'600'000'000'000},
 };
 
+/// Quoted as Go's time package quotes what it could not read: byte by byte.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < ' ' || byte >= 0x80)
+      out += fmt::format("\\x{:02x}", byte);
+    else if (c == '"' || c == '\\')
+      out += {'\\', c};
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
 Error duration_error(std::string_view problem, std::string_view text) {
-  return {Errc::invalid_argument, fmt::format("time: {} \"{}\"", problem, text)};
+  return {Errc::invalid_argument, fmt::format("time: {} {}", problem, quoted(text))};
 }
 
 bool is_digit(char c) {
@@ -68,7 +83,7 @@ Result<std::uint64_t> parse_magnitude(std::string_view rest, std::string_view wh
       if (known.name == name) unit = &known;
     if (unit == nullptr)
       return Error{Errc::invalid_argument,
-                   fmt::format("time: unknown unit \"{}\" in duration \"{}\"", name, whole)};
+                   fmt::format("time: unknown unit {} in duration {}", quoted(name), quoted(whole))};
     if (number > most / unit->nanoseconds) return duration_error("invalid duration", whole);
     total += number * unit->nanoseconds
              + static_cast<std::uint64_t>(fraction * static_cast<double>(unit->nanoseconds) + 0.5);

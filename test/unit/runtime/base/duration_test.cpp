@@ -37,6 +37,7 @@ TEST_CASE("duration: refuses what Go refuses, in Go's words") {
       {"5", "time: missing unit in duration \"5\""},
       {"5q", "time: unknown unit \"q\" in duration \"5q\""},
       {"s", "time: invalid duration \"s\""},
+      {"\"\u00e9\n", "time: invalid duration \"\\\"\\xc3\\xa9\\x0a\""},
       {"9999999h", "time: invalid duration \"9999999h\""},
   };
   for (const auto& [text, expected] : cases) {
