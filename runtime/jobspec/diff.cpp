@@ -1,6 +1,7 @@
 #include "runtime/jobspec/diff.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <optional>
 #include <set>
 #include <vector>
@@ -44,6 +45,8 @@ struct FieldDiff {
   std::string name;
   std::string before;
   std::string after;
+
+  auto operator<=>(const FieldDiff&) const = default;
 };
 
 struct ObjectDiff {
@@ -51,6 +54,13 @@ struct ObjectDiff {
   std::string_view name;
   std::vector<FieldDiff> fields;
   std::vector<ObjectDiff> objects;
+
+  bool operator==(const ObjectDiff&) const = default;
+
+  std::weak_ordering operator<=>(const ObjectDiff& other) const {
+    return std::tie(name, change, fields, objects)
+           <=> std::tie(other.name, other.change, other.fields, other.objects);
+  }
 };
 
 using FieldDiffs = std::vector<FieldDiff>;
@@ -60,29 +70,48 @@ bool comes_before(const FieldDiff& a, const FieldDiff& b) {
   return std::tie(a.name, a.before, a.after) < std::tie(b.name, b.before, b.after);
 }
 
-bool comes_before(const ObjectDiff& a, const ObjectDiff& b);
-
-template <class Diff>
-bool list_comes_before(const std::vector<Diff>& a, const std::vector<Diff>& b) {
-  return std::lexicographical_compare(
-      a.begin(), a.end(), b.begin(), b.end(),
-      [](const Diff& x, const Diff& y) { return comes_before(x, y); });
+void sort(FieldDiffs& diffs) {
+  std::stable_sort(diffs.begin(), diffs.end(),
+                   [](const FieldDiff& a, const FieldDiff& b) { return comes_before(a, b); });
 }
 
-bool comes_before(const ObjectDiff& a, const ObjectDiff& b) {
+void sort(ObjectDiffs& diffs);
+
+/// Of two objects of one name and one kind of change, the one that has any smaller part comes
+/// first. That is no order (each of two may come before the other), but it is the one that clients
+/// see; looking into two objects leaves their parts sorted.
+bool has_smaller_part(ObjectDiff& a, ObjectDiff& b);
+
+bool comes_before(ObjectDiff& a, ObjectDiff& b) {
+  if (a == b) return false;
   if (a.name != b.name) return a.name < b.name;
   if (a.change != b.change) return a.change < b.change;
   if (a.fields.size() != b.fields.size()) return a.fields.size() < b.fields.size();
   if (a.objects.size() != b.objects.size()) return a.objects.size() < b.objects.size();
-  if (list_comes_before(a.fields, b.fields)) return true;
-  if (list_comes_before(b.fields, a.fields)) return false;
-  return list_comes_before(a.objects, b.objects);
+  return has_smaller_part(a, b);
 }
 
-template <class Diff>
-void sort(std::vector<Diff>& diffs) {
-  std::stable_sort(diffs.begin(), diffs.end(),
-                   [](const Diff& a, const Diff& b) { return comes_before(a, b); });
+bool has_smaller_part(ObjectDiff& a, ObjectDiff& b) {
+  for (std::size_t at = 0; at < a.fields.size(); ++at)
+    if (comes_before(a.fields[at], b.fields[at])) return true;
+  sort(a.objects);
+  sort(b.objects);
+  for (std::size_t at = 0; at < a.objects.size(); ++at)
+    if (comes_before(a.objects[at], b.objects[at])) return true;
+  return false;
+}
+
+/// By insertion, which is well defined whatever `comes_before` says; long lists by what of it is an
+/// order.
+void sort(ObjectDiffs& diffs) {
+  constexpr std::size_t longest_inserted = 12;
+  if (diffs.size() > longest_inserted) {
+    std::stable_sort(diffs.begin(), diffs.end());
+    return;
+  }
+  for (std::size_t next = 1; next < diffs.size(); ++next)
+    for (std::size_t at = next; at > 0 && comes_before(diffs[at], diffs[at - 1]); --at)
+      std::swap(diffs[at], diffs[at - 1]);
 }
 
 void append(ObjectDiffs& to, ObjectDiffs&& more) {

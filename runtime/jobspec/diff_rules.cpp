@@ -204,8 +204,8 @@ const ChildRule region_children[] = {{"Datacenters", changed_text_set, "Datacent
 const ObjectRule region_rule{
     type_of(job_type, "Multiregion", "Regions"), region_children, true, {}, by_name};
 const ChildRule multiregion_children[] = {
-    {"Strategy", fields_or_zero, "Strategy", &strategy_rule},
     {"Regions", regions, "Region", &region_rule},
+    {"Strategy", fields_or_zero, "Strategy", &strategy_rule},
 };
 const ObjectRule multiregion_rule{type_of(job_type, "Multiregion"), multiregion_children};
 
