@@ -1,13 +1,16 @@
 // Job files with the answers of the real parser: each file accepted must give the expected job,
 // each file rejected must be rejected at the expected position.
 //
-// The corpus is a folder of cases NNN-name with the files
-//   .nomad.hcl      the job file
-//   .json           accepted: the canonical job
-//   .err            rejected: the answer's text; several right ones are separated by "----- or
-//   -----" .varfile.hcl    values for its variables, as a var file .vars           the same, one
-//   name=value per line; .output.json is the job then, not canonical
-// It is found by the environment's NOMADCTL_CORPUS, else beside the source tree. Arguments choose
+// A folder of cases has, for each case NAME, the files
+//   NAME.nomad.hcl      the job file
+//   NAME.json           accepted: the canonical job
+//   NAME.err            rejected: the answer's text; several right ones are separated by a line
+//                       "----- or -----"
+//   NAME.varfile.hcl    values for its variables, as a var file
+//   NAME.vars           the same, one name=value per line; NAME.output.json is the job then, not
+//                       canonical
+// Two folders are run: the project's own cases, and a corpus that is found by the environment's
+// NOMADCTL_CORPUS, else beside the source tree; absent, it counts as skipped. Arguments choose
 // cases by a part of their names; with -v differences of wording are shown, which do not count.
 #include <algorithm>
 #include <cstdlib>
@@ -132,9 +135,29 @@ public:
     if (const auto values = read_file(base.string() + ".vars")) run_with(base, *text, *values);
   }
 
+  /// All chosen cases of a folder.
+  void run_folder(const fs::path& folder, const std::vector<std::string>& chosen) {
+    std::vector<fs::path> cases;
+    std::error_code absent;
+    for (const fs::directory_entry& entry : fs::directory_iterator{folder, absent}) {
+      const std::string file = entry.path().filename();
+      const auto in_name = [&](const std::string& part) { return file.find(part) != file.npos; };
+      if (file.ends_with(job_suffix)
+          && (chosen.empty() || std::any_of(chosen.begin(), chosen.end(), in_name)))
+        cases.push_back(folder / file.substr(0, file.size() - job_suffix.size()));
+    }
+    if (absent) {
+      std::cout << "no cases at " << folder.string() << "\n";
+      ++skipped_;
+    }
+    std::sort(cases.begin(), cases.end());
+    for (const fs::path& base : cases)
+      run(base);
+  }
+
   int finish() const {
     if (wordings_ > 0) std::cout << wordings_ << " refusals differ in wording only\n";
-    std::cout << passed_ << " passed, " << failed_ << " failed, 0 skipped\n";
+    std::cout << passed_ << " passed, " << failed_ << " failed, " << skipped_ << " skipped\n";
     return failed_ == 0 ? 0 : 1;
   }
 
@@ -183,6 +206,7 @@ private:
   bool verbose_;
   int passed_ = 0;
   int failed_ = 0;
+  int skipped_ = 0;
   int wordings_ = 0;
 };
 
@@ -194,25 +218,8 @@ int main(int argc, char** argv) {
   const bool verbose = flag != chosen.end();
   if (verbose) chosen.erase(flag);
 
-  const fs::path folder = corpus_folder();
-  std::vector<fs::path> cases;
-  std::error_code absent;
-  for (const fs::directory_entry& entry : fs::directory_iterator{folder, absent}) {
-    const std::string name = entry.path().string();
-    if (!name.ends_with(job_suffix)) continue;
-    const bool wanted
-        = chosen.empty() || std::any_of(chosen.begin(), chosen.end(), [&](const std::string& part) {
-            return entry.path().filename().string().find(part) != std::string::npos;
-          });
-    if (wanted) cases.emplace_back(name.substr(0, name.size() - job_suffix.size()));
-  }
-  if (absent) {
-    std::cout << "no corpus at " << folder.string() << "\n0 passed, 0 failed, 1 skipped\n";
-    return 0;
-  }
-  std::sort(cases.begin(), cases.end());
   Runner runner{verbose};
-  for (const fs::path& base : cases)
-    runner.run(base);
+  runner.run_folder(fs::path{NOMADCTL_SOURCE_ROOT} / "test/data/jobspec/parse", chosen);
+  runner.run_folder(corpus_folder(), chosen);
   return runner.finish();
 }

@@ -1,0 +1,5 @@
+job "j" {
+  group "g" {
+    update = { canary = 1 }
+  }
+}

@@ -1,0 +1,6 @@
+job "j" {
+  group "g" {
+    count = 1
+    count = 2
+  }
+}

@@ -1,0 +1,10 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      env {
+        "a.b" = 1
+      }
+    }
+  }
+}

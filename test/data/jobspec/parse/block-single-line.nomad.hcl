@@ -1,0 +1,6 @@
+job "j" {
+  group "g" {
+    restart { attempts = 1 }
+    ephemeral_disk {}
+  }
+}

@@ -1,0 +1,5 @@
+job "j" {
+  constraint {
+    attribute = ["a"]
+  }
+}

@@ -1,0 +1,3 @@
+job "j" {
+  priority = 1.5
+}

@@ -1,0 +1,5 @@
+job "j" {
+  region = null
+  priority = null
+  datacenters = null
+}

@@ -1,0 +1,8 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      user = null
+    }
+  }
+}

@@ -1,0 +1,3 @@
+job "j" {
+  datacenters = "dc1"
+}

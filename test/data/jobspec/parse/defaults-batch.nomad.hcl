@@ -1,0 +1,6 @@
+job "j" {
+  type = "batch"
+  group "g" {
+    task "t" {}
+  }
+}

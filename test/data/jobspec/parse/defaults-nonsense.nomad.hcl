@@ -1,0 +1,6 @@
+job "j" {
+  type = "nonsense"
+  group "g" {
+    task "t" {}
+  }
+}

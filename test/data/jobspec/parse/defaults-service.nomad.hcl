@@ -1,0 +1,6 @@
+job "j" {
+  type = "service"
+  group "g" {
+    task "t" {}
+  }
+}

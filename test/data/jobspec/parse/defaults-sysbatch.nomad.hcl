@@ -1,0 +1,6 @@
+job "j" {
+  type = "sysbatch"
+  group "g" {
+    task "t" {}
+  }
+}

@@ -1,0 +1,6 @@
+job "j" {
+  type = "system"
+  group "g" {
+    task "t" {}
+  }
+}

@@ -1,0 +1,5 @@
+job "j" {
+  group "g" {
+    shutdown_delay = true
+  }
+}

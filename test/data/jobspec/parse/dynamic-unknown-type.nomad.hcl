@@ -1,0 +1,8 @@
+job "j" {
+  group "g" {
+    dynamic "servce" {
+      for_each = []
+      content {}
+    }
+  }
+}

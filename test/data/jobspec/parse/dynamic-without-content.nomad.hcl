@@ -1,0 +1,7 @@
+job "j" {
+  group "g" {
+    dynamic "service" {
+      for_each = ["a"]
+    }
+  }
+}

@@ -1,0 +1,8 @@
+job "j" {
+  group "g" {
+    dynamic "task" {
+      for_each = ["a"]
+      content {}
+    }
+  }
+}

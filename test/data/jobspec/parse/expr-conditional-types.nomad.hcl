@@ -1,0 +1,10 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      config {
+        a = true ? [1] : {}
+      }
+    }
+  }
+}

@@ -1,0 +1,4 @@
+job "j" {
+  priority = (1 +
+    2)
+}

@@ -1,0 +1,10 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      config {
+        a = { b = 1 c = 2 }
+      }
+    }
+  }
+}

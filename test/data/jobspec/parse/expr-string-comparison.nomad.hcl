@@ -1,0 +1,3 @@
+job "j" {
+  all_at_once = "a" < "b"
+}

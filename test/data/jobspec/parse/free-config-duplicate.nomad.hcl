@@ -1,0 +1,13 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      config {
+        a = 1
+      }
+      config {
+        b = 1
+      }
+    }
+  }
+}

@@ -1,0 +1,9 @@
+job "j" {
+  group "g" {
+    vault {
+      policies = ["a"]
+      role     = "r"
+    }
+    task "t" {}
+  }
+}

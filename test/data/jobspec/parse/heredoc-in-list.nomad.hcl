@@ -1,0 +1,13 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      config {
+        args = [<<A
+one
+A
+        , "two"]
+      }
+    }
+  }
+}

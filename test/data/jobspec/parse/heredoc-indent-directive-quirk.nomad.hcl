@@ -1,0 +1,15 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      template {
+        destination = "a"
+        data = <<-EOF
+          %{~ if true }
+          a
+          %{~ endif }
+        EOF
+      }
+    }
+  }
+}

@@ -1,0 +1,8 @@
+job "j" {
+  vault {
+    policies = ["a"]
+  }
+  vault {
+    policies = ["b"]
+  }
+}

@@ -1,0 +1,7 @@
+job "j" {
+  type = "batch"
+  periodic {
+    cron    = "@hourly"
+    enabled = false
+  }
+}

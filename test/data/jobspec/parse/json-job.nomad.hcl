@@ -1,0 +1,1 @@
+{"job":{"j":{"datacenters":["dc1"],"type":"batch","meta":{"a":"b"},"group":{"g":{"count":2,"task":{"t":{"driver":"exec","config":{"image":"x","args":["${NOMAD_X}","a"],"nested":{"k":1}},"env":{"A":"1"},"resources":{"cpu":100},"template":[{"data":"x","destination":"a"},{"data":"y","destination":"b"}]}}}}}}}

@@ -1,0 +1,1 @@
+{"job":{"j":{"datacentres":["x"]}}}

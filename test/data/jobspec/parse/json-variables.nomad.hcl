@@ -1,0 +1,1 @@
+{"variable":{"a":{"default":"x"}},"locals":{"b":"${var.a}-y"},"job":{"j":{"region":"${local.b}","group":[{"g":{"count":"${1+1}"}}]}}}

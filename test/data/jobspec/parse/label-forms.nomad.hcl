@@ -1,0 +1,10 @@
+job j {
+  group "a\"b" {
+    task t {
+      driver = "exec"
+    }
+  }
+  group "$${x}" {
+    task "" {}
+  }
+}

@@ -1,0 +1,7 @@
+job "j" {
+  group "g" {
+    disconnect {
+      lost_after = "1m"
+    }
+  }
+}

@@ -1,0 +1,5 @@
+job "j" {
+  ui {
+    description = "x"
+  }
+}

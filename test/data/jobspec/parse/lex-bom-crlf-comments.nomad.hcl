@@ -1,0 +1,6 @@
+﻿# one
+// two
+/* three
+ * four */ job "j" { # five
+  type = "batch" // six
+}

@@ -1,0 +1,6 @@
+locals {
+  a = local.b
+}
+job "j" {
+  region = local.a
+}

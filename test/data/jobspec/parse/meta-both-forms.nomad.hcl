@@ -1,0 +1,6 @@
+job "j" {
+  meta = { a = 1 }
+  meta {
+    b = 2
+  }
+}

@@ -1,0 +1,3 @@
+job "j" {
+  meta = { a = null }
+}

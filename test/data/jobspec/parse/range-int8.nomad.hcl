@@ -1,0 +1,6 @@
+job "j" {
+  spread {
+    attribute = "${node.datacenter}"
+    weight    = 200
+  }
+}

@@ -1,0 +1,8 @@
+job "j" {
+  spread {
+    attribute = "x"
+    target "a" {
+      percent = -1
+    }
+  }
+}

@@ -1,0 +1,8 @@
+job "j" {
+  group "g" {
+    scaling {
+      max  = 2
+      type = "vertical"
+    }
+  }
+}

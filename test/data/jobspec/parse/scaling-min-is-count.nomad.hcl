@@ -1,0 +1,8 @@
+job "j" {
+  group "g" {
+    scaling {
+      min = 2
+      max = 5
+    }
+  }
+}

@@ -1,0 +1,7 @@
+job "j" {
+  group "g" {
+    scaling {
+      min = 2
+    }
+  }
+}

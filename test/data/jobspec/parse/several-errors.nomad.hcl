@@ -1,0 +1,12 @@
+job "j" {
+  datacentres = ["x"]
+  group "g" {
+    cuont = 1
+    task "t" {
+      drivr = "x"
+      resources {
+        cpu = "many"
+      }
+    }
+  }
+}

@@ -1,0 +1,10 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      env {
+        A = "\q"
+      }
+    }
+  }
+}

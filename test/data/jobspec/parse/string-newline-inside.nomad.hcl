@@ -1,0 +1,11 @@
+job "j" {
+  group "g" {
+    task "t" {
+      driver = "exec"
+      env {
+        A = "one
+        two"
+      }
+    }
+  }
+}

@@ -1,0 +1,6 @@
+variable "a" {
+  type = any
+}
+job "j" {
+
+}

@@ -1,0 +1,6 @@
+variable "1a" {
+  default = 1
+}
+job "j" {
+
+}

@@ -1,0 +1,6 @@
+variable "a" {
+  default = upper("x")
+}
+job "j" {
+
+}

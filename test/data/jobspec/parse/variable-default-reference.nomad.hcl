@@ -1,0 +1,6 @@
+variable "a" {
+  default = var.b
+}
+job "j" {
+
+}

@@ -1,0 +1,7 @@
+variable "a" {
+  type    = number
+  default = "x"
+}
+job "j" {
+
+}

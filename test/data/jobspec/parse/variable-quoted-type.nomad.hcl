@@ -1,0 +1,7 @@
+variable "a" {
+  type    = "string"
+  default = "x"
+}
+job "j" {
+
+}

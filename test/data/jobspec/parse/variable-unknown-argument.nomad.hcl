@@ -1,0 +1,7 @@
+variable "a" {
+  default   = 1
+  sensitive = true
+}
+job "j" {
+
+}

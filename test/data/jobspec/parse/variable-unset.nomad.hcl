@@ -1,0 +1,6 @@
+variable "a" {
+  type = string
+}
+job "j" {
+
+}

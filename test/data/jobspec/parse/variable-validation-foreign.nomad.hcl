@@ -1,0 +1,13 @@
+variable "a" {
+  default = "x"
+}
+variable "b" {
+  default = "x"
+  validation {
+    condition     = var.a != ""
+    error_message = "No."
+  }
+}
+job "j" {
+
+}

@@ -1,0 +1,9 @@
+variable "a" {
+  default = "x"
+  validation {
+    condition = var.a != ""
+  }
+}
+job "j" {
+
+}

@@ -1,0 +1,10 @@
+variable "a" {
+  default = "x"
+  validation {
+    condition     = var.a != ""
+    error_message = "too short"
+  }
+}
+job "j" {
+
+}
