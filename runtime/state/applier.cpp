@@ -122,7 +122,7 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::NODE_POOL_DELETE:
       return node_pool_delete(view(command.getNodePoolDelete()));
   }
-  // A command of a newer version. Passing over it would let the replicas part.
+  // Of a newer version; `check_command` keeps those out, because the replicas would part here.
   refuse(Errc::internal, "unknown command " + std::to_string(static_cast<int>(command.which())));
 }
 

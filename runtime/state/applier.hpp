@@ -146,6 +146,8 @@ private:
   void update_deployment(schema::DeploymentUpdate::Reader update);
   void remove_deployment(std::string_view id);
   void set_health(std::string_view alloc_id, bool healthy, std::int64_t timestamp);
+  std::vector<AllocRef> healthy_canaries(schema::Deployment::Reader deployment,
+                                         const std::set<std::string, std::less<>>& groups) const;
   void promote(const AllocRef& canary);
   void count_in_deployment(const schema::Allocation::Reader* before, AllocBuilder after);
   DeploymentCounts* deployment_counts(std::string_view deployment_id, std::string_view group);

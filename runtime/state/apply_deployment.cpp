@@ -55,6 +55,12 @@ std::string_view to_text(State state) {
   return "";
 }
 
+bool names_group(schema::DeploymentPromotion::Reader command, std::string_view group) {
+  for (auto name : command.getGroups())
+    if (view(name) == group) return true;
+  return false;
+}
+
 bool needs_promotion(schema::Deployment::Reader deployment) {
   if (!is_active(deployment.getStatus())) return false;
   for (auto group : deployment.getTaskGroups())
@@ -148,33 +154,20 @@ void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) 
     return;
   }
   const Object<schema::Deployment> deployment = *t_.deployments.find(id);
-  std::set<std::string_view> groups;
-  std::set<std::string_view> canaries;
-  for (auto group : command.getGroups())
-    groups.insert(view(group));
-  const auto chosen
-      = [&](std::string_view group) { return command.getAll() || groups.contains(group); };
+  std::set<std::string, std::less<>> chosen;
   for (auto group : deployment->getTaskGroups())
-    for (auto canary : group.getValue().getPlacedCanaries())
-      canaries.insert(view(canary));
+    if (command.getAll() || names_group(command, view(group.getKey())))
+      chosen.insert(copy(group.getKey()));
 
-  std::vector<AllocRef> promotable;
+  const std::vector<AllocRef> promotable = healthy_canaries(*deployment, chosen);
   std::map<std::string_view, std::int64_t> healthy;
-  const std::string prefix = join_key(id, "");
-  for (const auto& entry : t_.allocs_by_deployment.prefix(prefix)) {
-    const AllocRef& row = *t_.allocs.find(entry.key().substr(prefix.size()));
-    const auto alloc = *row->alloc;
-    if (!canaries.contains(view(alloc.getId())) || !chosen(view(alloc.getTaskGroup()))) continue;
-    if (row->terminal() || !health_of(alloc).value_or(false)) continue;
-    ++healthy[view(alloc.getTaskGroup())];
-    promotable.push_back(row);
-  }
-
+  for (const AllocRef& row : promotable)
+    ++healthy[view(row->alloc->getTaskGroup())];
   std::string problems;
   for (auto group : deployment->getTaskGroups()) {
     const std::string_view name = view(group.getKey());
     const std::int64_t needed = group.getValue().getDesiredCanaries();
-    if (!chosen(name) || healthy[name] >= needed) continue;
+    if (!chosen.contains(name) || healthy[name] >= needed) continue;
     problems += problems.empty() ? "" : "\n";
     problems += "Task group \"" + std::string{name} + "\" has " + std::to_string(healthy[name])
                 + "/" + std::to_string(needed) + " healthy allocations";
@@ -184,7 +177,7 @@ void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) 
   Draft<schema::Deployment> draft{deployment};
   const std::int64_t now = command.hasEvaluation() ? command.getEvaluation().getModifyTime() : 0;
   for (auto group : draft->getTaskGroups()) {
-    if (!chosen(view(group.asReader().getKey()))) continue;
+    if (!chosen.contains(view(group.asReader().getKey()))) continue;
     auto value = group.getValue();
     value.setPromoted(true);
     if (value.getProgressDeadline() > 0 && value.getRequireProgressBy() != 0 && now != 0)
@@ -197,6 +190,25 @@ void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) 
   if (command.hasEvaluation()) put_eval(command.getEvaluation());
   for (const AllocRef& canary : promotable)
     promote(canary);
+}
+
+/// The canaries of `groups` that run and are healthy.
+std::vector<AllocRef> Applier::healthy_canaries(
+    schema::Deployment::Reader deployment, const std::set<std::string, std::less<>>& groups) const {
+  std::set<std::string_view> canaries;
+  for (auto group : deployment.getTaskGroups())
+    for (auto canary : group.getValue().getPlacedCanaries())
+      canaries.insert(view(canary));
+  std::vector<AllocRef> healthy;
+  const std::string prefix = join_key(view(deployment.getId()), "");
+  for (const auto& entry : t_.allocs_by_deployment.prefix(prefix)) {
+    const AllocRef& row = *t_.allocs.find(entry.key().substr(prefix.size()));
+    const auto alloc = *row->alloc;
+    if (!canaries.contains(view(alloc.getId())) || !groups.contains(view(alloc.getTaskGroup())))
+      continue;
+    if (!row->terminal() && health_of(alloc).value_or(false)) healthy.push_back(row);
+  }
+  return healthy;
 }
 
 /// A promoted canary is an allocation like others.

@@ -98,6 +98,15 @@ Snapshot Store::snapshot() const {
   return Snapshot{published_};
 }
 
+Result<> check_command(schema::Command::Reader command) {
+  const auto number = static_cast<std::uint32_t>(command.which());
+  // The union's members are numbered without gaps, from 0.
+  const auto known = capnp::Schema::from<schema::Command>().getUnionFields().size();
+  if (number < known) return {};
+  return Error{Errc::corrupt,
+               "command " + std::to_string(number) + " is unknown to this version of the server"};
+}
+
 WatchKey watch_key(Table table, std::string_view key) {
   return {static_cast<std::uint32_t>(table), std::string{key}, false};
 }

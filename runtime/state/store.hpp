@@ -48,6 +48,10 @@ struct Outcome {
   std::vector<std::pair<std::string, std::string>> jobs_stopped;
 };
 
+/// Whether this version knows the command. A server that does not must stop before it applies
+/// entries, or it would part from the others.
+Result<> check_command(schema::Command::Reader command);
+
 /// Collects the rows of a snapshot; given to `Store::replace` when complete.
 class Restore {
 public:

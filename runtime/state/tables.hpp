@@ -25,7 +25,8 @@ namespace nomad::state {
 
 using Index = std::uint64_t;
 
-/// What can be watched and, up to `last_stored`, what is stored. The comment is the watched key.
+/// What can be watched and, up to `scheduler_config`, what is stored. The comment is the watched
+/// key. A new stored table goes behind the last stored one: snapshots hold indexes by place.
 enum class Table : std::uint32_t {
   jobs,                  ///< namespace\0id
   job_versions,          ///< namespace\0id

@@ -180,3 +180,28 @@ TEST_CASE("Store: readers on other threads see whole batches") {
 
   CHECK(wrong == 0);
 }
+
+TEST_CASE("Store: a command of a newer version is recognized") {
+  Draft<schema::Command> command;
+  command->setNoop();
+  CHECK(check_command(command.reader()).has_value());
+  command->setNodePoolDelete("gpu");
+  CHECK(check_command(command.reader()).has_value());
+
+  // The discriminant of a union is a 16-bit number in the data section.
+  const auto object = command.freeze();
+  std::vector<std::byte> bytes(object.bytes().begin(), object.bytes().end());
+  const auto number = static_cast<std::uint16_t>(command->which());
+  std::size_t changed = 0;
+  for (std::size_t i = 8; i + 1 < 16; i += 2)
+    if (std::to_integer<std::uint16_t>(bytes[i]) == number && changed++ == 0)
+      bytes[i + 1] = std::byte{0x7f};
+  REQUIRE(changed > 0);
+  const auto newer = Object<schema::Command>::from_bytes(bytes);
+  REQUIRE(newer.has_value());
+  CHECK(check_command(**newer).has_error());
+  StateFixture state;
+  const auto before = describe(state.now());
+  CHECK(state.store.apply(11, **newer).error);
+  CHECK(describe(state.now()) == before);
+}
