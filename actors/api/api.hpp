@@ -48,6 +48,10 @@ struct AgentInfo {
   std::function<std::string()> config_json = {};
 };
 
+/// What the API asks of the log; a RaftNode plays it.
+using RaftReader
+    = actor::Interface<raft::ReadReady(raft::ReadIndex), raft::RaftStatus(raft::GetStatus)>;
+
 struct JobLimits {
   std::int64_t default_priority = 50;
   std::int64_t max_priority = 100;
@@ -62,7 +66,7 @@ struct ApiOptions {
   // Of an agent with a server; all empty without one.
   std::shared_ptr<state::Store> store = {};
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
-  raft::RaftNode raft = {};
+  RaftReader raft = {};
   server::ServerApi server = {};
 
   // Of an agent with a client; empty without one.

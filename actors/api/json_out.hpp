@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/duration.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 
@@ -29,6 +30,15 @@ public:
     is_first_ = false;
     out_ += '"';
     out_.append(name).append("\":");
+    return out_;
+  }
+
+  /// As `raw` for names that come from outside and may need escaping.
+  std::string& member(std::string_view name) {
+    if (!is_first_) out_ += ',';
+    is_first_ = false;
+    append_json_text(out_, name);
+    out_ += ':';
     return out_;
   }
 
@@ -97,6 +107,18 @@ private:
   bool is_first_ = true;
 };
 
+/// An instant as RFC 3339; null for 0.
+inline void append_time(JsonObject& object, std::string_view name, std::int64_t unix_nanoseconds) {
+  if (unix_nanoseconds == 0) {
+    object.null(name);
+    return;
+  }
+  auto& out = object.raw(name);
+  out += '"';
+  out += format_rfc3339(unix_nanoseconds);
+  out += '"';
+}
+
 /// Appends `[a,b]` of what `append_one(out, item)` writes for each item of a range.
 template <class Range, class AppendOne>
 void append_json_list(std::string& out, const Range& range, AppendOne append_one) {
@@ -108,6 +130,21 @@ void append_json_list(std::string& out, const Range& range, AppendOne append_one
     append_one(out, item);
   }
   out += ']';
+}
+
+/// Appends a map-shaped list of the schema as an object; `append_value(out, value)` for each entry.
+template <class Entries, class AppendValue>
+void append_json_map(std::string& out, const Entries& entries, AppendValue append_value) {
+  out += '{';
+  bool is_first = true;
+  for (const auto entry : entries) {
+    if (!is_first) out += ',';
+    is_first = false;
+    append_json_text(out, view(entry.getKey()));
+    out += ':';
+    append_value(out, entry.getValue());
+  }
+  out += '}';
 }
 
 inline void append_json_texts(std::string& out, const auto& texts) {

@@ -1,0 +1,28 @@
+// Allocations as the API shows them: whole, with job and metrics joined and the legacy resources
+// that the CLI still reads, and as stubs of lists. The stub is written field by field rather than
+// by the generic codec, because lists of a thousand of them are asked for all the time; a test
+// holds it against the generic one.
+#pragma once
+
+#include <string>
+
+#include "runtime/state/tables.hpp"
+
+namespace nomad::api {
+
+struct StubOptions {
+  bool resources = false;   ///< Adds AllocatedResources.
+  bool task_states = true;  ///< null without.
+};
+
+void append_alloc_stub(std::string& out,
+                       const state::AllocRow& row,
+                       const StubOptions& options = {});
+
+/// The whole allocation.
+void append_alloc(std::string& out, const state::AllocRow& row);
+
+/// Without Job and Metrics, as events show it.
+void append_bare_alloc(std::string& out, schema::Allocation::Reader alloc);
+
+}  // namespace nomad::api

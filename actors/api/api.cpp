@@ -1,0 +1,145 @@
+#include "actors/api/api.hpp"
+
+#include <utility>
+
+#include "actors/api/routes.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::api {
+namespace {
+
+constexpr std::chrono::seconds metrics_interval{10};
+
+/// Closes the metrics' intervals for as long as the context's timers run.
+void advance_metrics(const std::shared_ptr<Context>& context) {
+  context->options.metrics->advance(unix_now());
+  context->timers.call_after(metrics_interval, [weak = std::weak_ptr{context}] {
+    if (const auto alive = weak.lock()) advance_metrics(alive);
+  });
+}
+
+/// Jobs by status and their groups' allocations by state.
+void collect_jobs(telemetry::Registry& registry, const state::Snapshot& snapshot) {
+  constexpr std::size_t most_labelled = 1'000;  // a gauge per group and state, so not for all
+  std::size_t pending = 0;
+  std::size_t running = 0;
+  std::size_t dead = 0;
+  std::size_t labelled = 0;
+  for (const auto& entry : snapshot.jobs()) {
+    const auto job = *entry.value();
+    const auto status = view(job.getStatus());
+    (status == "running" ? running : status == "dead" ? dead : pending) += 1;
+    if (++labelled > most_labelled) continue;
+    const auto summary = snapshot.job_summary(view(job.getNamespace()), view(job.getId()));
+    if (!summary) continue;
+    for (const auto group : summary->getSummary()) {
+      const telemetry::Labels labels{{"job", copy(job.getId())},
+                                     {"task_group", copy(group.getKey())},
+                                     {"namespace", copy(job.getNamespace())}};
+      const auto counts = group.getValue();
+      const auto set = [&](std::string_view name, std::int64_t value) {
+        registry.gauge(name, labels).set(static_cast<double>(value));
+      };
+      set("nomad.job_summary.queued", counts.getQueued());
+      set("nomad.job_summary.complete", counts.getComplete());
+      set("nomad.job_summary.failed", counts.getFailed());
+      set("nomad.job_summary.running", counts.getRunning());
+      set("nomad.job_summary.starting", counts.getStarting());
+      set("nomad.job_summary.lost", counts.getLost());
+      set("nomad.job_summary.unknown", counts.getUnknown());
+    }
+  }
+  registry.gauge("nomad.job_status.pending").set(static_cast<double>(pending));
+  registry.gauge("nomad.job_status.running").set(static_cast<double>(running));
+  registry.gauge("nomad.job_status.dead").set(static_cast<double>(dead));
+}
+
+void add_collectors(const std::shared_ptr<Context>& context) {
+  context->options.metrics->add_collector(
+      [weak = std::weak_ptr{context}](telemetry::Registry& registry) {
+        const auto alive = weak.lock();
+        if (!alive || !alive->options.store) return;
+        const auto snapshot = alive->options.store->snapshot();
+        registry.gauge("raft.appliedIndex").set(static_cast<double>(snapshot.index()));
+        registry.gauge("nomad.state.watches")
+            .set(static_cast<double>(alive->options.store->watches().size()));
+        collect_jobs(registry, snapshot);
+      });
+}
+
+net::Router make_router(const std::shared_ptr<Context>& context) {
+  Routes routes{context};
+  add_job_routes(routes);
+  add_alloc_routes(routes);
+  add_eval_routes(routes);
+  add_deployment_routes(routes);
+  add_node_routes(routes);
+  add_service_routes(routes);
+  add_namespace_routes(routes);
+  add_search_routes(routes);
+  add_operator_routes(routes);
+  add_agent_routes(routes);
+  add_metrics_routes(routes);
+  add_client_routes(routes);
+  add_file_routes(routes);
+  add_event_routes(routes);
+  add_monitor_routes(routes);
+  return routes.take();
+}
+
+}  // namespace
+
+class Api::Core {
+public:
+  Core(std::shared_ptr<Context> context, net::HttpServer server)
+      : context_{std::move(context)}, server_{std::move(server)} {}
+
+  ~Core() { stop(std::chrono::milliseconds{0}); }
+
+  const std::vector<std::string>& addresses() const { return server_.addresses(); }
+
+  /// The server first: its end ends every stream and blocking query.
+  void stop(std::chrono::milliseconds patience) {
+    server_.stop(patience);
+    context_->stop();
+  }
+
+private:
+  std::shared_ptr<Context> context_;
+  net::HttpServer server_;
+};
+
+Api::Api(std::unique_ptr<Core> core) : core_{std::move(core)} {}
+
+Api::Api(Api&&) noexcept = default;
+Api& Api::operator=(Api&&) noexcept = default;
+Api::~Api() = default;
+
+const std::vector<std::string>& Api::addresses() const {
+  return core_->addresses();
+}
+
+void Api::stop(std::chrono::milliseconds patience) {
+  core_->stop(patience);
+}
+
+Result<Api> start_api(caf::actor_system& system, ApiOptions options) {
+  auto http = options.http;
+  const auto context = std::make_shared<Context>(system, std::move(options));
+  if (context->options.metrics && !http.observer) {
+    auto& requests = context->options.metrics->counter("http.request");
+    http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
+  }
+  auto server = net::HttpServer::start(std::move(http), make_router(context));
+  if (!server) {
+    context->stop();
+    return server.error();
+  }
+  if (context->options.metrics) {
+    add_collectors(context);
+    advance_metrics(context);
+  }
+  return Api{std::make_unique<Api::Core>(context, std::move(*server))};
+}
+
+}  // namespace nomad::api

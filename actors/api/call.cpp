@@ -1,0 +1,50 @@
+#include "actors/api/call.hpp"
+
+#include <chrono>
+
+#include "actors/api/file_service.hpp"
+
+namespace nomad::api {
+namespace {
+
+constexpr std::size_t pool_capacity = 64 * 1024;
+
+}  // namespace
+
+Context::Context(caf::actor_system& system, ApiOptions given)
+    : options{std::move(given)},
+      asker{system},
+      pool{options.query_threads, pool_capacity},
+      cache{options.response_cache_bytes},
+      files{std::make_unique<FileService>()},
+      random_{Random::from_system()} {}
+
+Context::~Context() {
+  stop();
+}
+
+std::uint64_t Context::random_below(std::uint64_t bound) {
+  const std::lock_guard lock{random_guard_};
+  return random_.below(bound);
+}
+
+void Context::stop() {
+  files->stop();
+  timers.stop();
+  pool.stop();
+  asker.stop();
+}
+
+std::int64_t unix_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
+    : context{std::move(shared)},
+      caller{caller_of(answerer.request())},
+      responder{std::move(answerer)},
+      rest{rest_of_path} {}
+
+}  // namespace nomad::api

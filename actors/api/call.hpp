@@ -1,0 +1,102 @@
+// Call: one request on its way through a handler, with everything the handler may use. Context:
+// what all handlers of an Api share.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "actors/api/answer.hpp"
+#include "actors/api/api.hpp"
+#include "actors/api/asker.hpp"
+#include "actors/api/caller.hpp"
+#include "actors/api/read_options.hpp"
+#include "actors/api/response_cache.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/net/query_pool.hpp"
+#include "runtime/net/responder.hpp"
+#include "runtime/net/timer_queue.hpp"
+
+namespace nomad::api {
+
+class FileService;
+
+/// Lives as long as the Api and the last request in flight.
+struct Context {
+  Context(caf::actor_system& system, ApiOptions given);
+  ~Context();
+
+  ApiOptions options;
+  Asker asker;
+  net::TimerQueue timers;
+  net::QueryPool pool;
+  ResponseCache cache;
+  std::unique_ptr<FileService> files;
+
+  /// A random number below `bound`. Thread-safe.
+  std::uint64_t random_below(std::uint64_t bound);
+
+  /// Ends what runs by itself: gateways, timers, pool, file streams.
+  void stop();
+
+private:
+  std::mutex random_guard_;
+  Random random_;
+};
+
+/// Unix nanoseconds.
+std::int64_t unix_now();
+
+class Call {
+public:
+  Call(std::shared_ptr<Context> shared, net::Responder responder, std::string_view rest_of_path);
+
+  std::shared_ptr<Context> context;
+  Caller caller;
+  net::Responder responder;
+
+  /// What follows the route's pattern in the path, without the operation's suffix: an id.
+  std::string rest;
+
+  const net::Request& request() const { return responder.request(); }
+
+  void send(Answer answer) { responder.send(to_response(std::move(answer), request())); }
+
+  void fail(const Error& error) { send(Answer::error(error)); }
+
+  void fail(unsigned status, std::string text) { send(Answer::text(status, std::move(text))); }
+};
+
+/// Calls that wait for an actor or a thread are shared by the callbacks.
+using SharedCall = std::shared_ptr<Call>;
+
+inline SharedCall share(Call&& call) {
+  return std::make_shared<Call>(std::move(call));
+}
+
+/// How long writes and actions may take before the API gives up on an answer.
+inline constexpr std::chrono::seconds ask_timeout{60};
+
+/// Asks an actor and answers with what `respond(reply)` makes of its reply, or with its error.
+template <class Reply, class Handle, class Request, class Respond>
+void ask(Call call, const Handle& dest, Request request, Respond respond) {
+  const auto context = call.context;
+  context->asker.ask<Reply>(dest, std::move(request), ask_timeout,
+                            [shared = share(std::move(call)), respond](Result<Reply> reply) {
+                              if (reply)
+                                shared->send(respond(*reply));
+                              else
+                                shared->fail(reply.error());
+                            });
+}
+
+/// Runs `work(call)` on the query pool; 429 when too much waits there already.
+template <class Work>
+void on_pool(Call call, Work work) {
+  const auto shared = share(std::move(call));
+  std::function<void()> job = [shared, work] { work(*shared); };
+  if (!shared->context->pool.submit(job)) shared->fail(429, "too many queries are waiting");
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,60 @@
+// ResponseCache: keeps the renderings of large lists that are asked for again and again while their
+// tables do not change. Bounded in bytes; what was used longest ago goes first.
+//
+// A rendering is kept only when the same target is asked for twice at the same index, so that
+// lists that change all the time cost no memory. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace nomad::api {
+
+class ResponseCache {
+public:
+  struct Rendering {
+    std::shared_ptr<const std::string> body;
+    std::shared_ptr<const std::string> gzip;  ///< Made when first wanted.
+    std::string next_token;
+  };
+
+  explicit ResponseCache(std::size_t max_bytes) : max_bytes_{max_bytes} {}
+
+  /// The rendering of `target` as of `index`, with its gzip form when `wants_gzip`.
+  std::shared_ptr<const Rendering> find(std::string_view target,
+                                        std::uint64_t index,
+                                        bool wants_gzip);
+
+  /// Offers a rendering; true when it is kept (then `body` is shared with the cache).
+  std::shared_ptr<const Rendering> offer(std::string_view target,
+                                         std::uint64_t index,
+                                         std::string& body,
+                                         const std::string& next_token);
+
+  std::size_t bytes() const;
+
+private:
+  struct Entry {
+    std::string target;
+    std::uint64_t index = 0;
+    std::shared_ptr<Rendering> rendering;  ///< Null: asked for once.
+    std::size_t bytes = 0;
+  };
+
+  using Entries = std::list<Entry>;
+
+  void evict();
+
+  const std::size_t max_bytes_;
+  mutable std::mutex guard_;
+  Entries entries_;  ///< Most recently used first.
+  std::unordered_map<std::string_view, Entries::iterator> by_target_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace nomad::api

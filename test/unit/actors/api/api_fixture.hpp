@@ -1,0 +1,94 @@
+// ApiFixture: a whole HTTP API over a real state store, with actors that play the server, the
+// client node and the log. Tests speak HTTP to it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json.hpp>
+#include <caf/actor_system.hpp>
+
+#include "actors/api/api.hpp"
+#include "actors/core/system.hpp"
+#include "runtime/net/http_client.hpp"
+#include "test/support/temp_dir.hpp"
+#include "test/unit/runtime/state/fixture.hpp"
+
+namespace nomad::api {
+
+/// What the played actors were asked, and how they are to answer.
+struct Played {
+  std::mutex guard;
+  std::optional<Error> refusal;  ///< Every write is refused with it.
+  std::vector<server::server_api::RegisterJob> registered;
+  std::vector<server::server_api::DeregisterJob> deregistered;
+  std::vector<server::server_api::PlanJob> planned;
+  std::vector<server::server_api::EvaluateJob> evaluated;
+  std::vector<server::server_api::DispatchJob> dispatched;
+  std::vector<server::server_api::StopAlloc> stopped;
+  std::vector<server::server_api::SetNodeEligibility> eligibility;
+  std::vector<client::client_api::RestartTask> restarted;
+  std::vector<client::client_api::SignalTask> signalled;
+  std::string alloc_dir;  ///< Of the allocation `own_alloc`.
+  bool task_started = true;
+  bool leads = true;  ///< Whether a read index is granted.
+};
+
+/// Ids that look like ids.
+std::string uuid(unsigned number);
+
+inline const std::string own_alloc = "aaaaaaaa-0000-0000-0000-000000000001";
+inline const std::string own_node = "bbbbbbbb-0000-0000-0000-000000000001";
+
+class ApiFixture {
+public:
+  explicit ApiFixture(const std::function<void(ApiOptions&)>& change = {});
+  ~ApiFixture();
+
+  using Json = boost::json::value;
+
+  net::ClientResponse get(const std::string& target);
+  net::ClientResponse send(const std::string& method,
+                           const std::string& target,
+                           const std::string& body = "");
+
+  /// The answer's JSON; the request must succeed.
+  Json json(const std::string& target);
+
+  /// The text of a refusal with its status: "404 job not found".
+  std::string refusal(const std::string& target);
+  std::string refusal(const std::string& method,
+                      const std::string& target,
+                      const std::string& body);
+
+  net::HttpClient client() const;
+
+  const std::string& address() const { return api->addresses().front(); }
+
+  state::StateFixture& state() { return *state_; }
+
+  void add_namespace(const std::string& name);
+
+  std::shared_ptr<Played> played = std::make_shared<Played>();
+  test::TempDir directory;
+  std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
+
+private:
+  std::shared_ptr<state::StateFixture> state_ = std::make_shared<state::StateFixture>();
+  actor::SystemConfig config_;
+  caf::actor_system system_{config_};
+  server::ServerApi server_;
+  client::ClientApi client_;
+  RaftReader raft_;
+
+public:
+  std::unique_ptr<Api> api;
+};
+
+/// "a,b" of a member of all objects of a JSON array.
+std::string texts_of(const boost::json::value& list, std::string_view member);
+
+}  // namespace nomad::api
