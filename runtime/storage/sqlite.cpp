@@ -213,8 +213,9 @@ Result<> require_format(Database& database, const FileFormat& format) {
   const bool is_new = id == 0 && version == 0 && read->number(2) == 0 && !database.is_read_only();
   read->reset();
   if (is_new) {
-    return database.run("PRAGMA application_id=" + std::to_string(format.id)
-                        + "; PRAGMA user_version=" + std::to_string(format.version));
+    // Both or none: a process that is killed in between must not leave a file that none can open.
+    return database.run("BEGIN IMMEDIATE; PRAGMA application_id=" + std::to_string(format.id)
+                        + "; PRAGMA user_version=" + std::to_string(format.version) + "; COMMIT");
   }
   if (id != format.id)
     return Error{Errc::corrupt, "\"" + database.path() + "\" is not a " + std::string{format.name}
