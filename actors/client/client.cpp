@@ -178,6 +178,9 @@ void ClientState::take_up() {
   storage::ClientBatch batch;
   for (const auto& key : loaded.unused_jobs)
     client_db::erase_job(batch, key);
+  storage::ClientBatch saved_already;
+  for (const auto& saved : loaded.allocs)
+    hold_job(saved.job, saved_already);  // All first: one that goes must not take another's job.
   for (auto& saved : loaded.allocs)
     restore(saved);
   self_->send(parts_.db, client_db::SaveLater{std::move(batch)});

@@ -50,8 +50,6 @@ void ClientState::release_job(schema::Job::Reader job, storage::ClientBatch& bat
 
 void ClientState::restore(client_db::SavedAlloc& saved) {
   const auto alloc_id = copy(saved.alloc->getId());
-  storage::ClientBatch unused;
-  hold_job(saved.job, unused);
   if (saved.tasks.empty()) {
     // Nothing of it had begun, or it was destroyed: the servers send it again if they want it.
     storage::ClientBatch batch;
@@ -335,6 +333,7 @@ void ClientState::runner_crashed(const std::string& alloc_id, const Error& reaso
 
 client_api::AllocCounts ClientState::counts() const {
   client_api::AllocCounts counts;
+  counts.contacted = contacted_;
   for (const auto& [id, alloc] : allocs_) {
     if (workload::is_client_terminal(alloc.status))
       ++counts.terminal;

@@ -177,6 +177,7 @@ struct AllocCounts {
   std::uint64_t pending = 0;
   std::uint64_t running = 0;
   std::uint64_t terminal = 0;
+  bool contacted = false;  ///< The servers' first answer has been applied.
 };
 
 struct CountAllocs {

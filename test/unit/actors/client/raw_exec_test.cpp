@@ -1,0 +1,307 @@
+// raw_exec with real processes: what they get, how they end, and that they outlive the agent.
+#include "actors/client/drivers/raw_exec.hpp"
+
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <caf/scoped_actor.hpp>
+#include <doctest/doctest.h>
+
+#include "actors/client/client.hpp"
+#include "actors/core/system.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/object/json_codec.hpp"
+#include "test/support/fake_servers.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace std::chrono_literals;
+using schema::ClientStatus;
+
+namespace {
+
+std::string script(const std::string& text) {
+  std::string json = R"({"command":"/bin/sh","args":["-c",)";
+  append_json_text(json, text);
+  return json + "]}";
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+template <class Condition>
+bool eventually(const Condition& condition) {
+  for (int i = 0; i < 2'000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(5ms);
+  }
+  return false;
+}
+
+/// A whole client node on the real scheduler.
+struct RealNode {
+  test::TempDir dir;
+  std::size_t owner = std::hash<std::string>{}(dir.path());
+  actor::SystemConfig config;
+  caf::actor_system system{config};
+  std::shared_ptr<test::ServerBoard> board = std::make_shared<test::ServerBoard>();
+  test::FakeServersActor servers = actor::spawn(system, test::fake_servers, board);
+  std::optional<client::ClientNode> node;
+
+  RealNode() { start(); }
+
+  ~RealNode() {
+    {
+      const std::lock_guard guard{board->lock};
+      board->assigned.clear();
+    }
+    actor::tell(servers, test::BoardChanged{});
+    caf::scoped_actor self{system};
+    eventually([&] {
+      std::uint64_t left = 1;
+      self->request(node->client(), 5s, client::client_api::CountAllocs{})
+          .receive(
+              [&left](const client::client_api::AllocCounts& counts) {
+                left = counts.pending + counts.running + counts.terminal;
+              },
+              [](const caf::error&) {});
+      return left == 0;
+    });
+    stop();
+    actor::stop(servers);
+  }
+
+  void start() {
+    client::ClientOptions options;
+    options.state_dir = dir.file("state");
+    options.alloc_dir = dir.file("allocs");
+    std::filesystem::create_directories(options.state_dir);
+    std::filesystem::create_directories(options.alloc_dir);
+    options.executor_path = std::getenv("NOMADCTL_EXECUTOR");
+    options.drivers["raw_exec"]["enabled"] = "true";
+    auto started
+        = client::ClientNode::start(system, options, servers, client::builtin_registry(false));
+    REQUIRE(started.has_value());
+    node.emplace(std::move(*started));
+  }
+
+  void stop() {
+    caf::scoped_actor self{system};
+    self->request(node->client(), 30s, client::client_actor::Stop{})
+        .receive([](const client::client_actor::Stopped&) {}, [](const caf::error&) {});
+    node->stop_parts();
+    node.reset();
+  }
+
+  void run(int number, const Object<schema::Job>& job) {
+    {
+      const std::lock_guard guard{board->lock};
+      board->assigned.push_back({test::simple_alloc(job, number, owner), job});
+    }
+    actor::tell(servers, test::BoardChanged{});
+  }
+
+  void end(int number, const Object<schema::Job>& job) {
+    {
+      const std::lock_guard guard{board->lock};
+      for (auto& each : board->assigned)
+        if (view(each.alloc->getId()) == test::numbered_id(number, owner))
+          each.alloc = test::simple_alloc(job, number, owner, schema::DesiredStatus::STOP, 99);
+    }
+    actor::tell(servers, test::BoardChanged{});
+  }
+
+  bool reaches(ClientStatus status) {
+    return eventually([&] { return board->count(status) == board->assigned.size(); });
+  }
+
+  workload::TaskState task(int number) {
+    const std::lock_guard guard{board->lock};
+    return workload::read_task_state(
+        board->heard.at(test::numbered_id(number, owner))->getTaskStates()[0].getValue());
+  }
+
+  std::string log(int number) {
+    return read_file(
+        dir.file("allocs/" + test::numbered_id(number, owner) + "/alloc/logs/task.stdout.0"));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: a process gets its environment, directory and logs") {
+  run(1,
+      test::simple_job(
+          "job", "batch", "raw_exec",
+          script(
+              "echo $NOMAD_TASK_NAME $NOMAD_META_x; pwd; cat ${NOMAD_TASK_DIR}/nothing; exit 3")));
+  REQUIRE(reaches(ClientStatus::FAILED));
+  REQUIRE(eventually([&] { return log(1).find("/task\n") != std::string::npos; }));
+  CHECK(log(1) == "task\n" + dir.file("allocs/" + test::numbered_id(1, owner) + "/task") + "\n");
+  const auto state = task(1);
+  REQUIRE(state.events.size() == 5);
+  CHECK(state.events[3].display_message == "Exit Code: 3");
+  CHECK(read_file(dir.file("allocs/" + test::numbered_id(1, owner) + "/alloc/logs/task.stderr.0"))
+            .find("No such file")
+        != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: a command that is not there says so") {
+  run(1, test::simple_job("job", "batch", "raw_exec", R"({"command":"/no/such/command"})"));
+  REQUIRE(reaches(ClientStatus::FAILED));
+  const auto state = task(1);
+  REQUIRE(state.events.size() >= 3);
+  CHECK(state.events[2].type == "Driver Failure");
+  CHECK(state.events[2].display_message.find("failed to launch command with executor: ") == 0);
+}
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: stopping sends the signal, and its end is told") {
+  const auto job = test::simple_job(
+      "job", "service", "raw_exec",
+      script("trap 'echo bye; exit 0' INT; echo up; while :; do sleep 0.05; done"));
+  run(1, job);
+  REQUIRE(reaches(ClientStatus::RUNNING));
+  REQUIRE(eventually([&] { return log(1) == "up\n"; }));
+  end(1, job);
+  REQUIRE(reaches(ClientStatus::COMPLETE));
+  CHECK(log(1) == "up\nbye\n");
+  CHECK(task(1).events.back().type == "Killed");
+}
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
+  run(1, test::simple_job("job", "service", "raw_exec", script("exec sleep 1000")));
+  REQUIRE(reaches(ClientStatus::RUNNING));
+  caf::scoped_actor self{system};
+  CHECK(eventually([&] {
+    std::uint64_t rss = 0;
+    self->request(node->client(), 5s,
+                  client::client_api::AllocStats{test::numbered_id(1, owner), ""})
+        .receive(
+            [&rss](const client::client_api::AllocUsage& usage) {
+              rss = client::client_api::sum(usage).memory.rss;
+            },
+            [](const caf::error&) {});
+    return rss > 0;
+  }));
+}
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped") {
+  run(1, test::simple_job("job", "service", "raw_exec", script("echo $$; exec sleep 1000")));
+  REQUIRE(reaches(ClientStatus::RUNNING));
+  REQUIRE(eventually([&] { return !log(1).empty(); }));
+  const auto before = log(1);
+  stop();
+  CHECK(::kill(std::stoi(before), 0) == 0);
+  start();
+  caf::scoped_actor self{system};
+  CHECK(eventually([&] {
+    bool fine = false;
+    self->request(node->client(), 5s,
+                  client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL"})
+        .receive([&fine](const client::client_api::Done&) { fine = true; },
+                 [](const caf::error&) {});
+    return fine;
+  }));
+  CHECK(log(1) == before);
+}
+
+namespace {
+
+/// A client node in a process of its own.
+struct MiniNode {
+  pid_t pid = -1;
+  int output = -1;
+
+  MiniNode(const std::string& directory, int count, const std::string& text) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    const auto number = std::to_string(count);
+    pid = ::fork();
+    if (pid == 0) {
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::execl(std::getenv("NOMADCTL_MINI_NODE"), "mini_node", directory.c_str(),
+              std::getenv("NOMADCTL_EXECUTOR"), number.c_str(), text.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    output = ends[0];
+  }
+
+  MiniNode(const MiniNode&) = delete;
+
+  ~MiniNode() {
+    end(SIGKILL);
+    ::close(output);
+  }
+
+  /// Waits until every task answers.
+  bool is_up() {
+    char byte = 0;
+    while (::read(output, &byte, 1) == 1)
+      if (byte == '\n') return true;
+    return false;
+  }
+
+  void end(int number) {
+    if (pid < 0) return;
+    ::kill(pid, number);
+    ::waitpid(pid, nullptr, 0);
+    pid = -1;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor doubles a task") {
+  const auto seed = static_cast<std::uint64_t>(::getpid());
+  INFO("seed ", seed);
+  Random random{seed};
+  test::TempDir dir;
+  const auto owner = std::hash<std::string>{}(dir.path());
+  constexpr int count = 12;
+  const std::string text
+      = "echo $$ >> ${NOMAD_ALLOC_DIR}/pids; i=0; while :; do echo $i; i=$((i+1)); sleep 0.02; "
+        "done";
+  for (int round = 0; round < 8; ++round) {
+    MiniNode node{dir.path(), count, text};
+    std::this_thread::sleep_for(std::chrono::milliseconds{random.below(120)});
+    node.end(SIGKILL);
+  }
+  MiniNode last{dir.path(), count, text};
+  REQUIRE(last.is_up());
+
+  std::set<int> pids;
+  for (int number = 0; number < count; ++number) {
+    const auto root = dir.file("allocs/" + test::numbered_id(number, owner));
+    const auto started = read_file(root + "/alloc/pids");
+    CHECK(std::count(started.begin(), started.end(), '\n') == 1);
+    const int pid = std::stoi(started);
+    CHECK(::kill(pid, 0) == 0);
+    pids.insert(pid);
+    // Every line that was written is in the logs.
+    const auto log = root + "/alloc/logs/task.stdout.0";
+    CHECK(eventually([&log] { return !read_file(log).empty(); }));
+    std::istringstream lines{read_file(log)};
+    int expected = 0;
+    for (std::string line; std::getline(lines, line) && !lines.eof(); ++expected)
+      CHECK(line == std::to_string(expected));
+    CHECK(expected > 0);
+  }
+  CHECK(pids.size() == count);
+  last.end(SIGTERM);
+  for (const int pid : pids)
+    CHECK(::kill(pid, 0) == 0);
+  MiniNode cleaner{dir.path(), 0, text};
+  CHECK(cleaner.is_up());
+  for (const int pid : pids)
+    CHECK(::kill(pid, 0) != 0);
+  CHECK(std::filesystem::is_empty(dir.file("allocs")));
+}
