@@ -7,6 +7,7 @@
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/scheduler/dry_run.hpp"
 
 namespace nomad::server {
 namespace {
@@ -141,6 +142,32 @@ struct EndpointState {
     });
   }
 
+  Result<JobPlanned> plan(const Object<schema::Job>& job) {
+    const auto state = snapshot();
+    const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
+    const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
+    auto run = scheduler::dry_run(state, job, is_changed, wall_clock(), random.next());
+    if (!run) return run.error();
+    JobPlanned planned;
+    planned.job_modify_index = run->job_modify_index;
+    planned.stored = std::move(run->stored);
+    for (const auto& [group, updates] : run->desired_updates)
+      planned.desired_updates.emplace_back(
+          group, DesiredUpdates{.ignore = updates.ignore,
+                                .place = updates.place,
+                                .migrate = updates.migrate,
+                                .stop = updates.stop,
+                                .in_place_update = updates.in_place_update,
+                                .destructive_update = updates.destructive_update,
+                                .canary = updates.canary,
+                                .preemptions = updates.preemptions});
+    planned.preempted = std::move(run->preempted);
+    planned.failed_groups = std::move(run->failed_groups);
+    planned.created_evals = std::move(run->created_evals);
+    planned.index = state.index();
+    return planned;
+  }
+
   template <class Request>
   caf::result<NodeChanged> forward(const Request& msg) {
     auto promise = self->make_response_promise<NodeChanged>();
@@ -208,10 +235,7 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
                                            return EvalCreated{id, written.index};
                                          });
       },
-      [state](const PlanJob& msg) -> caf::result<JobPlanned> {
-        return actor::answer(
-            state->options.plan(state->snapshot(), msg.job, wall_clock(), state->random.next()));
-      },
+      [state](const PlanJob& msg) { return actor::answer(state->plan(msg.job)); },
       [state](const StopAlloc& msg) -> caf::result<EvalCreated> {
         auto decision = cluster::decide_alloc_stop(state->snapshot(), msg.alloc_id,
                                                    msg.no_shutdown_delay, state->seed());

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "actors/core/actor.hpp"
@@ -20,13 +19,8 @@
 
 namespace nomad::server {
 
-/// What a scheduler would do with a job, for `job plan`; `seed` draws ids.
-using PlanDryRun = std::function<Result<server_api::JobPlanned>(
-    const state::Snapshot&, const Object<schema::Job>&, std::int64_t now, std::uint64_t seed)>;
-
 struct JobEndpointOptions {
   NodeEndpoint nodes;
-  PlanDryRun plan;
   std::uint64_t random_seed = 0;
 };
 

@@ -89,9 +89,15 @@ struct ApplierState {
     auto waiting = queue.pop();
     if (!waiting) return;
     if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
-    const auto state = basis();
+    auto state = basis();
     scheduler::VerifiedPlan verified{waiting->plan.get(),
                                      scheduler::check_plan(*waiting->plan, state)};
+    if (!verified.verdict.rejected_nodes.empty() && continuation) {
+      // What was freed since the continuation was made is not in it: look once more.
+      continuation.reset();
+      state = basis();
+      verified.verdict = scheduler::check_plan(*waiting->plan, state);
+    }
     for (const auto& [node, why] : verified.verdict.rejected_nodes)
       log::info("plan_applier", "plan for evaluation {} rejected on node {}: {}",
                 waiting->plan->eval_id.substr(0, 8), node.substr(0, 8), why);
@@ -114,6 +120,7 @@ struct ApplierState {
     writes->propose(ApplierSelf{self}, command,
                     [this, waiting, verdict, order](Result<Committed> committed) mutable {
                       under_way.erase(order);
+                      if (!committed) continuation.reset();  // it holds what did not happen
                       finish(waiting, std::move(verdict), committed);
                     });
   }

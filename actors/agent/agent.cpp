@@ -1,0 +1,217 @@
+#include "actors/agent/agent.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <thread>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <caf/scoped_actor.hpp>
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include "actors/agent/client_part.hpp"
+#include "actors/agent/server_part.hpp"
+#include "actors/api/api.hpp"
+#include "actors/core/supervise.hpp"
+#include "actors/core/system.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/storage/data_dir_lock.hpp"
+#include "runtime/telemetry/registry.hpp"
+
+namespace nomad::agent {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr auto api_patience = 500ms;
+
+/// A directory that goes when the agent ends in order: that of dev mode.
+class TemporaryDirectory {
+public:
+  static Result<TemporaryDirectory> make() {
+    char name[] = "/tmp/nomadctl-dev-XXXXXX";
+    if (mkdtemp(name) == nullptr) return errno_error("creating a directory below /tmp", errno);
+    return TemporaryDirectory{name};
+  }
+
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_{std::exchange(other.path_, {})} {}
+
+  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
+
+  ~TemporaryDirectory() {
+    std::error_code failure;
+    if (!path_.empty()) fs::remove_all(path_, failure);
+    if (failure) log::warn("agent", "{}: {}", path_, failure.message());
+  }
+
+  const std::string& path() const { return path_; }
+
+private:
+  explicit TemporaryDirectory(std::string path) : path_{std::move(path)} {}
+
+  std::string path_;
+};
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 ? name : "localhost";
+}
+
+std::string endpoint(const std::string& host, std::int64_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+net::ServerOptions http_options(const config::AgentConfig& config) {
+  const auto milliseconds = [](Nanoseconds duration) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+  };
+  net::ServerOptions options;
+  const auto& host = config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
+  options.listen = {endpoint(host, config.ports.http)};
+  for (const auto& [name, value] : config.http_api_response_headers)
+    options.extra_headers.push_back({name, value});
+  options.body_bytes = static_cast<std::uint64_t>(config.limits.http_max_body_mb) << 20;
+  options.connections_per_address = static_cast<unsigned>(config.limits.http_max_conns_per_client);
+  options.connections = static_cast<unsigned>(config.limits.http_max_conns);
+  options.header_timeout = milliseconds(config.limits.http_read_timeout);
+  options.body_timeout = milliseconds(config.limits.http_read_timeout);
+  options.idle_timeout = milliseconds(config.limits.http_idle_timeout);
+  return options;
+}
+
+}  // namespace
+
+struct Agent::Parts {
+  config::AgentConfig config;
+  std::optional<TemporaryDirectory> temporary;
+  std::optional<storage::DataDirLock> lock;
+  actor::SystemConfig system_config;
+  caf::actor_system system{system_config};
+  std::shared_ptr<telemetry::Registry> metrics;
+  std::optional<ServerPart> server;
+  std::optional<ClientPart> client;
+  std::optional<api::Api> api;
+  std::string node_id;
+  std::string http_address;
+  bool stopped = false;
+
+  Result<> prepare_data_dir() {
+    if (config.data_dir.empty()) {
+      auto made = TemporaryDirectory::make();
+      if (!made) return made.error();
+      config.data_dir = made->path();
+      temporary.emplace(std::move(*made));
+    }
+    auto taken = storage::DataDirLock::take(config.data_dir);
+    if (!taken) return taken.error();
+    lock.emplace(std::move(*taken));
+    return {};
+  }
+
+  Result<> start_api() {
+    api::ApiOptions options;
+    options.http = http_options(config);
+    options.agent.name = config.name;
+    options.agent.region = config.region;
+    options.agent.datacenter = config.datacenter;
+    options.agent.http_address = http_address;
+    options.agent.rpc_address = endpoint(advertised_host(), config.ports.rpc);
+    options.agent.serf_address = endpoint(advertised_host(), config.ports.serf);
+    options.agent.server_enabled = server.has_value();
+    options.agent.client_enabled = client.has_value();
+    options.agent.node_id = node_id;
+    options.agent.config_json = [shown = config::to_json(config)] { return shown; };
+    options.jobs = {.default_priority = config.server.job_default_priority,
+                    .max_priority = config.server.job_max_priority,
+                    .max_count = config.server.job_max_count};
+    options.metrics = metrics;
+    options.prometheus = config.telemetry.prometheus_metrics;
+    if (server) {
+      options.agent.server_id = server->id();
+      options.store = server->store();
+      options.lease = server->lease();
+      options.raft = server->raft();
+      options.server = server->api();
+    }
+    if (client) options.client = client->api();
+    auto started = api::start_api(system, std::move(options));
+    if (!started) return started.error();
+    api.emplace(std::move(*started));
+    return {};
+  }
+
+  std::string advertised_host() const {
+    return config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
+  }
+
+  void stop() {
+    if (std::exchange(stopped, true)) return;
+    if (api) api->stop(api_patience);
+    if (client) client->stop();
+    if (server) server->stop();
+    api.reset();
+    client.reset();
+    server.reset();
+  }
+};
+
+Agent::Agent(std::unique_ptr<Parts> parts) : parts_{std::move(parts)} {}
+
+Agent::~Agent() {
+  stop();
+}
+
+void Agent::stop() {
+  parts_->stop();
+}
+
+const std::string& Agent::node_id() const {
+  return parts_->node_id;
+}
+
+const std::string& Agent::http_address() const {
+  return parts_->http_address;
+}
+
+Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
+                                            const std::string& executor_path,
+                                            OnFatal on_fatal) {
+  auto parts = std::make_unique<Parts>();
+  parts->config = config;
+  if (parts->config.name.empty()) parts->config.name = host_name();
+  NOMAD_TRY(parts->prepare_data_dir());
+  const auto& advertise = parts->config.advertise.http;
+  parts->http_address = advertise.empty()
+                            ? endpoint(parts->advertised_host(), parts->config.ports.http)
+                            : advertise;
+  parts->metrics = std::make_shared<telemetry::Registry>(
+      telemetry::Options{.host = config.telemetry.disable_hostname ? "" : parts->config.name});
+  std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
+  auto& all = *agent->parts_;
+  if (config.server.enabled) {
+    auto server = ServerPart::start(all.system, all.config, on_fatal);
+    if (!server) return server.error();
+    all.server.emplace(std::move(*server));
+  }
+  if (config.client.enabled) {
+    auto client = ClientPart::start(all.system, all.config, executor_path, all.http_address,
+                                    all.server->link());
+    if (!client) return client.error();
+    all.client.emplace(std::move(*client));
+    auto id = all.client->wait_for_node_id(all.system);
+    if (!id) return id.error();
+    all.node_id = std::move(*id);
+  }
+  NOMAD_TRY(all.start_api());
+  log::info("agent", "node {} answers at http://{}", all.config.name, all.http_address);
+  return agent;
+}
+
+}  // namespace nomad::agent

@@ -1,0 +1,49 @@
+// Agent: the wiring of one node: server, client and API, with their order of starting and stopping.
+//
+// Start: data directory locked; log and snapshot opened, state restored, server actors; client;
+// API last, so that whoever is answered is answered rightly. Stop: the other way round.
+//
+// Used from one thread, the one that started it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/base/result.hpp"
+#include "runtime/config/agent_config.hpp"
+
+namespace nomad::agent {
+
+class Agent {
+public:
+  /// Called at most once, on any thread: the agent can promise nothing more and must be stopped.
+  using OnFatal = std::function<void(const Error&)>;
+
+  /// `executor_path` is the program nomadctl-executor.
+  static Result<std::unique_ptr<Agent>> start(const config::AgentConfig& config,
+                                              const std::string& executor_path,
+                                              OnFatal on_fatal);
+
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  /// Stops everything, if `stop` has not. Tasks go on, except in dev mode.
+  ~Agent();
+
+  void stop();
+
+  /// Of the client; empty without one.
+  const std::string& node_id() const;
+
+  /// "127.0.0.1:4646"
+  const std::string& http_address() const;
+
+private:
+  struct Parts;
+  explicit Agent(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace nomad::agent

@@ -1,0 +1,151 @@
+#include "actors/agent/client_part.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <boost/json.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::agent {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The values of a plugin's configuration as texts, as drivers read them.
+std::map<std::string, std::string> plugin_values(const config::Plugin& plugin) {
+  std::map<std::string, std::string> values;
+  const auto tree = boost::json::parse(plugin.config_json);
+  for (const auto& member : tree.as_object()) {
+    const auto& value = member.value();
+    values[std::string{member.key()}]
+        = value.is_string() ? std::string{value.get_string()} : boost::json::serialize(value);
+  }
+  return values;
+}
+
+bool is_enabled(const config::AgentConfig& config, const std::string& driver) {
+  const auto plugin = config.plugins.find(driver);
+  if (plugin == config.plugins.end()) return false;
+  const auto values = plugin_values(plugin->second);
+  const auto enabled = values.find("enabled");
+  return enabled != values.end() && enabled->second == "true";
+}
+
+host::FingerprintOptions fingerprint_options(const config::Client& client,
+                                             const std::string& http_address) {
+  host::FingerprintOptions options;
+  options.cpu_total_compute = static_cast<std::uint64_t>(client.cpu_total_compute);
+  options.memory_total_mb = static_cast<std::uint64_t>(client.memory_total_mb);
+  options.disk_total_mb = static_cast<std::uint64_t>(client.disk_total_mb);
+  options.disk_free_mb = static_cast<std::uint64_t>(client.disk_free_mb);
+  options.network_interface = client.network_interface;
+  options.network_speed = static_cast<std::uint64_t>(client.network_speed);
+  options.advertise_address = http_address;
+  for (const auto& [name, network] : client.host_networks)
+    options.host_networks.push_back({.name = name,
+                                     .cidr = network.cidr,
+                                     .interface = network.interface,
+                                     .reserved_ports = network.reserved_ports});
+  return options;
+}
+
+client::ClientOptions client_options(const config::AgentConfig& config,
+                                     const std::string& executor_path,
+                                     const std::string& http_address) {
+  const auto& from = config.client;
+  client::ClientOptions options;
+  options.dev = config.dev_mode;
+  options.state_dir = from.state_dir.empty() ? config.data_dir + "/client" : from.state_dir;
+  options.alloc_dir = from.alloc_dir.empty() ? config.data_dir + "/alloc" : from.alloc_dir;
+  options.executor_path = executor_path;
+  options.region = config.region;
+  options.datacenter = config.datacenter;
+  options.node_name = config.name;
+  options.node_class = from.node_class;
+  options.node_pool = from.node_pool;
+  options.http_address = http_address;
+  options.cgroup_parent = from.cgroup_parent;
+  options.meta = from.meta;
+  for (const auto& [name, volume] : from.host_volumes)
+    options.host_volumes[name] = {volume.path, volume.read_only};
+  options.fingerprint = fingerprint_options(from, http_address);
+  options.reserved.cpu_mhz = static_cast<std::uint64_t>(from.reserved.cpu);
+  options.reserved.memory_mb = static_cast<std::uint64_t>(from.reserved.memory);
+  options.reserved.disk_mb = static_cast<std::uint64_t>(from.reserved.disk);
+  options.reserved.ports = from.reserved.ports;
+  options.min_dynamic_port = from.min_dynamic_port;
+  options.max_dynamic_port = from.max_dynamic_port;
+  options.options = from.options;
+  for (const auto& [name, plugin] : config.plugins)
+    options.drivers[name] = plugin_values(plugin);
+  options.max_kill_timeout = from.max_kill_timeout;
+  options.gc = {.max_allocs = static_cast<std::size_t>(from.gc_max_allocs),
+                .disk_usage_threshold = from.gc_disk_usage_threshold,
+                .inode_usage_threshold = from.gc_inode_usage_threshold,
+                .parallel_destroys = static_cast<std::size_t>(from.gc_parallel_destroys)};
+  options.gc_interval = from.gc_interval;
+  return options;
+}
+
+}  // namespace
+
+Result<ClientPart> ClientPart::start(caf::actor_system& system,
+                                     const config::AgentConfig& config,
+                                     const std::string& executor_path,
+                                     const std::string& http_address,
+                                     const client::ServerLink& servers) {
+  auto options = client_options(config, executor_path, http_address);
+  for (const auto& directory : {options.state_dir, options.alloc_dir}) {
+    std::error_code failure;
+    std::filesystem::create_directories(directory, failure);
+    if (failure) return Error{Errc::io, directory + ": " + failure.message()};
+  }
+  auto node
+      = client::ClientNode::start(system, std::move(options), servers,
+                                  client::builtin_registry(is_enabled(config, "mock_driver")));
+  if (!node) return node.error();
+  return ClientPart{system, std::move(*node)};
+}
+
+Result<std::string> ClientPart::wait_for_node_id(caf::actor_system& system) const {
+  using client::client_api::GetNode;
+  using client::client_api::LocalNode;
+  caf::scoped_actor self{system};
+  const auto deadline = std::chrono::steady_clock::now() + 30s;
+  Result<std::string> outcome = Error{Errc::timeout, "the client did not come up within 30 s"};
+  while (std::chrono::steady_clock::now() < deadline) {
+    bool known = false;
+    self->request(api(), 5s, GetNode{})
+        .receive(
+            [&](const LocalNode& local) {
+              if (!local.node) return;
+              known = true;
+              outcome = copy(local.node->getId());
+            },
+            [&](const caf::error& err) {
+              known = true;
+              outcome = actor::from_caf(err);
+            });
+    if (known) break;
+    std::this_thread::sleep_for(1ms);
+  }
+  return outcome;
+}
+
+void ClientPart::stop() {
+  caf::scoped_actor self{*system_};
+  self->request(node_.client(), 60s, client::client_actor::Stop{})
+      .receive([](client::client_actor::Stopped) {},
+               [](const caf::error& err) {
+                 log::warn("agent", "the client did not stop in order: {}",
+                           actor::from_caf(err).what);
+               });
+  node_.stop_parts();
+}
+
+}  // namespace nomad::agent

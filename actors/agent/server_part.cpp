@@ -1,0 +1,160 @@
+#include "actors/agent/server_part.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <caf/scoped_actor.hpp>
+#include <fmt/format.h>
+
+#include "actors/agent/watcher.hpp"
+#include "actors/core/supervise.hpp"
+#include "actors/server/core_gc.hpp"
+#include "actors/server/deployment_watcher.hpp"
+#include "actors/server/heartbeat_tracker.hpp"
+#include "actors/server/job_endpoint.hpp"
+#include "actors/server/leader.hpp"
+#include "actors/server/node_endpoint.hpp"
+#include "actors/server/plan_applier.hpp"
+#include "actors/server/scheduler_worker.hpp"
+#include "runtime/base/ids.hpp"
+
+namespace nomad::agent {
+namespace {
+
+std::chrono::milliseconds milliseconds(Nanoseconds duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
+}
+
+/// The server's id, made at the first start and kept in `path`.
+Result<std::string> server_id(const std::string& path) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0) return errno_error(path, errno);
+  char text[64] = {};
+  const auto count = read(file, text, sizeof text - 1);
+  std::string id{text, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
+  if (!is_uuid(id) && !id.empty()) {
+    close(file);
+    return Error{Errc::corrupt, fmt::format("{}: holds no server id", path)};
+  }
+  Result<std::string> outcome = id;
+  if (id.empty()) {
+    auto random = Random::from_system();
+    id = make_uuid(random);
+    const bool kept
+        = write(file, id.data(), id.size()) == static_cast<ssize_t>(id.size()) && fsync(file) == 0;
+    outcome = kept ? Result<std::string>{id} : Result<std::string>{errno_error(path, errno)};
+  }
+  close(file);
+  return outcome;
+}
+
+raft::RaftOptions raft_options(const config::AgentConfig& config, const std::string& id) {
+  raft::RaftOptions options;
+  options.directory = config.data_dir + "/server/raft";
+  options.self = id;
+  options.address = fmt::format("{}:{}", config.bind_addr, config.ports.rpc);
+  options.snapshot_threshold = static_cast<std::uint64_t>(config.server.raft_snapshot_threshold);
+  options.snapshot_interval
+      = std::chrono::duration_cast<std::chrono::seconds>(config.server.raft_snapshot_interval);
+  options.trailing_entries = static_cast<std::uint64_t>(config.server.raft_trailing_logs);
+  return options;
+}
+
+cluster::LeaseOptions lease_options(const config::Server& server) {
+  return {.min_ttl = milliseconds(server.min_heartbeat_ttl),
+          .max_heartbeats_per_second = server.max_heartbeats_per_second,
+          .grace = milliseconds(server.heartbeat_grace),
+          .failover_ttl = milliseconds(server.failover_heartbeat_ttl)};
+}
+
+cluster::GcThresholds gc_thresholds(const config::Server& server) {
+  return {.eval = server.eval_gc_threshold,
+          .batch_eval = server.batch_eval_gc_threshold,
+          .job = server.job_gc_threshold,
+          .deployment = server.deployment_gc_threshold,
+          .node = server.node_gc_threshold};
+}
+
+/// Schedulers keep a core busy each; one core is left to the log and the clients.
+unsigned worker_count(const config::Server& server) {
+  if (server.num_schedulers > 0) return static_cast<unsigned>(server.num_schedulers);
+  return std::max(1U, std::thread::hardware_concurrency() / 2);
+}
+
+}  // namespace
+
+Result<ServerPart> ServerPart::start(caf::actor_system& system,
+                                     const config::AgentConfig& config,
+                                     std::function<void(const Error&)> on_fatal) {
+  std::error_code failure;
+  std::filesystem::create_directories(config.data_dir + "/server", failure);
+  if (failure)
+    return Error{Errc::io, fmt::format("{}/server: {}", config.data_dir, failure.message())};
+  ServerPart part;
+  auto id = server_id(config.data_dir + "/server/node-id");
+  if (!id) return id.error();
+  part.id_ = *id;
+  state::Store::Options store_options;
+  store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
+  part.store_ = std::make_shared<state::Store>(store_options);
+  part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
+  const auto leader = server::spawn_leader(system);
+  auto raft = raft::start_raft(system, raft_options(config, *id), part.fsm_, leader);
+  if (!raft) {
+    actor::stop(leader);
+    return raft.error();
+  }
+  part.raft_.emplace(std::move(*raft));
+  const auto watcher = spawn_watcher(system, part.raft_->node, std::move(on_fatal));
+
+  auto random = Random::from_system();
+  const auto& proposer = part.raft_->proposer;
+  const auto broker = server::spawn_eval_broker(system, part.store_, proposer,
+                                                {.queue = {}, .random_seed = random.next()});
+  const auto nodes = server::spawn_node_endpoint(system, part.store_, proposer, random.next());
+  const auto tracker = server::spawn_heartbeat_tracker(
+      system, part.store_, nodes,
+      {.leases = lease_options(config.server), .random_seed = random.next()});
+  actor::tell(nodes, server::node_endpoint::UseTracker{tracker});
+  const auto applier = server::spawn_plan_applier(system, part.store_, proposer, random.next());
+  const auto gc = server::spawn_core_gc(
+      system, part.store_, proposer,
+      {.interval = config.server.job_gc_interval, .thresholds = gc_thresholds(config.server)});
+  const auto deployments = server::spawn_deployment_watcher(system, part.store_, proposer,
+                                                            {.random_seed = random.next()});
+  part.link_ = nodes;
+  part.api_ = server::spawn_job_endpoint(system, part.store_, proposer,
+                                         {.nodes = nodes, .random_seed = random.next()});
+  part.fsm_->set_listener(
+      [broker](auto outcomes) { actor::tell(broker, server::BatchApplied{std::move(outcomes)}); });
+  for (unsigned i = 0; i < worker_count(config.server); ++i)
+    part.actors_.push_back(caf::actor_cast<caf::actor>(server::spawn_scheduler_worker(
+        system, part.store_, proposer, broker, applier, {.random_seed = random.next()})));
+  for (const auto& duty :
+       {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments})
+    actor::tell(leader, server::AddDuty{duty});
+  for (const auto& each :
+       {caf::actor_cast<caf::actor>(part.api_), caf::actor_cast<caf::actor>(applier),
+        caf::actor_cast<caf::actor>(deployments), caf::actor_cast<caf::actor>(gc),
+        caf::actor_cast<caf::actor>(tracker), caf::actor_cast<caf::actor>(nodes),
+        caf::actor_cast<caf::actor>(broker), caf::actor_cast<caf::actor>(leader),
+        caf::actor_cast<caf::actor>(watcher)})
+    part.actors_.push_back(each);
+  return part;
+}
+
+void ServerPart::stop() {
+  fsm_->set_listener({});
+  for (const auto& each : actors_)
+    actor::stop(each);
+  actors_.clear();
+  link_ = client::ServerLink{};
+  api_ = server::ServerApi{};
+  actor::stop(raft_->node);
+}
+
+}  // namespace nomad::agent

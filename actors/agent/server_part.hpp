@@ -1,0 +1,55 @@
+// ServerPart: the server half of an agent: state, log and the leader's actors, wired.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client/server_link.hpp"
+#include "actors/core/actor.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "actors/raft/state_fsm.hpp"
+#include "actors/server/eval_broker.hpp"
+#include "actors/server/server_api.hpp"
+#include "runtime/config/agent_config.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::agent {
+
+class ServerPart {
+public:
+  /// Opens the storage below `<data_dir>/server`, restores the state and starts the actors.
+  static Result<ServerPart> start(caf::actor_system& system,
+                                  const config::AgentConfig& config,
+                                  std::function<void(const Error&)> on_fatal);
+
+  ServerPart(ServerPart&&) = default;
+
+  void stop();
+
+  const std::string& id() const { return id_; }
+
+  const std::shared_ptr<state::Store>& store() const { return store_; }
+
+  const std::shared_ptr<const raft::LeaderLease>& lease() const { return raft_->lease; }
+
+  const raft::RaftNode& raft() const { return raft_->node; }
+
+  const client::ServerLink& link() const { return link_; }
+
+  const server::ServerApi& api() const { return api_; }
+
+private:
+  ServerPart() = default;
+
+  std::string id_;
+  std::shared_ptr<state::Store> store_;
+  std::shared_ptr<raft::StateFsm> fsm_;
+  std::optional<raft::StartedRaft> raft_;
+  client::ServerLink link_;
+  server::ServerApi api_;
+  std::vector<caf::actor> actors_;  ///< In the order in which they are stopped.
+};
+
+}  // namespace nomad::agent
