@@ -9,6 +9,7 @@
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/hcl/functions.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/cron.hpp"
 #include "runtime/jobspec/diff.hpp"
@@ -288,10 +289,12 @@ Result<json::object> parse_source(const Call& call) {
   const bool wants_defaults = fields.boolean("Canonicalize");
   NOMAD_TRY(fields.check());
   if (source.empty()) return bad_request("Job spec is empty");
-  options.random = [context = call.context](std::uint8_t(&bytes)[16]) {
-    for (auto& byte : bytes)
-      byte = static_cast<std::uint8_t>(context->random_below(256));
-  };
+  const auto functions = hcl::job_functions(
+      {.files = nullptr, .random = [context = call.context](std::array<std::uint8_t, 16>& bytes) {
+         for (auto& byte : bytes)
+           byte = static_cast<std::uint8_t>(context->random_below(256));
+       }});
+  options.functions = &functions;
   auto parsed = jobspec::parse_job("input.hcl", std::move(source), options);
   if (!parsed.ok()) return bad_request("Failed to parse job: " + parsed.error);
   if (wants_defaults) jobspec::canonicalize(parsed.job);
