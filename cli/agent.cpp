@@ -1,0 +1,203 @@
+// agent: runs a node of the cluster until it is told to end.
+#include "actors/agent/agent.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/arguments.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/config/agent_config.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct AgentFlags {
+  std::vector<std::string> config;
+  std::vector<std::string> meta;
+  std::vector<std::string> servers;
+  std::optional<std::string> alloc_dir, bind, data_dir, dc, log_level, network_interface, node,
+      node_class, node_pool, region, state_dir;
+  std::optional<std::int64_t> bootstrap_expect;
+  std::optional<bool> log_json;
+  bool client = false;
+  bool dev = false;
+  bool server = false;
+};
+
+void add_to(Arguments& parser, AgentFlags& flags) {
+  parser.flag("dev", flags.dev, "A server and a client on loopback, in a temporary directory.");
+  parser.option("config", flags.config, "A configuration file or folder; may stand several times.");
+  parser.option("data-dir", flags.data_dir, "Where state is kept.");
+  parser.option("bind", flags.bind, "The address to listen on.");
+  parser.option("dc", flags.dc, "The datacenter.");
+  parser.option("region", flags.region, "The region.");
+  parser.option("node", flags.node, "The node's name.");
+  parser.option("log-level", flags.log_level, "TRACE, DEBUG, INFO, WARN, ERROR or OFF.");
+  parser.flag("log-json", flags.log_json, "Logs JSON.");
+  parser.flag("server", flags.server, "Runs a server.");
+  parser.option("bootstrap-expect", flags.bootstrap_expect, "How many servers start the cluster.");
+  parser.flag("client", flags.client, "Runs a client.");
+  parser.option("alloc-dir", flags.alloc_dir, "Where allocations have their directories.");
+  parser.option("state-dir", flags.state_dir, "Where the client keeps its state.");
+  parser.option("servers", flags.servers, "Servers that the client joins.");
+  parser.option("node-class", flags.node_class, "The node's class.");
+  parser.option("node-pool", flags.node_pool, "The node's pool.");
+  parser.option("meta", flags.meta, "key=value of the node's metadata; may stand several times.");
+  parser.option("network-interface", flags.network_interface, "The interface to fingerprint.");
+}
+
+template <class T>
+void take(T& target, const std::optional<T>& given) {
+  if (given) target = *given;
+}
+
+Result<config::AgentConfig> configure(const AgentFlags& flags) {
+  auto config = flags.dev ? config::dev_defaults() : config::AgentConfig{};
+  for (const auto& path : flags.config) {
+    auto changed = config::with_path(std::move(config), path);
+    if (!changed) return changed.error();
+    config = std::move(*changed);
+  }
+  take(config.data_dir, flags.data_dir);
+  take(config.bind_addr, flags.bind);
+  take(config.datacenter, flags.dc);
+  take(config.region, flags.region);
+  take(config.name, flags.node);
+  take(config.log_level, flags.log_level);
+  take(config.log_json, flags.log_json);
+  take(config.server.bootstrap_expect, flags.bootstrap_expect);
+  take(config.client.alloc_dir, flags.alloc_dir);
+  take(config.client.state_dir, flags.state_dir);
+  take(config.client.node_class, flags.node_class);
+  take(config.client.node_pool, flags.node_pool);
+  take(config.client.network_interface, flags.network_interface);
+  config.server.enabled |= flags.server;
+  config.client.enabled |= flags.client;
+  for (const auto& server : flags.servers)
+    config.client.servers.push_back(server);
+  for (const auto& entry : flags.meta) {
+    const auto equals = entry.find('=');
+    if (equals == std::string::npos)
+      return Error{Errc::invalid_argument, fmt::format("-meta {}: expected key=value", entry)};
+    config.client.meta[entry.substr(0, equals)] = entry.substr(equals + 1);
+  }
+  NOMAD_TRY(config::validate(config));
+  return config;
+}
+
+/// nomadctl-executor beside this program, or where it was built.
+Result<std::string> find_executor() {
+  char self[4096];
+  const auto size = readlink("/proc/self/exe", self, sizeof self);
+  if (size <= 0) return errno_error("/proc/self/exe", errno);
+  const std::string path{self, static_cast<std::size_t>(size)};
+  const auto folder = path.substr(0, path.rfind('/'));
+  for (const auto* place : {"/nomadctl-executor", "/../nomadctl-executor",
+                            "/../runtime/host/executor/nomadctl-executor"})
+    if (access((folder + place).c_str(), X_OK) == 0) return folder + place;
+  return Error{Errc::not_found, fmt::format("nomadctl-executor is not beside {}", path)};
+}
+
+void print_banner(const config::AgentConfig& config, const agent::Agent& agent) {
+  const auto yes = [](bool on) { return on ? "true" : "false"; };
+  const std::pair<std::string_view, std::string> lines[]
+      = {{"Bind Addrs", "HTTP: [" + agent.http_address() + "]"},
+         {"Client", yes(config.client.enabled)},
+         {"Log Level", config.log_level},
+         {"Node Id", agent.node_id()},
+         {"Region", fmt::format("{} (DC: {})", config.region, config.datacenter)},
+         {"Server", yes(config.server.enabled)},
+         {"Version", NOMADCTL_VERSION}};
+  std::cout << "==> nomadctl agent configuration:\n\n";
+  for (const auto& [key, value] : lines)
+    std::cout << fmt::format("{:>20}: {}\n", key, value);
+  std::cout << "\n==> nomadctl agent started! Log data will stream in below:\n" << std::endl;
+}
+
+/// Waits for a signal or a fatal error. Descriptors live as long as the process.
+class EndOfRun {
+public:
+  /// Blocks the signals; call it before any thread exists, so that all inherit that.
+  EndOfRun() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP})
+      sigaddset(&signals, number);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    std::signal(SIGPIPE, SIG_IGN);
+    signals_ = signalfd(-1, &signals, SFD_CLOEXEC);
+    fatal_ = eventfd(0, EFD_CLOEXEC);
+  }
+
+  /// Any thread.
+  void fatal(const Error& error) {
+    log::error("agent", "stopping: {}", error.what);
+    const std::uint64_t one = 1;
+    if (write(fatal_, &one, sizeof one) != sizeof one) std::abort();
+  }
+
+  /// The exit code. SIGHUP only is reported: what it would reload cannot change yet.
+  int wait() const {
+    for (;;) {
+      pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
+      if (poll(inputs, 2, -1) < 0 && errno != EINTR) return 1;
+      if ((inputs[1].revents & POLLIN) != 0) return 1;
+      if ((inputs[0].revents & POLLIN) == 0) continue;
+      signalfd_siginfo info{};
+      if (read(signals_, &info, sizeof info) != sizeof info) return 1;
+      if (info.ssi_signo != SIGHUP) return 0;
+      log::info("agent", "SIGHUP: nothing of the configuration can be reloaded");
+    }
+  }
+
+private:
+  int signals_ = -1;
+  int fatal_ = -1;
+};
+
+int refuse(const Error& error) {
+  std::cerr << "==> " << error.what << '\n';
+  return 1;
+}
+
+}  // namespace
+
+int run_agent(const std::vector<std::string>& arguments) {
+  AgentFlags flags;
+  Arguments parser{"agent [options]", "Runs an agent: a server, a client or both."};
+  add_to(parser, flags);
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  auto config = configure(flags);
+  if (!config) return refuse(config.error());
+  auto executor = find_executor();
+  if (!executor) return refuse(executor.error());
+  auto level = log::parse_level(config->log_level);
+  if (!level) return refuse(level.error());
+  if (auto started = log::start({*level, config->log_file, config->log_json}); !started)
+    return refuse(started.error());
+  EndOfRun end;
+  if (config->files.empty()) std::cout << "==> No configuration files loaded\n";
+  for (const auto& file : config->files)
+    std::cout << "==> Loaded configuration from " << file << '\n';
+  std::cout << "==> Starting nomadctl agent..." << std::endl;
+  auto agent
+      = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
+  if (!agent) return refuse(agent.error());
+  print_banner(*config, **agent);
+  const int code = end.wait();
+  log::info("agent", "stopping");
+  (*agent)->stop();
+  return code;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,127 @@
+#include "cli/api.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <iostream>
+
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/layout.hpp"
+#include "runtime/object/json_codec.hpp"
+
+namespace nomad::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+void CommonFlags::add_to(Arguments& arguments) {
+  address = environment("NOMAD_ADDR");
+  region = environment("NOMAD_REGION");
+  ns = environment("NOMAD_NAMESPACE");
+  token = environment("NOMAD_TOKEN");
+  no_color = !environment("NOMAD_CLI_NO_COLOR").empty();
+  force_color = !environment("NOMAD_CLI_FORCE_COLOR").empty();
+  arguments.option("address", address, "The agent's address; also NOMAD_ADDR.");
+  arguments.option("region", region, "The region to ask; also NOMAD_REGION.");
+  arguments.option("namespace", ns, "The namespace; also NOMAD_NAMESPACE.");
+  arguments.option("token", token, "The secret of an ACL token; also NOMAD_TOKEN.");
+  arguments.flag("no-color", no_color, "Prints without colour; also NOMAD_CLI_NO_COLOR.");
+  arguments.flag("force-color", force_color, "Prints with colour even when not on a terminal.");
+}
+
+Api::Api(CommonFlags flags, net::HttpClient client)
+    : flags_{std::move(flags)}, client_{std::move(client)} {}
+
+Result<Api> Api::make(const CommonFlags& flags) {
+  set_color(!flags.no_color && (flags.force_color || isatty(STDOUT_FILENO) == 1));
+  net::HttpClientOptions options;
+  if (!flags.address.empty()) options.address = flags.address;
+  if (!flags.token.empty()) options.headers.push_back({"X-Nomad-Token", flags.token});
+  auto client = net::HttpClient::make(std::move(options));
+  if (!client) return client.error().within("Error initializing client");
+  return Api{flags, std::move(*client)};
+}
+
+std::string Api::target(const std::string& path, const Query& query) const {
+  std::string text = path;
+  char separator = path.find('?') == std::string::npos ? '?' : '&';
+  const auto add = [&](std::string_view name, std::string_view value) {
+    text += separator;
+    text += fmt::format("{}={}", name, net::percent_encode(value));
+    separator = '&';
+  };
+  if (!flags_.region.empty()) add("region", flags_.region);
+  if (!flags_.ns.empty()) add("namespace", flags_.ns);
+  for (const auto& [name, value] : query)
+    add(name, value);
+  return text;
+}
+
+Result<Answer> Api::exchange(const std::string& method,
+                             const std::string& path,
+                             const Query& query,
+                             std::string body) {
+  auto response = client_.send(
+      {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)});
+  if (!response) return response.error();
+  if (response->status / 100 != 2)
+    return Error{
+        response->status == 404 ? Errc::not_found : Errc::rejected,
+        fmt::format("Unexpected response code: {} ({})", response->status, response->body)};
+  Answer answer;
+  const auto index = response->header("X-Nomad-Index");
+  std::from_chars(index.data(), index.data() + index.size(), answer.index);
+  answer.next_token = response->header("X-Nomad-NextToken");
+  if (!response->body.empty()) {
+    boost::json::error_code failure;
+    answer.body = boost::json::parse(response->body, failure);
+    if (failure)
+      return Error{Errc::corrupt, fmt::format("{} {}: the answer is no JSON: {}", method, path,
+                                              failure.message())};
+  }
+  return answer;
+}
+
+Result<Answer> Api::get(const std::string& path, const Query& query) {
+  return exchange("GET", path, query, "");
+}
+
+Result<Answer> Api::put(const std::string& path,
+                        const boost::json::value& body,
+                        const Query& query) {
+  return exchange("PUT", path, query, body.is_null() ? "" : boost::json::serialize(body));
+}
+
+Result<Answer> Api::remove(const std::string& path, const Query& query) {
+  return exchange("DELETE", path, query, "");
+}
+
+Result<net::ResponseStream> Api::stream(const std::string& path, const Query& query) {
+  auto stream
+      = client_.open({.method = "GET", .target = target(path, query), .headers = {}, .body = {}});
+  if (!stream) return stream.error();
+  if (stream->status() / 100 == 2) return stream;
+  const auto status = stream->status();
+  auto text = stream->read_all();
+  return Error{status == 404 ? Errc::not_found : Errc::rejected,
+               fmt::format("Unexpected response code: {} ({})", status, text ? *text : "")};
+}
+
+std::string segment(std::string_view text) {
+  return net::percent_encode(text);
+}
+
+int fail(std::string_view what, const Error& error) {
+  std::cerr << what << ": " << error.what << '\n';
+  return 1;
+}
+
+}  // namespace nomad::cli

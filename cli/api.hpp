@@ -1,0 +1,85 @@
+// Api: a command's conversation with an agent. Reads the flags and environment variables that all
+// commands share and speaks HTTP; errors read as Nomad's CLI prints them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <boost/json/value.hpp>
+
+#include "cli/arguments.hpp"
+#include "cli/json_view.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/net/http_client.hpp"
+
+namespace nomad::cli {
+
+/// -address, -region, -namespace, -token and the colour flags.
+struct CommonFlags {
+  std::string address;
+  std::string region;
+  std::string ns;
+  std::string token;
+  bool no_color = false;
+  bool force_color = false;
+
+  void add_to(Arguments& arguments);
+};
+
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+/// An answer's JSON and the index it stands for.
+struct Answer {
+  boost::json::value body;
+  std::uint64_t index = 0;
+  std::string next_token;
+
+  View view() const { return View{body}; }
+};
+
+class Api {
+public:
+  /// Also turns colour on or off for the process.
+  static Result<Api> make(const CommonFlags& flags);
+
+  /// GET of a path below the root ("/v1/jobs"), each of whose segments is escaped already.
+  /// A refusal's text: `Unexpected response code: 404 (job not found)`.
+  Result<Answer> get(const std::string& path, const Query& query = {});
+  Result<Answer> put(const std::string& path,
+                     const boost::json::value& body,
+                     const Query& query = {});
+  Result<Answer> remove(const std::string& path, const Query& query = {});
+  Result<net::ResponseStream> stream(const std::string& path, const Query& query = {});
+
+  /// The namespace that is asked for, "default" when none is given.
+  std::string ns() const { return flags_.ns.empty() ? "default" : flags_.ns; }
+
+  bool all_namespaces() const { return flags_.ns == "*"; }
+
+  /// Later requests go to this namespace.
+  void use_namespace(const std::string& ns) { flags_.ns = ns; }
+
+private:
+  Api(CommonFlags flags, net::HttpClient client);
+
+  Result<Answer> exchange(const std::string& method,
+                          const std::string& path,
+                          const Query& query,
+                          std::string body);
+  std::string target(const std::string& path, const Query& query) const;
+
+  CommonFlags flags_;
+  net::HttpClient client_;
+};
+
+/// Escapes one path segment.
+std::string segment(std::string_view text);
+
+/// Prints "<what>: <error>" to stderr and returns the exit code 1.
+int fail(std::string_view what, const Error& error);
+
+}  // namespace nomad::cli

@@ -1,0 +1,123 @@
+#include "cli/arguments.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace nomad::cli {
+namespace {
+
+std::string dashed(std::string_view name) {
+  return "--" + std::string{name};
+}
+
+}  // namespace
+
+Arguments::Arguments(std::string_view usage, std::string_view about)
+    : app_{std::make_unique<CLI::App>()}, usage_{usage}, about_{about} {
+  app_->set_help_flag();
+}
+
+Arguments::~Arguments() = default;
+
+void Arguments::flag(std::string_view name, bool& target, std::string_view help) {
+  app_->add_flag(dashed(name), target, std::string{help});
+}
+
+void Arguments::flag(std::string_view name, std::optional<bool>& target, std::string_view help) {
+  app_->add_flag(dashed(name), target, std::string{help});
+}
+
+void Arguments::option(std::string_view name, std::string& target, std::string_view help) {
+  app_->add_option(dashed(name), target, std::string{help});
+}
+
+void Arguments::option(std::string_view name,
+                       std::optional<std::string>& target,
+                       std::string_view help) {
+  app_->add_option(dashed(name), target, std::string{help});
+}
+
+void Arguments::option(std::string_view name, std::int64_t& target, std::string_view help) {
+  app_->add_option(dashed(name), target, std::string{help});
+}
+
+void Arguments::option(std::string_view name,
+                       std::optional<std::int64_t>& target,
+                       std::string_view help) {
+  app_->add_option(dashed(name), target, std::string{help});
+}
+
+void Arguments::option(std::string_view name,
+                       std::vector<std::string>& target,
+                       std::string_view help) {
+  app_->add_option(dashed(name), target, std::string{help})
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1)
+      ->allow_extra_args(false);
+}
+
+std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
+  std::vector<std::string> flags;
+  std::size_t next = 0;
+  for (; next < arguments.size(); ++next) {
+    std::string_view word = arguments[next];
+    if (word.size() < 2 || word[0] != '-') break;
+    if (word == "--") {
+      ++next;
+      break;
+    }
+    word.remove_prefix(word[1] == '-' ? 2 : 1);
+    const auto equals = word.find('=');
+    const std::string name{word.substr(0, equals)};
+    if (name == "h" || name == "help") {
+      std::cout << help();
+      return 0;
+    }
+    auto* known = app_->get_option_no_throw(dashed(name));
+    if (known == nullptr) {
+      std::cerr << "flag provided but not defined: -" << name << "\n" << help();
+      return 1;
+    }
+    std::string flag = dashed(word);
+    const bool takes_value = known->get_expected_min() > 0;
+    if (takes_value && equals == std::string_view::npos) {
+      if (++next == arguments.size()) {
+        std::cerr << "flag needs an argument: -" << name << "\n" << help();
+        return 1;
+      }
+      flag += '=' + arguments[next];
+    }
+    flags.push_back(std::move(flag));
+  }
+  positional_.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
+  std::reverse(flags.begin(), flags.end());  // as CLI11 takes them
+  try {
+    app_->parse(std::move(flags));
+  } catch (const CLI::ParseError& failure) {
+    return misuse(failure.what());
+  }
+  return std::nullopt;
+}
+
+int Arguments::misuse(std::string_view problem) const {
+  const auto command = usage_.substr(0, usage_.find(" ["));
+  std::cerr << problem << "\nFor additional help try 'nomadctl "
+            << command.substr(0, command.find(" <")) << " -help'\n";
+  return 1;
+}
+
+std::string Arguments::help() const {
+  std::string text = fmt::format("Usage: nomadctl {}\n\n  {}\n", usage_, about_);
+  const auto options = app_->get_options();
+  if (!options.empty()) text += "\nOptions:\n";
+  for (const auto* option : options)
+    text
+        += fmt::format("\n  -{}{}\n    {}\n", option->get_lnames().front(),
+                       option->get_expected_min() > 0 ? "=<value>" : "", option->get_description());
+  return text;
+}
+
+}  // namespace nomad::cli

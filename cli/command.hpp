@@ -1,0 +1,23 @@
+// The table of commands and what each gets. One command, one file; commands.cpp lists them all.
+//
+// A command writes its answer to stdout, its complaints to stderr, and returns the exit code that
+// Nomad's command of the same name has.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nomad::cli {
+
+struct Command {
+  std::string_view name;     ///< "job run"
+  std::string_view summary;  ///< One line for the list of commands.
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+/// Every command, sorted by name.
+std::span<const Command> commands();
+
+}  // namespace nomad::cli

@@ -1,0 +1,173 @@
+#include "cli/lookup.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+namespace nomad::cli {
+namespace {
+
+std::string table_of(const UuidKind& kind, const View& matches, bool verbose) {
+  if (kind.noun == alloc_kind.noun) return alloc_table(matches, verbose);
+  if (kind.noun == node_kind.noun) return node_table(matches, verbose, false, false, nullptr);
+  if (kind.noun == eval_kind.noun) return eval_table(matches, verbose);
+  return deployment_table(matches, verbose);
+}
+
+/// Newest first, as the lists are shown.
+std::vector<View> newest_first(const View& list) {
+  auto items = list.items();
+  std::stable_sort(items.begin(), items.end(), [](const View& a, const View& b) {
+    return a["CreateIndex"].number() > b["CreateIndex"].number();
+  });
+  return items;
+}
+
+}  // namespace
+
+Found<Answer> find_by_prefix(Api& api,
+                             const UuidKind& kind,
+                             const std::string& prefix,
+                             bool verbose) {
+  if (prefix.size() < 2) {
+    std::cerr << kind.title << " ID must contain at least two characters.\n";
+    return {};
+  }
+  const auto hyphens = std::count(prefix.begin(), prefix.end(), '-');
+  const bool is_odd = (prefix.size() - static_cast<std::size_t>(hyphens)) % 2 != 0;
+  const auto asked = is_odd ? prefix.substr(0, prefix.size() - 1) : prefix;
+  Query query{{"prefix", asked}};
+  auto list = api.get(std::string{kind.list_path}, query);
+  if (!list) return {{}, fail(fmt::format("Error querying {}", kind.noun), list.error())};
+  boost::json::array matches;
+  for (const auto& item : list->view().items())
+    if (item["ID"].text().starts_with(prefix)) matches.push_back(*item.raw());
+  if (matches.empty()) {
+    std::cerr << fmt::format("No {}(s) with prefix or id \"{}\" found\n", kind.noun, prefix);
+    return {};
+  }
+  if (matches.size() > 1) {
+    const boost::json::value several = matches;
+    std::cerr << fmt::format("Prefix matched multiple {}s\n\n{}\n", kind.noun,
+                             table_of(kind, View{several}, verbose));
+    return {};
+  }
+  const View match{matches[0]};
+  if (!match["Namespace"].text().empty()) api.use_namespace(match["Namespace"].text());
+  auto whole = api.get(std::string{kind.read_path} + match["ID"].text());
+  if (!whole) return {{}, fail(fmt::format("Error querying {}", kind.noun), whole.error())};
+  return {std::move(*whole), 0};
+}
+
+Found<std::string> find_job(Api& api, const std::string& id) {
+  auto list = api.get("/v1/jobs", {{"prefix", id}});
+  if (!list) return {{}, fail("Error querying job prefix \"" + id + '"', list.error())};
+  const auto matches = list->view().items();
+  if (matches.empty()) {
+    std::cerr << fmt::format("No job(s) with prefix or ID \"{}\" found\n", id);
+    return {};
+  }
+  const auto exact = std::find_if(matches.begin(), matches.end(),
+                                  [&](const View& job) { return job["ID"].text() == id; });
+  if (exact == matches.end() && matches.size() > 1) {
+    Rows rows{{"ID", "Namespace", "Type", "Status"}};
+    for (const auto& job : matches)
+      rows.push_back(
+          {job["ID"].text(), job["Namespace"].text(), job["Type"].text(), job["Status"].text()});
+    std::cerr << fmt::format("Prefix \"{}\" matched multiple jobs\n\n{}\n", id, table(rows));
+    return {};
+  }
+  const auto& match = exact == matches.end() ? matches.front() : *exact;
+  const auto ns = match["JobSummary"]["Namespace"].text();
+  if (!ns.empty()) api.use_namespace(ns);
+  return {match["ID"].text(), 0};
+}
+
+Found<std::string> any_alloc_of_job(Api& api, const std::string& job) {
+  auto allocs = api.get("/v1/job/" + segment(job) + "/allocations");
+  if (!allocs) return {{}, fail("Error querying job allocations", allocs.error())};
+  for (const auto* wanted : {"running", ""})
+    for (const auto& alloc : newest_first(allocs->view()))
+      if (*wanted == '\0' || alloc["ClientStatus"].text() == wanted) return {alloc["ID"].text(), 0};
+  std::cerr << fmt::format("No allocations found for job \"{}\"\n", job);
+  return {};
+}
+
+std::string alloc_table(const View& allocs, bool verbose) {
+  Rows rows;
+  if (verbose)
+    rows.push_back({"ID", "Eval ID", "Node ID", "Node Name", "Task Group", "Version", "Desired",
+                    "Status", "Created", "Modified"});
+  else
+    rows.push_back(
+        {"ID", "Node ID", "Task Group", "Version", "Desired", "Status", "Created", "Modified"});
+  for (const auto& alloc : newest_first(allocs)) {
+    Row row{shown_id(alloc["ID"].text(), verbose)};
+    if (verbose) row.push_back(alloc["EvalID"].text());
+    row.push_back(shown_id(alloc["NodeID"].text(), verbose));
+    if (verbose) row.push_back(alloc["NodeName"].text());
+    const auto version
+        = alloc["JobVersion"].is_null() ? alloc["Job"]["Version"] : alloc["JobVersion"];
+    for (auto cell : {alloc["TaskGroup"].text(), version.text(), alloc["DesiredStatus"].text(),
+                      alloc["ClientStatus"].text()})
+      row.push_back(std::move(cell));
+    for (const auto* field : {"CreateTime", "ModifyTime"})
+      row.push_back(verbose ? clock_time(alloc[field].number()) : age(alloc[field].number()));
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+std::string node_table(const View& nodes, bool verbose, bool with_os, bool with_allocs, Api* api) {
+  Row header{"ID", "Node Pool", "DC", "Name", "Class"};
+  if (with_os) header.emplace_back("OS");
+  if (verbose) header.insert(header.end(), {"Address", "Version"});
+  header.insert(header.end(), {"Drain", "Eligibility", "Status"});
+  if (with_allocs) header.emplace_back("Running Allocs");
+  Rows rows{header};
+  for (const auto& node : newest_first(nodes)) {
+    Row row{shown_id(node["ID"].text(), verbose), node["NodePool"].text(),
+            node["Datacenter"].text(), node["Name"].text(), node["NodeClass"].text()};
+    if (with_os) row.push_back(node["Attributes"]["os.name"].text());
+    if (verbose) row.insert(row.end(), {node["Address"].text(), node["Version"].text()});
+    row.insert(row.end(), {node["Drain"].truth() ? "true" : "false",
+                           node["SchedulingEligibility"].text(), node["Status"].text()});
+    if (with_allocs && api != nullptr) {
+      auto allocs = api->get("/v1/node/" + node["ID"].text() + "/allocations");
+      const auto items = allocs ? allocs->view().items() : std::vector<View>{};
+      row.push_back(std::to_string(std::count_if(items.begin(), items.end(), [](const View& a) {
+        return a["ClientStatus"].text() == "running";
+      })));
+    }
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+std::string eval_table(const View& evals, bool verbose) {
+  Rows rows{{"ID", "Priority", "Triggered By", "Job ID", "Namespace", "Node ID", "Status",
+             "Placement Failures"}};
+  for (const auto& eval : newest_first(evals)) {
+    const auto status = eval["Status"].text();
+    const bool in_progress = status == "pending" || status == "blocked";
+    rows.push_back({shown_id(eval["ID"].text(), verbose), eval["Priority"].text(),
+                    eval["TriggeredBy"].text(), eval["JobID"].text(), eval["Namespace"].text(),
+                    shown_id(eval["NodeID"].text(), verbose), status,
+                    in_progress ? "N/A - In Progress"
+                                : (eval["FailedTGAllocs"].members().empty() ? "false" : "true")});
+  }
+  return table(rows);
+}
+
+std::string deployment_table(const View& deployments, bool verbose) {
+  Rows rows{{"ID", "Job ID", "Job Version", "Status", "Description"}};
+  for (const auto& deployment : newest_first(deployments))
+    rows.push_back({shown_id(deployment["ID"].text(), verbose), deployment["JobID"].text(),
+                    deployment["JobVersion"].text(), deployment["Status"].text(),
+                    deployment["StatusDescription"].text()});
+  return table(rows);
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,74 @@
+// nomadctl: finds the command that was named and runs it.
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "cli/command.hpp"
+
+namespace {
+
+using nomad::cli::Command;
+
+/// The command with the longest name that `words` starts with.
+const Command* find(const std::vector<std::string>& words, std::size_t& used) {
+  const Command* best = nullptr;
+  for (const auto& command : nomad::cli::commands()) {
+    std::string joined;
+    for (std::size_t count = 1; count <= std::min<std::size_t>(words.size(), 4); ++count) {
+      joined += (count > 1 ? " " : "") + words[count - 1];
+      if (joined == command.name && (best == nullptr || count > used)) {
+        best = &command;
+        used = count;
+      }
+    }
+  }
+  return best;
+}
+
+bool is_group(const std::string& word) {
+  return std::any_of(nomad::cli::commands().begin(), nomad::cli::commands().end(),
+                     [&](const Command& command) { return command.name.starts_with(word + ' '); });
+}
+
+/// Lists the commands below `group`, or all when it is empty.
+void list(std::ostream& out, const std::string& group) {
+  out << "Usage: nomadctl " << (group.empty() ? "" : group + ' ')
+      << "<command> [options] [args]\n\nCommands:\n";
+  std::size_t width = 0;
+  for (const auto& command : nomad::cli::commands())
+    width = std::max(width, command.name.size());
+  for (const auto& command : nomad::cli::commands())
+    if (group.empty() || command.name.starts_with(group + ' '))
+      out << "    " << command.name << std::string(width - command.name.size() + 4, ' ')
+          << command.summary << '\n';
+}
+
+bool asks_for_help(const std::string& word) {
+  return word == "-h" || word == "-help" || word == "--help" || word == "help";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words{argv + 1, argv + argc};
+  if (!words.empty() && (words[0] == "-v" || words[0] == "-version" || words[0] == "--version"))
+    words[0] = "version";
+  if (words.empty() || asks_for_help(words[0])) {
+    list(words.empty() ? std::cerr : std::cout, "");
+    return words.empty() ? 127 : 0;
+  }
+  std::size_t used = 0;
+  if (const auto* command = find(words, used)) {
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));
+    return command->run(words);
+  }
+  if (is_group(words[0])) {
+    const bool help = words.size() > 1 && asks_for_help(words[1]);
+    list(help ? std::cout : std::cerr, words[0]);
+    return help ? 0 : 1;
+  }
+  std::cerr << "nomadctl has no command \"" << words[0] << "\"\n\n";
+  list(std::cerr, "");
+  return 127;
+}

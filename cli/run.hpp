@@ -1,0 +1,40 @@
+// The entry points of all commands; each is in the file of its name or its group's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace nomad::cli {
+
+int run_agent(const std::vector<std::string>& arguments);
+int run_agent_info(const std::vector<std::string>& arguments);
+int run_alloc_fs(const std::vector<std::string>& arguments);
+int run_alloc_logs(const std::vector<std::string>& arguments);
+int run_alloc_restart(const std::vector<std::string>& arguments);
+int run_alloc_signal(const std::vector<std::string>& arguments);
+int run_alloc_status(const std::vector<std::string>& arguments);
+int run_alloc_stop(const std::vector<std::string>& arguments);
+int run_deployment_list(const std::vector<std::string>& arguments);
+int run_deployment_status(const std::vector<std::string>& arguments);
+int run_eval_list(const std::vector<std::string>& arguments);
+int run_eval_status(const std::vector<std::string>& arguments);
+int run_job_allocs(const std::vector<std::string>& arguments);
+int run_job_deployments(const std::vector<std::string>& arguments);
+int run_job_history(const std::vector<std::string>& arguments);
+int run_job_init(const std::vector<std::string>& arguments);
+int run_job_inspect(const std::vector<std::string>& arguments);
+int run_job_plan(const std::vector<std::string>& arguments);
+int run_job_run(const std::vector<std::string>& arguments);
+int run_job_status(const std::vector<std::string>& arguments);
+int run_job_stop(const std::vector<std::string>& arguments);
+int run_job_validate(const std::vector<std::string>& arguments);
+int run_monitor(const std::vector<std::string>& arguments);
+int run_node_eligibility(const std::vector<std::string>& arguments);
+int run_node_status(const std::vector<std::string>& arguments);
+int run_operator_api(const std::vector<std::string>& arguments);
+int run_server_members(const std::vector<std::string>& arguments);
+int run_status(const std::vector<std::string>& arguments);
+int run_system_gc(const std::vector<std::string>& arguments);
+int run_version(const std::vector<std::string>& arguments);
+
+}  // namespace nomad::cli
