@@ -1,0 +1,236 @@
+"""Drives the real binary: agents with a data directory of their own, HTTP, the commands.
+
+A test file ends with `harness.main()`. Test cases derive from AgentTest, which starts one agent for
+the class; NOMADCTL names the binary. The closing line is "N passed, N failed[, N skipped]".
+"""
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BINARY = os.path.abspath(os.environ.get("NOMADCTL", "build/debug/nomadctl"))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_until(condition, timeout=20, interval=0.02, what="the condition"):
+    """The first true value of `condition`; a test failure after `timeout` seconds."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(interval)
+    raise AssertionError(f"{what} did not hold within {timeout} s")
+
+
+class Reply:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def index(self):
+        return int(self.headers.get("X-Nomad-Index", 0))
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:500]!r}"
+
+
+class Agent:
+    """One agent process. `kill9` and `start` may be called again and again on the same data."""
+
+    def __init__(self, config="", data_dir=None):
+        self.dir = tempfile.mkdtemp(prefix="nomadctl-test-")
+        self.data_dir = data_dir or os.path.join(self.dir, "data")
+        self.port = free_port()
+        self.config_path = os.path.join(self.dir, "agent.hcl")
+        self.log_path = os.path.join(self.dir, "agent.log")
+        with open(self.config_path, "w") as f:
+            f.write(f"""
+data_dir  = "{self.data_dir}"
+bind_addr = "127.0.0.1"
+log_level = "DEBUG"
+ports {{
+  http = {self.port}
+  rpc  = {free_port()}
+  serf = {free_port()}
+}}
+server {{
+  enabled          = true
+  bootstrap_expect = 1
+}}
+client {{
+  enabled           = true
+  network_interface = "lo"
+}}
+plugin "raw_exec" {{
+  config {{
+    enabled = true
+  }}
+}}
+plugin "mock_driver" {{
+  config {{
+    enabled = true
+  }}
+}}
+""" + config)
+        self.process = None
+
+    def start(self, wait=True):
+        log = open(self.log_path, "ab")
+        self.process = subprocess.Popen([BINARY, "agent", "-config", self.config_path],
+                                        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        if wait:
+            wait_until(self.is_ready, what="the node's readiness")
+        return self
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"the agent ended with {self.process.returncode}:\n{self.log()[-3000:]}")
+        try:
+            nodes = self.get("/v1/nodes")
+        except OSError:
+            return False
+        return nodes.status == 200 and any(n["Status"] == "ready" for n in nodes.json)
+
+    def log(self):
+        with open(self.log_path, errors="replace") as f:
+            return f.read()
+
+    def kill9(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, timeout=15):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+    def destroy(self):
+        """Stops every job, then the agent, and removes what it left."""
+        try:
+            for job in self.get("/v1/jobs").json:
+                self.request("DELETE", f"/v1/job/{job['ID']}?purge=true")
+            wait_until(lambda: all(a["ClientStatus"] in ("complete", "failed", "lost")
+                                   for a in self.get("/v1/allocations").json), timeout=15)
+        except (OSError, AssertionError, ValueError) as problem:
+            print(f"while stopping the jobs: {problem}", file=sys.stderr)
+        self.stop()
+        subprocess.run(["pkill", "-9", "-f", self.dir], check=False)
+        for line in open("/proc/mounts"):
+            where = line.split()[1]
+            if where.startswith(self.dir):
+                subprocess.run(["umount", "-l", where], check=False)
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    # -- HTTP --------------------------------------------------------------------------------------
+
+    def request(self, method, path, body=None, headers=None, timeout=30):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        try:
+            if body is not None and not isinstance(body, (str, bytes)):
+                body = json.dumps(body)
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return Reply(answer.status, answer.headers, answer.read().decode(errors="replace"))
+        finally:
+            connection.close()
+
+    def get(self, path, **kwargs):
+        return self.request("GET", path, **kwargs)
+
+    def put(self, path, body=None, **kwargs):
+        return self.request("PUT", path, body, **kwargs)
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def run(self, *words, check=False, stdin=None, timeout=60):
+        """Runs a nomadctl command against this agent."""
+        environment = dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.port}", TZ="UTC")
+        done = subprocess.run([BINARY, *words], input=stdin, capture_output=True, text=True,
+                              env=environment, timeout=timeout)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{words}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    def register(self, job):
+        answer = self.put("/v1/jobs", {"Job": job})
+        assert answer.status == 200, answer
+        return answer.json
+
+    def allocs(self, job):
+        return self.get(f"/v1/job/{job}/allocations").json
+
+    def wait_for_allocs(self, job, status, count=1, timeout=20):
+        def found():
+            allocs = [a for a in self.allocs(job) if a["ClientStatus"] == status]
+            return allocs if len(allocs) >= count else None
+        return wait_until(found, timeout, what=f"{count} allocation(s) of {job} being {status}")
+
+
+def job(name, driver="mock_driver", config=None, count=1, kind="service", **group):
+    """A small job in API form."""
+    return {
+        "ID": name, "Name": name, "Type": kind, "Datacenters": ["dc1"],
+        "TaskGroups": [dict({
+            "Name": "group", "Count": count,
+            "EphemeralDisk": {"SizeMB": 10},
+            "Tasks": [{"Name": "task", "Driver": driver,
+                       "Config": config if config is not None else {"run_for": "1h"},
+                       "LogConfig": {"MaxFiles": 2, "MaxFileSizeMB": 2},
+                       "Resources": {"CPU": 5, "MemoryMB": 10}}],
+        }, **group)],
+    }
+
+
+def shell_job(name, script, **kwargs):
+    return job(name, "raw_exec", {"command": "/bin/sh", "args": ["-c", script]}, **kwargs)
+
+
+class AgentTest(unittest.TestCase):
+    """Cases that share one agent."""
+    config = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.agent = Agent(cls.config).start()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.agent.destroy()
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    if len(sys.argv) > 1:
+        wanted = sys.argv[1]
+        flat = [case for group in suite for case in group if wanted in case.id()]
+        suite = unittest.TestSuite(flat)
+    result = unittest.TextTestRunner(verbosity=2, stream=sys.stdout).run(suite)
+    failed = len(result.failures) + len(result.errors)
+    skipped = len(result.skipped)
+    print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed else 0)
