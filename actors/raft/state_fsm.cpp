@@ -61,7 +61,7 @@ void StateFsm::set_listener(Listener listener) {
 Result<> StateFsm::check(std::span<const std::byte> payload) const {
   auto command = Object<schema::Command>::from_bytes(payload);
   if (!command) return command.error();
-  return {};
+  return state::check_command(**command);
 }
 
 std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index applied) {

@@ -1,0 +1,195 @@
+"""What the whole program takes: time, memory and processor of a real agent under real requests."""
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
+import harness  # noqa: E402  (the path comes first)
+from harness import Agent, job, shell_job, wait_until  # noqa: E402
+
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+BIG = "client {\n  cpu_total_compute = 10000000\n  memory_total_mb = 10000000\n" \
+      "  disk_total_mb = 100000000\n  disk_free_mb = 100000000\n  gc_max_allocs = 100000\n}\n" \
+      "log_level = \"WARN\"\nlimits {\n  http_max_conns_per_client = 1000\n}\n"
+
+
+def show(name, figure):
+    print(f"{name:<58} {figure}", flush=True)
+
+
+def memory(pid):
+    """(resident, private) in MB."""
+    text = open(f"/proc/{pid}/smaps_rollup").read()
+    field = lambda name: sum(int(n) for n in re.findall(rf"^{name}:\s+(\d+) kB", text, re.M))
+    return field("Rss") / 1024, (field("Private_Clean") + field("Private_Dirty")) / 1024
+
+
+def processor_seconds(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+
+def load(build, agent, connections, seconds, *arguments):
+    program = os.path.join(build, "test", "bench", "http_load")
+    done = subprocess.run([program, "-c", str(connections), "-t", str(seconds), *arguments[:-1],
+                           f"127.0.0.1:{agent.port}", arguments[-1]],
+                          capture_output=True, text=True)
+    return done.stdout.strip() + done.stderr.strip()[:300]
+
+
+def start(build):
+    times = []
+    for _ in range(10):
+        agent = Agent("log_level = \"WARN\"\n")
+        before = time.monotonic()
+        agent.start(wait=False)
+        while True:
+            try:
+                nodes = agent.get("/v1/nodes")
+                if nodes.status == 200 and nodes.json and nodes.json[0]["Status"] == "ready":
+                    break
+            except OSError:
+                pass
+            time.sleep(0.001)
+        times.append((time.monotonic() - before) * 1000)
+        if len(times) == 10:
+            time.sleep(3)
+            resident, private = memory(agent.process.pid)
+            show("idle memory", f"{resident:.1f} MB resident, {private:.1f} MB private")
+        agent.destroy()
+    show("start to node ready", f"median {statistics.median(times):.0f} ms, worst {max(times):.0f} ms")
+
+
+def register(build):
+    agent = Agent("log_level = \"WARN\"\n").start()
+    times = []
+    for n in range(30):
+        time.sleep(0.3)
+        before = time.monotonic()
+        agent.register(job(f"one-{n}"))
+        index = 0
+        while True:
+            reply = agent.get(f"/v1/job/one-{n}/allocations?index={index}&wait=2s")
+            if any(a["ClientStatus"] == "running" for a in reply.json):
+                break
+            index = reply.index
+        times.append((time.monotonic() - before) * 1000)
+    show("register to running visible, idle, mock_driver",
+         f"median {statistics.median(times):.1f} ms, worst {max(times):.1f} ms")
+    agent.destroy()
+
+
+def count_running(agent, prefix=""):
+    jobs = agent.get(f"/v1/jobs?prefix={prefix}").json
+    return sum(g["Running"] for j in jobs for g in (j["JobSummary"]["Summary"] or {}).values())
+
+
+def many_jobs(build):
+    agent = Agent(BIG).start()
+    body = harness.json.dumps({"Job": job("many-{n}")})
+    before = time.monotonic()
+    print("   ", load(build, agent, 16, 60, "-n", "500", "-X", "PUT", "-b", body, "/v1/jobs"))
+    wait_until(lambda: count_running(agent, "many-") >= 500, timeout=120)
+    took = time.monotonic() - before
+    show("500 one-task mock_driver jobs until all run", f"{500 / took:.0f} jobs/s ({took:.2f} s)")
+    agent.destroy()
+
+
+def one_big_job(build):
+    agent = Agent(BIG).start()
+    wait = lambda: len(agent.get("/v1/job/big/allocations").json)
+    base = memory(agent.process.pid)[1]
+    before = time.monotonic()
+    eval_id = agent.register(job("big", count=5000))["EvalID"]
+    wait_until(lambda: agent.get(f"/v1/evaluation/{eval_id}").json["Status"] == "complete",
+               timeout=120, interval=0.005)
+    placed = time.monotonic() - before
+    assert wait() == 5000
+    wait_until(lambda: count_running(agent, "big") >= 5000, timeout=300)
+    running = time.monotonic() - before
+    show("one job of 5,000 tasks on one node: placed", f"{5000 / placed:.0f}/s ({placed:.2f} s)")
+    show("one job of 5,000 tasks on one node: running", f"{5000 / running:.0f}/s ({running:.2f} s)")
+    time.sleep(3)
+    show("private memory in the agent per allocation",
+         f"{(memory(agent.process.pid)[1] - base) * 1024 / 5000:.1f} kB")
+    show("GET of an allocation list of 5,000, 4 connections",
+         load(build, agent, 4, 3, "/v1/job/big/allocations"))
+    agent.destroy()
+
+
+def thousand_allocations(build):
+    agent = Agent(BIG).start()
+    agent.register(job("list", count=1000))
+    wait_until(lambda: count_running(agent, "list") >= 1000, timeout=120)
+    resident = memory(agent.process.pid)[1]
+    show("GET of 1,000 allocations, 4 connections", load(build, agent, 4, 5, "/v1/allocations"))
+    show("  private memory before and after",
+         f"{resident:.1f} MB, {memory(agent.process.pid)[1]:.1f} MB")
+    agent.destroy()
+
+
+def writes(build):
+    agent = Agent(BIG).start()
+    body = harness.json.dumps({"Job": job("w-{n}", count=0)})
+    for connections in (1, 16, 64):
+        line = load(build, agent, connections, 5, "-X", "PUT", "-b", body, "/v1/jobs")
+        show(f"registrations of jobs with count 0, {connections} connections", line)
+        rate = float(line.split()[0])
+        show("  at half that rate",
+             load(build, agent, connections, 5, "-r", str(rate / 2), "-X", "PUT", "-b", body, "/v1/jobs"))
+    agent.destroy()
+
+
+def raw_exec(build):
+    agent = Agent(BIG.replace("gc_max", "gc_max")).start()
+    tasks = 200
+    agent.register(shell_job("sleepers", "exec sleep 100000", count=tasks))
+    agent.wait_for_allocs("sleepers", "running", tasks, timeout=120)
+    time.sleep(3)
+    helpers = subprocess.run(["pgrep", "-f", f"nomadctl-executor.*{agent.dir}"],
+                             capture_output=True, text=True).stdout.split() or \
+        subprocess.run(["pgrep", "nomadctl-execu"], capture_output=True, text=True).stdout.split()
+    figures = [memory(pid) for pid in helpers]
+    show("helper processes for 200 raw_exec tasks",
+         f"{len(helpers)}; each {statistics.mean(r for r, _ in figures):.2f} MB resident, "
+         f"{statistics.mean(p for _, p in figures):.2f} MB private")
+    pids = [agent.process.pid, *helpers]
+    before = sum(processor_seconds(p) for p in pids)
+    time.sleep(20)
+    used = sum(processor_seconds(p) for p in pids) - before
+    show("idle processor time with 200 raw_exec tasks, helpers included",
+         f"{100 * used / 20:.2f} % of a core")
+    agent.kill9()
+    before = time.monotonic()
+    agent.start(wait=False)
+    def all_running():
+        try:
+            return agent.get("/v1/client/allocation/x/stats") and "starts with" and \
+                agent.get("/v1/metrics").status == 200 and agent.is_ready()
+        except OSError:
+            return False
+    wait_until(all_running, timeout=60, interval=0.002)
+    one = agent.allocs("sleepers")[0]["ID"]
+    wait_until(lambda: (agent.get(f"/v1/client/allocation/{one}/stats").json or {}).get("Tasks"),
+               timeout=60, interval=0.005)
+    show("restart of the agent until 200 tasks are attached again",
+         f"{time.monotonic() - before:.2f} s")
+    agent.destroy()
+
+
+SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, writes, raw_exec]
+
+
+def run(build, only):
+    harness.BINARY = os.path.join(build, "nomadctl")
+    print("== agent", flush=True)
+    for scenario in SCENARIOS:
+        if only and scenario.__name__ not in only:
+            continue
+        try:
+            scenario(build)
+        except (AssertionError, OSError) as problem:
+            show(scenario.__name__, f"failed: {str(problem)[:300]}")
