@@ -48,17 +48,20 @@ TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<Alloc
 
 NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job) {
   NodeChoice choice;
-  for (const auto& entry : state.nodes()) {
-    const auto& node = entry.value();
+  std::map<std::string_view, std::int64_t> by_datacenter;
+  choice.ready.reserve(state.tables().nodes.size());
+  for (auto cursor = state.tables().nodes.first(); cursor.valid(); cursor.next()) {
+    const auto& node = cursor.value();
     const auto reader = *node;
     if (!is_in_job_scope(reader, job)) continue;
     if (!is_ready(reader)) {
-      choice.not_ready.push_back(node);
+      choice.not_ready.push_back(&node);
       continue;
     }
-    choice.ready.push_back(node);
-    ++choice.by_datacenter[copy(reader.getDatacenter())];
+    choice.ready.push_back(&node);
+    ++by_datacenter[view(reader.getDatacenter())];
   }
+  choice.by_datacenter.insert(by_datacenter.begin(), by_datacenter.end());
   return choice;
 }
 

@@ -23,10 +23,10 @@
 
 namespace nomad::scheduler {
 
-/// Nodes that a job may use, and how many there are where.
+/// Nodes that a job may use, and how many there are where. The pointers live as long as the state.
 struct NodeChoice {
-  std::vector<Object<schema::Node>> ready;
-  std::vector<Object<schema::Node>> not_ready;  ///< In scope, but not for new allocations.
+  std::vector<const Object<schema::Node>*> ready;
+  std::vector<const Object<schema::Node>*> not_ready;  ///< In scope, but not for new allocations.
   std::map<std::string, std::int64_t> by_datacenter;
 };
 

@@ -52,9 +52,9 @@ void MetricBuilder::exhausted(std::string_view node_class, std::string_view dime
 
 void MetricBuilder::scored(std::string_view node_id, const Score& score) {
   const double normalized = score.normalized();
+  if (best_.size() >= kept_scores && best_.back().normalized >= normalized) return;
   const auto place = std::ranges::find_if(
       best_, [normalized](const ScoredNode& node) { return node.normalized < normalized; });
-  if (place == best_.end() && best_.size() >= kept_scores) return;
   best_.insert(place, {std::string{node_id}, score, normalized});
   if (best_.size() > kept_scores) best_.pop_back();
 }

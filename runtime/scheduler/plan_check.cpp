@@ -10,20 +10,27 @@
 namespace nomad::scheduler {
 namespace {
 
-/// Whether each row is of an allocation that is on the node and alive: no new use.
-bool only_updates(std::string_view node_id,
-                  const NodeChanges& changes,
-                  const state::Snapshot& state) {
-  return std::ranges::all_of(changes.placements, [&](const PlannedAlloc& placed) {
-    const auto existing = state.alloc(view(placed.row->getId()));
-    return existing && !existing->terminal() && view(existing->alloc->getNodeId()) == node_id;
-  });
+/// Whether each row is of an allocation that is there already: nothing new is used.
+bool only_updates(const NodeChanges& changes) {
+  return std::ranges::none_of(changes.placements,
+                              [](const PlannedAlloc& placed) { return placed.is_new; });
 }
 
-bool only_unknown(const NodeChanges& changes) {
-  return std::ranges::all_of(changes.placements, [](const PlannedAlloc& placed) {
-    return placed.row->getClientStatus() == schema::ClientStatus::UNKNOWN;
-  });
+/// Why an updated row can't replace the stored one, which may have changed since the plan was
+/// made: an operator's wish in it must not be overwritten. Empty if it can.
+std::string outdated_row(std::string_view node_id,
+                         const NodeChanges& changes,
+                         std::uint64_t snapshot_index,
+                         const state::Snapshot& state) {
+  for (const auto& placed : changes.placements) {
+    if (placed.is_new) continue;
+    const auto stored = state.alloc(view(placed.row->getId()));
+    if (!stored || view(stored->alloc->getNodeId()) != node_id)
+      return "alloc to update is not there any more";
+    if (stored->alloc->getAllocModifyIndex() > snapshot_index)
+      return "alloc to update was changed meanwhile";
+  }
+  return {};
 }
 
 template <class Function>
@@ -87,9 +94,11 @@ std::string check_fit(schema::Node::Reader node,
   std::optional<Result<NodeNetwork>> network;
   for (const auto& placed : changes.placements) {
     const auto row = *placed.row;
-    if (const auto existing = state.alloc(view(row.getId()));
-        existing && !existing->client_terminal)
+    if (!placed.is_new) {
+      const auto existing = state.alloc(view(row.getId()));
+      if (!existing || existing->client_terminal) continue;  // it uses nothing any more
       usage.remove(existing->demand, existing->alloc->getAllocatedResources());
+    }
     if (has_ports(row)) {
       if (!network) network.emplace(NodeNetwork::make(node));
       if (network->has_error()) return network->error().what;
@@ -107,14 +116,15 @@ std::string check_fit(schema::Node::Reader node,
 
 std::string check_node(std::string_view node_id,
                        const NodeChanges& changes,
+                       std::uint64_t snapshot_index,
                        const state::Snapshot& state) {
   if (changes.placements.empty()) return {};
+  if (auto reason = outdated_row(node_id, changes, snapshot_index, state); !reason.empty())
+    return reason;
+  if (only_updates(changes)) return {};
   const auto node = state.node(node_id);
   if (!node) return "node does not exist";
-  if (node->getStatus() == schema::NodeStatus::DISCONNECTED)
-    return only_unknown(changes) ? "" : "node is disconnected and contains invalid updates";
   if (node->getStatus() != schema::NodeStatus::READY) return "node is not ready for placements";
-  if (only_updates(node_id, changes, state)) return {};
   if (node->getSchedulingEligibility() != schema::SchedulingEligibility::ELIGIBLE)
     return "node is not eligible";
   return check_fit(*node, changes, state);
@@ -123,7 +133,7 @@ std::string check_node(std::string_view node_id,
 PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state) {
   PlanVerdict verdict;
   for (const auto& [node_id, changes] : plan.nodes) {
-    auto reason = check_node(node_id, changes, state);
+    auto reason = check_node(node_id, changes, plan.snapshot_index, state);
     if (!reason.empty()) verdict.rejected_nodes.emplace(node_id, std::move(reason));
   }
   if (plan.all_at_once && !verdict.rejected_nodes.empty()) {

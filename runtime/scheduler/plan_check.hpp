@@ -23,9 +23,11 @@ struct PlanVerdict {
 
 PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state);
 
-/// Why the plan's part of one node does not fit; empty if it does.
+/// Why the plan's part of one node does not fit; empty if it does. Stops always do, and so do new
+/// versions of rows that nobody else changed after `snapshot_index`, whatever the node's state.
 std::string check_node(std::string_view node_id,
                        const NodeChanges& changes,
+                       std::uint64_t snapshot_index,
                        const state::Snapshot& state);
 
 }  // namespace nomad::scheduler

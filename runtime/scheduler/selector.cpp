@@ -77,12 +77,21 @@ Selector::GroupState& Selector::state_of(const GroupSpec& group) {
   return state;
 }
 
-void Selector::set_nodes(std::vector<Object<schema::Node>> nodes) {
+void Selector::set_nodes(std::vector<const Object<schema::Node>*> nodes) {
   nodes_ = std::move(nodes);
   next_node_ = 0;
-  if (options_.is_system) return;
-  for (std::size_t i = nodes_.size(); i > 1; --i)
-    std::swap(nodes_[i - 1], nodes_[random_.below(i)]);
+  shuffled_ = options_.is_system ? nodes_.size() : 0;
+}
+
+/// The next node of the ring. Its place is drawn when it is first reached.
+const Object<schema::Node>& Selector::take_node() {
+  if (next_node_ == shuffled_ && shuffled_ < nodes_.size()) {
+    std::swap(nodes_[shuffled_], nodes_[shuffled_ + random_.below(nodes_.size() - shuffled_)]);
+    ++shuffled_;
+  }
+  const auto& node = *nodes_[next_node_];
+  next_node_ = (next_node_ + 1) % nodes_.size();
+  return node;
 }
 
 void Selector::count_change(schema::Node::Reader node, std::string_view group, int by) {
@@ -115,9 +124,7 @@ std::optional<Selection> Selector::best_of_ring(const GroupSpec& group,
     if (!best || selection.normalized > best->normalized) best = std::move(selection);
   };
   for (std::size_t seen = 0; seen < nodes_.size() && compared < limit; ++seen) {
-    const auto& node = nodes_[next_node_];
-    next_node_ = (next_node_ + 1) % nodes_.size();
-    auto selection = select_on(node, group, request, metrics);
+    auto selection = select_on(take_node(), group, request, metrics);
     if (!selection) continue;
     if (selection->normalized <= score_threshold && skipped.size() < most_skipped) {
       skipped.push_back(std::move(*selection));

@@ -65,8 +65,8 @@ public:
            Random& random,
            SelectorOptions options);
 
-  /// The nodes to choose from; shuffled, unless for a system job.
-  void set_nodes(std::vector<Object<schema::Node>> nodes);
+  /// The nodes to choose from, in random order unless for a system job. They outlive this.
+  void set_nodes(std::vector<const Object<schema::Node>*> nodes);
 
   /// The best node for one more allocation of `group`; nothing if there is none, and `metrics`
   /// says why.
@@ -120,7 +120,10 @@ private:
   SelectorOptions options_;
   OperandChecker operands_;
   Feasibility feasibility_;
-  std::vector<Object<schema::Node>> nodes_;
+  const Object<schema::Node>& take_node();
+
+  std::vector<const Object<schema::Node>*> nodes_;
+  std::size_t shuffled_ = 0;   ///< Nodes before this have their place; few are ever looked at.
   std::size_t next_node_ = 0;  ///< Goes round, so that placements take turns.
   std::map<std::string_view, GroupState> groups_;
 };

@@ -37,10 +37,10 @@ public:
         nodes_{nodes},
         is_sysbatch_{is_sysbatch},
         wanted_{wanted_names(attempt)} {
-    for (const auto& node : nodes.ready)
-      ready_.insert(view(node->getId()));
-    for (const auto& node : nodes.not_ready)
-      not_ready_.insert(view(node->getId()));
+    for (const auto* node : nodes.ready)
+      ready_.insert(view((*node)->getId()));
+    for (const auto* node : nodes.not_ready)
+      not_ready_.insert(view((*node)->getId()));
   }
 
   SystemDiff run() {
@@ -60,8 +60,8 @@ public:
       for (const auto* entry : entries)
         judge(*entry);
     }
-    for (const auto& node : nodes_.ready)
-      fill_node(node, live, ended);
+    for (const auto* node : nodes_.ready)
+      fill_node(*node, live, ended);
     return std::move(diff_);
   }
 

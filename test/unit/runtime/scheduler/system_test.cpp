@@ -1,0 +1,166 @@
+// The scheduler of system and sysbatch jobs.
+#include <set>
+
+#include "harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::ClientStatus;
+using schema::EvalStatus;
+using schema::EvalTrigger;
+
+namespace {
+
+struct SystemHarness : Harness {
+  Object<schema::Job> system_job(const char* type = "system", const EditJob& edit = {}) {
+    return make_job(1, [&](schema::Job::Builder job) {
+      job.setType(type);
+      job.setName("agent");
+      job.getTaskGroups()[0].disownReschedulePolicy();
+      if (edit) edit(job);
+    });
+  }
+
+  std::set<std::string> nodes_in_use() {
+    std::set<std::string> nodes;
+    for (const auto& row : live())
+      nodes.insert(copy(row->alloc->getNodeId()));
+    return nodes;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(SystemHarness, "one allocation on every node, also on later ones") {
+  add_node();
+  add_node();
+  CHECK(process(register_job(system_job()))->getStatus() == EvalStatus::COMPLETE);
+  CHECK(live().size() == 2);
+  CHECK(nodes_in_use().size() == 2);
+  CHECK(view(live()[0]->alloc->getName()) == "agent.api[0]");
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+  add_node();
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(nodes_in_use().size() == 3);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "nodes that constraints leave out are no failure") {
+  add_node();
+  add_node([](schema::Node::Builder node) { node.getAttributes()[1].setValue("windows"); });
+  const auto constrain = [](schema::Job::Builder job) {
+    auto constraint = job.initConstraints(1)[0];
+    constraint.setLTarget("${attr.kernel.name}");
+    constraint.setOperand("=");
+    constraint.setRTarget("linux");
+  };
+  const auto eval = process(register_job(system_job("system", constrain)));
+  CHECK(live().size() == 1);
+  CHECK(eval->getFailedTgAllocs().size() == 0);
+  CHECK(eval->getBlockedEval().size() == 0);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "a job that no node wants fails as a whole") {
+  add_node([](schema::Node::Builder node) { node.initAttributes(0); });
+  const auto eval = process(register_job(system_job()));
+  REQUIRE(eval->getFailedTgAllocs().size() == 1);
+  CHECK(view(eval->getFailedTgAllocs()[0].getValue().getConstraintFiltered()[0].getKey())
+        == "missing drivers");
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "each full node gets a blocked evaluation of its own") {
+  const auto small
+      = [](schema::Node::Builder node) { node.getNodeResources().getCpu().setCpuShares(100); };
+  const std::set<std::string> full{add_node(small), add_node(small)};
+  add_node();
+  const auto eval = process(register_job(system_job()));
+  CHECK(live().size() == 1);
+  CHECK(eval->getStatus() == EvalStatus::COMPLETE);
+  CHECK(eval->getQueuedAllocations()[0].getValue() == 2);
+  CHECK(eval->getBlockedEval().size() == 0);
+  std::set<std::string> blocked;
+  const auto snapshot = state();
+  for (const auto& entry : snapshot.evals_by_job("default", "web", EvalStatus::BLOCKED))
+    blocked.insert(copy(entry.value()->getNodeId()));
+  CHECK(blocked == full);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "stop, down and draining nodes") {
+  const auto first = add_node();
+  const auto second_node = add_node();
+  process(register_job(system_job()));
+  report_all_running();
+  set_status(first, schema::NodeStatus::DOWN);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(nodes_in_use() == std::set<std::string>{second_node});
+  for (const auto& row : allocs())
+    if (view(row->alloc->getNodeId()) == first)
+      CHECK(row->alloc->getClientStatus() == ClientStatus::LOST);
+  set_status(first, schema::NodeStatus::READY);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(nodes_in_use().size() == 2);
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+  });
+  process(evaluate(EvalTrigger::JOB_DEREGISTER));
+  CHECK(live().empty());
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "an ended allocation of a system job is started again") {
+  add_node();
+  process(register_job(system_job()));
+  report(live()[0], ClientStatus::FAILED);
+  process(evaluate(EvalTrigger::ALLOC_FAILURE));
+  REQUIRE(live().size() == 1);
+  CHECK(live()[0]->alloc->getPreviousAllocation().size() > 0);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "an ended allocation of a sysbatch job stays ended") {
+  add_node();
+  add_node();
+  process(register_job(system_job("sysbatch")));
+  for (const auto& row : live())
+    report(row, ClientStatus::COMPLETE);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+  process(register_job(system_job("sysbatch", [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setConfig("{\"run_for\":\"1s\"}");
+  })));
+  CHECK(live().size() == 2);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "updates: in place, and rolling when destructive") {
+  for (int i = 0; i < 3; ++i)
+    add_node();
+  process(register_job(system_job()));
+  report_all_running();
+  process(register_job(system_job("system", [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setKillTimeout(second);
+  })));
+  for (const auto& row : live())
+    CHECK(row->alloc->getJobVersion() == 1);
+  CHECK(allocs().size() == 3);
+
+  const auto eval = process(register_job(system_job("system", [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setUser("nobody");
+    auto update = job.initUpdate();
+    update.setStagger(30 * second);
+    update.setMaxParallel(1);
+  })));
+  std::size_t newest = 0;
+  for (const auto& row : live())
+    newest += row->alloc->getJobVersion() == 2 ? 1 : 0;
+  CHECK(newest == 1);
+  CHECK(live().size() == 3);
+  const auto next = state().eval(view(eval->getNextEval()));
+  REQUIRE(next);
+  CHECK(next->getTriggeredBy() == EvalTrigger::ROLLING_UPDATE);
+  CHECK(next->getWaitUntil() == now + 30 * second);
+  process(next);
+  newest = 0;
+  for (const auto& row : live())
+    newest += row->alloc->getJobVersion() == 2 ? 1 : 0;
+  CHECK(newest == 2);
+}
