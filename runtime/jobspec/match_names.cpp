@@ -3,6 +3,7 @@
 #include <vector>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
@@ -76,6 +77,11 @@ std::string go_value(const value& from) {
   return {};
 }
 
+/// As a client most likely wrote it.
+std::string number_text(const value& from) {
+  return from.is_double() ? fmt::format("{}", from.get_double()) : boost::json::serialize(from);
+}
+
 bool is_base64(std::string_view text) {
   if (text.size() % 4 != 0) return false;
   std::size_t padding = 0;
@@ -138,7 +144,7 @@ private:
   bool match_field(value& from, const BlockType& type, const Field& field) {
     if (from.is_null()) return true;
     const std::size_t length = path_.size();
-    path_ += '.';
+    if (!path_.empty()) path_ += '.';
     path_ += field.json;
     const bool good = check(from, type, field);
     path_.resize(length);
@@ -286,7 +292,7 @@ private:
     std::string given = go_value(from);
     if (given == "number" && go != "string" && go.front() != '[' && go.front() != 'm'
         && go != "bool" && !go.starts_with("api."))
-      given += " " + boost::json::serialize(from);
+      given += " " + number_text(from);
     error_ = "json: cannot unmarshal " + given + " into Go struct field " + std::string{type.name}
              + "." + path_ + " of type " + go;
     return false;

@@ -23,6 +23,10 @@ namespace {
 using hcl::Diagnostics;
 using hcl::Value;
 
+/// Parsing is done for anybody who may reach the agent: far more than any job needs, but done in
+/// well under a second.
+constexpr hcl::EvalLimits job_limits{.steps = 2'000'000, .value_weight = 16U << 20U};
+
 const hcl::BodySchema& file_schema() {
   static const hcl::BodySchema schema{
       {},
@@ -207,7 +211,7 @@ private:
   std::shared_ptr<const hcl::File> file_;
   std::vector<std::shared_ptr<const hcl::File>> var_files_;
   std::vector<std::pair<std::string, Value>> scope_;
-  hcl::EvalBudget budget_;
+  hcl::EvalBudget budget_{.limits = job_limits};
 };
 
 void fill_random(std::array<std::uint8_t, 16>& bytes) {
