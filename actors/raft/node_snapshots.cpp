@@ -31,6 +31,15 @@ void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promi
   if (snapshotting_ || stopped_) return;
   if (applied_ == 0)
     return on_snapshot_failed({Errc::conflict, "nothing was applied yet that could be saved"});
+  if (applied_ == snapshot_index_) {
+    // It is there already; another file of the same name could be on its way to somebody.
+    const auto meta = core_->snapshot_meta(applied_);
+    const auto path
+        = parts_.snapshot_directory + "/" + storage::snapshot_name(meta.term, meta.index);
+    for (auto& asker : std::exchange(snapshot_askers_, {}))
+      actor::answer(asker, Result<SnapshotTaken>{SnapshotTaken{meta.index, path}});
+    return;
+  }
   snapshotting_ = true;
   snapshot_since_ = parts_.clock();
   const auto meta = core_->snapshot_meta(applied_);

@@ -121,7 +121,7 @@ bool Core::is_acceptable(const Message& message) {
   if (message.protocol != protocol_version || message.to != options_.self
       || message.from == options_.self || message.from.empty())
     return false;
-  const auto& own = configuration().cluster_id;
+  const auto& own = cluster_id();
   if (!own.empty() && message.cluster_id != own) {
     out_.notices.push_back("dropped a message of server \"" + message.from
                            + "\", which belongs to another cluster");
@@ -149,6 +149,7 @@ bool Core::pass_term(const Message& message) {
                            + std::to_string(message.term) + ", which this server leads");
     return false;
   }
+  if (cluster_id().empty()) joining_cluster_id_ = message.cluster_id;
   hear_leader(message.from);
   return true;
 }
@@ -200,7 +201,7 @@ void Core::finish() {
 }
 
 Message Core::envelope(const ServerId& to, Term term, Body body) const {
-  return {.cluster_id = configuration().cluster_id,
+  return {.cluster_id = cluster_id(),
           .from = options_.self,
           .to = to,
           .term = term,
@@ -282,6 +283,11 @@ void Core::set_commit(Index index) {
       = configs_.latest_index() > commit_index_ && configs_.latest_index() <= index;
   commit_index_ = index;
   if (role_ == Role::leader && covers_configuration) after_commit_of_configuration();
+}
+
+const std::string& Core::cluster_id() const {
+  const auto& own = configuration().cluster_id;
+  return own.empty() ? joining_cluster_id_ : own;
 }
 
 bool Core::is_promotable() const {

@@ -129,6 +129,7 @@ private:
   void append(Entry entry);
   void truncate_from(Index first);
   void set_commit(Index index);
+  const std::string& cluster_id() const;
   bool is_promotable() const;
   bool leads_alone() const;
   const Configuration& voters() const;
@@ -198,6 +199,9 @@ private:
   /// The newest snapshot on disk.
   std::optional<SnapshotMeta> snapshot_;
   std::uint64_t snapshot_bytes_ = 0;
+
+  /// The cluster whose leader speaks to this server, which has no members in its log yet.
+  std::string joining_cluster_id_;
 
   Role role_ = Role::follower;
   ServerId leader_;

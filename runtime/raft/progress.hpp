@@ -28,6 +28,7 @@ struct Progress {
 
   /// probe: a request is under way, wait for its reply or the next heartbeat's.
   bool paused = false;
+  Round probe_round = 0;  ///< The newest round when it left.
 
   /// Entries were asked for from storage.
   bool fetching = false;

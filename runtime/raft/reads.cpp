@@ -50,15 +50,18 @@ void Core::receive(const Message& message, const HeartbeatReply& reply) {
   if (role_ != Role::leader || found == progress_.end()) return;
   auto& progress = found->second;
   acknowledge(progress, reply.round);
-  progress.paused = false;
+  if (reply.round > progress.probe_round) progress.paused = false;  // the probe is lost or slow
   const bool stalled = progress.match_at_heartbeat == progress.match_index;
   progress.match_at_heartbeat = progress.match_index;
   switch (progress.state) {
     case PeerState::probe:
       return replicate_to(message.from);
     case PeerState::replicate:
-      if (!stalled || progress.inflight.empty() || progress.next_index <= log_.base_index())
+      if (!stalled || progress.inflight.empty()) return replicate_to(message.from);
+      if (progress.next_index <= log_.base_index()) {
+        progress.become_probe();  // what it lacks has left the log meanwhile
         return replicate_to(message.from);
+      }
       // Something may be lost: an empty request finds out, and makes room if the window is full.
       progress.free_oldest();
       return send_entries(message.from, progress, {});

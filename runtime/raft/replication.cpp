@@ -85,6 +85,7 @@ void Core::send_entries(const ServerId& peer, Progress& progress, std::vector<En
                            .commit_index = commit,
                            .round = round_});
   if (last > prev_index || progress.state == PeerState::probe) progress.sent(last, bytes);
+  progress.probe_round = round_;
   if (NOMAD_MUTATED(count_sent_as_matched)) progress.match_index = last;
 }
 

@@ -57,8 +57,10 @@ void Core::receive(const Message& message, SnapshotChunk& chunk) {
     reply.installed = true;
     return send_when_durable(message.from, current_term(), reply);
   }
-  const bool known = arriving_ && arriving_->meta.index == chunk.meta.index
-                     && arriving_->meta.term == chunk.meta.term;
+  // Two servers' files of the same snapshot may differ in their bytes.
+  const bool known
+      = arriving_ && arriving_->leader == message.from && arriving_->meta.index == chunk.meta.index
+        && arriving_->meta.term == chunk.meta.term && arriving_->total_bytes == chunk.total_bytes;
   if (arriving_ && arriving_->installing) return;
   if (!known) {
     if (arriving_ && arriving_->busy) return;
@@ -67,11 +69,10 @@ void Core::receive(const Message& message, SnapshotChunk& chunk) {
                          .stored = 0,
                          .busy = false,
                          .installing = false,
-                         .leader = {},
+                         .leader = message.from,
                          .round = 0};
   }
   auto& arriving = *arriving_;
-  arriving.leader = message.from;
   arriving.round = chunk.round;
   if (arriving.busy) return;
   if (chunk.offset != arriving.stored || chunk.data.empty()

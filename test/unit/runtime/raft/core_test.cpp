@@ -1,0 +1,125 @@
+// runtime/raft/core: transcripts of small scenarios. Each file holds a script and what the cores
+// must do. After a wanted change of behaviour run with NOMAD_REWRITE_TRANSCRIPTS=1 and review the
+// difference.
+#include "runtime/raft/core.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <doctest/doctest.h>
+
+#include "runtime/raft/invariant.hpp"
+#include "test/unit/runtime/raft/transcript.hpp"
+
+using namespace nomad;
+using namespace nomad::raft;
+
+TEST_CASE("core: transcripts") {
+  int files = 0;
+  for (const auto& item : std::filesystem::directory_iterator{NOMAD_TRANSCRIPTS}) {
+    ++files;
+    CAPTURE(item.path().filename().string());
+    std::ifstream in{item.path()};
+    const std::string wanted{std::istreambuf_iterator<char>{in}, {}};
+    const auto made = test::replay(wanted);
+    CHECK(made == wanted);
+    if (std::getenv("NOMAD_REWRITE_TRANSCRIPTS") != nullptr) std::ofstream{item.path()} << made;
+  }
+  CHECK(files >= 7);
+}
+
+namespace {
+
+Configuration single() {
+  return {.cluster_id = "c", .members = {{.id = "a", .address = {}, .voter = true}}, .removed = {}};
+}
+
+Core single_voter() {
+  StartState start;
+  start.hard_state = {.current_term = 1, .voted_for = {}};
+  start.log.append(
+      {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(single())});
+  start.configs.append(1, single());
+  return Core{CoreOptions{.self = "a"}, std::move(start), Random{1}, Time{0}};
+}
+
+/// Everything the core asks for is durable at once.
+void settle(Core& core, Outputs out, Time core_time = Time{0}) {
+  while (out.write)
+    out = core.step(core_time, Persisted{out.write_seq});
+}
+
+}  // namespace
+
+TEST_CASE("core: a single voter needs no time to lead, and no timer afterwards") {
+  auto core = single_voter();
+  CHECK(core.next_deadline() == Time{0});
+
+  settle(core, core.step(Time{0}, Tick{}));
+
+  CHECK(core.role() == Role::leader);
+  CHECK(core.apply_index() == 2);
+  CHECK(core.lease_until() == Time::max());
+  CHECK_FALSE(core.next_deadline().has_value());
+}
+
+TEST_CASE("core: a single voter commits nothing before it is durable") {
+  auto core = single_voter();
+  settle(core, core.step(Time{0}, Tick{}));
+
+  auto first = core.step(Time{0}, ProposeCommands{{Bytes::copy("x"), Bytes::copy("y")}});
+  auto second = core.step(Time{0}, ProposeCommands{{Bytes::copy("z")}});
+  CHECK(first.proposed->value() == 3);
+  CHECK(second.proposed->value() == 5);
+  CHECK(core.apply_index() == 2);
+
+  core.step(Time{0}, Persisted{first.write_seq});
+  CHECK(core.apply_index() == 4);
+  core.step(Time{0}, Persisted{second.write_seq});
+  CHECK(core.apply_index() == 5);
+}
+
+TEST_CASE("core: messages that are malformed, foreign or misdirected change nothing") {
+  auto core = single_voter();
+  settle(core, core.step(Time{0}, Tick{}));
+  const Message good{
+      .cluster_id = "c", .from = "b", .to = "a", .term = 99, .body = HeartbeatReply{}};
+  const auto ignored = [&core](Message message) {
+    const auto out = core.step(Time{0}, Received{std::move(message)});
+    return out.messages.empty() && !out.write && core.role() == Role::leader;
+  };
+
+  auto message = good;
+  message.protocol = 2;
+  CHECK(ignored(message));
+  message = good;
+  message.cluster_id = "other";
+  CHECK(ignored(message));
+  message = good;
+  message.to = "c";
+  CHECK(ignored(message));
+  message = good;
+  message.from = "a";
+  CHECK(ignored(message));
+  message = good;
+  message.body = AppendRequest{.prev_index = 1,
+                               .prev_term = 1,
+                               .entries = {{.index = 3, .term = 1, .kind = {}, .payload = {}}},
+                               .commit_index = 0,
+                               .round = 0};
+  CHECK(ignored(message));
+  message.body = AppendRequest{.prev_index = 2,
+                               .prev_term = 2,
+                               .entries = {{.index = 3, .term = 100, .kind = {}, .payload = {}}},
+                               .commit_index = 0,
+                               .round = 0};
+  CHECK(ignored(message));
+}
+
+TEST_CASE("core: a broken promise of its surroundings is noticed") {
+  auto core = single_voter();
+  settle(core, core.step(Time{5}, Tick{}), Time{5});
+  CHECK_THROWS_AS(core.step(Time{4}, Tick{}), InvariantViolated);
+  CHECK_THROWS_AS(core.step(Time{6}, Persisted{1'000}), InvariantViolated);
+}

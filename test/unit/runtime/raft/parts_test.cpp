@@ -1,0 +1,219 @@
+// The core's parts alone: log_view, quorum, config_change, configuration, progress.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/random.hpp"
+#include "runtime/raft/config_change.hpp"
+#include "runtime/raft/invariant.hpp"
+#include "runtime/raft/log_view.hpp"
+#include "runtime/raft/progress.hpp"
+#include "runtime/raft/quorum.hpp"
+#include "test/support/result_text.hpp"
+
+using namespace nomad;
+using namespace nomad::raft;
+
+namespace {
+
+Entry entry(Index index, Term term, std::size_t size = 10) {
+  return {index, term, EntryKind::command, Bytes::copy(std::string(size, 'x'))};
+}
+
+Configuration members(int voters, int learners = 0) {
+  Configuration configuration{.cluster_id = "c", .members = {}, .removed = {}};
+  for (int number = 0; number < voters + learners; ++number)
+    configuration.members.push_back({.id = std::string(1, static_cast<char>('a' + number)),
+                                     .address = "host" + std::to_string(number),
+                                     .voter = number < voters});
+  return configuration;
+}
+
+}  // namespace
+
+TEST_CASE("log_view: behaves as a plain list of entries under random changes") {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    CAPTURE(seed);
+    Random random{seed};
+    LogView view{0, 0, 500};
+    std::vector<Entry> model;  // from `base + 1` on
+    Index base = 0;
+    Term base_term = 0;
+    for (int round = 0; round < 100; ++round) {
+      const auto last = base + model.size();
+      const auto last_term = model.empty() ? base_term : model.back().term;
+      switch (random.below(5)) {
+        case 0:
+        case 1:
+          model.push_back(entry(last + 1, last_term + random.below(3) / 2, random.below(100)));
+          view.append(model.back());
+          break;
+        case 2:
+          if (!model.empty()) {
+            const auto first = base + 1 + random.below(model.size());
+            model.resize(first - base - 1);
+            view.truncate_from(first);
+          }
+          break;
+        case 3:
+          if (!model.empty() && random.chance(0.3)) {
+            const auto through = base + 1 + random.below(model.size());
+            base_term = model[through - base - 1].term;
+            model.erase(model.begin(), model.begin() + static_cast<std::ptrdiff_t>(through - base));
+            base = through;
+            view.compact_to(through);
+          }
+          break;
+        default:
+          view.release(base + random.below(model.size() + 1));
+      }
+      REQUIRE(view.base_index() == base);
+      REQUIRE(view.last_index() == base + model.size());
+      REQUIRE(view.term_at(base) == base_term);
+      REQUIRE_FALSE(view.term_at(view.last_index() + 1).has_value());
+      for (const auto& one : model)
+        REQUIRE(view.term_at(one.index) == one.term);
+      const auto cached = view.cached_from();
+      const auto got = view.entries(cached, view.last_index(), std::size_t{1} << 30);
+      REQUIRE(got.size() == view.last_index() + 1 - cached);
+      for (const auto& one : got)
+        REQUIRE(one == model[one.index - base - 1]);
+      const auto limit = base + random.below(model.size() + 1);
+      const auto term = random.below(last_term + 2);
+      auto meets = limit;
+      while (meets > base && model[meets - base - 1].term > term)
+        --meets;
+      REQUIRE(view.last_with_term_at_most(term, limit) == meets);
+    }
+  }
+}
+
+TEST_CASE("log_view: holes and falling terms are refused") {
+  LogView view{5, 3};
+  CHECK_THROWS_AS(view.append(entry(7, 3)), InvariantViolated);
+  CHECK_THROWS_AS(view.append(entry(6, 2)), InvariantViolated);
+  CHECK_THROWS_AS(view.truncate_from(5), InvariantViolated);
+}
+
+TEST_CASE("quorum: the largest number that a majority has reached") {
+  Random random{7};
+  for (int round = 0; round < 500; ++round) {
+    const auto configuration = members(static_cast<int>(1 + random.below(7)), 2);
+    std::map<ServerId, std::uint64_t> numbers;
+    for (const auto& member : configuration.members)
+      numbers[member.id] = random.below(6);
+    const auto reached
+        = reached_by_quorum(configuration, [&](const ServerId& id) { return numbers[id]; });
+    const auto count_with = [&](std::uint64_t number) {
+      return std::ranges::count_if(configuration.members, [&](const Member& member) {
+        return member.voter && numbers[member.id] >= number;
+      });
+    };
+    const auto majority = static_cast<std::ptrdiff_t>(configuration.voter_count() / 2 + 1);
+    CHECK(count_with(reached) >= majority);
+    CHECK(count_with(reached + 1) < majority);
+  }
+  CHECK(reached_by_quorum(members(0, 3), [](const ServerId&) { return 9; }) == 0);
+}
+
+TEST_CASE("quorum: an election is won, lost or open") {
+  const auto result = [](int voters, std::string votes) {
+    return count_votes(members(voters), [votes](const ServerId& id) {
+      const auto at = static_cast<std::size_t>(id.front() - 'a');
+      return at >= votes.size() || votes[at] == '?' ? -1 : votes[at] == 'y';
+    });
+  };
+  CHECK(result(1, "y") == VoteResult::won);
+  CHECK(result(3, "yy") == VoteResult::won);
+  CHECK(result(3, "yn") == VoteResult::pending);
+  CHECK(result(3, "ynn") == VoteResult::lost);
+  CHECK(result(4, "yynn") == VoteResult::lost);
+  CHECK(result(4, "yyy") == VoteResult::won);
+  CHECK(result(5, "ynny") == VoteResult::pending);
+}
+
+TEST_CASE("config_change: one server at a time, by the rules") {
+  const auto base = members(2);
+  const auto with = changed(base, {.action = MemberAction::add_learner, .id = "n", .address = "h"});
+  REQUIRE(with);
+  CHECK_FALSE(with->is_voter("n"));
+  const auto promoted = changed(*with, {.action = MemberAction::promote, .id = "n", .address = {}});
+  REQUIRE(promoted);
+  CHECK(promoted->is_voter("n"));
+  const auto removed
+      = changed(*promoted, {.action = MemberAction::remove, .id = "n", .address = {}});
+  REQUIRE(removed);
+  CHECK(removed->find("n") == nullptr);
+
+  const auto refused
+      = [](const Configuration& from, MemberAction action, ServerId id, std::string address = {}) {
+          const auto outcome = changed(from, {.action = action, .id = id, .address = address});
+          return outcome ? std::string{"accepted"} : outcome.error().what;
+        };
+  CHECK(refused(*removed, MemberAction::add_learner, "n", "h").find("was removed")
+        != std::string::npos);
+  CHECK(refused(base, MemberAction::add_learner, "a", "h") == "server \"a\" is a member already");
+  CHECK(refused(base, MemberAction::add_learner, "n", "host1")
+        == "server \"n\" has the address of member \"b\"");
+  CHECK(refused(base, MemberAction::promote, "a") == "server \"a\" is a voter already");
+  CHECK(refused(base, MemberAction::remove, "x") == "server \"x\" is no member");
+  CHECK(refused(members(1), MemberAction::remove, "a") == "server \"a\" is the last voter");
+  CHECK(refused(members(1), MemberAction::demote, "a") == "server \"a\" is the last voter");
+}
+
+TEST_CASE("config_history: goes back with the log") {
+  ConfigHistory history{{.index = 1, .configuration = members(1)}};
+  history.append(5, members(2));
+  history.append(9, members(3));
+  CHECK(history.latest().members.size() == 3);
+  CHECK(history.at(8).configuration.members.size() == 2);
+  CHECK(history.at(4).index == 1);
+
+  history.truncate_from(9);
+  CHECK(history.latest_index() == 5);
+  history.compact_to(7);
+  CHECK(history.at(7).index == 5);
+  history.truncate_from(8);
+  CHECK(history.latest_index() == 5);
+}
+
+TEST_CASE("configuration: survives its encoding; other bytes are refused") {
+  auto configuration = members(3, 1);
+  configuration.removed = {"x", "y"};
+  const auto bytes = encode(configuration);
+  CHECK(decode_configuration(bytes.view()).value() == configuration);
+
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    CHECK(decode_configuration(bytes.view().first(size)).error().code == Errc::corrupt);
+  const auto longer = Bytes::copy(std::string{bytes.text()} + "x");
+  CHECK(decode_configuration(longer.view()).error().code == Errc::corrupt);
+  Random random{3};
+  for (int round = 0; round < 2'000; ++round) {
+    std::string noise{bytes.text()};
+    noise[random.below(noise.size())] = static_cast<char>(random.next());
+    if (const auto read = decode_configuration(std::as_bytes(std::span{noise})); read)
+      CHECK(encode(*read).size() == noise.size());
+  }
+}
+
+TEST_CASE("progress: the window fills, empties and is forgotten") {
+  Progress progress;
+  progress.become_replicate();
+  progress.sent(3, 100);
+  progress.sent(6, 100);
+  CHECK(progress.next_index == 7);
+  CHECK(progress.inflight_bytes == 200);
+
+  CHECK(progress.matched(3));
+  CHECK_FALSE(progress.matched(2));
+  CHECK(progress.inflight.size() == 1);
+
+  progress.become_probe();
+  CHECK(progress.next_index == 4);
+  CHECK(progress.inflight_bytes == 0);
+  progress.sent(5, 10);
+  CHECK(progress.paused);
+  CHECK(progress.next_index == 4);
+}
