@@ -11,7 +11,6 @@ namespace nomad::cluster {
 namespace {
 
 using schema::ClientStatus;
-using schema::DesiredStatus;
 using schema::EvalStatus;
 using schema::EvalTrigger;
 
@@ -45,6 +44,15 @@ Object<schema::Evaluation> node_eval(schema::Job::Reader job,
   eval->setNodeId(node.getId());
   eval->setNodeModifyIndex(node.getModifyIndex());
   return eval.freeze();
+}
+
+/// What a client's report of `status` means for the scheduler; none for most.
+EvalTrigger trigger_of(const state::AllocRow& row, ClientStatus status) {
+  // Its client was away and is back: of it and its replacement, one stays.
+  if (row.alloc->getClientStatus() == ClientStatus::UNKNOWN) return EvalTrigger::RECONNECT;
+  const bool failed = status == ClientStatus::FAILED && !row.terminal()
+                      && row.alloc->getFollowupEvalId().size() == 0;
+  return failed ? EvalTrigger::ALLOC_FAILURE : EvalTrigger::NONE;
 }
 
 }  // namespace
@@ -102,13 +110,14 @@ std::vector<Object<schema::Evaluation>> evals_for_reports(
   std::vector<Object<schema::Evaluation>> evals;
   std::set<std::pair<std::string, std::string>> seen;
   for (const auto& report : reports) {
-    if (report->getClientStatus() != ClientStatus::FAILED) continue;
     const auto row = snapshot.alloc(view(report->getId()));
-    if (!row || row->terminal() || row->alloc->getDesiredStatus() != DesiredStatus::RUN) continue;
+    if (!row) continue;
+    const auto trigger = trigger_of(*row, report->getClientStatus());
+    if (trigger == EvalTrigger::NONE) continue;
     const auto job = snapshot.job(view(row->alloc->getNamespace()), view(row->alloc->getJobId()));
-    if (!job || job->getStop() || row->alloc->getFollowupEvalId().size() > 0) continue;
+    if (!job || job->getStop()) continue;
     if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
-      evals.push_back(eval_for_job(*job, EvalTrigger::ALLOC_FAILURE, seed));
+      evals.push_back(eval_for_job(*job, trigger, seed));
   }
   return evals;
 }

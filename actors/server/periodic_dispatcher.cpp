@@ -1,0 +1,172 @@
+#include "actors/server/periodic_dispatcher.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/periodic.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Some job changed. `term` counts leaderships.
+struct JobsChanged {
+  using is_message = void;
+  std::uint64_t term;
+};
+
+/// Take the changes over.
+struct Sync {
+  using is_message = void;
+  std::uint64_t term;
+};
+
+/// Something may be due.
+struct Due {
+  using is_message = void;
+  std::uint64_t round;
+};
+
+using DispatcherSelf
+    = actor::WithInternal<LeaderDuty, void(JobsChanged), void(Sync), void(Due), void(WriteDone)>;
+
+constexpr std::int64_t second = 1'000'000'000;
+
+/// A timer is set no further ahead than this, because the wall clock may be moved.
+constexpr auto longest_sleep = 60s;
+
+std::int64_t system_time() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+struct DispatcherState {
+  static constexpr const char* name = "periodic_dispatcher";
+
+  using Self = DispatcherSelf::stateful_pointer<DispatcherState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::optional<Writes> writes;
+  PeriodicDispatcherOptions options;
+  Random random{0};
+  cluster::PeriodicSchedule schedule;
+  state::Watches::Subscription subscription;
+  std::uint64_t term = 0;
+  std::uint64_t round = 0;  ///< Of the newest Due timer.
+
+  std::int64_t now() const { return options.wall_clock(); }
+
+  void lead(bool leads) {
+    ++term;
+    ++round;
+    schedule.clear();
+    subscription.cancel();
+    if (!leads) return;
+    subscribe();
+    const auto snapshot = store->snapshot();
+    schedule.sync(snapshot, now() / second);
+    for (const auto& launch : schedule.missed(snapshot, now() / second)) {
+      log::info("periodic", "job {} missed a launch; it is launched now", launch.job_id);
+      this->launch(launch);
+    }
+    arm();
+  }
+
+  void subscribe() {
+    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(DispatcherSelf{self});
+    subscription = store->watches().subscribe(
+        {state::watch_prefix(state::Table::jobs, "")}, [weak, term = term] {
+          if (auto strong = weak.lock())
+            actor::tell(caf::actor_cast<DispatcherSelf>(strong), JobsChanged{term});
+        });
+  }
+
+  void sync() {
+    subscribe();
+    schedule.sync(store->snapshot(), now() / second);
+    arm();
+  }
+
+  void arm() {
+    const auto next = schedule.next();
+    if (!next) return;
+    const std::chrono::nanoseconds left{*next * second - now()};
+    const auto delay = std::clamp<std::chrono::nanoseconds>(left, 0ns, longest_sleep);
+    actor::send_self_after(self, delay, Due{++round});
+  }
+
+  void work() {
+    for (const auto& launch : schedule.take_due(store->snapshot(), now() / second))
+      this->launch(launch);
+    arm();
+  }
+
+  void launch(const cluster::PeriodicSchedule::Launch& launch) {
+    const auto snapshot = store->snapshot();
+    const auto job = snapshot.job(launch.ns, launch.job_id);
+    if (!job) return;
+    if (job->getPeriodic().getProhibitOverlap()
+        && cluster::has_running_child(snapshot, launch.ns, launch.job_id)) {
+      log::info("periodic", "job {} is not launched: its last launch still runs", launch.job_id);
+      return;
+    }
+    // The child's id holds the time, so the same launch can't happen twice.
+    const auto decision = cluster::decide_periodic_launch(snapshot, launch.ns, launch.job_id,
+                                                          {launch.time * second, &random});
+    if (!decision) {
+      log::warn("periodic", "job {} is not launched: {}", launch.job_id, decision.error().what);
+      return;
+    }
+    if (snapshot.job(launch.ns, decision->job_id)) return;
+    writes->propose(DispatcherSelf{self}, decision->command,
+                    [id = launch.job_id](const Result<Committed>& committed) {
+                      if (!committed)
+                        log::warn("periodic", "job {} is not launched: {}", id,
+                                  committed.error().what);
+                    });
+  }
+};
+
+DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
+                                                  std::shared_ptr<state::Store> store,
+                                                  raft::Proposer proposer,
+                                                  PeriodicDispatcherOptions options) {
+  auto& state = self->state;
+  state.self = self;
+  state.store = std::move(store);
+  state.writes.emplace(std::move(proposer));
+  state.options = std::move(options);
+  state.random = Random{state.options.random_seed};
+  if (!state.options.wall_clock) state.options.wall_clock = system_time;
+
+  return {
+      [self](Lead msg) { self->state.lead(msg.leads); },
+      [self](JobsChanged msg) {
+        if (msg.term == self->state.term)
+          actor::send_self_after(self, self->state.options.sync_period, Sync{msg.term});
+      },
+      [self](Sync msg) {
+        if (msg.term == self->state.term) self->state.sync();
+      },
+      [self](Due msg) {
+        if (msg.round == self->state.round) self->state.work();
+      },
+      [self](const WriteDone& msg) { self->state.writes->finish(msg); },
+  };
+}
+
+}  // namespace
+
+LeaderDuty spawn_periodic_dispatcher(caf::actor_system& system,
+                                     std::shared_ptr<state::Store> store,
+                                     raft::Proposer proposer,
+                                     PeriodicDispatcherOptions options) {
+  return actor::spawn(system, periodic_dispatcher, std::move(store), std::move(proposer),
+                      std::move(options));
+}
+
+}  // namespace nomad::server

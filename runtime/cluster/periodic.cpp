@@ -1,0 +1,142 @@
+#include "runtime/cluster/periodic.hpp"
+
+#include <charconv>
+
+#include "runtime/jobspec/cron.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+std::vector<std::string_view> specs_of(schema::PeriodicConfig::Reader periodic) {
+  std::vector<std::string_view> specs;
+  for (const auto spec : periodic.getSpecs())
+    specs.push_back(view(spec));
+  if (specs.empty() && periodic.getSpec().size() > 0) specs.push_back(view(periodic.getSpec()));
+  return specs;
+}
+
+/// The time in a child's id, "<job>/periodic-<Unix seconds>".
+std::optional<std::int64_t> launch_time(std::string_view child_id) {
+  const auto dash = child_id.rfind('-');
+  std::int64_t time = 0;
+  const auto* end = child_id.data() + child_id.size();
+  const auto [stop, error] = std::from_chars(child_id.data() + dash + 1, end, time);
+  if (dash == std::string_view::npos || error != std::errc{} || stop != end) return std::nullopt;
+  return time;
+}
+
+/// The newest launch whose child is still known.
+std::optional<std::int64_t> last_launch(const state::Snapshot& snapshot,
+                                        std::string_view ns,
+                                        std::string_view job_id) {
+  std::optional<std::int64_t> last;
+  for (const auto& entry : snapshot.jobs(ns, std::string{job_id} + "/periodic-")) {
+    const auto time = launch_time(view(entry.value()->getId()));
+    if (time && (!last || *time > *last)) last = time;
+  }
+  return last;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> next_periodic_launch(schema::PeriodicConfig::Reader periodic,
+                                                 std::int64_t from) {
+  auto found = jobspec::TimeZone::find(view(periodic.getTimeZone()));
+  const auto zone = found ? *found : jobspec::TimeZone{};
+  std::optional<std::int64_t> earliest;
+  for (const auto spec : specs_of(periodic)) {
+    const auto cron = jobspec::CronExpression::parse(spec);
+    if (!cron) continue;  // refused at registration
+    const auto next = cron->next(from, zone);
+    if (next && (!earliest || *next < *earliest)) earliest = *next;
+  }
+  return earliest;
+}
+
+bool is_periodic_active(schema::Job::Reader job) {
+  return job.hasPeriodic() && job.getPeriodic().getEnabled() && !job.getStop()
+         && !job.hasParameterizedJob();
+}
+
+bool has_running_child(const state::Snapshot& snapshot,
+                       std::string_view ns,
+                       std::string_view job_id) {
+  for (const auto& entry : snapshot.jobs(ns, std::string{job_id} + "/periodic-")) {
+    if (view(entry.value()->getStatus()) != "dead") return true;
+  }
+  return false;
+}
+
+void PeriodicSchedule::set_next(const Key& key,
+                                Tracked& tracked,
+                                std::optional<std::int64_t> next) {
+  if (tracked.next != 0) by_time_.erase({tracked.next, key});
+  tracked.next = next.value_or(0);
+  if (tracked.next != 0) by_time_.emplace(tracked.next, key);
+}
+
+void PeriodicSchedule::sync(const state::Snapshot& snapshot, std::int64_t now) {
+  std::set<Key> seen;
+  for (const auto& entry : snapshot.jobs()) {
+    const auto job = *entry.value();
+    if (!is_periodic_active(job)) continue;
+    const Key key{copy(job.getNamespace()), copy(job.getId())};
+    seen.insert(key);
+    auto& tracked = jobs_[key];
+    if (tracked.job_modify_index == job.getJobModifyIndex()) continue;
+    tracked.job_modify_index = job.getJobModifyIndex();
+    set_next(key, tracked, next_periodic_launch(job.getPeriodic(), now));
+  }
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    if (seen.contains(it->first)) {
+      ++it;
+      continue;
+    }
+    set_next(it->first, it->second, std::nullopt);
+    it = jobs_.erase(it);
+  }
+}
+
+std::vector<PeriodicSchedule::Launch> PeriodicSchedule::missed(const state::Snapshot& snapshot,
+                                                               std::int64_t now) const {
+  std::vector<Launch> launches;
+  for (const auto& [key, tracked] : jobs_) {
+    const auto job = snapshot.job(key.first, key.second);
+    if (!job) continue;
+    const auto last = last_launch(snapshot, key.first, key.second);
+    if (!last) continue;
+    const auto due = next_periodic_launch(job->getPeriodic(), *last);
+    if (due && *due <= now) launches.push_back({key.first, key.second, now});
+  }
+  return launches;
+}
+
+std::vector<PeriodicSchedule::Launch> PeriodicSchedule::take_due(const state::Snapshot& snapshot,
+                                                                 std::int64_t now) {
+  std::vector<Launch> launches;
+  while (!by_time_.empty() && by_time_.begin()->first <= now) {
+    const auto [time, key] = *by_time_.begin();
+    auto& tracked = jobs_.at(key);
+    const auto job = snapshot.job(key.first, key.second);
+    std::optional<std::int64_t> next;
+    if (job && is_periodic_active(*job)) {
+      launches.push_back({key.first, key.second, time});
+      next = next_periodic_launch(job->getPeriodic(), now);
+    }
+    set_next(key, tracked, next);
+  }
+  return launches;
+}
+
+std::optional<std::int64_t> PeriodicSchedule::next() const {
+  if (by_time_.empty()) return std::nullopt;
+  return by_time_.begin()->first;
+}
+
+void PeriodicSchedule::clear() {
+  jobs_.clear();
+  by_time_.clear();
+}
+
+}  // namespace nomad::cluster

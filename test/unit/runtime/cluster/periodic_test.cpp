@@ -1,0 +1,134 @@
+// The schedule of periodic jobs.
+#include "runtime/cluster/periodic.hpp"
+
+#include "runtime/cluster/job_commands.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using cluster::PeriodicSchedule;
+
+namespace {
+
+constexpr std::int64_t noon = 1'700'049'600;  // 2023-11-15T12:00:00Z
+
+struct PeriodicHarness : Harness {
+  PeriodicSchedule schedule;
+
+  void add_periodic(const char* id, const char* spec, const EditJob& edit = {}) {
+    register_job(make_job(1, [&](schema::Job::Builder job) {
+      job.setId(id);
+      job.setName(id);
+      job.setType("batch");
+      auto periodic = job.initPeriodic();
+      periodic.setEnabled(true);
+      periodic.setSpecType("cron");
+      periodic.setSpec(spec);
+      if (edit) edit(job);
+    }));
+  }
+
+  void launch(const char* id, std::int64_t time) {
+    const auto decision
+        = cluster::decide_periodic_launch(state(), "default", id, {time * second, &random});
+    REQUIRE(decision.has_value());
+    const auto outcome = store.apply(++next_index, *decision->command);
+    store.publish();
+    REQUIRE_FALSE(outcome.error);
+  }
+
+  std::vector<std::string> due(std::int64_t time) {
+    std::vector<std::string> ids;
+    for (const auto& launch : schedule.take_due(state(), time)) {
+      CHECK(launch.time <= time);
+      ids.push_back(launch.job_id);
+    }
+    return ids;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(PeriodicHarness, "jobs are due at their times, one after the other") {
+  add_periodic("hourly", "0 * * * *");
+  add_periodic("quarterly", "*/15 * * * *");
+  schedule.sync(state(), noon);
+  CHECK(schedule.next() == noon + 900);
+  CHECK(due(noon + 899).empty());
+  CHECK(due(noon + 900) == std::vector<std::string>{"quarterly"});
+  CHECK(schedule.next() == noon + 1800);
+  // Late: each is due once, whatever it missed.
+  CHECK(due(noon + 3 * 3600 + 5).size() == 2);
+  CHECK(schedule.next() == noon + 3 * 3600 + 900);
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "several specs, and a time zone") {
+  add_periodic("specs", "", [](schema::Job::Builder job) {
+    auto periodic = job.getPeriodic();
+    auto specs = periodic.initSpecs(2);
+    specs.set(0, "0 18 * * *");
+    specs.set(1, "30 14 * * *");
+    periodic.setTimeZone("America/New_York");
+  });
+  schedule.sync(state(), noon);
+  CHECK(schedule.next() == noon + 7 * 3600 + 1800);  // 14:30 is 19:30 UTC
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "disabled, stopped and ordinary jobs are left alone") {
+  add_periodic("disabled", "* * * * *",
+               [](schema::Job::Builder job) { job.getPeriodic().setEnabled(false); });
+  add_periodic("stopped", "* * * * *");
+  register_job(make_job(1));
+  schedule.sync(state(), noon);
+  CHECK(schedule.size() == 1);
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("stopped");
+  });
+  CHECK(due(noon + 60).empty());  // stopped between two syncs
+  schedule.sync(state(), noon + 60);
+  CHECK(schedule.size() == 0);
+  CHECK_FALSE(schedule.next());
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "a changed job is due by its new schedule") {
+  add_periodic("job", "0 * * * *");
+  schedule.sync(state(), noon);
+  add_periodic("job", "*/10 * * * *");
+  schedule.sync(state(), noon + 60);
+  CHECK(schedule.next() == noon + 600);
+  schedule.sync(state(), noon + 120);  // nothing changed: the time stays
+  CHECK(schedule.next() == noon + 600);
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "a new leader sees what was missed") {
+  add_periodic("hourly", "0 * * * *");
+  add_periodic("never-ran", "0 * * * *");
+  launch("hourly", noon);
+  schedule.sync(state(), noon + 1800);
+  CHECK(schedule.missed(state(), noon + 1800).empty());
+  const auto missed = schedule.missed(state(), noon + 5 * 3600);
+  REQUIRE(missed.size() == 1);
+  CHECK(missed[0].job_id == "hourly");
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "a running child is noticed") {
+  add_node();
+  add_periodic("hourly", "0 * * * *");
+  CHECK_FALSE(cluster::has_running_child(state(), "default", "hourly"));
+  launch("hourly", noon);
+  CHECK(cluster::has_running_child(state(), "default", "hourly"));
+  const auto child = "hourly/periodic-" + std::to_string(noon);
+  REQUIRE(state().job("default", child));
+  process(evaluate(schema::EvalTrigger::PERIODIC_JOB, child.c_str()));
+  const auto snapshot = state();
+  for (const auto& entry : snapshot.evals_by_job("default", child, schema::EvalStatus::PENDING)) {
+    Draft<schema::Evaluation> draft{entry.value()};
+    draft->setStatus(schema::EvalStatus::CANCELED);
+    write({draft.freeze()});
+  }
+  for (const auto& row : live(child.c_str()))
+    report(row, schema::ClientStatus::COMPLETE);
+  CHECK_FALSE(cluster::has_running_child(state(), "default", "hourly"));
+}
