@@ -56,15 +56,21 @@ void SyncBuffer::drop_known() {
 }
 
 std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
-  if (!open_ || sending_ || waiting_.empty()) return std::nullopt;
+  if (!open_ || sending_ || waiting_.empty()) {
+    ordinary_due_.reset();
+    return std::nullopt;
+  }
   const auto earliest = std::max(last_send_ + options_.tick, not_before_);
   if (urgent_waiting_ > 0) return std::max(earliest, now);
 
   // The ordinary grid starts at the last send, so that nothing else moves it.
-  const auto period = options_.tick * options_.ticks_between_ordinary;
-  const auto since = now - last_send_;
-  const auto periods = since / period + (since % period == Nanoseconds{0} ? 0 : 1);
-  return std::max(last_send_ + periods * period, earliest);
+  if (!ordinary_due_) {
+    const auto period = options_.tick * options_.ticks_between_ordinary;
+    const auto since = now - last_send_;
+    const auto periods = since / period + (since % period == Nanoseconds{0} ? 0 : 1);
+    ordinary_due_ = last_send_ + periods * period;
+  }
+  return std::max(*ordinary_due_, earliest);
 }
 
 std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {

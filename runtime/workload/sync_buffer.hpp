@@ -93,6 +93,9 @@ private:
   std::unordered_map<std::string, Known> known_;
   Nanoseconds last_send_ = Nanoseconds::min() / 2;  ///< When the last send was answered.
   Nanoseconds not_before_ = Nanoseconds::min() / 2;
+  /// When what waits now leaves without a change of ClientStatus: fixed when it is first asked for,
+  /// because whoever wakes up for it does so a little late.
+  mutable std::optional<Nanoseconds> ordinary_due_;
   bool open_ = false;
   bool sending_ = false;  ///< A batch was taken and its outcome is not known yet.
 };
