@@ -94,6 +94,7 @@ std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
   move_over(true);
   move_over(false);
   sending_ = true;
+  ordinary_due_.reset();  // the grid starts anew at this send
   drop_known();  // Counts what was left behind by a full batch.
   return batch;
 }
