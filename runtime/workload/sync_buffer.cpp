@@ -68,7 +68,7 @@ std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
     const auto period = options_.tick * options_.ticks_between_ordinary;
     const auto since = now - last_send_;
     const auto periods = since / period + (since % period == Nanoseconds{0} ? 0 : 1);
-    ordinary_due_ = last_send_ + periods * period;
+    ordinary_due_ = last_send_ + std::max<std::int64_t>(periods, 1) * period;
   }
   return std::max(*ordinary_due_, earliest);
 }
