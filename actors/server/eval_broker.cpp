@@ -138,8 +138,11 @@ struct BrokerState {
     switch (eval->getStatus()) {
       case EvalStatus::PENDING:
         return enqueue(eval);
-      case EvalStatus::BLOCKED:
-        return block(blocked_of(*eval));
+      case EvalStatus::BLOCKED: {
+        // One that is blocked again is still outstanding: its token takes it in after the ack.
+        const auto token = queue.outstanding(view(eval->getId())).value_or("");
+        return block(blocked_of(*eval, std::string{token}));
+      }
       case EvalStatus::COMPLETE:
         if (eval->getFailedTgAllocs().size() == 0)
           blocked.untrack(view(eval->getNamespace()), view(eval->getJobId()));
@@ -202,7 +205,7 @@ struct BrokerState {
     while (auto entry = queue.dequeue(types, now(), random)) {
       const auto snapshot = store->snapshot();
       auto eval = snapshot.eval(entry->eval.id);
-      if (!eval) {  // collected meanwhile: nothing to decide
+      if (!eval || state::is_terminal(eval->getStatus())) {  // nothing to decide any more
         settle(entry->eval.id, entry->token);
         continue;
       }

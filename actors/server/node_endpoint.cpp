@@ -102,8 +102,10 @@ struct EndpointState {
     if (!decision) return actor::to_caf(decision.error());
     auto promise = self->make_response_promise<Registered>();
     const auto id = copy(msg.node->getId());
-    write(decision->command, [this, promise, id](Result<Committed> written) mutable {
+    write(decision->command, [this, promise, id, changed = decision->evaluate_after](
+                                 Result<Committed> written) mutable {
       if (!written) return refuse(promise, written.error());
+      if (changed) evaluate(id);
       advance(id, [this, promise, id](Result<std::uint64_t> index) mutable {
         if (!index) return refuse(promise, index.error());
         renew(id, [promise, index = *index](Result<heartbeat::Lease> lease) mutable {
@@ -113,6 +115,17 @@ struct EndpointState {
       });
     });
     return promise;
+  }
+
+  /// A ready node can do something else than before.
+  void evaluate(const std::string& id) {
+    const auto decision = cluster::decide_node_evaluate(store->snapshot(), id, seed());
+    if (!decision || !decision->command) return;
+    write(decision->command, [id](const Result<Committed>& written) {
+      if (!written)
+        log::warn("node_endpoint", "jobs of node {} are not evaluated: {}", short_id(id),
+                  written.error().what);
+    });
   }
 
   caf::result<Lease> beat(const Heartbeat& msg) {

@@ -262,6 +262,9 @@ SchedulerWorker spawn_scheduler_worker(caf::actor_system& system,
                                        EvalBroker broker,
                                        PlanApplier applier,
                                        SchedulerWorkerOptions options) {
+  if (!options.detached)
+    return actor::spawn(system, scheduler_worker_actor, std::move(store), std::move(proposer),
+                        std::move(broker), std::move(applier), std::move(options));
   return actor::spawn_detached(system, scheduler_worker_actor, std::move(store),
                                std::move(proposer), std::move(broker), std::move(applier),
                                std::move(options));

@@ -25,6 +25,7 @@ struct SchedulerWorkerOptions {
   std::vector<std::string> types{"service", "batch", "system", "sysbatch"};
   std::size_t most_at_once = 32;  ///< Evaluations worked on at the same time.
   std::uint64_t random_seed = 0;
+  bool detached = true;  ///< Not in deterministic tests.
 };
 
 struct SchedulerWorkerStats {

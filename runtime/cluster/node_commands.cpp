@@ -2,10 +2,12 @@
 
 #include <unordered_map>
 
+#include <capnp/any.h>
 #include <fmt/format.h>
 
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/scheduler/node_facts.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -86,6 +88,30 @@ bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id) {
   return false;
 }
 
+/// Whether a scheduler may decide otherwise about the node now than before. How healthy a driver
+/// feels counts, the words for it don't.
+bool places_differently(schema::Node::Reader before, schema::Node::Reader after) {
+  if (view(before.getComputedClass()) != view(after.getComputedClass())
+      || view(before.getName()) != view(after.getName()))
+    return true;
+  const auto same
+      = [](auto a, auto b) { return capnp::AnyList::Reader{a} == capnp::AnyList::Reader{b}; };
+  if (!same(before.getAttributes(), after.getAttributes())
+      || !same(before.getMeta(), after.getMeta())
+      || !same(before.getHostVolumes(), after.getHostVolumes()))
+    return true;
+  const auto usable_drivers = [](schema::Node::Reader node) {
+    std::vector<std::string_view> names;
+    for (const auto entry : node.getDrivers())
+      if (entry.getValue().getDetected() && entry.getValue().getHealthy())
+        names.push_back(view(entry.getKey()));
+    return names;
+  };
+  if (usable_drivers(before) != usable_drivers(after)) return true;
+  return capnp::AnyStruct::Reader{before.getNodeResources()}
+         != capnp::AnyStruct::Reader{after.getNodeResources()};
+}
+
 }  // namespace
 
 Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
@@ -101,9 +127,12 @@ Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
   Draft<schema::Node> draft{node};
   draft->setStatusUpdatedAt(seconds(seed));
   if (!known) draft->setStatus(NodeStatus::INITIALIZING);
+  if (node->getNodePool().size() == 0) draft->setNodePool("default");
+  draft->setComputedClass(text(scheduler::computed_class(draft.reader())));
   Draft<schema::Command> command;
   command->initNodeRegister().setNode(draft.reader());
-  return NodeDecision{command.freeze(), {}};
+  const bool ready = known && known->getStatus() == NodeStatus::READY;
+  return NodeDecision{command.freeze(), {}, ready && places_differently(*known, draft.reader())};
 }
 
 Result<NodeDecision> decide_heartbeat(const state::Snapshot& snapshot,

@@ -20,9 +20,12 @@ namespace nomad::cluster {
 struct NodeDecision {
   Object<schema::Command> command;  ///< Empty: nothing to write.
   std::vector<std::string> eval_ids;
+  /// A ready node's facts changed: its jobs are to be evaluated once the command is applied.
+  bool evaluate_after = false;
 };
 
-/// Refused: a missing id or secret, or one that differs from the known node's.
+/// Refused: a missing id or secret, or one that differs from the known node's. The computed class
+/// is made here, whatever the client says.
 Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
                                           const Object<schema::Node>& node,
                                           const EvalSeed& seed);

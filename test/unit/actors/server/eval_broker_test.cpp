@@ -1,0 +1,159 @@
+// The eval broker as workers see it.
+#include "actors/server/eval_broker.hpp"
+
+#include "server_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+using namespace nomad::test;
+using namespace std::chrono_literals;
+using eval_broker::Ack;
+using eval_broker::Delivery;
+using eval_broker::Dequeue;
+using eval_broker::Done;
+using eval_broker::Nack;
+
+namespace {
+
+struct BrokerFixture : ServerFixture {
+  EvalBroker broker = adopt(spawn_eval_broker(system(), store, proposer, {}));
+
+  BrokerFixture() {
+    listeners.push_back(broker);
+    tell(broker, Lead{true});
+  }
+
+  Answer<Delivery> dequeue() { return ask<Delivery>(broker, Dequeue{{"service"}, 60s}); }
+
+  /// The id that a dequeue was answered with; empty while it is not answered.
+  static std::string id_of(const Answer<Delivery>& answer) {
+    if (!*answer || !(*answer)->has_value() || !(**answer)->eval) return "";
+    return copy((**answer)->eval->getId());
+  }
+
+  bool settle_delivery(const Answer<Delivery>& answer, bool ack = true) {
+    const auto& delivery = ***answer;
+    const auto id = copy(delivery.eval->getId());
+    const auto done = ack ? ask<Done>(broker, Ack{id, delivery.token})
+                          : ask<Done>(broker, Nack{id, delivery.token});
+    return *done && (*done)->has_value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(BrokerFixture, "a worker that waits gets the next evaluation that is written") {
+  const auto waiting = dequeue();
+  CHECK_FALSE(waiting->has_value());
+  const auto id = register_job(make_job("web", 1));
+  CHECK(id_of(waiting) == id);
+  CHECK((**waiting)->wait_index <= state().index());
+  CHECK(settle_delivery(waiting));
+  CHECK_FALSE(settle_delivery(waiting));  // its token is spent
+}
+
+TEST_CASE_FIXTURE(BrokerFixture,
+                  "one evaluation of a job at a time, superseded ones are cancelled") {
+  const auto first_id = register_job(make_job("web", 1));
+  const auto first = dequeue();
+  CHECK(id_of(first) == first_id);
+  const auto second = add_eval("web");
+  const auto third = add_eval("web");
+  const auto waiting = dequeue();
+  CHECK(id_of(waiting).empty());
+  CHECK(settle_delivery(first));
+  CHECK(id_of(waiting) == third);
+  commit();
+  CHECK(eval_status(second) == schema::EvalStatus::CANCELED);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "refused work comes again after a while, and in the end fails") {
+  const auto id = register_job(make_job("web", 1));
+  auto delivery = dequeue();
+  for (const auto delay : {1s, 20s}) {
+    REQUIRE(id_of(delivery) == id);
+    CHECK(settle_delivery(delivery, false));
+    delivery = dequeue();
+    advance(delay - 10ms);
+    CHECK(id_of(delivery).empty());
+    advance(20ms);
+  }
+  REQUIRE(id_of(delivery) == id);
+  CHECK(settle_delivery(delivery, false));
+  commit();
+  CHECK(eval_status(id) == schema::EvalStatus::FAILED);
+  CHECK(view(state().eval(id)->getStatusDescription()) == "evaluation reached delivery limit (3)");
+  const auto follow_up = state().eval(view(state().eval(id)->getNextEval()));
+  REQUIRE(follow_up);
+  CHECK(follow_up->getTriggeredBy() == schema::EvalTrigger::FAILED_FOLLOW_UP);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a silent worker's evaluation is delivered again") {
+  const auto id = register_job(make_job("web", 1));
+  const auto silent = dequeue();
+  REQUIRE(id_of(silent) == id);
+  advance(60s);
+  advance(1s);
+  const auto next = dequeue();
+  CHECK(id_of(next) == id);
+  CHECK((**next)->token != (**silent)->token);
+  CHECK_FALSE(settle_delivery(silent));
+  CHECK(settle_delivery(next));
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a blocked evaluation is delivered when a node may take it") {
+  register_job(make_job("web", 1));
+  CHECK(settle_delivery(dequeue()));
+  const auto id = make_uuid(random);
+  write([&](schema::Command::Builder command) {
+    auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+    fill_eval(eval, id, "web");
+    eval.setStatus(schema::EvalStatus::BLOCKED);
+    eval.setSnapshotIndex(index);
+  });
+  const auto waiting = dequeue();
+  CHECK(id_of(waiting).empty());
+  add_node();
+  CHECK(id_of(waiting) == id);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a blocked one that is outstanding is not lost") {
+  register_job(make_job("web", 1));
+  const auto delivery = dequeue();
+  const auto id = id_of(delivery);
+  write([&](schema::Command::Builder command) {  // its worker blocks it before it acknowledges
+    auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+    fill_eval(eval, id, "web");
+    eval.setStatus(schema::EvalStatus::BLOCKED);
+    eval.setSnapshotIndex(index);
+  });
+  add_node();  // room comes in between
+  const auto waiting = dequeue();
+  CHECK(id_of(waiting).empty());
+  CHECK(settle_delivery(delivery));
+  CHECK(id_of(waiting) == id);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a new leader finds everything in the state") {
+  tell(broker, Lead{false});
+  const auto refused = dequeue();
+  REQUIRE(refused->has_value());
+  CHECK((*refused)->error().code == Errc::unavailable);
+  const auto urgent = register_job(make_job("a", 1), 80);
+  const auto normal = register_job(make_job("b", 1), 50);
+  tell(broker, Lead{true});
+  CHECK(id_of(dequeue()) == urgent);
+  CHECK(id_of(dequeue()) == normal);
+  const auto waiting = dequeue();
+  tell(broker, Lead{false});
+  REQUIRE(waiting->has_value());
+  CHECK((*waiting)->error().code == Errc::unavailable);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a wait that is over is answered with nothing") {
+  const auto waiting = dequeue();
+  advance(61s);
+  REQUIRE(waiting->has_value());
+  REQUIRE((*waiting)->has_value());
+  CHECK_FALSE((**waiting)->eval);
+}
