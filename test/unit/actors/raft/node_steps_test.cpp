@@ -1,0 +1,208 @@
+// actors/raft/raft_node step by step, on a disk that the test plays: nothing is answered before it
+// is durable and applied, and a failing disk ends everything.
+#include <doctest/doctest.h>
+
+#include "actors/raft/node_state.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "test/support/actor_fixture.hpp"
+#include "test/support/list_fsm.hpp"
+#include "test/support/result_text.hpp"
+
+using namespace nomad;
+using namespace nomad::raft;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct NodeStepsFixture : test::ActorFixture {
+  Recorder<log_writer::Write> writes = record<log_writer::Write>();
+  Recorder<LeadershipChanged> leadership = record<LeadershipChanged>();
+  std::shared_ptr<test::ListFsm> fsm = std::make_shared<test::ListFsm>();
+  std::shared_ptr<ProposalQueue> queue = std::make_shared<ProposalQueue>(1'000, 1'000'000);
+  std::shared_ptr<LeaderLease> lease = std::make_shared<LeaderLease>();
+  std::shared_ptr<RaftCounters> counters = std::make_shared<RaftCounters>();
+  LogWriterListener disk;  ///< Where the disk reports to.
+  Result<snapshotter::Saved> saved = snapshotter::Saved{.path = "snapshot.db", .bytes = 10};
+  std::vector<SnapshotMeta> snapshots;
+  RaftOptions options{.self = "a"};
+  RaftNode node;
+
+  void start() {
+    const Configuration members{
+        .cluster_id = "c", .members = {{.id = "a", .address = {}, .voter = true}}, .removed = {}};
+    NodeParts parts;
+    parts.options = options;
+    parts.core_options.self = "a";
+    parts.start.hard_state = {.current_term = 1, .voted_for = {}};
+    parts.start.log.append(
+        {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(members)});
+    parts.start.configs.append(1, members);
+    parts.fsm = fsm;
+    parts.queue = queue;
+    parts.lease = lease;
+    parts.counters = counters;
+    parts.listener = leadership.handle;
+    parts.clock = [this] { return Time{system().scheduler().clock().now().time_since_epoch()}; };
+    parts.spawn_log_writer = [this](caf::actor_system&, LogWriterListener listener) {
+      disk = std::move(listener);
+      auto seen = writes.seen;
+      return adopt(system().spawn([seen](LogWriter::pointer) -> LogWriter::behavior_type {
+        return {[seen](const log_writer::Write& msg) { seen->push_back(msg); },
+                [](const log_writer::TruncatePrefix&) {}};
+      }));
+    };
+    parts.spawn_snapshotter = [this](caf::actor_system&) {
+      return adopt(system().spawn([this](Snapshotter::pointer) -> Snapshotter::behavior_type {
+        return {[this](const snapshotter::SaveSnapshot& msg) {
+                  snapshots.push_back(msg.meta);
+                  return actor::answer(saved);
+                },
+                [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },
+                [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
+                [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; }};
+      }));
+    };
+    node = adopt(spawn_raft_node(system(), std::move(parts), false));
+    settle();
+  }
+
+  /// Everything written so far is durable.
+  void persist() { tell(disk, log_writer::Written{writes.seen->back().seq}); }
+
+  void lead() {
+    start();
+    persist();
+    persist();
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: leads, and is ready when its barrier is applied") {
+  start();
+  CHECK_FALSE(leadership.seen->back().leads);
+  persist();
+  CHECK(leadership.seen->back().leads);
+  CHECK_FALSE(leadership.seen->back().ready);
+  CHECK_FALSE(lease->holds());
+
+  persist();
+  CHECK(leadership.seen->back().ready);
+  CHECK(lease->holds());
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: a write is answered after disk and state have it") {
+  lead();
+  std::optional<Result<Applied>> outcome;
+  std::size_t applied_before = 99;
+
+  Proposer{queue}.propose(Bytes::copy("x"), [&](Result<Applied> got) {
+    outcome = std::move(got);
+    applied_before = fsm->published()->size();
+  });
+  settle();
+  CHECK(writes.seen->back().write.append.size() == 1);
+  CHECK_FALSE(outcome);
+  CHECK(fsm->published()->empty());
+
+  persist();
+  REQUIRE(outcome);
+  CHECK((*outcome)->index == 3);
+  CHECK(applied_before == 1);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: what waits in the queue becomes one write") {
+  lead();
+  const auto before = writes.seen->size();
+  int answered = 0;
+  for (int number = 0; number < 10; ++number)
+    Proposer{queue}.propose(Bytes::copy("x"), [&answered](Result<Applied>) { ++answered; });
+  settle();
+  CHECK(writes.seen->size() == before + 1);
+  CHECK(writes.seen->back().write.append.size() == 10);
+
+  persist();
+  CHECK(answered == 10);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: a failing disk answers all with its reason, and ends") {
+  lead();
+  const Error reason{Errc::io, "\"raft.db\": cannot write the log: disk I/O error"};
+  auto waiting = ask<Applied>(node, Propose{Bytes::copy("x")});
+
+  tell(disk, log_writer::WriteFailed{reason});
+
+  REQUIRE(waiting->has_value());
+  CHECK((*waiting)->error() == reason);
+  CHECK_FALSE(lease->holds());
+  std::optional<Result<Applied>> late;
+  Proposer{queue}.propose(Bytes::copy("y"), [&late](Result<Applied> got) { late = got; });
+  REQUIRE(late);
+  CHECK(late->error() == reason);
+  auto after = ask<RaftStatus>(node, GetStatus{});
+  REQUIRE(after->has_value());
+  CHECK((*after)->error().code == Errc::unavailable);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not before the interval") {
+  options.snapshot_threshold = 5;
+  options.snapshot_interval = 60s;
+  lead();
+  const auto write = [this](int count) {
+    for (int number = 0; number < count; ++number)
+      Proposer{queue}.propose(Bytes::copy("x"), [](Result<Applied>) {});
+    settle();
+    persist();
+  };
+
+  write(10);
+  CHECK(snapshots.empty());
+  advance(61s);
+  write(1);
+  REQUIRE(snapshots.size() == 1);
+  CHECK(snapshots[0].index == 13);
+  CHECK(snapshots[0].configuration_index == 1);
+  write(20);
+  CHECK(snapshots.size() == 1);
+  write(5 * 16);
+  CHECK(snapshots.size() == 2);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: a failed snapshot is told to who asked; writes go on") {
+  lead();
+  saved = Error{Errc::io, "disk full"};
+  auto taken = ask<SnapshotTaken>(node, TakeSnapshot{});
+  REQUIRE(taken->has_value());
+  CHECK((*taken)->error() == Error{Errc::io, "disk full"});
+
+  auto outcome = ask<Applied>(node, Propose{Bytes::copy("x")});
+  persist();
+  REQUIRE(outcome->has_value());
+  CHECK((*outcome)->has_value());
+}
+
+TEST_CASE("proposal queue: refuses beyond its limits and after closing, each at once") {
+  ProposalQueue queue{2, 100};
+  int woken = 0;
+  queue.set_wake([&woken] { ++woken; });
+  std::vector<Errc> refused;
+  const auto add = [&](std::size_t bytes) {
+    queue.add({Bytes::copy(std::string(bytes, 'x')),
+               [&refused](Result<Applied> outcome) { refused.push_back(outcome.error().code); }});
+  };
+  add(60);
+  add(60);
+  CHECK(refused == std::vector{Errc::overloaded});
+  add(10);
+  add(10);
+  CHECK(refused.size() == 2);
+  CHECK(woken == 1);
+  CHECK(queue.take().size() == 2);
+  add(1'000);  // alone it may be larger
+  CHECK(woken == 2);
+  CHECK(queue.close({Errc::unavailable, "over"}).size() == 1);
+  add(1);
+  CHECK(refused.back() == Errc::unavailable);
+}
