@@ -57,7 +57,8 @@ void append_member(std::string& out,
       .number("ProtocolMin", 1)
       .text("Status", is_alive ? "alive" : "failed");
   JsonObject tags{object.raw("Tags")};
-  tags.text("build", agent.version)
+  tags.text("bootstrap", "1")
+      .text("build", agent.version)
       .text("dc", agent.datacenter)
       .text("expect", "1")
       .text("id", id)

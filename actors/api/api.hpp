@@ -76,7 +76,8 @@ struct ApiOptions {
   bool prometheus = true;  ///< Whether /v1/metrics answers `format=prometheus`.
 
   unsigned query_threads = 2;
-  std::size_t response_cache_bytes = 8 * 1024 * 1024;  ///< Renderings of large lists that are kept.
+  std::size_t response_cache_bytes
+      = 32 * 1024 * 1024;  ///< Renderings of large lists that are kept.
 };
 
 class Api {

@@ -137,16 +137,20 @@ private:
     if (!answer_from_cache(snapshot)) answer_here(snapshot);
   }
 
+  std::uint64_t version(const state::Snapshot& snapshot) const {
+    return read_.version ? read_.version(snapshot) : read_.index(snapshot);
+  }
+
   bool answer_from_cache(const state::Snapshot& snapshot) {
     if (!read_.cacheable) return false;
-    const auto index = read_.index(snapshot);
-    const auto kept = context_.cache.find(target_, index, call_.request().accepts_gzip());
+    const auto kept
+        = context_.cache.find(target_, version(snapshot), call_.request().accepts_gzip());
     if (!kept) return false;
     Answer answer;
     answer.shared_body = kept->body;
     answer.shared_gzip = kept->gzip;
     answer.next_token = kept->next_token;
-    send(std::move(answer), index);
+    send(std::move(answer), read_.index(snapshot));
     return true;
   }
 
@@ -154,7 +158,8 @@ private:
     auto answer = read_.answer(snapshot);
     const auto index = read_.index(snapshot);
     if (read_.cacheable && answer.status == 200)
-      if (auto kept = context_.cache.offer(target_, index, answer.body, answer.next_token))
+      if (auto kept
+          = context_.cache.offer(target_, version(snapshot), answer.body, answer.next_token))
         answer.shared_body = kept->body;
     send(std::move(answer), index);
   }

@@ -30,6 +30,10 @@ struct Read {
 
   /// Whether answers are worth keeping for those who ask the same (see ResponseCache).
   bool cacheable = false;
+
+  /// What a kept rendering is good for, where the answer depends on more than `index` shows: the
+  /// newest index of all tables it is made from.
+  std::function<std::uint64_t(const state::Snapshot&)> version = {};
 };
 
 /// Answers `call` with `read`. `make(options)` gives the read, or why the request is refused.

@@ -111,11 +111,12 @@ void count_evals(Call call) {
   });
 }
 
-void append_related(std::string& out, const Snapshot& snapshot, schema::Evaluation::Reader eval) {
+void append_related(JsonObject& parent, const Snapshot& snapshot, schema::Evaluation::Reader eval) {
   std::vector<EvalRef> related;
   for (const auto id : {eval.getNextEval(), eval.getPreviousEval(), eval.getBlockedEval()})
     if (const auto other = snapshot.eval(view(id))) related.push_back(other);
-  append_json_list(out, related, [](std::string& to, const EvalRef& other) {
+  if (related.empty()) return;  // left out like everything that is zero
+  append_json_list(parent.raw("RelatedEvals"), related, [](std::string& to, const EvalRef& other) {
     const auto stub = *other;
     JsonObject object{to};
     object.text("BlockedEval", stub.getBlockedEval())
@@ -158,7 +159,7 @@ void read_eval(Call call) {
                       {
                         JsonObject object{out};
                         object.members(*eval);
-                        if (related) append_related(object.raw("RelatedEvals"), snapshot, *eval);
+                        if (related) append_related(object, snapshot, *eval);
                       }
                       return Answer::json(std::move(out));
                     }};

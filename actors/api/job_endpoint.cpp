@@ -141,23 +141,42 @@ void job_summary(Call call) {
               });
 }
 
+/// The stubs of a job's allocations; without `all`, of those of its present incarnation.
+Answer allocations_of(const Snapshot& snapshot,
+                      const std::string& ns,
+                      const std::string& id,
+                      bool all) {
+  const auto job = snapshot.job(ns, id);
+  std::vector<state::AllocRef> rows;
+  for (const auto& entry : snapshot.allocs_by_job(ns, id)) {
+    const auto& row = entry.value();
+    if (all || !job || row->alloc->getJobCreateIndex() == job->getCreateIndex())
+      rows.push_back(row);
+  }
+  return Answer::json(stub_list(std::move(rows)));
+}
+
 void job_allocations(Call call) {
   const auto all = bool_parameter(call.request(), "all");
   if (!all) {
     call.fail(all.error());
     return;
   }
-  read_of_job(std::move(call), Table::allocs, Table::allocs_by_job,
-              [all = *all](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                const auto job = snapshot.job(ns, id);
-                std::vector<state::AllocRef> rows;
-                for (const auto& entry : snapshot.allocs_by_job(ns, id)) {
-                  const auto& row = entry.value();
-                  if (all || !job || row->alloc->getJobCreateIndex() == job->getCreateIndex())
-                    rows.push_back(row);
-                }
-                return Answer::json(stub_list(std::move(rows)));
-              });
+  const auto id = call.rest;
+  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+    return Read{
+        .watch = {state::watch_key(Table::allocs_by_job, state::join_key(options.ns, id))},
+        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
+        .answer = [ns = options.ns, id, all = *all](
+                      const Snapshot& snapshot) { return allocations_of(snapshot, ns, id, all); },
+        .is_heavy
+        = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
+        .cacheable = true,
+        .version =
+            [](const Snapshot& snapshot) {
+              return std::max(snapshot.index(Table::allocs), snapshot.index(Table::jobs));
+            }};
+  });
 }
 
 /// The JSON array of a range's objects, ordered by id.

@@ -61,7 +61,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   NOMAD_TRY(fields.check());
   if (job == nullptr) return bad_request("Job must be specified");
   incoming.job = *job;
-  NOMAD_TRY(jobspec::match_names(incoming.job, std::string{texts.type} + ".Job"));
+  NOMAD_TRY(jobspec::match_names(incoming.job));
   const auto* job_id = incoming.job.if_contains("ID");
   if (job_id == nullptr || !job_id->is_string()) return bad_request(std::string{texts.without_id});
   if (!id.empty() && text_member(incoming.job, "ID") != id)
@@ -297,7 +297,10 @@ Result<json::object> parse_source(const Call& call) {
   options.functions = &functions;
   auto parsed = jobspec::parse_job("input.hcl", std::move(source), options);
   if (!parsed.ok()) return bad_request("Failed to parse job: " + parsed.error);
-  if (wants_defaults) jobspec::canonicalize(parsed.job);
+  if (wants_defaults) {
+    jobspec::canonicalize(parsed.job);
+    jobspec::complete(parsed.job);
+  }
   return std::move(parsed.job);
 }
 

@@ -168,11 +168,24 @@ TEST_CASE("read: evaluations and deployments") {
         == "400 Filter expression cannot be used with other filter parameters");
   CHECK(fixture.json("/v1/evaluations/count?namespace=*").as_object().at("Count") == 2);
   CHECK(fixture.json("/v1/evaluation/" + uuid(1)).as_object().at("JobID") == "web");
-  CHECK(fixture.json("/v1/evaluation/" + uuid(1) + "?related=true")
-            .as_object()
-            .at("RelatedEvals")
-            .as_array()
-            .empty());
+  fixture.state().put_eval({.id = uuid(3), .job = "web"});
+  fixture.state().run([](auto command) {
+    auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+    const auto id = uuid(1);
+    const auto next = uuid(3);
+    eval.setId(text(id));
+    eval.setNamespace("default");
+    eval.setJobId("web");
+    eval.setNextEval(text(next));
+  });
+  CHECK(texts_of(fixture.json("/v1/evaluation/" + uuid(1) + "?related=true")
+                     .as_object()
+                     .at("RelatedEvals"),
+                 "ID")
+        == uuid(3));
+  CHECK_FALSE(fixture.json("/v1/evaluation/" + uuid(3) + "?related=true")
+                  .as_object()
+                  .contains("RelatedEvals"));
   CHECK(fixture.refusal("/v1/evaluation/" + uuid(99)) == "404 eval not found");
   CHECK(fixture.refusal("/v1/evaluation/x")
         == "500 failed to lookup eval: eval lookup failed: index error: UUID must be 36 "

@@ -55,6 +55,8 @@ TEST_CASE("write: bad registrations are refused before the server sees them") {
       {R"({"Job":5})",
        "400 json: cannot unmarshal number into Go struct field JobRegisterRequest.Job of type "
        "object"},
+      {R"({"Job":{"ID":"web","Priority":"high"}})",
+       "400 json: cannot unmarshal string into Go struct field Job.Job.Priority of type int"},
       {R"({"Job":{}})", "400 Job ID hasn't been provided"},
       {job_body("web", R"(,"EvalPriority":101)"),
        "400 Eval priority must be between 1 and 100 inclusively"},
