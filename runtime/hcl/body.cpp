@@ -23,11 +23,6 @@ auto* find_block_schema(Schemas& schemas, std::string_view type) {
   return static_cast<decltype(&schemas.front())>(nullptr);
 }
 
-bool has_attribute_schema(const BodySchema& schema, std::string_view name) {
-  return std::any_of(schema.attributes.begin(), schema.attributes.end(),
-                     [&](const AttributeSchema& s) { return s.name == name; });
-}
-
 std::string joined(const std::vector<std::string_view>& names) {
   std::string out;
   for (const std::string_view name : names)
@@ -108,6 +103,41 @@ bool Body::hides_block(std::string_view type) const {
   return impl_->hides_block(type);
 }
 
+const BlockSchema& Wanted::dynamic_schema() {
+  static const BlockSchema schema{"dynamic", {"type"}};
+  return schema;
+}
+
+bool Wanted::has_attribute(std::string_view name) const {
+  for (const AttributeSchema& attribute : schema_.attributes)
+    if (attribute.name == name) return true;
+  return expanding_ != nullptr && expanding_->hides_attribute(name);
+}
+
+const BlockSchema* Wanted::block(std::string_view type) const {
+  const BlockSchema* found = nullptr;
+  each_block([&](const BlockSchema& candidate) {
+    if (candidate.type == type) found = &candidate;
+  });
+  return found;
+}
+
+std::vector<std::string_view> Wanted::attribute_names() const {
+  std::vector<std::string_view> out;
+  for (const AttributeSchema& attribute : schema_.attributes)
+    out.push_back(attribute.name);
+  if (expanding_ != nullptr)
+    out.insert(out.end(), expanding_->hidden_attributes.begin(),
+               expanding_->hidden_attributes.end());
+  return out;
+}
+
+std::vector<std::string_view> Wanted::block_types() const {
+  std::vector<std::string_view> out;
+  each_block([&](const BlockSchema& block) { out.push_back(block.type); });
+  return out;
+}
+
 Span Body::missing_item_span() const {
   return BodyReader{*impl_}.missing_item();
 }
@@ -136,62 +166,67 @@ Span BodyReader::missing_item() const {
   }
 }
 
-BodyContent BodyReader::content(const BodySchema& schema) const {
+std::shared_ptr<Body::Impl> BodyReader::take(Body body) {
+  std::shared_ptr<const Body::Impl> impl = std::move(body.impl_);
+  if (impl.use_count() == 1) return std::const_pointer_cast<Body::Impl>(std::move(impl));
+  return std::make_shared<Body::Impl>(*impl);
+}
+
+BodyContent BodyReader::content(const Wanted& wanted) const {
   if (body_.native != nullptr) {
-    BodyContent out = native_partial(schema);
-    native_leftovers(schema, out);
+    BodyContent out = native_partial(wanted);
+    native_leftovers(wanted, out);
     return out;
   }
   std::vector<std::string> used;
-  BodyContent out = json_partial(schema, &used);
-  json_leftovers(schema, used, out.diagnostics);
+  BodyContent out = json_partial(wanted, &used);
+  json_leftovers(wanted, used, out.diagnostics);
   return out;
 }
 
-BodyContent BodyReader::partial(const BodySchema& schema, std::vector<std::string>* used) const {
-  return body_.native != nullptr ? native_partial(schema) : json_partial(schema, used);
+BodyContent BodyReader::partial(const Wanted& wanted, std::vector<std::string>* used) const {
+  return body_.native != nullptr ? native_partial(wanted) : json_partial(wanted, used);
 }
 
-BodyContent BodyReader::native_partial(const BodySchema& schema) const {
+BodyContent BodyReader::native_partial(const Wanted& wanted) const {
   BodyContent out;
-  for (const AttributeSchema& wanted : schema.attributes) {
+  out.attributes.reserve(std::min(wanted.attributes().size(), body_.native->attributes.size()));
+  for (const AttributeSchema& schema : wanted.attributes()) {
     const AttributeNode* attribute
-        = body_.hides_attribute(wanted.name) ? nullptr : find_attribute(*body_.native, wanted.name);
+        = hides_attribute(schema.name) ? nullptr : find_attribute(*body_.native, schema.name);
     if (attribute != nullptr)
       out.attributes.push_back(
           {attribute->name, attribute->expr, attribute->span, attribute->name_span, nullptr});
-    else if (wanted.required)
+    else if (schema.required)
       error(out.diagnostics, missing_item(), "Missing required argument",
-            "The argument " + quoted(wanted.name) + " is required, but no definition was found.");
+            "The argument " + quoted(schema.name) + " is required, but no definition was found.");
   }
-  native_blocks(schema, out);
+  native_blocks(wanted, out);
   return out;
 }
 
-void BodyReader::native_blocks(const BodySchema& schema, BodyContent& out) const {
+void BodyReader::native_blocks(const Wanted& wanted, BodyContent& out) const {
+  out.blocks.reserve(body_.native->blocks.size());
   for (const BlockNode* block : body_.native->blocks) {
-    if (body_.hides_block(block->type)) continue;
-    // Of two schemas for a type the later counts.
-    const BlockSchema* wanted = nullptr;
-    for (const BlockSchema& candidate : schema.blocks)
-      if (candidate.type == block->type) wanted = &candidate;
-    if (wanted == nullptr || !check_labels(*block, *wanted, out.diagnostics)) continue;
-    Block found;
+    if (hides_block(block->type)) continue;
+    const BlockSchema* schema = wanted.block(block->type);
+    if (schema == nullptr || !check_labels(*block, *schema, out.diagnostics)) continue;
+    Block& found = out.blocks.emplace_back();
     found.type = block->type;
     found.labels.assign(block->labels.begin(), block->labels.end());
     found.body = child(body_, block->body, nullptr);
     found.definition_span = block->definition();
     found.type_span = block->type_span;
     found.label_spans.assign(block->label_spans.begin(), block->label_spans.end());
-    out.blocks.push_back(std::move(found));
   }
 }
 
 bool BodyReader::check_labels(const BlockNode& block,
                               const BlockSchema& schema,
                               Diagnostics& out) const {
-  const std::string type{block.type};
   const std::size_t wanted = schema.label_names.size();
+  if (block.labels.size() == wanted) return true;
+  const std::string type{block.type};
   if (block.labels.size() > wanted) {
     const std::string detail = wanted == 0 ? "No labels are expected for " + type + " blocks."
                                            : "Only " + std::to_string(wanted) + " labels ("
@@ -200,50 +235,45 @@ bool BodyReader::check_labels(const BlockNode& block,
     error(out, block.label_spans[wanted], "Extraneous label for " + type, detail);
     return false;
   }
-  if (block.labels.size() < wanted) {
-    error(out, block.open_brace,
-          "Missing " + std::string{schema.label_names[block.labels.size()]} + " for " + type,
-          "All " + type + " blocks must have " + std::to_string(wanted) + " labels ("
-              + joined(schema.label_names) + ").");
-    return false;
-  }
-  return true;
+  error(out, block.open_brace,
+        "Missing " + std::string{schema.label_names[block.labels.size()]} + " for " + type,
+        "All " + type + " blocks must have " + std::to_string(wanted) + " labels ("
+            + joined(schema.label_names) + ").");
+  return false;
 }
 
-/// Complains about what neither `schema` nor an earlier reading knows.
-void BodyReader::native_leftovers(const BodySchema& schema, BodyContent& out) const {
+/// Complains about what is neither wanted nor known from an earlier reading.
+void BodyReader::native_leftovers(const Wanted& wanted, BodyContent& out) const {
   for (const AttributeNode& attribute : body_.native->attributes)
-    if (!body_.hides_attribute(attribute.name) && !has_attribute_schema(schema, attribute.name))
-      unsupported_attribute(attribute, schema, out);
+    if (!hides_attribute(attribute.name) && !wanted.has_attribute(attribute.name))
+      unsupported_attribute(attribute, wanted, out.diagnostics);
   for (const BlockNode* block : body_.native->blocks)
-    if (!body_.hides_block(block->type) && find_block_schema(schema.blocks, block->type) == nullptr)
-      unsupported_block(*block, schema, out.diagnostics);
+    if (!hides_block(block->type) && wanted.block(block->type) == nullptr)
+      unsupported_block(*block, wanted, out.diagnostics);
 }
 
 void BodyReader::unsupported_attribute(const AttributeNode& attribute,
-                                       const BodySchema& schema,
-                                       BodyContent& out) const {
+                                       const Wanted& wanted,
+                                       Diagnostics& out) const {
   std::vector<std::string_view> unused;
-  for (const AttributeSchema& candidate : schema.attributes)
-    if (out.find(candidate.name) == nullptr) unused.push_back(candidate.name);
+  for (const std::string_view candidate : wanted.attribute_names())
+    if (find_attribute(*body_.native, candidate) == nullptr || hides_attribute(candidate))
+      unused.push_back(candidate);
   const std::string_view near = name_suggestion(attribute.name, unused);
   std::string hint = did_you_mean(near);
-  if (near.empty() && find_block_schema(schema.blocks, attribute.name) != nullptr)
+  if (near.empty() && wanted.block(attribute.name) != nullptr)
     hint = " Did you mean to define a block of type " + quoted(attribute.name) + "?";
-  error(out.diagnostics, attribute.name_span, "Unsupported argument",
+  error(out, attribute.name_span, "Unsupported argument",
         "An argument named " + quoted(attribute.name) + " is not expected here." + hint);
-  suggest(out.diagnostics, near);
+  suggest(out, near);
 }
 
 void BodyReader::unsupported_block(const BlockNode& block,
-                                   const BodySchema& schema,
+                                   const Wanted& wanted,
                                    Diagnostics& out) const {
-  std::vector<std::string_view> types;
-  for (const BlockSchema& candidate : schema.blocks)
-    types.push_back(candidate.type);
-  const std::string_view near = name_suggestion(block.type, types);
+  const std::string_view near = name_suggestion(block.type, wanted.block_types());
   std::string hint = did_you_mean(near);
-  if (near.empty() && has_attribute_schema(schema, block.type))
+  if (near.empty() && wanted.has_attribute(block.type))
     hint = " Did you mean to define argument " + quoted(block.type)
            + "? If so, use the equals sign to assign it a value.";
   error(out, block.type_span, "Unsupported block type",

@@ -3,6 +3,7 @@
 // An expanded body reads its original anew each time and filters, because a `dynamic` block can
 // only be attributed to a type once a schema names that type.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/hcl/body_impl.hpp"
 #include "runtime/hcl/convert.hpp"
@@ -56,7 +57,7 @@ public:
 private:
   /// `block` with a body that expands in turn, inside `iteration`.
   Block with_child(Block block, const std::shared_ptr<const Iteration>& iteration) {
-    auto impl = std::make_shared<Body::Impl>(BodyReader::open(block.body));
+    std::shared_ptr<Body::Impl> impl = BodyReader::take(std::move(block.body));
     impl->expands = true;
     impl->generated = body_.generated;
     impl->iteration = iteration;
@@ -254,31 +255,18 @@ private:
   const BodySchema& schema_;
 };
 
-/// `schema` with `dynamic` and what was taken before, so that neither is an error.
-BodySchema extended(const Body::Impl& body, const BodySchema& schema) {
-  BodySchema out = schema;
-  out.blocks.push_back({"dynamic", {"type"}});
-  out.blocks.insert(out.blocks.end(), body.hidden_blocks.begin(), body.hidden_blocks.end());
-  for (const std::string& name : body.hidden_attributes)
-    out.attributes.push_back({name, false});
-  return out;
-}
-
 BodyContent expanded_content(const Body::Impl& body, const BodySchema& schema, bool partial) {
-  Body::Impl original = body;
-  original.hidden_attributes.clear();
-  original.hidden_blocks.clear();
-  const BodyReader reader{original};
-  const BodySchema full = extended(body, schema);
-  BodyContent raw = partial ? reader.partial(full, nullptr) : reader.content(full);
-  BodyContent out;
-  out.diagnostics = std::move(raw.diagnostics);
-  for (Attribute& attribute : raw.attributes) {
-    if (body.hides_attribute(attribute.name)) continue;
-    attribute.iteration = body.iteration;
-    out.attributes.push_back(std::move(attribute));
-  }
-  Expander{body, schema}.expand(std::move(raw.blocks), partial, out);
+  const BodyReader reader{body, true};
+  const Wanted wanted{schema, &body};
+  BodyContent out = partial ? reader.partial(wanted, nullptr) : reader.content(wanted);
+  std::erase_if(out.attributes,
+                [&](const Attribute& found) { return body.hides_attribute(found.name); });
+  if (body.iteration != nullptr)
+    for (Attribute& attribute : out.attributes)
+      attribute.iteration = body.iteration;
+  std::vector<Block> raw = std::exchange(out.blocks, {});
+  out.blocks.reserve(raw.size());
+  Expander{body, schema}.expand(std::move(raw), partial, out);
   return out;
 }
 
@@ -294,7 +282,7 @@ Body Body::expanded(const EvalContext* context) const {
 
 BodyContent Body::content(const BodySchema& schema) const {
   return impl_->expands ? expanded_content(*impl_, schema, false)
-                        : BodyReader{*impl_}.content(schema);
+                        : BodyReader{*impl_}.content(Wanted{schema});
 }
 
 PartialContent Body::partial_content(const BodySchema& schema) const {
@@ -302,14 +290,14 @@ PartialContent Body::partial_content(const BodySchema& schema) const {
   PartialContent out;
   if (impl_->expands || impl_->native != nullptr) {
     out.content = impl_->expands ? expanded_content(*impl_, schema, true)
-                                 : BodyReader{*impl_}.partial(schema, nullptr);
+                                 : BodyReader{*impl_}.partial(Wanted{schema}, nullptr);
     for (const AttributeSchema& attribute : schema.attributes)
       if (impl_->expands || out.content.find(attribute.name) != nullptr)
         remain->hidden_attributes.emplace_back(attribute.name);
     remain->hidden_blocks.insert(remain->hidden_blocks.end(), schema.blocks.begin(),
                                  schema.blocks.end());
   } else {
-    out.content = BodyReader{*impl_}.partial(schema, &remain->hidden_attributes);
+    out.content = BodyReader{*impl_}.partial(Wanted{schema}, &remain->hidden_attributes);
   }
   out.remain = Body{std::shared_ptr<const Impl>{std::move(remain)}};
   return out;

@@ -52,14 +52,12 @@ std::vector<const JsonProperty*> BodyReader::properties(const JsonNode& node,
   return found;
 }
 
-BodyContent BodyReader::json_partial(const BodySchema& schema,
-                                     std::vector<std::string>* used) const {
+BodyContent BodyReader::json_partial(const Wanted& wanted, std::vector<std::string>* used) const {
   BodyContent out;
   for (const JsonProperty* property : properties(*body_.json, nullptr, out.diagnostics)) {
     const std::string_view name = property->name;
-    if (body_.hides_attribute(name)) continue;
-    const auto has_name = [&](const auto& candidate) { return candidate.name == name; };
-    if (std::any_of(schema.attributes.begin(), schema.attributes.end(), has_name)) {
+    if (hides_attribute(name)) continue;
+    if (wanted.has_attribute(name)) {
       if (const Attribute* existing = out.find(name))
         error(out.diagnostics, property->name_span, "Duplicate argument",
               "The argument " + quoted(name) + " was already set at "
@@ -69,38 +67,37 @@ BodyContent BodyReader::json_partial(const BodySchema& schema,
       if (used != nullptr) used->emplace_back(name);
       continue;
     }
-    for (const BlockSchema& block : schema.blocks) {
-      if (block.type != name) continue;
-      std::vector<std::string> labels;
-      std::vector<Span> spans;
-      unpack(property->value(), block, labels, spans, property->name_span, out);
-      if (used != nullptr) used->emplace_back(name);
-      break;
-    }
+    const BlockSchema* block = nullptr;  // of two for a type the first
+    wanted.each_block([&](const BlockSchema& candidate) {
+      if (block == nullptr && candidate.type == name) block = &candidate;
+    });
+    if (block == nullptr) continue;
+    std::vector<std::string> labels;
+    std::vector<Span> spans;
+    unpack(property->value(), *block, labels, spans, property->name_span, out);
+    if (used != nullptr) used->emplace_back(name);
   }
-  missing_arguments(schema, out);
+  missing_arguments(wanted, out);
   return out;
 }
 
-void BodyReader::missing_arguments(const BodySchema& schema, BodyContent& out) const {
-  for (const AttributeSchema& wanted : schema.attributes)
-    if (wanted.required && out.find(wanted.name) == nullptr)
+void BodyReader::missing_arguments(const Wanted& wanted, BodyContent& out) const {
+  for (const AttributeSchema& schema : wanted.attributes())
+    if (schema.required && out.find(schema.name) == nullptr)
       error(out.diagnostics, missing_item(), "Missing required argument",
-            "The argument " + quoted(wanted.name) + " is required, but no definition was found.");
+            "The argument " + quoted(schema.name) + " is required, but no definition was found.");
 }
 
-void BodyReader::json_leftovers(const BodySchema& schema,
+void BodyReader::json_leftovers(const Wanted& wanted,
                                 const std::vector<std::string>& used,
                                 Diagnostics& out) const {
   std::vector<std::string_view> names;
-  for (const AttributeSchema& attribute : schema.attributes)
-    if (!contains(used, attribute.name) && !body_.hides_attribute(attribute.name))
-      names.push_back(attribute.name);
-  for (const BlockSchema& block : schema.blocks)
-    names.push_back(block.type);
+  for (const std::string_view name : wanted.attribute_names())
+    if (!contains(used, name) && !hides_attribute(name)) names.push_back(name);
+  wanted.each_block([&](const BlockSchema& block) { names.push_back(block.type); });
   for (const JsonProperty* property : properties(*body_.json, nullptr, out)) {
     const std::string_view name = property->name;
-    if (name == "//" || contains(used, name) || body_.hides_attribute(name)) continue;
+    if (name == "//" || contains(used, name) || hides_attribute(name)) continue;
     const std::string_view near = name_suggestion(name, names);
     error(out, property->name_span, "Extraneous JSON object property",
           "No argument or block type is named " + quoted(name) + "."

@@ -8,6 +8,14 @@ namespace nomad::hcl {
 
 namespace {
 
+/// By byte: whether it stands for itself in every kind of template.
+constexpr std::array<bool, 256> is_plain = [] {
+  std::array<bool, 256> out{};
+  for (unsigned c = 0; c < 0x80; ++c)
+    out[c] = c != '$' && c != '%' && c != '"' && c != '\\' && c != '\n' && c != '\r';
+  return out;
+}();
+
 /// One pass over the text. `levels_` holds what encloses the current position, innermost last.
 class Lexer {
 public:
@@ -66,8 +74,10 @@ private:
   void normal() {
     const char c = text_[at_];
     if (c == ' ' || c == '\t') {
-      ++at_;
-    } else if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_') {
+      do
+        ++at_;
+      while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t'));
+    } else if (is_ascii_letter(static_cast<unsigned char>(c))) {
       emit(TokenType::identifier, end_of_identifier(at_ + 1));
     } else if (c >= '0' && c <= '9') {
       emit(TokenType::number, end_of_number());
@@ -81,11 +91,11 @@ private:
   std::size_t end_of_identifier(std::size_t at) const {
     while (at < text_.size()) {
       const auto c = static_cast<unsigned char>(text_[at]);
-      if (c < 0x80) {
-        if (!is_identifier_part(c)) break;
+      if (ascii_identifier_part[c]) {
         ++at;
         continue;
       }
+      if (c < 0x80) break;
       const CodePoint point = decode(text_, at);
       if (point.value == 0xFFFD || !is_identifier_part(point.value)) break;
       at += point.length;
@@ -308,6 +318,10 @@ private:
     std::size_t at = at_;
     while (at < text_.size()) {
       const char c = text_[at];
+      if (is_plain[static_cast<unsigned char>(c)]) {
+        ++at;
+        continue;
+      }
       if (c == '$' || c == '%' || c == '"' || c == '\n' || c == '\r') break;
       std::size_t begin = at;
       if (c == '\\') {
@@ -326,6 +340,10 @@ private:
     std::size_t at = at_;
     while (at < text_.size()) {
       const char c = text_[at];
+      if (is_plain[static_cast<unsigned char>(c)]) {
+        ++at;
+        continue;
+      }
       if (c == '$' || c == '%' || c == '\n' || c == '\r') break;
       const std::size_t length = sequence_length(text_, at);
       if (length == 0) break;

@@ -205,12 +205,6 @@ std::pair<Token, std::size_t> Parser::next_token() const {
   return {tokens_.back(), tokens_.size()};
 }
 
-Token Parser::read() {
-  const auto [token, next] = next_token();
-  next_ = next;
-  return token;
-}
-
 Span Parser::previous_span() const {
   return next_ == 0 ? peek().span() : tokens_[next_ - 1].span();
 }

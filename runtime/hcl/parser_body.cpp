@@ -37,6 +37,7 @@ struct Parser::Items {
   }
 
   void add(const AttributeNode& attribute) {
+    if (attributes.empty()) attributes.reserve(8);
     attributes.push_back(attribute);
     if (!names.empty()) names.emplace(attribute.name, attribute.name_span);
   }
@@ -91,6 +92,7 @@ void Parser::parse_body_item(Items& items) {
     case TokenType::open_quote:
     case TokenType::open_brace:
     case TokenType::identifier:
+      if (items.blocks.empty()) items.blocks.reserve(8);
       items.blocks.push_back(finish_block(name));
       return;
     default:

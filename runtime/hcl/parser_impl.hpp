@@ -70,9 +70,30 @@ private:
   friend class TemplateTree;
 
   // Tokens. Comments are skipped, one that ends its line counts as a newline.
-  Token peek() const { return next_token().first; }
+  Token peek() const {
+    const Token* next = plain_next();
+    return next != nullptr ? *next : next_token().first;
+  }
 
-  Token read();
+  Token read() {
+    if (const Token* next = plain_next()) {
+      ++next_;
+      return *next;
+    }
+    const auto [token, next] = next_token();
+    next_ = next;
+    return token;
+  }
+
+  /// The next token if it is nothing that may have to be skipped.
+  const Token* plain_next() const {
+    if (next_ >= tokens_.size()) return nullptr;
+    const Token& next = tokens_[next_];
+    const bool plain
+        = next.type != TokenType::comment && (see_newlines_ || next.type != TokenType::newline);
+    return plain ? &next : nullptr;
+  }
+
   /// The next token that counts and the index after it.
   std::pair<Token, std::size_t> next_token() const;
   Span previous_span() const;
@@ -144,6 +165,7 @@ private:
 
   // Strings and templates.
   const Expression* parse_string();
+  const Expression* parse_plain_string(Token open);
   std::string_view parse_quoted_literal(Span& span);
   std::string decode(Token token);
   void decode_escape(Token token, std::string_view text, std::size_t& at, std::string& out);

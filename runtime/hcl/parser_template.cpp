@@ -196,8 +196,26 @@ private:
   bool given_up_ = false;  // too deep: what follows from that is not told
 };
 
+/// A quoted string that is one piece of text as it stands; null when it is more than that.
+const Expression* Parser::parse_plain_string(Token open) {
+  if (next_ + 1 >= tokens_.size() || tokens_[next_].type != TokenType::quoted_literal
+      || tokens_[next_ + 1].type != TokenType::close_quote)
+    return nullptr;
+  const Token content = tokens_[next_];
+  const std::string_view plain = text(content);
+  if (plain.find_first_of("\\$%") != std::string_view::npos) return nullptr;
+  next_ += 2;
+  const Expression* part = literal(Value::string(plain), content.span());
+  TemplateExpr node{};
+  node.kind = ExprKind::template_text;
+  node.parts = builder_.arena().one(part);
+  return make(node, cover(open.span(), previous_span()), {part});
+}
+
 const Expression* Parser::parse_string() {
   const Token open = read();
+  if (open.type == TokenType::open_quote)
+    if (const Expression* plain = parse_plain_string(open)) return plain;
   const bool flush = open.type == TokenType::open_heredoc && text(open).starts_with("<<-");
   Span inner;
   bool wraps = false;

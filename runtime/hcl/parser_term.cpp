@@ -65,10 +65,9 @@ const Expression* Parser::parse_name() {
   if (word == "true" || word == "false")
     return literal(Value::boolean(word == "true"), name.span());
   if (word == "null") return literal(Value::null(), name.span());
-  const std::vector<Step> root{{Step::Kind::root, name.span(), word, nullptr}};
   VariableExpr node{};
   node.kind = ExprKind::variable;
-  node.steps = builder_.arena().copy(root);
+  node.steps = builder_.arena().one(Step{Step::Kind::root, name.span(), word, nullptr});
   return make(node, name.span());
 }
 

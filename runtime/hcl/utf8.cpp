@@ -30,9 +30,8 @@ std::string valid_utf8(std::string_view text) {
 
 }  // namespace
 
-std::size_t sequence_length(std::string_view text, std::size_t at) {
+std::size_t wide_sequence_length(std::string_view text, std::size_t at) {
   const unsigned char lead = byte_at(text, at);
-  if (lead < 0x80) return 1;
   std::size_t length = 0;
   if (lead >= 0xC0 && lead <= 0xDF)
     length = 2;
@@ -87,13 +86,11 @@ bool is_ascii(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-bool is_identifier_start(char32_t c) {
-  if (c < 0x80) return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+bool is_wide_identifier_start(char32_t c) {
   return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_ID_START) != 0;
 }
 
-bool is_identifier_part(char32_t c) {
-  if (c < 0x80) return is_identifier_start(c) || (c >= '0' && c <= '9') || c == '-';
+bool is_wide_identifier_part(char32_t c) {
   return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_ID_CONTINUE) != 0;
 }
 

@@ -1,6 +1,7 @@
 // UTF-8 in small: decoding one code point and the character classes that HCL's grammar uses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,9 +9,14 @@
 
 namespace nomad::hcl {
 
+/// See sequence_length, for a lead byte of 0x80 and above.
+std::size_t wide_sequence_length(std::string_view text, std::size_t at);
+
 /// Length of the sequence that starts at `text[at]` as the grammar counts (any lead byte with as
 /// many continuation bytes as it asks for), or 0 when it is broken.
-std::size_t sequence_length(std::string_view text, std::size_t at);
+inline std::size_t sequence_length(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]) < 0x80 ? 1 : wide_sequence_length(text, at);
+}
 
 struct CodePoint {
   char32_t value = 0;      ///< U+FFFD for an invalid sequence
@@ -22,8 +28,30 @@ CodePoint decode(std::string_view text, std::size_t at);
 void append_utf8(std::string& out, char32_t code_point);
 bool is_ascii(std::string_view text);
 
-bool is_identifier_start(char32_t c);
-bool is_identifier_part(char32_t c);
+/// See below, for code points of 0x80 and above.
+bool is_wide_identifier_start(char32_t c);
+bool is_wide_identifier_part(char32_t c);
+
+constexpr bool is_ascii_letter(char32_t c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+inline bool is_identifier_start(char32_t c) {
+  return c < 0x80 ? is_ascii_letter(c) : is_wide_identifier_start(c);
+}
+
+/// By byte: whether it is an ASCII character of an identifier.
+inline constexpr std::array<bool, 256> ascii_identifier_part = [] {
+  std::array<bool, 256> out{};
+  for (char32_t c = 0; c < 0x80; ++c)
+    out[c] = is_ascii_letter(c) || (c >= '0' && c <= '9') || c == '-';
+  return out;
+}();
+
+inline bool is_identifier_part(char32_t c) {
+  return c < 0x80 ? ascii_identifier_part[c] : is_wide_identifier_part(c);
+}
+
 /// Go's unicode.IsSpace.
 bool is_space(char32_t c);
 

@@ -225,7 +225,7 @@ void fill_random(std::array<std::uint8_t, 16>& bytes) {
 ParsedJob parse_job(const std::string& file_name, std::string text, const ParseOptions& options) {
   if (options.functions != nullptr)
     return JobParser{options, *options.functions}.run(file_name, std::move(text));
-  const hcl::FunctionTable functions
+  static const hcl::FunctionTable functions
       = hcl::job_functions({.files = nullptr, .random = fill_random});
   return JobParser{options, functions}.run(file_name, std::move(text));
 }
