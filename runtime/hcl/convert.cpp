@@ -241,7 +241,8 @@ std::optional<Value::Elements> Converter::elements(const Value& value, const Typ
   out.reserve(value.elements().size());
   std::size_t i = 0;
   for (const Value& each : value.elements()) {
-    auto converted = below("[" + std::to_string(i++) + "]", [&] { return convert(each, element); });
+    auto converted = below("[" + std::to_string(i++) + "]",
+                           [&, &from = each] { return convert(from, element); });
     if (!converted) return std::nullopt;
     out.push_back(std::move(*converted));
   }
@@ -252,7 +253,8 @@ std::optional<Value::Entries> Converter::entries(const Value& value, const Type&
   Value::Entries out;
   out.reserve(value.entries().size());
   for (const auto& [key, each] : value.entries()) {
-    auto converted = below("[" + quoted(key) + "]", [&] { return convert(each, element); });
+    auto converted
+        = below("[" + quoted(key) + "]", [&, &from = each] { return convert(from, element); });
     if (!converted) return std::nullopt;
     out.emplace_back(key, std::move(*converted));
   }
@@ -352,7 +354,7 @@ std::optional<Value> Converter::to_object(const Value& value, const Type& to) {
     const Type* wanted = to.attribute(name);
     if (wanted == nullptr) continue;
     const std::string step = map ? "[" + quoted(name) + "]" : "." + name;
-    auto converted = below(step, [&] { return convert(each, *wanted); });
+    auto converted = below(step, [&, &from = each] { return convert(from, *wanted); });
     if (!converted) return std::nullopt;
     out.emplace_back(name, std::move(*converted));
   }
