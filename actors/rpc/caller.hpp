@@ -1,0 +1,62 @@
+// Caller: who asks, as the process that serves the request has established it.
+//
+// The parts are independent: a request may come over a server's connection and carry a user's
+// token. Each part is present only when this process verified it for this very request: the
+// certificate of the connection, the secret of a node against the state, a token, a workload's
+// signed identity. A request that is forwarded is judged before forwarding and again by the
+// server that serves it. What is known of a connection besides its certificate (such as which node
+// registered over it) never becomes a part.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runtime/net/rpc_frame.hpp"
+
+namespace nomad::rpc {
+
+/// The process at the other end of the connection.
+struct PeerIdentity {
+  net::RpcRole role = net::RpcRole::client;
+  std::string region;
+  /// A certificate proves it. Without TLS there is no proof, and the claim counts: whoever reaches
+  /// the port is trusted then (the agent refuses such a port beyond loopback).
+  bool is_proven = false;
+};
+
+/// A client node: the request carried the secret that the state has of it.
+struct NodeIdentity {
+  std::string id;
+};
+
+/// A token of a user. Until ACLs exist every token is taken as it comes.
+struct TokenIdentity {
+  std::string secret;
+};
+
+/// A task, by the identity the servers signed for it.
+struct WorkloadIdentity {
+  std::string ns;
+  std::string job_id;
+  std::string alloc_id;
+  std::string task;
+};
+
+struct Caller {
+  std::string remote;  ///< Address of the first caller, as far as it is known.
+  std::optional<PeerIdentity> peer;
+  std::optional<NodeIdentity> node;
+  std::optional<TokenIdentity> token;
+  std::optional<WorkloadIdentity> workload;
+
+  bool is_server() const { return peer && peer->role == net::RpcRole::server; }
+
+  bool is_node(const std::string& id) const { return node && node->id == id; }
+
+  bool is_anonymous() const { return !node && !token && !workload && !is_server(); }
+
+  /// For logs and metrics: "server:10.0.0.7:41234", "client:<node id>", "token", "anonymous:…".
+  std::string describe() const;
+};
+
+}  // namespace nomad::rpc

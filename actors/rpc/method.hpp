@@ -1,0 +1,77 @@
+// The methods of the protocol between nodes: number, name, who may call, how it may be repeated,
+// and who serves it. One table; a method that is not in it does not exist.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "runtime/net/rpc_frame.hpp"
+
+namespace nomad::rpc {
+
+using net::RpcPriority;
+
+/// Sent as a number: never renumber, never reuse.
+enum class Method : std::uint16_t {
+  // every process
+  status_ping = 1,
+  status_leader = 2,
+  status_peers = 3,
+
+  // among servers
+  raft_message = 10,  ///< One message of runtime/raft, in its own form.
+  member_join = 11,   ///< 11 to 19: membership.
+  member_exchange = 12,
+  member_probe = 13,
+  member_leave = 14,
+  server_has_node = 20,  ///< Whether that server holds the node's connection.
+
+  // client nodes to servers
+  node_register = 30,
+  node_update_status = 31,
+  node_get_client_allocs = 32,
+  node_update_alloc = 33,
+
+  // requests of the HTTP API, sent on
+  api_forward = 50,  ///< To a server: the leader, another region, or whoever reaches the node.
+  api_on_node = 51,  ///< To a client node, over the connection that it keeps to a server.
+};
+
+/// May the caller send it again when it doesn't know whether it arrived?
+enum class Repeat : std::uint8_t {
+  freely,  ///< A read, or a write that says the same when done twice.
+  if_surely_unsent,
+};
+
+/// Who serves it.
+enum class Serve : std::uint8_t {
+  here,       ///< Whoever gets it.
+  on_leader,  ///< The leader of the region named in the request; others send it there.
+};
+
+/// Whom the router lets through, before any handler runs.
+enum class Access : std::uint8_t {
+  anyone,        ///< Handlers check tokens themselves.
+  server,        ///< A server's connection.
+  cluster_peer,  ///< A server's or client's connection: its certificate, where there is TLS.
+  node,          ///< A client node, by its secret.
+};
+
+struct MethodInfo {
+  Method method;
+  std::string_view name;  ///< "Node.Register"
+  Access access;
+  Repeat repeat;
+  Serve serve;
+  bool one_way;
+  RpcPriority priority;  ///< Unless the caller says otherwise.
+};
+
+/// Null for a number that is no method.
+const MethodInfo* find_method(std::uint16_t number);
+
+/// Of a method of the enumeration.
+const MethodInfo& info(Method method);
+
+}  // namespace nomad::rpc

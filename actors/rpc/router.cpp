@@ -1,0 +1,91 @@
+#include "actors/rpc/router.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "runtime/base/log.hpp"
+
+namespace nomad::rpc {
+
+std::chrono::milliseconds Envelope::time_left() const {
+  const auto now = net::RpcClock::now();
+  if (deadline == net::RpcClock::time_point::max()) return std::chrono::hours{24};
+  return std::max(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now),
+                  std::chrono::milliseconds{0});
+}
+
+struct ReplyTo::State {
+  Send send;
+  std::atomic<bool> answered{false};
+
+  ~State() {
+    if (!answered && send) send(Error{Errc::internal, "the request was not answered"});
+  }
+};
+
+ReplyTo::ReplyTo(Send send) : state_{std::make_shared<State>()} {
+  state_->send = std::move(send);
+}
+
+void ReplyTo::operator()(Result<Bytes> outcome) const {
+  if (state_ && !state_->answered.exchange(true)) state_->send(std::move(outcome));
+}
+
+bool may_call(const Caller& caller, Access access) {
+  switch (access) {
+    case Access::anyone:
+      return true;
+    case Access::server:
+      return caller.is_server();
+    case Access::cluster_peer:
+      return caller.peer.has_value();
+    case Access::node:
+      return caller.node.has_value();
+  }
+  return false;
+}
+
+void Router::on_raw(Method method, Raw handler) {
+  handlers_[static_cast<std::uint16_t>(method)] = std::move(handler);
+}
+
+void Router::on_one_way(Method method, OneWay handler) {
+  on_raw(method, [handler = std::move(handler)](const Caller& caller, Inbound inbound) {
+    handler(caller, std::move(inbound.body));
+  });
+}
+
+bool Router::is_for_elsewhere(const MethodInfo& method, const Inbound& inbound) const {
+  if (inbound.envelope.region != region_) return true;
+  if (method.serve == Serve::here || inbound.envelope.allow_stale) return false;
+  return is_leader_ && !is_leader_();
+}
+
+void Router::serve(const Caller& caller, Inbound inbound) const {
+  const auto number = static_cast<std::uint16_t>(inbound.envelope.method);
+  const auto* method = find_method(number);
+  const auto handler = handlers_.find(number);
+  if (method == nullptr || handler == handlers_.end()) {
+    log::warn("rpc", "refusing method {} of {}: nobody serves it here", number, caller.describe());
+    return inbound.reply(
+        Error{Errc::not_found,
+              fmt::format("rpc: can't find method {}",
+                          method != nullptr ? std::string{method->name} : std::to_string(number))});
+  }
+  if (!may_call(caller, method->access)) {
+    log::warn("rpc", "refusing {} of {} ({}): it may not call that", method->name,
+              caller.describe(), caller.remote);
+    return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
+  }
+  if (is_for_elsewhere(*method, inbound)) {
+    if (forward_) return forward_(caller, std::move(inbound));
+    return inbound.reply(Error{Errc::unavailable, inbound.envelope.region != region_
+                                                      ? "No path to region"
+                                                      : "No cluster leader"});
+  }
+  handler->second(caller, std::move(inbound));
+}
+
+}  // namespace nomad::rpc

@@ -1,0 +1,68 @@
+// TcpTransport: the Transport of real life: one listening port, connections by runtime/net, a pool
+// of them by address and lane, and the connections of client nodes by node.
+//
+// Owns:   net::RpcNetwork with its I/O threads; the pool; calls that wait for a connection.
+// Takes:  what Transport takes; from its own I/O threads, connections that opened and closed.
+// Parent: the agent's wiring, which calls `stop` before it stops the actor system.
+// Ends:   by `stop`.
+//
+// Calls wait for a connection in the making, at most `max_waiting` of them. An address that could
+// not be reached fails calls at once for `retry_after`.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/rpc/router.hpp"
+#include "actors/rpc/transport.hpp"
+
+namespace caf {
+class actor_system;
+}
+
+namespace nomad::rpc {
+
+struct TcpTransportOptions {
+  net::RpcOptions network;
+  std::string listen;  ///< "127.0.0.1:4647"; empty: dials only.
+  std::chrono::milliseconds retry_after{250};
+  std::size_t max_waiting = 4096;  ///< Per address.
+};
+
+class TcpTransport {
+public:
+  /// `router` serves what arrives, for callers that `identify` has established. Both may be called
+  /// on I/O threads from now on.
+  static Result<TcpTransport> start(caf::actor_system& system,
+                                    TcpTransportOptions options,
+                                    std::shared_ptr<const Router> router,
+                                    Identify identify);
+
+  TcpTransport(TcpTransport&&) noexcept;
+  TcpTransport& operator=(TcpTransport&&) noexcept;
+  ~TcpTransport();
+
+  const Transport& handle() const;
+
+  /// Where it listens, "127.0.0.1:4647"; empty without listening.
+  const std::string& address() const;
+
+  /// Closes everything. Not on an I/O thread.
+  void stop();
+
+private:
+  struct Parts;
+  explicit TcpTransport(std::unique_ptr<Parts> parts);
+
+  std::unique_ptr<Parts> parts_;
+};
+
+/// What a connection proves of its peer, and what the request's credentials add: `known_secret`
+/// answers the secret that the state has of a node, empty for an unknown one.
+Caller identify(const net::RpcPeer& peer,
+                const Credentials& credentials,
+                const std::function<std::string(const std::string& node_id)>& known_secret);
+
+}  // namespace nomad::rpc

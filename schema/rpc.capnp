@@ -1,0 +1,95 @@
+# What nodes of a cluster say to each other. The frames around it are runtime/net's; the methods and
+# who may call them are in actors/rpc/method.hpp. Fields are only ever added.
+@0xd5a1c1e3f5b2a90c;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema::rpc");
+using import "annotations.capnp".secret;
+using Alloc = import "alloc.capnp";
+using Common = import "common.capnp";
+using Job = import "job.capnp";
+using Node = import "node.capnp";
+
+# Before the body of every request. The secrets prove who asks, for this request alone; the server
+# that serves it checks them again after forwarding.
+struct RequestHead {
+  region @0 :Text;                 # where it is to be served; empty: in the receiver's
+  hops @1 :UInt8;                  # how often it was forwarded
+  token @2 :Text $secret;          # X-Nomad-Token
+  nodeId @3 :Text;
+  nodeSecret @4 :Text $secret;
+  remote @5 :Text;                 # of the first caller; believed of servers only
+  allowStale @6 :Bool;             # any server may answer
+  targetNode @7 :Text;             # the client node whose answer is wanted
+}
+
+struct Empty {}
+
+struct ServerAddress {
+  id @0 :Text;
+  rpcAddress @1 :Text;             # "10.0.0.7:4647"
+  region @2 :Text;
+  datacenter @3 :Text;
+  isLeader @4 :Bool;
+}
+
+struct StatusLeaderReply { rpcAddress @0 :Text; }  # empty: none is known
+
+struct StatusPeersReply { servers @0 :List(ServerAddress); }
+
+# Which of the asked server's connections leads to the node.
+struct HasNodeRequest { nodeId @0 :Text; }
+
+struct HasNodeReply { connected @0 :Bool; }
+
+struct NodeRegisterRequest { node @0 :Node.Node; }
+
+# Answers Node.Register and Node.UpdateStatus.
+struct NodeLeaseReply {
+  index @0 :UInt64;
+  ttlMs @1 :UInt64;
+  serverTime @2 :Int64;            # Unix nanoseconds; 0: not given
+  wasMissed @3 :Bool;              # the servers had given the node up
+  servers @4 :List(ServerAddress); # where the node can turn to from now on
+}
+
+struct NodeUpdateStatusRequest { nodeId @0 :Text; }
+
+struct NodeAllocsRequest {
+  nodeId @0 :Text;
+  minIndex @1 :UInt64;
+  maxWaitMs @2 :UInt64;
+}
+
+struct NodeAllocsReply {
+  struct Assigned {
+    alloc @0 :Alloc.Allocation;
+    job @1 :UInt32;                # its place in `jobs`
+  }
+  index @0 :UInt64;
+  complete @1 :Bool;               # these are all of the node's; others are forgotten
+  allocs @2 :List(Assigned);
+  jobs @3 :List(Job.Job);
+}
+
+struct NodeUpdateAllocRequest {
+  nodeId @0 :Text;
+  allocs @1 :List(Alloc.Allocation);
+}
+
+struct NodeUpdateAllocReply { index @0 :UInt64; }
+
+# A request of the HTTP API on its way to the node that serves it: the leader, a server of another
+# region, or the client node that it is about. The answer's body follows as a byte stream.
+struct ApiRequest {
+  method @0 :Text;                 # "GET"
+  target @1 :Text;                 # path and query
+  headers @2 :List(Common.TextEntry);
+  body @3 :Data;
+}
+
+# First in the byte stream, after its length as four bytes, little end first.
+struct ApiResponseHead {
+  status @0 :UInt16;
+  contentType @1 :Text;
+  headers @2 :List(Common.TextEntry);
+}
