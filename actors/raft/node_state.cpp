@@ -32,9 +32,11 @@ void NodeState::start(Self self, NodeParts parts) {
   self->monitor(writer_);
   self->monitor(snapshotter_);
   actor::on_down(self, [this](const actor::Down& down) {
+    if (!down.crashed && down.source != writer_.address() && down.source != snapshotter_.address())
+      return;  // a peer that was not needed any more
     stop({Errc::internal, "an actor of the log has ended: " + down.reason.what}, true);
   });
-  actor::on_exit(self, [this] { stop({Errc::unavailable, "the server is stopping"}, false); });
+  actor::on_exit(self, [this] { retire(); });
   const NodeSelf handle{self};
   parts_.queue->set_wake([handle] { actor::tell(handle, DrainProposals{}); });
   announce();
@@ -52,8 +54,7 @@ void NodeState::carry_out(Outputs out) {
     log::info("raft", "{}", notice);
   if (out.fatal) return stop(*out.fatal, true);
   if (out.write) self_->send(writer_, log_writer::Write{out.write_seq, std::move(*out.write)});
-  if (!out.messages.empty() && parts_.options.transport)
-    actor::send_urgent(self_, parts_.options.transport, Outgoing{std::move(out.messages)});
+  if (!out.messages.empty()) post(std::move(out.messages));
   for (const auto& read : out.reads) {
     auto asked = asked_reads_.extract(read.id);
     if (!asked.empty()) granted_reads_.push_back({read.index, std::move(asked.mapped())});
@@ -82,6 +83,8 @@ void NodeState::after_step() {
   publish_lease();
   announce();
   arm_timer();
+  if (retiring_ && core_->transfer_target().empty())
+    stop({Errc::unavailable, "the server is stopping"}, false);
 }
 
 void NodeState::propose(std::vector<Proposal> proposals) {
@@ -138,20 +141,6 @@ void NodeState::transfer(const ServerId& target, actor::Promise<Transferred> pro
     transfer_ = std::move(promise);
   carry_out(std::move(out));
   after_step();
-}
-
-void NodeState::receive(Message message) {
-  if (const auto* request = std::get_if<AppendRequest>(&message.body)) {
-    for (const auto& entry : request->entries) {
-      if (entry.kind != EntryKind::command) continue;
-      const auto sound = parts_.fsm->check(entry.payload.view());
-      if (sound) continue;
-      log::error("raft", "entry {} from server {} is malformed: {}", entry.index, message.from,
-                 sound.error().what);
-      return;
-    }
-  }
-  step(Received{std::move(message)});
 }
 
 void NodeState::continue_apply() {
@@ -247,12 +236,21 @@ void NodeState::announce() {
   now.ready = now.leads && applied_ >= core_->barrier_index();
   if (const auto* member = core_->configuration().find(now.leader))
     now.leader_address = member->address;
+  parts_.leader->set_contact(now.leads
+                                 ? LeaderView::leading
+                                 : (parts_.clock() - core_->last_contact(parts_.clock())).count());
   const bool same = has_announced_ && now.leads == announced_.leads && now.ready == announced_.ready
                     && now.leader == announced_.leader
+                    && now.leader_address == announced_.leader_address
                     && (!now.leads || now.term == announced_.term);
   if (same) return;
   has_announced_ = true;
   announced_ = now;
+  parts_.leader->set({.leads = now.leads,
+                      .ready = now.ready,
+                      .term = now.term,
+                      .leader = now.leader,
+                      .leader_address = now.leader_address});
   if (parts_.listener) self_->send(parts_.listener, std::move(now));
 }
 
@@ -270,23 +268,6 @@ void NodeState::on_timer(std::uint64_t round) {
   if (round != timer_round_) return;
   timer_at_.reset();
   step(Tick{});
-}
-
-RaftStatus NodeState::status() const {
-  RaftStatus status{.role = core_->role(),
-                    .current_term = core_->current_term(),
-                    .self = parts_.options.self,
-                    .leader = core_->leader(),
-                    .leader_address = {},
-                    .commit_index = core_->commit_index(),
-                    .applied_index = applied_,
-                    .last_index = core_->log().last_index(),
-                    .snapshot_index = snapshot_index_,
-                    .configuration = core_->configuration(),
-                    .last_contact = core_->last_contact(parts_.clock())};
-  if (const auto* member = status.configuration.find(status.leader))
-    status.leader_address = member->address;
-  return status;
 }
 
 void NodeState::stop(const Error& reason, bool is_failure) {
@@ -313,6 +294,10 @@ void NodeState::release(const Error& reason) {
   for (auto& promise : std::exchange(snapshot_askers_, {}))
     actor::answer(promise, Result<SnapshotTaken>{reason});
   finish_transfer(true);
+  parts_.leader->set({});
+  for (const auto& [id, peer] : peers_)
+    actor::stop(peer.actor);
+  peers_.clear();
   actor::stop(writer_);
   actor::stop(snapshotter_);
 }

@@ -31,6 +31,7 @@ struct NodeParts {
   std::shared_ptr<ProposalQueue> queue;
   std::shared_ptr<LeaderLease> lease;
   std::shared_ptr<RaftCounters> counters;
+  std::shared_ptr<LeaderView> leader = std::make_shared<LeaderView>();
   LeadershipListener listener;
   std::function<LogWriter(caf::actor_system&, LogWriterListener)> spawn_log_writer;
   std::function<Snapshotter(caf::actor_system&)> spawn_snapshotter;
@@ -81,7 +82,11 @@ public:
   void read_index(actor::Promise<ReadReady> promise);
   void transfer(const ServerId& target, actor::Promise<Transferred> promise);
   void take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promise);
-  void receive(Message message);
+  void receive(Incoming incoming);
+  void bootstrap(const Configuration& configuration, ProposalCallback callback);
+
+  /// Ends the actor as soon as another server has taken over, or none did in time.
+  void retire();
 
   /// Goes on with what `apply` has left over.
   void continue_apply();
@@ -112,6 +117,9 @@ private:
   void carry_out(Outputs out);
   void carry_out_snapshots(Outputs& out);
   void after_step();
+  void post(std::vector<Message> messages);
+  RaftPeer* peer_for(const ServerId& id);
+  void forget_peers();
   void arm_timer();
   void announce();
   void publish_lease();
@@ -131,6 +139,18 @@ private:
   std::optional<Core> core_;
   LogWriter writer_;
   Snapshotter snapshotter_;
+
+  /// A server that this one speaks with: a member, or one that has spoken.
+  struct KnownPeer {
+    RaftPeer actor;
+    std::string address;
+    std::shared_ptr<PeerCounters> counters;
+    Time used{0};
+  };
+
+  std::map<ServerId, KnownPeer> peers_;
+  Index peers_configuration_ = 0;  ///< Whose addresses `peers_` has.
+  bool retiring_ = false;
 
   Index applied_ = 0;
   bool apply_scheduled_ = false;

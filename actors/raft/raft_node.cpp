@@ -42,7 +42,12 @@ NodeSelf::behavior_type raft_node(NodeState::Self self, std::shared_ptr<NodePart
         self->state.transfer(msg.target, promise);
         return promise;
       },
-      [self](Incoming& msg) { self->state.receive(std::move(msg.message)); },
+      [self](const BootstrapCluster& msg) -> caf::result<Applied> {
+        auto promise = self->make_response_promise<Applied>();
+        self->state.bootstrap(msg.configuration, answering(promise));
+        return promise;
+      },
+      [self](Incoming& msg) { self->state.receive(std::move(msg)); },
       [self](const PeerUnreachable& msg) { self->state.step(Unreachable{msg.peer}); },
       [self](DrainProposals) { self->state.drain(); },
       [self](TimeHasCome msg) { self->state.on_timer(msg.round); },

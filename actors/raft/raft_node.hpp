@@ -2,11 +2,13 @@
 // (runtime/raft), hands writes to the log_writer, applies what is committed to the Fsm, and answers
 // each proposal after commit, durability, apply and publication, in this order.
 //
-// Owns:   the core, the Fsm's writer side, log_writer and snapshotter (its children).
+// Owns:   the core, the Fsm's writer side; log_writer, snapshotter and a raft_peer for each server
+//         that it speaks with (its children).
 // Takes:  Propose and the other messages below; from other threads by `Proposer`.
 // Parent: the agent's wiring, by `start_raft`. A storage error ends the node with that error (the
 //         parent's `on_down` sees a crash): the server must stop then, it can't promise anything.
-// Ends:   by an exit message; what still waits is answered with `unavailable`.
+// Ends:   by an exit message; a leader hands over first, if it can within an election timeout.
+//         What still waits is answered with `unavailable`.
 #pragma once
 
 #include <chrono>
@@ -16,7 +18,10 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "actors/raft/carrier.hpp"
 #include "actors/raft/proposer.hpp"
+#include "actors/raft/raft_inbox.hpp"
+#include "actors/raft/raft_peer.hpp"
 #include "runtime/raft/config_change.hpp"
 #include "runtime/raft/configuration.hpp"
 #include "runtime/raft/fsm.hpp"
@@ -43,6 +48,16 @@ struct ReadIndex {
   using is_message = void;
 };
 
+/// What the leader knows of another member.
+struct PeerStatus {
+  ServerId id;
+  Index match_index = 0;                ///< Durable there and equal to the leader's log.
+  std::chrono::nanoseconds silence{0};  ///< Since it last answered anything.
+  bool reachable = true;
+  std::uint64_t letters_sent = 0;
+  std::uint64_t letters_lost = 0;
+};
+
 /// What `operator raft list-peers`, status endpoints and metrics show.
 struct RaftStatus {
   using is_message = void;
@@ -55,7 +70,10 @@ struct RaftStatus {
   Index applied_index = 0;
   Index last_index = 0;
   Index snapshot_index = 0;
+  Term last_term = 0;  ///< Of the entry at `last_index`.
   Configuration configuration;
+  Index configuration_index = 0;
+  std::vector<PeerStatus> peers;  ///< On the leader: every other member.
   /// Since the last word from the leader; zero on the leader itself.
   std::chrono::nanoseconds last_contact{0};
 };
@@ -83,6 +101,14 @@ struct ChangeMember {
   MemberChange change;
 };
 
+/// Makes this server, which has never had a log, the first of a new cluster of these members;
+/// answered when the entry is committed, so only after the others voted for it. `conflict` when
+/// there is a log already.
+struct BootstrapCluster {
+  using is_message = void;
+  Configuration configuration;
+};
+
 /// This server does not lead any more.
 struct Transferred {
   using is_message = void;
@@ -93,27 +119,6 @@ struct TransferLeadership {
   using is_message = void;
   ServerId target;
 };
-
-/// A message of another server has arrived.
-struct Incoming {
-  using is_message = void;
-  Message message;
-};
-
-/// Messages to be carried to other servers, in order for each; losing some is allowed.
-struct Outgoing {
-  using is_message = void;
-  std::vector<Message> messages;
-};
-
-/// A server could not be reached.
-struct PeerUnreachable {
-  using is_message = void;
-  ServerId peer;
-};
-
-/// Whoever carries messages between servers.
-using RaftTransport = actor::Interface<void(Outgoing)>;
 
 /// Told on every change, and once at the start. `ready` becomes true after the leader has applied
 /// an entry of its own term: everything earlier leaders acknowledged is then in the Fsm.
@@ -133,6 +138,7 @@ using RaftNode = actor::Interface<Applied(Propose),
                                   RaftStatus(GetStatus),
                                   SnapshotTaken(TakeSnapshot),
                                   Applied(ChangeMember),
+                                  Applied(BootstrapCluster),
                                   Transferred(TransferLeadership),
                                   void(Incoming),
                                   void(PeerUnreachable)>;
@@ -161,9 +167,15 @@ struct RaftOptions {
   std::size_t max_waiting_entries = 65'536;
   std::size_t max_waiting_bytes = std::size_t{256} << 20;
 
-  /// Carries messages to the other servers; not needed while there is none.
-  RaftTransport transport{};
+  /// Carries letters to the other servers; not needed while there is none.
+  Carrier carrier{};
+
+  /// What may wait to be taken in from all other servers.
+  std::size_t max_inbox_bytes = std::size_t{64} << 20;
 };
+
+/// The id of the cluster that these servers found together: the same wherever it is computed.
+std::string new_cluster_id(const std::vector<Member>& members);
 
 /// What a started node offers. To stop it send `node` an exit message (`actor::stop`); its children
 /// end with it.
@@ -172,6 +184,8 @@ struct StartedRaft {
   Proposer proposer;
   std::shared_ptr<const LeaderLease> lease;
   std::shared_ptr<const RaftCounters> counters;
+  RaftInbox inbox;
+  std::shared_ptr<const LeaderView> leader;
 };
 
 /// Opens the storage, restores the newest snapshot into `fsm` and starts the actors; the rest of

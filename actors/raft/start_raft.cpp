@@ -4,6 +4,7 @@
 
 #include "actors/raft/node_state.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/raft/recovery.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/storage/directory.hpp"
@@ -162,6 +163,58 @@ Result<StartState> load(storage::RaftLog& log, const RaftOptions& options, Fsm& 
   return start;
 }
 
+/// Applies the rest of the log to `fsm`, which holds the snapshot.
+Result<> apply_log(storage::RaftLog& log, Fsm& fsm, Index first, Index last) {
+  while (first <= last) {
+    const auto entries = log.read(first, std::min(last, first + scan_entries - 1), scan_bytes);
+    if (!entries) return entries.error();
+    std::vector<Entry> commands;
+    for (const auto& entry : *entries)
+      if (entry.kind == EntryKind::command) commands.push_back(entry);
+    fsm.apply(commands, entries->back().index);
+    first = entries->back().index + 1;
+  }
+  return {};
+}
+
+/// Carries out a peers.json (recovery.hpp), if there is one. A crash on the way repeats it.
+Result<> recover(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
+  const auto text = read_peers_file(options.directory);
+  if (!text) return text.error();
+  if (text->empty()) return {};
+  auto start = load(log, options, fsm);
+  if (!start) return start.error();
+  const auto last = start->log.last_index();
+  if (last == 0)
+    return Error{Errc::invalid_argument,
+                 "peers.json: this server has no log to recover; let it join instead"};
+  const Index restored = start->snapshot ? start->snapshot->index : 0;
+  const auto& before = start->configs.latest();
+  if (restored == last && start->snapshot->configuration_index == last) {
+    // Only a recovery makes the members and the snapshot at the same entry: it is done already.
+    log::warn("raft", "peers.json was carried out already");
+    return remove_peers_file(options.directory);
+  }
+  auto next = recovered_configuration(before, options.self, *text);
+  if (!next) return next.error();
+  NOMAD_TRY(apply_log(log, fsm, restored + 1, last));
+  const SnapshotMeta meta{.index = last,
+                          .term = start->log.last_term(),
+                          .configuration = std::move(*next),
+                          .configuration_index = last};
+  auto writer = storage::SnapshotWriter::create(snapshot_directory(options), meta);
+  if (!writer) return writer.error();
+  NOMAD_TRY(fsm.snapshot()->write(**writer));
+  if (const auto file = (*writer)->finish(); !file) return file.error();
+  LogWrite write;
+  write.reset_to = last;
+  NOMAD_TRY(log.write(write));
+  NOMAD_TRY(remove_peers_file(options.directory));
+  log::warn("raft", "recovered by peers.json at index {}: cluster {} of {} servers", last,
+            meta.configuration.cluster_id, meta.configuration.members.size());
+  return {};
+}
+
 }  // namespace
 
 Result<StartedRaft> start_raft(caf::actor_system& system,
@@ -172,6 +225,7 @@ Result<StartedRaft> start_raft(caf::actor_system& system,
   NOMAD_TRY(storage::make_directory(options.directory));
   auto log = storage::RaftLog::open(log_path(options));
   if (!log) return log.error();
+  NOMAD_TRY(recover(*log, options, *fsm));
   auto start = load(*log, options, *fsm);
   if (!start) return start.error();
   auto reader = storage::RaftLog::open(log_path(options));
@@ -207,10 +261,16 @@ Result<StartedRaft> start_raft(caf::actor_system& system,
   const Proposer proposer{parts.queue};
   const auto lease = parts.lease;
   const auto counters = parts.counters;
-  return StartedRaft{.node = spawn_raft_node(system, std::move(parts), true),
+  const auto leader = parts.leader;
+  const std::shared_ptr<const Fsm> checker = parts.fsm;
+  auto node = spawn_raft_node(system, std::move(parts), true);
+  const RaftInbox inbox{node, checker, options.max_inbox_bytes};
+  return StartedRaft{.node = std::move(node),
                      .proposer = proposer,
                      .lease = lease,
-                     .counters = counters};
+                     .counters = counters,
+                     .inbox = inbox,
+                     .leader = leader};
 }
 
 }  // namespace nomad::raft

@@ -93,6 +93,9 @@ public:
 
   const Configuration& configuration() const { return configs_.latest(); }
 
+  /// The entry that made `configuration` so; it need not be committed.
+  Index configuration_index() const { return configs_.latest_index(); }
+
   /// The leader's first entry of its term; it serves reads once this is applied. 0 otherwise.
   Index barrier_index() const { return role_ == Role::leader ? barrier_index_ : 0; }
 
@@ -168,6 +171,7 @@ private:
 
   // membership.cpp: changes, transfer
   void on(ProposeChange& input);
+  void on(Bootstrap& input);
   void on(TransferTo& input);
   void adopt_configuration();
   void after_commit_of_configuration();

@@ -42,6 +42,11 @@ struct AppliedUpTo {
   Index index = 0;
 };
 
+/// Makes a server that has never had anything the first one of a new cluster.
+struct Bootstrap {
+  Configuration configuration;
+};
+
 struct RequestRead {
   std::uint64_t id = 0;
 };
@@ -96,6 +101,7 @@ using Input = std::variant<Tick,
                            Received,
                            ProposeCommands,
                            ProposeChange,
+                           Bootstrap,
                            Persisted,
                            AppliedUpTo,
                            RequestRead,

@@ -35,6 +35,23 @@ void Core::on(ProposeChange& input) {
   replicate_to_all();
 }
 
+void Core::on(Bootstrap& input) {
+  const auto refuse = [this](Errc code, const char* why) { out_.proposed = Error{code, why}; };
+  if (log_.last_index() != 0 || snapshot_ || arriving_ || !configuration().members.empty())
+    return refuse(Errc::conflict, "this server has a log: it belongs to a cluster already");
+  if (!joining_cluster_id_.empty())
+    return refuse(Errc::conflict, "the leader of a cluster has spoken to this server");
+  if (!input.configuration.is_voter(options_.self) || input.configuration.cluster_id.empty())
+    return refuse(Errc::invalid_argument, "the first server of a cluster is one of its voters");
+  out_.proposed = Index{1};
+  set_hard_state(std::max<Term>(current_term(), 1), hard_state_.voted_for);
+  append({.index = 1,
+          .term = 1,
+          .kind = EntryKind::configuration,
+          .payload = encode(input.configuration)});
+  election_deadline_ = now_;
+}
+
 /// The leader follows exactly the other members of the newest configuration.
 void Core::adopt_configuration() {
   if (role_ != Role::leader) return;
@@ -43,7 +60,9 @@ void Core::adopt_configuration() {
   for (const auto& member : configuration().members) {
     if (member.id == options_.self) continue;
     const auto [at, is_new] = progress_.try_emplace(member.id);
-    if (is_new) at->second.next_index = log_.last_index() + 1;
+    if (!is_new) continue;
+    at->second.next_index = log_.last_index() + 1;
+    at->second.heard = now_;
   }
 }
 

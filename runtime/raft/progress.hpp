@@ -25,6 +25,7 @@ struct Progress {
   Index match_index = 0;  ///< Durable there and equal to ours.
   Index next_index = 1;   ///< What is sent next.
   Round acked_round = 0;  ///< The newest round it has answered.
+  Time heard{0};          ///< When it last answered anything; at first when it became known.
 
   /// probe: a request is under way, wait for its reply or the next heartbeat's.
   bool paused = false;

@@ -57,7 +57,10 @@ void Core::receive(const Message& message, const HeartbeatReply& reply) {
     case PeerState::probe:
       return replicate_to(message.from);
     case PeerState::replicate:
-      if (!stalled || progress.inflight.empty()) return replicate_to(message.from);
+      // What was sent and not confirmed may be lost, and so may the question after it: as long as
+      // anything is open, each stalled beat asks.
+      if (!stalled || progress.next_index <= progress.match_index + 1)
+        return replicate_to(message.from);
       if (progress.next_index <= log_.base_index()) {
         progress.become_probe();  // what it lacks has left the log meanwhile
         return replicate_to(message.from);
@@ -73,6 +76,7 @@ void Core::receive(const Message& message, const HeartbeatReply& reply) {
 }
 
 void Core::acknowledge(Progress& progress, Round round) {
+  progress.heard = now_;
   if (round <= progress.acked_round || round > round_) return;
   progress.acked_round = round;
   grant_reads();

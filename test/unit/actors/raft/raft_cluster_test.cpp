@@ -20,30 +20,36 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A server joins the network or leaves it.
+/// A server joins the network, or leaves it without an inbox.
 struct Connect {
   using is_message = void;
   ServerId id;
-  RaftNode node;
+  std::optional<RaftInbox> inbox;
 };
 
-using Network = actor::Interface<void(Outgoing), void(Connect)>;
+using Network = actor::Interface<void(carrier::Carry), void(Connect)>;
 
 struct NetworkState {
   static constexpr const char* name = "network";
-  std::map<ServerId, RaftNode> nodes;
+  std::map<ServerId, RaftInbox> inboxes;
 };
 
 Network::behavior_type network(Network::stateful_pointer<NetworkState> self) {
   return {
-      [self](const Outgoing& msg) {
-        for (const auto& message : msg.messages) {
-          const auto to = self->state.nodes.find(message.to);
-          if (to != self->state.nodes.end() && to->second)
-            self->send(to->second, Incoming{message});
-        }
+      [self](const carrier::Carry& msg) {
+        const auto to = self->state.inboxes.find(msg.to);
+        const auto taken = to == self->state.inboxes.end()
+                               ? Result<>{Error{Errc::unavailable, "nobody listens there"}}
+                               : to->second.deliver(msg.letter);
+        if (taken)
+          self->send(msg.sender, carrier::Carried{msg.number});
+        else
+          self->send(msg.sender, carrier::Lost{msg.number, taken.error().what});
       },
-      [self](const Connect& msg) { self->state.nodes[msg.id] = msg.node; },
+      [self](const Connect& msg) {
+        self->state.inboxes.erase(msg.id);
+        if (msg.inbox) self->state.inboxes.emplace(msg.id, *msg.inbox);
+      },
   };
 }
 
@@ -70,11 +76,11 @@ struct ClusterFixture {
     options.election_timeout = 300ms;
     options.snapshot_threshold = 0;
     options.trailing_entries = 0;
-    options.transport = net;
+    options.carrier = net;
     fsms[id] = std::make_shared<test::ListFsm>();
     auto started = start_raft(system, options, fsms[id], {});
     REQUIRE(started);
-    caf::anon_send(net, Connect{id, started->node});
+    caf::anon_send(net, Connect{id, started->inbox});
     servers.emplace(id, std::move(*started));
   }
 

@@ -1,0 +1,44 @@
+# What servers tell each other of the servers there are: runtime/cluster/membership.hpp in its form
+# on the wire. Fields are only ever added.
+@0xb9c64d1f08a7e352;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema::membership");
+
+struct Member {
+  id @0 :Text;
+  name @1 :Text;           # "<node name>.<region>"
+  region @2 :Text;
+  datacenter @3 :Text;
+  rpcAddress @4 :Text;     # "10.0.0.7:4647"
+  httpAddress @5 :Text;
+  build @6 :Text;          # "1.6.5"
+  expect @7 :UInt32;       # bootstrap_expect; 0: it does not found clusters
+  clusterId @8 :Text;      # of the log; empty: it has none yet
+  incarnation @9 :UInt64;
+  status @10 :UInt8;       # alive, leaving, failed, left
+  protocol @11 :UInt32;
+  raftProtocol @12 :UInt32;
+  nonVoter @13 :Bool;
+}
+
+struct Table {
+  from @0 :Text;           # The sender's id.
+  members @1 :List(Member);
+  removed @2 :List(Text);  # Ids that were removed from the log's members for ever.
+}
+
+# One side's table, as it is or sealed by the key of `encrypt` (XSalsa20-Poly1305, nonce first).
+struct Envelope {
+  union {
+    plain @0 :Table;
+    sealed @1 :Data;       # A `Table` in flat form.
+  }
+}
+
+# Asks a server to probe another one, because the asker can't reach it.
+struct ProbeRequest {
+  address @0 :Text;
+  region @1 :Text;
+}
+
+struct ProbeReply { reached @0 :Bool; }
