@@ -41,6 +41,9 @@ struct JobTexts {
   std::string_view type;  ///< Go's name of the request.
   std::string_view without_id;
   std::string_view other_id;
+  /// Only the job's mistakes are asked for: its id may be missing, its region is any, its namespace
+  /// its own, and whether namespace and node pool exist is among the rules.
+  bool only_validates = false;
 };
 
 /// A job on its way in: the tree in the server's form, and what else the request says.
@@ -49,6 +52,20 @@ struct IncomingJob {
   json::object job;
   jobspec::Validation validation;
 };
+
+/// What of the job's surroundings does not exist.
+std::vector<std::string> missing_places(const state::Snapshot& snapshot, const json::object& job) {
+  std::vector<std::string> out;
+  const auto add = [&](const char* what, const std::string& name) {
+    out.push_back("job \"" + text_member(job, "ID") + "\" is in nonexistent " + what + " \"" + name
+                  + "\"");
+  };
+  const std::string ns = text_member(job, "Namespace");
+  if (!snapshot.get_namespace(ns)) add("namespace", ns);
+  const std::string pool = text_member(job, "NodePool");
+  if (!snapshot.node_pool(pool)) add("node pool", pool);
+  return out;
+}
 
 /// Takes the job out of the body, gives it its namespace and region, and brings it into the
 /// server's form. `id` is that of the path; empty if it names none.
@@ -63,19 +80,23 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   incoming.job = *job;
   NOMAD_TRY(jobspec::match_names(incoming.job));
   const auto* job_id = incoming.job.if_contains("ID");
-  if (job_id == nullptr || !job_id->is_string()) return bad_request(std::string{texts.without_id});
+  const bool has_id = job_id != nullptr && job_id->is_string();
+  if (!has_id && !texts.only_validates) return bad_request(std::string{texts.without_id});
   if (!id.empty() && text_member(incoming.job, "ID") != id)
     return bad_request(std::string{texts.other_id});
 
   const auto& agent = call.context->options.agent;
-  const auto region
-      = jobspec::resolve_region(incoming.job, call.request().parameter_or_empty("region"),
-                                fields.text("Region"), agent.region);
+  const auto region = jobspec::resolve_region(texts.only_validates ? json::object{} : incoming.job,
+                                              call.request().parameter_or_empty("region"),
+                                              fields.text("Region"), agent.region);
   if (!region.request.empty() && region.request != agent.region)
     return Error{Errc::rejected, "No path to region"};
   incoming.job["Region"] = region.job;
-  incoming.job["Namespace"] = jobspec::resolve_namespace(
-      incoming.job, call.request().parameter_or_empty("namespace"), fields.text("Namespace"));
+  incoming.job["Namespace"] = texts.only_validates
+                                  ? jobspec::resolve_namespace(incoming.job, "", "")
+                                  : jobspec::resolve_namespace(
+                                      incoming.job, call.request().parameter_or_empty("namespace"),
+                                      fields.text("Namespace"));
   const auto& limits = call.context->options.jobs;
   jobspec::AdmissionOptions admission;
   admission.default_priority = limits.default_priority;
@@ -83,6 +104,12 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   jobspec::ValidateOptions rules;
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
+  if (const auto& store = call.context->options.store) {
+    const auto snapshot = store->snapshot();
+    rules.memory_oversubscription
+        = snapshot.scheduler_configuration()->getMemoryOversubscriptionEnabled();
+    if (texts.only_validates) rules.state_errors = missing_places(snapshot, incoming.job);
+  }
   incoming.validation = jobspec::validate(incoming.job, rules);
   return incoming;
 }
@@ -313,8 +340,7 @@ void parse_here(Call& call) {
 }
 
 void validate_here(Call& call) {
-  const auto incoming
-      = take_job(call, "", {"JobValidateRequest", "Job ID hasn't been provided", ""});
+  const auto incoming = take_job(call, "", {"JobValidateRequest", "", "", true});
   if (!incoming) {
     call.fail(incoming.error());
     return;

@@ -89,7 +89,8 @@ std::string directory_name(std::string_view path) {
 
 template <class Call>
 Function file_function(std::string_view name, const FileAccess* files, Call call) {
-  Function out{name, {{"path", Type::string()}}};
+  // Disabled, it fails whatever it is given.
+  Function out{name, {{"path", Type::string(), false, files == nullptr}}};
   if (files == nullptr)
     out.call = [](Args) { return fail(disabled); };
   else
@@ -113,7 +114,7 @@ void add_file_functions(std::vector<Function>& out, const FunctionOptions& optio
   Function fileset = file_function("fileset", files, [](const FileAccess& f, Args args) {
     return file_set(f, args[0].as_string(), args[1].as_string());
   });
-  fileset.parameters.push_back({"pattern", Type::string()});
+  fileset.parameters.push_back({"pattern", Type::string(), false, files == nullptr});
   out.push_back(std::move(fileset));
   out.push_back(file_function("abspath", files, [](const FileAccess& f, Args args) {
     return hooked(f.absolute, args[0].as_string());

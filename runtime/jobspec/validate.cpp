@@ -232,6 +232,8 @@ Validation validate(const object& job, const ValidateOptions& options) {
     mistakes.add(std::move(refused));
   if (!options.vault_enabled && uses_vault(job))
     mistakes.add("Vault not enabled but used in the job");
+  for (const std::string& error : options.state_errors)
+    mistakes.add(error);
   mistakes.add_each(check_job(job));
   check_registration(job, options, mistakes);
 

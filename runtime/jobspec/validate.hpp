@@ -2,7 +2,8 @@
 // check, with Nomad's texts, all mistakes at once.
 //
 // Takes the server form (see canonicalize.hpp). What needs the cluster's state (node pool,
-// namespace, ACL, the job's previous version) is checked where that state is. Pure, one pass over
+// namespace, ACL, the job's previous version) is checked where that state is, and may be given to
+// stand in its place among the mistakes. Pure, one pass over
 // the tree; a job without mistakes allocates next to nothing.
 #pragma once
 
@@ -23,6 +24,8 @@ struct ValidateOptions {
   bool vault_enabled = false;
   /// Whether `memory_max` has an effect in the job's node pool.
   bool memory_oversubscription = false;
+  /// What the cluster's state has against the job, to be told among the rest.
+  std::vector<std::string> state_errors{};
 };
 
 struct Validation {

@@ -33,17 +33,21 @@ void keep_group_counts(schema::Job::Builder job, schema::Job::Reader stored) {
       if (view(old.getName()) == view(group.asReader().getName())) group.setCount(old.getCount());
 }
 
+/// A refusal in the form in which clients get a job's mistakes.
+Error refused(const std::string& id, const char* what, const std::string& name) {
+  return {Errc::rejected, "1 error occurred:\n\t* job \"" + id + "\" is in nonexistent " + what
+                              + " \"" + name + "\"\n\n"};
+}
+
 }  // namespace
 
 std::optional<Error> Applier::check_job(JobReader job) const {
   const std::string id = copy(job.getId());
   if (id.empty()) return Error{Errc::rejected, "missing job ID"};
   const std::string ns = job.getNamespace().size() == 0 ? "default" : copy(job.getNamespace());
-  if (!t_.namespaces.contains(ns))
-    return Error{Errc::rejected, "job \"" + id + "\" is in nonexistent namespace \"" + ns + "\""};
+  if (!t_.namespaces.contains(ns)) return refused(id, "namespace", ns);
   const std::string pool = job.getNodePool().size() == 0 ? "default" : copy(job.getNodePool());
-  if (!t_.node_pools.contains(pool))
-    return Error{Errc::rejected, "job \"" + id + "\" is in nonexistent node pool \"" + pool + "\""};
+  if (!t_.node_pools.contains(pool)) return refused(id, "node pool", pool);
   return std::nullopt;
 }
 

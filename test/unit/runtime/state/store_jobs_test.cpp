@@ -72,9 +72,9 @@ TEST_CASE("Store: what forbids a registration is its outcome, and nothing change
         == "Enforcing job modify index 5: job exists with conflicting job modify index: "
                + std::to_string(modified));
   CHECK(state.register_job({.ns = "prod"}).error->what
-        == "job \"web\" is in nonexistent namespace \"prod\"");
+        == "1 error occurred:\n\t* job \"web\" is in nonexistent namespace \"prod\"\n\n");
   CHECK(state.register_job({.pool = "gpu"}).error->what
-        == "job \"web\" is in nonexistent node pool \"gpu\"");
+        == "1 error occurred:\n\t* job \"web\" is in nonexistent node pool \"gpu\"\n\n");
   CHECK(state.register_job({.id = ""}).error);
 
   CHECK(state.now().index(Table::jobs) == modified);
