@@ -191,6 +191,8 @@ private:
 
   bool whole(
       value& from, const BlockType& type, const Field& field, std::int64_t low, std::int64_t high) {
+    if (const std::uint64_t* number = from.if_uint64(); number && *number <= INT64_MAX)
+      from = static_cast<std::int64_t>(*number);
     if (const std::int64_t* number = from.if_int64(); number && *number >= low && *number <= high)
       return true;
     return wrong(from, type, go_type(field));
