@@ -77,19 +77,23 @@ Decision registration(schema::Job::Reader job,
 }  // namespace
 
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
-  Draft<schema::Job> draft{b};
-  draft->setStatus(a.getStatus());
-  draft->setStatusDescription(a.getStatusDescription());
-  draft->setStable(a.getStable());
-  draft->setVersion(a.getVersion());
-  draft->setCreateIndex(a.getCreateIndex());
-  draft->setModifyIndex(a.getModifyIndex());
-  draft->setJobModifyIndex(a.getJobModifyIndex());
-  draft->setSubmitTime(a.getSubmitTime());
-  draft->setNomadTokenId(a.getNomadTokenId());
-  draft->setVaultToken(a.getVaultToken());
-  draft->setConsulToken(a.getConsulToken());
-  return capnp::AnyStruct::Reader{draft.reader()} == capnp::AnyStruct::Reader{a};
+  Draft<schema::Job> left{a};
+  Draft<schema::Job> right{b};
+  for (Draft<schema::Job>* draft : {&left, &right}) {
+    auto job = **draft;
+    job.setStatus("");
+    job.setStatusDescription("");
+    job.setStable(false);
+    job.setVersion(0);
+    job.setCreateIndex(0);
+    job.setModifyIndex(0);
+    job.setJobModifyIndex(0);
+    job.setSubmitTime(0);
+    job.setNomadTokenId("");
+    job.setVaultToken("");
+    job.setConsulToken("");
+  }
+  return capnp::AnyStruct::Reader{left.reader()} == capnp::AnyStruct::Reader{right.reader()};
 }
 
 Result<Decision> decide_register(const state::Snapshot& snapshot,

@@ -27,8 +27,8 @@ struct AdmissionOptions {
   std::string_view default_node_pool = "default";
 };
 
-/// Renames members that differ from a field's name by case only, drops unknown ones and checks that
-/// every value has its field's type. The error's text is that of Go's JSON decoder:
+/// Renames members that differ from a field's name by case only, drops unknown ones, sorts the
+/// entries of maps and checks that every value has its field's type. The error's text is that of Go's JSON decoder:
 /// `json: cannot unmarshal string into Go struct field Job.Job.Priority of type int`, where the
 /// first name is that of the innermost type and the rest is the way to the field; `path` is what of
 /// it leads to the job.

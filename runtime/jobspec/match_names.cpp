@@ -1,5 +1,7 @@
 // Brings a client's tree to the table's names and types.
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/json.hpp>
@@ -95,6 +97,23 @@ bool is_base64(std::string_view text) {
   return true;
 }
 
+/// Brings the entries of a map into the order of their keys, so that equal jobs are equal bytes
+/// however clients order their maps.
+void sort_entries(object& map) {
+  const auto before = [](const auto& a, const auto& b) { return a.key() < b.key(); };
+  if (std::is_sorted(map.begin(), map.end(), before)) return;
+  std::vector<std::string_view> keys;
+  keys.reserve(map.size());
+  for (const auto& entry : map)
+    keys.emplace_back(entry.key().data(), entry.key().size());
+  std::sort(keys.begin(), keys.end());
+  object sorted{map.storage()};
+  sorted.reserve(map.size());
+  for (const std::string_view key : keys)
+    sorted.emplace(key, std::move(*map.if_contains(key)));
+  map = std::move(sorted);
+}
+
 class Matcher {
 public:
   explicit Matcher(std::string_view path) : path_{path} {}
@@ -184,7 +203,7 @@ private:
         return texts_map(from, type, field);
       case Kind::free_map:
         if (!from.is_object()) return wrong(from, type, go_type(field));
-        return shallow(from, 0);
+        return free_value(from, 0);
     }
     return false;
   }
@@ -256,6 +275,7 @@ private:
       if (entry.value().is_null()) entry.value().emplace_object();
       if (!nested(entry.value(), type, *field.block)) return false;
     }
+    sort_entries(from.get_object());
     return true;
   }
 
@@ -265,6 +285,7 @@ private:
       if (entry.value().is_null()) entry.value() = "";
       if (!entry.value().is_string()) return wrong(entry.value(), type, "string");
     }
+    sort_entries(from.get_object());
     return true;
   }
 
@@ -272,21 +293,24 @@ private:
     if (!from.is_object()) return wrong(from, type, go_type(field));
     for (auto& entry : from.get_object())
       if (!entry.value().is_null() && !texts(entry.value(), type, "[]string")) return false;
+    sort_entries(from.get_object());
     return true;
   }
 
   /// Free content is walked by later code, so its depth is bounded here.
-  bool shallow(const value& from, int depth) {
+  bool free_value(value& from, int depth) {
     if (depth > max_free_depth) {
       error_ = path_ + ": nested too deeply";
       return false;
     }
-    if (const object* members = from.if_object())
-      for (const auto& member : *members)
-        if (!shallow(member.value(), depth + 1)) return false;
-    if (const array* elements = from.if_array())
-      for (const value& element : *elements)
-        if (!shallow(element, depth + 1)) return false;
+    if (object* members = from.if_object()) {
+      for (auto& member : *members)
+        if (!free_value(member.value(), depth + 1)) return false;
+      sort_entries(*members);
+    }
+    if (array* elements = from.if_array())
+      for (value& element : *elements)
+        if (!free_value(element, depth + 1)) return false;
     return true;
   }
 

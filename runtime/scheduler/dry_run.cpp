@@ -12,10 +12,6 @@ namespace {
 /// A scheduler that never comes to an end is a fault; plans are all accepted here.
 constexpr int most_steps = 8;
 
-bool places_nothing(schema::Job::Reader job) {
-  return job.hasPeriodic() || job.hasParameterizedJob();
-}
-
 void fill_eval(schema::Evaluation::Builder eval,
                schema::Job::Reader job,
                std::string_view id,
@@ -84,7 +80,6 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
   const auto outcome = store.apply(snapshot.index() + 1, *command);
   if (outcome.error) return *outcome.error;
   store.publish();
-  if (places_nothing(reader)) return result;
 
   const auto ahead = store.snapshot();
   const auto eval = ahead.eval(eval_id);

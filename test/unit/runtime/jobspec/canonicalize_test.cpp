@@ -174,3 +174,16 @@ TEST_CASE("the namespace of a request") {
   CHECK(resolve_namespace(parsed(R"({"Namespace": "a"})"), "", "b") == "b");
   CHECK(resolve_namespace(parsed(R"({"Namespace": "a"})"), "c", "b") == "c");
 }
+
+TEST_CASE("match_names: equal jobs are equal texts, however their maps are written") {
+  const auto read = [](const char* text) {
+    boost::json::object job = boost::json::parse(text).as_object();
+    REQUIRE_FALSE(match_names(job).has_error());
+    return boost::json::serialize(job);
+  };
+
+  CHECK(read(R"({"Meta":{"b":"1","a":"2"},"TaskGroups":[{"Tasks":[{"Env":{"y":"1","x":"2"},
+        "Config":{"z":[{"d":1,"c":2}],"a":{"f":1,"e":2}}}]}]})")
+        == read(R"({"Meta":{"a":"2","b":"1"},"TaskGroups":[{"Tasks":[{"Env":{"x":"2","y":"1"},
+        "Config":{"a":{"e":2,"f":1},"z":[{"c":2,"d":1}]}}]}]})"));
+}

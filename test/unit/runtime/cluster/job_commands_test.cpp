@@ -1,0 +1,57 @@
+// What is made of a job that is registered: commands, or nothing when it is what is stored.
+#include "runtime/cluster/job_commands.hpp"
+
+#include "test/unit/runtime/scheduler/harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+namespace {
+
+/// A job as the API hands it over: what nobody set is absent.
+Object<schema::Job> submitted(std::int64_t count) {
+  Draft<schema::Job> draft;
+  draft->setId("web");
+  draft->setName("web");
+  draft->setNamespace("default");
+  draft->setNodePool("default");
+  draft->setType("service");
+  draft->setConsulToken("");
+  auto group = draft->initTaskGroups(1)[0];
+  group.setName("api");
+  group.setCount(count);
+  return draft.freeze();
+}
+
+struct Registrations : Harness {
+  cluster::Decision submit(const Object<schema::Job>& job) {
+    cluster::RegisterRequest request;
+    request.job = job;
+    const auto decision = cluster::decide_register(store.snapshot(), request, {now, &random});
+    REQUIRE(decision.has_value());
+    const auto outcome = store.apply(++next_index, *decision->command);
+    store.publish();
+    REQUIRE_FALSE(outcome.error);
+    return *decision;
+  }
+
+  std::uint64_t version() const { return store.snapshot().job("default", "web")->getVersion(); }
+};
+
+}  // namespace
+
+TEST_CASE("job commands: the same job again is no new version, but is evaluated") {
+  Registrations state;
+  state.submit(submitted(2));
+  const auto stored = state.store.snapshot().job("default", "web");
+  CHECK(cluster::same_specification(*stored, *submitted(2)));
+  CHECK_FALSE(cluster::same_specification(*stored, *submitted(3)));
+
+  const auto again = state.submit(submitted(2));
+  CHECK(state.version() == 0);
+  CHECK(again.job_modify_index == stored->getJobModifyIndex());
+  CHECK_FALSE(again.eval_id.empty());
+
+  state.submit(submitted(3));
+  CHECK(state.version() == 1);
+}
