@@ -88,7 +88,7 @@ FunctionResult bcrypt(Args args, const FunctionOptions& options) {
   const std::string setting = "$2a$" + std::string{cost < 10 ? "0" : ""} + std::to_string(cost)
                               + "$" + bcrypt_salt(random);
   const auto data = std::make_unique<crypt_data>();
-  const char* out = crypt_r(password.c_str(), setting.c_str(), data.get());
+  const char* out = crypt_rn(password.c_str(), setting.c_str(), data.get(), sizeof(crypt_data));
   if (out == nullptr || *out == '*') return fail(std::string{prefix} + "bcrypt is not available");
   return text(out);
 }

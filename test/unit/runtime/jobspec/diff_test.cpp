@@ -1,6 +1,9 @@
 // What changes between two jobs, and what that leads to.
 #include "runtime/jobspec/diff.hpp"
 
+#include <algorithm>
+#include <map>
+
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
@@ -28,6 +31,38 @@ object between(const object& before, const object& after, bool contextual = fals
   return *std::move(found);
 }
 
+DesiredUpdates updates_of(const object& counts) {
+  const auto count = [&](const char* name) -> std::uint64_t {
+    const value* found = counts.if_contains(name);
+    return found == nullptr ? 0 : found->to_number<std::uint64_t>();
+  };
+  return {.ignore = count("Ignore"),
+          .place = count("Place"),
+          .migrate = count("Migrate"),
+          .stop = count("Stop"),
+          .in_place_update = count("InPlaceUpdate"),
+          .destructive_update = count("DestructiveUpdate"),
+          .canary = count("Canary")};
+}
+
+/// Objects of one name, such as the ports of a network, come in any order.
+value unordered(value tree) {
+  if (value* objects = tree.is_object() ? tree.as_object().if_contains("Objects") : nullptr;
+      objects != nullptr && objects->is_array()) {
+    boost::json::array& list = objects->get_array();
+    std::sort(list.begin(), list.end(), [](const value& a, const value& b) {
+      return to_text(unordered(a)) < to_text(unordered(b));
+    });
+  }
+  if (tree.is_object())
+    for (auto& member : tree.as_object())
+      member.value() = unordered(std::move(member.value()));
+  if (tree.is_array())
+    for (value& element : tree.as_array())
+      element = unordered(std::move(element));
+  return tree;
+}
+
 }  // namespace
 
 TEST_CASE("the table of changes") {
@@ -42,6 +77,25 @@ TEST_CASE("the table of changes") {
                             row.at("contextual").as_bool());
     REQUIRE_FALSE(found.has_error());
     CHECK(to_text(without_null(*found)) == to_text(row.at("diff")));
+    ++checked;
+  }
+  CHECK(checked > 50);
+}
+
+TEST_CASE("the table of plans: what changes, and what it leads to") {
+  const value table = load_json("plan.json");
+  const object base = stored(table.at("job").as_object());
+  int checked = 0;
+  for (const value& row : table.at("plans").as_array()) {
+    CAPTURE(std::string{row.at("name").as_string()});
+    const object changed = stored(edited(table.at("job"), row.at("edit").as_array()));
+    auto found = diff(&base, &changed, true);
+    REQUIRE_FALSE(found.has_error());
+    std::map<std::string, DesiredUpdates, std::less<>> updates;
+    for (const auto& group : row.at("updates").as_object())
+      updates.emplace(group.key(), updates_of(group.value().as_object()));
+    annotate(*found, updates);
+    CHECK(to_text(unordered(without_null(*found))) == to_text(unordered(row.at("diff"))));
     ++checked;
   }
   CHECK(checked > 50);
