@@ -1,0 +1,143 @@
+#include "runtime/cluster/member_codec.hpp"
+
+#include <vector>
+
+#include <sodium.h>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+namespace wire = schema::membership;
+
+constexpr unsigned max_members = 1'024;
+constexpr unsigned max_removed = 4'096;
+constexpr std::size_t overhead = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES;
+
+void write(const MemberInfo& from, wire::Member::Builder to) {
+  to.setId(from.id);
+  to.setName(from.name);
+  to.setRegion(from.region);
+  to.setDatacenter(from.datacenter);
+  to.setRpcAddress(from.rpc_address);
+  to.setHttpAddress(from.http_address);
+  to.setBuild(from.build);
+  to.setExpect(from.expect);
+  to.setClusterId(from.cluster_id);
+  to.setIncarnation(from.incarnation);
+  to.setStatus(static_cast<std::uint8_t>(from.status));
+  to.setProtocol(1);
+  to.setRaftProtocol(3);
+  to.setNonVoter(from.non_voter);
+}
+
+void write(const MemberTable& from, wire::Table::Builder to) {
+  to.setFrom(from.from);
+  auto members = to.initMembers(static_cast<unsigned>(from.members.size()));
+  for (unsigned at = 0; at < members.size(); ++at)
+    write(from.members[at], members[at]);
+  auto removed = to.initRemoved(static_cast<unsigned>(from.removed.size()));
+  for (unsigned at = 0; at < removed.size(); ++at)
+    removed.set(at, from.removed[at]);
+}
+
+std::string text(capnp::Text::Reader value) {
+  return {value.begin(), value.size()};
+}
+
+Result<MemberTable> read(wire::Table::Reader from) {
+  if (from.getMembers().size() > max_members || from.getRemoved().size() > max_removed)
+    return Error{Errc::too_large, "the table of members has too many rows"};
+  MemberTable table{.from = text(from.getFrom()), .members = {}, .removed = {}};
+  for (const auto row : from.getMembers()) {
+    if (row.getStatus() > static_cast<std::uint8_t>(MemberStatus::left))
+      return Error{Errc::corrupt, "a member has an unknown status"};
+    table.members.push_back({.id = text(row.getId()),
+                             .name = text(row.getName()),
+                             .region = text(row.getRegion()),
+                             .datacenter = text(row.getDatacenter()),
+                             .rpc_address = text(row.getRpcAddress()),
+                             .http_address = text(row.getHttpAddress()),
+                             .build = text(row.getBuild()),
+                             .expect = row.getExpect(),
+                             .cluster_id = text(row.getClusterId()),
+                             .non_voter = row.getNonVoter(),
+                             .incarnation = row.getIncarnation(),
+                             .status = static_cast<MemberStatus>(row.getStatus())});
+  }
+  for (const auto id : from.getRemoved())
+    table.removed.push_back(text(id));
+  return table;
+}
+
+Result<MemberTable> unseal(capnp::Data::Reader sealed, const MemberKey& key) {
+  if (sealed.size() < overhead) return Error{Errc::corrupt, "a sealed table of members is cut"};
+  std::vector<unsigned char> plain(sealed.size() - overhead);
+  const auto* nonce = sealed.begin();
+  if (crypto_secretbox_open_easy(plain.data(), nonce + crypto_secretbox_NONCEBYTES,
+                                 sealed.size() - crypto_secretbox_NONCEBYTES, nonce, key.bytes())
+      != 0)
+    return Error{Errc::permission_denied, "the other server has another \"encrypt\" key"};
+  auto table = Object<wire::Table>::from_bytes(std::as_bytes(std::span{plain}));
+  if (!table) return table.error();
+  return read(**table);
+}
+
+}  // namespace
+
+MemberKey::~MemberKey() {
+  sodium_memzero(bytes_.data(), bytes_.size());
+}
+
+Result<std::shared_ptr<const MemberKey>> MemberKey::from_text(std::string_view text) {
+  std::array<unsigned char, 64> raw{};
+  std::size_t size = 0;
+  const bool read = sodium_base642bin(raw.data(), raw.size(), text.data(), text.size(), nullptr,
+                                      &size, nullptr, sodium_base64_VARIANT_ORIGINAL)
+                    == 0;
+  if (!read || (size != 16 && size != 24 && size != 32))
+    return Error{Errc::invalid_argument,
+                 "\"encrypt\" must be 16, 24 or 32 bytes in base64, as \"nomadctl operator gossip "
+                 "keyring generate\" makes them"};
+  std::shared_ptr<MemberKey> key{new MemberKey};
+  crypto_generichash(key->bytes_.data(), key->bytes_.size(), raw.data(), size, nullptr, 0);
+  sodium_memzero(raw.data(), raw.size());
+  return std::shared_ptr<const MemberKey>{std::move(key)};
+}
+
+Object<wire::Envelope> write_table(const MemberTable& table, const MemberKey* key) {
+  Draft<wire::Envelope> envelope;
+  if (key == nullptr) {
+    write(table, envelope->initPlain());
+    return envelope.freeze();
+  }
+  Draft<wire::Table> draft;
+  write(table, *draft);
+  const auto plain = draft.freeze();
+  const auto bytes = plain.bytes();
+  auto sealed = envelope->initSealed(static_cast<unsigned>(bytes.size() + overhead));
+  auto* nonce = sealed.begin();
+  randombytes_buf(nonce, crypto_secretbox_NONCEBYTES);
+  crypto_secretbox_easy(nonce + crypto_secretbox_NONCEBYTES,
+                        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nonce,
+                        key->bytes());
+  return envelope.freeze();
+}
+
+Result<MemberTable> read_table(wire::Envelope::Reader envelope, const MemberKey* key) {
+  switch (envelope.which()) {
+    case wire::Envelope::PLAIN:
+      if (key != nullptr)
+        return Error{Errc::permission_denied, "the other server has no \"encrypt\" key"};
+      return read(envelope.getPlain());
+    case wire::Envelope::SEALED:
+      if (key == nullptr)
+        return Error{Errc::permission_denied,
+                     "the other server has an \"encrypt\" key, this one has none"};
+      return unseal(envelope.getSealed(), *key);
+  }
+  return Error{Errc::corrupt, "a table of members in an unknown form"};
+}
+
+}  // namespace nomad::cluster

@@ -1,0 +1,42 @@
+// Member tables as bytes for other servers, sealed by the key of `encrypt` when there is one: who
+// does not have the key neither reads nor joins.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+#include "runtime/cluster/membership.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/membership.capnp.h"
+
+namespace nomad::cluster {
+
+/// The secret that all servers share; wiped when it goes.
+class MemberKey {
+public:
+  /// From the text of `encrypt`: 16, 24 or 32 bytes in base64, as `operator gossip keyring
+  /// generate` makes them.
+  static Result<std::shared_ptr<const MemberKey>> from_text(std::string_view text);
+
+  MemberKey(const MemberKey&) = delete;
+  MemberKey& operator=(const MemberKey&) = delete;
+  ~MemberKey();
+
+  const unsigned char* bytes() const { return bytes_.data(); }
+
+private:
+  MemberKey() = default;
+
+  std::array<unsigned char, 32> bytes_{};
+};
+
+/// `key` may be null: plain.
+Object<schema::membership::Envelope> write_table(const MemberTable& table, const MemberKey* key);
+
+/// `permission_denied` when the envelope is sealed by another key, or sealed without us having one,
+/// or plain although we have one; `corrupt` when its contents are.
+Result<MemberTable> read_table(schema::membership::Envelope::Reader envelope, const MemberKey* key);
+
+}  // namespace nomad::cluster

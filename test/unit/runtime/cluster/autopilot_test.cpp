@@ -1,0 +1,140 @@
+// runtime/cluster/autopilot: who comes in, who becomes a voter, who goes, and who may not.
+#include "runtime/cluster/autopilot.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using namespace nomad::cluster;
+using namespace std::chrono_literals;
+using raft::MemberAction;
+
+namespace {
+
+struct Cluster {
+  LogStatus log{.self = "a", .term = 3, .last_index = 1'000, .configuration = {}, .peers = {}};
+  std::vector<MemberInfo> members;
+  AutopilotConfig config;
+  Autopilot autopilot;
+  Autopilot::Time now = 100s;
+
+  explicit Cluster(const std::vector<std::string>& voters) {
+    log.configuration.cluster_id = "c";
+    for (const auto& id : voters)
+      add(id, true);
+  }
+
+  void add(const std::string& id, bool voter) {
+    log.configuration.members.push_back({.id = id, .address = id + ":1", .voter = voter});
+    if (id != log.self) log.peers.push_back({.id = id, .match_index = 1'000, .silence = 50ms});
+    appear(id);
+  }
+
+  MemberInfo& appear(const std::string& id) {
+    members.push_back({.id = id,
+                       .name = id + ".global",
+                       .region = "global",
+                       .rpc_address = id + ":1",
+                       .build = "1.6.5"});
+    return members.back();
+  }
+
+  MemberInfo& member(const std::string& id) {
+    return *std::ranges::find(members, id, &MemberInfo::id);
+  }
+
+  std::optional<raft::MemberChange> look(Autopilot::Time after = 1s) {
+    now += after;
+    autopilot.observe(log, members, "global", config, now);
+    return autopilot.next_change();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("autopilot: a healthy cluster is left alone, and says what it can lose") {
+  Cluster cluster{{"a", "b", "c"}};
+  CHECK_FALSE(cluster.look());
+  CHECK(cluster.autopilot.health().healthy);
+  CHECK(cluster.autopilot.health().failure_tolerance == 1);
+  cluster.log.peers[0].silence = 300ms;
+  cluster.look();
+  CHECK_FALSE(cluster.autopilot.health().healthy);
+  CHECK(cluster.autopilot.health().failure_tolerance == 0);
+}
+
+TEST_CASE(
+    "autopilot: a new server becomes a learner, and a voter when it was healthy long enough") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.appear("d");
+  const auto added = cluster.look();
+  REQUIRE(added);
+  CHECK(added->action == MemberAction::add_learner);
+  CHECK(added->id == "d");
+  CHECK(added->address == "d:1");
+
+  cluster.members.pop_back();
+  cluster.add("d", false);
+  CHECK_FALSE(cluster.look());
+  CHECK_FALSE(cluster.look(9s));
+  cluster.log.peers.back().match_index = 100;  // far behind: it begins anew
+  CHECK_FALSE(cluster.look());
+  cluster.log.peers.back().match_index = 1'000;
+  CHECK_FALSE(cluster.look());
+  const auto promoted = cluster.look(10s);
+  REQUIRE(promoted);
+  CHECK(promoted->action == MemberAction::promote);
+  CHECK(promoted->id == "d");
+}
+
+TEST_CASE("autopilot: strangers, removed ids and other regions stay out") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.appear("d").cluster_id = "another";
+  cluster.appear("e").region = "west";
+  cluster.appear("f");
+  cluster.log.configuration.removed = {"f"};
+  cluster.appear("g").status = MemberStatus::failed;
+  CHECK_FALSE(cluster.look());
+}
+
+TEST_CASE("autopilot: a moved server is followed; one reinstalled takes the place of the dead") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.member("b").rpc_address = "b:2";
+  const auto moved = cluster.look();
+  REQUIRE(moved);
+  CHECK(moved->action == MemberAction::move);
+  CHECK(moved->address == "b:2");
+
+  cluster.member("b").rpc_address = "b:1";
+  cluster.member("c").status = MemberStatus::failed;
+  cluster.appear("c2").rpc_address = "c:1";
+  const auto replaced = cluster.look();
+  REQUIRE(replaced);
+  CHECK(replaced->action == MemberAction::remove);
+  CHECK(replaced->id == "c");
+}
+
+TEST_CASE("autopilot: who left goes at once, a dead one late, and never half of them") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.member("b").status = MemberStatus::left;
+  const auto gone = cluster.look();
+  REQUIRE(gone);
+  CHECK(gone->action == MemberAction::remove);
+
+  cluster.member("b").status = MemberStatus::failed;
+  cluster.log.peers[0].silence = 1h;
+  CHECK_FALSE(cluster.look());
+  CHECK_FALSE(cluster.look(9min));
+  CHECK(cluster.look(2min));
+  cluster.config.cleanup_dead_servers = false;
+  CHECK_FALSE(cluster.look());
+  cluster.config.cleanup_dead_servers = true;
+  cluster.config.min_quorum = 3;
+  CHECK_FALSE(cluster.look());
+  cluster.config.min_quorum = 0;
+
+  cluster.member("c").status = MemberStatus::failed;
+  cluster.log.peers[1].silence = 1h;
+  CHECK_FALSE(cluster.look(1h));
+}
