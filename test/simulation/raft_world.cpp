@@ -32,6 +32,7 @@ RaftWorld::RaftWorld(RaftWorldOptions options) : options_(options), random_(opti
     add_server(member.id, &members);
   next_server_ = options_.servers;
   schedule_load();
+  start_clients();
 }
 
 RaftWorld::~RaftWorld() = default;
@@ -111,14 +112,18 @@ void RaftWorld::carry_out(Server& server, Outputs out) {
     if (const auto asked = server.reads.find(read.id); asked != server.reads.end())
       asked->second.granted = std::max<Index>(read.index, 1);
   for (const auto id : out.refused_reads)
-    server.reads.erase(id);
+    if (const auto refused = server.reads.extract(id);
+        !refused.empty() && refused.mapped().operation != nobody)
+      give_up(refused.mapped().operation);
   for (const auto& wanted : out.log_fetches)
     fetch(server, wanted);
   for (const auto& wanted : out.chunk_fetches)
     fetch(server, wanted);
   if (out.store_chunk) store_chunk(server, std::move(*out.store_chunk));
   if (out.install) install(server, std::move(*out.install));
-  if (server.core->role() != Role::leader) server.proposals.clear();
+  if (server.core->role() != Role::leader)
+    for (const auto& proposal : std::exchange(server.proposals, {}))
+      if (proposal.operation != nobody) give_up(proposal.operation);
   apply(server);
   arm(server);
 }
@@ -157,6 +162,7 @@ void RaftWorld::send(Server& from, const Message& message) {
   if (twice) ++counts_.duplicated;
   for (int copy = 0; copy < (twice ? 2 : 1); ++copy) {
     const bool slow = faulty_ && random_.chance(faults.slow_message);
+    if (slow) ++counts_.delayed;
     at(now_ + (slow ? delay(5ms, 1s) : delay(100us, 5ms)), [this, message] { deliver(message); });
   }
 }
@@ -172,7 +178,7 @@ void RaftWorld::deliver(const Message& message) {
   step(*server, Received{message});
 }
 
-void RaftWorld::answer(Server& server, Index index) {
+void RaftWorld::answer(Server& server, Index index, const RegisterOperation& outcome) {
   if (violation_ || server.proposals.empty() || server.proposals.front().index != index) return;
   const auto proposal = std::move(server.proposals.front());
   server.proposals.pop_front();
@@ -180,6 +186,7 @@ void RaftWorld::answer(Server& server, Index index) {
     return violated(fmt::format("{} answered a write that is not at index {}", server.id, index));
   ++counts_.answered_writes;
   answered_ = std::max(answered_, index);
+  if (proposal.operation != nobody) complete(proposal.operation, outcome);
   for (auto& [id, other] : servers_)
     check_lease(*other);
 }
@@ -199,6 +206,9 @@ void RaftWorld::apply(Server& server) {
       entry = server.disk.log[offset];
     }
     server.state = chain(server.state, entry);
+    const auto outcome = entry.kind == EntryKind::command
+                             ? apply_command(server.registers, entry.payload.text())
+                             : RegisterOperation{};
     server.applied = index;
     auto& known = committed_[index];
     if (known.state == 0) {
@@ -207,7 +217,7 @@ void RaftWorld::apply(Server& server) {
     } else if (known.state != server.state) {
       return violated(fmt::format("{} has another state after index {}", server.id, index));
     }
-    answer(server, index);
+    answer(server, index, outcome);
     step(server, AppliedUpTo{index});
     if (violation_ || !server.core) return;
   }
@@ -220,6 +230,12 @@ void RaftWorld::apply(Server& server) {
     if (server.applied < read->second.at_least)
       return violated(fmt::format("{} answered a read from index {}, but {} was answered before it",
                                   server.id, server.applied, read->second.at_least));
+    if (read->second.operation != nobody) {
+      const auto key = operations_[read->second.operation].key;
+      RegisterOperation outcome;
+      outcome.seen = server.registers[key];
+      complete(read->second.operation, outcome);
+    }
     read = server.reads.erase(read);
   }
 }
@@ -235,6 +251,29 @@ void RaftWorld::heal_and_check() {
   }
   if (!comes_to_rest()) return;
   check_agreement();
+  if (!violation_) check_registers();
+}
+
+std::vector<std::pair<const char*, std::uint64_t>> RaftWorldCounts::all() const {
+  return {{"messages", messages},
+          {"lost messages", lost},
+          {"doubled messages", duplicated},
+          {"delayed messages", delayed},
+          {"partitions", partitions},
+          {"one-way partitions", one_way_partitions},
+          {"crashes", crashes},
+          {"writes lost by crashes", lost_writes},
+          {"torn writes", torn_writes},
+          {"pauses", pauses},
+          {"slow disks", slow_disks},
+          {"failed disks", failed_disks},
+          {"membership changes", membership_changes},
+          {"leadership transfers", transfers},
+          {"snapshots", snapshots},
+          {"installed snapshots", installed_snapshots},
+          {"refused snapshots", refused_snapshots},
+          {"elections", leaders},
+          {"lease reads", lease_reads}};
 }
 
 std::optional<std::string> run_raft_world(const RaftWorldOptions& options,

@@ -7,11 +7,14 @@
 // (2) Committed entries never change, are the same on all servers, and are in each new leader's
 // log. (3) What a server acknowledges or answers for is durable there. (4) Every answered write is
 // committed at the index that was answered. (5) A granted read, and a read under a lease, sees
-// every write that was answered before. (6) Terms and commit indexes only grow.
+// every write that was answered before. (6) Terms and commit indexes only grow. (7) What clients
+// were answered about a few registers is linearizable (linearizability.hpp).
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,6 +25,7 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/raft/core.hpp"
+#include "test/simulation/linearizability.hpp"
 
 namespace nomad::test {
 
@@ -36,6 +40,7 @@ struct RaftFaults {
   double crashes = 0.25;
   double pauses = 0.1;
   double slow_disks = 0.2;
+  double failing_disks = 0.05;  ///< A write fails; the server stops.
   double membership_changes = 0.2;
   double transfers = 0.1;
   double snapshots = 0.5;
@@ -47,7 +52,9 @@ struct RaftWorldOptions {
   int servers = 3;
   RaftFaults faults{};
   raft::Mutation mutation = raft::Mutation::none;
-  double operations = 60;  ///< Per second.
+  double operations = 20;  ///< Writes and reads per second that only the rules look at.
+  int clients = 5;         ///< Each has one operation on a register under way.
+  int registers = 3;
 };
 
 /// What happened, to see that a run met what it should have met.
@@ -56,11 +63,16 @@ struct RaftWorldCounts {
   std::uint64_t messages = 0;
   std::uint64_t lost = 0;
   std::uint64_t duplicated = 0;
+  std::uint64_t delayed = 0;  ///< By up to a second: later messages overtake them.
   std::uint64_t partitions = 0;
+  std::uint64_t one_way_partitions = 0;
   std::uint64_t crashes = 0;
   std::uint64_t lost_writes = 0;  ///< Writes that a crash took away before they were durable.
+  std::uint64_t torn_writes = 0;  ///< Of them: under way when the server crashed.
   std::uint64_t pauses = 0;
   std::uint64_t slow_disks = 0;
+  std::uint64_t failed_disks = 0;
+  std::uint64_t refused_snapshots = 0;  ///< Arrived, and did not verify.
   std::uint64_t membership_changes = 0;
   std::uint64_t transfers = 0;
   std::uint64_t snapshots = 0;
@@ -70,10 +82,18 @@ struct RaftWorldCounts {
   std::uint64_t answered_writes = 0;
   std::uint64_t answered_reads = 0;
   std::uint64_t lease_checks = 0;
+  std::uint64_t called = 0;       ///< Operations of clients while there were faults.
+  std::uint64_t answered = 0;     ///< Of them.
+  std::uint64_t lease_reads = 0;  ///< Of them: answered under a lease, without asking anybody.
 
+  /// Single messages aside.
   std::uint64_t faults() const {
-    return lost + duplicated + partitions + crashes + pauses + slow_disks;
+    return partitions + crashes + pauses + slow_disks + failed_disks + refused_snapshots
+           + membership_changes + transfers;
   }
+
+  /// Every count by its name, in one order.
+  std::vector<std::pair<const char*, std::uint64_t>> all() const;
 };
 
 class RaftWorld {
@@ -111,16 +131,24 @@ private:
     std::optional<Snapshot> snapshot;
     std::deque<PendingWrite> pending;
     bool busy = false;
+    bool fails = false;  ///< Its next write does.
     Time slow_until{0};
   };
+
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  /// What one register holds.
+  using Registers = std::map<int, std::uint64_t>;
 
   struct PendingProposal {
     raft::Index index;
     std::string command;
+    std::size_t operation = nobody;  ///< Of a client.
   };
 
   struct PendingRead {
     raft::Index at_least;  ///< What was answered before the read began.
+    std::size_t operation = nobody;
     raft::Index granted = 0;
   };
 
@@ -137,6 +165,7 @@ private:
     Time paused_until{0};
     raft::Index applied = 0;
     std::uint64_t state = 0;  ///< A hash over everything applied.
+    Registers registers;
     std::deque<PendingProposal> proposals;
     std::map<std::uint64_t, PendingRead> reads;
     std::string arriving;  ///< Bytes of an arriving snapshot.
@@ -167,7 +196,7 @@ private:
   void deliver(const raft::Message& message);
   void arm(Server& server);
   void apply(Server& server);
-  void answer(Server& server, raft::Index index);
+  void answer(Server& server, raft::Index index, const RegisterOperation& outcome);
   Time local(const Server& server) const;
   Time global(const Server& server, Time local) const;
   Time delay(Time shortest, Time longest);
@@ -197,6 +226,7 @@ private:
   void schedule_load();
   void client_writes();
   void client_reads();
+  void fail_a_disk();
   void cut_network();
   void crash_somebody();
   void pause_somebody();
@@ -205,6 +235,20 @@ private:
   void transfer_leadership();
   void snapshot_somebody();
   Server* somebody();
+
+  // raft_world_clients.cpp: operations on registers
+  static std::string file_of(const raft::SnapshotMeta& meta,
+                             const Server& server,
+                             std::size_t padding);
+  static void restore_from(const std::string& file, Server& server);
+  static RegisterOperation apply_command(Registers& registers, std::string_view command);
+  void start_clients();
+  void client_acts(std::size_t client);
+  void propose_operation(Server& server, std::size_t operation);
+  void read_register(Server& server, std::size_t operation);
+  void complete(std::size_t operation, const RegisterOperation& outcome);
+  void give_up(std::size_t operation);
+  void check_registers();
 
   // raft_world_checks.cpp
   void violated(const std::string& rule);
@@ -242,6 +286,15 @@ private:
   std::map<raft::Term, raft::ServerId> leaders_;
   std::map<std::pair<raft::ServerId, raft::Term>, raft::ServerId> votes_;
   raft::Index answered_ = 0;  ///< The highest index of an answered write.
+
+  struct Operation {
+    std::size_t client;
+    int key;
+    RegisterOperation what;
+  };
+
+  std::vector<Operation> operations_;
+  std::vector<std::size_t> clients_;  ///< The operation that each has under way.
 
   std::optional<std::string> violation_;
   RaftWorldCounts counts_;

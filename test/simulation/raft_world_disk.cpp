@@ -16,16 +16,6 @@ namespace {
 constexpr std::size_t small_cache = 2'000;
 constexpr std::size_t chunk_bytes = 300;
 
-std::string file_of(const SnapshotMeta& meta, std::uint64_t state, std::size_t padding) {
-  return fmt::format("{} {} {} {}", meta.index, meta.term, state, std::string(padding, '.'));
-}
-
-std::uint64_t state_in(const std::string& file) {
-  std::uint64_t state = 0;
-  const auto second = file.find(' ', file.find(' ') + 1);
-  return second == std::string::npos ? state : std::stoull(file.substr(second + 1));
-}
-
 }  // namespace
 
 RaftWorld::Server& RaftWorld::add_server(ServerId id, const Configuration* bootstrap) {
@@ -50,6 +40,7 @@ void RaftWorld::start_core(Server& server) {
   Index snapshot_index = 0;
   Term snapshot_term = 0;
   server.state = 0;
+  server.registers.clear();
   if (disk.snapshot) {
     const auto& meta = disk.snapshot->meta;
     snapshot_index = meta.index;
@@ -57,7 +48,7 @@ void RaftWorld::start_core(Server& server) {
     start.snapshot = meta;
     start.snapshot_bytes = disk.snapshot->file.size();
     start.configs = ConfigHistory{{meta.configuration_index, meta.configuration}};
-    server.state = state_in(disk.snapshot->file);
+    restore_from(disk.snapshot->file, server);
     const auto at = std::ranges::find(disk.log, meta.index, &Entry::index);
     const bool continues
         = disk.base == meta.index || (at != disk.log.end() && at->term == meta.term);
@@ -104,6 +95,12 @@ void RaftWorld::write_next(Server& server) {
   at(now_ + (slow ? delay(50ms, 2s) : delay(50us, 3ms)), [this, &server, life = server.life] {
     if (server.life != life || !server.core) return;
     auto& pending = server.disk.pending;
+    if (std::exchange(server.disk.fails, false)) {
+      ++counts_.failed_disks;
+      crash(server);
+      at(now_ + delay(10ms, 5s), [this, &server] { restart(server); });
+      return;
+    }
     server.disk.busy = false;
     // Group commit: some of what waits goes together.
     const auto count = 1 + random_.below(pending.size());
@@ -142,6 +139,7 @@ void RaftWorld::crash(Server& server) {
   ++counts_.crashes;
   auto& pending = server.disk.pending;
   auto kept = random_.below(pending.size() + 1);
+  if (server.disk.busy && kept == 0) ++counts_.torn_writes;
   for (const auto& write : pending) {
     if (kept-- == 0) break;
     make_durable(server, write.write);
@@ -167,7 +165,7 @@ void RaftWorld::save_snapshot(Server& server) {
   if (known && known->meta.index >= server.applied) return;
   server.snapshotting = true;
   const auto meta = server.core->snapshot_meta(server.applied);
-  const Snapshot made{meta, file_of(meta, server.state, random_.below(2'000))};
+  const Snapshot made{meta, file_of(meta, server, random_.below(2'000))};
   at(now_ + delay(1ms, 300ms), [this, &server, life = server.life, made] {
     if (server.life != life || !server.core) return;
     server.snapshotting = false;
@@ -209,10 +207,11 @@ void RaftWorld::install(Server& server, SnapshotMeta meta) {
     if (!server.arriving.starts_with(fmt::format("{} {} ", meta.index, meta.term)))
       return violated(server.id + " has collected a file that is not the announced snapshot");
     const auto file = std::exchange(server.arriving, {});
-    if (faulty_ && random_.chance(0.1))  // as if verification had failed
-      return step(server, SnapshotInstalled{.meta = meta, .bytes = 0, .ok = false});
+    const bool refused = faulty_ && random_.chance(0.1);  // as if verification had failed
+    if (refused) ++counts_.refused_snapshots;
+    if (refused) return step(server, SnapshotInstalled{.meta = meta, .bytes = 0, .ok = false});
     server.disk.snapshot = Snapshot{meta, file};
-    server.state = state_in(file);
+    restore_from(file, server);
     server.applied = meta.index;
     ++counts_.installed_snapshots;
     if (committed_[meta.index].state != server.state)

@@ -28,6 +28,7 @@ void RaftWorld::schedule_load() {
       if (comes(faults.crashes)) crash_somebody();
       if (comes(faults.pauses)) pause_somebody();
       if (comes(faults.slow_disks)) slow_a_disk();
+      if (comes(faults.failing_disks)) fail_a_disk();
       if (comes(faults.membership_changes)) change_membership();
       if (comes(faults.transfers)) transfer_leadership();
     }
@@ -93,6 +94,7 @@ void RaftWorld::cut_network() {
   for (const auto& id : ids)
     if (random_.chance(0.4)) apart.insert(id);
   const bool one_way = random_.chance(0.3);
+  if (one_way) ++counts_.one_way_partitions;
   const bool any_links = random_.chance(0.3);  // not two sides, but links here and there
   std::vector<std::pair<ServerId, ServerId>> links;
   for (const auto& from : ids)
@@ -128,6 +130,10 @@ void RaftWorld::slow_a_disk() {
   if (server == nullptr) return;
   ++counts_.slow_disks;
   server->disk.slow_until = now_ + delay(100ms, 5s);
+}
+
+void RaftWorld::fail_a_disk() {
+  if (auto* server = somebody(); server != nullptr) server->disk.fails = true;
 }
 
 void RaftWorld::change_membership() {
