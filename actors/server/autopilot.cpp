@@ -1,0 +1,179 @@
+#include "actors/server/autopilot.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::server {
+namespace {
+
+using cluster::MemberInfo;
+using raft::RaftStatus;
+
+struct Look {
+  using is_message = void;
+};
+
+using AutopilotSelf = actor::WithInternal<Autopilot, void(Look)>;
+
+constexpr std::chrono::seconds patience{30};
+
+std::string_view verb(raft::MemberAction action) {
+  switch (action) {
+    case raft::MemberAction::add_learner:
+      return "adding";
+    case raft::MemberAction::promote:
+      return "promoting";
+    case raft::MemberAction::demote:
+      return "demoting";
+    case raft::MemberAction::remove:
+      return "removing";
+    case raft::MemberAction::move:
+      return "moving";
+  }
+  return "changing";
+}
+
+cluster::LogStatus log_status(const RaftStatus& status) {
+  cluster::LogStatus log{.self = status.self,
+                         .term = status.current_term,
+                         .last_index = status.last_index,
+                         .configuration = status.configuration,
+                         .peers = {}};
+  for (const auto& peer : status.peers)
+    log.peers.push_back({.id = peer.id, .match_index = peer.match_index, .silence = peer.silence});
+  return log;
+}
+
+struct AutopilotState {
+  static constexpr const char* name = "autopilot";
+
+  using Self = AutopilotSelf::stateful_pointer<AutopilotState>;
+
+  std::chrono::nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+
+  /// Asks the log how it is, one question at a time.
+  void look() {
+    if (std::exchange(looking, true)) return;
+    self->request(raft, patience, raft::GetStatus{})
+        .then(
+            [this](const RaftStatus& status) {
+              looking = false;
+              seen(status);
+            },
+            [this](const caf::error& err) {
+              looking = false;
+              log::warn("autopilot", "the log does not say how it is: {}",
+                        actor::from_caf(err).what);
+            });
+  }
+
+  void seen(const RaftStatus& status) {
+    const auto& configuration = status.configuration;
+    if (configuration.cluster_id != cluster_id || configuration.removed.size() != removed) {
+      cluster_id = configuration.cluster_id;
+      removed = configuration.removed.size();
+      self->send(membership, membership::UseLog{cluster_id, configuration.removed});
+    }
+    if (configuration.members.empty()) return found_cluster();
+    if (!leads || status.role != raft::Role::leader) return;
+    pilot.observe(log_status(status), *members, options.region, options.config, now());
+    if (const auto change = pilot.next_change()) make(*change);
+  }
+
+  void make(const raft::MemberChange& change) {
+    if (std::exchange(changing, true)) return;
+    log::info("autopilot", "{} server {} {}", verb(change.action), change.id, change.address);
+    self->request(raft, patience, raft::ChangeMember{change})
+        .then(
+            [this](const raft::Applied&) {
+              changing = false;
+              look();
+            },
+            [this, change](const caf::error& err) {
+              changing = false;
+              log::warn("autopilot", "{} server {}: {}", verb(change.action), change.id,
+                        actor::from_caf(err).what);
+            });
+  }
+
+  /// One of the expected servers writes the first entry; the others vote for it.
+  void found_cluster() {
+    std::string why;
+    const auto founders = cluster::founders(*members, options.self, &why);
+    if (founders.empty() && why != told_why) log::info("autopilot", "no cluster yet: {}", why);
+    told_why = why;
+    if (founders.empty() || std::exchange(changing, true)) return;
+    raft::Configuration configuration;
+    for (const auto& server : founders)
+      configuration.members.push_back(
+          {.id = server.id, .address = server.rpc_address, .voter = true});
+    configuration.cluster_id = raft::new_cluster_id(configuration.members);
+    log::info("autopilot", "founding cluster {} of {} servers", configuration.cluster_id,
+              founders.size());
+    self->request(raft, patience, raft::BootstrapCluster{configuration})
+        .then([this](const raft::Applied&) { changing = false; },
+              [this](const caf::error& err) {
+                changing = false;
+                log::warn("autopilot", "founding the cluster: {}", actor::from_caf(err).what);
+              });
+  }
+
+  Self self = nullptr;
+  RaftMembers raft;
+  LogKeeper membership;
+  AutopilotOptions options;
+  cluster::Autopilot pilot;
+  membership::Members members = std::make_shared<std::vector<MemberInfo>>();
+  std::string cluster_id;
+  std::size_t removed = 0;
+  std::string told_why;
+  bool leads = false;
+  bool looking = false;
+  bool changing = false;
+};
+
+AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
+                                             RaftMembers raft,
+                                             LogKeeper membership,
+                                             AutopilotOptions options) {
+  auto& state = self->state;
+  state.self = self;
+  state.raft = std::move(raft);
+  state.membership = std::move(membership);
+  state.options = std::move(options);
+  self->send(self, Look{});
+  return {
+      [self](Lead msg) {
+        auto& now = self->state;
+        now.leads = msg.leads;
+        now.pilot = cluster::Autopilot{};
+        now.look();
+      },
+      [self](const membership::MembersChanged& msg) {
+        self->state.members = msg.members;
+        self->state.look();
+      },
+      [self](const autopilot::Settings& msg) { self->state.options.config = msg.config; },
+      [self](autopilot::GetHealth) -> caf::result<autopilot::Health> {
+        const auto& now = self->state;
+        if (!now.leads) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+        return autopilot::Health{now.pilot.health(), now.now()};
+      },
+      [self](autopilot::GetSettings) { return autopilot::Settings{self->state.options.config}; },
+      [self](Look) {
+        self->state.look();
+        actor::send_self_after(self, self->state.options.interval, Look{});
+      },
+  };
+}
+
+}  // namespace
+
+Autopilot spawn_autopilot(caf::actor_system& system,
+                          const RaftMembers& raft,
+                          const LogKeeper& membership,
+                          AutopilotOptions options) {
+  return actor::spawn(system, autopilot_actor, raft, membership, std::move(options));
+}
+
+}  // namespace nomad::server

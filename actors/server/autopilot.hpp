@@ -1,0 +1,72 @@
+// Autopilot: what a server does about the log's members by itself (runtime/cluster/autopilot.hpp):
+// founds the cluster when all expected servers are there; on the leader, takes in new servers,
+// promotes them, and lets go of those that are gone.
+//
+// Owns:   the health of the members, the settings.
+// Takes:  Lead, MembersChanged, questions of operators, a timer.
+// Parent: the server's wiring.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/core/actor.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "actors/server/leadership.hpp"
+#include "actors/server/membership.hpp"
+#include "runtime/cluster/autopilot.hpp"
+
+namespace nomad::server {
+
+namespace autopilot {
+
+/// As of the last look, at most a second ago; `unavailable` when this server does not lead.
+struct GetHealth {
+  using is_message = void;
+};
+
+struct Health {
+  using is_message = void;
+  cluster::ClusterHealth cluster;
+  std::chrono::nanoseconds now{0};  ///< By the clock of `ServerHealth::stable_since`.
+};
+
+struct GetSettings {
+  using is_message = void;
+};
+
+struct Settings {
+  using is_message = void;
+  cluster::AutopilotConfig config;
+};
+
+}  // namespace autopilot
+
+/// As much of a raft_node as it needs.
+using RaftMembers = actor::Interface<raft::RaftStatus(raft::GetStatus),
+                                     raft::Applied(raft::ChangeMember),
+                                     raft::Applied(raft::BootstrapCluster)>;
+
+/// As much of the membership.
+using LogKeeper = actor::Interface<void(membership::UseLog)>;
+
+using Autopilot = actor::Interface<void(Lead),
+                                   void(membership::MembersChanged),
+                                   void(autopilot::Settings),
+                                   autopilot::Health(autopilot::GetHealth),
+                                   autopilot::Settings(autopilot::GetSettings)>;
+
+struct AutopilotOptions {
+  std::string self;
+  std::string region;
+  cluster::AutopilotConfig config;
+  std::chrono::milliseconds interval{1'000};
+};
+
+Autopilot spawn_autopilot(caf::actor_system& system,
+                          const RaftMembers& raft,
+                          const LogKeeper& membership,
+                          AutopilotOptions options);
+
+}  // namespace nomad::server

@@ -1,0 +1,322 @@
+#include "actors/server/membership.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "actors/core/supervise.hpp"
+#include "actors/rpc/router.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace membership;
+using cluster::MemberInfo;
+using cluster::MemberStatus;
+
+/// Looks whether somebody is to be probed.
+struct Beat {
+  using is_message = void;
+};
+
+/// Something changed a moment ago: everybody is told once, with what has changed meanwhile.
+struct Spread {
+  using is_message = void;
+};
+
+struct RetryJoin {
+  using is_message = void;
+};
+
+using MembershipSelf = actor::WithInternal<Membership, void(Beat), void(Spread), void(RetryJoin)>;
+
+constexpr std::chrono::milliseconds spread_delay{20};
+constexpr std::chrono::milliseconds leave_patience{1'000};
+
+struct MembershipState {
+  static constexpr const char* name = "membership";
+
+  using Self = MembershipSelf::stateful_pointer<MembershipState>;
+  using Done = std::function<void(Result<cluster::MemberTable>)>;
+
+  void start(Self actor,
+             rpc::CallOffice to,
+             std::shared_ptr<MemberView> shown,
+             MembershipActorOptions given) {
+    self = actor;
+    office = std::move(to);
+    view = std::move(shown);
+    options = std::move(given);
+    table.emplace(options.self, options.rules, Random{options.random_seed}, now());
+    publish();
+    self->send(self, Beat{});
+    if (!options.retry_join.empty()) self->send(self, RetryJoin{});
+  }
+
+  std::chrono::nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+
+  Object<schema::membership::Envelope> envelope() const {
+    auto rows = table->table();
+    rows.removed = removed;
+    return cluster::write_table(rows, options.key.get());
+  }
+
+  /// Exchanges tables with the server at `address`; `done` gets the other's, which is merged.
+  void exchange(const std::string& address,
+                const std::string& region,
+                std::chrono::milliseconds timeout,
+                Done done) {
+    rpc::transport::Call call;
+    call.to = {.address = address, .region = region};
+    call.method = rpc::Method::member_exchange;
+    call.body = rpc::bytes_of(envelope());
+    call.timeout = timeout;
+    call.priority = rpc::RpcPriority::urgent;
+    self->request(office, timeout + std::chrono::seconds{1}, std::move(call))
+        .then([this, done](const rpc::transport::Reply& reply) { done(taken(reply.outcome)); },
+              [done](const caf::error& err) { done(actor::from_caf(err)); });
+  }
+
+  Result<cluster::MemberTable> taken(const Result<Bytes>& outcome) {
+    if (!outcome) return outcome.error();
+    auto read = Object<schema::membership::Envelope>::from_bytes(outcome->view());
+    if (!read) return read.error();
+    auto other = cluster::read_table(**read, options.key.get());
+    if (other) merge(*other);
+    return other;
+  }
+
+  void merge(const cluster::MemberTable& other) {
+    const bool expelled = std::ranges::find(other.removed, options.self.id) != other.removed.end();
+    if (expelled && !std::exchange(told_expelled, true))
+      log::error("membership",
+                 "this server, {}, was removed from the cluster; stop it, empty its data directory "
+                 "and start it again: it joins under a new id",
+                 options.self.id);
+    if (table->merge(other, now())) changed();
+  }
+
+  void changed() {
+    publish();
+    if (std::exchange(spreading, true)) return;
+    actor::send_self_after(self, spread_delay, Spread{});
+  }
+
+  void publish() {
+    auto members = std::make_shared<const std::vector<MemberInfo>>(table->members());
+    tell_log(*members);
+    view->set(members);
+    for (const auto& listener : listeners)
+      self->send(listener, MembersChanged{members});
+  }
+
+  /// A line for each member whose status is news.
+  void tell_log(const std::vector<MemberInfo>& members) {
+    for (const auto& member : members) {
+      if (member.id == options.self.id) continue;
+      auto& known = logged[member.id];
+      if (known == member.status) continue;
+      known = member.status;
+      log::info("membership", "server {} at {} is {}", member.name, member.rpc_address,
+                to_string(member.status));
+    }
+  }
+
+  void spread() {
+    spreading = false;
+    for (const auto& other : table->others())
+      exchange(other.rpc_address, other.region, options.probe_timeout,
+               [](const Result<cluster::MemberTable>&) {});
+  }
+
+  void beat() {
+    table->expire(now());
+    if (const auto target = table->next_probe(now())) probe(*target);
+    actor::send_self_after(self, options.rules.probe_interval, Beat{});
+  }
+
+  void probe(const MemberInfo& target) {
+    exchange(target.rpc_address, target.region, options.probe_timeout,
+             [this, target](const Result<cluster::MemberTable>& answer) {
+               if (answer && answer->from == target.id) return probed(target.id, true);
+               const auto helpers = table->helpers(target.id);
+               if (helpers.empty()) return probed(target.id, false);
+               ask_helpers(target, helpers);
+             });
+  }
+
+  void ask_helpers(const MemberInfo& target, const std::vector<MemberInfo>& helpers) {
+    const auto body = rpc::make_body<schema::membership::ProbeRequest>([&target](auto request) {
+      request.setAddress(target.rpc_address);
+      request.setRegion(target.region);
+    });
+    const auto open = std::make_shared<std::size_t>(helpers.size());
+    const auto reached = std::make_shared<bool>(false);
+    const auto answered = [this, open, reached, id = target.id](bool was_reached) {
+      *reached = *reached || was_reached;
+      if (--*open == 0) probed(id, *reached);
+    };
+    for (const auto& helper : helpers) {
+      rpc::transport::Call call;
+      call.to = {.address = helper.rpc_address, .region = helper.region};
+      call.method = rpc::Method::member_probe;
+      call.body = body;
+      call.timeout = 2 * options.probe_timeout;
+      call.priority = rpc::RpcPriority::urgent;
+      self->request(office, 3 * options.probe_timeout, std::move(call))
+          .then(
+              [answered](const rpc::transport::Reply& reply) {
+                answered(reply.outcome && says_reached(*reply.outcome));
+              },
+              [answered](const caf::error&) { answered(false); });
+    }
+  }
+
+  static bool says_reached(const Bytes& bytes) {
+    const auto reply = Object<schema::membership::ProbeReply>::from_bytes(bytes.view());
+    return reply && (*reply)->getReached();
+  }
+
+  void probed(const std::string& id, bool answered) {
+    if (table->probed(id, answered, now())) changed();
+  }
+
+  void join(const std::vector<std::string>& addresses, std::function<void(Joined)> done) {
+    if (addresses.empty()) return done(Joined{});
+    const auto joined = std::make_shared<Joined>();
+    const auto open = std::make_shared<std::size_t>(addresses.size());
+    for (const auto& address : addresses) {
+      exchange(address, {}, options.join_timeout,
+               [joined, open, done, address](const Result<cluster::MemberTable>& answer) {
+                 if (answer)
+                   ++joined->count;
+                 else
+                   joined->errors.push_back(address + ": " + answer.error().what);
+                 if (--*open == 0) done(*joined);
+               });
+    }
+  }
+
+  void retry_join() {
+    ++join_attempts;
+    join(options.retry_join, [this](const Joined& joined) {
+      // Our own address may be among them.
+      if (joined.count > 0 && table->members().size() > 1) {
+        log::info("membership", "joined {} servers", joined.count);
+        return;
+      }
+      for (const auto& err : joined.errors)
+        log::warn("membership", "cannot join: {}", err);
+      if (options.retry_max > 0 && join_attempts >= options.retry_max) {
+        log::error("membership", "joined nobody in {} attempts", join_attempts);
+        return;
+      }
+      // The first attempts come fast: servers of a cluster often start together.
+      const auto fast = std::chrono::milliseconds{500} * join_attempts;
+      actor::send_self_after(self, std::min(fast, options.retry_interval), RetryJoin{});
+    });
+  }
+
+  void leave(actor::Promise<membership::Done> promise) {
+    table->set_status(MemberStatus::left);
+    publish();
+    const auto others = table->others();
+    if (others.empty()) {
+      promise.deliver(membership::Done{});
+      return;
+    }
+    const auto open = std::make_shared<std::size_t>(others.size());
+    for (const auto& other : others)
+      exchange(other.rpc_address, other.region, leave_patience,
+               [open, promise](const Result<cluster::MemberTable>&) mutable {
+                 if (--*open == 0) promise.deliver(membership::Done{});
+               });
+  }
+
+  Self self = nullptr;
+  rpc::CallOffice office;
+  std::shared_ptr<MemberView> view;
+  MembershipActorOptions options;
+  std::optional<cluster::Membership> table;
+  std::vector<Listener> listeners;
+  std::map<std::string, std::optional<MemberStatus>> logged;
+  std::int64_t join_attempts = 0;
+  std::vector<std::string> removed;
+  bool told_expelled = false;
+  bool spreading = false;
+};
+
+MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
+                                               rpc::CallOffice office,
+                                               std::shared_ptr<MemberView> view,
+                                               MembershipActorOptions options) {
+  self->state.start(self, std::move(office), std::move(view), std::move(options));
+  return {
+      [self](const Exchange& msg) -> caf::result<Exchanged> {
+        auto& state = self->state;
+        const auto other = cluster::read_table(*msg.envelope, state.options.key.get());
+        if (!other) return actor::to_caf(other.error());
+        state.merge(*other);
+        return Exchanged{state.envelope()};
+      },
+      [self](const Probe& msg) -> caf::result<Probed> {
+        auto promise = self->make_response_promise<Probed>();
+        self->state.exchange(msg.address, msg.region, self->state.options.probe_timeout,
+                             [promise](const Result<cluster::MemberTable>& answer) mutable {
+                               promise.deliver(Probed{answer.has_value()});
+                             });
+        return promise;
+      },
+      [self](const Join& msg) -> caf::result<Joined> {
+        auto promise = self->make_response_promise<Joined>();
+        self->state.join(msg.addresses,
+                         [promise](Joined joined) mutable { promise.deliver(std::move(joined)); });
+        return promise;
+      },
+      [self](const ForceLeave& msg) -> caf::result<Done> {
+        auto& state = self->state;
+        const auto done = state.table->force_leave(msg.name, msg.prune, state.now());
+        if (!done) return actor::to_caf(done.error());
+        state.changed();
+        return Done{};
+      },
+      [self](Leave) -> caf::result<Done> {
+        auto promise = self->make_response_promise<Done>();
+        self->state.leave(promise);
+        return promise;
+      },
+      [self](const UseLog& msg) {
+        auto& state = self->state;
+        state.removed = msg.removed;
+        if (state.table->self().cluster_id == msg.cluster_id) return;
+        state.table->set_cluster_id(msg.cluster_id);
+        state.changed();
+      },
+      [self](const AddListener& msg) {
+        auto& state = self->state;
+        state.listeners.push_back(msg.listener);
+        self->send(msg.listener, MembersChanged{state.view->members()});
+      },
+      [self](Beat) { self->state.beat(); },
+      [self](Spread) { self->state.spread(); },
+      [self](RetryJoin) { self->state.retry_join(); },
+  };
+}
+
+}  // namespace
+
+std::vector<std::string> MemberView::servers_in(const std::string& region) const {
+  std::vector<std::string> addresses;
+  for (const auto& member : *members())
+    if (member.region == region && member.is_usable()) addresses.push_back(member.rpc_address);
+  return addresses;
+}
+
+Membership spawn_membership(caf::actor_system& system,
+                            const rpc::CallOffice& office,
+                            std::shared_ptr<MemberView> view,
+                            MembershipActorOptions options) {
+  return actor::spawn(system, membership_actor, office, std::move(view), std::move(options));
+}
+
+}  // namespace nomad::server

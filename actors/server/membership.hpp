@@ -1,0 +1,147 @@
+// Membership: keeps the table of servers (runtime/cluster/membership.hpp) up to date by exchanging
+// it with the others, and tells whoever wants to know.
+//
+// Owns:   the table; the join that is being retried.
+// Takes:  exchanges and probes that other servers ask for (by the Router), join, leave and force
+//         leave of operators, a timer. Tells its listeners MembersChanged; publishes a MemberView.
+// Parent: the server's wiring.
+// Ends:   by the parent's exit message; without Leave before it, the others see it fail.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "actors/rpc/transport.hpp"
+#include "runtime/cluster/member_codec.hpp"
+#include "runtime/cluster/membership.hpp"
+#include "schema/membership.capnp.h"
+
+namespace nomad::server {
+
+namespace membership {
+
+/// A table of another server, and ours in return. `permission_denied` for another key.
+struct Exchange {
+  using is_message = void;
+  Object<schema::membership::Envelope> envelope;
+};
+
+struct Exchanged {
+  using is_message = void;
+  Object<schema::membership::Envelope> envelope;
+};
+
+/// Probes a server for another one.
+struct Probe {
+  using is_message = void;
+  std::string address;
+  std::string region;
+};
+
+struct Probed {
+  using is_message = void;
+  bool reached = false;
+};
+
+/// Makes itself known to the servers at these addresses, and them to us.
+struct Join {
+  using is_message = void;
+  std::vector<std::string> addresses;
+};
+
+struct Joined {
+  using is_message = void;
+  std::size_t count = 0;            ///< Servers that answered.
+  std::vector<std::string> errors;  ///< Of the others: "10.0.0.7:4647: connection refused".
+};
+
+struct ForceLeave {
+  using is_message = void;
+  std::string name;
+  bool prune = false;
+};
+
+/// Tells everybody that this server leaves for good; answered when they know, or after a second.
+struct Leave {
+  using is_message = void;
+};
+
+struct Done {
+  using is_message = void;
+};
+
+/// What this server's log says: which cluster it belongs to, and which ids never come back. A
+/// server that finds its own id among those of another server's table says so in the log.
+struct UseLog {
+  using is_message = void;
+  std::string cluster_id;
+  std::vector<std::string> removed;
+};
+
+using Members = std::shared_ptr<const std::vector<cluster::MemberInfo>>;
+
+/// All members that are known, by name; told at first and after each change.
+struct MembersChanged {
+  using is_message = void;
+  Members members;
+};
+
+using Listener = actor::Interface<void(MembersChanged)>;
+
+struct AddListener {
+  using is_message = void;
+  Listener listener;
+};
+
+}  // namespace membership
+
+using Membership = actor::Interface<membership::Exchanged(membership::Exchange),
+                                    membership::Probed(membership::Probe),
+                                    membership::Joined(membership::Join),
+                                    membership::Done(membership::ForceLeave),
+                                    membership::Done(membership::Leave),
+                                    void(membership::UseLog),
+                                    void(membership::AddListener)>;
+
+/// The members as they are now, for any thread.
+class MemberView {
+public:
+  membership::Members members() const {
+    const std::scoped_lock lock{mutex_};
+    return members_;
+  }
+
+  void set(membership::Members members) {
+    const std::scoped_lock lock{mutex_};
+    members_ = std::move(members);
+  }
+
+  /// Addresses of the servers of `region` that are alive.
+  std::vector<std::string> servers_in(const std::string& region) const;
+
+private:
+  mutable std::mutex mutex_;
+  membership::Members members_ = std::make_shared<std::vector<cluster::MemberInfo>>();
+};
+
+struct MembershipActorOptions {
+  cluster::MemberInfo self;
+  cluster::MembershipOptions rules;
+  std::shared_ptr<const cluster::MemberKey> key;  ///< Null: tables travel plain.
+  std::vector<std::string> retry_join;
+  std::chrono::milliseconds retry_interval{30'000};
+  std::int64_t retry_max = 0;  ///< Attempts; 0: for ever.
+  std::chrono::milliseconds probe_timeout{1'000};
+  std::chrono::milliseconds join_timeout{5'000};
+  std::uint64_t random_seed = 0;
+};
+
+Membership spawn_membership(caf::actor_system& system,
+                            const rpc::CallOffice& office,
+                            std::shared_ptr<MemberView> view,
+                            MembershipActorOptions options);
+
+}  // namespace nomad::server

@@ -1,0 +1,264 @@
+// actors/server/membership and autopilot: servers find each other, notice who is gone, found one
+// cluster and no second. The transport is played, the clock is virtual.
+#include "actors/server/membership.hpp"
+
+#include <map>
+#include <set>
+
+#include <doctest/doctest.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/rpc/router.hpp"
+#include "actors/server/autopilot.hpp"
+#include "test/support/actor_fixture.hpp"
+#include "test/support/result_text.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+using namespace std::chrono_literals;
+using cluster::MemberStatus;
+
+namespace {
+
+struct MembersFixture : test::ActorFixture {
+  struct Server {
+    Membership membership;
+    std::shared_ptr<MemberView> view = std::make_shared<MemberView>();
+  };
+
+  std::map<std::string, Server> servers;  ///< By id, which is the address too.
+  std::set<std::string> dead;
+  std::set<std::pair<std::string, std::string>> cut;  ///< From, to.
+
+  using Reply = rpc::transport::Reply;
+
+  /// Whoever asks by this office asks from `from`.
+  rpc::CallOffice office(const std::string& from) {
+    return adopt(system().spawn(
+        [this, from](rpc::CallOffice::pointer self) -> rpc::CallOffice::behavior_type {
+          return {[this, self, from](const rpc::transport::Call& msg) -> caf::result<Reply> {
+            auto promise = self->make_response_promise<Reply>();
+            const auto& to = msg.to.address;
+            if (dead.contains(to) || dead.contains(from) || cut.contains({from, to})
+                || !servers.contains(to)) {
+              promise.deliver(Reply{.outcome = Error{Errc::unavailable, "connection refused"},
+                                    .delivery = rpc::transport::Delivery::surely_not});
+              return promise;
+            }
+            pass_on(self, msg, promise);
+            return promise;
+          }};
+        }));
+  }
+
+  void pass_on(rpc::CallOffice::pointer self,
+               const rpc::transport::Call& msg,
+               actor::Promise<Reply> promise) {
+    const auto& to = servers.at(msg.to.address).membership;
+    const auto fail = [promise](const caf::error& err) mutable {
+      promise.deliver(Reply{.outcome = actor::from_caf(err)});
+    };
+    if (msg.method == rpc::Method::member_probe) {
+      const auto request
+          = Object<schema::membership::ProbeRequest>::from_bytes(msg.body.view()).value();
+      self->request(to, 10s,
+                    membership::Probe{copy(request->getAddress()), copy(request->getRegion())})
+          .then(
+              [promise](membership::Probed probed) mutable {
+                promise.deliver(Reply{.outcome = rpc::make_body<schema::membership::ProbeReply>(
+                                          [&](auto reply) { reply.setReached(probed.reached); })});
+              },
+              fail);
+      return;
+    }
+    REQUIRE(msg.method == rpc::Method::member_exchange);
+    auto envelope = Object<schema::membership::Envelope>::from_bytes(msg.body.view()).value();
+    self->request(to, 10s, membership::Exchange{std::move(envelope)})
+        .then(
+            [promise](const membership::Exchanged& answer) mutable {
+              promise.deliver(Reply{.outcome = rpc::bytes_of(answer.envelope)});
+            },
+            fail);
+  }
+
+  static cluster::MemberInfo info(const std::string& id) {
+    return {.id = id,
+            .name = id + ".global",
+            .region = "global",
+            .rpc_address = id,
+            .build = "1.6.5",
+            .expect = 3};
+  }
+
+  Server& start(const std::string& id,
+                std::vector<std::string> join,
+                std::shared_ptr<const cluster::MemberKey> key = {}) {
+    auto& server = servers[id];
+    server.view = std::make_shared<MemberView>();
+    MembershipActorOptions options;
+    options.self = info(id);
+    options.key = std::move(key);
+    options.retry_join = std::move(join);
+    options.random_seed = servers.size();
+    server.membership
+        = adopt(spawn_membership(system(), office(id), server.view, std::move(options)));
+    settle();
+    return server;
+  }
+
+  std::string statuses(const std::string& at) {
+    std::string text;
+    for (const auto& member : *servers.at(at).view->members())
+      text += member.id + ":" + std::string{to_string(member.status)} + " ";
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: servers find each other by any one of them") {
+  start("a", {"a", "b"});
+  advance(3s);
+  start("b", {});
+  advance(5s);
+  start("c", {"b"});
+  advance(1s);
+  for (const char* id : {"a", "b", "c"})
+    CHECK(statuses(id) == "a:alive b:alive c:alive ");
+  CHECK(servers.at("a").view->servers_in("global").size() == 3);
+  CHECK(servers.at("a").view->servers_in("west").empty());
+}
+
+TEST_CASE_FIXTURE(MembersFixture,
+                  "membership: a dead server is failed everywhere, and comes back") {
+  start("a", {});
+  start("b", {"a"});
+  start("c", {"a"});
+  advance(2s);
+  dead.insert("c");
+  advance(8s);
+  CHECK(statuses("a") == "a:alive b:alive c:failed ");
+  CHECK(statuses("b") == "a:alive b:alive c:failed ");
+  dead.erase("c");
+  advance(15s);
+  for (const char* id : {"a", "b", "c"})
+    CHECK(statuses(id) == "a:alive b:alive c:alive ");
+}
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: one broken link is no failure") {
+  start("a", {});
+  start("b", {"a"});
+  start("c", {"a"});
+  advance(2s);
+  cut = {{"a", "c"}, {"c", "a"}};
+  advance(60s);
+  for (const char* id : {"a", "b", "c"})
+    CHECK(statuses(id) == "a:alive b:alive c:alive ");
+}
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: who leaves says so") {
+  start("a", {});
+  start("b", {"a"});
+  advance(2s);
+  const auto done = ask<membership::Done>(servers.at("b").membership, membership::Leave{});
+  CHECK(done->has_value());
+  dead.insert("b");
+  CHECK(statuses("a") == "a:alive b:left ");
+  advance(60s);
+  CHECK(statuses("a") == "a:alive b:left ");
+}
+
+TEST_CASE_FIXTURE(MembersFixture, "membership: who has another key stays out") {
+  const auto key = cluster::MemberKey::from_text("QUFBQUFBQUFBQUFBQUFBQQ==").value();
+  const auto other = cluster::MemberKey::from_text("QUFBQUFBQUFBQUFBQUFBQg==").value();
+  start("a", {}, key);
+  start("b", {"a"}, key);
+  start("c", {"a"}, other);
+  start("d", {"a"});
+  advance(30s);
+  CHECK(statuses("a") == "a:alive b:alive ");
+  CHECK(statuses("d") == "d:alive ");
+  const auto joined
+      = ask<membership::Joined>(servers.at("c").membership, membership::Join{{"a", "b"}});
+  REQUIRE(joined->has_value());
+  CHECK((*joined)->value().count == 0);
+  REQUIRE((*joined)->value().errors.size() == 2);
+  CHECK((*joined)->value().errors[0].find("encrypt") != std::string::npos);
+}
+
+namespace {
+
+/// A log that an autopilot looks after.
+struct PilotFixture : MembersFixture {
+  raft::RaftStatus status;
+  std::vector<raft::MemberChange> changes;
+  std::vector<raft::Configuration> founded;
+
+  Autopilot start_pilot(const std::string& id) {
+    using Raft = RaftMembers;
+    const auto raft = adopt(system().spawn([this](Raft::pointer) -> Raft::behavior_type {
+      return {[this](raft::GetStatus) { return status; },
+              [this](const raft::ChangeMember& msg) {
+                changes.push_back(msg.change);
+                status.configuration = raft::changed(status.configuration, msg.change).value();
+                return raft::Applied{};
+              },
+              [this](const raft::BootstrapCluster& msg) {
+                founded.push_back(msg.configuration);
+                status.configuration = msg.configuration;
+                return raft::Applied{};
+              }};
+    }));
+    auto pilot = adopt(spawn_autopilot(system(), raft, servers.at(id).membership,
+                                       {.self = id, .region = "global", .config = {}}));
+    tell(servers.at(id).membership, membership::AddListener{pilot});
+    return pilot;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(PilotFixture, "autopilot: the server of the lowest id founds the cluster, once") {
+  start("a", {});
+  start_pilot("a");
+  start("b", {"a"});
+  advance(5s);
+  CHECK(founded.empty());
+  start("c", {"a"});
+  advance(5s);
+  REQUIRE(founded.size() == 1);
+  CHECK(founded[0].members.size() == 3);
+  CHECK(founded[0].voter_count() == 3);
+  CHECK_FALSE(founded[0].cluster_id.empty());
+  // The others know now that there is a cluster.
+  CHECK(servers.at("c").view->members()->front().cluster_id == founded[0].cluster_id);
+}
+
+TEST_CASE_FIXTURE(PilotFixture, "autopilot: the leader takes in a new server, and lets one go") {
+  start("a", {});
+  const auto pilot = start_pilot("a");
+  status.self = "a";
+  status.role = raft::Role::leader;
+  status.current_term = 2;
+  status.configuration
+      = {.cluster_id = "c", .members = {{.id = "a", .address = "a", .voter = true}}, .removed = {}};
+  tell(pilot, Lead{true});
+  start("b", {"a"});
+  advance(2s);
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].action == raft::MemberAction::add_learner);
+  status.peers = {{.id = "b", .match_index = 0, .silence = 10ms}};
+  advance(12s);
+  REQUIRE(changes.size() == 2);
+  CHECK(changes[1].action == raft::MemberAction::promote);
+  const auto health = ask<autopilot::Health>(pilot, autopilot::GetHealth{});
+  REQUIRE(health->has_value());
+  CHECK((*health)->value().cluster.healthy);
+
+  ask<membership::Done>(servers.at("b").membership, membership::Leave{});
+  dead.insert("b");
+  advance(3s);
+  REQUIRE(changes.size() == 3);
+  CHECK(changes[2].action == raft::MemberAction::remove);
+  CHECK(changes[2].id == "b");
+}
