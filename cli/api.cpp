@@ -37,11 +37,15 @@ void CommonFlags::add_to(Arguments& arguments) {
   arguments.flag("force-color", force_color, "Prints with colour even when not on a terminal.");
 }
 
+void CommonFlags::choose_color() const {
+  set_color(!no_color && (force_color || isatty(STDOUT_FILENO) == 1));
+}
+
 Api::Api(CommonFlags flags, net::HttpClient client)
     : flags_{std::move(flags)}, client_{std::move(client)} {}
 
 Result<Api> Api::make(const CommonFlags& flags) {
-  set_color(!flags.no_color && (flags.force_color || isatty(STDOUT_FILENO) == 1));
+  flags.choose_color();
   net::HttpClientOptions options;
   if (!flags.address.empty()) options.address = flags.address;
   if (!flags.token.empty()) options.headers.push_back({"X-Nomad-Token", flags.token});

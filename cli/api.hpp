@@ -28,6 +28,9 @@ struct CommonFlags {
   bool force_color = false;
 
   void add_to(Arguments& arguments);
+
+  /// Turns colour on or off for the process.
+  void choose_color() const;
 };
 
 using Query = std::vector<std::pair<std::string, std::string>>;
@@ -43,7 +46,7 @@ struct Answer {
 
 class Api {
 public:
-  /// Also turns colour on or off for the process.
+  /// Also chooses the colour.
   static Result<Api> make(const CommonFlags& flags);
 
   /// GET of a path below the root ("/v1/jobs"), each of whose segments is escaped already.

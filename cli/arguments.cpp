@@ -60,6 +60,11 @@ void Arguments::option(std::string_view name,
 }
 
 std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
+  if (arguments.size() == 1 && arguments[0] == list_flags) {
+    for (const auto* option : app_->get_options())
+      std::cout << '-' << option->get_lnames().front() << '\n';
+    return 0;
+  }
   std::vector<std::string> flags;
   std::size_t next = 0;
   for (; next < arguments.size(); ++next) {

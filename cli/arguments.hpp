@@ -32,6 +32,10 @@ public:
   void option(std::string_view name, std::optional<std::int64_t>& target, std::string_view help);
   void option(std::string_view name, std::vector<std::string>& target, std::string_view help);
 
+  /// A word that no user types: as the only argument it makes `parse` print the flags, one per
+  /// line, for the shell's completion.
+  static constexpr std::string_view list_flags = "-\1flags";
+
   /// Reads the arguments. When the command should end (help was asked for, or a mistake was
   /// printed), this is its exit code.
   std::optional<int> parse(const std::vector<std::string>& arguments);

@@ -18,6 +18,7 @@ constexpr Command table[] = {
     {"deployment status", "Shows a deployment", run_deployment_status},
     {"eval list", "Lists the evaluations", run_eval_list},
     {"eval status", "Shows an evaluation", run_eval_status},
+    {"fmt", "Rewrites job files in canonical layout", run_fmt},
     {"fs", "Alias of alloc fs", run_alloc_fs},
     {"init", "Alias of job init", run_job_init},
     {"inspect", "Alias of job inspect", run_job_inspect},

@@ -76,6 +76,7 @@ int run_job_plan(const std::vector<std::string>& arguments) {
     fail(what, error);
     return 255;
   };
+  common.choose_color();
   auto file = read_job_file(path, file_flags);
   if (!file) return failed("Error getting job struct", file.error());
   auto api = Api::make(common);
@@ -109,6 +110,7 @@ int run_job_validate(const std::vector<std::string>& arguments) {
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <path>");
+  common.choose_color();
   auto file = read_job_file(parser.positional()[0], file_flags);
   if (!file) return fail("Error getting job struct", file.error());
   auto api = Api::make(common);

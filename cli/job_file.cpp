@@ -130,9 +130,11 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   auto parsed = jobspec::parse_job(name, *text, options);
   if (!parsed.ok()) {
     hcl::RenderOptions style;
-    style.color = isatty(STDERR_FILENO) == 1;
+    // On, it is for a terminal, and stderr may be none; or it is forced.
+    style.color = color_enabled() && (isatty(STDERR_FILENO) == 1 || isatty(STDOUT_FILENO) == 0);
     auto rendered = hcl::render(parsed.diagnostics, style);
-    return Error{Errc::invalid_argument, rendered.empty() ? parsed.error : rendered};
+    return Error{Errc::invalid_argument, fmt::format("Error parsing job file from {}:\n{}", path,
+                                                     rendered.empty() ? parsed.error : rendered)};
   }
   JobFile file;
   file.job = std::move(parsed.job);

@@ -81,6 +81,7 @@ int run_job_run(const std::vector<std::string>& arguments) {
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <path>");
+  flags.common.choose_color();
   auto file = read_job_file(parser.positional()[0], flags.file);
   if (!file) return fail("Error getting job struct", file.error());
   if (flags.output) {

@@ -1,10 +1,12 @@
 // nomadctl: finds the command that was named and runs it.
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/completion.hpp"
 
 namespace {
 
@@ -48,9 +50,16 @@ bool asks_for_help(const std::string& word) {
   return word == "-h" || word == "-help" || word == "--help" || word == "help";
 }
 
+/// Where this program is.
+std::string own_path() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).string();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (nomad::cli::answer_completion(nomad::cli::commands())) return 0;
   std::vector<std::string> words{argv + 1, argv + argc};
   if (!words.empty() && (words[0] == "-v" || words[0] == "-version" || words[0] == "--version"))
     words[0] = "version";
@@ -58,6 +67,10 @@ int main(int argc, char** argv) {
     list(words.empty() ? std::cerr : std::cout, "");
     return words.empty() ? 127 : 0;
   }
+  if (words[0] == "-autocomplete-install" || words[0] == "--autocomplete-install")
+    return nomad::cli::install_completion(own_path());
+  if (words[0] == "-autocomplete-uninstall" || words[0] == "--autocomplete-uninstall")
+    return nomad::cli::uninstall_completion(own_path());
   std::size_t used = 0;
   if (const auto* command = find(words, used)) {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));

@@ -18,6 +18,7 @@ int run_deployment_list(const std::vector<std::string>& arguments);
 int run_deployment_status(const std::vector<std::string>& arguments);
 int run_eval_list(const std::vector<std::string>& arguments);
 int run_eval_status(const std::vector<std::string>& arguments);
+int run_fmt(const std::vector<std::string>& arguments);
 int run_job_allocs(const std::vector<std::string>& arguments);
 int run_job_deployments(const std::vector<std::string>& arguments);
 int run_job_history(const std::vector<std::string>& arguments);
