@@ -91,8 +91,8 @@ struct RpcHello {
   std::uint16_t max_version = 1;
   RpcRole role = RpcRole::client;
   bool for_raft = false;  ///< The connection is for Raft alone.
-  std::string region;
-  std::string name;  ///< For logs: a server's or node's id. Never an identity.
+  std::string region = {};
+  std::string name = {};  ///< For logs: a server's or node's id. Never an identity.
 
   friend bool operator==(const RpcHello&, const RpcHello&) = default;
 };
@@ -102,6 +102,6 @@ Result<RpcHello> decode_rpc_hello(std::span<const std::byte> payload);
 
 /// The payload of `error`.
 std::string encode_rpc_error(const Error& error);
-Result<Error> decode_rpc_error(std::span<const std::byte> payload);
+Error decode_rpc_error(std::span<const std::byte> payload);
 
 }  // namespace nomad::net

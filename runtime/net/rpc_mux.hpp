@@ -28,11 +28,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -57,8 +58,9 @@ struct RpcLimits {
 struct RpcRequest {
   std::uint16_t method = 0;
   RpcPriority priority = RpcPriority::normal;
-  std::chrono::milliseconds timeout{0};  ///< What was left of it when it was sent; at most a day.
-  bool one_way = false;                  ///< No answer, no `timeout`.
+  /// What was left when it was sent; 0: none, for streams that end by themselves.
+  std::chrono::milliseconds timeout{0};
+  bool one_way = false;  ///< No answer, no `timeout`.
   bool byte_stream = false;
   Bytes head;  ///< At most 64 KiB less the fixed fields.
   Bytes body;
@@ -174,13 +176,14 @@ public:
 
   bool has_output() const;
 
-  /// The next frame, chosen now, and what its leaving means. Only with output.
+  /// The next frame, chosen now, and what its leaving means; none when there is no output after
+  /// all.
   struct Piece {
     RpcFrameHeaderBytes header;
     Bytes payload;
   };
 
-  Piece next_output(RpcEvents& events);
+  std::optional<Piece> next_output(RpcEvents& events);
 
   /// Bytes that wait.
   std::size_t queued_bytes() const { return queued_bytes_; }
@@ -188,7 +191,7 @@ public:
   void say_goodbye(std::string_view why);
 
   /// Ends calls whose deadline has passed, pings a silent peer. An error when it has been silent
-  /// for too long, or has not said hello in time.
+  /// for too long.
   Result<> expire(Time now, RpcEvents& events);
 
   /// When `expire` has something to do.
@@ -204,8 +207,8 @@ public:
 private:
   struct Outgoing {  ///< One queued message of a stream, or a chunk of a byte stream.
     RpcFrameKind kind = RpcFrameKind::data;
-    Bytes head;  ///< Sent before `body`; requests only.
-    Bytes body;
+    Bytes head = {};  ///< Sent before `body`; requests only.
+    Bytes body = {};
     std::size_t sent = 0;  ///< Of both.
     bool first_done = false;
     bool one_way = false;
@@ -240,33 +243,32 @@ private:
     bool queued = false;
   };
 
-  Result<> on_frame(const RpcFrameHeader& header,
-                    std::span<const std::byte> payload,
-                    Time now,
-                    RpcEvents& events);
-  Result<> on_request(const RpcFrameHeader& header,
-                      std::span<const std::byte> payload,
-                      Time now,
-                      RpcEvents& events);
-  Result<> on_response(const RpcFrameHeader& header,
-                       std::span<const std::byte> payload,
-                       RpcEvents& events);
-  Result<> on_data(const RpcFrameHeader& header,
-                   std::span<const std::byte> payload,
-                   RpcEvents& events);
-  Result<> on_window(const RpcFrameHeader& header,
-                     std::span<const std::byte> payload,
-                     RpcEvents& events);
-  Result<> check_known(const RpcFrameHeader& header) const;
-  Result<> assemble(std::string& into, std::span<const std::byte> payload);
-  Result<RpcRequest> split_request(const RpcFrameHeader& header, std::string_view message) const;
+  using Payload = std::span<const std::byte>;
+
+  Result<> on_frame(const RpcFrameHeader& header, Payload payload, Time now, RpcEvents& events);
+  Result<> on_hello(Payload payload, RpcEvents& events);
+  Result<> on_request(const RpcFrameHeader& header, Payload payload, Time now, RpcEvents& events);
+  Result<> on_post(const RpcFrameHeader& header, Payload payload, RpcEvents& events);
+  Result<> on_response(const RpcFrameHeader& header, Payload payload, RpcEvents& events);
+  Result<> on_error(const RpcFrameHeader& header, Payload payload, RpcEvents& events);
+  Result<> on_data(const RpcFrameHeader& header, Payload payload, RpcEvents& events);
+  Result<> on_window(const RpcFrameHeader& header, Payload payload);
+  void on_cancel(RpcStreamId id, RpcEvents& events);
+
+  /// The stream of a frame; null when it is closed already, an error when it never was.
+  Result<Stream*> find(const RpcFrameHeader& header);
+  Result<> assemble(std::string& into, Payload payload, bool is_first);
+  Bytes finish_message(std::string& assembled);
+  Result<RpcRequest> split_request(const RpcFrameHeader& header, const Bytes& message) const;
+  void answered(RpcStreamId id, Result<Bytes> outcome, bool by_peer, RpcEvents& events);
+
   void enqueue(RpcStreamId id, Stream& stream, Outgoing outgoing);
-  void enqueue_control(RpcFrameKind kind, RpcStreamId stream, std::string payload);
-  void take_turn(RpcPriority priority, RpcStreamId stream, bool& queued);
-  std::optional<Piece> piece_of(RpcStreamId id, RpcEvents& events);
-  std::optional<Piece> piece_of_posts(RpcPriority priority, RpcEvents& events);
+  void control(RpcFrameKind kind, RpcStreamId stream, std::string_view payload);
+  std::optional<Piece> stream_piece(RpcStreamId id, RpcEvents& events);
+  std::optional<Piece> post_piece(RpcPriority priority, RpcEvents& events);
   Piece cut(Outgoing& outgoing, RpcPriority priority, std::size_t limit, bool& done);
-  bool sendable(const Stream& stream) const;
+  RpcPriority next_class();
+  static bool is_sendable(const Stream& stream);
   void drop_output(Stream& stream);
   void erase(RpcStreamId id);
   void set_deadline(RpcStreamId id, Stream& stream, Time deadline);
@@ -274,10 +276,10 @@ private:
   Side side_;
   RpcLimits limits_;
   std::unordered_map<RpcStreamId, Stream> streams_;
-  std::multimap<Time, RpcStreamId> deadlines_;
+  std::set<std::pair<Time, RpcStreamId>> deadlines_;
   std::deque<Piece> control_;  ///< Hello, pings, windows, cancels: before everything.
   Posts posts_[rpc_priority_count];
-  std::deque<RpcStreamId> turns_[rpc_priority_count];  ///< 0 stands for the posts of the class.
+  std::deque<RpcStreamId> turns_[rpc_priority_count];  ///< 0 stands for the posts.
   std::string posts_assembling_[rpc_priority_count];
   std::string input_;  ///< An unfinished frame.
   std::optional<RpcHello> peer_;
@@ -287,6 +289,7 @@ private:
   std::size_t assembling_bytes_ = 0;
   std::size_t control_bytes_ = 0;
   std::size_t peer_streams_ = 0;
+  unsigned higher_in_a_row_ = 0;  ///< Frames sent while a lower class waited.
   Time last_heard_;
   Time last_ping_;
   bool closing_ = false;
