@@ -152,6 +152,7 @@ private:
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::mutex guard_;
   bool closed_ = false;  ///< Under `guard_`: nothing may be posted any more.
+  bool ended_ = false;   ///< On this thread: `stop` has closed everything.
   std::time_t date_second_ = 0;
   std::string date_;
   std::thread thread_;

@@ -6,16 +6,14 @@
 #include <ctime>
 #include <utility>
 
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <netdb.h>
-
 #include "runtime/base/log.hpp"
 #include "runtime/net/http_connection.hpp"
+#include "runtime/net/socket.hpp"
 
 namespace nomad::net {
 
@@ -23,7 +21,6 @@ namespace {
 
 constexpr std::size_t read_buffer_bytes = 64 * 1024;
 constexpr int accepted_at_once = 64;
-constexpr int backlog = 1024;
 constexpr std::chrono::milliseconds accept_pause{100};  ///< When out of descriptors.
 
 constexpr std::string_view too_many_of_address
@@ -32,44 +29,6 @@ constexpr std::string_view too_many_of_address
 constexpr std::string_view too_many
     = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
       "too many connections\n";
-
-std::string go_text(int error_number) {
-  std::string text = std::strerror(error_number);
-  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return text;
-}
-
-struct Descriptor {
-  int fd = -1;
-  Descriptor() = default;
-
-  explicit Descriptor(int descriptor) : fd{descriptor} {}
-
-  Descriptor(Descriptor&& other) noexcept : fd{std::exchange(other.fd, -1)} {}
-
-  Descriptor& operator=(Descriptor&&) = delete;
-
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-
-  int release() { return std::exchange(fd, -1); }
-};
-
-/// Numeric host and port of a socket's address.
-std::pair<std::string, std::string> numeric(const sockaddr_storage& address, socklen_t size) {
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  if (::getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host.data(), host.size(),
-                    port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV)
-      != 0)
-    return {};
-  return {host.data(), port.data()};
-}
-
-std::string join_host_port(const std::string& host, const std::string& port) {
-  return (host.find(':') == std::string::npos ? host : '[' + host + ']') + ':' + port;
-}
 
 Result<Descriptor> listen_unix(const std::string& path) {
   const auto fail = [&](int error_number) {
@@ -91,40 +50,8 @@ Result<Descriptor> listen_unix(const std::string& path) {
     if (::unlink(path.c_str()) != 0 || ::bind(socket.fd, raw, sizeof address) != 0)
       return fail(errno);
   }
-  if (::listen(socket.fd, backlog) != 0) return fail(errno);
+  if (::listen(socket.fd, listen_backlog) != 0) return fail(errno);
   return socket;
-}
-
-Result<Descriptor> listen_tcp(const std::string& host, const std::string& port) {
-  const auto name = join_host_port(host, port);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int failure
-      = ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
-  if (failure != 0) return Error{Errc::io, "listen tcp " + name + ": " + ::gai_strerror(failure)};
-  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner{found, &::freeaddrinfo};
-  Descriptor socket{
-      ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
-  if (socket.fd < 0) return Error{Errc::io, "listen tcp " + name + ": socket: " + go_text(errno)};
-  const int on = 1;
-  ::setsockopt(socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(socket.fd, found->ai_addr, found->ai_addrlen) != 0
-      || ::listen(socket.fd, backlog) != 0)
-    return Error{Errc::io, "listen tcp " + name + ": bind: " + go_text(errno)};
-  return socket;
-}
-
-void set_tcp_options(int fd) {
-  const int on = 1;
-  const int seconds = 15;
-  const int probes = 3;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
-  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
 /// Says `text` to a connection that is not taken, and closes it.
@@ -177,6 +104,7 @@ void Worker::run() {
 }
 
 void Worker::tick() {
+  if (ended_) return;  // this call was under way when the timer was cancelled
   const auto now = Clock::now();
   std::vector<std::shared_ptr<Connection>> all;
   all.reserve(connections_.size());
@@ -216,6 +144,7 @@ void Worker::stop() {
     closed_ = true;
     boost::asio::post(io, [this] {
       stopping = true;
+      ended_ = true;
       timer_.cancel();
       while (!connections_.empty())
         connections_.begin()->second->close();
@@ -300,22 +229,12 @@ private:
     const bool is_unix = address.starts_with("unix:");
     std::string path = is_unix ? address.substr(5) : "";
     if (path.starts_with("//")) path.erase(0, 2);
-    const auto colon = address.rfind(':');
-    if (!is_unix && colon == std::string::npos)
-      return Error{Errc::invalid_argument,
-                   "listen tcp: address " + address + ": missing port in address"};
-    auto host = address.substr(0, is_unix ? 0 : colon);
-    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-    auto socket = is_unix ? listen_unix(path) : listen_tcp(host, address.substr(colon + 1));
+    auto socket = is_unix ? listen_unix(path) : listen_tcp(address);
     if (!socket) return socket.error();
     if (is_unix) {
       addresses_.push_back("unix:" + path);
     } else {
-      sockaddr_storage bound{};
-      socklen_t size = sizeof bound;
-      ::getsockname(socket->fd, reinterpret_cast<sockaddr*>(&bound), &size);
-      const auto [name, port] = numeric(bound, size);
-      addresses_.push_back(join_host_port(name, port));
+      addresses_.push_back(bound_address(*socket));
     }
     auto& io = workers_[0]->io;
     listeners_.push_back(std::make_unique<Listener>(

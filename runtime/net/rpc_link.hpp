@@ -71,7 +71,7 @@ class RpcConnection {
 public:
   virtual ~RpcConnection() = default;
 
-  /// `done` is called exactly once.
+  /// `done` is called exactly once; after the network has stopped it is dropped.
   virtual void call(RpcRequest request, RpcDone done) = 0;
 
   /// The same with a byte stream beside it. Destroying the stream does not end the call; `cancel`
@@ -185,5 +185,10 @@ private:
 
 /// "server.global.nomad": the name in the certificate of who has that role.
 std::string certificate_name(RpcRole role, std::string_view region);
+
+/// Whether the peer may be what it says. A certificate of a client never makes a server, whatever
+/// the options; with `verify_role` the certificate must be made out to role and region. Clients
+/// must be of `own_region`.
+Result<> check_claims(const RpcPeer& peer, bool verify_role, std::string_view own_region);
 
 }  // namespace nomad::net

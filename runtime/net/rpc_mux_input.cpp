@@ -54,7 +54,8 @@ Result<> RpcMux::on_frame(const RpcFrameHeader& header,
                           Payload payload,
                           Time now,
                           RpcEvents& events) {
-  if (header.kind != RpcFrameKind::hello && !peer_)
+  // A goodbye instead of a hello says why we are not let in.
+  if (header.kind != RpcFrameKind::hello && header.kind != RpcFrameKind::goodbye && !peer_)
     return fault(header.kind, "sent before the hello");
   switch (header.kind) {
     case RpcFrameKind::hello:
