@@ -13,7 +13,7 @@ from harness import Agent, job, shell_job, wait_until  # noqa: E402
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 BIG = "client {\n  cpu_total_compute = 10000000\n  memory_total_mb = 10000000\n" \
       "  disk_total_mb = 100000000\n  disk_free_mb = 100000000\n  gc_max_allocs = 100000\n}\n" \
-      "log_level = \"WARN\"\nlimits {\n  http_max_conns_per_client = 1000\n}\n"
+      "limits {\n  http_max_conns_per_client = 1000\n}\n"
 
 
 def show(name, figure):
@@ -43,7 +43,7 @@ def load(build, agent, connections, seconds, *arguments):
 def start(build):
     times = []
     for _ in range(10):
-        agent = Agent("log_level = \"WARN\"\n")
+        agent = Agent(log_level="WARN")
         before = time.monotonic()
         agent.start(wait=False)
         while True:
@@ -52,7 +52,7 @@ def start(build):
                 if nodes.status == 200 and nodes.json and nodes.json[0]["Status"] == "ready":
                     break
             except OSError:
-                pass
+                assert agent.process.poll() is None, agent.log()
             time.sleep(0.001)
         times.append((time.monotonic() - before) * 1000)
         if len(times) == 10:
@@ -64,7 +64,7 @@ def start(build):
 
 
 def register(build):
-    agent = Agent("log_level = \"WARN\"\n").start()
+    agent = Agent(log_level="WARN").start()
     times = []
     for n in range(30):
         time.sleep(0.3)
@@ -88,7 +88,7 @@ def count_running(agent, prefix=""):
 
 
 def many_jobs(build):
-    agent = Agent(BIG).start()
+    agent = Agent(BIG, log_level="WARN").start()
     body = harness.json.dumps({"Job": job("many-{n}")})
     before = time.monotonic()
     print("   ", load(build, agent, 16, 60, "-n", "500", "-X", "PUT", "-b", body, "/v1/jobs"))
@@ -99,7 +99,7 @@ def many_jobs(build):
 
 
 def one_big_job(build):
-    agent = Agent(BIG).start()
+    agent = Agent(BIG, log_level="WARN").start()
     wait = lambda: len(agent.get("/v1/job/big/allocations").json)
     base = memory(agent.process.pid)[1]
     before = time.monotonic()
@@ -121,7 +121,7 @@ def one_big_job(build):
 
 
 def thousand_allocations(build):
-    agent = Agent(BIG).start()
+    agent = Agent(BIG, log_level="WARN").start()
     agent.register(job("list", count=1000))
     wait_until(lambda: count_running(agent, "list") >= 1000, timeout=120)
     resident = memory(agent.process.pid)[1]
@@ -132,7 +132,7 @@ def thousand_allocations(build):
 
 
 def writes(build):
-    agent = Agent(BIG).start()
+    agent = Agent(BIG, log_level="WARN").start()
     body = harness.json.dumps({"Job": job("w-{n}", count=0)})
     for connections in (1, 16, 64):
         line = load(build, agent, connections, 5, "-X", "PUT", "-b", body, "/v1/jobs")
@@ -144,7 +144,7 @@ def writes(build):
 
 
 def raw_exec(build):
-    agent = Agent(BIG.replace("gc_max", "gc_max")).start()
+    agent = Agent(BIG, log_level="WARN").start()
     tasks = 200
     agent.register(shell_job("sleepers", "exec sleep 100000", count=tasks))
     agent.wait_for_allocs("sleepers", "running", tasks, timeout=120)

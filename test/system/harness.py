@@ -55,7 +55,7 @@ class Reply:
 class Agent:
     """One agent process. `kill9` and `start` may be called again and again on the same data."""
 
-    def __init__(self, config="", data_dir=None):
+    def __init__(self, config="", data_dir=None, log_level="DEBUG"):
         self.dir = tempfile.mkdtemp(prefix="nomadctl-test-")
         self.data_dir = data_dir or os.path.join(self.dir, "data")
         self.port = free_port()
@@ -65,7 +65,7 @@ class Agent:
             f.write(f"""
 data_dir  = "{self.data_dir}"
 bind_addr = "127.0.0.1"
-log_level = "DEBUG"
+log_level = "{log_level}"
 ports {{
   http = {self.port}
   rpc  = {free_port()}
