@@ -1,5 +1,6 @@
 #include "actors/agent/agent.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +69,9 @@ std::string endpoint(const std::string& host, std::int64_t port) {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
+/// More would only wait for the log; heavy reads have the query pool.
+constexpr unsigned most_http_threads = 4;
+
 net::ServerOptions http_options(const config::AgentConfig& config) {
   const auto milliseconds = [](Nanoseconds duration) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -77,6 +81,7 @@ net::ServerOptions http_options(const config::AgentConfig& config) {
   options.listen = {endpoint(host, config.ports.http)};
   for (const auto& [name, value] : config.http_api_response_headers)
     options.extra_headers.push_back({name, value});
+  options.threads = std::clamp(std::thread::hardware_concurrency(), 1U, most_http_threads);
   options.body_bytes = static_cast<std::uint64_t>(config.limits.http_max_body_mb) << 20;
   options.connections_per_address = static_cast<unsigned>(config.limits.http_max_conns_per_client);
   options.connections = static_cast<unsigned>(config.limits.http_max_conns);
@@ -139,6 +144,7 @@ struct Agent::Parts {
       options.lease = server->lease();
       options.raft = server->raft();
       options.server = server->api();
+      options.registrar = server->registrar();
     }
     if (client) options.client = client->api();
     auto started = api::start_api(system, std::move(options));

@@ -18,6 +18,7 @@
 #include "actors/server/job_endpoint.hpp"
 #include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
+#include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "actors/server/scheduler_worker.hpp"
 #include "runtime/base/ids.hpp"
@@ -126,6 +127,8 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
       {.interval = config.server.job_gc_interval, .thresholds = gc_thresholds(config.server)});
   const auto deployments = server::spawn_deployment_watcher(system, part.store_, proposer,
                                                             {.random_seed = random.next()});
+  const auto periodic = server::spawn_periodic_dispatcher(
+      system, part.store_, proposer, {.random_seed = random.next(), .wall_clock = {}});
   part.link_ = nodes;
   part.api_ = server::spawn_job_endpoint(system, part.store_, proposer,
                                          {.nodes = nodes, .random_seed = random.next()});
@@ -135,16 +138,20 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
     part.actors_.push_back(caf::actor_cast<caf::actor>(server::spawn_scheduler_worker(
         system, part.store_, proposer, broker, applier, {.random_seed = random.next()})));
   for (const auto& duty :
-       {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments})
+       {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments, periodic})
     actor::tell(leader, server::AddDuty{duty});
   for (const auto& each :
        {caf::actor_cast<caf::actor>(part.api_), caf::actor_cast<caf::actor>(applier),
-        caf::actor_cast<caf::actor>(deployments), caf::actor_cast<caf::actor>(gc),
-        caf::actor_cast<caf::actor>(tracker), caf::actor_cast<caf::actor>(nodes),
-        caf::actor_cast<caf::actor>(broker), caf::actor_cast<caf::actor>(leader),
-        caf::actor_cast<caf::actor>(watcher)})
+        caf::actor_cast<caf::actor>(deployments), caf::actor_cast<caf::actor>(periodic),
+        caf::actor_cast<caf::actor>(gc), caf::actor_cast<caf::actor>(tracker),
+        caf::actor_cast<caf::actor>(nodes), caf::actor_cast<caf::actor>(broker),
+        caf::actor_cast<caf::actor>(leader), caf::actor_cast<caf::actor>(watcher)})
     part.actors_.push_back(each);
   return part;
+}
+
+std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
+  return std::make_shared<server::JobRegistrar>(store_, raft_->proposer);
 }
 
 void ServerPart::stop() {

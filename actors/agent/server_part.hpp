@@ -11,6 +11,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/eval_broker.hpp"
+#include "actors/server/job_registrar.hpp"
 #include "actors/server/server_api.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/state/store.hpp"
@@ -39,6 +40,9 @@ public:
   const client::ServerLink& link() const { return link_; }
 
   const server::ServerApi& api() const { return api_; }
+
+  /// For threads that register jobs themselves while this server leads.
+  std::shared_ptr<const server::JobRegistrar> registrar() const;
 
 private:
   ServerPart() = default;

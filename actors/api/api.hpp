@@ -18,6 +18,7 @@
 
 #include "actors/client/client_api.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/server/job_registrar.hpp"
 #include "actors/server/server_api.hpp"
 #include "runtime/net/http_server.hpp"
 #include "runtime/state/store.hpp"
@@ -68,6 +69,8 @@ struct ApiOptions {
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
   RaftReader raft = {};
   server::ServerApi server = {};
+  /// The shorter way of a registration while the lease holds; empty: all go to `server`.
+  std::shared_ptr<const server::JobRegistrar> registrar = {};
 
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};

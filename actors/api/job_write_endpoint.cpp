@@ -48,6 +48,9 @@ struct JobTexts {
 
 /// A job on its way in: the tree in the server's form, and what else the request says.
 struct IncomingJob {
+  /// The job's tree is made in the memory of the body's.
+  explicit IncomingJob(json::object taken) : body{std::move(taken)}, job{body.storage()} {}
+
   json::object body;
   json::object job;
   jobspec::Validation validation;
@@ -72,7 +75,7 @@ std::vector<std::string> missing_places(const state::Snapshot& snapshot, const j
 Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts) {
   auto body = body_object(call.request());
   if (!body) return body.error();
-  IncomingJob incoming{std::move(*body), {}, {}};
+  IncomingJob incoming{std::move(*body)};
   BodyFields fields{incoming.body, texts.type};
   const auto* job = fields.object("Job");
   NOMAD_TRY(fields.check());
@@ -136,6 +139,27 @@ bool scales_system_job(const json::object& job) {
   return false;
 }
 
+/// The leader writes by itself; any other server hands the job on.
+void register_job(Call call, server::server_api::RegisterJob request, std::string warnings) {
+  const auto& options = call.context->options;
+  if (!options.registrar || !options.lease || !options.lease->holds()) {
+    const auto server = options.server;
+    ask<JobRegistered>(std::move(call), server, std::move(request),
+                       [warnings = std::move(warnings)](const JobRegistered& done) {
+                         return job_registered(done, warnings);
+                       });
+    return;
+  }
+  const auto registrar = options.registrar;
+  registrar->register_job(request, [shared = share(std::move(call)),
+                                    warnings = std::move(warnings)](Result<JobRegistered> done) {
+    if (done)
+      shared->send(job_registered(*done, warnings));
+    else
+      shared->fail(done.error());
+  });
+}
+
 void register_here(Call& call) {
   auto incoming = take_job(
       call, call.rest,
@@ -172,11 +196,7 @@ void register_here(Call& call) {
     return;
   }
   request.job = std::move(*job);
-  const auto server = call.context->options.server;
-  ask<JobRegistered>(std::move(call), server, std::move(request),
-                     [warnings = incoming->validation.warning_text()](const JobRegistered& done) {
-                       return job_registered(done, warnings);
-                     });
+  register_job(std::move(call), std::move(request), incoming->validation.warning_text());
 }
 
 // --- plan ----------------------------------------------------------------------------------------

@@ -55,7 +55,8 @@ Error explain(std::string_view text, const Error& error) {
 
 Result<json::object> body_object(const net::Request& request) {
   if (request.body.empty()) return Error{Errc::invalid_argument, "Request body is empty"};
-  auto parsed = parse_json(request.body);
+  auto parsed = parse_json(
+      request.body, json::make_shared_resource<json::monotonic_resource>(4 * request.body.size()));
   if (!parsed) return explain(request.body, parsed.error());
   if (parsed->is_null()) return json::object{};
   if (!parsed->is_object())

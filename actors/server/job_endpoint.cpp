@@ -1,6 +1,9 @@
 #include "actors/server/job_endpoint.hpp"
 
+#include <utility>
+
 #include "actors/core/supervise.hpp"
+#include "actors/server/job_registrar.hpp"
 #include "actors/server/writes.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/deployment_commands.hpp"
@@ -61,15 +64,10 @@ struct EndpointState {
 
   caf::result<JobRegistered> write_job(Result<cluster::Decision> decision) {
     if (!decision) return actor::to_caf(decision.error());
-    if (!decision->command)
-      return JobRegistered{{}, 0, decision->job_modify_index, snapshot().index()};
-    return write<JobRegistered>(decision->command, [eval_id = decision->eval_id,
-                                                    unchanged = decision->job_modify_index](
-                                                       const Committed& written) {
-      const auto job_index = written.outcome && written.outcome->job_modify_index != 0
-                                 ? written.outcome->job_modify_index
-                                 : unchanged;
-      return JobRegistered{eval_id, eval_id.empty() ? 0 : written.index, job_index, written.index};
+    if (!decision->command) return job_unchanged(*decision, snapshot().index());
+    const auto command = std::exchange(decision->command, {});
+    return write<JobRegistered>(command, [made = std::move(*decision)](const Committed& written) {
+      return job_written(made, written);
     });
   }
 
@@ -191,13 +189,7 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
 
   return {
       [state](const RegisterJob& msg) {
-        return state->write_job(cluster::decide_register(state->snapshot(),
-                                                         {.job = msg.job,
-                                                          .enforce_index = msg.enforce_index,
-                                                          .job_modify_index = msg.job_modify_index,
-                                                          .preserve_counts = msg.preserve_counts,
-                                                          .eval_priority = msg.eval_priority},
-                                                         state->seed()));
+        return state->write_job(decide_register(state->snapshot(), msg, state->seed()));
       },
       [state](const DeregisterJob& msg) {
         return state->write_job(cluster::decide_deregister(

@@ -41,7 +41,7 @@ void append_json_real(std::string& out, double number);
 Result<> from_json(const boost::json::value& source, capnp::DynamicStruct::Builder target);
 
 /// Parses text within the bounds that all request bodies have: 64 levels. Trailing white space is
-/// allowed. Errors name the byte: "byte 17: syntax error".
-Result<boost::json::value> parse_json(std::string_view text);
+/// allowed. Errors name the byte: "byte 17: syntax error". The tree's memory comes from `storage`.
+Result<boost::json::value> parse_json(std::string_view text, boost::json::storage_ptr storage = {});
 
 }  // namespace nomad
