@@ -133,14 +133,32 @@ def thousand_allocations(build):
 
 def writes(build):
     agent = Agent(BIG, log_level="WARN").start()
-    body = harness.json.dumps({"Job": job("w-{n}", count=0)})
-    for connections in (1, 16, 64):
-        line = load(build, agent, connections, 5, "-X", "PUT", "-b", body, "/v1/jobs")
-        show(f"registrations of jobs with count 0, {connections} connections", line)
-        rate = float(line.split()[0])
-        show("  at half that rate",
-             load(build, agent, connections, 5, "-r", str(rate / 2), "-X", "PUT", "-b", body, "/v1/jobs"))
+    parameterized = dict(job("p-{n}", kind="batch"), ParameterizedJob={"Payload": "optional"})
+    for what, body in (("parameterized jobs (no evaluation)", parameterized),
+                       ("jobs with count 0 (one evaluation each)", job("w-{n}", count=0))):
+        text = harness.json.dumps({"Job": body})
+        for connections in (1, 16, 64):
+            request = ["-X", "PUT", "-b", text, "/v1/jobs"]
+            line = load(build, agent, connections, 5, *request)
+            show(f"registrations of {what}, {len(text)} bytes, {connections} connections", line)
+            rate = float(line.split()[0])
+            show("  at half that rate", load(build, agent, connections, 5, "-r", str(rate / 2), *request))
     agent.destroy()
+
+
+def helpers_of(agent):
+    """The processes beside the agent and the tasks that hold files of the agent's directory open."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            name = open(f"/proc/{pid}/comm").read().strip()
+            files = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        except OSError:
+            continue
+        if name != "sleep" and int(pid) != agent.process.pid \
+                and any(f.startswith(agent.dir) for f in files):
+            found.append(int(pid))
+    return found
 
 
 def raw_exec(build):
@@ -149,10 +167,8 @@ def raw_exec(build):
     agent.register(shell_job("sleepers", "exec sleep 100000", count=tasks))
     agent.wait_for_allocs("sleepers", "running", tasks, timeout=120)
     time.sleep(3)
-    helpers = subprocess.run(["pgrep", "-f", f"nomadctl-executor.*{agent.dir}"],
-                             capture_output=True, text=True).stdout.split() or \
-        subprocess.run(["pgrep", "nomadctl-execu"], capture_output=True, text=True).stdout.split()
-    figures = [memory(pid) for pid in helpers]
+    helpers = helpers_of(agent)
+    figures = [memory(pid) for pid in helpers] or [(0, 0)]
     show("helper processes for 200 raw_exec tasks",
          f"{len(helpers)}; each {statistics.mean(r for r, _ in figures):.2f} MB resident, "
          f"{statistics.mean(p for _, p in figures):.2f} MB private")
@@ -162,30 +178,38 @@ def raw_exec(build):
     used = sum(processor_seconds(p) for p in pids) - before
     show("idle processor time with 200 raw_exec tasks, helpers included",
          f"{100 * used / 20:.2f} % of a core")
+    ids = [a["ID"] for a in agent.allocs("sleepers")]
     agent.kill9()
     before = time.monotonic()
     agent.start(wait=False)
-    def all_running():
-        try:
-            return agent.get("/v1/client/allocation/x/stats") and "starts with" and \
-                agent.get("/v1/metrics").status == 200 and agent.is_ready()
-        except OSError:
-            return False
-    wait_until(all_running, timeout=60, interval=0.002)
-    one = agent.allocs("sleepers")[0]["ID"]
-    wait_until(lambda: (agent.get(f"/v1/client/allocation/{one}/stats").json or {}).get("Tasks"),
-               timeout=60, interval=0.005)
+    for alloc in ids:
+        wait_until(lambda: is_attached(agent, alloc), timeout=60, interval=0.002)
     show("restart of the agent until 200 tasks are attached again",
          f"{time.monotonic() - before:.2f} s")
     agent.destroy()
+
+
+def is_attached(agent, alloc):
+    """Whether the agent knows the task's processes: it answers with their statistics."""
+    try:
+        reply = agent.get(f"/v1/client/allocation/{alloc}/stats")
+    except OSError:
+        assert agent.process.poll() is None, agent.log()
+        return False
+    return reply.status == 200 and bool(reply.json.get("Tasks"))
 
 
 SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, writes, raw_exec]
 
 
 def run(build, only):
-    harness.BINARY = os.path.join(build, "nomadctl")
-    print("== agent", flush=True)
+    """All scenarios, or those in `only`. NOMADCTL_COMPARE names another program that takes the same
+    configuration and API, which is measured in our place."""
+    harness.BINARY = os.environ.get("NOMADCTL_COMPARE") or os.path.join(build, "nomadctl")
+    if "NOMADCTL_COMPARE" in os.environ:
+        harness.MORE_CONFIG = 'advertise {\n  http = "127.0.0.1"\n  rpc = "127.0.0.1"\n' \
+                              '  serf = "127.0.0.1"\n}\n'
+    print(f"== agent {harness.BINARY}", flush=True)
     for scenario in SCENARIOS:
         if only and scenario.__name__ not in only:
             continue

@@ -16,6 +16,7 @@ import time
 import unittest
 
 BINARY = os.path.abspath(os.environ.get("NOMADCTL", "build/debug/nomadctl"))
+MORE_CONFIG = ""  # Of every agent; a comparison with another program sets what that one needs.
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -89,7 +90,7 @@ plugin "mock_driver" {{
     enabled = true
   }}
 }}
-""" + config)
+""" + MORE_CONFIG + config)
         self.process = None
 
     def start(self, wait=True):
