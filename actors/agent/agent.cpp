@@ -144,7 +144,9 @@ struct Agent::Parts {
       options.lease = server->lease();
       options.raft = server->raft();
       options.server = server->api();
-      options.registrar = server->registrar();
+      options.register_here = [registrar = server->registrar()](const auto& job, auto done) {
+        registrar->register_job(job, std::move(done));
+      };
     }
     if (client) options.client = client->api();
     auto started = api::start_api(system, std::move(options));

@@ -18,7 +18,6 @@
 
 #include "actors/client/client_api.hpp"
 #include "actors/raft/raft_node.hpp"
-#include "actors/server/job_registrar.hpp"
 #include "actors/server/server_api.hpp"
 #include "runtime/net/http_server.hpp"
 #include "runtime/state/store.hpp"
@@ -53,6 +52,11 @@ struct AgentInfo {
 using RaftReader
     = actor::Interface<raft::ReadReady(raft::ReadIndex), raft::RaftStatus(raft::GetStatus)>;
 
+/// Registers a job on this thread; the callback may run on any.
+using RegisterJobHere
+    = std::function<void(const server::server_api::RegisterJob&,
+                         std::function<void(Result<server::server_api::JobRegistered>)>)>;
+
 struct JobLimits {
   std::int64_t default_priority = 50;
   std::int64_t max_priority = 100;
@@ -69,8 +73,9 @@ struct ApiOptions {
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
   RaftReader raft = {};
   server::ServerApi server = {};
-  /// The shorter way of a registration while the lease holds; empty: all go to `server`.
-  std::shared_ptr<const server::JobRegistrar> registrar = {};
+  /// The shorter way of a registration while the lease holds (see server::JobRegistrar); empty:
+  /// all go to `server`.
+  RegisterJobHere register_here = {};
 
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};

@@ -141,8 +141,9 @@ bool scales_system_job(const json::object& job) {
 
 /// The leader writes by itself; any other server hands the job on.
 void register_job(Call call, server::server_api::RegisterJob request, std::string warnings) {
-  const auto& options = call.context->options;
-  if (!options.registrar || !options.lease || !options.lease->holds()) {
+  const auto context = call.context;
+  const auto& options = context->options;
+  if (!options.register_here || !options.lease || !options.lease->holds()) {
     const auto server = options.server;
     ask<JobRegistered>(std::move(call), server, std::move(request),
                        [warnings = std::move(warnings)](const JobRegistered& done) {
@@ -150,9 +151,8 @@ void register_job(Call call, server::server_api::RegisterJob request, std::strin
                        });
     return;
   }
-  const auto registrar = options.registrar;
-  registrar->register_job(request, [shared = share(std::move(call)),
-                                    warnings = std::move(warnings)](Result<JobRegistered> done) {
+  options.register_here(request, [shared = share(std::move(call)),
+                                  warnings = std::move(warnings)](Result<JobRegistered> done) {
     if (done)
       shared->send(job_registered(*done, warnings));
     else
