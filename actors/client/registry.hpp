@@ -34,7 +34,9 @@ struct TaskScope {
   std::string alloc_root;
   driver::Capabilities driver;
   std::map<std::string, std::string> data;  ///< What the hook left at its last run.
-  std::shared_ptr<const workload::TaskEnv> env;
+  /// The task's environment, made anew at each call from values that this holds: few hooks need
+  /// it, and thousands of scopes may wait at once. Any thread.
+  std::function<std::shared_ptr<const workload::TaskEnv>()> env;
 };
 
 /// The phases an actor wants to be asked in.

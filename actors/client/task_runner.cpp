@@ -72,15 +72,18 @@ const driver::Capabilities& RunnerState::capabilities() const {
 }
 
 TaskScope RunnerState::scope(const std::string& hook) {
-  const auto env
-      = make_env(*setup_.context, *setup_.alloc, *setup_.job, task(), capabilities(), local_);
+  const auto env = [context = setup_.context, alloc = setup_.alloc, job = setup_.job,
+                    name = task_name_, driver = capabilities(), local = local_] {
+    return std::make_shared<const workload::TaskEnv>(
+        make_env(*context, *alloc, *job, *find_task(*alloc, *job, name), driver, local));
+  };
   return {.alloc = setup_.alloc,
           .job = setup_.job,
           .task = task_name_,
           .alloc_root = setup_.context->alloc_root(view(setup_.alloc->getId())),
           .driver = capabilities(),
           .data = local_.hook(hook).data,
-          .env = std::make_shared<workload::TaskEnv>(env)};
+          .env = env};
 }
 
 Nanoseconds RunnerState::kill_timeout() const {
@@ -334,7 +337,7 @@ void RunnerState::run_prestart(std::size_t index, const TaskHookEntry& entry) {
   if (known == hooks_.end())
     known = hooks_.insert(hooks_.end(), {&entry, entry.spawn(self_->system(), input)});
   ask<hook::Prestarted>(
-      known->handle, hook_timeout, hook::Prestart{input.data, input.env},
+      known->handle, hook_timeout, hook::Prestart{input.data, input.env()},
       [this, index, name](hook::Prestarted& result) {
         prestart_done(index, name, std::move(result));
       },

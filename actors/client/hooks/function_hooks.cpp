@@ -18,7 +18,9 @@ Result<hook::Prestarted> make_task_dir(const TaskScope& scope) {
 
 Result<hook::Prestarted> validate(const TaskScope& scope) {
   const auto task = find_task(*scope.alloc, *scope.job, scope.task);
-  const auto user = task ? scope.env->replace(view(task->getUser())) : std::string{};
+  if (!task || task->getUser().size() == 0)
+    return hook::Prestarted{.data = {}, .env = {}, .done = true};
+  const auto user = scope.env()->replace(view(task->getUser()));
   if (user == "root" || user == "Administrator")
     return Error{Errc::rejected, fmt::format("running as user \"{}\" is disallowed", user)};
   return hook::Prestarted{.data = {}, .env = {}, .done = true};
@@ -30,7 +32,7 @@ Result<hook::Prestarted> write_payload(const TaskScope& scope) {
   const auto root = host::Beneath::open(scope.alloc_root, false);
   if (!root) return root.error();
   const auto file
-      = scope.env->client_path("local/" + copy(task->getDispatchPayload().getFile()), true);
+      = scope.env()->client_path("local/" + copy(task->getDispatchPayload().getFile()), true);
   if (file.escapes)
     return Error{Errc::rejected, "the payload's file is outside the task's directory"};
   const auto relative = file.path.substr(scope.alloc_root.size() + 1);
