@@ -251,6 +251,7 @@ private:
   }
 
   void accept(Listener& listener) {
+    if (!listener.socket.is_open()) return;  // closed after this call was due
     for (int i = 0; i < accepted_at_once; ++i) {
       sockaddr_storage peer{};
       socklen_t size = sizeof peer;
