@@ -2,7 +2,12 @@
 // changed.
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <string>
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <boost/json.hpp>
 
@@ -71,6 +76,77 @@ void measure(const char* what, int rounds, Work&& work) {
   std::printf("%-52s %10.2f us\n", what, seconds / rounds * 1e6);
 }
 
+/// Processor microseconds used so far, by this program or by those it ran.
+double processor_time(int whose) {
+  rusage used{};
+  getrusage(whose, &used);
+  const auto microseconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_usec);
+  };
+  return microseconds(used.ru_utime) + microseconds(used.ru_stime);
+}
+
+struct Cost {
+  double elapsed_us;    ///< by the clock, which on a busy machine tells little
+  double processor_us;  ///< of all threads
+};
+
+void print(const char* who, const Cost& cost, std::size_t bytes) {
+  std::printf("  %-20s %9.1f us, %9.1f us of processors: %6.1f MB/s\n", who, cost.elapsed_us,
+              cost.processor_us, static_cast<double>(bytes) / cost.processor_us);
+}
+
+/// What another parser takes for the same file: NOMADCTL_OTHER_JOBSPEC names a program that gets
+/// the file's name and a number of rounds, parses and canonicalizes it that often, and prints the
+/// nanoseconds of one round. Nothing when there is none or it fails.
+std::optional<Cost> measure_other(const std::string& file, int rounds) {
+  const char* program = std::getenv("NOMADCTL_OTHER_JOBSPEC");
+  if (program == nullptr) return std::nullopt;
+  std::string path = "/tmp/nomadctl-bench-XXXXXX";
+  const int descriptor = mkstemp(path.data());
+  if (descriptor < 0) return std::nullopt;
+  const bool written
+      = write(descriptor, file.data(), file.size()) == static_cast<ssize_t>(file.size());
+  close(descriptor);
+  const std::string command = std::string{program} + " " + path + " " + std::to_string(rounds);
+  const double before = processor_time(RUSAGE_CHILDREN);
+  double nanoseconds = 0;
+  if (FILE* out = written ? popen(command.c_str(), "r") : nullptr) {
+    if (std::fscanf(out, "%lf", &nanoseconds) != 1) nanoseconds = 0;
+    if (pclose(out) != 0) nanoseconds = 0;
+  }
+  unlink(path.c_str());
+  if (nanoseconds <= 0) return std::nullopt;
+  return Cost{nanoseconds / 1e3, (processor_time(RUSAGE_CHILDREN) - before) / rounds};
+}
+
+/// Parsing, evaluating and canonicalizing one file, beside another parser if there is one.
+bool compare_parsers(const std::string& file, const ParseOptions& options) {
+  constexpr int rounds = 2'000;
+  bool good = true;
+  const double before = processor_time(RUSAGE_SELF);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < rounds; ++i) {
+    ParsedJob parsed = parse_job("input.hcl", file, options);
+    good = good && parsed.ok();
+    canonicalize(parsed.job);
+  }
+  const std::chrono::duration<double, std::micro> elapsed
+      = std::chrono::steady_clock::now() - start;
+  const Cost ours{elapsed.count() / rounds, (processor_time(RUSAGE_SELF) - before) / rounds};
+  std::printf("a job file of 200 lines (%zu bytes), parsed, evaluated and canonical:\n",
+              file.size());
+  print("this one", ours, file.size());
+  if (const auto other = measure_other(file, 500)) {
+    print("the other parser", *other, file.size());
+    std::printf("  %.1f times as fast by the clock, %.1f times by processor time\n",
+                other->elapsed_us / ours.elapsed_us, other->processor_us / ours.processor_us);
+  } else {
+    std::printf("  measured alone: NOMADCTL_OTHER_JOBSPEC names no program that answers\n");
+  }
+  return good;
+}
+
 bool take_in(object& job) {
   if (match_names(job).has_error()) return false;
   admit(job);
@@ -112,6 +188,7 @@ int main() {
   const auto functions = nomad::hcl::job_functions({});
   ParseOptions options;
   options.functions = &functions;
+  good = compare_parsers(file, options) && good;
   measure("a job file of 200 lines", 500,
           [&] { good = good && parse_job("bench.nomad.hcl", file, options).ok(); });
   measure("  with a table of functions of its own", 500,

@@ -66,7 +66,7 @@ def add_minutes(target, minutes, clean):
 def fuzz(target, seconds):
     print(f"==> {target} for {seconds} s", flush=True)
     words = os.path.join(here, target.split("_")[0] + ".dict")
-    command = [program(target), found_by(target), seeds_of(target), "-timeout=120", "-rss_limit_mb=1024",
+    command = [program(target), found_by(target), seeds_of(target), "-timeout=300", "-rss_limit_mb=1024",
                # Seconds of the clock, on a machine that may be busy.
                "-max_len=8192", f"-max_total_time={seconds}", "-print_final_stats=1",
                f"-artifact_prefix={programs}/{target}-"]

@@ -1,6 +1,14 @@
 // Job files beyond the cases of test/data/jobspec/parse, which test/conformance runs.
 #include "runtime/jobspec/parse_job.hpp"
 
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <sys/resource.h>
+
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
@@ -23,6 +31,26 @@ boost::json::object job_of(std::string text) {
 
 std::string meta_of(std::string attributes) {
   return to_text(job_of("job \"j\" {\n  meta {\n" + attributes + "  }\n}\n").at("Meta"));
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream in{path, std::ios::binary};
+  REQUIRE(in);
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+/// Processor seconds that `work` takes.
+template <class Work>
+double seconds_of(Work work) {
+  const std::clock_t start = std::clock();
+  work();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+long peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
 }
 
 std::string repeated(std::string_view text, int times) {
@@ -79,6 +107,25 @@ TEST_CASE("mistakes have a place, and names that are nearly right a hint") {
         == "input.hcl:2,3-7: Unsupported block type; Blocks of type \"grup\" are not expected here. "
            "Did you mean \"group\"?");
   CHECK(parse("").error == "<nil>: Missing job block; A job block is required");
+}
+
+TEST_CASE("what people are shown of a mistake") {
+  // Each file's diagnostics are in the .txt beside it. JOBSPEC_TEST_REWRITE=1 writes them anew.
+  int checked = 0;
+  const std::filesystem::path folder = std::filesystem::path{JOBSPEC_TEST_DATA} / "diagnostics";
+  for (const auto& entry : std::filesystem::directory_iterator{folder}) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".nomad.hcl")) continue;
+    CAPTURE(name);
+    const ParsedJob parsed = parse_job(name, text_of(entry.path()));
+    CHECK_FALSE(parsed.ok());
+    const std::string shown = nomad::hcl::render(parsed.diagnostics) + "\n";
+    const std::filesystem::path expected = folder / (name.substr(0, name.find('.')) + ".txt");
+    if (std::getenv("JOBSPEC_TEST_REWRITE") != nullptr) std::ofstream{expected} << shown;
+    CHECK(shown == text_of(expected));
+    ++checked;
+  }
+  CHECK(checked > 10);
 }
 
 TEST_CASE("several mistakes are all told") {
@@ -152,4 +199,53 @@ TEST_CASE("hostile texts are refused in time") {
     doubling += "  l" + std::to_string(i) + " = \"${local.l" + std::to_string(i - 1) + "}${local.l"
                 + std::to_string(i - 1) + "}\"\n";
   CHECK_FALSE(parse(doubling + "}\njob \"j\" { name = local.l59 }\n").ok());
+}
+
+TEST_CASE("hostile texts cost little time and memory") {
+  const int many = 200'000;
+  const std::string body = "job \"j\" {\n  name = ";
+
+  const struct {
+    const char* name;
+    std::string text;
+    bool good;
+  } cases[] = {
+      {"a string of megabytes", body + '"' + std::string(1U << 20U, 'x') + "\"\n}\n", true},
+      {"a text above the limit", body + '"' + std::string(17U << 20U, 'x') + "\"\n}\n", false},
+      {"a string that does not end", body + '"' + std::string(1U << 20U, 'x'), false},
+      {"a heredoc that does not end", body + "<<E\n" + repeated("line\n", many), false},
+      {"a comment that does not end", "/*" + std::string(1U << 20U, '*'), false},
+      {"many interpolations", body + '"' + repeated("${1}", many / 4) + "\"\n}\n", true},
+      {"many escapes", body + '"' + repeated("\\u00e9", many / 4) + "\"\n}\n", true},
+      {"a template that loops",
+       body
+           + "\"%{ for a in range(1000) }%{ for b in range(1000) }"
+             "%{ for c in range(1000) }x%{ endfor }%{ endfor }%{ endfor }\""
+             "\n}\n",
+       false},
+      {"directives that are not closed", body + '"' + repeated("%{ if true }", many / 20), false},
+      {"blocks that multiply",
+       "job \"j\" {\n  dynamic \"group\" {\n    for_each = range(1000)\n    labels = "
+       "[group.value]\n    content {\n      dynamic \"task\" {\n        for_each = range(1000)\n"
+       "        labels = [task.value]\n        content {}\n      }\n    }\n  }\n}\n",
+       false},
+      {"bytes that are no text", body + '"' + repeated("\xff\xc0", many) + "\"\n}\n", false},
+      {"the same name many times",
+       "job \"j\" {\n" + repeated("  name = \"x\"\n", many / 20) + "}\n", false},
+      {"mistakes without number", "job \"j\" {\n" + repeated("  nmae {}\n", many / 20) + "}\n",
+       false},
+      {"minus signs", body + repeated("-", many) + "1\n}\n", false},
+      {"digits", body + std::string(many, '9') + "\n}\n", false},
+      {"an exponent", body + "1e999999999\n}\n", false},
+      {"a power", body + "pow(9, pow(9, 9))\n}\n", true},
+  };
+
+  for (const auto& each : cases) {
+    CAPTURE(std::string{each.name});
+    const long before = peak_kilobytes();
+    bool good = false;
+    CHECK(seconds_of([&] { good = parse(each.text).ok(); }) < 10);
+    CHECK(good == each.good);
+    CHECK(peak_kilobytes() - before < 700'000);
+  }
 }

@@ -1,0 +1,11 @@
+job "web" {
+  group "g" {
+    task "t" {
+      template {
+        data = <<EOT
+never
+ended
+      }
+    }
+  }
+}

@@ -1,0 +1,12 @@
+job "web" {
+  group = "api"
+  type {}
+
+  meta {
+    owner = ["a", "b"]
+  }
+
+  periodic {
+    enabled = "perhaps"
+  }
+}
