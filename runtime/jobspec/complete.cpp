@@ -53,8 +53,8 @@ void complete_block(object& block, const BlockType& type, Form form) {
   block.reserve(type.fields.size());
   for (const Field& field : type.fields) {
     if (!belongs(field, type, form) || field.has(Trait::optional_key)) continue;
-    const auto [at, added] = block.emplace(field.json, nullptr);
-    if (added || at->value().is_null()) at->value() = zero_of(field, form);
+    const auto [at, added] = block.emplace(field.json, zero_of(field, form));
+    if (!added && at->value().is_null()) at->value() = zero_of(field, form);
   }
   for (const Field& field : type.fields) {
     if (field.block == nullptr) continue;

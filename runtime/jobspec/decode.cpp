@@ -51,6 +51,23 @@ BodySchema make_schema(const BlockType& type) {
   return schema;
 }
 
+void add_schemas(const BlockType& type, std::map<const BlockType*, BodySchema>& out) {
+  if (!out.emplace(&type, make_schema(type)).second) return;
+  for (const Field& field : type.fields)
+    if (field.block != nullptr) add_schemas(*field.block, out);
+}
+
+/// Every block type that is reached from jobs, and those that stand in odd places.
+const BodySchema& schema_of(const BlockType& type) {
+  static const auto schemas = [] {
+    std::map<const BlockType*, BodySchema> all;
+    for (const BlockType* root : {&job_type, &vault_type, &scaling_type, &task_type})
+      add_schemas(*root, all);
+    return all;
+  }();
+  return schemas.at(&type);
+}
+
 const Field* label_field(const BlockType& type) {
   for (const Field& field : type.fields)
     if (field.has(Trait::label)) return &field;
@@ -100,12 +117,6 @@ private:
 
   void report(Diagnostic diagnostic) { out_.diagnostics.push_back(std::move(diagnostic)); }
 
-  const BodySchema& schema_of(const BlockType& type) {
-    auto found = schemas_.find(&type);
-    if (found == schemas_.end()) found = schemas_.emplace(&type, make_schema(type)).first;
-    return found->second;
-  }
-
   bool within_limit(const Block& block) {
     if (++blocks_ <= max_blocks) return true;
     if (blocks_ == max_blocks + 1)
@@ -150,13 +161,13 @@ private:
       }
     }
     if (content.blocks.empty()) return;
-    std::map<std::string_view, std::vector<const Block*>> by_type;
-    for (const Block& block : content.blocks)
-      by_type[block.type].push_back(&block);
+    std::vector<const Block*> found;
     for (const Field& field : type.fields) {
       if (field.is_attribute() || field.hcl.empty()) continue;
-      if (const auto found = by_type.find(field.hcl); found != by_type.end())
-        decode_blocks(found->second, field, out);
+      found.clear();
+      for (const Block& block : content.blocks)
+        if (block.type == field.hcl) found.push_back(&block);
+      if (!found.empty()) decode_blocks(found, field, out);
     }
   }
 
@@ -514,7 +525,6 @@ private:
 
   const hcl::EvalContext& context_;
   DecodedJob& out_;
-  std::map<const BlockType*, BodySchema> schemas_;
   std::size_t blocks_ = 0;
   std::vector<object> bare_tasks_;
   std::optional<object> job_vault_;

@@ -97,8 +97,11 @@ void each(const object& in, std::string_view name, Visit&& visit) {
 /// Sets the member unless it has a value.
 template <class T>
 void set_default(object& in, std::string_view name, T&& fallback) {
-  const auto [at, added] = in.emplace(name, nullptr);
-  if (added || at->value().is_null()) at->value() = std::forward<T>(fallback);
+  if (value* found = in.if_contains(name)) {
+    if (found->is_null()) *found = std::forward<T>(fallback);
+  } else {
+    in.emplace(name, std::forward<T>(fallback));
+  }
 }
 
 /// The same for text, where "" counts as missing.
