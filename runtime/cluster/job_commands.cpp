@@ -102,8 +102,10 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
   const auto job = *request.job;
   const auto stored = snapshot.job(view(job.getNamespace()), view(job.getId()));
   if (stored) NOMAD_TRY(check_update(*stored, job));
-  // With a condition the log decides, whether or not there is something to change.
-  const bool unchanged = stored && !request.enforce_index && same_specification(*stored, job);
+  // A condition that does not hold of this snapshot is for the log to refuse.
+  const bool is_held = !request.enforce_index
+                       || (stored && stored->getJobModifyIndex() == request.job_modify_index);
+  const bool unchanged = stored && is_held && same_specification(*stored, job);
   if (unchanged) {
     Decision decision;
     decision.job_id = copy(job.getId());

@@ -55,3 +55,22 @@ TEST_CASE("job commands: the same job again is no new version, but is evaluated"
   state.submit(submitted(3));
   CHECK(state.version() == 1);
 }
+
+TEST_CASE("job commands: a condition that holds does not make a version") {
+  Registrations state;
+  state.submit(submitted(2));
+  const auto index = state.store.snapshot().job("default", "web")->getJobModifyIndex();
+  const auto decide = [&](std::uint64_t wanted) {
+    cluster::RegisterRequest request;
+    request.job = submitted(2);
+    request.enforce_index = true;
+    request.job_modify_index = wanted;
+    const auto decision
+        = cluster::decide_register(state.store.snapshot(), request, {state.now, &state.random});
+    REQUIRE(decision.has_value());
+    return decision->command->which();
+  };
+
+  CHECK(decide(index) == schema::Command::EVAL_UPDATE);
+  CHECK(decide(index + 1) == schema::Command::JOB_REGISTER);  // for the log to refuse
+}
