@@ -198,6 +198,7 @@ Object<schema::Evaluation> deployment_eval(const state::Snapshot& snapshot,
   Draft<schema::Evaluation> eval{
       eval_for_job(*job, EvalTrigger::DEPLOYMENT_WATCHER, seed, deployment->getEvalPriority())};
   eval->setDeploymentId(deployment->getId());
+  eval->setJobModifyIndex(0);  // it is for the deployment, whatever the job's version
   return eval.freeze();
 }
 

@@ -105,7 +105,7 @@ Step GenericScheduler::give_up(const Moment& moment) {
 }
 
 Step GenericScheduler::attempt(const Moment& moment) {
-  outcome_.clear();
+  outcome_.begin(moment.state.index());
   in_place_rows_.clear();
   other_versions_.clear();
   versions_ = {};
@@ -160,7 +160,8 @@ void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
       && current->getJobCreateIndex() == attempt.job->reader().getCreateIndex()
       && current->getJobVersion() == attempt.job->reader().getVersion())
     deployment_id_ = copy(current->getId());
-  outcome_.set_deployment(deployment_id_);
+  // An evaluation names the job's newest deployment even when that has ended.
+  outcome_.set_deployment(!is_batch_ && current ? view(current->getId()) : std::string_view{});
   attempt.plan.deployment = result.deployment;
   attempt.plan.deployment_changes = result.deployment_changes;
   attempt.plan.evaluations = result.followups;

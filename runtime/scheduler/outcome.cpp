@@ -23,7 +23,8 @@ void fill_classes(schema::Evaluation::Builder eval, const Eligibility& eligibili
 
 }  // namespace
 
-void EvalOutcome::clear() {
+void EvalOutcome::begin(std::uint64_t snapshot_index) {
+  snapshot_index_ = snapshot_index;
   queued_.clear();
   failed_.clear();
 }
@@ -108,6 +109,7 @@ Object<schema::Evaluation> EvalOutcome::finished(schema::EvalStatus status,
   done.setStatusDescription(text(description));
   done.setDeploymentId(text(deployment_id_));
   done.setBlockedEval(text(blocked_id_));
+  done.setSnapshotIndex(snapshot_index_);
   done.setModifyTime(now);
   fill_failures(done);
   fill_queued(done);

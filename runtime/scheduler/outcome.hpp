@@ -27,8 +27,8 @@ public:
 
   bool was_blocked() const { return eval().getStatus() == schema::EvalStatus::BLOCKED; }
 
-  /// Begins a new attempt: nothing is queued, nothing has failed.
-  void clear();
+  /// Begins a new attempt on the state of `snapshot_index`: nothing is queued, nothing has failed.
+  void begin(std::uint64_t snapshot_index);
 
   void set_queued(std::string_view group, std::int64_t count) {
     queued_[std::string{group}] = count;
@@ -84,6 +84,7 @@ private:
   Random& random_;
   std::map<std::string, std::int64_t> queued_;
   std::map<std::string, MetricBuilder, std::less<>> failed_;
+  std::uint64_t snapshot_index_ = 0;
   std::string blocked_id_;
   std::string deployment_id_;
 };

@@ -74,7 +74,7 @@ Step SystemScheduler::resume(const Moment& moment, const PlanResult& result) {
 }
 
 Step SystemScheduler::attempt(const Moment& moment) {
-  outcome_.clear();
+  outcome_.begin(moment.state.index());
   desired_updates_.clear();
   filtered_.clear();
   queued_.clear();

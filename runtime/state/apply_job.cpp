@@ -217,10 +217,11 @@ void Applier::set_stable(std::string_view ns,
   Draft<schema::Job> marked{**found};
   marked->setStable(stable);
   marked->setModifyIndex(index_);
-  put_job_version(marked.freeze());
-
   const auto* current = t_.jobs.find(join_key(ns, id));
-  if (current == nullptr || (*current)->getVersion() != version) return;
+  const bool is_current = current != nullptr && (*current)->getVersion() == version;
+  if (is_current) marked->setStatus((*current)->getStatus());
+  put_job_version(marked.freeze());
+  if (!is_current) return;
   Draft<schema::Job> job{**current};
   job->setStable(stable);
   job->setModifyIndex(index_);
