@@ -45,3 +45,18 @@ TEST_CASE_FIXTURE(Harness, "what registration refuses, the plan refuses") {
   const auto job = make_job(1, [](schema::Job::Builder job) { job.setNodePool("nowhere"); });
   CHECK(dry_run(state(), job, true, now, 1).has_error());
 }
+
+TEST_CASE_FIXTURE(Harness, "dry_run: a periodic job shows what a launch would place") {
+  add_node();
+  const auto job = make_job(2, [](schema::Job::Builder edited) {
+    edited.setType("batch");
+    edited.initPeriodic().setSpec("0 0 1 1 *");
+  });
+
+  const auto run = dry_run(state(), job, true, now, 1);
+
+  REQUIRE(run.has_value());
+  REQUIRE(run->desired_updates.size() == 1);
+  CHECK(run->desired_updates[0].second.place == 2);
+  CHECK_FALSE(state().job("default", "web"));
+}

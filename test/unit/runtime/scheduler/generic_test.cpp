@@ -215,6 +215,24 @@ void add_update(schema::Job::Builder job, std::int64_t parallel, std::int64_t ca
 
 }  // namespace
 
+TEST_CASE_FIXTURE(Harness, "an evaluation names the job's newest deployment, also an ended one") {
+  add_node();
+  const auto first
+      = process(register_job(make_job(1, [](schema::Job::Builder job) { add_update(job, 1); })));
+  const auto deployment = state().latest_deployment("default", "web");
+  REQUIRE(deployment);
+  CHECK(view(first->getDeploymentId()) == view(deployment->getId()));
+  CHECK(first->getSnapshotIndex() >= first->getCreateIndex());
+  report_all_running(true);
+  process(evaluate(EvalTrigger::DEPLOYMENT_WATCHER));
+  REQUIRE(state().latest_deployment("default", "web")->getStatus()
+          == schema::DeploymentState::SUCCESSFUL);
+
+  const auto later = process(evaluate(EvalTrigger::JOB_REGISTER));
+
+  CHECK(view(later->getDeploymentId()) == view(deployment->getId()));
+}
+
 TEST_CASE_FIXTURE(Harness, "a rolling update goes on as allocations become healthy") {
   add_node();
   const auto with_update = [](std::int64_t run_for) {
