@@ -162,16 +162,19 @@ void Applier::node_deregister(schema::NodeDeregister::Reader command) {
   put_evals(command.getEvaluations());
 }
 
-/// The node's client has reported since its last missed heartbeat, so it may become ready again.
-/// Only that order is ever asked for, so the row is not written again until it changes.
+/// The node's client has reported. Readers of nodes are woken only by the first report since a
+/// missed heartbeat, after which the node may become ready again.
 void Applier::note_alloc_update(std::string_view node_id) {
   const auto* found = t_.nodes.find(node_id);
   if (found == nullptr) return;
-  const Index reported = (*found)->getLastAllocUpdateIndex();
-  if (reported > (*found)->getLastMissedHeartbeatIndex()) return;
+  const bool is_news
+      = (*found)->getLastAllocUpdateIndex() <= (*found)->getLastMissedHeartbeatIndex();
   Draft<schema::Node> draft{*found};
   draft->setLastAllocUpdateIndex(index_);
-  put_node(draft.freeze());
+  if (is_news)
+    put_node(draft.freeze());
+  else
+    t_.nodes.insert_or_assign(node_id, draft.freeze());
 }
 
 }  // namespace nomad::state
