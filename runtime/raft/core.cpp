@@ -117,12 +117,20 @@ void Core::on(Received& input) {
   std::visit([this, &message](auto& body) { receive(message, body); }, message.body);
 }
 
+/// Members that have no log yet vote for the server that founds the cluster. Later such a vote
+/// comes from a server that has lost its disk, and with it the votes that it gave: it does not
+/// count.
+bool Core::is_founding_vote(const Message& message) const {
+  return message.cluster_id.empty() && std::holds_alternative<VoteReply>(message.body)
+         && log_.last_index() == 1 && configuration().find(message.from) != nullptr;
+}
+
 bool Core::is_acceptable(const Message& message) {
   if (message.protocol != protocol_version || message.to != options_.self
       || message.from == options_.self || message.from.empty())
     return false;
   const auto& own = cluster_id();
-  if (!own.empty() && message.cluster_id != own) {
+  if (!own.empty() && message.cluster_id != own && !is_founding_vote(message)) {
     out_.notices.push_back("dropped a message of server \"" + message.from
                            + "\", which belongs to another cluster");
     return false;

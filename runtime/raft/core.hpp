@@ -125,6 +125,7 @@ private:
   void send_when_durable(const ServerId& to, Term term, Body body);
   Message envelope(const ServerId& to, Term term, Body body) const;
   bool is_acceptable(const Message& message);
+  bool is_founding_vote(const Message& message) const;
   bool pass_term(const Message& message);
   void become_follower(Term term, const ServerId& leader);
   void hear_leader(const ServerId& leader);

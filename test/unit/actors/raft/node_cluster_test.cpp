@@ -252,6 +252,23 @@ TEST_CASE_FIXTURE(NodesFixture,
   CHECK((*refused)->error().code == Errc::conflict);
 }
 
+TEST_CASE_FIXTURE(NodesFixture, "raft nodes: three empty servers become a cluster by one's word") {
+  Configuration founders{.cluster_id = "new", .members = {}, .removed = {}};
+  for (const char* id : {"d", "e", "f"}) {
+    start(id, nullptr);
+    founders.members.push_back({.id = id, .address = id, .voter = true});
+  }
+  auto founded = ask<Applied>(servers.at("d").node, BootstrapCluster{founders});
+  advance(5s);
+  REQUIRE(founded->has_value());
+  CHECK((*founded)->has_value());
+  CHECK(servers.at("d").leader->known().ready);
+  write("d", "x");
+  advance(300ms);
+  for (const char* id : {"d", "e", "f"})
+    CHECK(*servers.at(id).fsm->published() == test::ListFsm::List{"x"});
+}
+
 TEST_CASE("raft wire: every message comes back as it went") {
   const SnapshotMeta meta{
       .index = 9,
