@@ -145,16 +145,17 @@ public:
     if (write(fatal_, &one, sizeof one) != sizeof one) std::abort();
   }
 
-  /// The exit code. SIGHUP only is reported: what it would reload cannot change yet.
+  /// The signal that ends the agent; 0 when it cannot go on. SIGHUP only is reported: what it would
+  /// reload cannot change yet.
   int wait() const {
     for (;;) {
       pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
-      if (poll(inputs, 2, -1) < 0 && errno != EINTR) return 1;
-      if ((inputs[1].revents & POLLIN) != 0) return 1;
+      if (poll(inputs, 2, -1) < 0 && errno != EINTR) return 0;
+      if ((inputs[1].revents & POLLIN) != 0) return 0;
       if ((inputs[0].revents & POLLIN) == 0) continue;
       signalfd_siginfo info{};
-      if (read(signals_, &info, sizeof info) != sizeof info) return 1;
-      if (info.ssi_signo != SIGHUP) return 0;
+      if (read(signals_, &info, sizeof info) != sizeof info) return 0;
+      if (info.ssi_signo != SIGHUP) return static_cast<int>(info.ssi_signo);
       log::info("agent", "SIGHUP: nothing of the configuration can be reloaded");
     }
   }
@@ -194,10 +195,12 @@ int run_agent(const std::vector<std::string>& arguments) {
       = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse(agent.error());
   print_banner(*config, **agent);
-  const int code = end.wait();
-  log::info("agent", "stopping");
-  (*agent)->stop();
-  return code;
+  const int signal = end.wait();
+  const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
+                      || (signal == SIGTERM && config->leave_on_terminate);
+  log::info("agent", "{}", leaves ? "leaving" : "stopping");
+  (*agent)->stop(leaves);
+  return signal == 0 ? 1 : 0;
 }
 
 }  // namespace nomad::cli

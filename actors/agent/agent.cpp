@@ -17,6 +17,7 @@
 #include "actors/agent/client_part.hpp"
 #include "actors/agent/server_part.hpp"
 #include "actors/api/api.hpp"
+#include "actors/api/cluster_access.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/base/ids.hpp"
@@ -143,6 +144,14 @@ struct Agent::Parts {
       options.store = server->store();
       options.lease = server->lease();
       options.raft = server->raft();
+      options.agent.rpc_address = server->cluster().address();
+      options.cluster = std::make_shared<api::ClusterAccess>(api::ClusterAccess{
+          .log = server->raft(),
+          .membership = server->cluster().membership(),
+          .autopilot = server->cluster().autopilot(),
+          .members = server->cluster().members(),
+          .leader = server->log().leader,
+      });
       options.server = server->api();
       options.register_here = [registrar = server->registrar()](const auto& job, auto done) {
         registrar->register_job(job, std::move(done));
@@ -159,11 +168,11 @@ struct Agent::Parts {
     return config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
   }
 
-  void stop() {
+  void stop(bool leaving) {
     if (std::exchange(stopped, true)) return;
     if (api) api->stop(api_patience);
     if (client) client->stop();
-    if (server) server->stop();
+    if (server) server->stop(leaving);
     api.reset();
     client.reset();
     server.reset();
@@ -173,11 +182,11 @@ struct Agent::Parts {
 Agent::Agent(std::unique_ptr<Parts> parts) : parts_{std::move(parts)} {}
 
 Agent::~Agent() {
-  stop();
+  stop(false);
 }
 
-void Agent::stop() {
-  parts_->stop();
+void Agent::stop(bool leaving) {
+  parts_->stop(leaving);
 }
 
 const std::string& Agent::node_id() const {
@@ -204,7 +213,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
   auto& all = *agent->parts_;
   if (config.server.enabled) {
-    auto server = ServerPart::start(all.system, all.config, on_fatal);
+    auto server = ServerPart::start(all.system, all.config, all.http_address, on_fatal);
     if (!server) return server.error();
     all.server.emplace(std::move(*server));
   }

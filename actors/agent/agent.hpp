@@ -31,7 +31,8 @@ public:
   /// Stops everything, if `stop` has not. Tasks go on, except in dev mode.
   ~Agent();
 
-  void stop();
+  /// `leaving`: this node goes for good, and the others are told (leave_on_interrupt).
+  void stop(bool leaving);
 
   /// Of the client; empty without one.
   const std::string& node_id() const;

@@ -26,6 +26,10 @@
 namespace nomad::agent {
 namespace {
 
+/// As long as Nomad waits to be removed when it leaves.
+constexpr std::chrono::seconds removal_patience{5};
+constexpr std::chrono::milliseconds removal_pause{50};
+
 std::chrono::milliseconds milliseconds(Nanoseconds duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
@@ -53,11 +57,18 @@ Result<std::string> server_id(const std::string& path) {
   return outcome;
 }
 
-raft::RaftOptions raft_options(const config::AgentConfig& config, const std::string& id) {
+raft::RaftOptions raft_options(const config::AgentConfig& config,
+                               const std::string& id,
+                               const ClusterPart& cluster) {
   raft::RaftOptions options;
   options.directory = config.data_dir + "/server/raft";
   options.self = id;
-  options.address = fmt::format("{}:{}", config.bind_addr, config.ports.rpc);
+  options.address = cluster.address();
+  options.carrier = cluster.carrier();
+  // With others it is founded when all are there.
+  options.bootstrap = config.server.bootstrap_expect == 1;
+  options.heartbeat_interval *= config.server.raft_multiplier;
+  options.election_timeout *= config.server.raft_multiplier;
   options.snapshot_threshold = static_cast<std::uint64_t>(config.server.raft_snapshot_threshold);
   options.snapshot_interval
       = std::chrono::duration_cast<std::chrono::seconds>(config.server.raft_snapshot_interval);
@@ -90,6 +101,7 @@ unsigned worker_count(const config::Server& server) {
 
 Result<ServerPart> ServerPart::start(caf::actor_system& system,
                                      const config::AgentConfig& config,
+                                     const std::string& http_address,
                                      std::function<void(const Error&)> on_fatal) {
   std::error_code failure;
   std::filesystem::create_directories(config.data_dir + "/server", failure);
@@ -103,13 +115,20 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
+  auto cluster = ClusterPart::listen(system, config, *id, http_address, part.store_);
+  if (!cluster) return cluster.error();
+  part.system_ = &system;
+  part.cluster_.emplace(std::move(*cluster));
   const auto leader = server::spawn_leader(system);
-  auto raft = raft::start_raft(system, raft_options(config, *id), part.fsm_, leader);
+  auto raft
+      = raft::start_raft(system, raft_options(config, *id, *part.cluster_), part.fsm_, leader);
   if (!raft) {
     actor::stop(leader);
+    part.cluster_->stop();
     return raft.error();
   }
   part.raft_.emplace(std::move(*raft));
+  part.cluster_->attach(system, *part.raft_);
   const auto watcher = spawn_watcher(system, part.raft_->node, std::move(on_fatal));
 
   auto random = Random::from_system();
@@ -138,7 +157,8 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
     part.actors_.push_back(caf::actor_cast<caf::actor>(server::spawn_scheduler_worker(
         system, part.store_, proposer, broker, applier, {.random_seed = random.next()})));
   for (const auto& duty :
-       {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments, periodic})
+       {server::LeaderDuty{part.cluster_->autopilot()}, server::LeaderDuty{broker},
+        server::LeaderDuty{tracker}, gc, deployments, periodic})
     actor::tell(leader, server::AddDuty{duty});
   for (const auto& each :
        {caf::actor_cast<caf::actor>(part.api_), caf::actor_cast<caf::actor>(applier),
@@ -154,14 +174,41 @@ std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
   return std::make_shared<server::JobRegistrar>(store_, raft_->proposer);
 }
 
-void ServerPart::stop() {
+/// Until the leader has removed this server, if it follows one; as long as a real operator waits.
+void ServerPart::await_removal() const {
+  const auto deadline = std::chrono::steady_clock::now() + removal_patience;
+  caf::scoped_actor self{*system_};
+  bool waits = true;
+  while (waits && std::chrono::steady_clock::now() < deadline) {
+    self->request(raft_->node, removal_patience, raft::GetStatus{})
+        .receive(
+            [&](const raft::RaftStatus& status) {
+              const auto* own = status.configuration.find(id_);
+              waits = own != nullptr && status.configuration.members.size() > 1
+                      && !status.leader.empty();
+            },
+            [&](const caf::error&) { waits = false; });
+    if (waits) std::this_thread::sleep_for(removal_pause);
+  }
+}
+
+void ServerPart::stop(bool leaving) {
   fsm_->set_listener({});
   for (const auto& each : actors_)
     actor::stop(each);
   actors_.clear();
   link_ = client::ServerLink{};
   api_ = server::ServerApi{};
+  caf::scoped_actor self{*system_};
+  if (leaving && cluster_->members()->members()->size() > 1) {
+    self->request(raft_->node, removal_patience, raft::TransferLeadership{})
+        .receive([](raft::Transferred) {}, [](const caf::error&) {});  // it did not lead
+    cluster_->leave(*system_);
+    await_removal();
+  }
   actor::stop(raft_->node);
+  self->wait_for(raft_->node);
+  cluster_->stop();
 }
 
 }  // namespace nomad::agent

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/agent/cluster_part.hpp"
 #include "actors/client/server_link.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/raft/raft_node.hpp"
@@ -23,11 +24,14 @@ public:
   /// Opens the storage below `<data_dir>/server`, restores the state and starts the actors.
   static Result<ServerPart> start(caf::actor_system& system,
                                   const config::AgentConfig& config,
+                                  const std::string& http_address,
                                   std::function<void(const Error&)> on_fatal);
 
   ServerPart(ServerPart&&) = default;
 
-  void stop();
+  /// Hands over leadership if it has it; `leaving`: tells the others that it goes for good, and
+  /// waits a little to be let go.
+  void stop(bool leaving);
 
   const std::string& id() const { return id_; }
 
@@ -36,6 +40,10 @@ public:
   const std::shared_ptr<const raft::LeaderLease>& lease() const { return raft_->lease; }
 
   const raft::RaftNode& raft() const { return raft_->node; }
+
+  const raft::StartedRaft& log() const { return *raft_; }
+
+  const ClusterPart& cluster() const { return *cluster_; }
 
   const client::ServerLink& link() const { return link_; }
 
@@ -47,7 +55,11 @@ public:
 private:
   ServerPart() = default;
 
+  void await_removal() const;
+
+  caf::actor_system* system_ = nullptr;
   std::string id_;
+  std::optional<ClusterPart> cluster_;
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<raft::StateFsm> fsm_;
   std::optional<raft::StartedRaft> raft_;

@@ -3,7 +3,9 @@
 
 #include <sys/utsname.h>
 
+#include "actors/api/cluster_access.hpp"
 #include "actors/api/json_out.hpp"
+#include "actors/api/member_json.hpp"
 #include "actors/api/routes.hpp"
 #include "runtime/base/duration.hpp"
 
@@ -27,82 +29,13 @@ std::string_view role_name(raft::Role role) {
   return "Follower";
 }
 
-std::pair<std::string, std::uint16_t> split_address(const std::string& address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string::npos) return {address, 0};
-  std::uint16_t port = 0;
-  for (const char c : address.substr(colon + 1))
-    if (c >= '0' && c <= '9') port = static_cast<std::uint16_t>(port * 10 + (c - '0'));
-  return {address.substr(0, colon), port};
-}
-
-/// A member's tags and versions, as clients read them of gossip members.
-void append_member(std::string& out,
-                   const AgentInfo& agent,
-                   const std::string& id,
-                   const std::string& name,
-                   const std::string& address,
-                   bool is_alive) {
-  const auto [serf_host, serf_port] = split_address(agent.serf_address);
-  const auto [host, rpc_port] = split_address(address);
-  JsonObject object{out};
-  object.text("Addr", host)
-      .number("DelegateCur", 4)
-      .number("DelegateMax", 5)
-      .number("DelegateMin", 2)
-      .text("Name", name)
-      .number("Port", serf_port)
-      .number("ProtocolCur", 2)
-      .number("ProtocolMax", 5)
-      .number("ProtocolMin", 1)
-      .text("Status", is_alive ? "alive" : "failed");
-  JsonObject tags{object.raw("Tags")};
-  tags.text("bootstrap", "1")
-      .text("build", agent.version)
-      .text("dc", agent.datacenter)
-      .text("expect", "1")
-      .text("id", id)
-      .text("port", std::to_string(rpc_port))
-      .text("raft_vsn", "3")
-      .text("region", agent.region)
-      .text("revision", "")
-      .text("role", "nomad")
-      .text("rpc_addr", host)
-      .text("vsn", "1");
-}
-
-void append_self(std::string& out, const AgentInfo& agent) {
-  append_member(out, agent, agent.server_id, agent.name + '.' + agent.region, agent.rpc_address,
-                true);
-}
-
-void list_members(Call call) {
-  const auto context = call.context;
-  const auto& agent = context->options.agent;
-  const auto raft = context->options.raft;
-  if (!raft) {
-    call.fail(500, "No known servers");
-    return;
-  }
-  ask<RaftStatus>(
-      std::move(call), raft, raft::GetStatus{}, [context, &agent](const RaftStatus& status) {
-        std::string out;
-        {
-          JsonObject object{out};
-          append_json_list(object.raw("Members"), status.configuration.members,
-                           [&](std::string& to, const raft::Member& member) {
-                             if (member.id == status.self)
-                               append_self(to, agent);
-                             else
-                               append_member(to, agent, member.id, member.id + '.' + agent.region,
-                                             member.address, true);
-                           });
-          object.text("ServerDC", agent.datacenter)
-              .text("ServerName", agent.name)
-              .text("ServerRegion", agent.region);
-        }
-        return Answer::json(std::move(out));
-      });
+/// This agent's own row.
+void append_self(std::string& out, const Context& context) {
+  const auto& agent = context.options.agent;
+  if (context.options.cluster)
+    for (const auto& member : *context.options.cluster->members->members())
+      if (member.id == agent.server_id) return append_member(out, member, agent);
+  append_member(out, member_of(agent), agent);
 }
 
 /// What the health and self pages need to know, asked for one after the other. Empty where this
@@ -219,7 +152,7 @@ void agent_self(Call call) {
       JsonObject object{out};
       object.raw("config") += agent.config_json ? agent.config_json() : "{}";
       if (agent.server_enabled)
-        append_self(object.raw("member"), agent);
+        append_self(object.raw("member"), *shared->context);
       else
         object.null("member");
       JsonObject stats{object.raw("stats")};
@@ -314,7 +247,6 @@ void agent_servers(Call call) {
 
 void add_agent_routes(Routes& routes) {
   routes.exact("/v1/agent/self", {{Methods::get, Capability::agent_read, agent_self}});
-  routes.exact("/v1/agent/members", {{Methods::get, Capability::node_read, list_members}});
   routes.exact("/v1/agent/servers", {{Methods::get, Capability::agent_read, agent_servers}});
   routes.exact("/v1/agent/health", {{Methods::get, Capability::none, agent_health}});
 }

@@ -59,8 +59,9 @@ net::Response to_response(Answer answer, const net::Request& request) {
   response.status = answer.status;
   if (answer.index) response.headers.push_back({"X-Nomad-Index", std::to_string(*answer.index)});
   if (answer.is_read) {
-    response.headers.push_back({"X-Nomad-Knownleader", "true"});
-    response.headers.push_back({"X-Nomad-Lastcontact", "0"});
+    response.headers.push_back({"X-Nomad-Knownleader", answer.known_leader ? "true" : "false"});
+    response.headers.push_back(
+        {"X-Nomad-Lastcontact", std::to_string(answer.last_contact.count())});
   }
   if (!answer.next_token.empty())
     response.headers.push_back({"X-Nomad-Nexttoken", std::move(answer.next_token)});

@@ -2,6 +2,7 @@
 // headers. Errors become plain text with the status of their code.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,7 +22,9 @@ struct Answer {
 
   std::optional<std::uint64_t> index = {};  ///< X-Nomad-Index.
   bool is_read = false;                     ///< Also X-Nomad-LastContact and X-Nomad-KnownLeader.
-  std::string next_token = {};              ///< X-Nomad-NextToken, when not empty.
+  bool known_leader = true;
+  std::chrono::milliseconds last_contact{0};  ///< Since the leader was heard; of a stale read.
+  std::string next_token = {};                ///< X-Nomad-NextToken, when not empty.
   net::Headers headers = {};
 
   /// A JSON value.

@@ -79,6 +79,7 @@ net::Router make_router(const std::shared_ptr<Context>& context) {
   add_search_routes(routes);
   add_operator_routes(routes);
   add_agent_routes(routes);
+  add_cluster_routes(routes);
   add_metrics_routes(routes);
   add_client_routes(routes);
   add_file_routes(routes);

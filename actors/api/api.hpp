@@ -63,6 +63,8 @@ struct JobLimits {
   std::int64_t max_count = 50'000;  ///< Allocations of one group; 0: no limit.
 };
 
+struct ClusterAccess;
+
 struct ApiOptions {
   net::ServerOptions http;
   AgentInfo agent;
@@ -76,6 +78,7 @@ struct ApiOptions {
   /// The shorter way of a registration while the lease holds (see server::JobRegistrar); empty:
   /// all go to `server`.
   RegisterJobHere register_here = {};
+  std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
 
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};

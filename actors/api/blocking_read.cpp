@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "actors/api/cluster_access.hpp"
+
 namespace nomad::api {
 namespace {
 
@@ -168,6 +170,11 @@ private:
     if (!release()) return;
     answer.index = index;
     answer.is_read = true;
+    if (const auto& cluster = context_.options.cluster; cluster && options_.stale) {
+      answer.known_leader = !cluster->leader->known().leader.empty();
+      answer.last_contact
+          = std::chrono::duration_cast<std::chrono::milliseconds>(cluster->leader->last_contact());
+    }
     call_.send(std::move(answer));
   }
 

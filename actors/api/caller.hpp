@@ -30,6 +30,7 @@ enum class Capability : std::uint8_t {
   node_write,
   node_pool_read,
   agent_read,
+  agent_write,
   operator_read,
   operator_write,
   management,

@@ -1,10 +1,12 @@
 // Status of the cluster and what operators change: status, regions, system, operator.
 #include <charconv>
+#include <set>
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
 #include "actors/api/blocking_read.hpp"
+#include "actors/api/cluster_access.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
 #include "actors/api/routes.hpp"
@@ -55,34 +57,16 @@ void status_peers(Call call) {
   });
 }
 
-void raft_configuration(Call call) {
-  const auto context = call.context;
-  ask_raft(std::move(call), [context](const RaftStatus& status) {
-    std::string out;
-    {
-      JsonObject object{out};
-      object.number("Index", 0);
-      append_json_list(object.raw("Servers"), status.configuration.members,
-                       [&](std::string& to, const raft::Member& member) {
-                         const auto& agent = context->options.agent;
-                         const bool is_self = member.id == status.self;
-                         JsonObject server{to};
-                         server.text("Address", address_of(member.address, agent))
-                             .text("ID", member.id)
-                             .boolean("Leader", member.id == status.leader)
-                             .text("Node", is_self ? agent.name + '.' + agent.region : "(unknown)")
-                             .text("RaftProtocol", "3")
-                             .boolean("Voter", member.voter);
-                       });
-    }
-    return Answer::json(std::move(out));
-  });
-}
-
+/// Of every server that is known, sorted.
 void list_regions(Call call) {
-  std::string out = "[";
-  append_json_text(out, call.context->options.agent.region);
-  call.send(Answer::json(out + ']'));
+  const auto& options = call.context->options;
+  std::set<std::string> regions{options.agent.region};
+  if (options.cluster)
+    for (const auto& member : *options.cluster->members->members())
+      if (member.status != cluster::MemberStatus::left) regions.insert(member.region);
+  std::string out;
+  append_json_texts(out, regions);
+  call.send(Answer::json(std::move(out)));
 }
 
 void collect_garbage(Call call) {
@@ -173,8 +157,6 @@ void add_operator_routes(Routes& routes) {
   routes.exact("/v1/system/gc", {{Methods::put, Capability::management, collect_garbage}});
   routes.exact("/v1/system/reconcile/summaries",
                {{Methods::put, Capability::management, reconcile_summaries}});
-  routes.exact("/v1/operator/raft/configuration",
-               {{Methods::get, Capability::management, raft_configuration}});
   routes.exact("/v1/operator/scheduler/configuration",
                {{Methods::get, Capability::operator_read, read_scheduler_configuration},
                 {Methods::write, Capability::operator_write, write_scheduler_configuration}});

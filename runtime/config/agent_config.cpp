@@ -27,6 +27,15 @@ void read_join(Section& block, Join& target) {
   block.duration("retry_interval", target.retry_interval);
 }
 
+void read_autopilot(Section& block, Autopilot& target) {
+  block.boolean("cleanup_dead_servers", target.cleanup_dead_servers);
+  block.duration("last_contact_threshold", target.last_contact_threshold);
+  block.integer("max_trailing_logs", target.max_trailing_logs);
+  block.integer("min_quorum", target.min_quorum);
+  block.duration("server_stabilization_time", target.server_stabilization_time);
+  block.accept({"enable_redundancy_zones", "disable_upgrade_migration", "enable_custom_upgrades"});
+}
+
 void read_server(Section& block, Server& target) {
   block.boolean("enabled", target.enabled);
   block.integer("bootstrap_expect", target.bootstrap_expect);
@@ -51,6 +60,8 @@ void read_server(Section& block, Server& target) {
   block.integer("raft_snapshot_threshold", target.raft_snapshot_threshold);
   block.duration("raft_snapshot_interval", target.raft_snapshot_interval);
   block.integer("raft_trailing_logs", target.raft_trailing_logs);
+  block.integer("raft_multiplier", target.raft_multiplier);
+  block.boolean("non_voting_server", target.non_voting_server);
   block.text("encrypt", target.encrypt);
   block.list("start_join", target.join.start_join);
   block.list("retry_join", target.join.retry_join);
@@ -63,7 +74,6 @@ void read_server(Section& block, Server& target) {
   block.accept({"authoritative_region",
                 "data_dir",
                 "raft_protocol",
-                "raft_multiplier",
                 "csi_volume_claim_gc_interval",
                 "csi_volume_claim_gc_threshold",
                 "csi_plugin_gc_threshold",
@@ -184,6 +194,7 @@ void read_file(Section& file, AgentConfig& target) {
     block.accept({"token_ttl", "policy_ttl", "role_ttl", "replication_token",
                   "token_min_expiration_ttl", "token_max_expiration_ttl"});
   });
+  file.section("autopilot", [&](Section& block) { read_autopilot(block, target.autopilot); });
   file.map("http_api_response_headers", target.http_api_response_headers);
   file.labelled("plugin", [&](const std::string& label, Section& block) {
     block.raw("config", target.plugins[label].config_json);
@@ -191,8 +202,7 @@ void read_file(Section& file, AgentConfig& target) {
   });
   file.accept({"log_include_location", "log_rotate_duration", "log_rotate_bytes",
                "log_rotate_max_files", "enable_syslog", "syslog_facility", "disable_update_check",
-               "disable_anonymous_signature", "consul", "vault", "tls", "ui", "autopilot",
-               "sentinel", "audit"});
+               "disable_anonymous_signature", "consul", "vault", "tls", "ui", "sentinel", "audit"});
 }
 
 bool is_loopback(const std::string& address) {
@@ -210,12 +220,32 @@ Result<> validate_addresses(const AgentConfig& config) {
   if (http != "localhost" && inet_pton(AF_INET, http.c_str(), &parsed) != 1
       && inet_pton(AF_INET6, http.c_str(), &parsed) != 1)
     return Error{Errc::invalid_argument, fmt::format("bind_addr: \"{}\" is no IP address", http)};
-  if (!is_loopback(http) && !config.allow_unsafe_bind)
-    return Error{Errc::invalid_argument,
-                 fmt::format("refusing to listen on {} without TLS: everyone who reaches it could "
-                             "run commands here; set bind_addr = \"127.0.0.1\", or "
-                             "allow_unsafe_bind = true if the network is trusted",
-                             http)};
+  const auto& rpc = config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc;
+  for (const auto& host : {http, config.server.enabled ? rpc : http})
+    if (!is_loopback(host) && !config.allow_unsafe_bind)
+      return Error{Errc::invalid_argument,
+                   fmt::format("refusing to listen on {} without TLS: everyone who reaches it "
+                               "could run commands here; set bind_addr = \"127.0.0.1\", or "
+                               "allow_unsafe_bind = true if the network is trusted",
+                               host)};
+  return {};
+}
+
+Result<> validate_server(const AgentConfig& config) {
+  const auto& server = config.server;
+  if (!server.enabled) return {};
+  const auto wrong = [](std::string what) {
+    return Error{Errc::invalid_argument, "server." + std::move(what)};
+  };
+  if (server.bootstrap_expect < 0 || server.bootstrap_expect > 64)
+    return wrong("bootstrap_expect: expected 0 to 64");
+  const bool joins = !server.join.retry_join.empty() || !server.join.start_join.empty();
+  if (server.bootstrap_expect == 0 && !joins)
+    return wrong(
+        "bootstrap_expect: set it to the number of servers that found the cluster "
+        "together, or name servers to join in server_join.retry_join");
+  if (server.raft_multiplier < 1 || server.raft_multiplier > 10)
+    return wrong("raft_multiplier: expected 1 to 10");
   return {};
 }
 
@@ -266,8 +296,7 @@ Result<> validate(const AgentConfig& config) {
     return wrong("Must specify \"data_dir\" config option or \"data-dir\" CLI flag");
   if (!config.data_dir.empty() && config.data_dir[0] != '/')
     return wrong("data_dir: must be an absolute path");
-  if (config.server.enabled && config.server.bootstrap_expect != 1)
-    return wrong("server.bootstrap_expect: this release runs clusters of one server; set it to 1");
+  NOMAD_TRY(validate_server(config));
   if (config.client.enabled && !config.server.enabled)
     return wrong("client: this release runs clients beside their server; enable both");
   if (config.client.min_dynamic_port < 1 || config.client.max_dynamic_port > 65'535

@@ -63,9 +63,20 @@ struct Server {
   std::int64_t raft_snapshot_threshold = 8192;  ///< Entries since the last snapshot.
   Nanoseconds raft_snapshot_interval = 2min;
   std::int64_t raft_trailing_logs = 10'240;
+  std::int64_t raft_multiplier = 1;  ///< Times the log's heartbeat and election timeouts.
+  bool non_voting_server = false;
   std::string encrypt;  ///< Secret; never shown.
   Join join;
   std::string scheduler_algorithm = "binpack";  ///< default_scheduler_config, at the first start.
+};
+
+/// What the leader does about the log's members by itself; operators change it at run time.
+struct Autopilot {
+  bool cleanup_dead_servers = true;
+  Nanoseconds last_contact_threshold = 200ms;
+  std::int64_t max_trailing_logs = 250;
+  std::int64_t min_quorum = 0;
+  Nanoseconds server_stabilization_time = 10s;
 };
 
 struct HostVolume {
@@ -159,6 +170,7 @@ struct AgentConfig {
   Addresses addresses;
   Addresses advertise;
   Server server;
+  Autopilot autopilot;
   Client client;
   Telemetry telemetry;
   Limits limits;

@@ -87,6 +87,13 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).error().what.starts_with("refusing to listen on 0.0.0.0"));
   config.bind_addr = "127.0.0.1";
   CHECK(validate(config).has_value());
+  config.addresses.rpc = "10.0.0.7";
+  CHECK(validate(config).error().what.starts_with("refusing to listen on 10.0.0.7"));
+  config.addresses.rpc.clear();
+  config.server.bootstrap_expect = 0;
+  CHECK(validate(config).error().what.starts_with("server.bootstrap_expect: "));
+  config.server.join.retry_join = {"10.0.0.7"};
+  CHECK(validate(config).has_value());
   config.bind_addr = "example";
   CHECK(validate(config).error().what == "bind_addr: \"example\" is no IP address");
   CHECK(validate(dev_defaults()).has_value());

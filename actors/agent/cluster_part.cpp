@@ -1,0 +1,264 @@
+#include "actors/agent/cluster_part.hpp"
+
+#include <caf/scoped_actor.hpp>
+#include <fmt/format.h>
+
+#include "actors/api/asker.hpp"
+#include "actors/core/supervise.hpp"
+#include "actors/server/raft_carrier.hpp"
+#include "schema/rpc.capnp.h"
+#include "runtime/base/log.hpp"
+#include "runtime/base/random.hpp"
+
+namespace nomad::agent {
+namespace {
+
+constexpr std::chrono::seconds answer_patience{10};
+constexpr std::chrono::seconds leave_patience{2};
+
+const Error& not_ready() {
+  static const Error error{Errc::unavailable, "the server is starting"};
+  return error;
+}
+
+std::string with_port(const std::string& host, std::int64_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+std::string listen_address(const config::AgentConfig& config) {
+  return with_port(config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc,
+                   config.ports.rpc);
+}
+
+/// `advertise.rpc` may leave the port out.
+std::string advertised_address(const config::AgentConfig& config, const std::string& bound) {
+  const auto& given = config.advertise.rpc;
+  if (given.empty()) return bound;
+  const bool has_port = given.find(':') != std::string::npos && !given.ends_with(']')
+                        && given.find(':') == given.rfind(':');
+  return has_port || given.find("]:") != std::string::npos ? given
+                                                           : with_port(given, config.ports.rpc);
+}
+
+cluster::AutopilotConfig autopilot_config(const config::Autopilot& from) {
+  return {.cleanup_dead_servers = from.cleanup_dead_servers,
+          .last_contact_threshold = from.last_contact_threshold,
+          .max_trailing_logs = static_cast<std::uint64_t>(from.max_trailing_logs),
+          .min_quorum = static_cast<std::uint64_t>(from.min_quorum),
+          .server_stabilization_time = from.server_stabilization_time};
+}
+
+cluster::MemberInfo member_info(const config::AgentConfig& config,
+                                const std::string& server_id,
+                                const std::string& rpc_address,
+                                const std::string& http_address) {
+  return {.id = server_id,
+          .name = config.name + '.' + config.region,
+          .region = config.region,
+          .datacenter = config.datacenter,
+          .rpc_address = rpc_address,
+          .http_address = http_address,
+          .build = "1.6.5",
+          .expect = static_cast<std::uint32_t>(config.server.bootstrap_expect),
+          .non_voter = config.server.non_voting_server};
+}
+
+/// Names of servers to join may leave the port out.
+std::vector<std::string> join_addresses(const config::Join& join, std::int64_t port) {
+  std::vector<std::string> addresses;
+  for (const auto* list : {&join.start_join, &join.retry_join})
+    for (const auto& name : *list)
+      addresses.push_back(name.find(':') == std::string::npos ? with_port(name, port) : name);
+  return addresses;
+}
+
+Bytes aligned(const Bytes& bytes) {
+  if (reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(std::uint64_t) == 0) return bytes;
+  return Bytes::copy(bytes.view());
+}
+
+}  // namespace
+
+struct ClusterPart::Doors {
+  explicit Doors(caf::actor_system& system) : asker{system, 1} {}
+
+  std::mutex mutex;
+  std::optional<raft::RaftInbox> inbox;
+  server::Membership membership;
+  std::shared_ptr<const raft::LeaderView> leader;
+  api::Asker asker;
+
+  std::optional<raft::RaftInbox> open_inbox() {
+    const std::scoped_lock lock{mutex};
+    return inbox;
+  }
+
+  server::Membership open_membership() {
+    const std::scoped_lock lock{mutex};
+    return membership;
+  }
+
+  std::string leader_address() {
+    const std::scoped_lock lock{mutex};
+    return leader ? leader->known().leader_address : std::string{};
+  }
+};
+
+namespace {
+
+using schema::membership::Envelope;
+using schema::membership::ProbeReply;
+using schema::membership::ProbeRequest;
+
+template <class DoorsRef>
+void serve_raft(rpc::Router& router, const DoorsRef& doors) {
+  router.on_one_way(rpc::Method::raft_message, [doors](const rpc::Caller& caller, Bytes letter) {
+    const auto inbox = doors->open_inbox();
+    if (!inbox) return;
+    const auto taken = inbox->deliver(aligned(letter));
+    if (taken || taken.error().code == Errc::overloaded) return;
+    log::warn("raft", "a letter from {} is refused: {}", caller.describe(), taken.error().what);
+  });
+}
+
+template <class DoorsRef>
+void serve_membership(rpc::Router& router, const DoorsRef& doors) {
+  router.on<Envelope, Envelope>(
+      rpc::Method::member_exchange,
+      [doors](const rpc::Caller& caller, Object<Envelope> envelope, rpc::Answer<Envelope> answer) {
+        const auto membership = doors->open_membership();
+        if (!membership) return answer(not_ready());
+        doors->asker.template ask<server::membership::Exchanged>(
+            membership, server::membership::Exchange{std::move(envelope)}, answer_patience,
+            [answer,
+             who = caller.describe()](const Result<server::membership::Exchanged>& exchanged) {
+              if (exchanged) return answer(exchanged->envelope);
+              if (exchanged.error().code == Errc::permission_denied)
+                log::warn("membership", "refused {}: {}", who, exchanged.error().what);
+              answer(exchanged.error());
+            });
+      });
+  router.on<ProbeRequest, ProbeReply>(
+      rpc::Method::member_probe, [doors](const rpc::Caller&, const Object<ProbeRequest>& request,
+                                         rpc::Answer<ProbeReply> answer) {
+        const auto membership = doors->open_membership();
+        if (!membership) return answer(not_ready());
+        doors->asker.template ask<server::membership::Probed>(
+            membership,
+            server::membership::Probe{copy(request->getAddress()), copy(request->getRegion())},
+            answer_patience, [answer](const Result<server::membership::Probed>& probed) {
+              if (!probed) return answer(probed.error());
+              answer.with([&](auto reply) { reply.setReached(probed->reached); });
+            });
+      });
+}
+
+template <class DoorsRef>
+void serve_status(rpc::Router& router, const DoorsRef& doors) {
+  using schema::rpc::Empty;
+  router.on<Empty, Empty>(rpc::Method::status_ping,
+                          [](const rpc::Caller&, const Object<Empty>&, rpc::Answer<Empty> answer) {
+                            answer.with([](auto) {});
+                          });
+  using schema::rpc::StatusLeaderReply;
+  router.on<Empty, StatusLeaderReply>(
+      rpc::Method::status_leader,
+      [doors](const rpc::Caller&, const Object<Empty>&, rpc::Answer<StatusLeaderReply> answer) {
+        answer.with([&](auto reply) { reply.setRpcAddress(doors->leader_address()); });
+      });
+}
+
+}  // namespace
+
+ClusterPart::ClusterPart() = default;
+ClusterPart::ClusterPart(ClusterPart&&) noexcept = default;
+ClusterPart::~ClusterPart() = default;
+
+Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
+                                        const config::AgentConfig& config,
+                                        const std::string& server_id,
+                                        const std::string& http_address,
+                                        std::shared_ptr<state::Store> store) {
+  ClusterPart part;
+  if (!config.server.encrypt.empty()) {
+    auto key = cluster::MemberKey::from_text(config.server.encrypt);
+    if (!key) return key.error();
+    part.membership_options_.key = std::move(*key);
+  }
+  part.doors_ = std::make_shared<Doors>(system);
+  auto router = std::make_shared<rpc::Router>(config.region);
+  serve_raft(*router, part.doors_);
+  serve_membership(*router, part.doors_);
+  serve_status(*router, part.doors_);
+
+  rpc::TcpTransportOptions options;
+  options.listen = listen_address(config);
+  options.network.hello.role = net::RpcRole::server;
+  options.network.hello.region = config.region;
+  options.network.hello.name = server_id;
+  const auto known_secret = [store](const std::string& id) {
+    const auto node = store->snapshot().node(id);
+    return node ? copy(node->getSecretId()) : std::string{};
+  };
+  auto transport = rpc::TcpTransport::start(
+      system, std::move(options), std::move(router),
+      [known_secret](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
+        return rpc::identify(peer, credentials, known_secret);
+      });
+  if (!transport) return transport.error();
+  part.transport_.emplace(std::move(*transport));
+  part.address_ = advertised_address(config, part.transport_->address());
+  part.carrier_ = server::spawn_raft_carrier(system, part.transport_->handle(), config.region);
+  part.membership_options_.self = member_info(config, server_id, part.address_, http_address);
+  part.membership_options_.retry_join = join_addresses(config.server.join, config.ports.rpc);
+  part.membership_options_.retry_interval
+      = std::chrono::duration_cast<std::chrono::milliseconds>(config.server.join.retry_interval);
+  part.membership_options_.retry_max = config.server.join.retry_max;
+  part.autopilot_config_ = autopilot_config(config.autopilot);
+  return part;
+}
+
+void ClusterPart::attach(caf::actor_system& system, const raft::StartedRaft& raft) {
+  membership_options_.random_seed = Random::from_system().next();
+  const auto self = membership_options_.self;
+  membership_ = server::spawn_membership(system, transport_->handle(), members_,
+                                         std::move(membership_options_));
+  autopilot_ = server::spawn_autopilot(
+      system, raft.node, membership_,
+      {.self = self.id, .region = self.region, .config = autopilot_config_});
+  actor::tell(membership_, server::membership::AddListener{autopilot_});
+  const std::scoped_lock lock{doors_->mutex};
+  doors_->inbox = raft.inbox;
+  doors_->membership = membership_;
+  doors_->leader = raft.leader;
+}
+
+void ClusterPart::leave(caf::actor_system& system) {
+  if (!membership_) return;
+  caf::scoped_actor self{system};
+  self->request(membership_, leave_patience, server::membership::Leave{})
+      .receive([](server::membership::Done) {},
+               [](const caf::error& err) {
+                 log::warn("membership", "leaving unsaid: {}", actor::from_caf(err).what);
+               });
+}
+
+void ClusterPart::stop() {
+  actor::stop(autopilot_);
+  actor::stop(membership_);
+  actor::stop(carrier_);
+  autopilot_ = server::Autopilot{};
+  membership_ = server::Membership{};
+  carrier_ = raft::Carrier{};
+  if (doors_) {
+    const std::scoped_lock lock{doors_->mutex};
+    doors_->inbox.reset();
+    doors_->membership = server::Membership{};
+  }
+  if (transport_) transport_->stop();
+  if (doors_) doors_->asker.stop();
+  transport_.reset();
+}
+
+}  // namespace nomad::agent

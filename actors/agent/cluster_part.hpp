@@ -1,0 +1,71 @@
+// ClusterPart: a server's ties to the other servers: the transport with what it serves, membership
+// and autopilot.
+//
+// Order: `listen` (what arrives is refused with "not ready"), then the log with `carrier()`, then
+// `attach`. To stop: `leave` if the server goes for good, the log, then `stop`.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/raft/raft_node.hpp"
+#include "actors/rpc/tcp_transport.hpp"
+#include "actors/server/autopilot.hpp"
+#include "actors/server/membership.hpp"
+#include "runtime/config/agent_config.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::agent {
+
+class ClusterPart {
+public:
+  /// Binds the RPC port and serves what servers ask of each other.
+  static Result<ClusterPart> listen(caf::actor_system& system,
+                                    const config::AgentConfig& config,
+                                    const std::string& server_id,
+                                    const std::string& http_address,
+                                    std::shared_ptr<state::Store> store);
+
+  ClusterPart(ClusterPart&&) noexcept;
+  ~ClusterPart();
+
+  /// For the log.
+  const raft::Carrier& carrier() const { return carrier_; }
+
+  /// Where other servers reach this one.
+  const std::string& address() const { return address_; }
+
+  /// The log is open: membership and autopilot begin.
+  void attach(caf::actor_system& system, const raft::StartedRaft& raft);
+
+  const server::Membership& membership() const { return membership_; }
+
+  const server::Autopilot& autopilot() const { return autopilot_; }
+
+  const std::shared_ptr<server::MemberView>& members() const { return members_; }
+
+  /// Tells the others that this server goes for good. Blocks for a second at most.
+  void leave(caf::actor_system& system);
+
+  void stop();
+
+private:
+  ClusterPart();
+
+  /// What the handlers of the transport reach once it is there.
+  struct Doors;
+
+  std::string address_;
+  std::shared_ptr<Doors> doors_;
+  std::optional<rpc::TcpTransport> transport_;
+  raft::Carrier carrier_;
+  std::shared_ptr<server::MemberView> members_ = std::make_shared<server::MemberView>();
+  server::MembershipActorOptions membership_options_;
+  cluster::AutopilotConfig autopilot_config_;
+  server::Membership membership_;
+  server::Autopilot autopilot_;
+};
+
+}  // namespace nomad::agent

@@ -1,0 +1,17 @@
+// Servers as clients know gossip members: name, address, status, tags.
+#pragma once
+
+#include <string>
+
+#include "actors/api/api.hpp"
+#include "runtime/cluster/membership.hpp"
+
+namespace nomad::api {
+
+/// Appends one member as JSON; `agent` says where this agent's gossip address would be.
+void append_member(std::string& out, const cluster::MemberInfo& member, const AgentInfo& agent);
+
+/// This agent as a member, when it has no table of members.
+cluster::MemberInfo member_of(const AgentInfo& agent);
+
+}  // namespace nomad::api

@@ -1,0 +1,167 @@
+// server join, server force-leave, operator raft, operator autopilot: the servers among themselves.
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/layout.hpp"
+#include "cli/output.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+
+int run_server_join(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  Arguments parser{"server join [options] <address> [<address>...]",
+                   "Makes the agent's server and others known to each other."};
+  common.add_to(parser);
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().empty())
+    return parser.misuse("One or more node addresses must be given as arguments");
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query;
+  for (const auto& address : parser.positional())
+    query.emplace_back("address", address);
+  auto answer = api->put("/v1/agent/join", boost::json::object{}, query);
+  if (!answer) return fail("Error joining", answer.error());
+  const auto joined = answer->view()["num_joined"].number();
+  const auto error = answer->view()["error"].text();
+  if (joined == 0) {
+    std::cerr << "Error joining: " << error << '\n';
+    return 1;
+  }
+  std::cout << fmt::format("Joined {} servers successfully\n", joined);
+  return 0;
+}
+
+int run_server_force_leave(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  bool prune = false;
+  Arguments parser{"server force-leave [options] <node>",
+                   "Says of a server that does not answer any more that it has left."};
+  common.add_to(parser);
+  parser.flag("prune", prune, "Forgets the server altogether.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <node>");
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query{{"node", parser.positional()[0]}};
+  if (prune) query.emplace_back("prune", "1");
+  auto answer = api->put("/v1/agent/force-leave", boost::json::object{}, query);
+  if (!answer) return fail("Error force-leaving server " + parser.positional()[0], answer.error());
+  return 0;
+}
+
+int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  bool stale = false;
+  Arguments parser{"operator raft list-peers [options]", "Lists the members of the servers' log."};
+  common.add_to(parser);
+  parser.flag("stale", stale, "Any server may answer.");
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query;
+  if (stale) query.emplace_back("stale", "");
+  auto answer = api->get("/v1/operator/raft/configuration", query);
+  if (!answer) return fail("Failed to retrieve raft configuration", answer.error());
+  Rows rows{{"Node", "ID", "Address", "State", "Voter", "RaftProtocol"}};
+  for (const auto& server : answer->view()["Servers"].items())
+    rows.push_back({server["Node"].text(), server["ID"].text(), server["Address"].text(),
+                    server["Leader"].truth() ? "leader" : "follower",
+                    server["Voter"].truth() ? "true" : "false", server["RaftProtocol"].text()});
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::string address, id;
+  Arguments parser{"operator raft remove-peer [options]",
+                   "Removes a server from the log's members, for ever: its id never comes back."};
+  common.add_to(parser);
+  parser.option("peer-address", address, "The server's address, IP:port.");
+  parser.option("peer-id", id, "The server's id.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (address.empty() == id.empty()) {
+    std::cerr << "Error removing peer: "
+              << (id.empty() ? "an address or id is required for the peer to remove"
+                             : "cannot give both an address and id")
+              << '\n';
+    return 1;
+  }
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  auto answer = api->remove("/v1/operator/raft/peer",
+                            id.empty() ? Query{{"address", address}} : Query{{"id", id}});
+  if (!answer) return fail("Error removing peer", answer.error());
+  std::cout << (id.empty() ? fmt::format("Removed peer with address \"{}\"\n", address)
+                           : fmt::format("Removed peer with id \"{}\"\n", id));
+  return 0;
+}
+
+int run_operator_raft_transfer(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::string address, id;
+  Arguments parser{"operator raft transfer-leadership [options]",
+                   "Hands leadership to another server: the named one, or the most advanced."};
+  common.add_to(parser);
+  parser.option("peer-address", address, "The server's address, IP:port.");
+  parser.option("peer-id", id, "The server's id.");
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query;
+  if (!address.empty()) query.emplace_back("address", address);
+  if (!id.empty()) query.emplace_back("id", id);
+  auto answer = api->put("/v1/operator/raft/transfer-leadership", boost::json::object{}, query);
+  if (!answer) return fail("Error transferring leadership", answer.error());
+  std::cout << "Transferred leadership\n";
+  return 0;
+}
+
+int run_operator_autopilot_get_config(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  Arguments parser{"operator autopilot get-config [options]", "Shows what autopilot goes by."};
+  common.add_to(parser);
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  auto answer = api->get("/v1/operator/autopilot/configuration");
+  if (!answer) return fail("Error querying Autopilot configuration", answer.error());
+  for (const char* name : {"CleanupDeadServers", "LastContactThreshold", "MaxTrailingLogs",
+                           "MinQuorum", "ServerStabilizationTime", "EnableRedundancyZones",
+                           "DisableUpgradeMigration", "EnableCustomUpgrades"})
+    std::cout << name << " = " << answer->view()[name].text() << '\n';
+  return 0;
+}
+
+int run_operator_autopilot_health(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  OutputFlags output;
+  Arguments parser{"operator autopilot health [options]", "Shows how the servers are."};
+  common.add_to(parser);
+  output.add_to(parser);
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  auto answer = api->get("/v1/operator/autopilot/health");
+  if (!answer) return fail("Error querying Autopilot health", answer.error());
+  if (auto code = output.print(answer->body)) return *code;
+  const auto health = answer->view();
+  std::cout << "Healthy           = " << health["Healthy"].text() << '\n'
+            << "FailureTolerance  = " << health["FailureTolerance"].text() << "\n\n";
+  Rows rows{{"Name", "ID", "Address", "Status", "Leader", "Voter", "Healthy", "LastContact",
+             "LastTerm", "LastIndex"}};
+  for (const auto& server : health["Servers"].items())
+    rows.push_back({server["Name"].text(), shown_id(server["ID"].text(), false),
+                    server["Address"].text(), server["SerfStatus"].text(), server["Leader"].text(),
+                    server["Voter"].text(), server["Healthy"].text(), server["LastContact"].text(),
+                    server["LastTerm"].text(), server["LastIndex"].text()});
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli
