@@ -44,7 +44,7 @@ class Writer(threading.Thread):
                 count += 1
                 self.connection = None
                 self.at = (self.at + 1) % len(self.servers)
-                time.sleep(0.005)
+                time.sleep(0.02)
 
     def write(self, job):
         try:
