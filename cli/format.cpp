@@ -1,5 +1,4 @@
 // fmt: rewrites job files and agent configurations in their canonical layout.
-#include "runtime/base/result.hpp"
 #include "runtime/hcl/format.hpp"
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/result.hpp"
 #include "runtime/hcl/parser.hpp"
 
 namespace nomad::cli {

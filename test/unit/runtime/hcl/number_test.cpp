@@ -41,9 +41,9 @@ TEST_CASE("Number: text to number to the shortest text") {
       {"9223372036854775808", "9223372036854775808"},
       {"-9223372036854775808", "-9223372036854775808"},
   };
-  for (const auto& [text, expected] : cases) {
-    CAPTURE(text);
-    CHECK(number(text).to_string() == expected);
+  for (const auto& each : cases) {
+    CAPTURE(each.first);
+    CHECK(number(each.first).to_string() == each.second);
   }
 }
 
