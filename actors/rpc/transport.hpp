@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/core/actor.hpp"
@@ -58,6 +59,11 @@ enum class Delivery : std::uint8_t {
 
 struct Reply {
   using is_message = void;
+  Reply() = default;
+
+  // No aggregate, or `Result<Reply>` could not tell an Error from a Reply that holds one.
+  Reply(Result<Bytes> what, Delivery how) : outcome{std::move(what)}, delivery{how} {}
+
   Result<Bytes> outcome = Error{};
   Delivery delivery = Delivery::answered;
 };
