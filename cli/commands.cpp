@@ -54,6 +54,10 @@ constexpr Command table[] = {
     {"status", "Shows whatever an identifier means", run_status},
     {"stop", "Alias of job stop", run_job_stop},
     {"system gc", "Collects garbage now", run_system_gc},
+    {"tls ca create", "Creates a certificate authority", run_tls_ca_create},
+    {"tls ca info", "Shows a certificate authority", run_tls_ca_info},
+    {"tls cert create", "Creates a certificate", run_tls_cert_create},
+    {"tls cert info", "Shows a certificate", run_tls_cert_info},
     {"validate", "Alias of job validate", run_job_validate},
     {"version", "Prints the version", run_version},
 };

@@ -43,6 +43,10 @@ int run_server_join(const std::vector<std::string>& arguments);
 int run_server_members(const std::vector<std::string>& arguments);
 int run_status(const std::vector<std::string>& arguments);
 int run_system_gc(const std::vector<std::string>& arguments);
+int run_tls_ca_create(const std::vector<std::string>& arguments);
+int run_tls_ca_info(const std::vector<std::string>& arguments);
+int run_tls_cert_create(const std::vector<std::string>& arguments);
+int run_tls_cert_info(const std::vector<std::string>& arguments);
 int run_version(const std::vector<std::string>& arguments);
 
 }  // namespace nomad::cli
