@@ -15,6 +15,7 @@
 #include "cli/arguments.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/resident.hpp"
 #include "runtime/config/agent_config.hpp"
 
 namespace nomad::cli {
@@ -195,6 +196,7 @@ int run_agent(const std::vector<std::string>& arguments) {
       = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse(agent.error());
   print_banner(*config, **agent);
+  release_start_pages();
   const int signal = end.wait();
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);

@@ -1,0 +1,35 @@
+#include "runtime/base/resident.hpp"
+
+#include <cstdint>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <link.h>
+#include <malloc.h>
+
+namespace nomad {
+namespace {
+
+/// Unmaps what an object maps read-only from its file. Relocated pages are writable segments.
+int unmap_read_only(dl_phdr_info* object, std::size_t, void*) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  for (int i = 0; i < object->dlpi_phnum; ++i) {
+    const auto& segment = object->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+    const auto begin = (object->dlpi_addr + segment.p_vaddr) & ~(page - 1);
+    const auto end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+    // A refusal leaves the pages mapped, which is where they are now.
+    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void release_start_pages() {
+  ::malloc_trim(0);
+  ::dl_iterate_phdr(unmap_read_only, nullptr);
+}
+
+}  // namespace nomad
