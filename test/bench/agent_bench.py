@@ -82,13 +82,20 @@ def register(build):
     agent.destroy()
 
 
+def idle_agent():
+    """A large node that has finished its start."""
+    agent = Agent(BIG, log_level="WARN").start()
+    time.sleep(1.5)
+    return agent
+
+
 def count_running(agent, prefix=""):
     jobs = agent.get(f"/v1/jobs?prefix={prefix}").json
     return sum(g["Running"] for j in jobs for g in (j["JobSummary"]["Summary"] or {}).values())
 
 
 def many_jobs(build):
-    agent = Agent(BIG, log_level="WARN").start()
+    agent = idle_agent()
     body = harness.json.dumps({"Job": job("many-{n}")})
     before = time.monotonic()
     print("   ", load(build, agent, 16, 60, "-n", "500", "-X", "PUT", "-b", body, "/v1/jobs"))
@@ -99,7 +106,7 @@ def many_jobs(build):
 
 
 def one_big_job(build):
-    agent = Agent(BIG, log_level="WARN").start()
+    agent = idle_agent()
     wait = lambda: len(agent.get("/v1/job/big/allocations").json)
     base = memory(agent.process.pid)[1]
     before = time.monotonic()
@@ -121,7 +128,7 @@ def one_big_job(build):
 
 
 def thousand_allocations(build):
-    agent = Agent(BIG, log_level="WARN").start()
+    agent = idle_agent()
     agent.register(job("list", count=1000))
     wait_until(lambda: count_running(agent, "list") >= 1000, timeout=120)
     resident = memory(agent.process.pid)[1]
@@ -132,7 +139,7 @@ def thousand_allocations(build):
 
 
 def writes(build):
-    agent = Agent(BIG, log_level="WARN").start()
+    agent = idle_agent()
     parameterized = dict(job("p-{n}", kind="batch"), ParameterizedJob={"Payload": "optional"})
     for what, body in (("parameterized jobs (no evaluation)", parameterized),
                        ("jobs with count 0 (one evaluation each)", job("w-{n}", count=0))):
