@@ -128,6 +128,15 @@ struct EndpointState {
     return write_plain(commands.back());
   }
 
+  /// Written ahead of what stops the allocations: the log keeps the order.
+  void skip_delays(const std::string& ns, const std::string& job_id) {
+    const auto command = cluster::decide_skip_delays(snapshot(), ns, job_id);
+    if (!command) return;
+    writes->propose(EndpointSelf{self}, command, [](const Result<Committed>& written) {
+      if (!written) log::warn("job_endpoint", "skipping delays: {}", written.error().what);
+    });
+  }
+
   caf::result<SchedulerConfigured> configure(const SetSchedulerConfiguration& msg) {
     const auto stored = snapshot().scheduler_configuration();
     if (msg.check_index && stored->getModifyIndex() != *msg.check_index)
@@ -192,6 +201,7 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
         return state->write_job(decide_register(state->snapshot(), msg, state->seed()));
       },
       [state](const DeregisterJob& msg) {
+        if (msg.no_shutdown_delay) state->skip_delays(msg.ns, msg.job_id);
         return state->write_job(cluster::decide_deregister(
             state->snapshot(), msg.ns, msg.job_id, msg.purge, msg.eval_priority, state->seed()));
       },
@@ -208,7 +218,11 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
         return state->write_job(cluster::decide_scale(state->snapshot(), msg.ns, msg.job_id,
                                                       msg.group, msg.count, state->seed()));
       },
-      [state](const SetJobStability& msg) {
+      [state](const SetJobStability& msg) -> caf::result<server_api::Written> {
+        if (!state->snapshot().job_version(msg.ns, msg.job_id, msg.version))
+          return actor::to_caf(
+              {Errc::rejected, fmt::format("job \"{}\" in namespace \"{}\" at version {} not found",
+                                           msg.job_id, msg.ns, msg.version)});
         return state->write_plain(make_command([&](schema::Command::Builder command) {
           auto stability = command.initJobStability();
           stability.setNamespace(text(msg.ns));

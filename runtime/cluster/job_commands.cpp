@@ -23,7 +23,7 @@ Error refused(std::string what) {
 }
 
 Error job_not_found() {
-  return {Errc::not_found, "job not found"};
+  return refused("job not found");
 }
 
 bool has_no_evals(schema::Job::Reader job) {
@@ -152,6 +152,22 @@ Result<Decision> decide_deregister(const state::Snapshot& snapshot,
   }
   decision.command = draft.freeze();
   return decision;
+}
+
+Object<schema::Command> decide_skip_delays(const state::Snapshot& snapshot,
+                                           std::string_view ns,
+                                           std::string_view job_id) {
+  std::vector<state::AllocRef> rows;
+  for (const auto& entry : snapshot.allocs_by_job(ns, job_id))
+    if (!entry.value()->terminal()) rows.push_back(entry.value());
+  if (rows.empty()) return {};
+  Draft<schema::Command> draft;
+  auto entries = draft->initAllocTransition().initEntries(static_cast<unsigned>(rows.size()));
+  for (unsigned i = 0; i < entries.size(); ++i) {
+    entries[i].setAllocId(rows[i]->alloc->getId());
+    entries[i].initTransition().initNoShutdownDelay().setValue(true);
+  }
+  return draft.freeze();
 }
 
 Result<Decision> decide_evaluate(const state::Snapshot& snapshot,

@@ -74,3 +74,18 @@ TEST_CASE("job commands: a condition that holds does not make a version") {
   CHECK(decide(index) == schema::Command::EVAL_UPDATE);
   CHECK(decide(index + 1) == schema::Command::JOB_REGISTER);  // for the log to refuse
 }
+
+TEST_CASE_FIXTURE(Harness, "job commands: delays are skipped for what runs") {
+  add_node();
+  CHECK_FALSE(cluster::decide_skip_delays(state(), "default", "web"));
+  process(register_job(make_job(2)));
+
+  const auto command = cluster::decide_skip_delays(state(), "default", "web");
+
+  REQUIRE(command);
+  CHECK(command->getAllocTransition().getEntries().size() == 2);
+  store.apply(++next_index, *command);
+  store.publish();
+  for (const auto& row : allocs())
+    CHECK(row->alloc->getDesiredTransition().getNoShutdownDelay().getValue());
+}
