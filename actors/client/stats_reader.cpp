@@ -84,6 +84,7 @@ StatsReader::behavior_type stats_reader(StatsReader::stateful_pointer<ReaderStat
                                         const StatsOptions& options) {
   self->state.host.emplace(host::HostStats::Options{
       .alloc_dir = options.alloc_dir, .total_compute_mhz = options.total_compute_mhz});
+  self->state.host->read();  // where the first shares are counted from
   self->state.processes.emplace(options.total_compute_mhz, options.cores);
   return {
       [self](stats::ReadHost) { return to_api(self->state.host->read()); },

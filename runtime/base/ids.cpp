@@ -9,6 +9,17 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+/// A byte as Go's %#U shows it: U+007A 'z'.
+std::string go_rune(char c) {
+  static constexpr char digits[] = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  std::string text = "U+00";
+  text += digits[byte >> 4];
+  text += digits[byte & 0xf];
+  if (byte >= 0x20 && byte < 0x7f) text += std::string{" '"} + c + '\'';
+  return text;
+}
+
 bool is_dash_place(std::size_t place) {
   return place == 8 || place == 13 || place == 18 || place == 23;
 }
@@ -56,7 +67,7 @@ Result<> check_uuid_prefix(std::string_view prefix) {
     return Error{Errc::rejected, "Input (without hyphens) must be even length"};
   for (char c : hex)
     if (!is_hex(c))
-      return Error{Errc::rejected, std::string{"Invalid UUID: encoding/hex: invalid byte: "} + c};
+      return Error{Errc::rejected, "Invalid UUID: encoding/hex: invalid byte: " + go_rune(c)};
   return {};
 }
 

@@ -106,7 +106,8 @@ struct LogPosition {
 };
 
 /// The file and the offset in it that `offset` bytes from `origin` stand for, over `files` as
-/// `list_log_files` gives them; clamped to the first and the last byte. None without files.
+/// `list_log_files` gives them; clamped to the first and the last byte. None without files. Nothing
+/// back from the end is the start of the last file, as clients that follow a log rely on.
 std::optional<LogPosition> locate(const std::vector<LogFile>& files,
                                   Origin origin,
                                   std::uint64_t offset);

@@ -41,6 +41,9 @@ std::string unescape(std::string_view text) {
   return result;
 }
 
+constexpr std::uint64_t shortest_window
+    = 20;  ///< Kernel ticks, of 10 ms, that shares are measured over.
+
 double percent(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
@@ -147,6 +150,11 @@ void HostStats::read_cpu(HostUsage& usage) {
     std::uint64_t total = before != previous_.end() && now.total > before->second.total
                               ? now.total - before->second.total
                               : 0;
+    const auto shown = shown_.find(name);
+    if (total < shortest_window && shown != shown_.end()) {  // too little time to say anything new
+      usage.cpu.push_back(shown->second);
+      continue;
+    }
     if (total != 0) {
       auto since = [](std::uint64_t later, std::uint64_t earlier) {
         return later > earlier ? later - earlier : 0;  // idle may go back a tick
@@ -157,6 +165,7 @@ void HostStats::read_cpu(HostUsage& usage) {
       core.total_percent = std::max(0.0, 100 - core.idle);
     }
     previous_[name] = now;
+    if (total != 0) shown_[name] = core;
     usage.cpu.push_back(std::move(core));
   }
   for (CoreUsage& core : usage.cpu) {

@@ -75,6 +75,7 @@ private:
 
   Options options_;
   std::map<std::string, CpuTimes> previous_;
+  std::map<std::string, CoreUsage> shown_;  ///< The shares last measured.
   std::set<std::string> warned_;
 };
 

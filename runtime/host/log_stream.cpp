@@ -62,6 +62,7 @@ std::optional<LogPosition> locate(const std::vector<LogFile>& files,
     }
     return LogPosition{files.back().index, files.back().size};
   }
+  if (offset == 0) return LogPosition{files.back().index, 0};
   for (auto file = files.rbegin(); file != files.rend(); ++file) {
     if (offset <= file->size) return LogPosition{file->index, file->size - offset};
     offset -= file->size;

@@ -130,6 +130,11 @@ TEST_CASE("host_stats: shares of the cpu since the last reading") {
   CHECK(usage.cpu[0].total_ticks == doctest::Approx(750));
   CHECK(usage.cpu[1].idle == 100);  // a counter that went back
   CHECK(usage.cpu_ticks_consumed == doctest::Approx(750));
+
+  write_text(proc / "stat",
+             "cpu  9 9 9 9 9 9 9 9\ncpu0 151 0 125 826 0 0 0 0 0 0\n"
+             "cpu1 0 0 0 200 0 0 0 0 0 0\n");
+  CHECK(stats.read().cpu[0].user == doctest::Approx(50));  // asked again at once
 }
 
 TEST_CASE("process_stats: sums the tree below an executor") {
