@@ -73,6 +73,16 @@ std::string endpoint(const std::string& host, std::int64_t port) {
 /// More would only wait for the log; heavy reads have the query pool.
 constexpr unsigned most_http_threads = 4;
 
+/// What others reach this agent at: what is configured, completed by the port.
+std::string advertised(const std::string& given, const std::string& host, std::int64_t port) {
+  if (given.empty()) return endpoint(host, port);
+  const bool is_bracketed = given.starts_with('[');
+  const bool has_port
+      = is_bracketed ? !given.ends_with(']') : std::count(given.begin(), given.end(), ':') == 1;
+  if (has_port) return given;
+  return is_bracketed ? fmt::format("{}:{}", given, port) : endpoint(given, port);
+}
+
 net::ServerOptions http_options(const config::AgentConfig& config) {
   const auto milliseconds = [](Nanoseconds duration) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -128,8 +138,8 @@ struct Agent::Parts {
     options.agent.region = config.region;
     options.agent.datacenter = config.datacenter;
     options.agent.http_address = http_address;
-    options.agent.rpc_address = endpoint(advertised_host(), config.ports.rpc);
-    options.agent.serf_address = endpoint(advertised_host(), config.ports.serf);
+    options.agent.rpc_address = config.advertise.rpc;
+    options.agent.serf_address = config.advertise.serf;
     options.agent.server_enabled = server.has_value();
     options.agent.client_enabled = client.has_value();
     options.agent.node_id = node_id;
@@ -164,8 +174,16 @@ struct Agent::Parts {
     return {};
   }
 
-  std::string advertised_host() const {
-    return config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
+  /// Completes what the agent listens on and advertises.
+  void complete_addresses() {
+    auto& listen = config.addresses;
+    for (auto* address : {&listen.http, &listen.rpc, &listen.serf})
+      if (address->empty()) *address = config.bind_addr;
+    auto& shown = config.advertise;
+    shown.http = advertised(shown.http, listen.http, config.ports.http);
+    shown.rpc = advertised(shown.rpc, listen.rpc, config.ports.rpc);
+    shown.serf = advertised(shown.serf, listen.serf, config.ports.serf);
+    http_address = shown.http;
   }
 
   void stop(bool leaving) {
@@ -204,12 +222,9 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   parts->config = config;
   if (parts->config.name.empty()) parts->config.name = host_name();
   NOMAD_TRY(parts->prepare_data_dir());
-  const auto& advertise = parts->config.advertise.http;
-  parts->http_address = advertise.empty()
-                            ? endpoint(parts->advertised_host(), parts->config.ports.http)
-                            : advertise;
+  parts->complete_addresses();
   parts->metrics = std::make_shared<telemetry::Registry>(
-      telemetry::Options{.host = config.telemetry.disable_hostname ? "" : parts->config.name});
+      telemetry::Options{.host = config.telemetry.disable_hostname ? "" : host_name()});
   std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
   auto& all = *agent->parts_;
   if (config.server.enabled) {

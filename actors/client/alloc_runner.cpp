@@ -346,7 +346,7 @@ void AllocState::child_down(const caf::actor_addr& source) {
 caf::result<client_api::Done> AllocState::restart(const client_api::RestartTask& msg) {
   if (!msg.task.empty() && msg.all_tasks)
     return actor::to_caf(
-        {Errc::invalid_argument, "Can't restart all tasks when task name is specified"});
+        {Errc::invalid_argument, "task name cannot be set when restarting all tasks"});
   if (msg.task.empty()) return restart_tasks(msg.all_tasks);
   for (auto& task : tasks_) {
     if (task.name != msg.task) continue;

@@ -290,7 +290,10 @@ struct RawExecState {
   driver::Health health() const {
     if (!executors)
       return {.detected = enabled, .healthy = false, .description = problem, .attributes = {}};
-    return {.detected = true, .healthy = true, .description = "Healthy", .attributes = {}};
+    return {.detected = true,
+            .healthy = true,
+            .description = "Healthy",
+            .attributes = {{"driver.raw_exec", "true"}}};
   }
 };
 

@@ -23,6 +23,7 @@ void write_networks(const host::NodeFacts& facts, schema::NodeResources::Builder
     node_networks[i].setDevice(text(from.device));
     node_networks[i].setMacAddress(text(from.mac_address));
     node_networks[i].setSpeed(static_cast<std::int64_t>(from.speed));
+    if (from.addresses.empty()) continue;
     auto addresses = node_networks[i].initAddresses(from.addresses.size());
     for (unsigned j = 0; j < addresses.size(); ++j) {
       addresses[j].setFamily(text(from.addresses[j].family));
@@ -61,9 +62,11 @@ void write_resources(const ClientOptions& options,
   auto kept = node.initReservedResources();
   auto kept_cpu = kept.initCpu();
   kept_cpu.setCpuShares(reserved.cpu_mhz);
-  auto kept_cores = kept_cpu.initReservedCpuCores(reserved.cores.size());
-  for (unsigned i = 0; i < kept_cores.size(); ++i)
-    kept_cores.set(i, reserved.cores[i]);
+  if (!reserved.cores.empty()) {
+    auto kept_cores = kept_cpu.initReservedCpuCores(reserved.cores.size());
+    for (unsigned i = 0; i < kept_cores.size(); ++i)
+      kept_cores.set(i, reserved.cores[i]);
+  }
   kept.initMemory().setMemoryMb(reserved.memory_mb);
   kept.initDisk().setDiskMb(reserved.disk_mb);
   kept.initNetworks().setReservedHostPorts(text(reserved.ports));
@@ -87,6 +90,7 @@ void write_drivers(const std::map<std::string, driver::Health>& drivers,
 }
 
 void write_volumes(const ClientOptions& options, schema::Node::Builder node) {
+  if (options.host_volumes.empty()) return;
   auto volumes = node.initHostVolumes(options.host_volumes.size());
   unsigned at = 0;
   for (const auto& [name, volume] : options.host_volumes) {
@@ -97,6 +101,10 @@ void write_volumes(const ClientOptions& options, schema::Node::Builder node) {
     value.setPath(text(volume.path));
     value.setReadOnly(volume.read_only);
   }
+}
+
+void write_host_networks(const ClientOptions& options, schema::Node::Builder node) {
+  if (options.fingerprint.host_networks.empty()) return;
   auto networks = node.initHostNetworks(options.fingerprint.host_networks.size());
   auto sorted = options.fingerprint.host_networks;
   std::sort(sorted.begin(), sorted.end(),
@@ -109,6 +117,14 @@ void write_volumes(const ClientOptions& options, schema::Node::Builder node) {
     value.setInterface(text(sorted[i].interface));
     value.setReservedPorts(text(sorted[i].reserved_ports));
   }
+}
+
+/// Where tasks' control groups are, as the node shows it.
+std::string cgroup_parent(const ClientOptions& options, const host::NodeFacts& facts) {
+  if (!options.cgroup_parent.empty()) return options.cgroup_parent;
+  const auto version = facts.attributes.find("unique.cgroup.version");
+  if (version == facts.attributes.end()) return {};
+  return version->second == "v2" ? "nomad.slice" : "/nomad";
 }
 
 }  // namespace
@@ -129,7 +145,7 @@ Object<schema::Node> build_node(const ClientOptions& options,
   node.setNodePool(text(options.node_pool));
   node.setHttpAddr(text(options.http_address));
   node.setTlsEnabled(options.tls);
-  node.setCgroupParent(text(options.cgroup_parent));
+  node.setCgroupParent(text(cgroup_parent(options, facts)));
   node.setStatus(schema::NodeStatus::INITIALIZING);
 
   auto attributes = facts.attributes;
@@ -141,8 +157,8 @@ Object<schema::Node> build_node(const ClientOptions& options,
   fill_entries(node.initAttributes(attributes.size()), attributes);
 
   std::map<std::string, std::string> meta{
-      {"connect.sidecar_image", "envoyproxy/envoy:v${NOMAD_envoy_version}"},
-      {"connect.gateway_image", "envoyproxy/envoy:v${NOMAD_envoy_version}"},
+      {"connect.sidecar_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
+      {"connect.gateway_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
       {"connect.log_level", "info"},
       {"connect.proxy_concurrency", "1"}};
   for (const auto& [key, value] : options.meta)
@@ -153,6 +169,9 @@ Object<schema::Node> build_node(const ClientOptions& options,
   write_resources(options, facts, node);
   write_drivers(drivers, unix_now, node);
   write_volumes(options, node);
+  write_host_networks(options, node);
+  node.setCsiControllerPlugins("{}");
+  node.setCsiNodePlugins("{}");
   return draft.freeze();
 }
 

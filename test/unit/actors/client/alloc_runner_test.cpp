@@ -246,7 +246,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     CHECK(error({alloc_id(1), "init"}) == "Task not running");
     CHECK(error({alloc_id(1), "nope"}) == "Could not find task runner for task: nope");
     CHECK(error({alloc_id(1), "main", true})
-          == "Can't restart all tasks when task name is specified");
+          == "task name cannot be set when restarting all tasks");
   }
 }
 
