@@ -95,6 +95,10 @@ void stop_alloc(Call call) {
                        + std::string{call.request().parameter_or_empty("no_shutdown_delay")});
     return;
   }
+  if (const auto checked = check_id("alloc", call.rest); !checked) {
+    call.fail(checked.error());
+    return;
+  }
   const auto handle = call.context->options.server;
   server::server_api::StopAlloc request{call.rest, *no_delay};
   ask<server::server_api::EvalCreated>(
@@ -148,6 +152,7 @@ void add_alloc_routes(Routes& routes) {
   routes.below("/v1/allocation/",
                {{"/stop", {{Methods::write, Capability::alloc_lifecycle, stop_alloc}}},
                 {"/services", {{Methods::get, Capability::read_job, alloc_services}}},
+                {"/checks", {{Methods::any, Capability::read_job, alloc_checks}}},
                 {"", {{Methods::get, Capability::read_job, read_alloc}}}});
 }
 

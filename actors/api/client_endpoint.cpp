@@ -2,6 +2,7 @@
 // this process does with its allocations.
 #include <boost/json/object.hpp>
 
+#include "actors/api/alloc_endpoint.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
 #include "actors/api/routes.hpp"
@@ -102,6 +103,8 @@ void alloc_stats(Call call) {
   });
 }
 
+}  // namespace
+
 /// Checks run once services have them; until then there are no results, which Nomad shows so.
 void alloc_checks(Call call) {
   if (!has_client(call)) return;
@@ -110,6 +113,8 @@ void alloc_checks(Call call) {
   ask<ca::AllocDir>(std::move(call), handle, std::move(request),
                     [](const ca::AllocDir&) { return Answer::json("null"); });
 }
+
+namespace {
 
 Result<ca::RestartTask> make_restart(const Call& call) {
   ca::RestartTask request;
@@ -193,15 +198,20 @@ Answer host_answer(const ca::HostUsage& usage) {
   {
     JsonObject object{out};
     append_disk(object.raw("AllocDirStats"), usage.alloc_dir);
-    append_json_list(object.raw("CPU"), usage.cpu, [](std::string& to, const ca::CoreUsage& core) {
-      JsonObject{to}
-          .text("CPU", core.cpu)
-          .real("Idle", core.idle)
-          .real("System", core.system)
-          .real("TotalPercent", core.total)
-          .real("TotalTicks", 0)
-          .real("User", core.user);
-    });
+    double busy = 0;
+    for (const auto& core : usage.cpu)
+      busy += core.total;
+    const double ticks = busy > 0 ? usage.cpu_ticks_consumed / busy : 0;
+    append_json_list(object.raw("CPU"), usage.cpu,
+                     [ticks](std::string& to, const ca::CoreUsage& core) {
+                       JsonObject{to}
+                           .text("CPU", core.cpu)
+                           .real("Idle", core.idle)
+                           .real("System", core.system)
+                           .real("TotalPercent", core.total)
+                           .real("TotalTicks", core.total * ticks)
+                           .real("User", core.user);
+                     });
     object.real("CPUTicksConsumed", usage.cpu_ticks_consumed).null("DeviceStats");
     append_json_list(object.raw("DiskStats"), usage.disks, append_disk);
     JsonObject{object.raw("Memory")}

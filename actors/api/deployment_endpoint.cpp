@@ -22,7 +22,7 @@ std::uint64_t deployments_index(const Snapshot& snapshot) {
 
 void list_deployments(Call call) {
   read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
-    NOMAD_TRY(check_id_prefix("deployment", options));
+    NOMAD_TRY(check_id_prefix("", options));
     auto filter = compile_filter(options);
     if (!filter) return filter.error();
     return Read{

@@ -188,7 +188,6 @@ Result<std::int64_t> number_parameter(const Call& call, std::string_view name, b
     return Error{Errc::rejected, "error parsing " + std::string{name}
                                      + ": strconv.ParseInt: parsing \"" + std::string{text}
                                      + "\": invalid syntax"};
-  if (number < 0) return bad_request(std::string{name} + " can't be negative");
   return number;
 }
 
@@ -196,6 +195,10 @@ void read_file_at(Call call) {
   const auto path = path_parameter(call);
   const auto offset = number_parameter(call, "offset", true);
   const auto limit = number_parameter(call, "limit", false);
+  if (offset && *offset < 0) {
+    call.fail(400, "offset can't be negative");
+    return;
+  }
   if (!path || !offset || !limit) {
     call.fail(!path ? path.error() : !offset ? offset.error() : limit.error());
     return;
@@ -204,7 +207,7 @@ void read_file_at(Call call) {
                  [path = *path, offset = *offset, limit = *limit](
                      const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
                    send_file(shared, dir, path, static_cast<std::uint64_t>(offset),
-                             static_cast<std::uint64_t>(limit));
+                             static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
                  });
 }
 
@@ -228,6 +231,7 @@ Result<host::StreamOptions> stream_options(const Call& call, bool follows) {
   if (!follow) return follow.error();
   const auto offset = number_parameter(call, "offset", false);
   if (!offset) return bad_request(offset.error().what);
+  if (*offset < 0) return bad_request("offset can't be negative");
   const auto origin = host::parse_origin(call.request().parameter_or_empty("origin"));
   if (!origin) return bad_request("origin must be start or end");
   options.follow = *follow;

@@ -157,17 +157,13 @@ Answer allocations_of(const Snapshot& snapshot,
 }
 
 void job_allocations(Call call) {
-  const auto all = bool_parameter(call.request(), "all");
-  if (!all) {
-    call.fail(all.error());
-    return;
-  }
+  const auto all = bool_parameter(call.request(), "all");  // nonsense means no, here alone
   const auto id = call.rest;
   read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
     return Read{
         .watch = {state::watch_key(Table::allocs_by_job, state::join_key(options.ns, id))},
         .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
-        .answer = [ns = options.ns, id, all = *all](
+        .answer = [ns = options.ns, id, all = all && *all](
                       const Snapshot& snapshot) { return allocations_of(snapshot, ns, id, all); },
         .is_heavy
         = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
@@ -317,7 +313,9 @@ void add_job_routes(Routes& routes) {
                             read("/deployments", job_deployments),
                             read("/deployment", job_deployment),
                             write("/stable", Capability::submit_job, set_job_stability),
-                            write("/scale", Capability::scale_job, scale_job),
+                            {"/scale",
+                             {{Methods::get, Capability::read_job, job_scale_status},
+                              {Methods::write, Capability::scale_job, scale_job}}},
                             read("/services", job_services),
                             read("/submission", job_submission),
                             {"",

@@ -21,6 +21,9 @@ void scale_job(Call call);
 void dispatch_job(Call call);
 void force_periodic(Call call);
 
+// job_scale_endpoint.cpp
+void job_scale_status(Call call);
+
 /// The answer to everything that ends in an evaluation of a job.
 Answer job_registered(const server::server_api::JobRegistered& registered,
                       std::string_view warnings);

@@ -32,8 +32,8 @@ Result<> check_id_prefix(std::string_view what, const ReadOptions& options) {
   if (checked.has_error() && checked.error().what.find("even length") != std::string::npos)
     checked = check_uuid_prefix(options.prefix + '0');
   if (checked) return {};
-  return Error{Errc::rejected,
-               std::string{what} + " lookup failed: index error: " + checked.error().what};
+  const auto begin = what.empty() ? std::string{} : std::string{what} + " lookup failed: ";
+  return Error{Errc::rejected, begin + "index error: " + checked.error().what};
 }
 
 Result<> check_id(std::string_view what, std::string_view id) {

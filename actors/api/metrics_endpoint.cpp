@@ -2,6 +2,7 @@
 // somebody looks, not measured all the time.
 #include "actors/api/call.hpp"
 #include "actors/api/routes.hpp"
+#include "runtime/object/draft.hpp"
 
 namespace nomad::api {
 namespace {
@@ -13,8 +14,47 @@ using telemetry::Registry;
 
 constexpr std::chrono::seconds client_timeout{2};
 
-Labels node_labels(const AgentInfo& agent) {
-  return {{"node_id", agent.node_id}, {"datacenter", agent.datacenter}};
+/// As the servers know the node, if this agent has a server; else by what the agent itself knows.
+/// Only what hardly ever changes: a gauge stays under the labels that it was first set with.
+Labels node_labels(const Context& context) {
+  const auto& agent = context.options.agent;
+  Labels labels{{"node_id", agent.node_id}, {"datacenter", agent.datacenter}};
+  if (!context.options.store) return labels;
+  const auto node = context.options.store->snapshot().node(agent.node_id);
+  if (!node) return labels;
+  const auto node_class = view(node->getNodeClass());
+  labels.emplace_back("node_class", node_class.empty() ? "none" : node_class);
+  labels.emplace_back("node_pool", view(node->getNodePool()));
+  return labels;
+}
+
+/// What of the node is promised to allocations, and what is left.
+void set_allocated(Registry& registry, const Context& context, const Labels& labels) {
+  if (!context.options.store) return;
+  const auto& id = context.options.agent.node_id;
+  const auto snapshot = context.options.store->snapshot();
+  const auto node = snapshot.node(id);
+  if (!node) return;
+  const auto* usage = snapshot.usage(id);
+  const auto taken = usage != nullptr ? usage->total() : state::Demand{};
+  const auto all = node->getNodeResources();
+  const auto kept = node->getReservedResources();
+  const auto set = [&](std::string_view name, std::int64_t value) {
+    registry.gauge(name, labels).set(static_cast<double>(value));
+  };
+  const auto left = [&](std::int64_t total, std::uint64_t reserved, std::int64_t used) {
+    return total - static_cast<std::int64_t>(reserved) - used;
+  };
+  set("client.allocated.cpu", taken.cpu_mhz);
+  set("client.allocated.memory", taken.memory_mb);
+  set("client.allocated.max_memory", taken.memory_max_mb);
+  set("client.allocated.disk", taken.disk_mb);
+  set("client.unallocated.cpu",
+      left(all.getCpu().getCpuShares(), kept.getCpu().getCpuShares(), taken.cpu_mhz));
+  set("client.unallocated.memory",
+      left(all.getMemory().getMemoryMb(), kept.getMemory().getMemoryMb(), taken.memory_mb));
+  set("client.unallocated.disk",
+      left(all.getDisk().getDiskMb(), kept.getDisk().getDiskMb(), taken.disk_mb));
 }
 
 void set_host_gauges(Registry& registry, const Labels& node, const HostUsage& usage) {
@@ -25,6 +65,9 @@ void set_host_gauges(Registry& registry, const Labels& node, const HostUsage& us
   set("client.host.memory.used", static_cast<double>(usage.memory_used));
   set("client.host.memory.free", static_cast<double>(usage.memory_free));
   set("client.uptime", static_cast<double>(usage.uptime_seconds));
+  double busy = 0;
+  for (const auto& core : usage.cpu)
+    busy += core.total;
   for (const auto& core : usage.cpu) {
     auto labels = node;
     labels.emplace_back("cpu", core.cpu);
@@ -32,6 +75,8 @@ void set_host_gauges(Registry& registry, const Labels& node, const HostUsage& us
     registry.gauge("client.host.cpu.user", labels).set(core.user);
     registry.gauge("client.host.cpu.system", labels).set(core.system);
     registry.gauge("client.host.cpu.idle", labels).set(core.idle);
+    registry.gauge("client.host.cpu.total_ticks", labels)
+        .set(busy > 0 ? usage.cpu_ticks_consumed * core.total / busy : 0);
   }
   for (const auto& disk : usage.disks) {
     auto labels = node;
@@ -60,7 +105,10 @@ void ask_counts(const SharedCall& call, bool as_prometheus) {
       [call, as_prometheus](Result<AllocCounts> counts) {
         if (counts) {
           auto& registry = *call->context->options.metrics;
-          const auto node = node_labels(call->context->options.agent);
+          const auto node = node_labels(*call->context);
+          set_allocated(registry, *call->context, node);
+          for (const auto* never : {"client.allocations.blocked", "client.allocations.migrating"})
+            registry.gauge(never, node).set(0);
           registry.gauge("client.allocations.pending", node)
               .set(static_cast<double>(counts->pending));
           registry.gauge("client.allocations.running", node)
@@ -91,8 +139,7 @@ void metrics(Call call) {
       shared->context->options.client, client::client_api::HostStats{}, client_timeout,
       [shared, as_prometheus](Result<HostUsage> usage) {
         if (usage)
-          set_host_gauges(*shared->context->options.metrics,
-                          node_labels(shared->context->options.agent), *usage);
+          set_host_gauges(*shared->context->options.metrics, node_labels(*shared->context), *usage);
         ask_counts(shared, as_prometheus);
       });
 }

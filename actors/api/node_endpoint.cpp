@@ -68,6 +68,10 @@ void list_nodes(Call call) {
 
 void read_node(Call call) {
   const auto id = call.rest;
+  if (id.empty()) {
+    call.fail(400, "missing node ID");
+    return;
+  }
   read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("node", id));
     return Read{.watch = {state::watch_key(Table::nodes, id)},

@@ -144,6 +144,11 @@ void enterprise_only(Call call) {
   call.fail(501, "Nomad Enterprise only endpoint");
 }
 
+/// What Nomad says as long as it checks no tokens.
+void acl_disabled(Call call) {
+  call.fail(400, "ACL support disabled");
+}
+
 void no_license(Call call) {
   call.send({.status = 204});
 }
@@ -160,6 +165,7 @@ void add_operator_routes(Routes& routes) {
   routes.exact("/v1/operator/scheduler/configuration",
                {{Methods::get, Capability::operator_read, read_scheduler_configuration},
                 {Methods::write, Capability::operator_write, write_scheduler_configuration}});
+  routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, acl_disabled}}}});
   routes.exact("/v1/operator/license",
                {{Methods::get, Capability::operator_read, no_license},
                 {Methods::put, Capability::operator_write, enterprise_only}});

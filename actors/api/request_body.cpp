@@ -45,7 +45,7 @@ Error explain(std::string_view text, const Error& error) {
     place = place * 10 + static_cast<std::size_t>(c - '0');
   }
   if (error.what.find("incomplete") != std::string::npos || place >= text.size())
-    return bad("unexpected end of JSON input");
+    return bad("unexpected EOF");
   if (error.what.find("syntax") == std::string::npos) return bad(error.what);
   return bad("invalid character '" + std::string{text.substr(place, 1)}
              + "' looking for beginning of value (byte " + std::to_string(place) + ')');

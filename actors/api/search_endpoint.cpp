@@ -169,9 +169,8 @@ void search(Call call) {
     if (!request.context.empty() && request.context != "all"
         && std::none_of(contexts.begin(), contexts.end(), known))
       return Error{Errc::rejected,
-                   "context must be one of [all allocs deployment evals jobs "
-                   "namespaces node_pools nodes plugins scaling_policy vars "
-                   "volumes]; got \""
+                   "context must be one of [allocs jobs nodes node_pools evals deployment plugins "
+                   "volumes scaling_policy vars namespaces] or 'all' for all contexts; got \""
                        + request.context + '"'};
     ReadOptions once = options;
     once.min_index = 0;

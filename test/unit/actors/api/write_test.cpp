@@ -49,7 +49,7 @@ TEST_CASE("write: bad registrations are refused before the server sees them") {
   const std::pair<std::string, std::string> cases[] = {
       {"", "400 Request body is empty"},
       {"x", "400 invalid character 'x' looking for beginning of value (byte 0)"},
-      {R"({"Job":)", "400 unexpected end of JSON input"},
+      {R"({"Job":)", "400 unexpected EOF"},
       {"[]", "400 json: cannot unmarshal array into Go value of a request"},
       {"{}", "400 Job must be specified"},
       {R"({"Job":5})",
