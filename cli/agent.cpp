@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 
 #include <poll.h>
@@ -146,9 +147,8 @@ public:
     if (write(fatal_, &one, sizeof one) != sizeof one) std::abort();
   }
 
-  /// The signal that ends the agent; 0 when it cannot go on. SIGHUP only is reported: what it would
-  /// reload cannot change yet.
-  int wait() const {
+  /// The signal that ends the agent; 0 when it cannot go on. SIGHUP calls `reload` and goes on.
+  int wait(const std::function<void()>& reload) const {
     for (;;) {
       pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
       if (poll(inputs, 2, -1) < 0 && errno != EINTR) return 0;
@@ -157,7 +157,7 @@ public:
       signalfd_siginfo info{};
       if (read(signals_, &info, sizeof info) != sizeof info) return 0;
       if (info.ssi_signo != SIGHUP) return static_cast<int>(info.ssi_signo);
-      log::info("agent", "SIGHUP: nothing of the configuration can be reloaded");
+      reload();
     }
   }
 
@@ -165,6 +165,24 @@ private:
   int signals_ = -1;
   int fatal_ = -1;
 };
+
+/// Reads the configuration anew and takes over what may change while the agent runs: the log level.
+/// A mistake in it changes nothing.
+void reload_configuration(const AgentFlags& flags) {
+  log::info("agent", "reloading the configuration");
+  auto config = configure(flags);
+  if (!config) {
+    log::error("agent", "the configuration stays as it was: {}", config.error().what);
+    return;
+  }
+  const auto level = log::parse_level(config->log_level);
+  if (!level) {
+    log::error("agent", "the configuration stays as it was: {}", level.error().what);
+    return;
+  }
+  log::set_level(*level);
+  log::info("agent", "the log level is {}", config->log_level);
+}
 
 int refuse(const Error& error) {
   std::cerr << "==> " << error.what << '\n';
@@ -197,7 +215,7 @@ int run_agent(const std::vector<std::string>& arguments) {
   if (!agent) return refuse(agent.error());
   print_banner(*config, **agent);
   release_start_pages();
-  const int signal = end.wait();
+  const int signal = end.wait([&flags] { reload_configuration(flags); });
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);
   log::info("agent", "{}", leaves ? "leaving" : "stopping");

@@ -9,6 +9,7 @@
 #include "cli/layout.hpp"
 #include "cli/lookup.hpp"
 #include "cli/monitor.hpp"
+#include "cli/output.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -34,12 +35,11 @@ struct AllocCommand {
                                      : "This command takes one or two arguments: <allocation> "
                                        "[task]");
     auto made = Api::make(common);
-    if (!made) return fail("Error", made.error());
+    if (!made) return fail("Error initializing client", made.error());
     api.emplace(std::move(*made));
     auto alloc = find_by_prefix(*api, alloc_kind, parser.positional()[0], verbose);
     if (!alloc.value) return alloc.exit_code;
     id = alloc.value->view()["ID"].text();
-    states = alloc.value->view()["TaskStates"].members().size();
     for (const auto& [name, state] : alloc.value->view()["TaskStates"].members())
       task_names.push_back(name);
     return std::nullopt;
@@ -61,7 +61,6 @@ struct AllocCommand {
     return false;
   }
 
-  std::size_t states = 0;
   std::vector<std::string> task_names;
 };
 
@@ -118,7 +117,34 @@ int run_alloc_signal(const std::vector<std::string>& arguments) {
   if (!command.knows(task)) return 1;
   auto answer = command.api->put("/v1/client/allocation/" + command.id + "/signal",
                                  boost::json::object{{"Signal", signal}, {"Task", task}});
-  return answer ? 0 : fail("Failed to signal allocation", answer.error());
+  return answer ? 0 : fail("Error signalling allocation", answer.error());
+}
+
+int run_alloc_checks(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  AllocCommand command{"alloc checks [options] <allocation>",
+                       "Shows the latest results of an allocation's checks."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments, 1)) return *code;
+  auto checks = command.api->get("/v1/client/allocation/" + command.id + "/checks");
+  if (!checks) return fail("Error querying allocation checks", checks.error());
+  if (auto code = output.print(checks->body)) return *code;
+  const auto all = checks->view().members();
+  std::cout << fmt::format("Status of {} Nomad Service Checks\n\n", all.size());
+  for (const auto& [id, check] : all) {
+    const auto task = check["Task"].text();
+    Rows rows{
+        {"ID", "=", check["ID"].text()},           {"Name", "=", check["Check"].text()},
+        {"Group", "=", check["Group"].text()},     {"Task", "=", task.empty() ? "(group)" : task},
+        {"Service", "=", check["Service"].text()}, {"Status", "=", check["Status"].text()}};
+    if (check["StatusCode"].number() > 0)
+      rows.push_back({"StatusCode", "=", check["StatusCode"].text()});
+    rows.push_back({"Mode", "=", check["Mode"].text()});
+    rows.push_back({"Timestamp", "=", clock_time(check["Timestamp"].number() * 1'000'000'000)});
+    rows.push_back({"Output", "=", check["Output"].text()});
+    std::cout << table(rows) << "\n\n";
+  }
+  return 0;
 }
 
 }  // namespace nomad::cli

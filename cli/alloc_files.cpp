@@ -33,10 +33,17 @@ struct TailFlags {
 
   std::int64_t wanted_lines() const { return lines < 0 && bytes < 0 ? 10 : lines; }
 
-  /// From where to read: the bytes asked for, or enough for the lines.
+  /// How far from the end to start: the bytes asked for, or enough for the lines.
   std::int64_t offset() const {
-    if (bytes >= 0) return bytes;
-    return tail ? wanted_lines() * 120 : 0;
+    if (!tail) return 0;
+    return bytes >= 0 ? bytes : wanted_lines() * 120;
+  }
+
+  /// What is wrong with the flags; empty: nothing.
+  std::string_view problem() const {
+    if (!tail) return {};
+    if (lines != -1 && bytes != -1) return "Both -n and -c are not allowed";
+    return lines < -1 || bytes < -1 ? "Invalid size is specified" : "";
   }
 };
 
@@ -61,11 +68,28 @@ std::string decode_base64(const std::string& text) {
   return bytes;
 }
 
+/// How far a stream was read: a file, of logs the newest one, and the offset in it.
+struct Position {
+  std::int64_t file = -1;  ///< The number that ends a log file's name.
+  std::int64_t offset = 0;
+};
+
+std::int64_t number_of_log(const std::string& path) {
+  const auto digits = path.substr(path.rfind('.') + 1);
+  std::int64_t number = 0;
+  for (const char c : digits)
+    if (c >= '0' && c <= '9') number = number * 10 + (c - '0');
+  return number;
+}
+
 /// Reads the frames of a stream and hands the bytes in them to `out`. Frames are JSON objects, one
-/// after the other.
+/// after the other. What lies before `known` is left out.
 class FrameReader {
 public:
-  explicit FrameReader(std::ostream& out) : out_{out} {}
+  explicit FrameReader(std::ostream& out, Position known = {}) : out_{out}, known_{known} {}
+
+  /// The end of the last frame.
+  const Position& position() const { return last_; }
 
   Result<> feed(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -76,66 +100,88 @@ public:
       if (!parser_.done()) continue;
       const auto frame = parser_.release();
       parser_.reset();
-      const View view{frame};
-      if (!view["Data"].text().empty()) out_ << decode_base64(view["Data"].text()) << std::flush;
+      take(View{frame});
     }
     return {};
   }
 
 private:
+  void take(const View& frame) {
+    if (frame["Data"].text().empty()) return;
+    const auto data = decode_base64(frame["Data"].text());
+    last_ = {number_of_log(frame["File"].text()), frame["Offset"].number()};
+    if (last_.file < known_.file) return;
+    const auto fresh = last_.file == known_.file ? last_.offset - known_.offset
+                                                 : static_cast<std::int64_t>(data.size());
+    if (fresh <= 0) return;
+    const auto skipped = data.size() - std::min(data.size(), static_cast<std::size_t>(fresh));
+    out_ << std::string_view{data}.substr(skipped) << std::flush;
+  }
+
   std::ostream& out_;
+  const Position known_;
+  Position last_;
   boost::json::stream_parser parser_;
 };
 
 /// Shows a stream until it ends. With -tail, what is there already is cut to the lines asked for.
-int show_stream(
+Result<> show_stream(
     Api& api, const std::string& path, Query query, const TailFlags& tail, std::ostream& out) {
-  using namespace std::chrono_literals;
-  const bool cut = tail.tail && tail.wanted_lines() >= 0;
-  if (cut) {  // what is there, first
+  Position known;
+  if (tail.tail && tail.wanted_lines() >= 0) {  // what is there, first
     Query now = query;
     now.emplace_back("follow", "false");
     auto stream = api.stream(path, now);
-    if (!stream) return fail("Error reading file", stream.error());
+    if (!stream) return stream.error();
     auto text = stream->read_all();
-    if (!text) return fail("Error reading file", text.error());
+    if (!text) return text.error();
     std::ostringstream whole;
     FrameReader frames{whole};
-    if (auto fed = frames.feed(*text); !fed) return fail("Error reading file", fed.error());
+    NOMAD_TRY(frames.feed(*text));
     out << last_lines(whole.str(), tail.wanted_lines()) << std::flush;
-    if (!tail.follow) return 0;
-    for (auto& [name, value] : query)
-      if (name == "offset") value = "0";
+    if (!tail.follow) return {};
+    known = frames.position();
   }
   query.emplace_back("follow", tail.follow ? "true" : "false");
   auto stream = api.stream(path, query);
-  if (!stream) return fail("Error reading file", stream.error());
-  FrameReader frames{out};
+  if (!stream) return stream.error();
+  FrameReader frames{out, known};
   for (;;) {
     auto bytes = stream->read();
-    if (!bytes) return fail("Error reading file", bytes.error());
-    if (bytes->empty()) return 0;
-    if (auto fed = frames.feed(*bytes); !fed) return fail("Error reading file", fed.error());
+    if (!bytes) return bytes.error();
+    if (bytes->empty()) return {};
+    NOMAD_TRY(frames.feed(*bytes));
   }
 }
 
-/// The only task, or the one that the user named; empty with a complaint printed otherwise.
-std::string choose_task(const View& alloc, const std::string& named) {
-  if (!named.empty()) return named;
-  const auto states = alloc["TaskStates"].members();
-  if (states.size() == 1) return states[0].first;
-  std::vector<std::string> names;
-  for (const auto& group : alloc["Job"]["TaskGroups"].items())
-    if (group["Name"].text() == alloc["TaskGroup"].text())
-      for (const auto& task : group["Tasks"].items())
-        names.push_back(task["Name"].text());
+/// The only task, or the one that the flag or the argument names; empty with a complaint printed
+/// otherwise. Only the flag is checked against the job: the agent knows better of the argument.
+std::string choose_task(const View& alloc, const std::string& flag, const std::string& argument) {
+  const auto names = tasks_of_alloc(alloc);
+  if (!flag.empty() && std::find(names.begin(), names.end(), flag) == names.end()) {
+    std::cerr << fmt::format("Failed to validate task: Could not find task named: {}, found:\n{}\n",
+                             flag, join(names, "\n"));
+    return "";
+  }
+  if (!flag.empty()) return flag;
+  if (!argument.empty()) return argument;
   if (names.size() == 1) return names[0];
-  std::cerr << fmt::format("Allocation \"{}\" is running the following tasks:\n",
-                           alloc["ID"].text().substr(0, 8));
+  std::cerr << fmt::format(
+      "Failed to validate task: Allocation \"{}\" is running the following tasks:\n",
+      alloc["ID"].text().substr(0, 8));
   for (const auto& name : names)
     std::cerr << "  * " << name << '\n';
   std::cerr << "\nPlease specify the task.\n";
   return "";
+}
+
+/// Checks how many arguments there are; the exit code when it is wrong.
+std::optional<int> check_arguments(const Arguments& parser, bool is_job) {
+  if (parser.positional().empty())
+    return parser.misuse(is_job ? "A job ID is required" : "An allocation ID is required");
+  if (parser.positional().size() > 2)
+    return parser.misuse("This command takes one or two arguments");
+  return std::nullopt;
 }
 
 /// The allocation that the first argument names: itself, or one of a job's with -job.
@@ -167,35 +213,51 @@ int run_alloc_logs(const std::vector<std::string>& arguments) {
   parser.flag("verbose", verbose, "Shows whole ids.");
   parser.option("task", task_flag, "The task, if the allocation has several.");
   if (auto code = parser.parse(arguments)) return *code;
-  const auto count = parser.positional().size();
-  if (count < 1 || count > 2)
-    return parser.misuse("This command takes one or two arguments: <allocation> [task]");
+  if (auto code = check_arguments(parser, job)) return *code;
   auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  if (!api) return fail("Error initializing client", api.error());
   auto alloc = choose_alloc(*api, job, parser.positional()[0], verbose);
   if (!alloc.value) return alloc.exit_code;
   const auto task
-      = choose_task(alloc.value->view(), count == 2 ? parser.positional()[1] : task_flag);
+      = choose_task(alloc.value->view(), task_flag,
+                    parser.positional().size() == 2 ? parser.positional()[1] : std::string{});
   if (task.empty()) return 1;
   const auto path = "/v1/client/fs/logs/" + alloc.value->view()["ID"].text();
-  const auto show = [&, task](Api& connection, const char* type, std::ostream& out) {
+  const auto show = [&](Api& connection, const char* type, const char* origin, std::ostream& out) {
     return show_stream(connection, path,
                        {{"task", task},
                         {"type", type},
-                        {"origin", tail.tail ? "end" : "start"},
+                        {"origin", origin},
                         {"offset", std::to_string(tail.offset())}},
                        tail, out);
   };
-  if (tail.follow && of_stdout == of_stderr) {  // both, each to its own
+  const bool is_plain
+      = !of_stdout && !of_stderr && !tail.tail && tail.lines <= 0 && tail.bytes <= 0;
+  if (tail.follow && is_plain) {  // both, each to its own
     auto second = Api::make(common);
-    if (!second) return fail("Error", second.error());
-    std::thread errors{[&] { show(*second, "stderr", std::cerr); }};
-    const int code = show(*api, "stdout", std::cout);
+    if (!second) return fail("Error initializing client", second.error());
+    Result<> of_errors;
+    std::thread errors{[&] { of_errors = show(*second, "stderr", "end", std::cerr); }};
+    const auto of_output = show(*api, "stdout", "end", std::cout);
     errors.join();
-    return code;
+    constexpr std::string_view what = "Failed to tail stdout and stderr files";
+    if (!of_output) return fail(what, of_output.error());
+    return of_errors ? 0 : fail(what, of_errors.error());
   }
-  if (of_stdout && of_stderr) show(*api, "stdout", std::cout);
-  return show(*api, of_stderr ? "stderr" : "stdout", of_stderr ? std::cerr : std::cout);
+  if (of_stdout && of_stderr) {
+    std::cerr << "Unable to support both stdout and stderr\n";
+    return 1;
+  }
+  if (!tail.problem().empty()) {
+    std::cerr << tail.problem() << '\n';
+    return 1;
+  }
+  const char* type = of_stderr ? "stderr" : "stdout";
+  const auto shown = show(*api, type, tail.tail ? "end" : "start", std::cout);
+  if (shown) return 0;
+  return fail(
+      fmt::format("Failed to read {} file: error {} file", type, tail.tail ? "tailing" : "reading"),
+      shown.error());
 }
 
 namespace {
@@ -226,12 +288,15 @@ int list_directory(Api& api, const FsFlags& flags, const std::string& id, const 
 }
 
 int show_file(Api& api, const FsFlags& flags, const std::string& id, const std::string& path) {
-  if (flags.tail.follow || flags.tail.tail)
-    return show_stream(api, "/v1/client/fs/stream/" + id,
-                       {{"path", path},
-                        {"origin", flags.tail.tail ? "end" : "start"},
-                        {"offset", std::to_string(flags.tail.offset())}},
-                       flags.tail, std::cout);
+  if (flags.tail.follow || flags.tail.tail) {
+    const auto shown = show_stream(api, "/v1/client/fs/stream/" + id,
+                                   {{"path", path},
+                                    {"origin", flags.tail.tail ? "end" : "start"},
+                                    {"offset", std::to_string(flags.tail.offset())}},
+                                   flags.tail, std::cout);
+    if (shown) return 0;
+    return fail(flags.tail.tail ? "Error tailing file" : "Error reading file", shown.error());
+  }
   auto stream = api.stream("/v1/client/fs/cat/" + id, {{"path", path}});
   if (!stream) return fail("Error reading file", stream.error());
   for (;;) {
@@ -255,17 +320,22 @@ int run_alloc_fs(const std::vector<std::string>& arguments) {
   parser.flag("job", flags.job, "The first argument is a job; one of its allocations is shown.");
   parser.flag("verbose", flags.verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
-  const auto count = parser.positional().size();
-  if (count < 1 || count > 2)
-    return parser.misuse("This command takes one or two arguments: <allocation> [path]");
+  if (auto code = check_arguments(parser, flags.job)) return *code;
+  if (!flags.tail.problem().empty()) {
+    std::cerr << flags.tail.problem() << '\n';
+    return 1;
+  }
   auto api = Api::make(flags.common);
-  if (!api) return fail("Error", api.error());
+  if (!api) return fail("Error initializing client", api.error());
   auto alloc = choose_alloc(*api, flags.job, parser.positional()[0], flags.verbose);
   if (!alloc.value) return alloc.exit_code;
   const auto id = alloc.value->view()["ID"].text();
-  const std::string path = count == 2 ? parser.positional()[1] : "/";
+  const std::string path = parser.positional().size() == 2 ? parser.positional()[1] : "/";
   auto file = api->get("/v1/client/fs/stat/" + id, {{"path", path}});
-  if (!file) return fail("Error reading file", file.error());
+  if (!file) {
+    std::cerr << file.error().what << '\n';
+    return 1;
+  }
   const auto view = file->view();
   if (flags.stat) {
     std::cout << table(

@@ -65,6 +65,14 @@ void add_rescheduling(Pairs& block, const View& alloc, bool verbose) {
     block.emplace_back("Replacement Alloc ID", shown_id(alloc["NextAllocation"].text(), verbose));
 }
 
+void print_brief(const View& alloc) {
+  std::cout << pairs({{"ID", alloc["ID"].text()},
+                      {"Name", alloc["Name"].text()},
+                      {"Created", age(alloc["CreateTime"].number())},
+                      {"Modified", age(alloc["ModifyTime"].number())}})
+            << '\n';
+}
+
 void print_basics(Api& api, const View& alloc, bool verbose) {
   Pairs block{{"ID", alloc["ID"].text()},
               {"Eval ID", shown_id(alloc["EvalID"].text(), verbose)},
@@ -169,19 +177,28 @@ void print_resources(const View& alloc, const std::string& task, const View& usa
     std::cout << fmt::format("Max: {}\n", bytes(static_cast<std::uint64_t>(most) << 20));
 }
 
+/// A CPU measure: shares in percent, times as counts.
+std::string amount_of(const std::string& measure, double value) {
+  const bool is_share = measure == "Percent" || measure.ends_with(" Mode");
+  return is_share ? fmt::format("{:.2f}%", value) : fmt::format("{:.0f}", value);
+}
+
 void print_stats(const View& usage) {
   for (const auto* kind : {"MemoryStats", "CpuStats"}) {
     const auto stats = usage["ResourceUsage"][kind];
     Row names;
     Row amounts;
-    for (const auto& measured : stats["Measured"].items()) {
+    auto measures = stats["Measured"].items();
+    std::sort(measures.begin(), measures.end(),
+              [](const View& a, const View& b) { return a.text() < b.text(); });
+    for (const auto& measured : measures) {
       std::string field = measured.text();
       std::string member = field;
       std::erase(member, ' ');
       names.push_back(field);
       amounts.push_back(std::string_view{kind} == "MemoryStats"
                             ? bytes(static_cast<std::uint64_t>(stats[member].number()))
-                            : fmt::format("{:.2f}", stats[member].real()));
+                            : amount_of(field, stats[member].real()));
     }
     if (names.empty()) continue;
     std::cout << '\n'
@@ -241,11 +258,12 @@ void print_scores(const View& alloc) {
 
 int show(Api& api, const StatusFlags& flags, const Answer& answer) {
   const auto alloc = answer.view();
-  print_basics(api, alloc, flags.verbose);
   if (flags.brief) {
+    print_brief(alloc);
     print_short(alloc);
     return 0;
   }
+  print_basics(api, alloc, flags.verbose);
   print_addresses(alloc);
   Answer usage;
   const auto client_status = alloc["ClientStatus"].text();
@@ -294,7 +312,9 @@ int run_alloc_status(const std::vector<std::string>& arguments) {
     return parser.misuse(
         "This command takes one of the following argument conditions:\n * A single <allocation>\n"
         " * No arguments, with output format specified");
-  auto alloc = find_by_prefix(*api, alloc_kind, parser.positional()[0], flags.verbose);
+  auto kind = alloc_kind;
+  kind.title = "Identifier";
+  auto alloc = find_by_prefix(*api, kind, parser.positional()[0], flags.verbose);
   if (!alloc.value) return alloc.exit_code;
   if (auto code = flags.output.print(alloc.value->body)) return *code;
   return show(*api, flags, *alloc.value);

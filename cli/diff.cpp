@@ -136,8 +136,7 @@ std::string group_updates(const View& group) {
 std::string group_diff(const View& group, bool verbose) {
   auto text = fmt::format("{}Task Group: \"{}\"{}\n", short_marker(group), group["Name"].text(),
                           group_updates(group));
-  if (!shows_contents(group, verbose)) return text;
-  if (group["Type"].text() != "None") text += parts(group, 2);
+  if (shows_contents(group, verbose) && group["Type"].text() != "None") text += parts(group, 2);
   for (const auto& task : group["Tasks"].items())
     text += task_diff(task, verbose);
   return text;

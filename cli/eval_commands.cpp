@@ -15,12 +15,12 @@
 namespace nomad::cli {
 namespace {
 
-void print_page_hint(const Answer& answer) {
+void print_page_hint(const Answer& answer, const std::string& per_page) {
   if (!answer.next_token.empty())
     std::cout << fmt::format(
         "\nResults have been paginated. To get the next page run:\n\n"
-        "nomad eval list -page-token {}\n",
-        answer.next_token);
+        "nomadctl eval list -per-page {} -page-token {}\n",
+        per_page, answer.next_token);
 }
 
 void print_eval(const View& eval, bool verbose) {
@@ -81,7 +81,7 @@ int run_eval_list(const std::vector<std::string>& arguments) {
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
   auto api = Api::make(common);
   if (!api) return fail("Error", api.error());
-  Query query{{"reverse", "true"}};
+  Query query;
   for (const auto& [name, value] : {std::pair{"filter", filter},
                                     {"job", job},
                                     {"next_token", page_token},
@@ -96,7 +96,7 @@ int run_eval_list(const std::vector<std::string>& arguments) {
     return 0;
   }
   std::cout << eval_table(evals->view(), verbose) << '\n';
-  print_page_hint(*evals);
+  print_page_hint(*evals, per_page);
   return 0;
 }
 
@@ -118,8 +118,7 @@ int run_eval_status(const std::vector<std::string>& arguments) {
     if (!list) return fail("Error querying evaluations", list.error());
     return *output.print(list->body);
   }
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <evaluation>");
+  if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
   auto eval = find_by_prefix(*api, eval_kind, parser.positional()[0], verbose);
   if (!eval.value) return eval.exit_code;
   if (auto code = output.print(eval.value->body)) return *code;
@@ -128,6 +127,21 @@ int run_eval_status(const std::vector<std::string>& arguments) {
   print_eval(eval.value->view(), verbose);
   return 0;
 }
+
+namespace {
+
+int list_deployments(Api& api, const Query& query, const OutputFlags& output, bool verbose) {
+  auto deployments = api.get("/v1/deployments", query);
+  if (!deployments) return fail("Error retrieving deployments", deployments.error());
+  if (auto code = output.print(deployments->body)) return *code;
+  std::cout << (deployments->view().items().empty()
+                    ? "No deployments found"
+                    : deployment_table(deployments->view(), verbose))
+            << '\n';
+  return 0;
+}
+
+}  // namespace
 
 int run_deployment_list(const std::vector<std::string>& arguments) {
   CommonFlags common;
@@ -145,14 +159,7 @@ int run_deployment_list(const std::vector<std::string>& arguments) {
   if (!api) return fail("Error", api.error());
   Query query;
   if (!filter.empty()) query.emplace_back("filter", filter);
-  auto deployments = api->get("/v1/deployments", query);
-  if (!deployments) return fail("Error retrieving deployments", deployments.error());
-  if (auto code = output.print(deployments->body)) return *code;
-  std::cout << (deployments->view().items().empty()
-                    ? "No deployments found"
-                    : deployment_table(deployments->view(), verbose))
-            << '\n';
-  return 0;
+  return list_deployments(*api, query, output, verbose);
 }
 
 int run_deployment_status(const std::vector<std::string>& arguments) {
@@ -168,10 +175,11 @@ int run_deployment_status(const std::vector<std::string>& arguments) {
   parser.option("wait", wait, "Accepted for compatibility; changes are shown as they come.");
   parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
+  if (parser.positional().size() > 1)
     return parser.misuse("This command takes one argument: <deployment id>");
   auto api = Api::make(common);
   if (!api) return fail("Error", api.error());
+  if (parser.positional().empty()) return list_deployments(*api, {}, output, verbose);
   auto deployment = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
   if (!deployment.value) return deployment.exit_code;
   if (auto code = output.print(deployment.value->body)) return *code;

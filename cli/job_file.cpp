@@ -102,7 +102,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   if (flags.hcl1)
     return Error{Errc::invalid_argument, "HCL1 job files are not read; use HCL2 or -json"};
   auto text = read_text(path);
-  if (!text) return text.error();
+  if (!text) return text.error().within(fmt::format("Error getting jobfile from \"{}\"", path));
   if (flags.json) return from_json_text(*text);
   const auto files = local_files();
   const auto functions
@@ -133,6 +133,8 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
     // On, it is for a terminal, and stderr may be none; or it is forced.
     style.color = color_enabled() && (isatty(STDERR_FILENO) == 1 || isatty(STDOUT_FILENO) == 0);
     auto rendered = hcl::render(parsed.diagnostics, style);
+    while (rendered.ends_with('\n'))
+      rendered.pop_back();
     return Error{Errc::invalid_argument, fmt::format("Error parsing job file from {}:\n{}", path,
                                                      rendered.empty() ? parsed.error : rendered)};
   }

@@ -48,6 +48,12 @@ struct JobCommand {
   }
 };
 
+std::string trimmed(std::string text) {
+  while (text.ends_with('\n'))
+    text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 int run_job_inspect(const std::vector<std::string>& arguments) {
@@ -62,7 +68,9 @@ int run_job_inspect(const std::vector<std::string>& arguments) {
     for (const auto& each : versions->view()["Versions"].items())
       if (each["Version"].number() == *version) job = *each.raw();
     if (job.is_null()) {
-      std::cerr << fmt::format("job {} with version {} not found\n", command.job, *version);
+      std::cerr << fmt::format(
+          "Error inspecting job: job \"{}\" with version {} couldn't be found\n", command.job,
+          *version);
       return 1;
     }
   } else {
@@ -136,17 +144,21 @@ int run_job_history(const std::vector<std::string>& arguments) {
     text += pairs({{"Version", job["Version"].text()},
                    {"Stable", job["Stable"].text()},
                    {"Submit Date", clock_time(job["SubmitTime"].number())}});
-    if (diffs && i < changes.size()) text += "\nDiff        = \n" + job_diff(changes[i], true);
+    if (diffs && i < changes.size())
+      text += "\nDiff        = \n" + trimmed(job_diff(changes[i], false));
+    if (full) text += "\nFull        = JSON Job:\n" + json_text(*job.raw());
   }
   if (chosen.empty()) {
     std::cerr << "No matching job versions found\n";
     return 1;
   }
-  if (full || command.output.requested()) {
-    const boost::json::value all = version ? chosen[0] : boost::json::value{chosen};
-    if (auto code = command.output.print(all)) return *code;
-    print_json(all);
-    return 0;
+  if (command.output.requested()) {
+    boost::json::value all;
+    if (version)
+      all = chosen[0];
+    else
+      all = std::move(chosen);
+    return *command.output.print(all);
   }
   std::cout << text << '\n';
   return 0;

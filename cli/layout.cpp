@@ -109,7 +109,9 @@ std::string age(std::int64_t unix_nanoseconds) {
 }
 
 std::string until(std::int64_t unix_nanoseconds) {
-  return short_duration(unix_nanoseconds - now()) + " from now";
+  constexpr std::int64_t second = 1'000'000'000;
+  const auto seconds = unix_nanoseconds / second - now() / second;
+  return format_duration(Nanoseconds{seconds * second}) + " from now";
 }
 
 std::string clock_time(std::int64_t unix_nanoseconds) {
@@ -155,6 +157,13 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
     if (!text.empty()) text += separator;
     text += part;
   }
+  return text;
+}
+
+std::string json_text(const boost::json::value& value) {
+  auto text = net::pretty_json(boost::json::serialize(value));
+  while (text.ends_with('\n'))
+    text.pop_back();
   return text;
 }
 

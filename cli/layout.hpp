@@ -38,7 +38,7 @@ std::string shown_id(const std::string& id, bool verbose);
 
 /// "2m43s ago" from Unix nanoseconds; "<none>" for 0.
 std::string age(std::int64_t unix_nanoseconds);
-/// "5m54s from now".
+/// "1007h5m54s from now": Go's duration, in whole seconds.
 std::string until(std::int64_t unix_nanoseconds);
 /// The two most significant units of a duration: "1h2m".
 std::string short_duration(std::int64_t nanoseconds);
@@ -53,6 +53,9 @@ std::string clock_now();
 std::string bytes(std::uint64_t count);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+/// A value as 4-space indented JSON, without a line break at the end.
+std::string json_text(const boost::json::value& value);
 
 /// Prints a value as 4-space indented JSON.
 void print_json(const boost::json::value& value);

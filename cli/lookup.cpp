@@ -32,7 +32,7 @@ Found<Answer> find_by_prefix(Api& api,
                              const std::string& prefix,
                              bool verbose) {
   if (prefix.size() < 2) {
-    std::cerr << kind.title << " ID must contain at least two characters.\n";
+    std::cerr << kind.title << " must contain at least two characters.\n";
     return {};
   }
   const auto hyphens = std::count(prefix.begin(), prefix.end(), '-');
@@ -40,7 +40,7 @@ Found<Answer> find_by_prefix(Api& api,
   const auto asked = is_odd ? prefix.substr(0, prefix.size() - 1) : prefix;
   Query query{{"prefix", asked}};
   auto list = api.get(std::string{kind.list_path}, query);
-  if (!list) return {{}, fail(fmt::format("Error querying {}", kind.noun), list.error())};
+  if (!list) return {{}, fail(kind.error, list.error())};
   boost::json::array matches;
   for (const auto& item : list->view().items())
     if (item["ID"].text().starts_with(prefix)) matches.push_back(*item.raw());
@@ -57,16 +57,19 @@ Found<Answer> find_by_prefix(Api& api,
   const View match{matches[0]};
   if (!match["Namespace"].text().empty()) api.use_namespace(match["Namespace"].text());
   auto whole = api.get(std::string{kind.read_path} + match["ID"].text());
-  if (!whole) return {{}, fail(fmt::format("Error querying {}", kind.noun), whole.error())};
+  if (!whole) return {{}, fail(kind.error, whole.error())};
   return {std::move(*whole), 0};
 }
 
-Found<std::string> find_job(Api& api, const std::string& id) {
+Found<std::string> find_job(Api& api, const std::string& id, const JobKind& kind) {
   auto list = api.get("/v1/jobs", {{"prefix", id}});
   if (!list) return {{}, fail("Error querying job prefix \"" + id + '"', list.error())};
-  const auto matches = list->view().items();
+  auto matches = list->view().items();
+  std::erase_if(matches, [&](const View& job) {
+    return !kind.flag.empty() && !(job[kind.flag].truth() && job["ParentID"].text().empty());
+  });
   if (matches.empty()) {
-    std::cerr << fmt::format("No job(s) with prefix or ID \"{}\" found\n", id);
+    std::cerr << fmt::format("No {}job(s) with prefix or ID \"{}\" found\n", kind.adjective, id);
     return {};
   }
   const auto exact = std::find_if(matches.begin(), matches.end(),
@@ -93,6 +96,15 @@ Found<std::string> any_alloc_of_job(Api& api, const std::string& job) {
       if (*wanted == '\0' || alloc["ClientStatus"].text() == wanted) return {alloc["ID"].text(), 0};
   std::cerr << fmt::format("No allocations found for job \"{}\"\n", job);
   return {};
+}
+
+std::vector<std::string> tasks_of_alloc(const View& alloc) {
+  std::vector<std::string> names;
+  for (const auto& group : alloc["Job"]["TaskGroups"].items())
+    if (group["Name"].text() == alloc["TaskGroup"].text())
+      for (const auto& task : group["Tasks"].items())
+        names.push_back(task["Name"].text());
+  return names;
 }
 
 std::string alloc_table(const View& allocs, bool verbose) {

@@ -21,15 +21,18 @@ struct UuidKind {
   std::string_view list_path;  ///< "/v1/allocations"
   std::string_view read_path;  ///< "/v1/allocation/"
   std::string_view noun;       ///< "allocation", in `No allocation(s) with prefix or id "x" found`
-  std::string_view title;      ///< "Alloc", in `Alloc ID must contain at least two characters.`
+  std::string_view title;      ///< "Alloc ID", in `Alloc ID must contain at least two characters.`
+  std::string_view error;      ///< "Error querying allocation"
 };
 
-inline constexpr UuidKind alloc_kind{"/v1/allocations", "/v1/allocation/", "allocation", "Alloc"};
-inline constexpr UuidKind node_kind{"/v1/nodes", "/v1/node/", "node", "Node"};
+inline constexpr UuidKind alloc_kind{"/v1/allocations", "/v1/allocation/", "allocation", "Alloc ID",
+                                     "Error querying allocation"};
+inline constexpr UuidKind node_kind{"/v1/nodes", "/v1/node/", "node", "Identifier",
+                                    "Error querying node info"};
 inline constexpr UuidKind eval_kind{"/v1/evaluations", "/v1/evaluation/", "evaluation",
-                                    "Identifier"};
+                                    "Identifier", "Error querying evaluation"};
 inline constexpr UuidKind deployment_kind{"/v1/deployments", "/v1/deployment/", "deployment",
-                                          "Deployment"};
+                                          "Identifier", "Error retrieving deployment"};
 
 /// The whole object behind a UUID or its prefix.
 Found<Answer> find_by_prefix(Api& api,
@@ -37,12 +40,29 @@ Found<Answer> find_by_prefix(Api& api,
                              const std::string& prefix,
                              bool verbose);
 
+/// Which jobs a command takes.
+struct JobKind {
+  std::string_view adjective;  ///< "periodic ", in `No periodic job(s) with prefix or ID "x" found`
+  std::string_view flag;       ///< A member of the job's stub that must hold; empty: none.
+};
+
+inline constexpr JobKind any_job{"", ""};
+inline constexpr JobKind only_periodic_jobs{"periodic ", "Periodic"};
+inline constexpr JobKind only_parameterized_jobs{"parameterized ", "ParameterizedJob"};
+
 /// The job that `id` names: exactly, else as the only job with that prefix. Later requests of
 /// `api` go to its namespace.
-Found<std::string> find_job(Api& api, const std::string& id);
+Found<std::string> find_job(Api& api, const std::string& id, const JobKind& kind = any_job);
 
 /// One running allocation of a job, for the commands that take -job.
 Found<std::string> any_alloc_of_job(Api& api, const std::string& job);
+
+/// The body of a request that promotes groups of a deployment; all when none is named.
+boost::json::value promotion_of(const std::string& deployment_id,
+                                const std::vector<std::string>& groups);
+
+/// The names of the tasks in the group of an allocation, in the job's order.
+std::vector<std::string> tasks_of_alloc(const View& alloc);
 
 /// Rows of an allocation list as several commands show them.
 std::string alloc_table(const View& allocs, bool verbose);

@@ -50,8 +50,8 @@ int list_nodes(Api& api, const StatusFlags& flags) {
   if (!nodes->next_token.empty())
     std::cout << fmt::format(
         "\nResults have been paginated. To get the next page run:\n\n"
-        "nomad node status -page-token {}\n",
-        nodes->next_token);
+        "nomadctl node status -per-page {} -page-token {}\n",
+        flags.per_page, nodes->next_token);
   return 0;
 }
 
@@ -84,7 +84,7 @@ std::string drivers_of(const View& node) {
   return join(drivers, ",");
 }
 
-void print_basics(const View& node, const View& stats, bool verbose) {
+void print_basics(const View& node, const View& stats, bool verbose, bool brief) {
   Pairs block{{"ID", node["ID"].text()},
               {"Name", node["Name"].text()},
               {"Node Pool", node["NodePool"].text()},
@@ -101,7 +101,7 @@ void print_basics(const View& node, const View& stats, bool verbose) {
     block.emplace_back("Host Volumes", names_of(node["HostVolumes"]));
     block.emplace_back("Host Networks", names_of(node["HostNetworks"]));
     block.emplace_back("CSI Volumes", "");
-    block.emplace_back("Driver Status", drivers_of(node));
+    block.emplace_back(brief ? "Drivers" : "Driver Status", drivers_of(node));
   }
   std::cout << pairs(block) << '\n';
 }
@@ -213,9 +213,9 @@ int show_node(Api& api, const StatusFlags& flags, const Answer& answer) {
   auto host = api.get("/v1/client/stats", {{"node_id", id}});
   const View stats = host ? host->view() : View{};
   if (flags.brief) {
-    print_basics(node, View{}, false);
+    print_basics(node, View{}, false, true);
   } else {
-    print_basics(node, stats, flags.verbose);
+    print_basics(node, stats, flags.verbose, false);
     if (flags.verbose) print_drivers(node);
     print_events(node, flags.verbose);
   }

@@ -1,0 +1,121 @@
+// deployment promote, fail, pause, resume: steering a rollout.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/monitor.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct DeploymentCommand {
+  CommonFlags common;
+  Arguments parser;
+  bool detach = false;
+  bool verbose = false;
+  std::optional<Api> api;
+  std::string id;
+
+  DeploymentCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
+    common.add_to(parser);
+    parser.flag("verbose", verbose, "Shows whole ids.");
+  }
+
+  void add_detach() {
+    parser.flag("detach", detach, "Returns at once instead of following the evaluation.");
+  }
+
+  std::optional<int> start(const std::vector<std::string>& arguments) {
+    if (auto code = parser.parse(arguments)) return code;
+    if (parser.positional().size() != 1)
+      return parser.misuse("This command takes one argument: <deployment id>");
+    auto made = Api::make(common);
+    if (!made) return fail("Error initializing client", made.error());
+    api.emplace(std::move(*made));
+    auto found = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
+    if (!found.value) return found.exit_code;
+    id = found.value->view()["ID"].text();
+    return std::nullopt;
+  }
+
+  /// Follows the evaluation, or only names it.
+  int end(const std::string& eval_id) {
+    if (eval_id.empty()) return 0;
+    if (!detach) return monitor_evaluation(*api, eval_id, {.verbose = verbose});
+    std::cout << "Evaluation ID: " << eval_id << '\n';
+    return 0;
+  }
+
+  Result<Answer> pause(bool paused) {
+    return api->put("/v1/deployment/pause/" + id,
+                    boost::json::object{{"DeploymentID", id}, {"Pause", paused}});
+  }
+};
+
+}  // namespace
+
+boost::json::value promotion_of(const std::string& deployment_id,
+                                const std::vector<std::string>& groups) {
+  boost::json::object body{{"DeploymentID", deployment_id}, {"All", groups.empty()}};
+  if (!groups.empty()) body["Groups"] = boost::json::array(groups.begin(), groups.end());
+  return body;
+}
+
+int run_deployment_promote(const std::vector<std::string>& arguments) {
+  std::vector<std::string> groups;
+  DeploymentCommand command{"deployment promote [options] <deployment id>",
+                            "Promotes the canaries of a deployment."};
+  command.add_detach();
+  command.parser.option("group", groups, "Only this group; may stand several times.");
+  if (auto code = command.start(arguments)) return *code;
+  auto answer
+      = command.api->put("/v1/deployment/promote/" + command.id, promotion_of(command.id, groups));
+  if (!answer) return fail("Error promoting deployment", answer.error());
+  return command.end(answer->view()["EvalID"].text());
+}
+
+int run_deployment_fail(const std::vector<std::string>& arguments) {
+  DeploymentCommand command{"deployment fail [options] <deployment id>",
+                            "Ends a deployment as failed; its job may go back to a version that "
+                            "worked."};
+  command.add_detach();
+  if (auto code = command.start(arguments)) return *code;
+  auto answer = command.api->put("/v1/deployment/fail/" + command.id, nullptr);
+  if (!answer) return fail("Error failing deployment", answer.error());
+  const auto reverted = answer->view()["RevertedJobVersion"];
+  std::cout << fmt::format("Deployment \"{}\" failed", command.id);
+  if (!reverted.is_null())
+    std::cout << fmt::format(". Auto-reverted to job version {}.", reverted.number());
+  std::cout << '\n';
+  const auto eval_id = answer->view()["EvalID"].text();
+  if (!eval_id.empty() && !command.detach) std::cout << '\n';
+  return command.end(eval_id);
+}
+
+int run_deployment_pause(const std::vector<std::string>& arguments) {
+  DeploymentCommand command{"deployment pause [options] <deployment id>", "Halts a deployment."};
+  if (auto code = command.start(arguments)) return *code;
+  auto answer = command.pause(true);
+  if (!answer) return fail("Error pausing deployment", answer.error());
+  std::cout << fmt::format("Deployment \"{}\" paused\n", command.id);
+  return 0;
+}
+
+int run_deployment_resume(const std::vector<std::string>& arguments) {
+  DeploymentCommand command{"deployment resume [options] <deployment id>",
+                            "Lets a paused deployment go on."};
+  command.add_detach();
+  if (auto code = command.start(arguments)) return *code;
+  auto answer = command.pause(false);
+  if (!answer) return fail("Error resuming deployment", answer.error());
+  std::cout << fmt::format("Deployment \"{}\" resumed\n", command.id);
+  const auto eval_id = answer->view()["EvalID"].text();
+  if (!eval_id.empty() && !command.detach) std::cout << '\n';
+  return command.end(eval_id);
+}
+
+}  // namespace nomad::cli

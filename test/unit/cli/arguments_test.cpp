@@ -1,0 +1,123 @@
+// Flags follow the rules of Go's flag package, which scripts rely on.
+#include "cli/arguments.hpp"
+
+#include <doctest/doctest.h>
+
+#include "test/unit/cli/capture.hpp"
+
+using namespace nomad::cli;
+using nomad::test::Capture;
+
+namespace {
+
+struct Flags {
+  bool detach = false;
+  std::optional<bool> strict;
+  std::string type = "service";
+  std::int64_t lines = -1;
+  std::optional<std::int64_t> index;
+  std::vector<std::string> meta;
+  Arguments parser{"job run [options] <path>", "Registers a job."};
+
+  Flags() {
+    parser.flag("detach", detach, "Returns at once.");
+    parser.flag("strict", strict, "Is strict.");
+    parser.option("type", type, "The type.");
+    parser.option("n", lines, "Lines.");
+    parser.option("check-index", index, "The index.");
+    parser.option("meta", meta, "Meta.");
+  }
+};
+
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("arguments: one dash or two, with or without an equals sign") {
+  for (const auto& words : {Words{"-type", "batch", "-n", "3", "f"},
+                            {"--type=batch", "-n=3", "f"},
+                            {"--type", "batch", "--n", "3", "f"}}) {
+    Flags flags;
+    CHECK_FALSE(flags.parser.parse(words).has_value());
+    CHECK(flags.type == "batch");
+    CHECK(flags.lines == 3);
+    CHECK(flags.parser.positional() == Words{"f"});
+  }
+}
+
+TEST_CASE("arguments: booleans take a value only behind an equals sign") {
+  Flags flags;
+  CHECK_FALSE(flags.parser.parse({"-detach", "-strict=false", "false"}).has_value());
+  CHECK(flags.detach);
+  CHECK(flags.strict == false);
+  CHECK(flags.parser.positional() == Words{"false"});
+
+  Flags unset;
+  CHECK_FALSE(unset.parser.parse({}).has_value());
+  CHECK_FALSE(unset.strict.has_value());
+  CHECK_FALSE(unset.index.has_value());
+}
+
+TEST_CASE("arguments: the first word that is no flag ends them, and so do two dashes") {
+  Flags flags;
+  CHECK_FALSE(flags.parser.parse({"web", "-detach"}).has_value());
+  CHECK_FALSE(flags.detach);
+  CHECK(flags.parser.positional() == Words{"web", "-detach"});
+
+  Flags dashes;
+  CHECK_FALSE(dashes.parser.parse({"-detach", "--", "-type", "x"}).has_value());
+  CHECK(dashes.detach);
+  CHECK(dashes.parser.positional() == Words{"-type", "x"});
+
+  Flags stdin_name;
+  CHECK_FALSE(stdin_name.parser.parse({"-"}).has_value());
+  CHECK(stdin_name.parser.positional() == Words{"-"});
+}
+
+TEST_CASE("arguments: a flag that may stand several times keeps the order") {
+  Flags flags;
+  CHECK_FALSE(flags.parser.parse({"-meta", "a=1", "-meta=b=2", "-meta", "-c", "x"}).has_value());
+  CHECK(flags.meta == Words{"a=1", "b=2", "-c"});
+  CHECK(flags.parser.positional() == Words{"x"});
+}
+
+TEST_CASE("arguments: mistakes are explained on stderr and end with 1") {
+  struct Case {
+    Words words;
+    const char* begin;
+  };
+
+  for (const auto& each : {Case{{"-nope"}, "flag provided but not defined: -nope\nUsage: nomadctl"},
+                           Case{{"--nope=3"}, "flag provided but not defined: -nope\n"},
+                           Case{{"-type"}, "flag needs an argument: -type\n"}}) {
+    Flags flags;
+    const Capture capture;
+    CHECK(flags.parser.parse(each.words) == 1);
+    CHECK(capture.out().empty());
+    CHECK(capture.err().starts_with(each.begin));
+  }
+  Flags flags;
+  const Capture capture;
+  CHECK(flags.parser.parse({"-n", "many"}) == 1);
+  CHECK(capture.err().ends_with("For additional help try 'nomadctl job run -help'\n"));
+}
+
+TEST_CASE("arguments: help goes to stdout and ends with 0") {
+  for (const auto* word : {"-h", "-help", "--help"}) {
+    Flags flags;
+    const Capture capture;
+    CHECK(flags.parser.parse({word}) == 0);
+    CHECK(capture.out().starts_with("Usage: nomadctl job run [options] <path>\n"));
+    CHECK(capture.out().find("  -type=<value>\n    The type.") != std::string::npos);
+    CHECK(capture.out().find("  -detach\n") != std::string::npos);
+  }
+}
+
+TEST_CASE("arguments: misuse names the command's help") {
+  Flags flags;
+  const Capture capture;
+  CHECK(flags.parser.misuse("This command takes one argument: <path>") == 1);
+  CHECK(capture.err()
+        == "This command takes one argument: <path>\n"
+           "For additional help try 'nomadctl job run -help'\n");
+}
