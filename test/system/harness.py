@@ -3,6 +3,8 @@
 A test file ends with `harness.main()`. Test cases derive from AgentTest, which starts one agent for
 the class; NOMADCTL names the binary. The closing line is "N passed, N failed[, N skipped]".
 """
+import atexit
+import glob
 import http.client
 import json
 import os
@@ -37,6 +39,71 @@ def wait_until(condition, timeout=20, interval=0.02, what="the condition"):
     raise AssertionError(f"{what} did not hold within {timeout} s")
 
 
+def started_at(pid):
+    """When a process began, as the kernel counts; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return f.read().rsplit(")", 1)[1].split()[19]
+    except OSError:
+        return None
+
+
+def processes_of(directory):
+    """Agents, executors and tasks of a test's directory: it is in their arguments or environment."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        if int(pid) == os.getpid():
+            continue
+        for name in ("cmdline", "environ"):
+            try:
+                with open(f"/proc/{pid}/{name}", "rb") as f:
+                    if directory.encode() + b"/" in f.read():
+                        found.append(int(pid))
+                        break
+            except OSError:
+                break
+    return found
+
+
+def clear(directory):
+    """Kills what belongs to a test's directory, and removes it with its mounts."""
+    for _ in range(5):  # a process may have been starting another one
+        pids = processes_of(directory)
+        if not pids:
+            break
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+    with open("/proc/mounts") as f:
+        mounts = [line.split()[1] for line in f if line.split()[1].startswith(directory + "/")]
+    for where in reversed(mounts):
+        subprocess.run(["umount", "-l", where], check=False)
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+living = set()  # directories of agents that were not destroyed yet
+
+
+def clear_living():
+    for directory in list(living):
+        clear(directory)
+
+
+def clear_abandoned():
+    """What earlier runs left behind that were killed before they could clean up."""
+    for owner in glob.glob(os.path.join(tempfile.gettempdir(), "nomadctl-test-*", "owner")):
+        try:
+            with open(owner) as f:
+                pid, since = f.read().split()
+        except (OSError, ValueError):
+            continue
+        if started_at(pid) != since:
+            clear(os.path.dirname(owner))
+
+
 class Reply:
     def __init__(self, status, headers, body):
         self.status, self.headers, self.body = status, headers, body
@@ -58,6 +125,9 @@ class Agent:
 
     def __init__(self, config="", data_dir=None, log_level="DEBUG"):
         self.dir = tempfile.mkdtemp(prefix="nomadctl-test-")
+        with open(os.path.join(self.dir, "owner"), "w") as f:
+            f.write(f"{os.getpid()} {started_at(os.getpid())}")
+        living.add(self.dir)
         self.data_dir = data_dir or os.path.join(self.dir, "data")
         self.port = free_port()
         self.config_path = os.path.join(self.dir, "agent.hcl")
@@ -138,12 +208,8 @@ plugin "mock_driver" {{
         except (OSError, AssertionError, ValueError) as problem:
             print(f"while stopping the jobs: {problem}", file=sys.stderr)
         self.stop()
-        subprocess.run(["pkill", "-9", "-f", self.dir], check=False)
-        for line in open("/proc/mounts"):
-            where = line.split()[1]
-            if where.startswith(self.dir):
-                subprocess.run(["umount", "-l", where], check=False)
-        shutil.rmtree(self.dir, ignore_errors=True)
+        clear(self.dir)
+        living.discard(self.dir)
 
     # -- HTTP --------------------------------------------------------------------------------------
 
@@ -225,6 +291,10 @@ class AgentTest(unittest.TestCase):
 
 
 def main():
+    clear_abandoned()
+    atexit.register(clear_living)  # for a run that ends early
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
     suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
     if len(sys.argv) > 1:
         wanted = sys.argv[1]
