@@ -27,7 +27,9 @@ void Arguments::flag(std::string_view name, bool& target, std::string_view help)
 }
 
 void Arguments::flag(std::string_view name, std::optional<bool>& target, std::string_view help) {
-  app_->add_flag(dashed(name), target, std::string{help});
+  // Bound directly, CLI11 would take it for a counter and set it to zero at once.
+  app_->add_flag_function(
+      dashed(name), [&target](std::int64_t times) { target = times > 0; }, std::string{help});
 }
 
 void Arguments::option(std::string_view name, std::string& target, std::string_view help) {

@@ -86,9 +86,10 @@ std::string parts(const View& diff, std::size_t indent);
 std::string object_block(const View& object, std::size_t indent, std::size_t marker_column) {
   std::string text(indent, ' ');
   text += short_marker(object);
-  text.append(marker_column - marker_width(object), ' ');
+  const auto padding = marker_column - marker_width(object);
+  text.append(padding, ' ');
   text += object["Name"].text() + " {\n";
-  text += parts(object, indent + marker_column);
+  text += parts(object, indent + padding + 2);
   return text + std::string(indent + marker_column, ' ') + "}\n";
 }
 

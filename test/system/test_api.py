@@ -232,6 +232,8 @@ class Jobs(AgentTest):
 
 
 class AllocsAndNodes(AgentTest):
+    config = "telemetry {\n  prometheus_metrics = true\n}\n"
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
