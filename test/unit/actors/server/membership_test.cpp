@@ -41,8 +41,8 @@ struct MembersFixture : test::ActorFixture {
             const auto& to = msg.to.address;
             if (dead.contains(to) || dead.contains(from) || cut.contains({from, to})
                 || !servers.contains(to)) {
-              promise.deliver(Reply{.outcome = Error{Errc::unavailable, "connection refused"},
-                                    .delivery = rpc::transport::Delivery::surely_not});
+              promise.deliver(Reply{Error{Errc::unavailable, "connection refused"},
+                                    rpc::transport::Delivery::surely_not});
               return promise;
             }
             pass_on(self, msg, promise);
@@ -56,7 +56,7 @@ struct MembersFixture : test::ActorFixture {
                actor::Promise<Reply> promise) {
     const auto& to = servers.at(msg.to.address).membership;
     const auto fail = [promise](const caf::error& err) mutable {
-      promise.deliver(Reply{.outcome = actor::from_caf(err)});
+      promise.deliver(Reply{actor::from_caf(err), rpc::transport::Delivery::answered});
     };
     if (msg.method == rpc::Method::member_probe) {
       const auto request
@@ -65,8 +65,9 @@ struct MembersFixture : test::ActorFixture {
                     membership::Probe{copy(request->getAddress()), copy(request->getRegion())})
           .then(
               [promise](membership::Probed probed) mutable {
-                promise.deliver(Reply{.outcome = rpc::make_body<schema::membership::ProbeReply>(
-                                          [&](auto reply) { reply.setReached(probed.reached); })});
+                promise.deliver(Reply{rpc::make_body<schema::membership::ProbeReply>(
+                                          [&](auto reply) { reply.setReached(probed.reached); }),
+                                      rpc::transport::Delivery::answered});
               },
               fail);
       return;
@@ -76,7 +77,8 @@ struct MembersFixture : test::ActorFixture {
     self->request(to, 10s, membership::Exchange{std::move(envelope)})
         .then(
             [promise](const membership::Exchanged& answer) mutable {
-              promise.deliver(Reply{.outcome = rpc::bytes_of(answer.envelope)});
+              promise.deliver(
+                  Reply{rpc::bytes_of(answer.envelope), rpc::transport::Delivery::answered});
             },
             fail);
   }
