@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/net/http_message.hpp"
 
@@ -20,12 +21,6 @@ bool color_on = false;
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -105,12 +100,12 @@ std::string short_duration(std::int64_t nanoseconds) {
 
 std::string age(std::int64_t unix_nanoseconds) {
   if (unix_nanoseconds == 0) return "<none>";
-  return short_duration(now() - unix_nanoseconds) + " ago";
+  return short_duration(unix_now() - unix_nanoseconds) + " ago";
 }
 
 std::string until(std::int64_t unix_nanoseconds) {
   constexpr std::int64_t second = 1'000'000'000;
-  const auto seconds = unix_nanoseconds / second - now() / second;
+  const auto seconds = unix_nanoseconds / second - unix_now() / second;
   return format_duration(Nanoseconds{seconds * second}) + " from now";
 }
 
@@ -134,7 +129,7 @@ std::string clock_time(const View& rfc3339) {
 }
 
 std::string clock_now() {
-  return clock_time(now());
+  return clock_time(unix_now());
 }
 
 std::string bytes(std::uint64_t count) {

@@ -35,12 +35,6 @@ void Context::stop() {
   asker.stop();
 }
 
-std::int64_t unix_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
     : context{std::move(shared)},
       caller{caller_of(answerer.request())},

@@ -13,6 +13,7 @@
 #include "actors/api/caller.hpp"
 #include "actors/api/read_options.hpp"
 #include "actors/api/response_cache.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/net/query_pool.hpp"
 #include "runtime/net/responder.hpp"
@@ -44,9 +45,6 @@ private:
   std::mutex random_guard_;
   Random random_;
 };
-
-/// Unix nanoseconds.
-std::int64_t unix_now();
 
 class Call {
 public:

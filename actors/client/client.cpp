@@ -4,6 +4,7 @@
 
 #include "actors/client/client_state.hpp"
 #include "actors/client/task_config.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
@@ -21,12 +22,6 @@ constexpr auto server_timeout = 30s;
 constexpr auto watch_wait = 5min;
 constexpr auto driver_interval = 30s;
 constexpr auto first_register_retry = 5ms;
-
-std::int64_t system_now() {
-  return std::chrono::duration_cast<Nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 /// Doubles from `first` with each failure, up to `most`.
 Nanoseconds growing(Nanoseconds first, Nanoseconds most, unsigned failures) {
@@ -52,7 +47,7 @@ ClientState::~ClientState() {
 void ClientState::init(ClientOptions options, ClientParts parts) {
   options_ = std::move(options);
   parts_ = std::move(parts);
-  if (!options_.unix_now) options_.unix_now = system_now;
+  if (!options_.unix_now) options_.unix_now = unix_now;
   random_ = options_.seed == 0 ? Random::from_system() : Random{options_.seed};
   gc_ = workload::GcQueue{options_.gc};
   self_->request(parts_.db, start_timeout, client_db::Load{})

@@ -2,6 +2,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::server {
@@ -24,10 +25,7 @@ struct GcState {
 using Self = GcSelf::stateful_pointer<GcState>;
 
 void collect(Self self, const state::Snapshot& snapshot, const CoreGcOptions& options) {
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                       std::chrono::system_clock::now().time_since_epoch())
-                       .count();
-  for (const auto& command : cluster::collect_garbage(snapshot, options.thresholds, now))
+  for (const auto& command : cluster::collect_garbage(snapshot, options.thresholds, unix_now()))
     self->state.writes->propose(GcSelf{self}, command, [](const Result<Committed>& committed) {
       if (!committed) log::warn("core_gc", "{}", committed.error().what);
     });

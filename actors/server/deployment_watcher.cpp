@@ -4,6 +4,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/rollout.hpp"
@@ -31,12 +32,6 @@ using WatcherSelf
     = actor::WithInternal<LeaderDuty, void(DeploymentsChanged), void(Look), void(WriteDone)>;
 
 constexpr auto retry_delay = 1s;
-
-std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 struct WatcherState {
   static constexpr const char* name = "deployment_watcher";
@@ -117,14 +112,14 @@ struct WatcherState {
                                       state::watch_key(Table::allocs_by_deployment, id)},
                                      tell(Look{id, term}));
     if (entry.is_writing) return;
-    const auto step = cluster::next_rollout_step(store->snapshot(), id, {wall_clock(), &random});
+    const auto step = cluster::next_rollout_step(store->snapshot(), id, {unix_now(), &random});
     if (step.is_over) {
       watched.erase(id);
       return;
     }
     if (step.look_again != 0 && step.look_again != entry.deadline) {
       entry.deadline = step.look_again;
-      const auto left = std::chrono::nanoseconds{step.look_again - wall_clock()};
+      const auto left = std::chrono::nanoseconds{step.look_again - unix_now()};
       actor::send_self_after(self, std::max<std::chrono::nanoseconds>(left, 0ns), Look{id, term});
     }
     if (step.command) write(id, step);

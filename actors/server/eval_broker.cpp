@@ -5,6 +5,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/blocked_evals.hpp"
@@ -47,9 +48,7 @@ cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint 
                            .modify_index = eval.getModifyIndex()};
   if (eval.getWait() > 0) entry.not_before = now + std::chrono::nanoseconds{eval.getWait()};
   if (eval.getWaitUntil() > 0) {
-    const auto wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::system_clock::now().time_since_epoch());
-    const auto left = std::chrono::nanoseconds{eval.getWaitUntil()} - wall;
+    const auto left = std::chrono::nanoseconds{eval.getWaitUntil() - unix_now()};
     if (left > 0ns) entry.not_before = now + left;
   }
   return entry;
@@ -86,12 +85,6 @@ cluster::EvalEntry entry_of(const cluster::BlockedEval& blocked) {
           .priority = blocked.priority,
           .create_index = blocked.create_index,
           .modify_index = blocked.modify_index};
-}
-
-std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 struct BrokerState {
@@ -256,7 +249,7 @@ struct BrokerState {
           text(why.empty() ? fmt::format("existing blocked evaluation exists for job \"{}\"",
                                          view(eval->getJobId()))
                            : std::string{why}));
-      draft->setModifyTime(wall_clock());
+      draft->setModifyTime(unix_now());
       changed.push_back(draft.freeze());
     }
     if (!changed.empty()) write(changed, [](const Result<Committed>&) {});
@@ -271,7 +264,7 @@ struct BrokerState {
     failed->setStatus(EvalStatus::FAILED);
     failed->setStatusDescription("evaluation reached delivery limit (3)");
     failed->setNextEval(text(follow_up_id));
-    failed->setModifyTime(wall_clock());
+    failed->setModifyTime(unix_now());
     Draft<schema::Evaluation> follow_up;
     follow_up->setId(text(follow_up_id));
     follow_up->setNamespace(eval->getNamespace());
@@ -284,8 +277,8 @@ struct BrokerState {
     const auto delay = 60s + std::chrono::seconds{random.below(300)};
     follow_up->setWait(std::chrono::nanoseconds{delay}.count());
     follow_up->setPreviousEval(eval->getId());
-    follow_up->setCreateTime(wall_clock());
-    follow_up->setModifyTime(wall_clock());
+    follow_up->setCreateTime(unix_now());
+    follow_up->setModifyTime(unix_now());
     log::warn("eval_broker", "evaluation {} of job {} was delivered too often; another one follows",
               short_id(id), copy(eval->getJobId()));
     write({failed.freeze(), follow_up.freeze()},

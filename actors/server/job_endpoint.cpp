@@ -5,6 +5,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/server/job_registrar.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/gc_rules.hpp"
@@ -22,12 +23,6 @@ using EndpointSelf = actor::WithInternal<ServerApi, void(WriteDone)>;
 
 constexpr auto node_timeout = 30s;
 
-std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 struct EndpointState {
   static constexpr const char* name = "job_endpoint";
 
@@ -41,7 +36,7 @@ struct EndpointState {
 
   state::Snapshot snapshot() const { return store->snapshot(); }
 
-  cluster::EvalSeed seed() { return {wall_clock(), &random}; }
+  cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
   /// Writes `command` and answers with what `reply` makes of the written entry.
   template <class Reply, class Make>
@@ -119,7 +114,7 @@ struct EndpointState {
 
   caf::result<server_api::Written> collect_garbage() {
     const auto commands
-        = cluster::collect_garbage(snapshot(), cluster::GcThresholds::none(), wall_clock());
+        = cluster::collect_garbage(snapshot(), cluster::GcThresholds::none(), unix_now());
     if (commands.empty()) return server_api::Written{snapshot().index()};
     for (std::size_t i = 0; i + 1 < commands.size(); ++i)  // in order: the last one answers for all
       writes->propose(EndpointSelf{self}, commands[i], [](const Result<Committed>& written) {
@@ -153,7 +148,7 @@ struct EndpointState {
     const auto state = snapshot();
     const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
     const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
-    auto run = scheduler::dry_run(state, job, is_changed, wall_clock(), random.next());
+    auto run = scheduler::dry_run(state, job, is_changed, unix_now(), random.next());
     if (!run) return run.error();
     JobPlanned planned;
     planned.job_modify_index = run->job_modify_index;

@@ -1,8 +1,8 @@
 #include "actors/server/job_registrar.hpp"
 
-#include <chrono>
 #include <utility>
 
+#include "runtime/base/clock.hpp"
 #include "runtime/base/random.hpp"
 
 namespace nomad::server {
@@ -12,10 +12,8 @@ JobRegistrar::JobRegistrar(std::shared_ptr<state::Store> store, raft::Proposer p
 
 void JobRegistrar::register_job(const server_api::RegisterJob& request, Done done) const {
   thread_local Random random = Random::from_system();
-  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
   const auto snapshot = store_->snapshot();
-  auto decision = decide_register(snapshot, request, {now.count(), &random});
+  auto decision = decide_register(snapshot, request, {unix_now(), &random});
   if (!decision) return done(decision.error());
   if (!decision->command) return done(job_unchanged(*decision, snapshot.index()));
   auto payload = raft::payload_of(std::exchange(decision->command, {}));

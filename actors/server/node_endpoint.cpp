@@ -6,6 +6,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/node_commands.hpp"
@@ -42,12 +43,6 @@ using EndpointSelf
     = actor::WithInternal<NodeEndpoint, void(NodeTouched), void(WatchOver), void(WriteDone)>;
 
 constexpr auto tracker_timeout = 10s;
-
-std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 template <class Reply>
 void refuse(actor::Promise<Reply>& promise, const Error& error) {
@@ -89,7 +84,7 @@ struct EndpointState {
   std::vector<Report> reports;  ///< That came while an entry was being written.
   bool writing_reports = false;
 
-  cluster::EvalSeed seed() { return {wall_clock(), &random}; }
+  cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
   void write(const Object<schema::Command>& command, Writes::Then then) {
     writes->propose(EndpointSelf{self}, command, std::move(then));
@@ -139,7 +134,7 @@ struct EndpointState {
               if (!index) return refuse(promise, index.error());
               renew(id, [promise, missed](Result<heartbeat::Lease> lease) mutable {
                 if (!lease) return refuse(promise, lease.error());
-                promise.deliver(Lease{lease->ttl, wall_clock(), missed});
+                promise.deliver(Lease{lease->ttl, unix_now(), missed});
               });
             });
     return promise;

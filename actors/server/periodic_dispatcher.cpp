@@ -2,6 +2,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/cluster/periodic.hpp"
@@ -36,12 +37,6 @@ constexpr std::int64_t second = 1'000'000'000;
 
 /// A timer is set no further ahead than this, because the wall clock may be moved.
 constexpr auto longest_sleep = 60s;
-
-std::int64_t system_time() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 struct DispatcherState {
   static constexpr const char* name = "periodic_dispatcher";
@@ -141,7 +136,7 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
   state.writes.emplace(std::move(proposer));
   state.options = std::move(options);
   state.random = Random{state.options.random_seed};
-  if (!state.options.wall_clock) state.options.wall_clock = system_time;
+  if (!state.options.wall_clock) state.options.wall_clock = unix_now;
 
   return {
       [self](Lead msg) { self->state.lead(msg.leads); },

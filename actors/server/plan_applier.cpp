@@ -5,6 +5,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/plan_queue.hpp"
 #include "runtime/scheduler/plan_check.hpp"
@@ -28,12 +29,6 @@ constexpr std::size_t most_speculative = 64;
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
-
-std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 struct ApplierState {
   static constexpr const char* name = "plan_applier";
@@ -106,7 +101,7 @@ struct ApplierState {
       result.refresh_index = store->snapshot().index();
       return actor::answer<PlanApplied>(waiting->promise, PlanApplied{std::move(result)});
     }
-    const auto command = scheduler::make_plan_command({verified}, state, wall_clock(), random);
+    const auto command = scheduler::make_plan_command({verified}, state, unix_now(), random);
     const auto order = next_order++;
     if (continuation && !under_way.empty()) apply_ahead(command);
     under_way.emplace(order, command);

@@ -4,6 +4,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/scheduler/proposal.hpp"
@@ -34,12 +35,6 @@ constexpr auto broker_timeout = 90s;
 constexpr auto plan_timeout = 60s;
 constexpr auto ask_again_after = 250ms;
 constexpr int most_looks = 500;  // of 10 ms each: the state must be there within 5 s
-
-std::int64_t wall_clock() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 struct WorkerState {
   static constexpr const char* name = "scheduler_worker";
@@ -110,7 +105,7 @@ struct WorkerState {
       return actor::send_self_after(self, 10ms, LookAgain{id});
     }
     work.looks = 0;
-    const scheduler::Moment moment{snapshot, wall_clock(), &reservations};
+    const scheduler::Moment moment{snapshot, unix_now(), &reservations};
     if (!work.result) return take(id, work.scheduler->start(moment));
     const auto result = *std::exchange(work.result, std::nullopt);
     take(id, work.scheduler->resume(moment, result));
