@@ -18,7 +18,14 @@ import time
 import unittest
 
 BINARY = os.path.abspath(os.environ.get("NOMADCTL", "build/debug/nomadctl"))
-MORE_CONFIG = ""  # Of every agent; a comparison with another program sets what that one needs.
+# Of every agent; a comparison with another program sets what that one needs.
+MORE_CONFIG = """
+plugin "mock_driver" {
+  config {
+    enabled = true
+  }
+}
+"""
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -151,11 +158,6 @@ client {{
   network_interface = "lo"
 }}
 plugin "raw_exec" {{
-  config {{
-    enabled = true
-  }}
-}}
-plugin "mock_driver" {{
   config {{
     enabled = true
   }}
