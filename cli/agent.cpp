@@ -149,9 +149,14 @@ public:
 
   /// The signal that ends the agent; 0 when it cannot go on. SIGHUP calls `reload` and goes on.
   int wait(const std::function<void()>& reload) const {
+    constexpr int look_after_ms = 1'000;
+    QuietMoment quiet;
     for (;;) {
       pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
-      if (poll(inputs, 2, -1) < 0 && errno != EINTR) return 0;
+      const int ready = poll(inputs, 2, look_after_ms);
+      if (ready < 0 && errno != EINTR) return 0;
+      if (ready == 0) release_in_quiet(quiet);
+      if (ready <= 0) continue;
       if ((inputs[1].revents & POLLIN) != 0) return 0;
       if ((inputs[0].revents & POLLIN) == 0) continue;
       signalfd_siginfo info{};
@@ -214,7 +219,6 @@ int run_agent(const std::vector<std::string>& arguments) {
       = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse(agent.error());
   print_banner(*config, **agent);
-  release_start_pages();
   const int signal = end.wait([&flags] { reload_configuration(flags); });
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);

@@ -1,6 +1,7 @@
 #include "runtime/base/resident.hpp"
 
 #include <cstdint>
+#include <ctime>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,9 +26,30 @@ int unmap_read_only(dl_phdr_info* object, std::size_t, void*) {
   return 0;
 }
 
+std::chrono::nanoseconds read_clock(clockid_t clock) {
+  timespec time{};
+  ::clock_gettime(clock, &time);
+  return std::chrono::seconds{time.tv_sec} + std::chrono::nanoseconds{time.tv_nsec};
+}
+
 }  // namespace
 
-void release_start_pages() {
+bool QuietMoment::has_come(std::chrono::nanoseconds now, std::chrono::nanoseconds used) {
+  constexpr auto busy = std::chrono::milliseconds{50};
+  const bool is_quiet = looked_at_ && (used - used_then_) * 50 < now - *looked_at_;
+  looked_at_ = now;
+  used_then_ = used;
+  if (!is_quiet || used - used_at_last_ < busy) return false;
+  used_at_last_ = used;
+  return true;
+}
+
+void release_in_quiet(QuietMoment& moment) {
+  if (moment.has_come(read_clock(CLOCK_MONOTONIC), read_clock(CLOCK_PROCESS_CPUTIME_ID)))
+    release_unused_pages();
+}
+
+void release_unused_pages() {
   ::malloc_trim(0);
   ::dl_iterate_phdr(unmap_read_only, nullptr);
 }

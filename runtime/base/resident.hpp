@@ -1,13 +1,33 @@
-// What a process holds in memory after its start and will hardly need again.
+// Memory that a busy time has left behind: free heap pages, and mapped code that ran once.
 #pragma once
+
+#include <chrono>
+#include <optional>
 
 namespace nomad {
 
 /// Gives back free heap pages, and unmaps the read-only pages of the program and its libraries.
 /// The kernel keeps the latter in its page cache and maps back, at the first touch, those that are
 /// needed again; a long-lived process does not stay charged with the code that only its start ran
-/// (measured: 21 MB resident before, 11 to 12 MB after). Any thread; costs well below a
-/// millisecond.
-void release_start_pages();
+/// (measured: 21 MB resident before, 11 to 12 MB after), nor with the heap of its busiest moment.
+/// Any thread; takes a millisecond or two after a large burst, well below one otherwise.
+void release_unused_pages();
+
+/// Decides when a process is quiet after a busy time. Pure; one thread.
+class QuietMoment {
+public:
+  /// `now` and `used` are the clock and the processor time of the process. True once after each
+  /// busy time: less than 2 % of a core since the last call, and 50 ms of processor time or more
+  /// since the last moment (or ever).
+  bool has_come(std::chrono::nanoseconds now, std::chrono::nanoseconds used);
+
+private:
+  std::optional<std::chrono::nanoseconds> looked_at_;
+  std::chrono::nanoseconds used_then_{0};
+  std::chrono::nanoseconds used_at_last_{0};
+};
+
+/// Calls `release_unused_pages` if a quiet moment has come. To be called about once a second.
+void release_in_quiet(QuietMoment& moment);
 
 }  // namespace nomad

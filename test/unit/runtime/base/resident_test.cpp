@@ -1,0 +1,25 @@
+// When a process counts as quiet after a busy time.
+#include "runtime/base/resident.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+
+TEST_CASE("a quiet moment comes once after each busy time") {
+  nomad::QuietMoment moment;
+  CHECK_FALSE(moment.has_come(1s, 100ms));  // nothing to compare with
+  CHECK_FALSE(moment.has_come(2s, 600ms));  // busy
+  CHECK(moment.has_come(3s, 601ms));        // quiet
+  CHECK_FALSE(moment.has_come(4s, 602ms));  // still quiet, nothing new to release
+  CHECK_FALSE(moment.has_come(5s, 1602ms));
+  CHECK(moment.has_come(6s, 1610ms));
+}
+
+TEST_CASE("an idle process is left alone until it has worked") {
+  nomad::QuietMoment moment;
+  std::chrono::nanoseconds used = 40ms;
+  CHECK_FALSE(moment.has_come(1s, used));
+  CHECK_FALSE(moment.has_come(2s, used + 1ms));
+  CHECK(moment.has_come(3s, used + 10ms));  // 50 ms in all since the process began
+  CHECK_FALSE(moment.has_come(4s, used + 20ms));
+}
