@@ -171,9 +171,9 @@ private:
   int fatal_ = -1;
 };
 
-/// Reads the configuration anew and takes over what may change while the agent runs: the log level.
-/// A mistake in it changes nothing.
-void reload_configuration(const AgentFlags& flags) {
+/// Reads the configuration anew and takes over what may change while the agent runs: the log level
+/// and the contents of the certificate files. A mistake in it changes nothing.
+void reload_configuration(const AgentFlags& flags, agent::Agent& agent) {
   log::info("agent", "reloading the configuration");
   auto config = configure(flags);
   if (!config) {
@@ -187,6 +187,8 @@ void reload_configuration(const AgentFlags& flags) {
   }
   log::set_level(*level);
   log::info("agent", "the log level is {}", config->log_level);
+  if (const auto done = agent.reload(); !done)
+    log::error("agent", "the certificates stay as they were: {}", done.error().what);
 }
 
 int refuse(const Error& error) {
@@ -219,7 +221,7 @@ int run_agent(const std::vector<std::string>& arguments) {
       = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse(agent.error());
   print_banner(*config, **agent);
-  const int signal = end.wait([&flags] { reload_configuration(flags); });
+  const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); });
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);
   log::info("agent", "{}", leaves ? "leaving" : "stopping");

@@ -15,9 +15,12 @@
 #include <stdlib.h>
 
 #include "actors/agent/client_part.hpp"
+#include "actors/agent/near_servers.hpp"
+#include "actors/agent/rpc_setup.hpp"
 #include "actors/agent/server_part.hpp"
 #include "actors/api/api.hpp"
 #include "actors/api/cluster_access.hpp"
+#include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/base/ids.hpp"
@@ -112,6 +115,10 @@ struct Agent::Parts {
   caf::actor_system system{system_config};
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
+  std::shared_ptr<net::TlsContext> rpc_certificates;  ///< Null without TLS.
+  std::optional<rpc::TcpTransport> dialer;            ///< Of an agent without a server.
+  client::ServerLink remote_servers;
+  client::ServerLink near_servers;  ///< Of a client beside a server.
   std::optional<ClientPart> client;
   std::optional<api::Api> api;
   std::string node_id;
@@ -186,13 +193,32 @@ struct Agent::Parts {
     http_address = shown.http;
   }
 
+  /// The own server while it leads; else those that it knows, or that the configuration names.
+  client::ServerLink servers_of_client() {
+    const auto& transport = server ? server->cluster().transport() : dialer->handle();
+    client::RemoteServersOptions options;
+    options.servers = server ? std::vector{server->cluster().address()} : client_servers(config);
+    options.region = config.region;
+    options.random_seed = Random::from_system().next();
+    remote_servers = client::spawn_remote_servers(system, transport, std::move(options));
+    if (!server) return remote_servers;
+    near_servers = spawn_near_servers(system, server->link(), remote_servers, server->log());
+    return near_servers;
+  }
+
   void stop(bool leaving) {
     if (std::exchange(stopped, true)) return;
     if (api) api->stop(api_patience);
     if (client) client->stop();
+    actor::stop(near_servers);
+    actor::stop(remote_servers);
+    near_servers = client::ServerLink{};
+    remote_servers = client::ServerLink{};
+    if (dialer) dialer->stop();
     if (server) server->stop(leaving);
     api.reset();
     client.reset();
+    dialer.reset();
     server.reset();
   }
 };
@@ -205,6 +231,13 @@ Agent::~Agent() {
 
 void Agent::stop(bool leaving) {
   parts_->stop(leaving);
+}
+
+Result<> Agent::reload() {
+  if (!parts_->rpc_certificates) return {};
+  NOMAD_TRY(parts_->rpc_certificates->reload());
+  log::info("agent", "the certificates have been read again");
+  return {};
 }
 
 const std::string& Agent::node_id() const {
@@ -227,14 +260,23 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
       telemetry::Options{.host = config.telemetry.disable_hostname ? "" : host_name()});
   std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
   auto& all = *agent->parts_;
+  auto certificates = rpc_certificates(all.config);
+  if (!certificates) return certificates.error();
+  all.rpc_certificates = std::move(*certificates);
   if (config.server.enabled) {
-    auto server = ServerPart::start(all.system, all.config, all.http_address, on_fatal);
+    auto server = ServerPart::start(all.system, all.config, all.http_address, all.rpc_certificates,
+                                    on_fatal);
     if (!server) return server.error();
     all.server.emplace(std::move(*server));
+  } else {
+    auto dialer = start_dialer(all.system, all.config, all.rpc_certificates,
+                               std::make_shared<rpc::Router>(all.config.region));
+    if (!dialer) return dialer.error();
+    all.dialer.emplace(std::move(*dialer));
   }
   if (config.client.enabled) {
     auto client = ClientPart::start(all.system, all.config, executor_path, all.http_address,
-                                    all.server->link());
+                                    all.servers_of_client());
     if (!client) return client.error();
     all.client.emplace(std::move(*client));
     auto id = all.client->wait_for_node_id(all.system);

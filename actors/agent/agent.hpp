@@ -34,6 +34,9 @@ public:
   /// `leaving`: this node goes for good, and the others are told (leave_on_interrupt).
   void stop(bool leaving);
 
+  /// Reads again what may change while it runs: the certificates.
+  Result<> reload();
+
   /// Of the client; empty without one.
   const std::string& node_id() const;
 

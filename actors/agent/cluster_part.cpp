@@ -3,12 +3,13 @@
 #include <caf/scoped_actor.hpp>
 #include <fmt/format.h>
 
-#include "actors/api/asker.hpp"
+#include "actors/agent/rpc_setup.hpp"
+#include "actors/core/asker.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/server/raft_carrier.hpp"
-#include "schema/rpc.capnp.h"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
+#include "schema/rpc.capnp.h"
 
 namespace nomad::agent {
 namespace {
@@ -87,7 +88,9 @@ struct ClusterPart::Doors {
   std::optional<raft::RaftInbox> inbox;
   server::Membership membership;
   std::shared_ptr<const raft::LeaderView> leader;
-  api::Asker asker;
+  actor::Asker asker;
+  std::shared_ptr<const raft::LeaderLease> lease;
+  rpc::Forwarder forwarder;
 
   std::optional<raft::RaftInbox> open_inbox() {
     const std::scoped_lock lock{mutex};
@@ -102,6 +105,25 @@ struct ClusterPart::Doors {
   std::string leader_address() {
     const std::scoped_lock lock{mutex};
     return leader ? leader->known().leader_address : std::string{};
+  }
+
+  bool leads() {
+    const std::scoped_lock lock{mutex};
+    return lease && lease->holds();
+  }
+
+  rpc::Forwarder open_forwarder() {
+    const std::scoped_lock lock{mutex};
+    return forwarder;
+  }
+
+  /// For the forwarder; a leader that is not ready yet counts as none.
+  rpc::LeaderAddress ready_leader() {
+    const std::scoped_lock lock{mutex};
+    if (!leader) return {};
+    auto known = leader->known();
+    if (known.leads && !known.ready) return {};
+    return {.is_self = known.leads, .rpc_address = std::move(known.leader_address)};
   }
 };
 
@@ -154,19 +176,27 @@ void serve_membership(rpc::Router& router, const DoorsRef& doors) {
       });
 }
 
+/// What another server must serve goes there by the forwarder.
 template <class DoorsRef>
-void serve_status(rpc::Router& router, const DoorsRef& doors) {
-  using schema::rpc::Empty;
-  router.on<Empty, Empty>(rpc::Method::status_ping,
-                          [](const rpc::Caller&, const Object<Empty>&, rpc::Answer<Empty> answer) {
-                            answer.with([](auto) {});
-                          });
-  using schema::rpc::StatusLeaderReply;
-  router.on<Empty, StatusLeaderReply>(
-      rpc::Method::status_leader,
-      [doors](const rpc::Caller&, const Object<Empty>&, rpc::Answer<StatusLeaderReply> answer) {
-        answer.with([&](auto reply) { reply.setRpcAddress(doors->leader_address()); });
-      });
+void forward_elsewhere(rpc::Router& router, const DoorsRef& doors) {
+  router.set_is_leader([doors] { return doors->leads(); });
+  router.set_forward([doors](const rpc::Caller& caller, const rpc::Inbound& inbound) {
+    const auto forwarder = doors->open_forwarder();
+    if (!forwarder) return inbound.reply(not_ready());
+    rpc::send_on(doors->asker, forwarder, caller, inbound);
+  });
+}
+
+/// The servers of our region that are alive, for client nodes and `Status.Peers`.
+std::vector<server::KnownServer> known_servers(const server::MemberView& members,
+                                               const std::string& region,
+                                               const std::string& leader) {
+  std::vector<server::KnownServer> servers;
+  for (const auto& each : *members.members())
+    if (each.is_usable() && each.region == region)
+      servers.push_back(
+          {each.id, each.rpc_address, each.region, each.datacenter, each.rpc_address == leader});
+  return servers;
 }
 
 }  // namespace
@@ -179,6 +209,7 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
                                         const config::AgentConfig& config,
                                         const std::string& server_id,
                                         const std::string& http_address,
+                                        std::shared_ptr<net::TlsContext> certificates,
                                         std::shared_ptr<state::Store> store) {
   ClusterPart part;
   if (!config.server.encrypt.empty()) {
@@ -190,24 +221,33 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
   auto router = std::make_shared<rpc::Router>(config.region);
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
-  serve_status(*router, part.doors_);
+  forward_elsewhere(*router, part.doors_);
+  part.nodes_.emplace(system, server::NodeServiceOptions{
+                                  std::move(store), [doors = part.doors_, members = part.members_,
+                                                     region = config.region] {
+                                    return known_servers(*members, region, doors->leader_address());
+                                  }});
+  part.nodes_->add_to(*router);
 
   rpc::TcpTransportOptions options;
   options.listen = listen_address(config);
-  options.network.hello.role = net::RpcRole::server;
-  options.network.hello.region = config.region;
-  options.network.hello.name = server_id;
-  const auto known_secret = [store](const std::string& id) {
-    const auto node = store->snapshot().node(id);
-    return node ? copy(node->getSecretId()) : std::string{};
-  };
+  options.network = rpc_options(config, net::RpcRole::server, server_id, std::move(certificates));
   auto transport = rpc::TcpTransport::start(
       system, std::move(options), std::move(router),
-      [known_secret](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
-        return rpc::identify(peer, credentials, known_secret);
+      [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
+        return rpc::identify(peer, credentials,
+                             [&](const std::string& id) { return nodes.secret_of(id); });
       });
   if (!transport) return transport.error();
   part.transport_.emplace(std::move(*transport));
+  rpc::ClusterView view;
+  view.region = config.region;
+  view.leader_address = [doors = part.doors_] { return doors->ready_leader(); };
+  view.servers_in = [members = part.members_](const std::string& region) {
+    return members->servers_in(region);
+  };
+  part.forwarder_ = rpc::spawn_forwarder(system, part.transport_->handle(), std::move(view),
+                                         {.random_seed = Random::from_system().next()});
   part.address_ = advertised_address(config, part.transport_->address());
   part.carrier_ = server::spawn_raft_carrier(system, part.transport_->handle(), config.region);
   part.membership_options_.self = member_info(config, server_id, part.address_, http_address);
@@ -232,6 +272,12 @@ void ClusterPart::attach(caf::actor_system& system, const raft::StartedRaft& raf
   doors_->inbox = raft.inbox;
   doors_->membership = membership_;
   doors_->leader = raft.leader;
+  doors_->lease = raft.lease;
+  doors_->forwarder = forwarder_;
+}
+
+void ClusterPart::serve_nodes(const client::ServerLink& nodes) {
+  nodes_->open(nodes, transport_->handle());
 }
 
 void ClusterPart::leave(caf::actor_system& system) {
@@ -255,7 +301,11 @@ void ClusterPart::stop() {
     const std::scoped_lock lock{doors_->mutex};
     doors_->inbox.reset();
     doors_->membership = server::Membership{};
+    doors_->forwarder = rpc::Forwarder{};
   }
+  actor::stop(forwarder_);
+  forwarder_ = rpc::Forwarder{};
+  if (nodes_) nodes_->stop();
   if (transport_) transport_->stop();
   if (doors_) doors_->asker.stop();
   transport_.reset();

@@ -1,8 +1,8 @@
-// ClusterPart: a server's ties to the other servers: the transport with what it serves, membership
-// and autopilot.
+// ClusterPart: a server's ties to the rest of the cluster: the transport with what it serves to
+// other servers and to client nodes, the forwarder, membership and autopilot.
 //
 // Order: `listen` (what arrives is refused with "not ready"), then the log with `carrier()`, then
-// `attach`. To stop: `leave` if the server goes for good, the log, then `stop`.
+// `attach`, then `serve_nodes`. To stop: `leave` if the server goes for good, the log, then `stop`.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "actors/client/server_link.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "actors/server/autopilot.hpp"
 #include "actors/server/membership.hpp"
+#include "actors/server/node_service.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/state/store.hpp"
 
@@ -21,11 +24,13 @@ namespace nomad::agent {
 
 class ClusterPart {
 public:
-  /// Binds the RPC port and serves what servers ask of each other.
+  /// Binds the RPC port and serves what servers and client nodes ask. `certificates`: null for
+  /// plain TCP.
   static Result<ClusterPart> listen(caf::actor_system& system,
                                     const config::AgentConfig& config,
                                     const std::string& server_id,
                                     const std::string& http_address,
+                                    std::shared_ptr<net::TlsContext> certificates,
                                     std::shared_ptr<state::Store> store);
 
   ClusterPart(ClusterPart&&) noexcept;
@@ -39,6 +44,13 @@ public:
 
   /// The log is open: membership and autopilot begin.
   void attach(caf::actor_system& system, const raft::StartedRaft& raft);
+
+  /// Client nodes are served from now on.
+  void serve_nodes(const client::ServerLink& nodes);
+
+  const rpc::Transport& transport() const { return transport_->handle(); }
+
+  const rpc::Forwarder& forwarder() const { return forwarder_; }
 
   const server::Membership& membership() const { return membership_; }
 
@@ -59,7 +71,9 @@ private:
 
   std::string address_;
   std::shared_ptr<Doors> doors_;
+  std::optional<server::NodeService> nodes_;
   std::optional<rpc::TcpTransport> transport_;
+  rpc::Forwarder forwarder_;
   raft::Carrier carrier_;
   std::shared_ptr<server::MemberView> members_ = std::make_shared<server::MemberView>();
   server::MembershipActorOptions membership_options_;

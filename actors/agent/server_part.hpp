@@ -25,6 +25,7 @@ public:
   static Result<ServerPart> start(caf::actor_system& system,
                                   const config::AgentConfig& config,
                                   const std::string& http_address,
+                                  std::shared_ptr<net::TlsContext> certificates,
                                   std::function<void(const Error&)> on_fatal);
 
   ServerPart(ServerPart&&) = default;

@@ -9,10 +9,10 @@
 
 #include "actors/api/answer.hpp"
 #include "actors/api/api.hpp"
-#include "actors/api/asker.hpp"
 #include "actors/api/caller.hpp"
 #include "actors/api/read_options.hpp"
 #include "actors/api/response_cache.hpp"
+#include "actors/core/asker.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/net/query_pool.hpp"
@@ -29,7 +29,7 @@ struct Context {
   ~Context();
 
   ApiOptions options;
-  Asker asker;
+  actor::Asker asker;
   net::TimerQueue timers;
   net::QueryPool pool;
   ResponseCache cache;

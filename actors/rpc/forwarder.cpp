@@ -149,4 +149,28 @@ Forwarder spawn_forwarder(caf::actor_system& system,
   return actor::spawn(system, forwarder_actor, transport, std::move(view), options);
 }
 
+void send_on(actor::Asker& asker,
+             const Forwarder& forwarder,
+             const Caller& caller,
+             const Inbound& inbound) {
+  const auto& envelope = inbound.envelope;
+  Call call;
+  call.method = envelope.method;
+  call.body = inbound.body;
+  call.timeout = envelope.time_left();
+  call.priority = envelope.priority;
+  call.credentials = envelope.credentials;
+  call.region = envelope.region;
+  call.hops = envelope.hops;
+  call.remote = caller.remote;
+  call.allow_stale = envelope.allow_stale;
+  call.target_node = envelope.target_node;
+  const auto patience = std::chrono::duration_cast<std::chrono::seconds>(call.timeout) + 2s;
+  asker.ask<Reply>(forwarder, SendOn{std::move(call)}, patience,
+                   [reply = inbound.reply](const Result<Reply>& outcome) {
+                     if (!outcome) return reply(outcome.error());
+                     reply(outcome->outcome);
+                   });
+}
+
 }  // namespace nomad::rpc

@@ -18,8 +18,8 @@
 #include <optional>
 #include <string>
 
-#include "actors/core/actor.hpp"
-#include "actors/rpc/transport.hpp"
+#include "actors/core/asker.hpp"
+#include "actors/rpc/router.hpp"
 
 namespace caf {
 class actor_system;
@@ -65,5 +65,12 @@ Forwarder spawn_forwarder(caf::actor_system& system,
                           const Transport& transport,
                           ClusterView view,
                           ForwarderOptions options);
+
+/// Sends on what a Router may not serve here, with the caller's credentials and address, and
+/// answers it. For `Router::set_forward`.
+void send_on(actor::Asker& asker,
+             const Forwarder& forwarder,
+             const Caller& caller,
+             const Inbound& inbound);
 
 }  // namespace nomad::rpc

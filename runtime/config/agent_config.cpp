@@ -1,6 +1,8 @@
 // What the keys of a configuration file mean.
 #include "runtime/config/agent_config.hpp"
 
+#include <algorithm>
+
 #include <arpa/inet.h>
 
 #include <boost/json.hpp>
@@ -161,7 +163,22 @@ void read_limits(Section& block, Limits& target) {
   block.integer("http_max_body_mb", target.http_max_body_mb);
   block.duration("http_read_timeout", target.http_read_timeout);
   block.duration("http_idle_timeout", target.http_idle_timeout);
-  block.accept({"https_handshake_timeout", "rpc_handshake_timeout", "rpc_max_conns_per_client"});
+  block.duration("rpc_handshake_timeout", target.rpc_handshake_timeout);
+  block.integer("rpc_max_conns_per_client", target.rpc_max_conns_per_client);
+  block.accept({"https_handshake_timeout"});
+}
+
+void read_tls(Section& block, Tls& target) {
+  block.boolean("http", target.http);
+  block.boolean("rpc", target.rpc);
+  block.text("ca_file", target.ca_file);
+  block.text("cert_file", target.cert_file);
+  block.text("key_file", target.key_file);
+  block.boolean("verify_server_hostname", target.verify_server_hostname);
+  block.boolean("verify_https_client", target.verify_https_client);
+  block.text("tls_min_version", target.min_version);
+  block.boolean("tls_prefer_server_cipher_suites", target.prefer_server_cipher_suites);
+  block.accept({"rpc_upgrade_mode", "tls_cipher_suites"});
 }
 
 void read_file(Section& file, AgentConfig& target) {
@@ -189,6 +206,7 @@ void read_file(Section& file, AgentConfig& target) {
   file.section("client", [&](Section& block) { read_client(block, target.client); });
   file.section("telemetry", [&](Section& block) { read_telemetry(block, target.telemetry); });
   file.section("limits", [&](Section& block) { read_limits(block, target.limits); });
+  file.section("tls", [&](Section& block) { read_tls(block, target.tls); });
   file.section("acl", [&](Section& block) {
     block.boolean("enabled", target.acl_enabled);
     block.accept({"token_ttl", "policy_ttl", "role_ttl", "replication_token",
@@ -202,11 +220,38 @@ void read_file(Section& file, AgentConfig& target) {
   });
   file.accept({"log_include_location", "log_rotate_duration", "log_rotate_bytes",
                "log_rotate_max_files", "enable_syslog", "syslog_facility", "disable_update_check",
-               "disable_anonymous_signature", "consul", "vault", "tls", "ui", "sentinel", "audit"});
+               "disable_anonymous_signature", "consul", "vault", "ui", "sentinel", "audit"});
 }
 
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
+}
+
+/// What listens beyond loopback must be secured.
+Result<> check_listener(const AgentConfig& config, const std::string& address, bool is_secured) {
+  in6_addr parsed;
+  if (address != "localhost" && inet_pton(AF_INET, address.c_str(), &parsed) != 1
+      && inet_pton(AF_INET6, address.c_str(), &parsed) != 1)
+    return Error{Errc::invalid_argument,
+                 fmt::format("bind_addr: \"{}\" is no IP address", address)};
+  if (!is_loopback(address) && !is_secured && !config.allow_unsafe_bind)
+    return Error{Errc::invalid_argument,
+                 fmt::format("refusing to listen on {} without TLS: everyone who reaches it could "
+                             "run commands here; set bind_addr = \"127.0.0.1\", or "
+                             "allow_unsafe_bind = true if the network is trusted",
+                             address)};
+  return {};
+}
+
+Result<> validate_tls(const Tls& tls) {
+  const auto wrong = [](std::string_view what) {
+    return Error{Errc::invalid_argument, std::string{what}};
+  };
+  if (tls.http) return wrong("tls.http: this release serves HTTP without TLS; set it to false");
+  if (!tls.rpc) return {};
+  if (tls.ca_file.empty() || tls.cert_file.empty() || tls.key_file.empty())
+    return wrong("tls.rpc: needs ca_file, cert_file and key_file");
+  return {};
 }
 
 Result<> validate_addresses(const AgentConfig& config) {
@@ -216,19 +261,10 @@ Result<> validate_addresses(const AgentConfig& config) {
       return Error{Errc::invalid_argument,
                    fmt::format("ports.{}: {} is no port; expected 0 to 65535", name, port)};
   const auto& http = config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
-  in6_addr parsed;
-  if (http != "localhost" && inet_pton(AF_INET, http.c_str(), &parsed) != 1
-      && inet_pton(AF_INET6, http.c_str(), &parsed) != 1)
-    return Error{Errc::invalid_argument, fmt::format("bind_addr: \"{}\" is no IP address", http)};
+  NOMAD_TRY(check_listener(config, http, false));
+  if (!config.server.enabled) return {};
   const auto& rpc = config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc;
-  for (const auto& host : {http, config.server.enabled ? rpc : http})
-    if (!is_loopback(host) && !config.allow_unsafe_bind)
-      return Error{Errc::invalid_argument,
-                   fmt::format("refusing to listen on {} without TLS: everyone who reaches it "
-                               "could run commands here; set bind_addr = \"127.0.0.1\", or "
-                               "allow_unsafe_bind = true if the network is trusted",
-                               host)};
-  return {};
+  return check_listener(config, rpc, config.tls.rpc);
 }
 
 Result<> validate_server(const AgentConfig& config) {
@@ -286,6 +322,21 @@ Result<AgentConfig> with_file_text(AgentConfig base, const std::string& file, st
   return base;
 }
 
+std::vector<std::string> client_servers(const AgentConfig& config) {
+  std::vector<std::string> all;
+  for (const auto* list :
+       {&config.client.servers, &config.client.join.start_join, &config.client.join.retry_join})
+    for (const auto& server : *list) {
+      const bool is_bare_ipv6 = std::count(server.begin(), server.end(), ':') > 1
+                                && server.find(']') == std::string::npos;
+      auto address = is_bare_ipv6 ? '[' + server + ']' : server;
+      const bool has_port = !address.ends_with(']') && address.find(':') != std::string::npos;
+      if (!has_port) address += ":4647";
+      if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
+    }
+  return all;
+}
+
 Result<> validate(const AgentConfig& config) {
   const auto wrong = [](std::string_view what) {
     return Error{Errc::invalid_argument, std::string{what}};
@@ -297,8 +348,9 @@ Result<> validate(const AgentConfig& config) {
   if (!config.data_dir.empty() && config.data_dir[0] != '/')
     return wrong("data_dir: must be an absolute path");
   NOMAD_TRY(validate_server(config));
-  if (config.client.enabled && !config.server.enabled)
-    return wrong("client: this release runs clients beside their server; enable both");
+  if (config.client.enabled && !config.server.enabled && client_servers(config).empty())
+    return wrong("client.servers: a client without a server of its own needs the address of one");
+  NOMAD_TRY(validate_tls(config.tls));
   if (config.client.min_dynamic_port < 1 || config.client.max_dynamic_port > 65'535
       || config.client.min_dynamic_port > config.client.max_dynamic_port)
     return wrong("client: min_dynamic_port and max_dynamic_port do not form a range of ports");

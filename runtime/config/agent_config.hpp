@@ -143,6 +143,21 @@ struct Limits {
   std::int64_t http_max_body_mb = 16;    ///< Ours: of one request.
   Nanoseconds http_read_timeout = 10s;   ///< Ours: for a header, and between body parts.
   Nanoseconds http_idle_timeout = 2min;  ///< Ours: between requests of a connection.
+  Nanoseconds rpc_handshake_timeout = 5s;
+  std::int64_t rpc_max_conns_per_client = 100;
+};
+
+/// Certificates of this node and what is asked of others. Files are PEM.
+struct Tls {
+  bool http = false;
+  bool rpc = false;
+  std::string ca_file;
+  std::string cert_file;
+  std::string key_file;
+  bool verify_server_hostname = false;  ///< Certificates must name the role and region.
+  bool verify_https_client = false;
+  std::string min_version = "tls12";
+  bool prefer_server_cipher_suites = false;
 };
 
 /// A driver's `plugin "name" { config { … } }`: the block's values as JSON text.
@@ -174,6 +189,7 @@ struct AgentConfig {
   Client client;
   Telemetry telemetry;
   Limits limits;
+  Tls tls;
   TextMap http_api_response_headers;
   std::map<std::string, Plugin> plugins;
   std::vector<std::string> files;  ///< What was read, for the start-up banner.
@@ -191,6 +207,10 @@ Result<AgentConfig> with_path(AgentConfig base, const std::string& path);
 
 /// What must hold before an agent starts; the error is one line that says what to do.
 Result<> validate(const AgentConfig& config);
+
+/// The servers that a client is told of: `client.servers`, then those of `server_join`, each with a
+/// port.
+std::vector<std::string> client_servers(const AgentConfig& config);
 
 /// The configuration as /v1/agent/self shows it: PascalCase JSON without secrets.
 std::string to_json(const AgentConfig& config);

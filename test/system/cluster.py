@@ -2,7 +2,6 @@
 import http.client
 import json
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -11,18 +10,17 @@ import time
 import harness
 
 
-class Server:
-    """One server process. `kill9`, `stop` and `start` may be called again and again."""
+class Member:
+    """One agent process. `kill9`, `stop` and `start` may be called again and again."""
 
-    def __init__(self, root, name, rpc_ports, number, count, extra=""):
+    def __init__(self, root, name, rpc, blocks):
         self.name = name
         self.http = harness.free_port()
-        self.rpc = rpc_ports[number]
+        self.rpc = rpc
         self.dir = os.path.join(root, name)
         os.makedirs(self.dir)
         self.log_path = os.path.join(self.dir, "agent.log")
         self.config_path = os.path.join(self.dir, "agent.hcl")
-        joins = ", ".join(f'"127.0.0.1:{port}"' for port in rpc_ports)
         with open(self.config_path, "w") as f:
             f.write(f"""
 name      = "{name}"
@@ -34,15 +32,7 @@ ports {{
   rpc  = {self.rpc}
   serf = {harness.free_port()}
 }}
-server {{
-  enabled          = true
-  bootstrap_expect = {count}
-  server_join {{
-    retry_join     = [{joins}]
-    retry_interval = "1s"
-  }}
-{extra}
-}}
+{blocks}
 """)
         self.process = None
 
@@ -97,16 +87,82 @@ server {{
                               env=environment, timeout=60)
 
 
+class Server(Member):
+    """`extra` goes into its server block, `blocks` beside it."""
+
+    def __init__(self, root, name, rpc_ports, number, count, extra="", blocks=""):
+        joins = ", ".join(f'"127.0.0.1:{port}"' for port in rpc_ports)
+        super().__init__(root, name, rpc_ports[number], f"""
+server {{
+  enabled          = true
+  bootstrap_expect = {count}
+  server_join {{
+    retry_join     = [{joins}]
+    retry_interval = "1s"
+  }}
+{extra}
+}}
+{blocks}
+""")
+
+
+class Client(Member):
+    """A client node without a server; it is told of `servers` and hears of the others from them."""
+
+    def __init__(self, root, name, servers, extra="", blocks=""):
+        listed = ", ".join(f'"127.0.0.1:{server.rpc}"' for server in servers)
+        super().__init__(root, name, harness.free_port(), f"""
+client {{
+  enabled           = true
+  network_interface = "lo"
+  servers           = [{listed}]
+{extra}
+}}
+plugin "raw_exec" {{
+  config {{
+    enabled = true
+  }}
+}}
+{harness.MORE_CONFIG}
+{blocks}
+""")
+
+
 class Cluster:
-    def __init__(self, count=3, extra=""):
+    def __init__(self, count=3, extra="", blocks=""):
         self.root = tempfile.mkdtemp(prefix="nomadctl-cluster-")
+        self.clients = []
         ports = [harness.free_port() for _ in range(count)]
-        self.servers = [Server(self.root, f"s{n}", ports, n, count, extra) for n in range(count)]
+        self.servers = [Server(self.root, f"s{n}", ports, n, count, extra, blocks)
+                        for n in range(count)]
 
     def start(self):
         for server in self.servers:
             server.start()
         return self
+
+    def add_client(self, servers=None, extra="", blocks=""):
+        """Starts another client node."""
+        name = f"c{len(self.clients)}"
+        self.clients.append(
+            Client(self.root, name, servers or self.servers, extra, blocks).start())
+        return self.clients[-1]
+
+    def nodes(self, status="ready"):
+        """Names of the nodes that have the status, by the first server that says."""
+        for server in self.running():
+            nodes = server.try_get("/v1/nodes")
+            if nodes is not None:
+                return {node["Name"] for node in nodes if node["Status"] == status}
+        return set()
+
+    def allocs(self, job_id, status=None):
+        """A job's allocations, by the first server that says."""
+        for server in self.running():
+            allocs = server.try_get(f"/v1/job/{job_id}/allocations")
+            if allocs is not None:
+                return [a for a in allocs if status in (None, a["ClientStatus"])]
+        return []
 
     def running(self):
         return [server for server in self.servers if server.is_running()]
@@ -123,10 +179,10 @@ class Cluster:
         return harness.wait_until(self.leader_now, timeout=timeout, what="a leader")
 
     def destroy(self):
-        for server in self.servers:
-            if server.is_running():
-                server.kill9()
-        shutil.rmtree(self.root, ignore_errors=True)
+        for member in [*self.clients, *self.servers]:
+            if member.is_running():
+                member.kill9()
+        harness.clear(self.root)  # with the tasks that the clients left
 
 
 def small_job(job_id):

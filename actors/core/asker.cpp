@@ -1,12 +1,12 @@
-#include "actors/api/asker.hpp"
+#include "actors/core/asker.hpp"
 
 #include "actors/core/supervise.hpp"
 
-namespace nomad::api {
+namespace nomad::actor {
 namespace {
 
 struct GatewayState {
-  static constexpr const char* name = "api_gateway";
+  static constexpr const char* name = "gateway";
 };
 
 Gateway::behavior_type gateway_actor(Gateway::stateful_pointer<GatewayState> self) {
@@ -17,7 +17,7 @@ Gateway::behavior_type gateway_actor(Gateway::stateful_pointer<GatewayState> sel
 
 Asker::Asker(caf::actor_system& system, unsigned gateways) {
   for (unsigned i = 0; i < gateways; ++i)
-    gateways_.push_back(actor::spawn(system, gateway_actor));
+    gateways_.push_back(spawn(system, gateway_actor));
 }
 
 Asker::~Asker() {
@@ -27,7 +27,7 @@ Asker::~Asker() {
 void Asker::run(std::function<void(Gateway::base*)> action) {
   if (gateways_.empty()) return;
   const auto& gateway = gateways_[next_++ % gateways_.size()];
-  actor::tell(gateway, gateway::Run{std::move(action)});
+  tell(gateway, gateway::Run{std::move(action)});
 }
 
 void Asker::stop() {
@@ -35,4 +35,4 @@ void Asker::stop() {
     actor::stop(gateway);
 }
 
-}  // namespace nomad::api
+}  // namespace nomad::actor

@@ -4,7 +4,8 @@
 //         actor's open questions in order.
 // Takes:  questions from any thread; the callback runs in a gateway and must be quick: it composes
 //         an answer and sends it.
-// Parent: the Api, which stops it. Questions that are open then are dropped, callbacks and all.
+// Parent: whoever owns it (the Api, a service of the RPC router), which stops it. Questions that
+// are open then are dropped, callbacks and all.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,7 @@
 
 #include "actors/core/actor.hpp"
 
-namespace nomad::api {
+namespace nomad::actor {
 
 namespace gateway {
 
@@ -22,7 +23,7 @@ struct Run;
 
 }  // namespace gateway
 
-using Gateway = actor::Interface<void(gateway::Run)>;
+using Gateway = Interface<void(gateway::Run)>;
 
 namespace gateway {
 
@@ -42,12 +43,12 @@ public:
 
   /// `done` gets the reply, or the error: an empty or dead handle is `unavailable`, silence
   /// `timeout`.
-  template <class Reply, class Handle, actor::Message Request, class Done>
+  template <class Reply, class Handle, Message Request, class Done>
   void ask(const Handle& dest, Request request, std::chrono::seconds timeout, Done done) {
     run([dest, request = std::move(request), timeout, done = std::move(done)](Gateway::base* self) {
       self->request(dest, timeout, request)
           .then([done](Reply& reply) { done(Result<Reply>{std::move(reply)}); },
-                [done](const caf::error& error) { done(Result<Reply>{actor::from_caf(error)}); });
+                [done](const caf::error& error) { done(Result<Reply>{from_caf(error)}); });
     });
   }
 
@@ -60,4 +61,4 @@ private:
   std::atomic<unsigned> next_{0};
 };
 
-}  // namespace nomad::api
+}  // namespace nomad::actor

@@ -1,0 +1,24 @@
+// NearServers: the servers of a client node that has one of them in its own process. Plays
+// ServerLink.
+//
+// Owns:   nothing; it hands each question on: to the own server while that leads or nobody is
+//         known to, else to the leader, by way of RemoteServers.
+// Takes:  what ServerLink takes. What a node should run is answered here only under the leader's
+//         lease, so that the answer has every write that was acknowledged.
+// Parent: the agent's wiring.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include <memory>
+
+#include "actors/client/server_link.hpp"
+#include "actors/raft/raft_node.hpp"
+
+namespace nomad::agent {
+
+client::ServerLink spawn_near_servers(caf::actor_system& system,
+                                      const client::ServerLink& own,
+                                      const client::ServerLink& others,
+                                      const raft::StartedRaft& log);
+
+}  // namespace nomad::agent

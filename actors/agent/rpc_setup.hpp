@@ -1,0 +1,29 @@
+// What the configuration says of the connections between agents: certificates, limits, names; and
+// the transport of an agent without a server, which only dials.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/rpc/tcp_transport.hpp"
+#include "runtime/config/agent_config.hpp"
+#include "runtime/net/tls_context.hpp"
+
+namespace nomad::agent {
+
+/// Null when `tls.rpc` is off.
+Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config);
+
+/// `name`: what the peer's logs call this process.
+net::RpcOptions rpc_options(const config::AgentConfig& config,
+                            net::RpcRole role,
+                            const std::string& name,
+                            std::shared_ptr<net::TlsContext> certificates);
+
+/// A client's way to its servers; `router` serves what they ask of it.
+Result<rpc::TcpTransport> start_dialer(caf::actor_system& system,
+                                       const config::AgentConfig& config,
+                                       std::shared_ptr<net::TlsContext> certificates,
+                                       std::shared_ptr<const rpc::Router> router);
+
+}  // namespace nomad::agent

@@ -1,0 +1,221 @@
+#include "actors/client/remote_servers.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+
+#include <fmt/ranges.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/rpc/router.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/base/random.hpp"
+#include "schema/rpc.capnp.h"
+
+namespace nomad::client {
+namespace {
+
+using namespace std::chrono_literals;
+namespace wire = schema::rpc;
+using rpc::Method;
+using rpc::transport::Delivery;
+using server_link::AllocSet;
+using server_link::Heartbeat;
+using server_link::Lease;
+using server_link::Registered;
+using server_link::RegisterNode;
+using server_link::UpdateAllocs;
+using server_link::Updated;
+using server_link::WatchAllocs;
+
+/// What a server may take beyond a blocking query's own time: it spreads its answers.
+constexpr auto blocking_slack = 30s;
+
+struct RemoteState {
+  static constexpr const char* name = "remote_servers";
+
+  using Self = ServerLink::stateful_pointer<RemoteState>;
+  using Done = std::function<void(Result<Bytes>)>;
+
+  Self self = nullptr;
+  rpc::CallOffice office;
+  RemoteServersOptions options;
+  std::vector<std::string> servers;
+  std::size_t current = 0;
+  rpc::Credentials credentials;
+
+  /// Asks the servers one after the other until one answers.
+  void ask(rpc::transport::Call call, std::size_t tries, Done done) {
+    if (tries == 0 || servers.empty()) return done(Error{Errc::unavailable, "No servers"});
+    const auto asked = servers[current % servers.size()];
+    call.to = {.address = asked, .region = options.region};
+    self->request(office, call.timeout + 5s, call)
+        .then(
+            [this, call, tries, asked, done](const rpc::transport::Reply& reply) {
+              if (reply.outcome || !should_move_on(reply)) return done(reply.outcome);
+              move_on(asked, reply.outcome.error());
+              if (tries == 1) return done(reply.outcome);
+              ask(call, tries - 1, done);
+            },
+            [done](const caf::error& err) { done(actor::from_caf(err)); });
+  }
+
+  /// All of our methods may be repeated, so everything that is no answer of the servers goes to the
+  /// next one.
+  static bool should_move_on(const rpc::transport::Reply& reply) {
+    return reply.delivery != Delivery::answered || reply.outcome.error().code == Errc::unavailable;
+  }
+
+  void move_on(const std::string& from, const Error& why) {
+    if (servers.empty() || servers[current % servers.size()] != from) return;  // somebody else did
+    current = (current + 1) % servers.size();
+    log::debug("client", "server {} does not answer: {}; the next is {}", from, why.what,
+               servers[current]);
+  }
+
+  rpc::transport::Call call_of(Method method, Bytes body, std::chrono::milliseconds timeout) const {
+    rpc::transport::Call call;
+    call.method = method;
+    call.body = std::move(body);
+    call.timeout = timeout;
+    call.priority = rpc::info(method).priority;
+    call.credentials = credentials;
+    call.region = options.region;
+    return call;
+  }
+
+  /// Asks and answers `promise` by what `read` makes of the reply.
+  template <class Reply, class Answer, class Read>
+  caf::result<Answer> exchange(Method method,
+                               Bytes body,
+                               std::chrono::milliseconds timeout,
+                               Read read) {
+    auto promise = self->make_response_promise<Answer>();
+    ask(call_of(method, std::move(body), timeout), servers.size(),
+        [promise, read](Result<Bytes> outcome) mutable {
+          if (!outcome) return actor::answer<Answer>(promise, outcome.error());
+          auto reply = Object<Reply>::from_bytes(outcome->view());
+          if (!reply) return actor::answer<Answer>(promise, reply.error());
+          actor::answer<Answer>(promise, read(*reply));
+        });
+    return promise;
+  }
+
+  caf::result<Registered> register_node(const RegisterNode& msg) {
+    credentials.node_id = copy(msg.node->getId());
+    credentials.node_secret = copy(msg.node->getSecretId());
+    auto body = rpc::make_body<wire::NodeRegisterRequest>(
+        [&](auto& request) { request.setNode(*msg.node); });
+    return exchange<wire::NodeLeaseReply, Registered>(
+        Method::node_register, std::move(body), options.timeout,
+        [this](const Object<wire::NodeLeaseReply>& reply) -> Result<Registered> {
+          learn(reply);
+          return Registered{reply->getIndex(), std::chrono::milliseconds{reply->getTtlMs()}};
+        });
+  }
+
+  caf::result<Lease> beat(const Heartbeat& msg) {
+    auto body = rpc::make_body<wire::NodeUpdateStatusRequest>(
+        [&](auto& request) { request.setNodeId(text(msg.node_id)); });
+    return exchange<wire::NodeLeaseReply, Lease>(
+        Method::node_update_status, std::move(body), options.timeout,
+        [this](const Object<wire::NodeLeaseReply>& reply) -> Result<Lease> {
+          learn(reply);
+          return Lease{std::chrono::milliseconds{reply->getTtlMs()}, reply->getServerTime(),
+                       reply->getWasMissed()};
+        });
+  }
+
+  caf::result<AllocSet> watch(const WatchAllocs& msg) {
+    auto body = rpc::make_body<wire::NodeAllocsRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      request.setMinIndex(msg.min_index);
+      request.setMaxWaitMs(static_cast<std::uint64_t>(msg.max_wait.count()));
+    });
+    return exchange<wire::NodeAllocsReply, AllocSet>(
+        Method::node_get_client_allocs, std::move(body), msg.max_wait + blocking_slack,
+        [](const Object<wire::NodeAllocsReply>& reply) { return read_allocs(reply); });
+  }
+
+  static Result<AllocSet> read_allocs(const Object<wire::NodeAllocsReply>& reply) {
+    std::vector<Object<schema::Job>> jobs;
+    for (const auto job : reply->getJobs())
+      jobs.push_back(Object<schema::Job>::freeze(job));
+    AllocSet set{reply->getIndex(), reply->getComplete(), {}};
+    for (const auto each : reply->getAllocs()) {
+      if (each.getJob() >= jobs.size())
+        return Error{Errc::corrupt, "an allocation names a job that the answer does not have"};
+      set.allocs.push_back(
+          {Object<schema::Allocation>::freeze(each.getAlloc()), jobs[each.getJob()]});
+    }
+    return set;
+  }
+
+  caf::result<Updated> update(const UpdateAllocs& msg) {
+    auto body = rpc::make_body<wire::NodeUpdateAllocRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      auto list = request.initAllocs(static_cast<unsigned>(msg.allocs.size()));
+      for (unsigned i = 0; i < msg.allocs.size(); ++i)
+        list.setWithCaveats(i, *msg.allocs[i]);
+    });
+    return exchange<wire::NodeUpdateAllocReply, Updated>(
+        Method::node_update_alloc, std::move(body), options.timeout,
+        [](const Object<wire::NodeUpdateAllocReply>& reply) -> Result<Updated> {
+          return Updated{reply->getIndex()};
+        });
+  }
+
+  /// Takes over the list of servers; the one in use stays in use if it is still there.
+  void learn(const Object<wire::NodeLeaseReply>& reply) {
+    std::vector<std::string> fresh;
+    for (const auto server : reply->getServers())
+      if (server.getRpcAddress().size() > 0) fresh.push_back(copy(server.getRpcAddress()));
+    if (fresh.empty() || servers.empty()) return;
+    auto known = servers;
+    std::sort(known.begin(), known.end());
+    auto sorted = fresh;
+    std::sort(sorted.begin(), sorted.end());
+    if (known == sorted) return;
+    const auto in_use = servers[current % servers.size()];
+    shuffle(fresh);
+    const auto place = std::find(fresh.begin(), fresh.end(), in_use);
+    current = place == fresh.end() ? 0 : static_cast<std::size_t>(place - fresh.begin());
+    servers = std::move(fresh);
+    log::info("client", "the servers are now {}", fmt::join(servers, ", "));
+  }
+
+  void shuffle(std::vector<std::string>& list) {
+    for (std::size_t i = list.size(); i > 1; --i)
+      std::swap(list[i - 1], list[random.below(i)]);
+  }
+
+  Random random{0};
+};
+
+ServerLink::behavior_type remote_servers(RemoteState::Self self,
+                                         rpc::CallOffice office,
+                                         RemoteServersOptions options) {
+  auto& state = self->state;
+  state.self = self;
+  state.office = std::move(office);
+  state.random = Random{options.random_seed};
+  state.servers = options.servers;
+  state.shuffle(state.servers);
+  state.options = std::move(options);
+  return {
+      [self](const RegisterNode& msg) { return self->state.register_node(msg); },
+      [self](const Heartbeat& msg) { return self->state.beat(msg); },
+      [self](const WatchAllocs& msg) { return self->state.watch(msg); },
+      [self](const UpdateAllocs& msg) { return self->state.update(msg); },
+  };
+}
+
+}  // namespace
+
+ServerLink spawn_remote_servers(caf::actor_system& system,
+                                const rpc::CallOffice& office,
+                                RemoteServersOptions options) {
+  return actor::spawn(system, remote_servers, office, std::move(options));
+}
+
+}  // namespace nomad::client

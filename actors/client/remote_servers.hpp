@@ -1,0 +1,38 @@
+// RemoteServers: the servers of a client node, when they are in other processes. Plays ServerLink.
+//
+// Owns:   the list of servers: what the configuration names, then what the servers themselves say
+//         with each lease.
+// Takes:  what ServerLink takes. Every question goes to one server until that fails; then to the
+//         next, once round at most for each question.
+// Parent: the agent's wiring.
+// Ends:   by the parent's exit message.
+//
+// Each call carries the node's secret, which is learned from the node record that is registered
+// first. Nobody answering is `unavailable` "No servers"; the client tries again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/client/server_link.hpp"
+#include "actors/rpc/transport.hpp"
+
+namespace caf {
+class actor_system;
+}
+
+namespace nomad::client {
+
+struct RemoteServersOptions {
+  std::vector<std::string> servers;  ///< "10.0.0.7:4647"
+  std::string region;
+  std::chrono::milliseconds timeout{10'000};  ///< For an answer; blocking queries have their own.
+  std::uint64_t random_seed = 0;              ///< Of the order in which servers are tried.
+};
+
+ServerLink spawn_remote_servers(caf::actor_system& system,
+                                const rpc::CallOffice& office,
+                                RemoteServersOptions options);
+
+}  // namespace nomad::client

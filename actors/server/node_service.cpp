@@ -1,0 +1,223 @@
+#include "actors/server/node_service.hpp"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "schema/rpc.capnp.h"
+
+namespace nomad::server {
+
+struct NodeService::Shared {
+  Shared(caf::actor_system& system, NodeServiceOptions given)
+      : options{std::move(given)}, asker{system} {}
+
+  NodeServiceOptions options;
+  actor::Asker asker;
+  mutable std::mutex guard;
+  client::ServerLink nodes;
+  rpc::Transport transport;
+
+  client::ServerLink endpoint() const {
+    const std::lock_guard lock{guard};
+    return nodes;
+  }
+
+  /// Notes where the node is to be reached, if the request came from itself.
+  void note(const std::string& node_id, const rpc::Inbound& inbound, const rpc::Caller& caller) {
+    if (!inbound.connection || inbound.envelope.hops > 0 || caller.is_server()) return;
+    rpc::Transport to;
+    {
+      const std::lock_guard lock{guard};
+      to = transport;
+    }
+    if (to) actor::tell(to, rpc::transport::NoteNode{node_id, inbound.connection});
+  }
+};
+
+namespace {
+
+namespace wire = schema::rpc;
+namespace link = client::server_link;
+using rpc::Answer;
+using rpc::Caller;
+using rpc::Inbound;
+using rpc::Method;
+
+constexpr std::chrono::seconds endpoint_timeout{60};
+
+std::chrono::seconds patience(const rpc::Envelope& envelope) {
+  return std::min(std::chrono::duration_cast<std::chrono::seconds>(envelope.time_left())
+                      + std::chrono::seconds{1},
+                  std::chrono::seconds{3600});
+}
+
+/// Whether `caller` speaks for the node. An unknown node is the endpoint's business: it says so.
+Result<> check_node(const NodeService& service, const Caller& caller, const std::string& node_id) {
+  if (caller.is_node(node_id) || service.secret_of(node_id).empty()) return {};
+  log::warn("rpc", "refusing {}: it does not know the secret of node {}", caller.remote,
+            short_id(node_id));
+  return Error{Errc::permission_denied, "Permission denied"};
+}
+
+template <class List>
+void set_servers(List list, const std::vector<KnownServer>& servers) {
+  for (unsigned i = 0; i < servers.size(); ++i) {
+    auto entry = list[i];
+    entry.setId(text(servers[i].id));
+    entry.setRpcAddress(text(servers[i].rpc_address));
+    entry.setRegion(text(servers[i].region));
+    entry.setDatacenter(text(servers[i].datacenter));
+    entry.setIsLeader(servers[i].is_leader);
+  }
+}
+
+Bytes alloc_reply(const link::AllocSet& set) {
+  return rpc::make_body<wire::NodeAllocsReply>([&](auto& reply) {
+    reply.setIndex(set.index);
+    reply.setComplete(set.complete);
+    std::vector<Object<schema::Job>> jobs;
+    std::unordered_map<const std::byte*, unsigned> places;
+    auto allocs = reply.initAllocs(static_cast<unsigned>(set.allocs.size()));
+    for (unsigned i = 0; i < set.allocs.size(); ++i) {
+      const auto& each = set.allocs[i];
+      const auto [place, is_new]
+          = places.emplace(each.job.bytes().data(), static_cast<unsigned>(jobs.size()));
+      if (is_new) jobs.push_back(each.job);
+      allocs[i].setAlloc(*each.alloc);
+      allocs[i].setJob(place->second);
+    }
+    auto list = reply.initJobs(static_cast<unsigned>(jobs.size()));
+    for (unsigned i = 0; i < jobs.size(); ++i)
+      list.setWithCaveats(i, *jobs[i]);
+  });
+}
+
+}  // namespace
+
+NodeService::NodeService(caf::actor_system& system, NodeServiceOptions options)
+    : shared_{std::make_shared<Shared>(system, std::move(options))} {}
+
+void NodeService::open(const client::ServerLink& nodes, const rpc::Transport& transport) {
+  const std::lock_guard lock{shared_->guard};
+  shared_->nodes = nodes;
+  shared_->transport = transport;
+}
+
+std::string NodeService::secret_of(const std::string& node_id) const {
+  const auto node = shared_->options.store->snapshot().node(node_id);
+  return node ? copy(node->getSecretId()) : std::string{};
+}
+
+void NodeService::stop() {
+  shared_->asker.stop();
+  const std::lock_guard lock{shared_->guard};
+  shared_->nodes = client::ServerLink{};
+  shared_->transport = rpc::Transport{};
+}
+
+void NodeService::add_to(rpc::Router& router) {
+  const auto shared = shared_;
+  const auto lease_of = [shared](std::uint64_t index, const auto& lease, bool missed) {
+    return rpc::make_body<wire::NodeLeaseReply>([&](auto& reply) {
+      const auto servers = shared->options.servers();
+      reply.setIndex(index);
+      reply.setTtlMs(static_cast<std::uint64_t>(lease.ttl.count()));
+      reply.setWasMissed(missed);
+      set_servers(reply.initServers(static_cast<unsigned>(servers.size())), servers);
+      if constexpr (requires { lease.server_time; }) reply.setServerTime(lease.server_time);
+    });
+  };
+
+  router.on<wire::Empty, wire::Empty>(
+      Method::status_ping, [](const Caller&, const Object<wire::Empty>&,
+                              const Answer<wire::Empty>& answer) { answer.with([](auto&) {}); });
+  router.on<wire::Empty, wire::StatusLeaderReply>(
+      Method::status_leader, [shared](const Caller&, const Object<wire::Empty>&,
+                                      const Answer<wire::StatusLeaderReply>& answer) {
+        answer.with([&](auto& reply) {
+          for (const auto& server : shared->options.servers())
+            if (server.is_leader) reply.setRpcAddress(text(server.rpc_address));
+        });
+      });
+  router.on<wire::Empty, wire::StatusPeersReply>(
+      Method::status_peers, [shared](const Caller&, const Object<wire::Empty>&,
+                                     const Answer<wire::StatusPeersReply>& answer) {
+        answer.with([&](auto& reply) {
+          const auto servers = shared->options.servers();
+          set_servers(reply.initServers(static_cast<unsigned>(servers.size())), servers);
+        });
+      });
+
+  router.on_inbound<wire::NodeRegisterRequest>(
+      Method::node_register,
+      [shared, lease_of](const Caller& caller, const Object<wire::NodeRegisterRequest>& request,
+                         const Inbound& inbound) {
+        const auto node = Object<schema::Node>::freeze(request->getNode());
+        shared->asker.ask<link::Registered>(
+            shared->endpoint(), link::RegisterNode{node}, patience(inbound.envelope),
+            [shared, node, inbound, caller, lease_of](Result<link::Registered> done) {
+              if (!done) return inbound.reply(done.error());
+              shared->note(copy(node->getId()), inbound, caller);
+              inbound.reply(lease_of(done->index, *done, false));
+            });
+      });
+  router.on_inbound<wire::NodeUpdateStatusRequest>(
+      Method::node_update_status,
+      [service = *this, shared, lease_of](const Caller& caller,
+                                          const Object<wire::NodeUpdateStatusRequest>& request,
+                                          const Inbound& inbound) {
+        const auto id = copy(request->getNodeId());
+        if (auto allowed = check_node(service, caller, id); !allowed)
+          return inbound.reply(allowed.error());
+        const auto ask = link::Heartbeat{id};
+        shared->asker.ask<link::Lease>(
+            shared->endpoint(), ask, patience(inbound.envelope),
+            [shared, id, inbound, caller, lease_of](Result<link::Lease> lease) {
+              if (!lease) return inbound.reply(lease.error());
+              if (caller.is_node(id)) shared->note(id, inbound, caller);
+              inbound.reply(lease_of(0, *lease, lease->was_missed));
+            });
+      });
+  router.on_inbound<wire::NodeAllocsRequest>(
+      Method::node_get_client_allocs,
+      [service = *this, shared](const Caller& caller,
+                                const Object<wire::NodeAllocsRequest>& request,
+                                const Inbound& inbound) {
+        const auto id = copy(request->getNodeId());
+        if (auto allowed = check_node(service, caller, id); !allowed)
+          return inbound.reply(allowed.error());
+        const std::chrono::milliseconds wait{
+            std::min<std::uint64_t>(request->getMaxWaitMs(), 600'000)};
+        shared->asker.ask<link::AllocSet>(
+            shared->endpoint(), link::WatchAllocs{id, request->getMinIndex(), wait},
+            std::chrono::duration_cast<std::chrono::seconds>(wait) + endpoint_timeout,
+            [inbound](Result<link::AllocSet> set) {
+              if (!set) return inbound.reply(set.error());
+              inbound.reply(alloc_reply(*set));
+            });
+      });
+  router.on_inbound<wire::NodeUpdateAllocRequest>(
+      Method::node_update_alloc,
+      [service = *this, shared](const Caller& caller,
+                                const Object<wire::NodeUpdateAllocRequest>& request,
+                                const Inbound& inbound) {
+        link::UpdateAllocs updates{copy(request->getNodeId()), {}};
+        for (const auto alloc : request->getAllocs())
+          updates.allocs.push_back(Object<schema::Allocation>::freeze(alloc));
+        if (updates.node_id.empty() && !updates.allocs.empty())
+          updates.node_id = copy(updates.allocs.front()->getNodeId());
+        if (auto allowed = check_node(service, caller, updates.node_id); !allowed)
+          return inbound.reply(allowed.error());
+        shared->asker.ask<link::Updated>(shared->endpoint(), std::move(updates),
+                                         patience(inbound.envelope),
+                                         [inbound](Result<link::Updated> done) {
+                                           if (!done) return inbound.reply(done.error());
+                                           inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
+                                               [&](auto& reply) { reply.setIndex(done->index); }));
+                                         });
+      });
+}
+
+}  // namespace nomad::server

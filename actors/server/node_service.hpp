@@ -1,0 +1,63 @@
+// NodeService: the servers' methods for client nodes over the network, and the Status methods. They
+// turn what the wire carries into the questions that the node endpoint answers, and its answers
+// back.
+//
+// Who may: a node's request must carry the secret that the state has of it. A node that the state
+// does not know yet may only register (which makes its secret known) and learn from a heartbeat
+// that it has to.
+//
+// Threads: handlers run on the threads of the transport; the endpoint is asked through gateways
+// that the service owns.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client/server_link.hpp"
+#include "actors/core/asker.hpp"
+#include "actors/rpc/router.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::server {
+
+/// A server as nodes and operators see it.
+struct KnownServer {
+  std::string id;
+  std::string rpc_address;
+  std::string region;
+  std::string datacenter;
+  bool is_leader = false;
+};
+
+struct NodeServiceOptions {
+  std::shared_ptr<state::Store> store;
+
+  /// All servers of the region that seem alive. Thread-safe and quick.
+  std::function<std::vector<KnownServer>()> servers;
+};
+
+/// Copies share everything.
+class NodeService {
+public:
+  NodeService(caf::actor_system& system, NodeServiceOptions options);
+
+  /// Adds the methods to `router`. Once, before anything is served.
+  void add_to(rpc::Router& router);
+
+  /// Serves from now on; until then every node is told `unavailable`. `nodes` is the node endpoint;
+  /// `transport` notes a node's connection when that has proven itself.
+  void open(const client::ServerLink& nodes, const rpc::Transport& transport);
+
+  /// The secret that the state has of a node; "" for an unknown one.
+  std::string secret_of(const std::string& node_id) const;
+
+  void stop();
+
+private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace nomad::server

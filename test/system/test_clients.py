@@ -1,0 +1,236 @@
+"""Client nodes in processes of their own: they join one server or three over the network, with and
+without mutual TLS, run jobs, survive the death of servers, and strangers stay outside."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+import cluster
+import harness
+from harness import job, shell_job, wait_until
+
+
+class Pki:
+    """Certificates that `nomadctl tls` made, in a directory of their own."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="nomadctl-pki-")
+        self.run("ca", "create")
+
+    def run(self, *words):
+        done = subprocess.run([harness.BINARY, "tls", *words], cwd=self.dir, capture_output=True,
+                              text=True, timeout=30)
+        if done.returncode != 0:
+            raise AssertionError(f"tls {words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def config(self, role):
+        name = f"{self.dir}/global-{role}-nomad"
+        if not os.path.exists(name + ".pem"):
+            self.run("cert", "create", f"-{role}")
+        return f"""
+tls {{
+  rpc = true
+  ca_file   = "{self.dir}/nomad-agent-ca.pem"
+  cert_file = "{name}.pem"
+  key_file  = "{name}-key.pem"
+  verify_server_hostname = true
+}}
+"""
+
+    def destroy(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class ClusterCase(unittest.TestCase):
+    """Some servers and two clients; the first client is told of a single server."""
+    tls = False
+    count = 1
+
+    def setUp(self):
+        self.pki = Pki() if self.tls else None
+        self.cluster = cluster.Cluster(self.count, blocks=self.secured("server")).start()
+        self.addCleanup(self.cleanup)
+        self.leader = self.cluster.leader()
+        self.followers = [s for s in self.cluster.servers if s is not self.leader]
+        self.server = self.cluster.servers[0]
+        self.cluster.add_client((self.followers or [self.leader])[:1],
+                                blocks=self.secured("client"))
+        self.cluster.add_client(blocks=self.secured("client"))
+        self.wait_for_nodes("c0", "c1")
+
+    def cleanup(self):
+        result = self._outcome.result
+        if any(case is self for case, _ in [*result.errors, *result.failures]):
+            for member in [*self.cluster.servers, *self.cluster.clients]:
+                print(f"--- {member.name}\n{member.log()[-2000:]}")
+        self.cluster.destroy()
+        if self.pki:
+            self.pki.destroy()
+
+    def secured(self, role):
+        return self.pki.config(role) if self.tls else ""
+
+    def wait_for_nodes(self, *names, timeout=60):
+        wait_until(lambda: self.cluster.nodes() == set(names), timeout, what=f"nodes {names}")
+
+    def put(self, job):
+        for server in self.cluster.running():
+            answer = server.request("PUT", "/v1/jobs", {"Job": job})
+            if answer.status == 200:
+                return
+        raise AssertionError(f"nobody takes the job: {answer}")
+
+    def wait_for(self, job_id, status, count, timeout=60):
+        def found():
+            allocs = self.cluster.allocs(job_id, status)
+            return allocs if len(allocs) == count else None
+        return wait_until(found, timeout, what=f"{count} allocation(s) of {job_id} being {status}")
+
+
+class OneServerTest(ClusterCase):
+    def test_jobs_run_on_both_clients(self):
+        self.put(shell_job("spread", "echo hello; sleep 1000", count=4))
+        self.put(job("everywhere", config={"run_for": "100s"}, kind="system"))
+
+        self.wait_for("spread", "running", 4)
+        allocs = self.wait_for("everywhere", "running", 2)
+        self.assertEqual({a["NodeName"] for a in allocs}, {"c0", "c1"})
+
+        self.server.request("DELETE", "/v1/job/spread")
+        self.wait_for("spread", "complete", 4)
+
+    def test_a_restarted_server_finds_its_nodes_and_their_tasks_again(self):
+        self.put(shell_job("steady", "sleep 1000", count=2))
+        before = {a["ID"] for a in self.wait_for("steady", "running", 2)}
+
+        self.server.kill9()
+        self.server.start()
+        self.cluster.leader()
+        self.wait_for_nodes("c0", "c1")
+        self.put(shell_job("later", "sleep 1000"))
+
+        self.wait_for("later", "running", 1)
+        self.assertEqual({a["ID"] for a in self.wait_for("steady", "running", 2)}, before)
+
+    def test_strangers_are_refused_and_nobody_notices(self):
+        hello = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+        huge = b"\x52\x4e\x01\x02\x01\x03\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff"
+        for noise in (hello, huge, os.urandom(4096)):
+            with socket.create_connection(("127.0.0.1", self.server.rpc), timeout=10) as s:
+                s.sendall(noise)
+                try:
+                    while s.recv(4096):
+                        pass
+                except ConnectionResetError:
+                    pass
+        self.assertIn("rpc: closing the connection with 127.0.0.1:", self.server.log())
+
+        self.put(shell_job("unimpressed", "sleep 1000"))
+        self.wait_for("unimpressed", "running", 1)
+
+
+class SecuredOneServerTest(OneServerTest):
+    tls = True
+
+    def test_a_node_without_the_right_certificate_stays_outside(self):
+        other = Pki()
+        try:
+            self.cluster.add_client(blocks=other.config("client"))
+            wait_until(lambda: "TLS handshake" in self.server.log(), timeout=30,
+                       what="the refusal in the server's log")
+            self.assertEqual(len(self.server.try_get("/v1/nodes")), 2)
+        finally:
+            other.destroy()
+
+    def test_sighup_reads_the_certificates_again(self):
+        name = f"{self.pki.dir}/global-server-nomad"
+        os.remove(name + ".pem")
+        os.remove(name + "-key.pem")
+        self.pki.run("cert", "create", "-server")
+        self.server.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "the certificates have been read again" in self.server.log(),
+                   what="the reload")
+
+        self.cluster.add_client(blocks=self.secured("client"))
+        self.wait_for_nodes("c0", "c1", "c2")
+
+
+class ThreeServersTest(ClusterCase):
+    count = 3
+
+    def test_a_client_carries_on_when_its_server_dies(self):
+        self.put(job("everywhere", config={"run_for": "1h"}, kind="system"))
+        before = self.wait_for("everywhere", "running", 2)
+        # The one follower that c0 was told of; c0 has heard of the others meanwhile.
+        self.followers[0].kill9()
+        self.put(job("later", config={"run_for": "1h"}, kind="system"))
+        self.wait_for("later", "running", 2)
+        self.wait_for_nodes("c0", "c1")
+
+        self.followers[0].start()
+        self.cluster.leader()
+        wait_until(lambda: self.followers[0].try_get("/v1/jobs?stale=true") is not None,
+                   what="the follower's return")
+        self.leader.kill9()
+        self.cluster.leader()
+        self.put(job("last", config={"run_for": "2s"}, kind="batch"))
+        self.wait_for("last", "complete", 1)
+        self.wait_for_nodes("c0", "c1")
+        self.assertEqual({a["ID"] for a in before},
+                         {a["ID"] for a in self.wait_for("everywhere", "running", 2)})
+
+    def test_tasks_outlive_all_servers(self):
+        self.put(shell_job("steady", "sleep 1000", count=2))
+        before = self.wait_for("steady", "running", 2)
+        for server in self.cluster.servers:
+            server.kill9()
+        time.sleep(3)
+        for server in self.cluster.servers:
+            server.start()
+        self.cluster.leader()
+        self.wait_for_nodes("c0", "c1")
+        self.put(job("later", config={"run_for": "1h"}, kind="system"))
+        self.wait_for("later", "running", 2)
+        self.assertEqual({a["ID"] for a in before},
+                         {a["ID"] for a in self.wait_for("steady", "running", 2)})
+
+
+class SecuredThreeServersTest(ThreeServersTest):
+    tls = True
+
+
+class TlsCommands(unittest.TestCase):
+    def setUp(self):
+        self.pki = Pki()
+
+    def tearDown(self):
+        self.pki.destroy()
+
+    def test_files_modes_and_openssl_agree(self):
+        self.pki.run("cert", "create", "-server", "-region", "eu", "-additional-dnsname", "web.example")
+        keys = [f for f in os.listdir(self.pki.dir) if f.endswith("-key.pem")]
+        self.assertEqual(sorted(keys), ["eu-server-nomad-key.pem", "nomad-agent-ca-key.pem"])
+        for key in keys:
+            self.assertEqual(os.stat(os.path.join(self.pki.dir, key)).st_mode & 0o777, 0o600)
+        info = self.pki.run("cert", "info", "eu-server-nomad.pem")
+        self.assertIn("[web.example server.eu.nomad localhost]", info)
+        self.assertIn("Permitted DNS Domains", self.pki.run("ca", "info", "nomad-agent-ca.pem"))
+        if shutil.which("openssl"):
+            done = subprocess.run(["openssl", "verify", "-CAfile", "nomad-agent-ca.pem",
+                                   "eu-server-nomad.pem"], cwd=self.pki.dir, capture_output=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_nothing_is_overwritten(self):
+        again = subprocess.run([harness.BINARY, "tls", "ca", "create"], cwd=self.pki.dir,
+                               capture_output=True, text=True, timeout=30)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("CA certificate file 'nomad-agent-ca.pem' already exists", again.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()
