@@ -37,7 +37,10 @@ Answer done_answer(const ca::Done&) {
 }
 
 void append_measured(JsonObject& object, const std::vector<std::string>& measured) {
-  append_json_texts(object.raw("Measured"), measured);
+  if (measured.empty())
+    object.null("Measured");
+  else
+    append_json_texts(object.raw("Measured"), measured);
 }
 
 void append_usage(std::string& out,
@@ -88,10 +91,7 @@ void alloc_stats(Call call) {
     std::string out;
     {
       JsonObject object{out};
-      if (usage.tasks.empty())
-        object.null("ResourceUsage");
-      else
-        append_usage(object.raw("ResourceUsage"), total.memory, total.cpu, true);
+      append_usage(object.raw("ResourceUsage"), total.memory, total.cpu, true);
       {
         JsonObject tasks{object.raw("Tasks")};
         for (const auto& [name, task] : usage.tasks)

@@ -138,7 +138,9 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       [p](const ca::CollectGarbage& m) {
         return if_own(*p, m.alloc_id.empty() ? own_alloc : m.alloc_id, ca::Done{});
       },
-      [p](const ca::AllocStats& m) { return if_own(*p, m.alloc_id, usage()); },
+      [p](const ca::AllocStats& m) {
+        return if_own(*p, m.alloc_id, p->task_started ? usage() : ca::AllocUsage{});
+      },
       [](const ca::HostStats&) {
         ca::HostUsage host;
         host.memory_total = 1 << 20;

@@ -63,6 +63,17 @@ TEST_CASE("client: restart, signal and gc reach the client") {
   CHECK(fixture.get("/v1/client/gc").status == 200);
 }
 
+TEST_CASE("client: nothing measured yet is no usage, but the object is there") {
+  ApiFixture fixture;
+  fixture.played->task_started = false;
+  CHECK(fixture.get(alloc_path + "/stats").body
+        == R"({"ResourceUsage":{"CpuStats":{"Measured":null,"Percent":0.0,"SystemMode":0.0,)"
+           R"("ThrottledPeriods":0,"ThrottledTime":0,"TotalTicks":0.0,"UserMode":0.0},)"
+           R"("DeviceStats":[],"MemoryStats":{"Cache":0,"KernelMaxUsage":0,"KernelUsage":0,)"
+           R"("MappedFile":0,"MaxUsage":0,"Measured":null,"RSS":0,"Swap":0,"Usage":0}},)"
+           R"("Tasks":{},"Timestamp":0})");
+}
+
 TEST_CASE("client: usage of allocations and of the host") {
   ApiFixture fixture;
 
