@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/base/log.hpp"
+
 namespace nomad::api {
 namespace {
 
@@ -19,10 +21,13 @@ bool fits(Methods allowed, Methods asked) {
 }
 
 void run(const std::vector<Operation>& operations, Call call) {
-  const auto asked = method_of(call.request().method);
+  // The query stays out of the log: it may carry a token.
+  const auto& request = call.request();
+  log::debug("http", "request from {}: {} {}", request.remote, request.method, request.path);
+  const auto asked = method_of(request.method);
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
-    const auto ns = call.request().parameter_or_empty("namespace");
+    const auto ns = request.parameter_or_empty("namespace");
     if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed) {
       call.fail(allowed.error());
       return;
