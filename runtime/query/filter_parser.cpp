@@ -1,128 +1,16 @@
 #include "runtime/query/filter_parser.hpp"
 
-#include <algorithm>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
+
+#include "runtime/query/filter_scanner.hpp"
+#include "runtime/query/filter_text.hpp"
 
 namespace nomad::query {
 namespace {
 
-constexpr std::size_t no_match = std::string_view::npos;
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-/// Characters of a JSON pointer's segment: letters and digits of any alphabet, and some signs.
-bool is_pointer_char(char c) {
-  return is_letter(c) || is_digit(c) || (static_cast<unsigned char>(c) & 0x80) != 0 || c == '-'
-         || c == '_' || c == '.' || c == '~' || c == ':' || c == '|';
-}
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3F));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
-
-/// Reads `digits` digits of base 8 or 16 at `text`, as an escape has them.
-std::optional<std::uint32_t> read_digits(std::string_view text,
-                                         std::size_t digits,
-                                         std::uint32_t base) {
-  if (text.size() < digits) return std::nullopt;
-  std::uint32_t value = 0;
-  for (const char c : text.substr(0, digits)) {
-    std::uint32_t digit = 99;
-    if (is_digit(c)) digit = static_cast<std::uint32_t>(c - '0');
-    if (c >= 'a' && c <= 'f') digit = static_cast<std::uint32_t>(c - 'a' + 10);
-    if (c >= 'A' && c <= 'F') digit = static_cast<std::uint32_t>(c - 'A' + 10);
-    if (digit >= base) return std::nullopt;
-    value = value * base + digit;
-  }
-  return value;
-}
-
-/// One escape of a Go string, without its backslash; moves `rest` behind it.
-bool append_escape(std::string& out, std::string_view& rest) {
-  static constexpr std::string_view names = "abfnrtv\\\"";
-  static constexpr std::string_view meanings = "\a\b\f\n\r\t\v\\\"";
-  if (rest.empty()) return false;
-  const char c = rest.front();
-  if (const auto known = names.find(c); known != std::string_view::npos) {
-    out += meanings[known];
-    rest.remove_prefix(1);
-    return true;
-  }
-  const bool is_octal = c >= '0' && c <= '7';
-  const std::size_t size = is_octal ? 3 : c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-  if (size == 0) return false;
-  const auto code = read_digits(rest.substr(is_octal ? 0 : 1), size, is_octal ? 8 : 16);
-  if (!code || (is_octal && *code > 255)) return false;
-  const bool is_text = c == 'u' || c == 'U';
-  if (is_text && (*code > 0x10FFFF || (*code >= 0xD800 && *code < 0xE000))) return false;
-  if (is_text)
-    append_utf8(out, *code);
-  else
-    out += static_cast<char>(*code);
-  rest.remove_prefix(size + (is_octal ? 0 : 1));
-  return true;
-}
-
-/// Go's strconv.Unquote for the two kinds of quotes that the grammar has.
-std::optional<std::string> unquote(std::string_view quoted) {
-  auto rest = quoted.substr(1, quoted.size() - 2);
-  std::string out;
-  if (quoted.front() == '`') {
-    for (const char c : rest)
-      if (c != '\r') out += c;
-    return out;
-  }
-  while (!rest.empty()) {
-    const char c = rest.front();
-    rest.remove_prefix(1);
-    if (c == '\n') return std::nullopt;
-    if (c != '\\')
-      out += c;
-    else if (!append_escape(out, rest))
-      return std::nullopt;
-  }
-  return out;
-}
-
-/// "~1" is '/' and "~0" is '~' in a JSON pointer.
-std::string unescape_pointer(std::string_view segment) {
-  std::string out;
-  for (std::size_t i = 0; i < segment.size(); ++i) {
-    const bool escapes = segment[i] == '~' && i + 1 < segment.size();
-    if (escapes && (segment[i + 1] == '0' || segment[i + 1] == '1'))
-      out += segment[++i] == '0' ? '~' : '/';
-    else
-      out += segment[i];
-  }
-  return out;
-}
+constexpr std::size_t no_match = FilterScanner::no_match;
 
 enum class Rule : std::uint8_t {
   disjunction,
@@ -146,9 +34,9 @@ struct Found {
   explicit operator bool() const { return end != no_match; }
 };
 
-class Parser {
+class Parser : FilterScanner {
 public:
-  explicit Parser(std::string_view text) : text_{text} {}
+  explicit Parser(std::string_view text) : FilterScanner{text} {}
 
   Result<std::shared_ptr<const Expression>> parse() {
     auto found = input();
@@ -156,9 +44,9 @@ public:
       return Error{Errc::invalid_argument, "the expression is nested too deeply: at most "
                                                + std::to_string(max_filter_nesting) + " levels and "
                                                + std::to_string(max_filter_terms) + " terms"};
-    if (!errors_.empty()) {
+    if (!errors().empty()) {
       std::string all;
-      for (const auto& error : errors_)
+      for (const auto& error : errors())
         (all += all.empty() ? "" : "\n") += error;
       return Error{Errc::invalid_argument, all};
     }
@@ -167,140 +55,14 @@ public:
   }
 
 private:
-  // --- what could have stood where -------------------------------------------------------------
-
-  /// Notes that `wanted` was (not) found at `at`; inside a negative look-ahead the other way round.
-  void note(bool found, std::size_t at, std::string_view wanted) {
-    if (found != inverted_ || at < farthest_) return;
-    if (at > farthest_) {
-      farthest_ = at;
-      wanted_.clear();
-    }
-    wanted_.insert((inverted_ ? "!" : "") + std::string{wanted});
-  }
-
-  /// "line:column (offset)": columns count characters from 1, a line's end begins the next line.
-  std::string place(std::size_t at) const {
-    std::size_t line = 1;
-    std::size_t column = 0;
-    for (std::size_t i = 0; i <= at; ++i) {
-      if (i < text_.size() && (static_cast<unsigned char>(text_[i]) & 0xC0) == 0x80) continue;
-      ++column;
-      if (i < text_.size() && text_[i] == '\n') {
-        ++line;
-        column = 0;
-      }
-    }
-    return std::to_string(line) + ':' + std::to_string(column) + " (" + std::to_string(at) + ')';
-  }
-
-  std::string expectations() const {
-    std::vector<std::string> all;
-    bool has_end = false;
-    for (const auto& wanted : wanted_) {
-      if (wanted == "!.")
-        has_end = true;
-      else
-        all.push_back(wanted);
-    }
-    if (has_end) all.emplace_back("EOF");
-    std::string out = place(farthest_) + ": no match found, expected: ";
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (i != 0) out += i + 1 == all.size() ? " or " : ", ";
-      out += all[i];
-    }
-    return out;
-  }
-
-  void fail(std::size_t at, std::string_view rule, std::string_view problem) {
-    auto error = place(at) + ": rule \"" + std::string{rule} + "\": " + std::string{problem};
-    if (std::find(errors_.begin(), errors_.end(), error) == errors_.end())
-      errors_.push_back(std::move(error));
-  }
-
-  // --- terminals: each returns the place behind it, or no_match --------------------------------
-
-  std::size_t literal(std::size_t at, std::string_view word) {
-    const bool found = text_.substr(at).starts_with(word);
-    std::string shown = "\"";
-    for (const char c : word)
-      (shown += c == '"' ? "\\" : "") += c;
-    note(found, at, shown + '"');
-    return found ? at + word.size() : no_match;
-  }
-
-  template <class Predicate>
-  std::size_t one_of(std::size_t at, Predicate predicate, std::string_view name) {
-    const bool found = at < text_.size() && predicate(text_[at]);
-    note(found, at, name);
-    return found ? at + 1 : no_match;
-  }
-
-  template <class Predicate>
-  std::size_t many_of(std::size_t at, Predicate predicate, std::string_view name) {
-    for (auto next = at; next != no_match; next = one_of(at, predicate, name))
-      at = next;
-    return at;
-  }
-
-  std::size_t letter(std::size_t at) { return one_of(at, is_letter, "[a-zA-Z]"); }
-
-  std::size_t any_char(std::size_t at) {
-    note(at < text_.size(), at, ".");
-    return at < text_.size() ? at + 1 : no_match;
-  }
-
-  std::size_t end(std::size_t at) {
-    inverted_ = !inverted_;
-    const bool is_end = any_char(at) == no_match;
-    inverted_ = !inverted_;
-    return is_end ? at : no_match;
-  }
-
-  /// At least one white space.
-  std::size_t space(std::size_t at) {
-    const auto first = one_of(at, is_space, R"([ \t\r\n])");
-    return first == no_match ? no_match : many_of(first, is_space, R"([ \t\r\n])");
-  }
-
-  std::size_t maybe_space(std::size_t at) {
-    const auto behind = space(at);
-    return behind == no_match ? at : behind;
-  }
-
-  /// Words with white space around and between them: `_ "is" _ "not" …`.
-  std::size_t words(std::size_t at,
-                    std::initializer_list<std::string_view> words,
-                    bool space_behind) {
-    for (const auto word : words) {
-      at = space(at);
-      if (at == no_match) return no_match;
-      at = literal(at, word);
-      if (at == no_match) return no_match;
-    }
-    return space_behind ? space(at) : at;
-  }
-
-  std::size_t identifier(std::size_t at) {
-    const auto first = letter(at);
-    if (first == no_match) return no_match;
-    const auto is_part = [](char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '/'; };
-    return many_of(first, is_part, "[a-zA-Z0-9_/]");
-  }
-
-  std::string slice(std::size_t from, std::size_t to) const {
-    return std::string{text_.substr(from, to - from)};
-  }
-
   // --- rules -----------------------------------------------------------------------------------
 
   /// The result of `rule` at `at`, worked out once.
   Found apply(Rule rule, std::size_t at) {
     const auto key = at * 16 + static_cast<std::size_t>(rule);
-    if (!inverted_)
-      if (const auto known = memory_.find(key); known != memory_.end()) return known->second;
+    if (const auto known = memory_.find(key); known != memory_.end()) return known->second;
     Found found = work_out(rule, at);
-    if (!inverted_ && !too_deep_) memory_.emplace(key, found);
+    if (!too_deep_) memory_.emplace(key, found);
     return found;
   }
 
@@ -542,7 +304,7 @@ private:
       const auto first = one_of(slash, is_pointer_char, R"([\pL\pN-_.~:|])");
       if (first == no_match) break;
       const auto last = many_of(first, is_pointer_char, R"([\pL\pN-_.~:|])");
-      found.selector.path.push_back(unescape_pointer(text_.substr(slash, last - slash)));
+      found.selector.path.push_back(unescape_pointer(text().substr(slash, last - slash)));
       next = last;
     }
     next = literal(next, "\"");
@@ -625,19 +387,19 @@ private:
       const std::string_view mark{&quote, 1};
       const auto open = literal(at, mark);
       if (open == no_match) continue;
-      const auto close = text_.find(quote, open);
+      const auto close = text().find(quote, open);
       if (close == no_match) {
-        note(false, text_.size(), ".");
-        note(false, text_.size(), quote == '"' ? R"("\"")" : "\"`\"");
-        fail(text_.size(), "string", "Unterminated string literal");
+        note(false, text().size(), ".");
+        note(false, text().size(), quote == '"' ? R"("\"")" : "\"`\"");
+        fail(text().size(), "string", "Unterminated string literal");
         return {};
       }
-      auto text = unquote(text_.substr(at, close + 1 - at));
-      if (!text) {
+      auto content = unquote(text().substr(at, close + 1 - at));
+      if (!content) {
         fail(at, "string", "invalid syntax");
-        text.emplace();
+        content.emplace();
       }
-      return {close + 1, nullptr, {}, std::move(*text)};
+      return {close + 1, nullptr, {}, std::move(*content)};
     }
     return {};
   }
@@ -668,12 +430,7 @@ private:
     return {depth, !too_deep_};
   }
 
-  const std::string_view text_;
   std::unordered_map<std::size_t, Found> memory_;
-  std::size_t farthest_ = 0;
-  std::set<std::string> wanted_;
-  std::vector<std::string> errors_;
-  bool inverted_ = false;
   bool too_deep_ = false;
   int nesting_ = 0;
   int terms_ = 0;
