@@ -4,50 +4,27 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/action.hpp"
 #include "cli/lookup.hpp"
-#include "cli/monitor.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
 namespace {
 
-struct DeploymentCommand {
-  CommonFlags common;
-  Arguments parser;
-  bool detach = false;
-  bool verbose = false;
-  std::optional<Api> api;
+struct DeploymentCommand : Action {
   std::string id;
 
-  DeploymentCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
-    common.add_to(parser);
-    parser.flag("verbose", verbose, "Shows whole ids.");
-  }
-
-  void add_detach() {
-    parser.flag("detach", detach, "Returns at once instead of following the evaluation.");
-  }
+  using Action::Action;
 
   std::optional<int> start(const std::vector<std::string>& arguments) {
     if (auto code = parser.parse(arguments)) return code;
     if (parser.positional().size() != 1)
       return parser.misuse("This command takes one argument: <deployment id>");
-    auto made = Api::make(common);
-    if (!made) return fail("Error initializing client", made.error());
-    api.emplace(std::move(*made));
+    if (auto code = connect()) return code;
     auto found = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
     if (!found.value) return found.exit_code;
     id = found.value->view()["ID"].text();
     return std::nullopt;
-  }
-
-  /// Follows the evaluation, or only names it.
-  int end(const std::string& eval_id) {
-    if (eval_id.empty()) return 0;
-    if (!detach) return monitor_evaluation(*api, eval_id, {.verbose = verbose});
-    std::cout << "Evaluation ID: " << eval_id << '\n';
-    return 0;
   }
 
   Result<Answer> pause(bool paused) {

@@ -9,32 +9,19 @@
 #include <fmt/format.h>
 #include <sodium/utils.h>
 
-#include "cli/api.hpp"
+#include "cli/action.hpp"
 #include "cli/layout.hpp"
 #include "cli/lookup.hpp"
-#include "cli/monitor.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
 namespace {
 
-/// What these commands share: flags, the job that the first argument names, and how they end.
-struct JobCommand {
-  CommonFlags common;
-  Arguments parser;
-  bool detach = false;
-  bool verbose = false;
-  std::optional<Api> api;
+/// An action on the job that the first argument names.
+struct JobCommand : Action {
   std::string id;
 
-  JobCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
-    common.add_to(parser);
-    parser.flag("verbose", verbose, "Shows whole ids.");
-  }
-
-  void add_detach() {
-    parser.flag("detach", detach, "Returns at once instead of following the evaluation.");
-  }
+  using Action::Action;
 
   const std::string& argument(std::size_t index) const { return parser.positional()[index]; }
 
@@ -42,9 +29,7 @@ struct JobCommand {
 
   /// After `parse`: the connection and the job.
   std::optional<int> find() {
-    auto made = Api::make(common);
-    if (!made) return fail("Error initializing client", made.error());
-    api.emplace(std::move(*made));
+    if (auto code = connect()) return code;
     auto job = find_job(*api, argument(0));
     if (!job.value) return job.exit_code;
     id = *job.value;
@@ -53,14 +38,6 @@ struct JobCommand {
 
   std::string path(std::string_view action) const {
     return fmt::format("/v1/job/{}/{}", segment(id), action);
-  }
-
-  /// Follows the evaluation, or only names it.
-  int end(const std::string& eval_id) {
-    if (eval_id.empty()) return 0;
-    if (!detach) return monitor_evaluation(*api, eval_id, {.verbose = verbose});
-    std::cout << "Evaluation ID: " << eval_id << '\n';
-    return 0;
   }
 };
 

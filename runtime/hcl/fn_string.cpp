@@ -5,6 +5,7 @@
 #include <unicode/brkiter.h>
 #include <unicode/locid.h>
 
+#include "runtime/base/re2_words.hpp"
 #include "runtime/hcl/function_family.hpp"
 #include "runtime/hcl/grapheme.hpp"
 #include "runtime/hcl/source.hpp"
@@ -208,43 +209,6 @@ FunctionResult trim_suffix(Args args) {
 
 // --- regex_replace -----------------------------------------------------------------------------
 
-std::string_view describe(RE2::ErrorCode code) {
-  switch (code) {
-    case RE2::ErrorBadEscape:
-      return "invalid escape sequence";
-    case RE2::ErrorBadCharClass:
-      return "invalid character class";
-    case RE2::ErrorBadCharRange:
-      return "invalid character class range";
-    case RE2::ErrorMissingBracket:
-      return "missing closing ]";
-    case RE2::ErrorMissingParen:
-      return "missing closing )";
-    case RE2::ErrorUnexpectedParen:
-      return "unexpected )";
-    case RE2::ErrorTrailingBackslash:
-      return "trailing backslash at end of expression";
-    case RE2::ErrorRepeatArgument:
-      return "missing argument to repetition operator";
-    case RE2::ErrorRepeatSize:
-      return "invalid repeat count";
-    case RE2::ErrorRepeatOp:
-      return "invalid nested repetition operator";
-    case RE2::ErrorBadPerlOp:
-      return "invalid or unsupported Perl syntax";
-    case RE2::ErrorBadUTF8:
-      return "invalid UTF-8";
-    case RE2::ErrorBadNamedCapture:
-      return "invalid named capture";
-    case RE2::ErrorPatternTooLarge:
-      return "expression too large";
-    case RE2::ErrorInternal:
-    case RE2::NoError:
-      break;
-  }
-  return "regexp/syntax: internal error";
-}
-
 /// The name of `$name` or `${name}` at `at`, which is stepped over; nothing when there is none.
 std::optional<std::string_view> reference(std::string_view replacement, std::size_t& at) {
   const bool braces = replacement.substr(at).starts_with('{');
@@ -309,7 +273,7 @@ FunctionResult regex_replace(Args args) {
   const std::string_view source = args[1].as_string();
   const RE2 pattern{re2::StringPiece{source.data(), source.size()}, options};
   if (!pattern.ok())
-    return fail("error parsing regexp: " + std::string{describe(pattern.error_code())} + ": `"
+    return fail("error parsing regexp: " + std::string{go_words(pattern.error_code())} + ": `"
                 + pattern.error_arg() + "`");
   const std::string_view in = args[0].as_string();
   const Replacement replacement{pattern, args[2].as_string()};

@@ -6,6 +6,7 @@
 
 #include <re2/re2.h>
 
+#include "runtime/base/re2_words.hpp"
 #include "runtime/query/coerce.hpp"
 #include "runtime/query/filter_parser.hpp"
 #include "runtime/query/filter_value.hpp"
@@ -17,45 +18,6 @@ constexpr std::int64_t regex_memory = 1 << 20;
 
 Error refuse(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
-}
-
-/// Go's words for what RE2 found wrong.
-std::string_view go_regex_problem(RE2::ErrorCode code) {
-  switch (code) {
-    case RE2::NoError:
-      return "no error";
-    case RE2::ErrorInternal:
-      return "regexp/syntax: internal error";
-    case RE2::ErrorBadEscape:
-      return "invalid escape sequence";
-    case RE2::ErrorBadCharClass:
-      return "invalid character class";
-    case RE2::ErrorBadCharRange:
-      return "invalid character class range";
-    case RE2::ErrorMissingBracket:
-      return "missing closing ]";
-    case RE2::ErrorMissingParen:
-      return "missing closing )";
-    case RE2::ErrorUnexpectedParen:
-      return "unexpected )";
-    case RE2::ErrorTrailingBackslash:
-      return "trailing backslash at end of expression";
-    case RE2::ErrorRepeatArgument:
-      return "missing argument to repetition operator";
-    case RE2::ErrorRepeatSize:
-      return "invalid repeat count";
-    case RE2::ErrorRepeatOp:
-      return "invalid nested repetition operator";
-    case RE2::ErrorBadPerlOp:
-      return "invalid or unsupported Perl syntax";
-    case RE2::ErrorBadUTF8:
-      return "invalid UTF-8";
-    case RE2::ErrorBadNamedCapture:
-      return "invalid named capture";
-    case RE2::ErrorPatternTooLarge:
-      return "expression too large";
-  }
-  return "invalid expression";
 }
 
 /// What an operator says of a map's key that is not there.
@@ -235,9 +197,8 @@ private:
     const auto& pattern = *patterns_.at(&node);
     if (!pattern.ok())
       return refuse("Failed to compile regular expression \"" + node.value
-                    + "\": error parsing regexp: "
-                    + std::string{go_regex_problem(pattern.error_code())} + ": `"
-                    + pattern.error_arg() + '`');
+                    + "\": error parsing regexp: " + std::string{go_words(pattern.error_code())}
+                    + ": `" + pattern.error_arg() + '`');
     return RE2::PartialMatch(re2::StringPiece{value.text.data(), value.text.size()}, pattern);
   }
 
