@@ -138,6 +138,7 @@ class Jobs(AgentTest):
         second = self.agent.register(job("again"))
         self.assertNotEqual(first["EvalID"], second["EvalID"])
         self.assertEqual(self.agent.get("/v1/job/again").json["Version"], 0)
+        self.agent.wait_for_allocs("again", "running", 1)
         plan = self.agent.put("/v1/job/again/plan", {"Job": job("again"), "Diff": True}).json
         updates = plan["Annotations"]["DesiredTGUpdates"]["group"]
         self.assertEqual((updates["Ignore"], updates["InPlaceUpdate"]), (1, 0))
