@@ -33,6 +33,22 @@ std::string outdated_row(std::string_view node_id,
   return {};
 }
 
+/// Why allocations can't be taken for unknown: their client is back, or away for good. Empty if they
+/// can.
+std::string not_away(std::string_view node_id,
+                     const NodeChanges& changes,
+                     const state::Snapshot& state) {
+  for (const auto& placed : changes.placements) {
+    if (placed.is_new || placed.row->getClientStatus() != schema::ClientStatus::UNKNOWN) continue;
+    const auto stored = state.alloc(view(placed.row->getId()));
+    if (stored && stored->alloc->getClientStatus() == schema::ClientStatus::UNKNOWN) continue;
+    const auto node = state.node(node_id);
+    if (!node || node->getStatus() != schema::NodeStatus::DISCONNECTED)
+      return "node is not disconnected any more";
+  }
+  return {};
+}
+
 template <class Function>
 void for_each_port(schema::AllocatedResources::Reader resources, Function&& function) {
   const auto shared = resources.getShared();
@@ -121,6 +137,7 @@ std::string check_node(std::string_view node_id,
   if (changes.placements.empty()) return {};
   if (auto reason = outdated_row(node_id, changes, snapshot_index, state); !reason.empty())
     return reason;
+  if (auto reason = not_away(node_id, changes, state); !reason.empty()) return reason;
   if (only_updates(changes)) return {};
   const auto node = state.node(node_id);
   if (!node) return "node does not exist";

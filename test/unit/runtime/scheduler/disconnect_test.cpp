@@ -1,0 +1,344 @@
+// Allocations whose client is away for a while: what becomes of them, of what replaces them, and of
+// both when the client is back.
+#include <algorithm>
+
+#include "harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::ClientStatus;
+using schema::DesiredStatus;
+using schema::EvalTrigger;
+using schema::NodeStatus;
+
+namespace {
+
+constexpr std::int64_t tolerated = 600 * second;
+
+struct Disconnection : Harness {
+  std::string home, other;
+  Object<schema::Job> job;
+  state::AllocRef original;
+
+  /// A group that tolerates absences, and is replaced `delay` after one begins.
+  Object<schema::Job> tolerant(std::int64_t count, std::int64_t delay = 0) {
+    return make_job(count, [&](schema::Job::Builder draft) {
+      auto group = draft.getTaskGroups()[0];
+      group.getMaxClientDisconnect().setValue(tolerated);
+      group.getReschedulePolicy().setDelay(delay);
+      group.getReschedulePolicy().setDelayFunction("constant");
+    });
+  }
+
+  /// One running allocation; then another node joins.
+  void run_one(const Object<schema::Job>& wanted) {
+    job = wanted;
+    home = add_node();
+    process(register_job(job));
+    report_all_running();
+    original = live().at(0);
+    other = add_node();
+  }
+
+  void disconnect() {
+    set_status(home, NodeStatus::DISCONNECTED);
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+  }
+
+  /// The client is back: it beats, reports `status`, and the servers evaluate what it said.
+  void reconnect(ClientStatus status = ClientStatus::RUNNING) {
+    set_status(home, NodeStatus::INITIALIZING);
+    report(original, status);
+    process(evaluate(EvalTrigger::RECONNECT));
+    set_status(home, NodeStatus::READY);
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+  }
+
+  state::AllocRef now_of(const state::AllocRef& row) const {
+    return state().alloc(view(row->alloc->getId()));
+  }
+
+  ClientStatus status_of(const state::AllocRef& row) const {
+    return now_of(row)->alloc->getClientStatus();
+  }
+
+  std::vector<Object<schema::Evaluation>> waiting(EvalTrigger trigger) const {
+    std::vector<Object<schema::Evaluation>> found;
+    const auto snapshot = state();
+    for (const auto& entry : snapshot.evals_by_job("default", "web"))
+      if (entry.value()->getTriggeredBy() == trigger && entry.value()->getWaitUntil() > 0)
+        found.push_back(entry.value());
+    return found;
+  }
+
+  /// What replaced the original; one at most.
+  state::AllocRef replacement() const {
+    for (const auto& row : allocs())
+      if (view(row->alloc->getPreviousAllocation()) == view(original->alloc->getId())) return row;
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Disconnection, "disconnect: the allocation becomes unknown and is replaced") {
+  run_one(tolerant(1));
+
+  disconnect();
+
+  const auto row = now_of(original)->alloc;
+  CHECK(row->getClientStatus() == ClientStatus::UNKNOWN);
+  CHECK(row->getDesiredStatus() == DesiredStatus::RUN);
+  CHECK(view(row->getClientDescription()) == "alloc is unknown since its node is disconnected");
+  REQUIRE(row->getAllocStates().size() == 1);
+  CHECK(view(row->getAllocStates()[0].getValue()) == "unknown");
+  REQUIRE(replacement());
+  CHECK(view(replacement()->alloc->getNodeId()) == other);
+  const auto timeouts = waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT);
+  REQUIRE(timeouts.size() == 1);
+  CHECK(timeouts[0]->getWaitUntil() == now + tolerated);
+  CHECK(view(timeouts[0]->getStatusDescription()) == "created for delayed disconnect timeout");
+
+  // Nothing more comes of it.
+  const auto before = allocs().size();
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(allocs().size() == before);
+  CHECK(waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT).size() == 1);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "disconnect: the replacement waits for the reschedule delay") {
+  run_one(tolerant(1, 30 * second));
+
+  disconnect();
+
+  CHECK_FALSE(replacement());
+  const auto followups = waiting(EvalTrigger::ALLOC_FAILURE);
+  REQUIRE(followups.size() == 1);
+  CHECK(followups[0]->getWaitUntil() == now + 30 * second);
+  CHECK(view(now_of(original)->alloc->getFollowupEvalId()) == view(followups[0]->getId()));
+  now += 30 * second;
+  process(followups[0]);
+  CHECK(replacement());
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "disconnect: one that has not started yet is lost") {
+  job = tolerant(1);
+  home = add_node();
+  process(register_job(job));
+  original = live().at(0);
+  other = add_node();
+
+  disconnect();
+
+  CHECK(status_of(original) == ClientStatus::LOST);
+  CHECK(replacement());
+}
+
+TEST_CASE_FIXTURE(Disconnection,
+                  "disconnect: a group that does not tolerate it loses its allocation") {
+  run_one(make_job(1));
+  disconnect();
+  CHECK(status_of(original) == ClientStatus::LOST);
+  CHECK(now_of(original)->server_terminal);
+  CHECK(replacement());
+}
+
+TEST_CASE_FIXTURE(Disconnection, "reconnect: the original stays, its replacement is stopped") {
+  run_one(tolerant(1));
+  disconnect();
+  report(replacement(), ClientStatus::RUNNING);
+  now += 60 * second;
+
+  reconnect();
+
+  CHECK(status_of(original) == ClientStatus::RUNNING);
+  CHECK_FALSE(now_of(original)->server_terminal);
+  CHECK(replacement()->server_terminal);
+  CHECK(view(replacement()->alloc->getDesiredDescription())
+        == "alloc not needed due to disconnected client reconnect");
+  CHECK(allocs().size() == 2);
+  const auto states = now_of(original)->alloc->getAllocStates();
+  REQUIRE(states.size() == 2);
+  CHECK(view(states[1].getValue()) == "running");
+
+  // Its old timeout changes nothing any more.
+  now += tolerated;
+  process(waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT).at(0));
+  CHECK(status_of(original) == ClientStatus::RUNNING);
+  CHECK(allocs().size() == 2);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "reconnect: nothing is placed while the client has not reported") {
+  // The replacement finds no room, so an evaluation waits for some.
+  job = tolerant(1);
+  home = add_node();
+  process(register_job(job));
+  report_all_running();
+  original = live().at(0);
+  disconnect();
+  REQUIRE_FALSE(replacement());
+
+  // The node beats; an evaluation comes before the client's report.
+  set_status(home, NodeStatus::INITIALIZING);
+  process(evaluate(EvalTrigger::QUEUED_ALLOCS));
+  CHECK(allocs().size() == 1);
+  report(original, ClientStatus::RUNNING);
+  process(evaluate(EvalTrigger::QUEUED_ALLOCS));
+  process(evaluate(EvalTrigger::RECONNECT));
+  set_status(home, NodeStatus::READY);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+
+  CHECK(allocs().size() == 1);
+  CHECK(status_of(original) == ClientStatus::RUNNING);
+  CHECK_FALSE(now_of(original)->server_terminal);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "reconnect: what ended well while away frees its place") {
+  run_one(tolerant(1));
+  disconnect();
+  report(replacement(), ClientStatus::RUNNING);
+  reconnect(ClientStatus::COMPLETE);
+  CHECK_FALSE(replacement()->server_terminal);
+  CHECK(live().size() == 1);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "reconnect: what failed while away stays replaced") {
+  run_one(tolerant(1));
+  disconnect();
+  report(replacement(), ClientStatus::RUNNING);
+  now += 60 * second;
+
+  reconnect(ClientStatus::FAILED);
+
+  CHECK(now_of(original)->server_terminal);
+  CHECK(status_of(original) == ClientStatus::FAILED);
+  CHECK_FALSE(replacement()->server_terminal);
+  CHECK(live().size() == 1);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "reconnect: an allocation of an older version gives way") {
+  run_one(tolerant(1));
+  disconnect();
+  Draft<schema::Job> newer{job};
+  newer->getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})");
+  process(register_job(newer.freeze()));
+  for (const auto& row : live())
+    if (row->alloc->getClientStatus() == ClientStatus::PENDING) report(row, ClientStatus::RUNNING);
+
+  reconnect();
+
+  CHECK(now_of(original)->server_terminal);
+  REQUIRE(live().size() == 1);
+  CHECK(view(live()[0]->alloc->getNodeId()) == other);
+  CHECK(live()[0]->alloc->getJobVersion() == 1);
+}
+
+TEST_CASE_FIXTURE(Disconnection,
+                  "reconnect: what is stopped while its client is away stays stopped") {
+  run_one(tolerant(1));
+  disconnect();
+  Draft<schema::Job> stopped{job};
+  stopped->setStop(true);
+  process(register_job(stopped.freeze()));
+  CHECK(now_of(original)->server_terminal);
+
+  reconnect();
+
+  CHECK(now_of(original)->alloc->getDesiredStatus() == DesiredStatus::STOP);
+  CHECK(live().empty());
+}
+
+TEST_CASE_FIXTURE(Disconnection,
+                  "disconnect: who is away for too long is lost, and replaced once") {
+  run_one(tolerant(1));
+  disconnect();
+  report(replacement(), ClientStatus::RUNNING);
+  now += tolerated;
+
+  process(waiting(EvalTrigger::MAX_DISCONNECT_TIMEOUT).at(0));
+
+  CHECK(status_of(original) == ClientStatus::LOST);
+  CHECK(now_of(original)->server_terminal);
+  CHECK(allocs().size() == 2);
+  CHECK(live().size() == 1);
+  // Back too late: it is told to stop, and nothing is placed.
+  reconnect();
+  CHECK(now_of(original)->alloc->getDesiredStatus() == DesiredStatus::STOP);
+  CHECK(live().size() == 1);
+  CHECK(allocs().size() == 2);
+}
+
+TEST_CASE_FIXTURE(Disconnection,
+                  "disconnect: several absences of one allocation are counted anew") {
+  run_one(tolerant(1, 3600 * second));
+  for (int round = 0; round < 3; ++round) {
+    now += tolerated / 2;
+    disconnect();
+    REQUIRE(status_of(original) == ClientStatus::UNKNOWN);
+    now += tolerated / 2;
+    reconnect();
+    REQUIRE(status_of(original) == ClientStatus::RUNNING);
+  }
+  CHECK(allocs().size() == 1);
+}
+
+TEST_CASE_FIXTURE(Disconnection,
+                  "disconnect: a plan that comes too late does not make a node's work unknown") {
+  run_one(tolerant(1));
+  set_status(home, NodeStatus::DISCONNECTED);
+  const auto eval = evaluate(EvalTrigger::NODE_UPDATE);
+  auto scheduler = make_scheduler(eval, seed++);
+  const auto step = scheduler->start({state(), now, nullptr});
+  REQUIRE(step.plan);
+
+  set_status(home, NodeStatus::INITIALIZING);
+  report(original, ClientStatus::RUNNING);
+
+  const auto verdict = check_plan(*step.plan, state());
+  REQUIRE(verdict.rejected_nodes.contains(home));
+  CHECK(verdict.rejected_nodes.at(home) == "node is not disconnected any more");
+}
+
+TEST_CASE_FIXTURE(
+    Disconnection,
+    "stop_after_client_disconnect: the replacement waits until the old one has ended") {
+  run_one(make_job(1, [](schema::Job::Builder draft) {
+    auto group = draft.getTaskGroups()[0];
+    group.getStopAfterClientDisconnect().setValue(60 * second);
+    group.getTasks()[0].setKillTimeout(20 * second);
+  }));
+
+  set_status(home, NodeStatus::DOWN);
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+
+  CHECK(status_of(original) == ClientStatus::LOST);
+  CHECK_FALSE(replacement());
+  const auto followups = waiting(EvalTrigger::ALLOC_FAILURE);
+  REQUIRE(followups.size() == 1);
+  CHECK(followups[0]->getWaitUntil() == now + 80 * second);
+  CHECK(view(followups[0]->getStatusDescription()) == "created for delayed rescheduling");
+  CHECK(view(now_of(original)->alloc->getFollowupEvalId()) == view(followups[0]->getId()));
+
+  now += 80 * second;
+  process(followups[0]);
+  REQUIRE(live().size() == 1);
+  CHECK(view(live()[0]->alloc->getNodeId()) == other);
+}
+
+TEST_CASE_FIXTURE(Disconnection, "disconnect: allocations of system jobs wait for their own node") {
+  home = add_node();
+  job = make_job(1, [](schema::Job::Builder draft) {
+    draft.setType("system");
+    draft.getTaskGroups()[0].getMaxClientDisconnect().setValue(tolerated);
+  });
+  process(register_job(job));
+  report_all_running();
+  original = live().at(0);
+
+  disconnect();
+  CHECK(status_of(original) == ClientStatus::UNKNOWN);
+  reconnect();
+  CHECK(status_of(original) == ClientStatus::RUNNING);
+  CHECK(allocs().size() == 1);
+}
