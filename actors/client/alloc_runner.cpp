@@ -289,6 +289,7 @@ void AllocState::spawn_health_hook() {
 }
 
 void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job) {
+  if (alloc->getAllocModifyIndex() < setup_.alloc->getAllocModifyIndex()) return;
   for (auto& task : tasks_)
     if (!task.ended)
       self_->send(task.runner, task_runner::Tell{event::make(event::reconnected, unix_now())});
@@ -296,7 +297,12 @@ void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job>
   setup_.job = std::move(job);
   for (auto& task : tasks_)
     if (!task.ended) self_->send(task.runner, task_runner::Assign{setup_.alloc, setup_.job});
-  reported_.reset();  // The servers' copy says "unknown": whatever it is now is news.
+  report_again();  // The servers' copy says "unknown": whatever it is now is news.
+}
+
+void AllocState::report_again() {
+  if (step_ == Step::destroying || step_ == Step::gone) return;
+  again_ = true;
   request_review();
 }
 
@@ -480,6 +486,7 @@ AllocSelf::behavior_type alloc_runner(AllocSelf::stateful_pointer<AllocState> se
       [self](alloc_runner::Reconnect& msg) {
         self->state.reconnect(std::move(msg.alloc), std::move(msg.job));
       },
+      [self](alloc_runner::ReportAgain) { self->state.report_again(); },
       [self](alloc_runner::ServersContacted) { self->state.servers_contacted(); },
       [self](const alloc_runner::DriverReplaced& msg) { self->state.driver_replaced(msg); },
       [self](alloc_runner::Destroy) { return self->state.destroy(); },

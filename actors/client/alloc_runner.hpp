@@ -50,6 +50,11 @@ struct Reconnect {
   Object<schema::Job> job;
 };
 
+/// The servers had given the node up: reports the current state, whatever they have acknowledged.
+struct ReportAgain {
+  using is_message = void;
+};
+
 /// Ends the tasks, if they run, and removes what is left on this machine. Answered when nothing
 /// is; the rows of the database are the parent's to erase.
 struct Destroy {
@@ -84,6 +89,7 @@ struct Status {
 using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      void(alloc_runner::Assign),
                                      void(alloc_runner::Reconnect),
+                                     void(alloc_runner::ReportAgain),
                                      void(alloc_runner::ServersContacted),
                                      void(alloc_runner::DriverReplaced),
                                      alloc_runner::Done(alloc_runner::Destroy),

@@ -38,6 +38,7 @@ public:
   void launch();  ///< Not `begin`: CAF would take the state for a container.
   void assign(Object<schema::Allocation> alloc, Object<schema::Job> job);
   void reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job);
+  void report_again();
   void servers_contacted();
   void driver_replaced(const alloc_runner::DriverReplaced& msg);
   caf::result<alloc_runner::Done> destroy();
@@ -126,6 +127,7 @@ private:
   bool skips_delay_ = false;
   bool review_sent_ = false;
   bool setup_failed_ = false;
+  bool again_ = false;         ///< The next report is sent even if it says nothing new.
   std::uint64_t version_ = 0;  ///< Of the last report.
   std::optional<schema::ClientStatus> reported_;
   std::vector<actor::Promise<alloc_runner::Done>> destroy_promises_;

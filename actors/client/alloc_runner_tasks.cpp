@@ -1,6 +1,7 @@
 // What follows from the states of an allocation's tasks: which are killed, which may start, and
 // what the servers hear.
 #include <algorithm>
+#include <utility>
 
 #include "actors/client/alloc_runner_state.hpp"
 #include "actors/client/task_config.hpp"
@@ -197,14 +198,15 @@ void AllocState::report() {
   std::sort(about.tasks.begin(), about.tasks.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
 
-  sync::StateChanged change{id_, ++version_, workload::make_update(about, unix_now())};
-  if (reported_ == summary.status) {
+  const bool again = std::exchange(again_, false);
+  sync::StateChanged change{id_, ++version_, workload::make_update(about, unix_now()), again};
+  if (reported_ == summary.status && !again) {
     self_->send(setup_.context->sync, std::move(change));
     return;
   }
-  reported_ = summary.status;
   actor::send_urgent(self_, setup_.context->sync, std::move(change));
-  self_->send(setup_.parent, alloc_runner::Status{id_, summary.status, false});
+  if (std::exchange(reported_, summary.status) != summary.status)
+    self_->send(setup_.parent, alloc_runner::Status{id_, summary.status, false});
 }
 
 }  // namespace nomad::client::detail

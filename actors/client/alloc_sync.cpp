@@ -59,6 +59,7 @@ struct SyncState {
     for (const auto& [alloc_id, state] : buffer.succeeded(now()))
       client_db::put_acknowledged(changes, alloc_id, state);
     self->send(setup.db, client_db::SaveLater{std::move(changes)});
+    self->send(setup.parent, sync::Reported{});
     proceed();
   }
 
@@ -76,6 +77,7 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
 
   return {
       [self](sync::StateChanged& msg) {
+        if (msg.again) self->state.buffer.doubt(msg.alloc_id);
         self->state.buffer.put(msg.alloc_id, msg.version, std::move(msg.update));
         self->state.proceed();
       },

@@ -27,6 +27,7 @@ struct StateChanged {
   std::string alloc_id;
   std::uint64_t version = 0;
   workload::AllocUpdate update;
+  bool again = false;  ///< Send it even if the servers have acknowledged the same before.
 };
 
 /// The servers have forgotten the allocation.
@@ -45,6 +46,11 @@ struct Hurry {
   using is_message = void;
 };
 
+/// To the parent: the servers have acknowledged a report.
+struct Reported {
+  using is_message = void;
+};
+
 /// What the servers had acknowledged when the last agent ended.
 struct Restore {
   using is_message = void;
@@ -60,10 +66,13 @@ using AllocSync = actor::Interface<void(sync::StateChanged),
                                    void(sync::Hurry),
                                    void(sync::Restore)>;
 
+using SyncListener = actor::Interface<void(sync::Reported)>;
+
 struct SyncSetup {
   std::string node_id;
   ServerLink servers;
   ClientDb db;
+  SyncListener parent;
   workload::SyncOptions timing;
   std::uint64_t seed = 0;
 };

@@ -9,7 +9,6 @@
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/workload/heartbeat.hpp"
 
 namespace nomad::client {
 namespace detail {
@@ -18,18 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto start_timeout = 50s;
-constexpr auto server_timeout = 30s;
-constexpr auto watch_wait = 5min;
 constexpr auto driver_interval = 30s;
-constexpr auto first_register_retry = 5ms;
-
-/// Doubles from `first` with each failure, up to `most`.
-Nanoseconds growing(Nanoseconds first, Nanoseconds most, unsigned failures) {
-  auto pause = first;
-  for (unsigned i = 1; i < failures && pause < most; ++i)
-    pause *= 2;
-  return std::min(pause, most);
-}
 
 }  // namespace
 
@@ -162,6 +150,7 @@ void ClientState::take_up() {
   sync_ = spawn_alloc_sync(self_->system(), {.node_id = identity_.id,
                                              .servers = parts_.servers,
                                              .db = parts_.db,
+                                             .parent = self_,
                                              .timing = options_.sync,
                                              .seed = random_.next()});
   self_->monitor(sync_);
@@ -183,6 +172,9 @@ void ClientState::take_up() {
     if (alloc.runner) self_->send(alloc.runner, alloc_runner::Begin{});
   log::info("client", "node {} starts with {} saved allocations", identity_.id, allocs_.size());
 
+  heartbeat_stop_ = workload::HeartbeatStop{now()};
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.runner) watch_patience(id);
   register_node();
   actor::send_self_after(self_, driver_interval, LookAround{});
 }
@@ -209,110 +201,7 @@ void ClientState::make_context() {
   context_ = std::move(context);
 }
 
-// -- registration and heartbeats -----------------------------------------------------------------
-
-void ClientState::register_node() {
-  if (registering_ || stopping_) return;
-  registering_ = true;
-  self_->request(parts_.servers, server_timeout, server_link::RegisterNode{node_})
-      .then([this](const server_link::Registered& answer) { registered(answer); },
-            [this](const caf::error& err) { register_failed(actor::from_caf(err)); });
-}
-
-void ClientState::registered(const server_link::Registered& answer) {
-  registering_ = false;
-  register_failures_ = 0;
-  ttl_ = answer.ttl;
-  lease_from_ = now();
-  last_heartbeat_ = options_.unix_now();
-  if (!is_registered_) log::info("client", "node {} is registered", identity_.id);
-  is_registered_ = true;
-  const Nanoseconds stagger = std::min<Nanoseconds>(10s, ttl_);
-  arm_heartbeat(options_.dev ? ttl_
-                             : Nanoseconds{static_cast<std::int64_t>(
-                                 random_.below(static_cast<std::uint64_t>(stagger.count())))});
-  if (!watching_) watch();
-}
-
-void ClientState::register_failed(const Error& err) {
-  registering_ = false;
-  ++register_failures_;
-  const bool no_servers = err.code == Errc::unavailable || err.code == Errc::timeout;
-  const auto longest = options_.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
-  const auto pause
-      = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;
-  if (register_failures_ == 1 || pause == longest)
-    log::warn("client", "registration failed: {}", err.what);
-  actor::send_self_after(self_, workload::with_jitter(pause, random_),
-                         RegisterDue{++register_round_});
-}
-
-void ClientState::register_due(std::uint64_t round) {
-  if (round == register_round_) register_node();
-}
-
-/// Registers again soon; changes that follow shortly are registered with it.
-void ClientState::node_changed() {
-  node_ = build_node(options_, identity_, *facts_, driver_health_, options_.unix_now());
-  make_context();
-  const Nanoseconds pause = options_.dev ? 100ms : 5s;
-  actor::send_self_after(self_, workload::with_jitter(pause, random_),
-                         RegisterDue{++register_round_});
-}
-
-void ClientState::arm_heartbeat(Nanoseconds delay) {
-  actor::send_self_after(self_, delay, HeartbeatDue{++heartbeat_round_});
-}
-
-void ClientState::heartbeat_due(std::uint64_t round) {
-  if (round != heartbeat_round_ || stopping_) return;
-  actor::request_urgent(self_, parts_.servers, 10s, server_link::Heartbeat{identity_.id})
-      .then([this](const server_link::Lease& lease) { heartbeat_answered(lease); },
-            [this](const caf::error& err) { heartbeat_failed(actor::from_caf(err)); });
-}
-
-void ClientState::heartbeat_answered(const server_link::Lease& lease) {
-  if (lease.was_missed) log::warn("client", "missed heartbeats: the servers had given the node up");
-  const bool was_away = heartbeat_failures_ > 0 || lease.was_missed;
-  heartbeat_failures_ = 0;
-  ttl_ = lease.ttl;
-  lease_from_ = now();
-  last_heartbeat_ = options_.unix_now();
-  arm_heartbeat(ttl_);
-  if (was_away) self_->send(sync_, sync::Hurry{});
-}
-
-void ClientState::heartbeat_failed(const Error& err) {
-  ++heartbeat_failures_;
-  if (err.code == Errc::not_found) {
-    log::info("client", "the servers do not know this node; registering again");
-    register_node();
-    return;
-  }
-  log::warn("client", "heartbeat failed: {}", err.what);
-  std::optional<Nanoseconds> left;
-  if (lease_from_) left = *lease_from_ + ttl_ - now();
-  arm_heartbeat(options_.dev ? Nanoseconds{1s} : workload::heartbeat_retry(left, random_));
-}
-
-// -- watching ------------------------------------------------------------------------------------
-
-void ClientState::watch() {
-  if (stopping_) return;
-  watching_ = true;
-  self_
-      ->request(parts_.servers, watch_wait + server_timeout,
-                server_link::WatchAllocs{identity_.id, min_index_, watch_wait})
-      .then([this](server_link::AllocSet& set) { apply(std::move(set)); },
-            [this](const caf::error& err) { watch_failed(actor::from_caf(err)); });
-}
-
-void ClientState::watch_failed(const Error& err) {
-  ++watch_failures_;
-  const auto pause = growing(options_.dev ? 50ms : 1s, 30s, watch_failures_);
-  log::warn("client", "asking for allocations failed: {}", err.what);
-  actor::send_self_after(self_, workload::with_jitter(pause, random_), WatchDue{});
-}
+// -- looking around -------------------------------------------------------------------------------
 
 void ClientState::look_around() {
   if (stopping_) return;
@@ -430,6 +319,8 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_api::CountAllocs) { return self->state.counts(); },
       [self](client_actor::Stop) { return self->state.stop(); },
       [self](const alloc_runner::Status& msg) { self->state.status_changed(msg); },
+      [self](sync::Reported) { self->state.reported(); },
+      [self](StopLook msg) { self->state.stop_look(msg.round); },
       [self](RegisterDue msg) { self->state.register_due(msg.round); },
       [self](HeartbeatDue msg) { self->state.heartbeat_due(msg.round); },
       [self](WatchDue) { self->state.watch(); },

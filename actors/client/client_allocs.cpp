@@ -1,5 +1,6 @@
 // The allocations of a node: taken up after a restart, added, changed, forgotten, collected.
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -124,6 +125,7 @@ void ClientState::apply(server_link::AllocSet set) {
                           .saved_tasks = {},
                           .saved_health = {}});
       self_->send(alloc.runner, alloc_runner::Begin{});
+      watch_patience(copy(each.alloc->getId()));
     }
     min_index_ = std::max<std::uint64_t>(set.index, 1);
     applied();
@@ -186,6 +188,7 @@ void ClientState::update(const server_link::AssignedAlloc& assigned) {
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;
   if (!alloc.runner) return;
+  watch_patience(copy(assigned.alloc->getId()));
   const bool reconnects = assigned.alloc->getClientStatus() == schema::ClientStatus::UNKNOWN
                           && !workload::is_server_terminal(assigned.alloc->getDesiredStatus());
   if (reconnects)
@@ -231,6 +234,7 @@ void ClientState::status_changed(const alloc_runner::Status& msg) {
   const auto found = allocs_.find(msg.alloc_id);
   if (found == allocs_.end()) return;
   found->second.status = msg.status;
+  if (workload::is_client_terminal(msg.status)) heartbeat_stop_.forget(msg.alloc_id);
   if (!msg.over || found->second.destroying) return;
   gc_.mark(msg.alloc_id);
   collect();
@@ -238,16 +242,24 @@ void ClientState::status_changed(const alloc_runner::Status& msg) {
 
 void ClientState::collect(std::size_t coming) {
   while (const auto alloc_id = gc_.next(usage(), coming))
-    destroy(*alloc_id);
+    collect_one(*alloc_id);
 }
 
-void ClientState::destroy(const std::string& alloc_id) {
+void ClientState::collect_one(const std::string& alloc_id) {
   const auto found = allocs_.find(alloc_id);
   if (found == allocs_.end() || !found->second.runner || found->second.destroying) {
     gc_.destroyed();
     return;
   }
+  found->second.by_collection = true;
+  destroy(alloc_id);
+}
+
+/// Ends what runs of the allocation and removes what is left. It has a runner.
+void ClientState::destroy(const std::string& alloc_id) {
+  const auto found = allocs_.find(alloc_id);
   found->second.destroying = true;
+  heartbeat_stop_.forget(alloc_id);
   const auto gone = [this, alloc_id] {
     storage::ClientBatch batch;
     client_db::erase_alloc(batch, alloc_id);
@@ -266,8 +278,9 @@ void ClientState::destroy(const std::string& alloc_id) {
 }
 
 void ClientState::destroyed(const std::string& alloc_id) {
-  gc_.destroyed();
   auto& alloc = allocs_.at(alloc_id);
+  if (std::exchange(alloc.by_collection, false)) gc_.destroyed();
+  gc_.unmark(alloc_id);
   alloc.destroying = false;
   alloc.runner = AllocRunner{};
   if (alloc.removed) {

@@ -1,6 +1,6 @@
 // The state of the Client actor, shared by its sources and by nobody else: client.cpp has the
-// start, the registration and the end, client_allocs.cpp the allocations and what the API asks of
-// them.
+// start and the end, client_servers.cpp what it has with the servers, client_allocs.cpp the
+// allocations and what the API asks of them.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/workload/alloc_diff.hpp"
 #include "runtime/workload/gc_choice.hpp"
+#include "runtime/workload/heartbeat_stop.hpp"
 
 namespace nomad::client::detail {
 
@@ -34,12 +35,19 @@ struct WatchDue {
   using is_message = void;
 };
 
+struct StopLook {
+  using is_message = void;
+  std::uint64_t round;
+};
+
 struct LookAround {
   using is_message = void;
 };
 
 using ClientSelf = actor::WithInternal<Client,
                                        void(alloc_runner::Status),
+                                       void(sync::Reported),
+                                       void(StopLook),
                                        void(RegisterDue),
                                        void(HeartbeatDue),
                                        void(WatchDue),
@@ -60,6 +68,8 @@ public:
   void heartbeat_due(std::uint64_t round);
   void watch();
   void look_around();
+  void stop_look(std::uint64_t round);
+  void reported();
   void status_changed(const alloc_runner::Status& msg);
   void child_down(const actor::Down& down);
 
@@ -88,6 +98,7 @@ private:
     bool removed = false;  ///< The servers have forgotten it.
     bool restored = false;
     bool destroying = false;
+    bool by_collection = false;  ///< Destroyed because the collection said so.
   };
 
   struct GarbagePromise {
@@ -113,6 +124,10 @@ private:
   void arm_heartbeat(Nanoseconds delay);
   void heartbeat_answered(const server_link::Lease& lease);
   void heartbeat_failed(const Error& err);
+  void heard_of_servers(std::chrono::milliseconds ttl);
+  void report_all();
+  void watch_patience(const std::string& alloc_id);
+  void arm_stop_look();
   void watch_failed(const Error& err);
   void finish_stop();
 
@@ -131,6 +146,7 @@ private:
   void hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch);
   void release_job(schema::Job::Reader job, storage::ClientBatch& batch);
   void collect(std::size_t coming = 0);
+  void collect_one(const std::string& alloc_id);
   void destroy(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
@@ -167,10 +183,18 @@ private:
   unsigned register_failures_ = 0;
   unsigned watch_failures_ = 0;
   unsigned heartbeat_failures_ = 0;
+  unsigned missed_answers_
+      = 0;  ///< How often in a row the servers said that they wait for reports.
+  bool beats_on_report_ = false;  ///< The servers wait for a report, and then for a heartbeat.
   std::optional<Nanoseconds> lease_from_;  ///< When the last heartbeat was answered.
   std::chrono::milliseconds ttl_{0};
   std::int64_t last_heartbeat_ = 0;  ///< The same by wall clock.
   std::uint64_t min_index_ = 0;
+
+  // Without servers.
+  workload::HeartbeatStop heartbeat_stop_;
+  std::uint64_t stop_look_round_ = 0;
+  std::uint64_t rest_version_ = 0;  ///< Of the reports on allocations without a runner.
 
   // Allocations.
   std::unordered_map<std::string, Alloc> allocs_;

@@ -32,8 +32,8 @@ struct Registered {
 };
 
 /// Puts the whole node record: at the start, and whenever the client finds that it changed. A node
-/// the servers know keeps its status, drain, eligibility and events; a new one becomes
-/// `initializing` and, at once, `ready`.
+/// the servers know keeps its status, drain, eligibility and events; a new one is `initializing`
+/// until its first heartbeat.
 struct RegisterNode {
   using is_message = void;
   Object<schema::Node> node;
@@ -44,7 +44,9 @@ struct Lease {
   using is_message = void;
   std::chrono::milliseconds ttl{0};
   std::int64_t server_time = 0;  ///< Unix nanoseconds, to notice skewed clocks; 0: not given.
-  bool was_missed = false;       ///< The servers had already given the node up.
+  /// The servers had given the node up and it is not ready yet: they wait for a report of all its
+  /// allocations, and then for a heartbeat.
+  bool was_missed = false;
 };
 
 /// Node.UpdateStatus with `ready`: the node lives. `Errc::not_found` when it is not registered.
@@ -86,9 +88,11 @@ struct Updated {
   std::uint64_t index = 0;
 };
 
-/// What the client says of its allocations. Of each only these fields are set: id, nodeId,
-/// clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus, modifyTime (Unix
-/// nanoseconds). Allocations that the servers do not know are passed over.
+/// What the client says of its allocations; at least one, all of `node_id`. Refused (`conflict`)
+/// while the servers take the node for down or disconnected: a heartbeat has to come first. Of each
+/// only these fields are set: id, nodeId, clientStatus, clientDescription, taskStates,
+/// deploymentStatus, networkStatus, modifyTime (Unix nanoseconds). Allocations that the servers do
+/// not know are passed over.
 struct UpdateAllocs {
   using is_message = void;
   std::string node_id;

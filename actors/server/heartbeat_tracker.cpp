@@ -30,12 +30,13 @@ void keep_scanning(Self self, std::chrono::milliseconds interval) {
   actor::send_self_after(self, interval, Scan{});
 }
 
-/// A new leader cannot know when each client was last heard; all get a long lease.
+/// A new leader cannot know when each client was last heard; all get a long lease, also those that
+/// are away and may come back: it ends when they have been away too long.
 void establish(Self self, const state::Snapshot& snapshot, const HeartbeatOptions& options) {
   const auto deadline = self->clock().now() + options.leases.failover_ttl;
   for (const auto& entry : snapshot.nodes()) {
     const auto status = entry.value()->getStatus();
-    if (status != schema::NodeStatus::DOWN && status != schema::NodeStatus::DISCONNECTED)
+    if (status != schema::NodeStatus::DOWN)
       self->state.leases.renew(copy(entry.value()->getId()), deadline);
   }
 }

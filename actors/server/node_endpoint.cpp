@@ -1,6 +1,8 @@
 #include "actors/server/node_endpoint.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -57,6 +59,9 @@ struct Watch {
   state::Watches::Subscription subscription;
 };
 
+/// Something that changes a node's status; it calls what it is given when that is done.
+using Turn = std::function<void(std::function<void()> done)>;
+
 /// What a node was told last: from this the endpoint sees whether something was forgotten.
 struct Told {
   std::uint64_t index = 0;
@@ -80,6 +85,8 @@ struct EndpointState {
   Random random{0};
   std::unordered_map<std::string, Watch> watches;  ///< By node.
   std::unordered_map<std::string, Told> told;      ///< By node.
+  /// By node whose status is being changed: what waits until that is done.
+  std::unordered_map<std::string, std::deque<Turn>> turns;
   std::uint64_t next_watch = 1;
   std::vector<Report> reports;  ///< That came while an entry was being written.
   bool writing_reports = false;
@@ -92,21 +99,42 @@ struct EndpointState {
 
   // -- registration and heartbeats ---------------------------------------------------------------
 
+  /// One change of a node's status at a time: the next is decided on what the last one left.
+  void in_turn(const std::string& id, Turn turn) {
+    const auto [entry, is_first] = turns.try_emplace(id);
+    if (is_first)
+      turn([this, id] { next_turn(id); });
+    else
+      entry->second.push_back(std::move(turn));
+  }
+
+  void next_turn(const std::string& id) {
+    const auto entry = turns.find(id);
+    if (entry->second.empty()) {
+      turns.erase(entry);
+      return;
+    }
+    const auto turn = std::move(entry->second.front());
+    entry->second.pop_front();
+    turn([this, id] { next_turn(id); });
+  }
+
   caf::result<Registered> register_node(const RegisterNode& msg) {
     auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
-    if (!decision) return actor::to_caf(decision.error());
+    if (!decision) {
+      log::warn("node_endpoint", "registration of node {} refused: {}",
+                short_id(copy(msg.node->getId())), decision.error().what);
+      return actor::to_caf(decision.error());
+    }
     auto promise = self->make_response_promise<Registered>();
     const auto id = copy(msg.node->getId());
     write(decision->command, [this, promise, id, changed = decision->evaluate_after](
                                  Result<Committed> written) mutable {
       if (!written) return refuse(promise, written.error());
       if (changed) evaluate(id);
-      advance(id, [this, promise, id](Result<std::uint64_t> index) mutable {
-        if (!index) return refuse(promise, index.error());
-        renew(id, [promise, index = *index](Result<heartbeat::Lease> lease) mutable {
-          if (!lease) return refuse(promise, lease.error());
-          promise.deliver(Registered{index, lease->ttl});
-        });
+      renew(id, [promise, index = written->index](Result<heartbeat::Lease> lease) mutable {
+        if (!lease) return refuse(promise, lease.error());
+        promise.deliver(Registered{index, lease->ttl});
       });
     });
     return promise;
@@ -124,32 +152,32 @@ struct EndpointState {
   }
 
   caf::result<Lease> beat(const Heartbeat& msg) {
-    const auto node = store->snapshot().node(msg.node_id);
-    if (!node) return actor::to_caf({Errc::not_found, "node not found"});
-    const bool missed = node->getStatus() == schema::NodeStatus::DOWN
-                        || node->getStatus() == schema::NodeStatus::DISCONNECTED;
     auto promise = self->make_response_promise<Lease>();
-    advance(msg.node_id,
-            [this, promise, missed, id = msg.node_id](Result<std::uint64_t> index) mutable {
-              if (!index) return refuse(promise, index.error());
-              renew(id, [promise, missed](Result<heartbeat::Lease> lease) mutable {
-                if (!lease) return refuse(promise, lease.error());
-                promise.deliver(Lease{lease->ttl, unix_now(), missed});
-              });
-            });
+    advance(msg.node_id, [this, promise, id = msg.node_id](const Result<>& stepped) mutable {
+      if (!stepped) return refuse(promise, stepped.error());
+      renew(id, [this, promise, id](Result<heartbeat::Lease> lease) mutable {
+        if (!lease) return refuse(promise, lease.error());
+        const bool awaits = cluster::awaits_reports(store->snapshot(), id);
+        promise.deliver(Lease{lease->ttl, unix_now(), awaits});
+      });
+    });
     return promise;
   }
 
   /// Takes the node a step towards `ready`, if it is not.
-  void advance(const std::string& id, std::function<void(Result<std::uint64_t>)> then) {
-    const auto snapshot = store->snapshot();
-    auto decision = cluster::decide_heartbeat(snapshot, id, seed());
-    if (!decision) return then(decision.error());
-    if (!decision->command) return then(snapshot.index());
-    write(decision->command, [then = std::move(then)](Result<Committed> written) {
-      if (!written) return then(written.error());
-      then(written->index);
-    });
+  void advance(const std::string& id, std::function<void(const Result<>&)> then) {
+    const auto step = [this, id, then = std::move(then)](std::function<void()> done) {
+      auto decision = cluster::decide_heartbeat(store->snapshot(), id, seed());
+      if (!decision || !decision->command) {
+        done();
+        return then(decision ? Result<>{} : Result<>{decision.error()});
+      }
+      write(decision->command, [then, done = std::move(done)](const Result<Committed>& written) {
+        done();
+        then(written ? Result<>{} : Result<>{written.error()});
+      });
+    };
+    in_turn(id, step);
   }
 
   void renew(const std::string& id, std::function<void(Result<heartbeat::Lease>)> then) {
@@ -159,14 +187,19 @@ struct EndpointState {
   }
 
   void missed(const std::string& id) {
-    const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
-    if (!decision.command) return;
-    log::warn("node_endpoint", "node {} missed its heartbeat", short_id(id));
-    write(decision.command, [this, id](Result<Committed> written) {
-      if (written) return;
-      log::error("node_endpoint", "node {} could not be marked: {}", short_id(id),
-                 written.error().what);
-      renew(id, [](const Result<heartbeat::Lease>&) {});  // tried again when this lease is over
+    in_turn(id, [this, id](std::function<void()> done) {
+      const auto look_again = [this, id] { renew(id, [](const Result<heartbeat::Lease>&) {}); };
+      const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
+      if (decision.look_again) look_again();
+      if (!decision.command) return done();
+      log::warn("node_endpoint", "node {} missed its heartbeat", short_id(id));
+      write(decision.command, [id, look_again, done](const Result<Committed>& written) {
+        done();
+        if (written) return;
+        log::error("node_endpoint", "node {} could not be marked: {}", short_id(id),
+                   written.error().what);
+        look_again();
+      });
     });
   }
 
@@ -242,12 +275,21 @@ struct EndpointState {
   // -- what nodes report -------------------------------------------------------------------------
 
   caf::result<Updated> report(const UpdateAllocs& msg) {
-    if (msg.allocs.empty()) return Updated{store->snapshot().index()};
-    const auto& node_id = msg.node_id.empty() ? copy(msg.allocs.front()->getNodeId()) : msg.node_id;
-    if (auto allowed = cluster::check_reporter(store->snapshot(), node_id); !allowed)
-      return actor::to_caf(allowed.error());
-    auto promise = self->make_response_promise<Updated>();
-    reports.push_back({msg.allocs, promise});
+    const auto snapshot = store->snapshot();
+    const auto node_id = cluster::check_reporter(snapshot, msg.allocs, msg.node_id);
+    if (!node_id) return actor::to_caf(node_id.error());
+    Report report{.allocs = msg.allocs, .promise = {}};
+    std::erase_if(report.allocs, [&](const Object<schema::Allocation>& alloc) {
+      const bool foreign = cluster::is_foreign(snapshot, *alloc, *node_id);
+      if (foreign)
+        log::warn("node_endpoint", "node {} reports allocation {} of another node; passed over",
+                  short_id(*node_id), short_id(copy(alloc->getId())));
+      return foreign;
+    });
+    if (report.allocs.empty()) return Updated{snapshot.index()};
+    report.promise = self->make_response_promise<Updated>();
+    auto promise = report.promise;
+    reports.push_back(std::move(report));
     write_reports();
     return promise;
   }

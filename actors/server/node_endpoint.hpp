@@ -4,7 +4,8 @@
 // Owns:   the blocking watches of nodes, the reports that wait to be written.
 // Takes:  what ServerLink takes, from clients; Missed from the heartbeat tracker; node writes of
 //         the API. Reports are written at once while nothing is being written, else together with
-//         the others that came meanwhile: one log entry at a time.
+//         the others that came meanwhile: one log entry at a time. The status of one node changes
+//         one step at a time, each decided on what the last one left.
 // Parent: the leader.
 // Ends:   by the parent's exit message.
 #pragma once

@@ -46,13 +46,22 @@ Object<schema::Evaluation> node_eval(schema::Job::Reader job,
   return eval.freeze();
 }
 
+bool stops_without_servers(const state::AllocRow& row) {
+  if (!row.job || view(row.job->getType()) != "service") return false;
+  for (const auto group : row.job->getTaskGroups())
+    if (view(group.getName()) == view(row.alloc->getTaskGroup()))
+      return group.getStopAfterClientDisconnect().isValue();
+  return false;
+}
+
 /// What a client's report of `status` means for the scheduler; none for most.
 EvalTrigger trigger_of(const state::AllocRow& row, ClientStatus status) {
   // Its client was away and is back: of it and its replacement, one stays.
   if (row.alloc->getClientStatus() == ClientStatus::UNKNOWN) return EvalTrigger::RECONNECT;
-  const bool failed = status == ClientStatus::FAILED && !row.terminal()
-                      && row.alloc->getFollowupEvalId().size() == 0;
-  return failed ? EvalTrigger::ALLOC_FAILURE : EvalTrigger::NONE;
+  if (row.terminal() || row.alloc->getFollowupEvalId().size() > 0) return EvalTrigger::NONE;
+  // A service that ended although it was wanted: its client was without servers for too long.
+  const bool gave_up = status == ClientStatus::COMPLETE && stops_without_servers(row);
+  return status == ClientStatus::FAILED || gave_up ? EvalTrigger::ALLOC_FAILURE : EvalTrigger::NONE;
 }
 
 }  // namespace

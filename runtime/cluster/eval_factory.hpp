@@ -42,7 +42,8 @@ std::vector<Object<schema::Evaluation>> evals_for_node(const state::Snapshot& sn
                                                        const EvalSeed& seed);
 
 /// The evaluations that clients' reports call for: one for each job of which an allocation that
-/// should run has failed. `reports` name allocations by id.
+/// should run has failed, or was ended by its client alone, or is back after an absence. `reports`
+/// name allocations by id.
 std::vector<Object<schema::Evaluation>> evals_for_reports(
     const state::Snapshot& snapshot,
     const std::vector<Object<schema::Allocation>>& reports,

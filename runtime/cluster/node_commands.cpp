@@ -7,6 +7,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/scheduler/alloc_sets.hpp"
 #include "runtime/scheduler/node_facts.hpp"
 
 namespace nomad::cluster {
@@ -48,12 +49,11 @@ void fill_event(schema::NodeEvent::Builder event,
   event.setTimestamp(seed.now);
 }
 
-NodeDecision status_change(const state::Snapshot& snapshot,
-                           std::string_view node_id,
+NodeDecision status_change(std::string_view node_id,
                            NodeStatus status,
                            std::string_view event,
+                           const Evals& evals,
                            const EvalSeed& seed) {
-  const auto evals = evals_for_node(snapshot, node_id, seed);
   Draft<schema::Command> draft;
   auto command = draft->initNodeStatusUpdate();
   command.setNodeId(text(node_id));
@@ -64,10 +64,11 @@ NodeDecision status_change(const state::Snapshot& snapshot,
   return {draft.freeze(), ids_of(evals)};
 }
 
-/// Whether the node runs something that it has to report before it can be ready.
+/// Whether the node runs something that it has to report before it can be ready. What the servers
+/// gave up counts: its client may run it still.
 bool owes_reports(const state::Snapshot& snapshot, schema::Node::Reader node) {
-  if (node.getLastAllocUpdateIndex() > node.getLastMissedHeartbeatIndex()) return false;
   if (node.getLastMissedHeartbeatIndex() == 0) return false;
+  if (node.getLastAllocUpdateIndex() > node.getLastMissedHeartbeatIndex()) return false;
   for (const auto& entry : snapshot.allocs_by_node(view(node.getId())))
     if (!entry.value()->client_terminal
         || entry.value()->alloc->getClientStatus() == ClientStatus::LOST)
@@ -76,16 +77,18 @@ bool owes_reports(const state::Snapshot& snapshot, schema::Node::Reader node) {
 }
 
 /// Whether an allocation of the node is to be kept although the node is silent.
-bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id) {
-  for (const auto& entry : snapshot.allocs_by_node(node_id)) {
-    const auto& row = *entry.value();
-    if (row.terminal() || !row.job) continue;
-    for (auto group : row.job->getTaskGroups())
-      if (view(group.getName()) == view(row.alloc->getTaskGroup())
-          && group.getMaxClientDisconnect().isValue())
-        return true;
+bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id, std::int64_t now) {
+  for (const auto& item : snapshot.allocs_by_node(node_id)) {
+    const scheduler::AllocEntry entry{item.value()};
+    if (!entry.row->terminal() && entry.row->job && scheduler::supports_disconnect(entry)
+        && !scheduler::is_expired(entry, now))
+      return true;
   }
   return false;
+}
+
+bool is_given_up(NodeStatus status) {
+  return status == NodeStatus::DOWN || status == NodeStatus::DISCONNECTED;
 }
 
 /// Whether a scheduler may decide otherwise about the node now than before. How healthy a driver
@@ -141,27 +144,32 @@ Result<NodeDecision> decide_heartbeat(const state::Snapshot& snapshot,
   const auto node = snapshot.node(node_id);
   if (!node) return node_not_found();
   const auto status = node->getStatus();
-  if (status == NodeStatus::READY) return NodeDecision{};
-  if (owes_reports(snapshot, *node)) {
-    if (status == NodeStatus::INITIALIZING) return NodeDecision{};
-    return status_change(snapshot, node_id, NodeStatus::INITIALIZING,
-                         "Node reregistered by heartbeat", seed);
-  }
-  const bool was_lost = status == NodeStatus::DOWN || status == NodeStatus::DISCONNECTED;
-  return status_change(snapshot, node_id, NodeStatus::READY,
-                       was_lost ? "Node reregistered by heartbeat" : "", seed);
+  if (is_given_up(status))
+    return status_change(node_id, NodeStatus::INITIALIZING, "Node reregistered by heartbeat", {},
+                         seed);
+  if (status == NodeStatus::READY || owes_reports(snapshot, *node)) return NodeDecision{};
+  return status_change(node_id, NodeStatus::READY, "", evals_for_node(snapshot, node_id, seed),
+                       seed);
+}
+
+bool awaits_reports(const state::Snapshot& snapshot, std::string_view node_id) {
+  const auto node = snapshot.node(node_id);
+  return node && node->getStatus() != NodeStatus::READY;
 }
 
 NodeDecision decide_missed_heartbeat(const state::Snapshot& snapshot,
                                      std::string_view node_id,
                                      const EvalSeed& seed) {
   const auto node = snapshot.node(node_id);
-  if (!node || node->getStatus() == NodeStatus::DOWN
-      || node->getStatus() == NodeStatus::DISCONNECTED)
-    return {};
-  const auto status
-      = may_reconnect(snapshot, node_id) ? NodeStatus::DISCONNECTED : NodeStatus::DOWN;
-  return status_change(snapshot, node_id, status, "Node heartbeat missed", seed);
+  if (!node || node->getStatus() == NodeStatus::DOWN) return {};
+  const bool keeps = may_reconnect(snapshot, node_id, seed.now);
+  NodeDecision decision;
+  if (!keeps || node->getStatus() != NodeStatus::DISCONNECTED)
+    decision
+        = status_change(node_id, keeps ? NodeStatus::DISCONNECTED : NodeStatus::DOWN,
+                        "Node heartbeat missed", evals_for_node(snapshot, node_id, seed), seed);
+  decision.look_again = keeps;
+  return decision;
 }
 
 Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
@@ -213,20 +221,28 @@ Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
   return NodeDecision{draft.freeze(), ids_of(evals)};
 }
 
-Result<> check_reporter(const state::Snapshot& snapshot, std::string_view node_id) {
-  const auto node = snapshot.node(node_id);
-  if (!node) return node_not_found();
-  switch (node->getStatus()) {
-    case NodeStatus::INITIALIZING:
-    case NodeStatus::READY:
-      return {};
-    case NodeStatus::DOWN:
-    case NodeStatus::DISCONNECTED:
-      break;
-  }
+Result<std::string> check_reporter(const state::Snapshot& snapshot,
+                                   const std::vector<Object<schema::Allocation>>& reports,
+                                   std::string_view claimed) {
+  if (reports.empty()) return Error{Errc::rejected, "must update at least one allocation"};
+  auto id = copy(reports.front()->getNodeId());
+  if (id.empty()) return Error{Errc::rejected, "missing node ID"};
+  if (!claimed.empty() && claimed != id)
+    return Error{Errc::permission_denied,
+                 fmt::format("node {} may not update allocs of node {}", claimed, id)};
+  const auto node = snapshot.node(id);
+  if (!node) return Error{Errc::not_found, fmt::format("node {} not found", id)};
+  if (!is_given_up(node->getStatus())) return id;
   return Error{Errc::conflict,
-               fmt::format("node {} is not allowed to update allocs while in status {}", node_id,
+               fmt::format("node {} is not allowed to update allocs while in status {}", id,
                            node->getStatus() == NodeStatus::DOWN ? "down" : "disconnected")};
+}
+
+bool is_foreign(const state::Snapshot& snapshot,
+                schema::Allocation::Reader report,
+                std::string_view node_id) {
+  const auto row = snapshot.alloc(view(report.getId()));
+  return row && view(row->alloc->getNodeId()) != node_id;
 }
 
 NodeDecision decide_reports(const state::Snapshot& snapshot,

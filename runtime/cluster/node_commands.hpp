@@ -1,9 +1,19 @@
 // Node commands: what becomes of a node that registers, beats, falls silent or is changed by an
 // operator, as commands for the log. Deciding code.
 //
-// A node that missed heartbeats is `initializing` until it has reported its allocations (compared
-// by Raft index) and only then `ready`, so that the scheduler never decides on half of its news.
-// May depend on: runtime/base, object, state.
+//   (new) ──register──▶ initializing ──heartbeat, owes nothing──▶ ready
+//                            ▲                                      │ lease over
+//                            └─heartbeat── down, disconnected ◀─────┘
+//
+// Invariants:
+//   (1) registering never changes the status of a known node;
+//   (2) a node that was given up, by whatever name, becomes `initializing` by its next heartbeat,
+//       and `ready` only when it has reported its allocations since (compared by Raft index), so
+//       that the scheduler never decides on half of its news;
+//   (3) reports count while the node is initializing or ready, and at no other time.
+// Nomad leads a node from down to ready without (2); we don't.
+//
+// May depend on: runtime/base, object, state, scheduler.
 #pragma once
 
 #include <optional>
@@ -22,6 +32,9 @@ struct NodeDecision {
   std::vector<std::string> eval_ids;
   /// A ready node's facts changed: its jobs are to be evaluated once the command is applied.
   bool evaluate_after = false;
+  /// The node is silent and some of its allocations may outlive that for a while: it is to be
+  /// looked at again when a further lease is over.
+  bool look_again = false;
 };
 
 /// Refused: a missing id or secret, or one that differs from the known node's. The computed class
@@ -30,14 +43,17 @@ Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
                                           const Object<schema::Node>& node,
                                           const EvalSeed& seed);
 
-/// What a heartbeat changes: nothing for a ready node, a step towards `ready` for any other.
-/// `not_found` when the node is unknown.
+/// What a heartbeat changes: nothing for a ready node or for one that owes reports, a step towards
+/// `ready` for any other. `not_found` when the node is unknown.
 Result<NodeDecision> decide_heartbeat(const state::Snapshot& snapshot,
                                       std::string_view node_id,
                                       const EvalSeed& seed);
 
-/// A lease ran out: down, or disconnected when one of its allocations may outlive that. Nothing
-/// when the node is not up anyway.
+/// Whether the node is not ready and may have to report before it can be. False for unknown nodes.
+bool awaits_reports(const state::Snapshot& snapshot, std::string_view node_id);
+
+/// A lease ran out: down, or disconnected while one of its allocations may outlive that. Nothing
+/// when the node is so already.
 NodeDecision decide_missed_heartbeat(const state::Snapshot& snapshot,
                                      std::string_view node_id,
                                      const EvalSeed& seed);
@@ -55,8 +71,18 @@ Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
                                        std::string_view node_id,
                                        const EvalSeed& seed);
 
-/// Whether a node may report now: not while it is down or disconnected.
-Result<> check_reporter(const state::Snapshot& snapshot, std::string_view node_id);
+/// The node that `reports` come from: the one that the first of them names. Refused: none, one that
+/// is unknown, and one that is down or disconnected, which has to send a heartbeat first. `claimed`
+/// is the node that the sender says it is; empty: it does not say.
+Result<std::string> check_reporter(const state::Snapshot& snapshot,
+                                   const std::vector<Object<schema::Allocation>>& reports,
+                                   std::string_view claimed);
+
+/// Whether the allocation that `report` names is another node's: then it is not `node_id`'s to
+/// speak of. Unknown ones are nobody's.
+bool is_foreign(const state::Snapshot& snapshot,
+                schema::Allocation::Reader report,
+                std::string_view node_id);
 
 /// Several nodes' reports as one command; the newest of an allocation's wins.
 NodeDecision decide_reports(const state::Snapshot& snapshot,

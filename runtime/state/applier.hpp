@@ -162,6 +162,7 @@ private:
   void put_node(Object<schema::Node> node);
   void append_event(schema::Node::Builder node, schema::NodeEvent::Reader event);
   void note_alloc_update(std::string_view node_id);
+  bool is_given_up(std::string_view node_id) const;
   const Object<schema::Node>* find_node(std::string_view id);
 
   // apply_operator.cpp

@@ -57,6 +57,8 @@ void Applier::update_from_client(schema::Allocation::Reader update, std::set<std
   if (found == nullptr) return;  // collected meanwhile
   const AllocRef before = *found;
   const auto old = *before->alloc;
+  // The node was given up meanwhile: its client says all of it again when it is back.
+  if (is_given_up(view(old.getNodeId()))) return;
   Draft<schema::Allocation> draft{before->alloc};
   draft->setClientStatus(update.getClientStatus());
   draft->setClientDescription(update.getClientDescription());

@@ -52,6 +52,8 @@ void Applier::node_register(schema::NodeRegister::Reader command) {
   if (node.getId().size() == 0)
     return refuse(Errc::rejected, "missing node ID for client registration");
   const auto* found = t_.nodes.find(view(node.getId()));
+  if (found != nullptr && view((*found)->getSecretId()) != view(node.getSecretId()))
+    return refuse(Errc::rejected, "node secret ID does not match. Not registering node.");
   Draft<schema::Node> draft{node};
   if (node.getNodePool().size() == 0) draft->setNodePool("default");
   draft->setModifyIndex(index_);
@@ -160,6 +162,12 @@ void Applier::node_deregister(schema::NodeDeregister::Reader command) {
     event(node);
   }
   put_evals(command.getEvaluations());
+}
+
+/// Whether the node's client was silent too long and has not sent a heartbeat since.
+bool Applier::is_given_up(std::string_view node_id) const {
+  const auto* found = t_.nodes.find(node_id);
+  return found != nullptr && is_unresponsive((*found)->getStatus());
 }
 
 /// The node's client has reported. Readers of nodes are woken only by the first report since a

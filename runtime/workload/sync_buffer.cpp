@@ -28,6 +28,14 @@ void SyncBuffer::put(const std::string& alloc_id, std::uint64_t version, AllocUp
   entry = {.update = std::move(update), .urgent = urgent};
 }
 
+void SyncBuffer::doubt(const std::string& alloc_id) {
+  known_[alloc_id].acknowledged.reset();
+  const auto entry = waiting_.find(alloc_id);
+  if (entry == waiting_.end() || entry->second.urgent) return;
+  entry->second.urgent = is_urgent(known_[alloc_id], entry->second.update.state);
+  urgent_waiting_ += entry->second.urgent ? 1 : 0;
+}
+
 void SyncBuffer::erase_waiting(const std::string& alloc_id) {
   const auto entry = waiting_.find(alloc_id);
   if (entry == waiting_.end()) return;
@@ -95,7 +103,7 @@ std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
   move_over(false);
   sending_ = true;
   ordinary_due_.reset();  // the grid starts anew at this send
-  drop_known();  // Counts what was left behind by a full batch.
+  drop_known();           // Counts what was left behind by a full batch.
   return batch;
 }
 

@@ -46,6 +46,10 @@ public:
   /// not above the last one's is passed over, because urgent messages overtake others.
   void put(const std::string& alloc_id, std::uint64_t version, AllocUpdate update);
 
+  /// What the servers acknowledged of the allocation may not be what they have: its next state is
+  /// sent, and soon, even if they have acknowledged it.
+  void doubt(const std::string& alloc_id);
+
   /// The servers have forgotten the allocation: its updates are of no use any more.
   void forget(const std::string& alloc_id);
 

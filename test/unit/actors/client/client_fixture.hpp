@@ -39,6 +39,7 @@ struct JobSpec {
   Nanoseconds restart_delay = 15s;
   std::uint64_t version = 0;
   std::optional<Nanoseconds> min_healthy_time = std::nullopt;
+  std::optional<Nanoseconds> stop_after_disconnect = std::nullopt;
 };
 
 inline Object<schema::Job> make_job(const JobSpec& spec) {
@@ -57,6 +58,8 @@ inline Object<schema::Job> make_job(const JobSpec& spec) {
   restart.setInterval(std::chrono::nanoseconds{30min}.count());
   restart.setDelay(spec.restart_delay.count());
   restart.setMode("fail");
+  if (spec.stop_after_disconnect)
+    group.getStopAfterClientDisconnect().setValue(spec.stop_after_disconnect->count());
   if (spec.min_healthy_time) {
     auto update = group.initUpdate();
     update.setMinHealthyTime(spec.min_healthy_time->count());
@@ -132,6 +135,10 @@ struct ClientFixture : ActorFixture {
   std::uint64_t index = 1;
   std::optional<Error> refusal;  ///< Of UpdateAllocs.
   std::optional<Error> heartbeat_refusal;
+  std::optional<Error> register_refusal;
+  bool gave_up = false;       ///< They take no report before a heartbeat, and wait for one then.
+  bool was_heard_of = false;  ///< Since they gave up.
+  std::string heard_order;    ///< r, h, u: what was accepted, in its order.
   int registrations = 0;
   int heartbeats = 0;
   int watches = 0;
@@ -164,15 +171,19 @@ struct ClientFixture : ActorFixture {
     using namespace client::server_link;
     return system().spawn([this](FakeServers::pointer self) -> FakeServers::behavior_type {
       return {
-          [this](const RegisterNode& msg) {
+          [this](const RegisterNode& msg) -> caf::result<Registered> {
             ++registrations;
+            if (register_refusal) return actor::to_caf(*register_refusal);
+            heard_order += 'r';
             node = msg.node;
             return Registered{++index, 10s};
           },
           [this](const Heartbeat&) -> caf::result<Lease> {
             ++heartbeats;
             if (heartbeat_refusal) return actor::to_caf(*heartbeat_refusal);
-            return Lease{.ttl = 10s};
+            heard_order += 'h';
+            was_heard_of = true;
+            return Lease{.ttl = 10s, .was_missed = gave_up};
           },
           [this, self](const WatchAllocs& msg) -> caf::result<AllocSet> {
             ++watches;
@@ -184,6 +195,10 @@ struct ClientFixture : ActorFixture {
           },
           [this](const UpdateAllocs& msg) -> caf::result<Updated> {
             if (refusal) return actor::to_caf(*refusal);
+            if (gave_up && !was_heard_of)
+              return actor::to_caf({Errc::conflict, "not allowed to update allocs"});
+            gave_up = false;
+            heard_order += 'u';
             batches.push_back(msg.allocs.size());
             for (const auto& alloc : msg.allocs)
               heard[copy(alloc->getId())] = alloc;
@@ -192,6 +207,12 @@ struct ClientFixture : ActorFixture {
           [this](Push) { answer_held(); },
       };
     });
+  }
+
+  /// They have not heard from the client for too long.
+  void give_up() {
+    gave_up = true;
+    was_heard_of = false;
   }
 
   /// Answers the client's question with all that the node should have.

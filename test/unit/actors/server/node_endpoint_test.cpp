@@ -1,7 +1,7 @@
 // Nodes as the servers see them: registration, leases, watches and reports.
 #include "actors/server/node_endpoint.hpp"
 
-#include "server_fixture.hpp"
+#include "node_fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
@@ -12,94 +12,38 @@ using schema::NodeStatus;
 
 namespace {
 
-struct NodeFixture : ServerFixture {
-  NodeEndpoint endpoint = adopt(spawn_node_endpoint(system(), store, proposer, 3));
-  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(system(), store, endpoint, {}));
-  std::string id = make_uuid(random);
-
-  NodeFixture() {
-    tell(endpoint, node_endpoint::UseTracker{tracker});
-    tell(tracker, Lead{true});
-  }
-
-  Object<schema::Node> node(const char* secret = "secret") {
-    Draft<schema::Node> draft;
-    fill_node(*draft, id);
-    draft->setSecretId(secret);
-    draft->setComputedClass("");
-    return draft.freeze();
-  }
-
-  Result<server_link::Registered> register_node(const char* secret = "secret") {
-    const auto answer
-        = ask<server_link::Registered>(endpoint, server_link::RegisterNode{node(secret)});
-    commit();
-    REQUIRE(answer->has_value());
-    return **answer;
-  }
-
-  Result<server_link::Lease> beat() {
-    const auto answer = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
-    commit();
-    REQUIRE(answer->has_value());
-    return **answer;
-  }
-
-  NodeStatus status() const { return state().node(id)->getStatus(); }
-
-  Answer<server_link::AllocSet> watch(std::uint64_t min_index) {
-    return ask<server_link::AllocSet>(endpoint, server_link::WatchAllocs{id, min_index, 300s});
-  }
-
-  Answer<server_link::Updated> report(const std::string& alloc, schema::ClientStatus status) {
-    Draft<schema::Allocation> draft;
-    draft->setId(text(alloc));
-    draft->setNodeId(text(id));
-    draft->setClientStatus(status);
-    draft->setModifyTime(1);
-    return ask<server_link::Updated>(endpoint, server_link::UpdateAllocs{id, {draft.freeze()}});
-  }
-
-  /// Puts an allocation of job "web" on the node, past the schedulers.
-  std::string place(std::uint64_t number = 0) {
-    const auto alloc_id = make_uuid(random);
-    const auto job = state().job("default", "web");
-    write([&](schema::Command::Builder command) {
-      auto alloc = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
-      alloc.setId(text(alloc_id));
-      alloc.setNamespace("default");
-      alloc.setName(text("web.api[" + std::to_string(number) + "]"));
-      alloc.setNodeId(text(id));
-      alloc.setJobId("web");
-      alloc.setJobVersion(job->getVersion());
-      alloc.setJobCreateIndex(job->getCreateIndex());
-      alloc.setTaskGroup("api");
-    });
-    return alloc_id;
+struct EndpointFixture : NodeFixture {
+  /// A node that the schedulers may use.
+  void make_ready() {
+    REQUIRE(register_node().has_value());
+    REQUIRE(beat().has_value());
+    REQUIRE(status() == NodeStatus::READY);
   }
 };
 
 }  // namespace
 
-TEST_CASE_FIXTURE(NodeFixture, "a new node is ready at once and has a class and a lease") {
+TEST_CASE_FIXTURE(EndpointFixture,
+                  "a new node has a class and a lease, and is ready when it beats") {
   const auto registered = register_node();
   REQUIRE(registered.has_value());
   CHECK(registered->ttl >= 10s);
-  CHECK(status() == NodeStatus::READY);
+  CHECK(status() == NodeStatus::INITIALIZING);
   CHECK(view(state().node(id)->getComputedClass()).starts_with("v1:"));
   CHECK(beat()->ttl >= 10s);
+  CHECK(status() == NodeStatus::READY);
   CHECK_FALSE(beat()->was_missed);
 }
 
-TEST_CASE_FIXTURE(NodeFixture, "another secret is refused, an unknown node must register") {
+TEST_CASE_FIXTURE(EndpointFixture, "another secret is refused, an unknown node must register") {
   CHECK(beat().error().code == Errc::not_found);
   REQUIRE(register_node().has_value());
   CHECK(register_node("stolen").has_error());
   CHECK(view(state().node(id)->getSecretId()) == "secret");
 }
 
-TEST_CASE_FIXTURE(NodeFixture, "a silent node goes down, and comes back by its next heartbeat") {
-  REQUIRE(register_node().has_value());
+TEST_CASE_FIXTURE(EndpointFixture, "a silent node goes down, and comes back by two heartbeats") {
+  make_ready();
   advance(9s);
   commit();
   CHECK(status() == NodeStatus::READY);
@@ -109,34 +53,16 @@ TEST_CASE_FIXTURE(NodeFixture, "a silent node goes down, and comes back by its n
   const auto lease = beat();
   REQUIRE(lease.has_value());
   CHECK(lease->was_missed);
+  CHECK(status() == NodeStatus::INITIALIZING);
+  CHECK_FALSE(beat()->was_missed);  // it runs nothing, so it owes nothing
   CHECK(status() == NodeStatus::READY);
 }
 
-TEST_CASE_FIXTURE(NodeFixture, "a node that missed heartbeats reports before it is ready") {
-  register_job(make_job("web", 1));
-  REQUIRE(register_node().has_value());
-  const auto alloc = place();
-  advance(60s);
-  commit();
-  CHECK(status() == NodeStatus::DOWN);
-  auto refused = report(alloc, schema::ClientStatus::RUNNING);
-  REQUIRE(refused->has_value());
-  CHECK((*refused)->has_error());
-  REQUIRE(beat().has_value());
-  CHECK(status() == NodeStatus::INITIALIZING);
-  REQUIRE(beat().has_value());
-  CHECK(status() == NodeStatus::INITIALIZING);
-  report(alloc, schema::ClientStatus::RUNNING);
-  commit();
-  REQUIRE(beat().has_value());
-  CHECK(status() == NodeStatus::READY);
-}
-
-TEST_CASE_FIXTURE(NodeFixture, "a ready node that learns a driver has its jobs evaluated") {
+TEST_CASE_FIXTURE(EndpointFixture, "a ready node that learns a driver has its jobs evaluated") {
   Draft<schema::Job> agent{make_job("agent", 1)};
   agent->setType("system");
   register_job(agent.freeze());
-  REQUIRE(register_node().has_value());
+  make_ready();
   const auto count = [this] {
     std::size_t evals = 0;
     const auto snapshot = state();
@@ -157,7 +83,7 @@ TEST_CASE_FIXTURE(NodeFixture, "a ready node that learns a driver has its jobs e
   CHECK(count() == before + 1);
 }
 
-TEST_CASE_FIXTURE(NodeFixture, "a watch is answered by what is new for the node") {
+TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the node") {
   register_job(make_job("web", 3));
   REQUIRE(register_node().has_value());
   const auto first = place(0);
@@ -181,7 +107,7 @@ TEST_CASE_FIXTURE(NodeFixture, "a watch is answered by what is new for the node"
   CHECK((**later)->allocs.empty());
 }
 
-TEST_CASE_FIXTURE(NodeFixture, "collected allocations make the next answer complete") {
+TEST_CASE_FIXTURE(EndpointFixture, "collected allocations make the next answer complete") {
   register_job(make_job("web", 2));
   REQUIRE(register_node().has_value());
   const auto gone = place(0);
@@ -197,7 +123,8 @@ TEST_CASE_FIXTURE(NodeFixture, "collected allocations make the next answer compl
   CHECK((**waiting)->allocs.size() == 1);
 }
 
-TEST_CASE_FIXTURE(NodeFixture, "reports: the first at once, those that come meanwhile together") {
+TEST_CASE_FIXTURE(EndpointFixture,
+                  "reports: the first at once, those that come meanwhile together") {
   register_job(make_job("web", 3));
   REQUIRE(register_node().has_value());
   const auto first = place(0);

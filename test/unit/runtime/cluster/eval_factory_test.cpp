@@ -98,3 +98,17 @@ TEST_CASE_FIXTURE(FactoryHarness, "an unknown allocation calls for nothing") {
   report->setClientStatus(ClientStatus::FAILED);
   CHECK(cluster::evals_for_reports(state(), {report.freeze()}, {now, &random}).empty());
 }
+
+TEST_CASE_FIXTURE(FactoryHarness,
+                  "a service that its client ended for want of servers is evaluated") {
+  add_node();
+  process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getStopAfterClientDisconnect().setValue(30 * second);
+  })));
+  report_all_running();
+  Draft<schema::Allocation> ended;
+  ended->setId(live().at(0)->alloc->getId());
+  ended->setClientStatus(schema::ClientStatus::COMPLETE);
+
+  CHECK(cluster::evals_for_reports(state(), {ended.freeze()}, {now, &random}).size() == 1);
+}

@@ -1,0 +1,88 @@
+// NodeFixture: the servers' side of one client node, on one thread under a virtual clock.
+#pragma once
+
+#include "actors/server/node_endpoint.hpp"
+#include "server_fixture.hpp"
+
+namespace nomad::test {
+
+using namespace nomad::server;
+using namespace nomad::client;
+using namespace std::chrono_literals;
+using schema::NodeStatus;
+
+struct NodeFixture : ServerFixture {
+  NodeEndpoint endpoint = adopt(spawn_node_endpoint(system(), store, proposer, 3));
+  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(system(), store, endpoint, {}));
+  std::string id = make_uuid(random);
+
+  NodeFixture() {
+    tell(endpoint, node_endpoint::UseTracker{tracker});
+    tell(tracker, Lead{true});
+  }
+
+  Object<schema::Node> node(const char* secret = "secret") {
+    Draft<schema::Node> draft;
+    fill_node(*draft, id);
+    draft->setSecretId(secret);
+    draft->setComputedClass("");
+    return draft.freeze();
+  }
+
+  Result<server_link::Registered> register_node(const char* secret = "secret") {
+    const auto answer
+        = ask<server_link::Registered>(endpoint, server_link::RegisterNode{node(secret)});
+    commit();
+    REQUIRE(answer->has_value());
+    return **answer;
+  }
+
+  Result<server_link::Lease> beat() {
+    const auto answer = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
+    commit();
+    REQUIRE(answer->has_value());
+    return **answer;
+  }
+
+  NodeStatus status() const { return state().node(id)->getStatus(); }
+
+  Answer<server_link::AllocSet> watch(std::uint64_t min_index) {
+    return ask<server_link::AllocSet>(endpoint, server_link::WatchAllocs{id, min_index, 300s});
+  }
+
+  Answer<server_link::Updated> report(const std::string& alloc, schema::ClientStatus status) {
+    return ask<server_link::Updated>(
+        endpoint, server_link::UpdateAllocs{id, {make_report(alloc, id, status)}});
+  }
+
+  static Object<schema::Allocation> make_report(const std::string& alloc,
+                                                const std::string& node_id,
+                                                schema::ClientStatus status) {
+    Draft<schema::Allocation> draft;
+    draft->setId(text(alloc));
+    draft->setNodeId(text(node_id));
+    draft->setClientStatus(status);
+    draft->setModifyTime(1);
+    return draft.freeze();
+  }
+
+  /// Puts an allocation of job "web" on the node, past the schedulers.
+  std::string place(std::uint64_t number = 0) {
+    const auto alloc_id = make_uuid(random);
+    const auto job = state().job("default", "web");
+    write([&](schema::Command::Builder command) {
+      auto alloc = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
+      alloc.setId(text(alloc_id));
+      alloc.setNamespace("default");
+      alloc.setName(text("web.api[" + std::to_string(number) + "]"));
+      alloc.setNodeId(text(id));
+      alloc.setJobId("web");
+      alloc.setJobVersion(job->getVersion());
+      alloc.setJobCreateIndex(job->getCreateIndex());
+      alloc.setTaskGroup("api");
+    });
+    return alloc_id;
+  }
+};
+
+}  // namespace nomad::test
