@@ -92,4 +92,6 @@ struct ApiResponseHead {
   status @0 :UInt16;
   contentType @1 :Text;
   headers @2 :List(Common.TextEntry);
+  whole @3 :Bool;                  # the answer is complete: `length` bytes follow, then the end
+  length @4 :UInt64;
 }

@@ -115,8 +115,9 @@ struct Agent::Parts {
   caf::actor_system system{system_config};
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
-  std::shared_ptr<net::TlsContext> rpc_certificates;  ///< Null without TLS.
-  std::optional<rpc::TcpTransport> dialer;            ///< Of an agent without a server.
+  Ties ties;
+  std::optional<rpc::TcpTransport> dialer;  ///< Of an agent without a server.
+  std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   client::ServerLink remote_servers;
   client::ServerLink near_servers;  ///< Of a client beside a server.
   std::optional<ClientPart> client;
@@ -175,6 +176,9 @@ struct Agent::Parts {
       };
     }
     if (client) options.client = client->api();
+    options.transport = server ? server->cluster().transport() : dialer->handle();
+    options.cluster_view = server ? server->cluster().view() : view_of_client();
+    options.remote = ties.requests;
     auto started = api::start_api(system, std::move(options));
     if (!started) return started.error();
     api.emplace(std::move(*started));
@@ -193,6 +197,17 @@ struct Agent::Parts {
     http_address = shown.http;
   }
 
+  /// What a client node knows of the cluster: the servers that it uses.
+  rpc::ClusterView view_of_client() const {
+    rpc::ClusterView view;
+    view.region = config.region;
+    view.leader_address = [] { return rpc::LeaderAddress{}; };
+    view.servers_in = [list = server_list, own = config.region](const std::string& region) {
+      return region == own ? list->addresses() : std::vector<std::string>{};
+    };
+    return view;
+  }
+
   /// The own server while it leads; else those that it knows, or that the configuration names.
   client::ServerLink servers_of_client() {
     const auto& transport = server ? server->cluster().transport() : dialer->handle();
@@ -200,6 +215,7 @@ struct Agent::Parts {
     options.servers = server ? std::vector{server->cluster().address()} : client_servers(config);
     options.region = config.region;
     options.random_seed = Random::from_system().next();
+    options.list = server_list;
     remote_servers = client::spawn_remote_servers(system, transport, std::move(options));
     if (!server) return remote_servers;
     near_servers = spawn_near_servers(system, server->link(), remote_servers, server->log());
@@ -234,8 +250,8 @@ void Agent::stop(bool leaving) {
 }
 
 Result<> Agent::reload() {
-  if (!parts_->rpc_certificates) return {};
-  NOMAD_TRY(parts_->rpc_certificates->reload());
+  if (!parts_->ties.certificates) return {};
+  NOMAD_TRY(parts_->ties.certificates->reload());
   log::info("agent", "the certificates have been read again");
   return {};
 }
@@ -262,15 +278,13 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   auto& all = *agent->parts_;
   auto certificates = rpc_certificates(all.config);
   if (!certificates) return certificates.error();
-  all.rpc_certificates = std::move(*certificates);
+  all.ties.certificates = std::move(*certificates);
   if (config.server.enabled) {
-    auto server = ServerPart::start(all.system, all.config, all.http_address, all.rpc_certificates,
-                                    on_fatal);
+    auto server = ServerPart::start(all.system, all.config, all.http_address, all.ties, on_fatal);
     if (!server) return server.error();
     all.server.emplace(std::move(*server));
   } else {
-    auto dialer = start_dialer(all.system, all.config, all.rpc_certificates,
-                               std::make_shared<rpc::Router>(all.config.region));
+    auto dialer = start_dialer(all.system, all.config, all.ties);
     if (!dialer) return dialer.error();
     all.dialer.emplace(std::move(*dialer));
   }
@@ -282,6 +296,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     auto id = all.client->wait_for_node_id(all.system);
     if (!id) return id.error();
     all.node_id = std::move(*id);
+    if (all.server) all.server->cluster().set_own_node(all.node_id);
   }
   NOMAD_TRY(all.start_api());
   log::info("agent", "node {} answers at http://{}", all.config.name, all.http_address);

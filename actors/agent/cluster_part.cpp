@@ -91,6 +91,8 @@ struct ClusterPart::Doors {
   actor::Asker asker;
   std::shared_ptr<const raft::LeaderLease> lease;
   rpc::Forwarder forwarder;
+  rpc::Transport transport;
+  std::string own_node;  ///< Empty without a client in this process.
 
   std::optional<raft::RaftInbox> open_inbox() {
     const std::scoped_lock lock{mutex};
@@ -115,6 +117,16 @@ struct ClusterPart::Doors {
   rpc::Forwarder open_forwarder() {
     const std::scoped_lock lock{mutex};
     return forwarder;
+  }
+
+  rpc::Transport open_transport() {
+    const std::scoped_lock lock{mutex};
+    return transport;
+  }
+
+  bool is_own(const std::string& node_id) {
+    const std::scoped_lock lock{mutex};
+    return !own_node.empty() && own_node == node_id;
   }
 
   /// For the forwarder; a leader that is not ready yet counts as none.
@@ -176,11 +188,38 @@ void serve_membership(rpc::Router& router, const DoorsRef& doors) {
       });
 }
 
-/// What another server must serve goes there by the forwarder.
+/// Whether client nodes can be reached through this server.
 template <class DoorsRef>
-void forward_elsewhere(rpc::Router& router, const DoorsRef& doors) {
+void serve_has_node(rpc::Router& router, const DoorsRef& doors) {
+  using rpc::transport::NodeConnected;
+  using schema::rpc::HasNodeReply;
+  router.on<schema::rpc::HasNodeRequest, HasNodeReply>(
+      rpc::Method::server_has_node,
+      [doors](const rpc::Caller&, const Object<schema::rpc::HasNodeRequest>& request,
+              rpc::Answer<HasNodeReply> answer) {
+        auto node_id = copy(request->getNodeId());
+        if (doors->is_own(node_id))
+          return answer.with([](auto reply) { reply.setConnected(true); });
+        const auto transport = doors->open_transport();
+        if (!transport) return answer(not_ready());
+        doors->asker.template ask<NodeConnected>(
+            transport, rpc::transport::HasNode{std::move(node_id)}, answer_patience,
+            [answer](const Result<NodeConnected>& has) {
+              if (!has) return answer(has.error());
+              answer.with([&](auto reply) { reply.setConnected(has->connected); });
+            });
+      });
+}
+
+/// What another server must serve goes there by the forwarder. A client node is reached over the
+/// connection on which it speaks to us, whoever answers it.
+template <class DoorsRef>
+void forward_elsewhere(rpc::Router& router,
+                       const DoorsRef& doors,
+                       const server::NodeService& nodes) {
   router.set_is_leader([doors] { return doors->leads(); });
-  router.set_forward([doors](const rpc::Caller& caller, const rpc::Inbound& inbound) {
+  router.set_forward([doors, nodes](const rpc::Caller& caller, const rpc::Inbound& inbound) {
+    nodes.note(caller, inbound);
     const auto forwarder = doors->open_forwarder();
     if (!forwarder) return inbound.reply(not_ready());
     rpc::send_on(doors->asker, forwarder, caller, inbound);
@@ -209,7 +248,7 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
                                         const config::AgentConfig& config,
                                         const std::string& server_id,
                                         const std::string& http_address,
-                                        std::shared_ptr<net::TlsContext> certificates,
+                                        const Ties& ties,
                                         std::shared_ptr<state::Store> store) {
   ClusterPart part;
   if (!config.server.encrypt.empty()) {
@@ -221,17 +260,19 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
   auto router = std::make_shared<rpc::Router>(config.region);
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
-  forward_elsewhere(*router, part.doors_);
+  serve_has_node(*router, part.doors_);
+  ties.requests.add_to_server(*router);
   part.nodes_.emplace(system, server::NodeServiceOptions{
                                   std::move(store), [doors = part.doors_, members = part.members_,
                                                      region = config.region] {
                                     return known_servers(*members, region, doors->leader_address());
                                   }});
   part.nodes_->add_to(*router);
+  forward_elsewhere(*router, part.doors_, *part.nodes_);
 
   rpc::TcpTransportOptions options;
   options.listen = listen_address(config);
-  options.network = rpc_options(config, net::RpcRole::server, server_id, std::move(certificates));
+  options.network = rpc_options(config, net::RpcRole::server, server_id, ties.certificates);
   auto transport = rpc::TcpTransport::start(
       system, std::move(options), std::move(router),
       [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
@@ -240,13 +281,13 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
       });
   if (!transport) return transport.error();
   part.transport_.emplace(std::move(*transport));
-  rpc::ClusterView view;
+  auto& view = part.view_;
   view.region = config.region;
   view.leader_address = [doors = part.doors_] { return doors->ready_leader(); };
   view.servers_in = [members = part.members_](const std::string& region) {
     return members->servers_in(region);
   };
-  part.forwarder_ = rpc::spawn_forwarder(system, part.transport_->handle(), std::move(view),
+  part.forwarder_ = rpc::spawn_forwarder(system, part.transport_->handle(), view,
                                          {.random_seed = Random::from_system().next()});
   part.address_ = advertised_address(config, part.transport_->address());
   part.carrier_ = server::spawn_raft_carrier(system, part.transport_->handle(), config.region);
@@ -274,6 +315,12 @@ void ClusterPart::attach(caf::actor_system& system, const raft::StartedRaft& raf
   doors_->leader = raft.leader;
   doors_->lease = raft.lease;
   doors_->forwarder = forwarder_;
+  doors_->transport = transport_->handle();
+}
+
+void ClusterPart::set_own_node(const std::string& node_id) {
+  const std::scoped_lock lock{doors_->mutex};
+  doors_->own_node = node_id;
 }
 
 void ClusterPart::serve_nodes(const client::ServerLink& nodes) {
@@ -302,6 +349,7 @@ void ClusterPart::stop() {
     doors_->inbox.reset();
     doors_->membership = server::Membership{};
     doors_->forwarder = rpc::Forwarder{};
+    doors_->transport = rpc::Transport{};
   }
   actor::stop(forwarder_);
   forwarder_ = rpc::Forwarder{};

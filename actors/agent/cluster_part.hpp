@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/agent/rpc_setup.hpp"
 #include "actors/client/server_link.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/rpc/forwarder.hpp"
@@ -24,13 +25,12 @@ namespace nomad::agent {
 
 class ClusterPart {
 public:
-  /// Binds the RPC port and serves what servers and client nodes ask. `certificates`: null for
-  /// plain TCP.
+  /// Binds the RPC port and serves what servers and client nodes ask.
   static Result<ClusterPart> listen(caf::actor_system& system,
                                     const config::AgentConfig& config,
                                     const std::string& server_id,
                                     const std::string& http_address,
-                                    std::shared_ptr<net::TlsContext> certificates,
+                                    const Ties& ties,
                                     std::shared_ptr<state::Store> store);
 
   ClusterPart(ClusterPart&&) noexcept;
@@ -50,7 +50,11 @@ public:
 
   const rpc::Transport& transport() const { return transport_->handle(); }
 
-  const rpc::Forwarder& forwarder() const { return forwarder_; }
+  /// Who leads and which servers there are.
+  const rpc::ClusterView& view() const { return view_; }
+
+  /// The client node in this process is reached without a connection.
+  void set_own_node(const std::string& node_id);
 
   const server::Membership& membership() const { return membership_; }
 
@@ -73,6 +77,7 @@ private:
   std::shared_ptr<Doors> doors_;
   std::optional<server::NodeService> nodes_;
   std::optional<rpc::TcpTransport> transport_;
+  rpc::ClusterView view_;
   rpc::Forwarder forwarder_;
   raft::Carrier carrier_;
   std::shared_ptr<server::MemberView> members_ = std::make_shared<server::MemberView>();

@@ -32,14 +32,15 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
 
 Result<rpc::TcpTransport> start_dialer(caf::actor_system& system,
                                        const config::AgentConfig& config,
-                                       std::shared_ptr<net::TlsContext> certificates,
-                                       std::shared_ptr<const rpc::Router> router) {
+                                       const Ties& ties) {
+  const auto router = std::make_shared<rpc::Router>(config.region);
+  ties.requests.add_to_client(*router);
   rpc::TcpTransportOptions options;
-  options.network = rpc_options(config, net::RpcRole::client, config.name, std::move(certificates));
+  options.network = rpc_options(config, net::RpcRole::client, config.name, ties.certificates);
   options.network.threads = 1;
   const auto nobody = [](const std::string&) { return std::string{}; };  // knows no node's secret
   return rpc::TcpTransport::start(
-      system, std::move(options), std::move(router),
+      system, std::move(options), router,
       [nobody](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
         return rpc::identify(peer, credentials, nobody);
       });

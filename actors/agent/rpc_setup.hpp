@@ -5,11 +5,18 @@
 #include <memory>
 #include <string>
 
+#include "actors/api/remote_requests.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/net/tls_context.hpp"
 
 namespace nomad::agent {
+
+/// What the halves of an agent share of its ties to other agents.
+struct Ties {
+  std::shared_ptr<net::TlsContext> certificates;  ///< Null without TLS.
+  api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
+};
 
 /// Null when `tls.rpc` is off.
 Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config);
@@ -20,10 +27,9 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
                             const std::string& name,
                             std::shared_ptr<net::TlsContext> certificates);
 
-/// A client's way to its servers; `router` serves what they ask of it.
+/// A client's way to its servers, over which they ask it what is about its node.
 Result<rpc::TcpTransport> start_dialer(caf::actor_system& system,
                                        const config::AgentConfig& config,
-                                       std::shared_ptr<net::TlsContext> certificates,
-                                       std::shared_ptr<const rpc::Router> router);
+                                       const Ties& ties);
 
 }  // namespace nomad::agent

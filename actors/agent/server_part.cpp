@@ -107,7 +107,7 @@ unsigned worker_count(const config::Server& server) {
 Result<ServerPart> ServerPart::start(caf::actor_system& system,
                                      const config::AgentConfig& config,
                                      const std::string& http_address,
-                                     std::shared_ptr<net::TlsContext> certificates,
+                                     const Ties& ties,
                                      std::function<void(const Error&)> on_fatal) {
   std::error_code failure;
   std::filesystem::create_directories(config.data_dir + "/server", failure);
@@ -121,8 +121,7 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
-  auto cluster = ClusterPart::listen(system, config, *id, http_address, std::move(certificates),
-                                     part.store_);
+  auto cluster = ClusterPart::listen(system, config, *id, http_address, ties, part.store_);
   if (!cluster) return cluster.error();
   part.system_ = &system;
   part.cluster_.emplace(std::move(*cluster));

@@ -25,7 +25,7 @@ public:
   static Result<ServerPart> start(caf::actor_system& system,
                                   const config::AgentConfig& config,
                                   const std::string& http_address,
-                                  std::shared_ptr<net::TlsContext> certificates,
+                                  const Ties& ties,
                                   std::function<void(const Error&)> on_fatal);
 
   ServerPart(ServerPart&&) = default;
@@ -45,6 +45,8 @@ public:
   const raft::StartedRaft& log() const { return *raft_; }
 
   const ClusterPart& cluster() const { return *cluster_; }
+
+  ClusterPart& cluster() { return *cluster_; }
 
   const client::ServerLink& link() const { return link_; }
 

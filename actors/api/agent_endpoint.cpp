@@ -246,9 +246,11 @@ void agent_servers(Call call) {
 }  // namespace
 
 void add_agent_routes(Routes& routes) {
-  routes.exact("/v1/agent/self", {{Methods::get, Capability::agent_read, agent_self}});
-  routes.exact("/v1/agent/servers", {{Methods::get, Capability::agent_read, agent_servers}});
-  routes.exact("/v1/agent/health", {{Methods::get, Capability::none, agent_health}});
+  routes.exact("/v1/agent/self",
+               {{Methods::get, Capability::agent_read, agent_self, Where::agent}});
+  routes.exact("/v1/agent/servers",
+               {{Methods::get, Capability::agent_read, agent_servers, Where::agent}});
+  routes.exact("/v1/agent/health", {{Methods::get, Capability::none, agent_health, Where::agent}});
 }
 
 }  // namespace nomad::api

@@ -149,11 +149,12 @@ std::string stub_list(std::vector<AllocRef> rows) {
 
 void add_alloc_routes(Routes& routes) {
   routes.exact("/v1/allocations", {{Methods::get, Capability::read_job, list_allocs}});
-  routes.below("/v1/allocation/",
-               {{"/stop", {{Methods::write, Capability::alloc_lifecycle, stop_alloc}}},
-                {"/services", {{Methods::get, Capability::read_job, alloc_services}}},
-                {"/checks", {{Methods::any, Capability::read_job, alloc_checks}}},
-                {"", {{Methods::get, Capability::read_job, read_alloc}}}});
+  routes.below(
+      "/v1/allocation/",
+      {{"/stop", {{Methods::write, Capability::alloc_lifecycle, stop_alloc}}},
+       {"/services", {{Methods::get, Capability::read_job, alloc_services}}},
+       {"/checks", {{Methods::any, Capability::read_job, alloc_checks, Where::alloc_node}}},
+       {"", {{Methods::get, Capability::read_job, read_alloc}}}});
 }
 
 }  // namespace nomad::api

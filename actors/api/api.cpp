@@ -101,6 +101,7 @@ public:
 
   /// The server first: its end ends every stream and blocking query.
   void stop(std::chrono::milliseconds patience) {
+    if (context_->options.remote) context_->options.remote->close();
     server_.stop(patience);
     context_->stop();
   }
@@ -131,11 +132,13 @@ Result<Api> start_api(caf::actor_system& system, ApiOptions options) {
     auto& requests = context->options.metrics->counter("http.request");
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
   }
-  auto server = net::HttpServer::start(std::move(http), make_router(context));
+  auto routes = make_router(context);
+  auto server = net::HttpServer::start(std::move(http), routes);
   if (!server) {
     context->stop();
     return server.error();
   }
+  if (context->options.remote) context->options.remote->open(std::move(routes));
   if (context->options.metrics) {
     add_collectors(context);
     advance_metrics(context);

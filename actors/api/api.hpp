@@ -13,11 +13,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "actors/api/remote_requests.hpp"
 #include "actors/client/client_api.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/rpc/forwarder.hpp"
 #include "actors/server/server_api.hpp"
 #include "runtime/net/http_server.hpp"
 #include "runtime/state/store.hpp"
@@ -79,6 +82,12 @@ struct ApiOptions {
   /// all go to `server`.
   RegisterJobHere register_here = {};
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
+
+  // How others are reached, for requests that they must serve; empty: everything is served here.
+  // A client node's view has the servers that it uses, its current one first.
+  rpc::Transport transport = {};
+  std::optional<rpc::ClusterView> cluster_view = {};
+  std::optional<RemoteRequests> remote = {};  ///< Serves what others pass on to this agent.
 
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};

@@ -12,21 +12,29 @@ namespace {
 
 namespace ca = client::client_api;
 
-/// Fails the call unless the allocation or node is this process's own. Elsewhere it can't be
-/// reached from here: there is no path to other nodes.
+/// Fails the call when there is no client here. What another node has does not come this far, so
+/// nobody knows the allocation.
 bool has_client(Call& call) {
   if (call.context->options.client) return true;
-  call.fail(400, "No local Node and node_id not provided");
+  call.fail(404, "Unknown allocation \"" + call.rest + '"');
   return false;
+}
+
+bool is_known(const Call& call, std::string_view node) {
+  const auto& store = call.context->options.store;
+  return store && store->snapshot().node(node);
 }
 
 bool is_own_node(Call& call) {
   const auto node = call.request().parameter_or_empty("node_id");
   const auto& own = call.context->options.agent.node_id;
-  if (node.empty() || (node == own && call.context->options.client)) return has_client(call);
-  const auto& store = call.context->options.store;
-  const bool is_known = store && store->snapshot().node(node);
-  call.fail(404, is_known ? std::string{"No path to node"} : "Unknown node " + std::string{node});
+  const bool has_own = static_cast<bool>(call.context->options.client);
+  if (has_own && (node.empty() || node == own)) return true;
+  if (node.empty())
+    call.fail(400, "No local Node and node_id not provided");
+  else
+    call.fail(404, is_known(call, node) ? std::string{"No path to node"}
+                                        : "Unknown node " + std::string{node});
   return false;
 }
 
@@ -246,16 +254,21 @@ void on_alloc(Call call) {
 }  // namespace
 
 void add_client_routes(Routes& routes) {
-  routes.exact("/v1/client/stats", {{Methods::any, Capability::node_read, host_stats}});
-  routes.exact("/v1/client/gc", {{Methods::any, Capability::node_write, collect_all}});
+  routes.exact("/v1/client/stats",
+               {{Methods::any, Capability::node_read, host_stats, Where::node}});
+  routes.exact("/v1/client/gc", {{Methods::any, Capability::node_write, collect_all, Where::node}});
   routes.below(
       "/v1/client/allocation/",
-      {{"/stats", {{Methods::any, Capability::read_job, on_alloc<alloc_stats>}}},
-       {"/checks", {{Methods::any, Capability::read_job, on_alloc<alloc_checks>}}},
-       {"/restart", {{Methods::any, Capability::alloc_lifecycle, on_alloc<restart_alloc>}}},
-       {"/signal", {{Methods::write, Capability::alloc_lifecycle, on_alloc<signal_alloc>}}},
-       {"/gc", {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>}}},
-       {"", {{Methods::any, Capability::none, not_found}}}});
+      {{"/stats", {{Methods::any, Capability::read_job, on_alloc<alloc_stats>, Where::alloc_node}}},
+       {"/checks",
+        {{Methods::any, Capability::read_job, on_alloc<alloc_checks>, Where::alloc_node}}},
+       {"/restart",
+        {{Methods::any, Capability::alloc_lifecycle, on_alloc<restart_alloc>, Where::alloc_node}}},
+       {"/signal",
+        {{Methods::write, Capability::alloc_lifecycle, on_alloc<signal_alloc>, Where::alloc_node}}},
+       {"/gc",
+        {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>, Where::alloc_node}}},
+       {"", {{Methods::any, Capability::none, not_found, Where::agent}}}});
 }
 
 }  // namespace nomad::api

@@ -267,9 +267,11 @@ void autopilot_health(Call call) {
 }  // namespace
 
 void add_cluster_routes(Routes& routes) {
-  routes.exact("/v1/agent/members", {{Methods::get, Capability::node_read, list_members}});
-  routes.exact("/v1/agent/join", {{Methods::write, Capability::none, join_servers}});
-  routes.exact("/v1/agent/force-leave", {{Methods::write, Capability::agent_write, force_leave}});
+  routes.exact("/v1/agent/members",
+               {{Methods::get, Capability::node_read, list_members, Where::server}});
+  routes.exact("/v1/agent/join", {{Methods::write, Capability::none, join_servers, Where::agent}});
+  routes.exact("/v1/agent/force-leave",
+               {{Methods::write, Capability::agent_write, force_leave, Where::agent}});
   routes.exact("/v1/operator/raft/configuration",
                {{Methods::get, Capability::management, raft_configuration}});
   routes.exact("/v1/operator/raft/peer", {{Methods::remove, Capability::management, remove_peer}});

@@ -273,7 +273,8 @@ void event_stream(Call call) {
 }  // namespace
 
 void add_event_routes(Routes& routes) {
-  routes.exact("/v1/event/stream", {{Methods::get, Capability::any_in_namespace, event_stream}});
+  routes.exact("/v1/event/stream",
+               {{Methods::get, Capability::any_in_namespace, event_stream, Where::server}});
 }
 
 }  // namespace nomad::api

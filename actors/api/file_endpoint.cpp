@@ -33,7 +33,7 @@ void with_directory(Call call, Work work) {
     return;
   }
   if (!call.context->options.client) {
-    call.fail(400, "No local Node and node_id not provided");
+    call.fail(404, "Unknown allocation \"" + call.rest + '"');
     return;
   }
   client::client_api::AllocDirOf request{call.rest};
@@ -379,7 +379,7 @@ std::string file_frame(const host::StreamChunk& chunk) {
 
 void add_file_routes(Routes& routes) {
   const auto below = [&routes](const char* prefix, Capability capability, void (*run)(Call)) {
-    routes.below(prefix, {{"", {{Methods::get, capability, run}}}});
+    routes.below(prefix, {{"", {{Methods::get, capability, run, Where::alloc_node}}}});
   };
   below("/v1/client/fs/ls/", Capability::read_fs, list_files);
   below("/v1/client/fs/stat/", Capability::read_fs, stat_file);
@@ -387,7 +387,8 @@ void add_file_routes(Routes& routes) {
   below("/v1/client/fs/readat/", Capability::read_fs, read_file_at);
   below("/v1/client/fs/stream/", Capability::read_fs, stream_file);
   below("/v1/client/fs/logs/", Capability::read_logs, read_logs);
-  routes.below("/v1/client/fs/", {{"", {{Methods::any, Capability::none, unknown_operation}}}});
+  routes.below("/v1/client/fs/",
+               {{"", {{Methods::any, Capability::none, unknown_operation, Where::agent}}}});
 }
 
 }  // namespace nomad::api

@@ -299,7 +299,8 @@ void add_job_routes(Routes& routes) {
   };
   routes.exact("/v1/jobs", {{Methods::get, Capability::list_jobs, list_jobs},
                             {Methods::write, Capability::submit_job, register_job}});
-  routes.exact("/v1/jobs/parse", {{Methods::write, Capability::parse_job, parse_job}});
+  routes.exact("/v1/jobs/parse",
+               {{Methods::write, Capability::parse_job, parse_job, Where::agent}});
   routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, validate_job}});
   routes.below("/v1/job/", {write("/evaluate", Capability::submit_job, evaluate_job),
                             read("/allocations", job_allocations),

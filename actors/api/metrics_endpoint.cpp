@@ -147,7 +147,7 @@ void metrics(Call call) {
 }  // namespace
 
 void add_metrics_routes(Routes& routes) {
-  routes.exact("/v1/metrics", {{Methods::get, Capability::none, metrics}});
+  routes.exact("/v1/metrics", {{Methods::get, Capability::none, metrics, Where::agent}});
 }
 
 }  // namespace nomad::api

@@ -178,7 +178,8 @@ void monitor(Call call) {
 }  // namespace
 
 void add_monitor_routes(Routes& routes) {
-  routes.exact("/v1/agent/monitor", {{Methods::get, Capability::agent_read, monitor}});
+  routes.exact("/v1/agent/monitor",
+               {{Methods::get, Capability::agent_read, monitor, Where::named}});
 }
 
 }  // namespace nomad::api

@@ -156,25 +156,26 @@ void no_license(Call call) {
 }  // namespace
 
 void add_operator_routes(Routes& routes) {
-  routes.exact("/v1/status/leader", {{Methods::get, Capability::none, status_leader}});
-  routes.exact("/v1/status/peers", {{Methods::get, Capability::none, status_peers}});
-  routes.exact("/v1/regions", {{Methods::get, Capability::none, list_regions}});
+  routes.exact("/v1/status/leader",
+               {{Methods::get, Capability::none, status_leader, Where::server}});
+  routes.exact("/v1/status/peers", {{Methods::get, Capability::none, status_peers, Where::server}});
+  routes.exact("/v1/regions", {{Methods::get, Capability::none, list_regions, Where::server}});
   routes.exact("/v1/system/gc", {{Methods::put, Capability::management, collect_garbage}});
   routes.exact("/v1/system/reconcile/summaries",
                {{Methods::put, Capability::management, reconcile_summaries}});
   routes.exact("/v1/operator/scheduler/configuration",
                {{Methods::get, Capability::operator_read, read_scheduler_configuration},
                 {Methods::write, Capability::operator_write, write_scheduler_configuration}});
-  routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, acl_disabled}}}});
+  routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, acl_disabled, Where::agent}}}});
   routes.exact("/v1/operator/license",
-               {{Methods::get, Capability::operator_read, no_license},
-                {Methods::put, Capability::operator_write, enterprise_only}});
+               {{Methods::get, Capability::operator_read, no_license, Where::agent},
+                {Methods::put, Capability::operator_write, enterprise_only, Where::agent}});
   for (const auto* path :
        {"/v1/sentinel/policies", "/v1/quotas", "/v1/quota-usages", "/v1/quota",
         "/v1/recommendation", "/v1/recommendations", "/v1/recommendations/apply"})
-    routes.exact(path, {{Methods::any, Capability::none, enterprise_only}});
+    routes.exact(path, {{Methods::any, Capability::none, enterprise_only, Where::agent}});
   for (const auto* prefix : {"/v1/sentinel/policy/", "/v1/quota/", "/v1/recommendation/"})
-    routes.below(prefix, {{"", {{Methods::any, Capability::none, enterprise_only}}}});
+    routes.below(prefix, {{"", {{Methods::any, Capability::none, enterprise_only, Where::agent}}}});
 }
 
 }  // namespace nomad::api

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/api/dispatch.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::api {
@@ -32,7 +33,7 @@ void run(const std::vector<Operation>& operations, Call call) {
       call.fail(allowed.error());
       return;
     }
-    operation.run(std::move(call));
+    dispatch(operation.where, std::move(call), operation.run);
     return;
   }
   call.fail(405, "Invalid method");

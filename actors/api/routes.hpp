@@ -1,5 +1,6 @@
-// The route tables: which path and method runs which operation, and what its caller must be able
-// to do. Nothing reaches an operation without passing `authorize` here.
+// The route tables: which path and method runs which operation, what its caller must be able to do,
+// and where it is served. Nothing reaches an operation, or another agent, without passing
+// `authorize` here.
 //
 // One file per resource fills the table by its `add_…_routes`. Below a prefix pattern
 // ("/v1/job/") operations are chosen by the end of the path, because ids may contain slashes.
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "actors/api/call.hpp"
+#include "actors/api/place.hpp"
 #include "runtime/net/router.hpp"
 
 namespace nomad::api {
@@ -30,6 +32,7 @@ struct Operation {
   Methods methods;
   Capability capability;
   void (*run)(Call call);
+  Where where = Where::by_method;
 };
 
 /// Operations on paths that end in `suffix`.

@@ -185,7 +185,8 @@ void search(Call call) {
 }  // namespace
 
 void add_search_routes(Routes& routes) {
-  routes.exact("/v1/search", {{Methods::write, Capability::any_in_namespace, search}});
+  routes.exact("/v1/search",
+               {{Methods::write, Capability::any_in_namespace, search, Where::state}});
 }
 
 }  // namespace nomad::api

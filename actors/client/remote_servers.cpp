@@ -69,6 +69,7 @@ struct RemoteState {
   void move_on(const std::string& from, const Error& why) {
     if (servers.empty() || servers[current % servers.size()] != from) return;  // somebody else did
     current = (current + 1) % servers.size();
+    publish();
     log::debug("client", "server {} does not answer: {}; the next is {}", from, why.what,
                servers[current]);
   }
@@ -181,7 +182,16 @@ struct RemoteState {
     const auto place = std::find(fresh.begin(), fresh.end(), in_use);
     current = place == fresh.end() ? 0 : static_cast<std::size_t>(place - fresh.begin());
     servers = std::move(fresh);
+    publish();
     log::info("client", "the servers are now {}", fmt::join(servers, ", "));
+  }
+
+  /// Tells other threads, the one in use first.
+  void publish() const {
+    if (!options.list) return;
+    auto list = servers;
+    std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(current), list.end());
+    options.list->set(std::move(list));
   }
 
   void shuffle(std::vector<std::string>& list) {
@@ -202,6 +212,7 @@ ServerLink::behavior_type remote_servers(RemoteState::Self self,
   state.servers = options.servers;
   state.shuffle(state.servers);
   state.options = std::move(options);
+  state.publish();
   return {
       [self](const RegisterNode& msg) { return self->state.register_node(msg); },
       [self](const Heartbeat& msg) { return self->state.beat(msg); },

@@ -12,10 +12,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "actors/client/server_link.hpp"
+#include "actors/client/server_list.hpp"
 #include "actors/rpc/transport.hpp"
 
 namespace caf {
@@ -29,6 +31,7 @@ struct RemoteServersOptions {
   std::string region;
   std::chrono::milliseconds timeout{10'000};  ///< For an answer; blocking queries have their own.
   std::uint64_t random_seed = 0;              ///< Of the order in which servers are tried.
+  std::shared_ptr<ServerList> list = {};      ///< Told of the servers in use; may be null.
 };
 
 ServerLink spawn_remote_servers(caf::actor_system& system,

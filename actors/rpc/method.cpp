@@ -38,7 +38,7 @@ constexpr std::array table{
                Repeat::freely, Serve::on_leader, false, normal},
     MethodInfo{Method::node_update_alloc, "Node.UpdateAlloc", Access::cluster_peer, Repeat::freely,
                Serve::on_leader, false, urgent},
-    MethodInfo{Method::api_forward, "Api.Forward", Access::server, Repeat::if_surely_unsent,
+    MethodInfo{Method::api_forward, "Api.Forward", Access::cluster_peer, Repeat::if_surely_unsent,
                Serve::here, false, normal},
     MethodInfo{Method::api_on_node, "Api.OnNode", Access::server, Repeat::if_surely_unsent,
                Serve::here, false, normal},

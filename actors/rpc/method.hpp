@@ -34,7 +34,10 @@ enum class Method : std::uint16_t {
   node_update_alloc = 33,
 
   // requests of the HTTP API, sent on
-  api_forward = 50,  ///< To a server: the leader, another region, or whoever reaches the node.
+  /// To a server: the leader, another region, or whoever reaches the node. Client nodes send on
+  /// what
+  /// users ask of them; the token in the request says what its sender may.
+  api_forward = 50,
   api_on_node = 51,  ///< To a client node, over the connection that it keeps to a server.
 };
 

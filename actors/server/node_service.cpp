@@ -105,6 +105,10 @@ void NodeService::open(const client::ServerLink& nodes, const rpc::Transport& tr
   shared_->transport = transport;
 }
 
+void NodeService::note(const rpc::Caller& caller, const rpc::Inbound& inbound) const {
+  if (caller.node) shared_->note(caller.node->id, inbound, caller);
+}
+
 std::string NodeService::secret_of(const std::string& node_id) const {
   const auto node = shared_->options.store->snapshot().node(node_id);
   return node ? copy(node->getSecretId()) : std::string{};

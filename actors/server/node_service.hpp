@@ -50,6 +50,10 @@ public:
   /// `transport` notes a node's connection when that has proven itself.
   void open(const client::ServerLink& nodes, const rpc::Transport& transport);
 
+  /// A node that has proven itself by this request is reached over the request's connection, if it
+  /// came from the node itself.
+  void note(const rpc::Caller& caller, const rpc::Inbound& inbound) const;
+
   /// The secret that the state has of a node; "" for an unknown one.
   std::string secret_of(const std::string& node_id) const;
 

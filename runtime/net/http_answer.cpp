@@ -80,7 +80,7 @@ void Connection::append_head(const Response& response,
   if (worker_.server->options.observer) worker_.server->options.observer(request, response.status);
 }
 
-void Connection::answer(const std::shared_ptr<detail::Exchange>& exchange, Response response) {
+void Connection::answer(const std::shared_ptr<detail::HttpExchange>& exchange, Response response) {
   if (exchange != exchange_ || phase_ != Phase::waiting) return;
   const auto self = shared_from_this();
   const bool is_gzip = response.shared_gzip != nullptr;
@@ -98,7 +98,7 @@ void Connection::answer(const std::shared_ptr<detail::Exchange>& exchange, Respo
   if (!in_dispatch_) flush();
 }
 
-void Connection::start_stream(const std::shared_ptr<detail::Exchange>& exchange, Response head) {
+void Connection::start_stream(const std::shared_ptr<detail::HttpExchange>& exchange, Response head) {
   if (exchange != exchange_ || phase_ != Phase::waiting) return;
   const auto self = shared_from_this();
   is_chunked_ = exchange_->request.is_http11;
@@ -120,7 +120,7 @@ void Connection::append_chunk(std::string_view bytes) {
   if (is_chunked_) out_ += "\r\n";
 }
 
-void Connection::write_chunk(const std::shared_ptr<detail::Exchange>& exchange,
+void Connection::write_chunk(const std::shared_ptr<detail::HttpExchange>& exchange,
                              std::string_view chunk,
                              std::function<void()> drained) {
   if (exchange != exchange_ || phase_ != Phase::streaming) return;
@@ -136,7 +136,7 @@ void Connection::write_chunk(const std::shared_ptr<detail::Exchange>& exchange,
   if (!in_dispatch_) flush();
 }
 
-void Connection::end_stream(const std::shared_ptr<detail::Exchange>& exchange, bool properly) {
+void Connection::end_stream(const std::shared_ptr<detail::HttpExchange>& exchange, bool properly) {
   if (exchange != exchange_ || phase_ != Phase::streaming) return;
   const auto self = shared_from_this();
   if (!properly) {

@@ -133,7 +133,7 @@ void Connection::consume_pending() {
 
 void Connection::begin_request() {
   if (!exchange_ || exchange_.use_count() > 1 || !exchange_->stayed_on_thread())
-    exchange_ = std::make_shared<detail::Exchange>();
+    exchange_ = std::make_shared<detail::HttpExchange>();
   parser_.begin(exchange_->request);
   phase_ = Phase::receiving;
   in_body_ = false;
@@ -170,33 +170,12 @@ void Connection::need_more(bool nothing_left) {
   if (nothing_left && parser_.wants_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
-bool Connection::read_target(Request& request) {
-  std::string_view target = request.target;
-  if (!target.starts_with('/')) {  // "http://host/path", as proxies send it
-    const auto scheme = target.find("://");
-    if (scheme == std::string_view::npos) return false;
-    const auto slash = target.find('/', scheme + 3);
-    target = slash == std::string_view::npos ? std::string_view{"/"} : target.substr(slash);
-  }
-  const auto question = std::min(target.find('?'), target.size());
-  const auto path = target.substr(0, question);
-  if (path.find('%') == std::string_view::npos) {
-    request.path.assign(path);
-  } else {
-    auto decoded = percent_decode(path, false);
-    if (!decoded) return false;
-    request.path = std::move(*decoded);
-  }
-  if (question < target.size()) parse_query(target.substr(question + 1), request.query);
-  return true;
-}
-
 void Connection::dispatch() {
   auto& request = exchange_->request;
   keep_alive_ = parser_.keep_alive() && !worker_.stopping;
   request.remote.assign(remote_);
   request.received = Clock::now();
-  if (!read_target(request)) {
+  if (!split_target(request)) {
     refuse(400, "malformed request target");
     return;
   }
@@ -213,26 +192,7 @@ void Connection::dispatch() {
 }
 
 void Connection::route() {
-  Responder responder{exchange_};
-  const auto& request = responder.request();
-  const auto match = worker_.server->router.find(request.path);
-  if (match.handler != nullptr) {
-    (*match.handler)(std::move(responder));
-    return;
-  }
-  Response response{.status = 404};
-  if (!match.redirect.empty()) {
-    auto location = percent_encode(match.redirect, "/:@!$&'()*+,;=");
-    if (const auto question = request.target.find('?'); question != std::string::npos)
-      location += request.target.substr(question);
-    response.status = 301;
-    response.headers.push_back({"Location", location});
-    if (request.method == "GET" || request.method == "HEAD") {
-      response.content_type = "text/html; charset=utf-8";
-      response.body = "<a href=\"" + location + "\">Moved Permanently</a>.\n\n";
-    }
-  }
-  responder.send(std::move(response));
+  serve(worker_.server->router, Responder{exchange_});
 }
 
 void Connection::refuse(unsigned status, std::string_view text) {

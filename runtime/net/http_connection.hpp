@@ -1,7 +1,7 @@
 // One server connection, the I/O thread it lives on, and the exchange that links it to a handler's
 // Responder. Internal to runtime/net; the only header here that includes Asio.
 //
-// Threads: a Connection is touched by its worker's thread only. An Exchange is shared with the
+// Threads: a Connection is touched by its worker's thread only. An HttpExchange is shared with the
 // handler: what both sides use is behind its mutex, everything else happens by posting to the
 // worker.
 //
@@ -67,21 +67,19 @@ struct ServerShared {
 namespace detail {
 
 /// One request and the way back to its connection. Shared by the connection and the handler.
-class Exchange : public std::enable_shared_from_this<Exchange> {
+class HttpExchange final : public Exchange, public std::enable_shared_from_this<HttpExchange> {
 public:
-  Request request;
-
   // --- called by Responder and BodyStream, on any thread ---
-  void send(Response response);
-  void start_stream(Response head);
-  bool write(std::string_view chunk, std::function<void()> drained);
-  void end(bool properly);
-  void drop();  ///< The Responder died; answers 500 if nothing else did.
-  bool abandoned() const;
+  void send(Response response) override;
+  void start_stream(Response head) override;
+  bool write(std::string_view chunk, std::function<void()> drained) override;
+  void end(bool properly) override;
+  void drop() override;
+  bool abandoned() const override;
 
-  std::size_t queued() const { return queued_.load(std::memory_order_relaxed); }
+  std::size_t queued() const override { return queued_.load(std::memory_order_relaxed); }
 
-  void on_abandoned(std::function<void()> callback);
+  void on_abandoned(std::function<void()> callback) override;
 
   // --- called by the connection, on its thread ---
   void attach(std::shared_ptr<Connection> connection, std::shared_ptr<Worker> worker);
@@ -179,12 +177,12 @@ public:
   void close_if_idle();
 
   // --- answers, on the worker's thread, for the exchange in work ---
-  void answer(const std::shared_ptr<detail::Exchange>& exchange, Response response);
-  void start_stream(const std::shared_ptr<detail::Exchange>& exchange, Response head);
-  void write_chunk(const std::shared_ptr<detail::Exchange>& exchange,
+  void answer(const std::shared_ptr<detail::HttpExchange>& exchange, Response response);
+  void start_stream(const std::shared_ptr<detail::HttpExchange>& exchange, Response head);
+  void write_chunk(const std::shared_ptr<detail::HttpExchange>& exchange,
                    std::string_view chunk,
                    std::function<void()> drained);
-  void end_stream(const std::shared_ptr<detail::Exchange>& exchange, bool properly);
+  void end_stream(const std::shared_ptr<detail::HttpExchange>& exchange, bool properly);
 
 private:
   enum class Phase : std::uint8_t { idle, receiving, waiting, streaming, draining, closed };
@@ -204,7 +202,6 @@ private:
   void need_more(bool nothing_left);
   std::string_view consume(std::string_view bytes);
   void dispatch();
-  bool read_target(Request& request);
   void route();
   void refuse(unsigned status, std::string_view text);
   void peer_closed();
@@ -247,7 +244,7 @@ private:
 
   RequestParser parser_;
   std::string pending_;  ///< Received and not parsed yet.
-  std::shared_ptr<detail::Exchange> exchange_;
+  std::shared_ptr<detail::HttpExchange> exchange_;
 
   std::string out_;
   std::size_t out_sent_ = 0;

@@ -8,7 +8,7 @@ namespace nomad::net {
 namespace detail {
 
 template <class Action>
-void Exchange::on_connection(Action action) {
+void HttpExchange::on_connection(Action action) {
   std::shared_ptr<Connection> connection;
   std::shared_ptr<Worker> worker;
   {
@@ -26,16 +26,16 @@ void Exchange::on_connection(Action action) {
     });
 }
 
-void Exchange::note_thread() {
+void HttpExchange::note_thread() {
   crossed_ = crossed_ || !worker_->is_current();
 }
 
-bool Exchange::stayed_on_thread() const {
+bool HttpExchange::stayed_on_thread() const {
   const std::lock_guard lock{guard_};
   return !crossed_;
 }
 
-void Exchange::attach(std::shared_ptr<Connection> connection, std::shared_ptr<Worker> worker) {
+void HttpExchange::attach(std::shared_ptr<Connection> connection, std::shared_ptr<Worker> worker) {
   const std::lock_guard lock{guard_};
   connection_ = std::move(connection);
   worker_ = std::move(worker);
@@ -45,7 +45,7 @@ void Exchange::attach(std::shared_ptr<Connection> connection, std::shared_ptr<Wo
   queued_ = 0;
 }
 
-void Exchange::detach() {
+void HttpExchange::detach() {
   std::function<void()> dropped;
   std::shared_ptr<Connection> connection;
   const std::lock_guard lock{guard_};
@@ -53,7 +53,7 @@ void Exchange::detach() {
   dropped.swap(abandoned_);
 }
 
-void Exchange::abandon(bool may_answer) {
+void HttpExchange::abandon(bool may_answer) {
   std::function<void()> callback;
   std::shared_ptr<Connection> connection;
   {
@@ -65,12 +65,12 @@ void Exchange::abandon(bool may_answer) {
   if (callback) callback();
 }
 
-bool Exchange::abandoned() const {
+bool HttpExchange::abandoned() const {
   const std::lock_guard lock{guard_};
   return is_abandoned_ || !connection_;
 }
 
-void Exchange::on_abandoned(std::function<void()> callback) {
+void HttpExchange::on_abandoned(std::function<void()> callback) {
   {
     const std::lock_guard lock{guard_};
     if (!is_abandoned_) {
@@ -81,7 +81,7 @@ void Exchange::on_abandoned(std::function<void()> callback) {
   callback();
 }
 
-void Exchange::send(Response response) {
+void HttpExchange::send(Response response) {
   {
     const std::lock_guard lock{guard_};
     note_thread();
@@ -99,7 +99,7 @@ void Exchange::send(Response response) {
       });
 }
 
-void Exchange::start_stream(Response head) {
+void HttpExchange::start_stream(Response head) {
   {
     const std::lock_guard lock{guard_};
     note_thread();
@@ -112,7 +112,7 @@ void Exchange::start_stream(Response head) {
       });
 }
 
-bool Exchange::write(std::string_view chunk, std::function<void()> drained) {
+bool HttpExchange::write(std::string_view chunk, std::function<void()> drained) {
   std::shared_ptr<Connection> connection;
   std::shared_ptr<Worker> worker;
   {
@@ -136,13 +136,13 @@ bool Exchange::write(std::string_view chunk, std::function<void()> drained) {
   return true;
 }
 
-void Exchange::end(bool properly) {
+void HttpExchange::end(bool properly) {
   on_connection([self = shared_from_this(), properly](Connection& connection) {
     connection.end_stream(self, properly);
   });
 }
 
-void Exchange::drop() {
+void HttpExchange::drop() {
   send({.status = 500,
         .content_type = "text/plain; charset=utf-8",
         .body = "the request was not answered"});

@@ -98,6 +98,13 @@ void Request::add_header(std::string_view name, std::string_view value) {
   text_.append(value);
 }
 
+std::pair<std::string_view, std::string_view> Request::header_at(std::size_t place) const {
+  const auto& field = fields_[place];
+  const std::string_view text{text_};
+  return {text.substr(field.begin, field.name_size),
+          text.substr(field.begin + field.name_size, field.value_size)};
+}
+
 void Request::clear() {
   static constexpr std::size_t kept_body = 64 * 1024;
   method.clear();
@@ -109,6 +116,30 @@ void Request::clear() {
   text_.clear();
   fields_.clear();
   is_http11 = true;
+  hops = 0;
+  is_for_this_node = false;
+  target_node.clear();
+}
+
+bool split_target(Request& request) {
+  std::string_view target = request.target;
+  if (!target.starts_with('/')) {  // "http://host/path", as proxies send it
+    const auto scheme = target.find("://");
+    if (scheme == std::string_view::npos) return false;
+    const auto slash = target.find('/', scheme + 3);
+    target = slash == std::string_view::npos ? std::string_view{"/"} : target.substr(slash);
+  }
+  const auto question = std::min(target.find('?'), target.size());
+  const auto path = target.substr(0, question);
+  if (path.find('%') == std::string_view::npos) {
+    request.path.assign(path);
+  } else {
+    auto decoded = percent_decode(path, false);
+    if (!decoded) return false;
+    request.path = std::move(*decoded);
+  }
+  if (question < target.size()) parse_query(target.substr(question + 1), request.query);
+  return true;
 }
 
 std::string_view reason_phrase(unsigned status) {

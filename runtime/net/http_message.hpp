@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/net/url.hpp"
@@ -35,6 +36,11 @@ public:
   bool is_http11 = true;  ///< HTTP/1.0 has neither chunks nor keep-alive by default.
   std::chrono::steady_clock::time_point received{};
 
+  // Of a request that another agent passed on:
+  std::uint8_t hops = 0;          ///< How often that happened; 0: it came from its client.
+  bool is_for_this_node = false;  ///< A server sent it to this client node, to be served here.
+  std::string target_node = {};   ///< The client node whose connection this server is to use.
+
   /// The first value of query parameter `name`; null when there is none.
   const std::string* parameter(std::string_view name) const;
 
@@ -48,6 +54,9 @@ public:
   bool accepts_gzip() const;
 
   std::size_t header_count() const { return fields_.size(); }
+
+  /// Name and value of one of them, in the order in which they were sent.
+  std::pair<std::string_view, std::string_view> header_at(std::size_t place) const;
 
   void add_header(std::string_view name, std::string_view value);
 
@@ -64,6 +73,9 @@ private:
   std::string text_;  ///< Names and values one after the other.
   std::vector<Field> fields_;
 };
+
+/// Fills `path` and `query` from `target`. False when that is malformed.
+bool split_target(Request& request);
 
 /// An answer whose body is complete.
 struct Response {

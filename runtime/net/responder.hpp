@@ -13,13 +13,9 @@
 #include <memory>
 #include <string_view>
 
-#include "runtime/net/http_message.hpp"
+#include "runtime/net/exchange.hpp"
 
 namespace nomad::net {
-
-namespace detail {
-class Exchange;
-}
 
 /// A body that is sent piece by piece. Destroying it ends the body properly.
 class BodyStream {

@@ -48,4 +48,26 @@ Router::Match Router::find(std::string_view path) const {
   return match;
 }
 
+void serve(const Router& router, Responder responder) {
+  const auto& request = responder.request();
+  const auto match = router.find(request.path);
+  if (match.handler != nullptr) {
+    (*match.handler)(std::move(responder));
+    return;
+  }
+  Response response{.status = 404};
+  if (!match.redirect.empty()) {
+    auto location = percent_encode(match.redirect, "/:@!$&'()*+,;=");
+    if (const auto question = request.target.find('?'); question != std::string::npos)
+      location += request.target.substr(question);
+    response.status = 301;
+    response.headers.push_back({"Location", location});
+    if (request.method == "GET" || request.method == "HEAD") {
+      response.content_type = "text/html; charset=utf-8";
+      response.body = "<a href=\"" + location + "\">Moved Permanently</a>.\n\n";
+    }
+  }
+  responder.send(std::move(response));
+}
+
 }  // namespace nomad::net

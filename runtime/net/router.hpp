@@ -45,4 +45,7 @@ private:
   Handler rest_;
 };
 
+/// Hands a request to the handler of its path, or answers what a path without one deserves.
+void serve(const Router& router, Responder responder);
+
 }  // namespace nomad::net

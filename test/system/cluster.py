@@ -2,10 +2,12 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
 import time
+import unittest
 
 import harness
 
@@ -209,3 +211,81 @@ def register(servers, job_id, start, patience=30):
         at += 1
         time.sleep(0.005)
     raise AssertionError(f"{job_id} was not registered within {patience} s")
+
+
+class Pki:
+    """Certificates that `nomadctl tls` made, in a directory of their own."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="nomadctl-pki-")
+        self.run("ca", "create")
+
+    def run(self, *words):
+        done = subprocess.run([harness.BINARY, "tls", *words], cwd=self.dir, capture_output=True,
+                              text=True, timeout=30)
+        if done.returncode != 0:
+            raise AssertionError(f"tls {words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def config(self, role):
+        name = f"{self.dir}/global-{role}-nomad"
+        if not os.path.exists(name + ".pem"):
+            self.run("cert", "create", f"-{role}")
+        return f"""
+tls {{
+  rpc = true
+  ca_file   = "{self.dir}/nomad-agent-ca.pem"
+  cert_file = "{name}.pem"
+  key_file  = "{name}-key.pem"
+  verify_server_hostname = true
+}}
+"""
+
+    def destroy(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+class Case(unittest.TestCase):
+    """Some servers and two clients; the first client is told of a single server."""
+    tls = False
+    count = 1
+
+    def setUp(self):
+        self.pki = Pki() if self.tls else None
+        self.cluster = Cluster(self.count, blocks=self.secured("server")).start()
+        self.addCleanup(self.cleanup)
+        self.leader = self.cluster.leader()
+        self.followers = [s for s in self.cluster.servers if s is not self.leader]
+        self.server = self.cluster.servers[0]
+        self.cluster.add_client((self.followers or [self.leader])[:1],
+                                blocks=self.secured("client"))
+        self.cluster.add_client(blocks=self.secured("client"))
+        self.wait_for_nodes("c0", "c1")
+
+    def cleanup(self):
+        result = self._outcome.result
+        if any(case is self for case, _ in [*result.errors, *result.failures]):
+            for member in [*self.cluster.servers, *self.cluster.clients]:
+                print(f"--- {member.name}\n{member.log()[-2000:]}")
+        self.cluster.destroy()
+        if self.pki:
+            self.pki.destroy()
+
+    def secured(self, role):
+        return self.pki.config(role) if self.tls else ""
+
+    def wait_for_nodes(self, *names, timeout=60):
+        harness.wait_until(lambda: self.cluster.nodes() == set(names), timeout, what=f"nodes {names}")
+
+    def put(self, job):
+        for server in self.cluster.running():
+            answer = server.request("PUT", "/v1/jobs", {"Job": job})
+            if answer.status == 200:
+                return
+        raise AssertionError(f"nobody takes the job: {answer}")
+
+    def wait_for(self, job_id, status, count, timeout=60):
+        def found():
+            allocs = self.cluster.allocs(job_id, status)
+            return allocs if len(allocs) == count else None
+        return harness.wait_until(found, timeout, what=f"{count} allocation(s) of {job_id} being {status}")

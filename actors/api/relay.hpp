@@ -1,0 +1,45 @@
+// Relay: passes a request on to the agent that must serve it, and that agent's answer back to the
+// client, at the client's pace.
+//
+// Rules: what surely was not served is tried again, where to being asked anew, for `hold` at most;
+// then the client gets the error. What may have been served is tried again only if it changes
+// nothing. Only the agent that the client asked tries again: those between them pass the refusal
+// back (`refuse_unserved`).
+//
+// Threads: callbacks come on threads of the transport, of timers and of gateways.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "actors/api/call.hpp"
+#include "actors/rpc/method.hpp"
+
+namespace nomad::api {
+
+/// An agent to send a request to.
+struct RelayTarget {
+  std::string address;           ///< Of a server; empty: the node, over its own connection.
+  std::string node_id = {};      ///< That node.
+  std::string target_node = {};  ///< The node that the server is to reach.
+};
+
+/// After all it is to be served here.
+struct ServeHere {};
+
+using Found = std::variant<ServeHere, RelayTarget>;
+
+/// Finds out where to; calls back once, on any thread. `unavailable` may pass.
+using Find = std::function<void(std::function<void(Result<Found>)>)>;
+
+/// Serves it here.
+using Run = std::function<void(Call)>;
+
+void relay(Call call, Find find, Run run);
+
+/// Answers what could not be served for want of a leader or of a path, so that whoever passed the
+/// request on knows that nothing has happened.
+void refuse_unserved(Call& call, const std::string& why);
+
+}  // namespace nomad::api
