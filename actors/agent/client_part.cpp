@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include <boost/json.hpp>
@@ -26,6 +27,19 @@ std::map<std::string, std::string> plugin_values(const config::Plugin& plugin) {
         = value.is_string() ? std::string{value.get_string()} : boost::json::serialize(value);
   }
   return values;
+}
+
+/// Before drivers had `plugin` blocks they had options; these count where there is no such block.
+void take_raw_exec_options(client::ClientOptions& options) {
+  if (options.drivers.contains("raw_exec")) return;
+  const auto take = [&options](const std::string& option, const char* setting) {
+    static const std::set<std::string> yes{"1", "t", "T", "true", "TRUE", "True"};
+    const auto found = options.options.find("driver.raw_exec." + option);
+    if (found != options.options.end() && yes.contains(found->second))
+      options.drivers["raw_exec"][setting] = "true";
+  };
+  take("enable", "enabled");
+  take("no_cgroups", "no_cgroups");
 }
 
 bool is_enabled(const config::AgentConfig& config, const std::string& driver) {
@@ -83,6 +97,7 @@ client::ClientOptions client_options(const config::AgentConfig& config,
   options.options = from.options;
   for (const auto& [name, plugin] : config.plugins)
     options.drivers[name] = plugin_values(plugin);
+  take_raw_exec_options(options);
   options.max_kill_timeout = from.max_kill_timeout;
   options.gc = {.max_allocs = static_cast<std::size_t>(from.gc_max_allocs),
                 .disk_usage_threshold = from.gc_disk_usage_threshold,

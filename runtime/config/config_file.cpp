@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/config/agent_config.hpp"
+#include "runtime/config/hcl1.hpp"
 #include "runtime/config/section.hpp"
 #include "runtime/hcl/body.hpp"
 #include "runtime/hcl/eval.hpp"
@@ -42,17 +43,6 @@ boost::json::value to_tree(const hcl::Value& value) {
   return nullptr;
 }
 
-/// Puts `addition` into `target`; where both hold an object under a key, these are merged.
-void merge(boost::json::object& target, const boost::json::object& addition) {
-  for (const auto& member : addition) {
-    auto* present = target.if_contains(member.key());
-    if (present != nullptr && present->is_object() && member.value().is_object())
-      merge(present->get_object(), member.value().get_object());
-    else
-      target[member.key()] = member.value();
-  }
-}
-
 boost::json::object to_tree(const hcl::BodyNode& body, hcl::Diagnostics& problems) {
   boost::json::object tree;
   for (const auto& attribute : body.attributes) {
@@ -70,7 +60,7 @@ boost::json::object to_tree(const hcl::BodyNode& body, hcl::Diagnostics& problem
     }
     boost::json::object whole;
     whole[boost::json::string_view{block->type.data(), block->type.size()}] = std::move(content);
-    merge(tree, whole);
+    merge_trees(tree, whole);
   }
   return tree;
 }
@@ -82,43 +72,6 @@ Result<boost::json::object> parse_json_text(const std::string& file, const std::
   if (!tree.is_object())
     return Error{Errc::invalid_argument, fmt::format("{}: expected an object", file)};
   return tree.get_object();
-}
-
-/// The text with a line break after each brace that opens a block and before the one that closes
-/// it. HCL1, in which older configuration files are written, takes `a { b { c = 1 } }` on one line.
-std::string with_blocks_on_lines(std::string_view text) {
-  std::string out;
-  std::vector<bool> is_block;  // of the braces that are open
-  char before = '\n';          // the last character that is no space
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '"') {
-      const auto start = i;
-      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
-        if (text[i] == '\\') ++i;
-      out += text.substr(start, i - start + 1);
-      before = '"';
-      continue;
-    }
-    if (c == '#' || (c == '/' && text.substr(i, 2) == "//")) {
-      const auto end = std::min(text.find('\n', i), text.size());
-      out += text.substr(i, end - i);
-      i = end - 1;
-      continue;
-    }
-    if (c == '{') {
-      is_block.push_back(std::string_view{"=:,([{"}.find(before) == std::string_view::npos
-                         || before == '{');
-      out += is_block.back() ? "{\n" : "{";
-    } else if (c == '}' && !is_block.empty()) {
-      out += is_block.back() ? "\n}" : "}";
-      is_block.pop_back();
-    } else {
-      out += c;
-    }
-    if (c != ' ' && c != '\t') before = c;
-  }
-  return out;
 }
 
 Result<std::string> read_text(const std::string& path) {
@@ -138,8 +91,7 @@ Result<boost::json::object> parse_config_text(const std::string& file, std::stri
   if (first != std::string::npos && text[first] == '{') return parse_json_text(file, text);
   auto parsed = hcl::parse(file, text);
   if (!parsed.ok())
-    if (auto relaxed = hcl::parse(file, with_blocks_on_lines(text)); relaxed.ok())
-      parsed = std::move(relaxed);
+    if (auto older = parse_hcl1(file, text)) return older;
   auto problems = std::move(parsed.diagnostics);
   boost::json::object tree;
   if (!hcl::has_errors(problems)) tree = to_tree(*parsed.file->body(), problems);

@@ -218,6 +218,23 @@ class Starting(unittest.TestCase):
             s.listen()
             self.fails(agent, "address already in use")
 
+    def test_a_configuration_in_the_old_syntax_starts(self):
+        agent = self.new()
+        with open(agent.config_path, "w") as f:
+            f.write(f"""
+data_dir = "{agent.data_dir}" bind_addr = "127.0.0.1"
+ports {{ http = {agent.port} rpc = {harness.free_port()} serf = {harness.free_port()} }}
+server {{ enabled = true
+  bootstrap_expect = 1 }}
+client {{
+  enabled = true
+  network_interface = "lo"
+  options {{ "driver.raw_exec.enable" = "1" }}
+}}""")
+        agent.start()
+        agent.register(harness.shell_job("old", "exit 0", kind="batch"))
+        agent.wait_for_allocs("old", "complete")
+
     def test_a_second_agent_on_the_same_data(self):
         first = self.new().start()
         second = self.new(data_dir=first.data_dir)
