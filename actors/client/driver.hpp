@@ -147,6 +147,7 @@ struct Capabilities {
   std::string fs_isolation = "none";  ///< "none", "chroot" or "image".
   bool send_signals = true;
   bool secrets_in_memory = true;  ///< Its tasks' secrets directories are small tmpfs mounts.
+  bool mounts = true;             ///< It can show a task volumes of the host at other paths.
 };
 
 inline bool is_recoverable(const Error& err) {

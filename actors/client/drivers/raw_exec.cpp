@@ -317,10 +317,12 @@ RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> 
 }  // namespace
 
 DriverEntry raw_exec_entry() {
-  return {.capabilities = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = true},
-          .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
-            return actor::spawn(system, raw_exec, options);
-          }};
+  return {
+      .capabilities
+      = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = true, .mounts = false},
+      .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
+        return actor::spawn(system, raw_exec, options);
+      }};
 }
 
 }  // namespace nomad::client

@@ -26,6 +26,28 @@ Result<hook::Prestarted> validate(const TaskScope& scope) {
   return hook::Prestarted{.data = {}, .env = {}, .done = true};
 }
 
+bool is_host_volume(schema::TaskGroup::Reader group, std::string_view name) {
+  for (const auto entry : group.getVolumes())
+    if (view(entry.getKey()) == name) return view(entry.getValue().getType()) == "host";
+  return false;
+}
+
+bool mounts_host_volumes(const TaskScope& scope) {
+  const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
+  const auto task = find_task(*scope.alloc, *scope.job, scope.task);
+  if (!group || !task) return false;
+  for (const auto mount : task->getVolumeMounts())
+    if (is_host_volume(*group, view(mount.getVolume()))) return true;
+  return false;
+}
+
+Result<hook::Prestarted> refuse_volumes(const TaskScope& scope) {
+  const auto task = find_task(*scope.alloc, *scope.job, scope.task);
+  return Error{Errc::rejected,
+               fmt::format("task driver \"{}\" for \"{}\" does not support host volumes",
+                           task ? view(task->getDriver()) : "", scope.task)};
+}
+
 Result<hook::Prestarted> write_payload(const TaskScope& scope) {
   const auto task = find_task(*scope.alloc, *scope.job, scope.task);
   const auto payload = scope.job->getPayload();
@@ -74,6 +96,16 @@ TaskHookEntry task_dir_hook() {
           .announcement = "Building Task Directory",
           .prestart = make_task_dir,
           .spawn = {}};
+}
+
+TaskHookEntry volumes_hook() {
+  return {
+      .name = "volumes",
+      .wanted
+      = [](const TaskScope& scope) { return !scope.driver.mounts && mounts_host_volumes(scope); },
+      .announcement = {},
+      .prestart = refuse_volumes,
+      .spawn = {}};
 }
 
 TaskHookEntry dispatch_payload_hook() {

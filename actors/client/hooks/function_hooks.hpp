@@ -14,6 +14,9 @@ TaskHookEntry validate_hook();
 /// "task_dir": makes a task's directories.
 TaskHookEntry task_dir_hook();
 
+/// "volumes": refuses tasks that mount volumes of the host if their driver can't.
+TaskHookEntry volumes_hook();
+
 /// "dispatch_payload": writes the payload of a dispatched job to the file that the task names.
 TaskHookEntry dispatch_payload_hook();
 

@@ -163,6 +163,29 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a command that is not there says so") {
   CHECK(state.events[2].display_message.find("failed to launch command with executor: ") == 0);
 }
 
+TEST_CASE_FIXTURE(RealNode, "raw_exec: a task that wants a volume of the host is refused") {
+  Draft<schema::Job> draft{test::simple_job("job", "batch", "raw_exec", script("echo ran"))};
+  auto group = draft->getTaskGroups()[0];
+  auto volume = group.initVolumes(1)[0];
+  volume.setKey("data");
+  volume.initValue().setType("host");
+  volume.getValue().setSource("disk");
+  auto mount = group.getTasks()[0].initVolumeMounts(1)[0];
+  mount.setVolume("data");
+  mount.setDestination("/srv");
+
+  run(1, draft.freeze());
+
+  REQUIRE(reaches(ClientStatus::FAILED));
+  const auto state = task(1);
+  REQUIRE(state.events.size() >= 2);
+  const auto& failure = state.events[state.events.size() - 2];
+  CHECK(failure.display_message.find(
+            "task driver \"raw_exec\" for \"task\" does not support host volumes")
+        != std::string::npos);
+  CHECK(log(1).empty());
+}
+
 TEST_CASE_FIXTURE(RealNode, "raw_exec: stopping sends the signal, and its end is told") {
   const auto job = test::simple_job(
       "job", "service", "raw_exec",
