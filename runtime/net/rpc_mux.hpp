@@ -284,7 +284,7 @@ private:
   std::string input_;  ///< An unfinished frame.
   std::optional<RpcHello> peer_;
   RpcStreamId next_id_;
-  RpcStreamId newest_of_peer_ = 0;
+  RpcStreamId newest_of_peer_[rpc_priority_count] = {};  ///< Classes overtake each other.
   std::size_t queued_bytes_ = 0;
   std::size_t assembling_bytes_ = 0;
   std::size_t control_bytes_ = 0;

@@ -106,8 +106,9 @@ Result<> RpcMux::on_hello(Payload payload, RpcEvents& events) {
 
 Result<RpcMux::Stream*> RpcMux::find(const RpcFrameHeader& header) {
   const bool is_ours = (header.stream & 1) == (side_ == Side::dialer ? 1U : 0U);
-  const bool ever_was = header.stream != 0
-                        && (is_ours ? header.stream < next_id_ : header.stream <= newest_of_peer_);
+  const auto* newest = std::max_element(std::begin(newest_of_peer_), std::end(newest_of_peer_));
+  const bool ever_was
+      = header.stream != 0 && (is_ours ? header.stream < next_id_ : header.stream <= *newest);
   if (!ever_was) return fault(header.kind, "of a stream that never was");
   const auto found = streams_.find(header.stream);
   return found == streams_.end() ? nullptr : &found->second;
@@ -174,8 +175,10 @@ Result<> RpcMux::on_request(const RpcFrameHeader& header,
     return fault(header.kind, "under an id that is not the peer's");
   if (payload.empty()) return fault(header.kind, "an empty piece");
   if (header.first) {
-    if (header.stream <= newest_of_peer_) return fault(header.kind, "under an id used before");
-    newest_of_peer_ = header.stream;
+    auto& newest = newest_of_peer_[static_cast<std::size_t>(header.priority)];
+    if (header.stream <= newest || streams_.contains(header.stream))
+      return fault(header.kind, "under an id used before");
+    newest = header.stream;
     if (peer_streams_ >= limits_.max_streams) {
       control(RpcFrameKind::error, header.stream,
               encode_rpc_error({Errc::overloaded, "too many requests are open"}));

@@ -154,6 +154,25 @@ TEST_CASE("rpc_mux: what is urgent leaves before bulk that was queued first") {
   CHECK(decode_rpc_frame_header(std::as_bytes(std::span{next}))->stream == urgent.value());
 }
 
+TEST_CASE("rpc_mux: an urgent request that overtakes another harms neither") {
+  Pair pair;
+  REQUIRE(pair.dialer.call(request("first", RpcPriority::bulk), start));
+  REQUIRE(pair.dialer.call(request("second"), start));
+  REQUIRE(pair.dialer.call(request("third", RpcPriority::urgent), start));
+  REQUIRE(pair.dialer.call(request("fourth"), start));
+
+  pair.pump();
+
+  std::vector<std::string> arrived;
+  for (const auto& each : take<RpcRequested>(pair.of_acceptor)) {
+    arrived.emplace_back(each.request.body.text());
+    pair.acceptor.respond(each.stream, Bytes::copy("done"));
+  }
+  CHECK(arrived == std::vector<std::string>{"third", "second", "fourth", "first"});
+  pair.pump();
+  CHECK(take<RpcAnswered>(pair.of_dialer).size() == 4);
+}
+
 TEST_CASE("rpc_mux: streams of a class take turns, and no class starves") {
   Pair pair;
   pair.pump();
