@@ -191,8 +191,14 @@ void RaftWorld::answer(Server& server, Index index, const RegisterOperation& out
     check_lease(*other);
 }
 
-/// Applies what is committed and durable, and answers as a node does: after the state has it.
 void RaftWorld::apply(Server& server) {
+  if (std::exchange(server.applying, true)) return;
+  apply_committed(server);
+  server.applying = false;
+}
+
+/// Applies what is committed and durable, and answers as a node does: after the state has it.
+void RaftWorld::apply_committed(Server& server) {
   while (!violation_ && server.applied < server.core->apply_index()) {
     const auto index = server.applied + 1;
     const auto& log = server.core->log();

@@ -170,6 +170,7 @@ private:
     std::map<std::uint64_t, PendingRead> reads;
     std::string arriving;  ///< Bytes of an arriving snapshot.
     bool snapshotting = false;
+    bool applying = false;  ///< A step while one applies leaves the rest to it.
     std::optional<Time> timer;
     raft::Role last_role = raft::Role::follower;
     raft::Term last_term = 0;
@@ -196,6 +197,7 @@ private:
   void deliver(const raft::Message& message);
   void arm(Server& server);
   void apply(Server& server);
+  void apply_committed(Server& server);
   void answer(Server& server, raft::Index index, const RegisterOperation& outcome);
   Time local(const Server& server) const;
   Time global(const Server& server, Time local) const;
