@@ -227,6 +227,37 @@ TEST_CASE_FIXTURE(ProtocolFixture,
 }
 
 TEST_CASE_FIXTURE(ProtocolFixture,
+                  "node protocol: what the servers gave up is to be reported as well") {
+  bring_to("down");
+  write([&](schema::Command::Builder command) {
+    auto stopped = command.initPlanResults().initPlans(1)[0].initStopped(1)[0];
+    stopped.setId(text(alloc));
+    stopped.setClientStatus(schema::ClientStatus::LOST);
+  });
+
+  REQUIRE(send('h'));
+  REQUIRE(send('h'));
+  CHECK(status() == NodeStatus::INITIALIZING);  // its client may run it still
+  REQUIRE(send('u'));
+  REQUIRE(send('h'));
+  CHECK(status() == NodeStatus::READY);
+}
+
+TEST_CASE_FIXTURE(ProtocolFixture,
+                  "node protocol: a heartbeat that crosses the end of its lease is not lost") {
+  bring_to("ready");
+
+  tell(endpoint, heartbeat::Missed{id});
+  settle();  // it is being written that the node is down
+  const auto lease = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
+  commit();
+
+  CHECK(status() == NodeStatus::INITIALIZING);
+  REQUIRE(lease->has_value());
+  CHECK((**lease)->was_missed);
+}
+
+TEST_CASE_FIXTURE(ProtocolFixture,
                   "node protocol: the first allocation names the node that reports") {
   bring_to("ready");
   const auto running = schema::ClientStatus::RUNNING;
