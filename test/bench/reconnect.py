@@ -1,6 +1,6 @@
 """How long a client node takes to be back. One server, two clients, real processes on loopback.
 
-    NOMADCTL=build/release/cli/nomadctl python3 test/bench/reconnect.py [rounds]
+    NOMADCTL=build/release/nomadctl python3 test/bench/reconnect.py [rounds]
 
 Three ways of coming back, each to a node that is ready and an allocation that runs: SIGSTOP beyond the
 lease and SIGCONT; kill -9 beyond the lease and a new start; kill -9 and an immediate start.
