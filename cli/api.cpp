@@ -10,7 +10,9 @@
 #include <fmt/format.h>
 
 #include "cli/layout.hpp"
+#include "runtime/net/tls_context.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "runtime/query/coerce.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -33,6 +35,22 @@ void CommonFlags::add_to(Arguments& arguments) {
   arguments.option("region", region, "The region to ask; also NOMAD_REGION.");
   arguments.option("namespace", ns, "The namespace; also NOMAD_NAMESPACE.");
   arguments.option("token", token, "The secret of an ACL token; also NOMAD_TOKEN.");
+  ca_cert = environment("NOMAD_CACERT");
+  ca_path = environment("NOMAD_CAPATH");
+  client_cert = environment("NOMAD_CLIENT_CERT");
+  client_key = environment("NOMAD_CLIENT_KEY");
+  tls_server_name = environment("NOMAD_TLS_SERVER_NAME");
+  const auto skip = query::parse_bool(environment("NOMAD_SKIP_VERIFY"));
+  tls_skip_verify = skip && *skip;
+  arguments.option("ca-cert", ca_cert, "The CA's certificate, a PEM file; also NOMAD_CACERT.");
+  arguments.option("ca-path", ca_path, "A folder of such files; also NOMAD_CAPATH.");
+  arguments.option("client-cert", client_cert,
+                   "A certificate to show, a PEM file; also NOMAD_CLIENT_CERT.");
+  arguments.option("client-key", client_key, "Its key; also NOMAD_CLIENT_KEY.");
+  arguments.option("tls-server-name", tls_server_name,
+                   "The name in the agent's certificate; also NOMAD_TLS_SERVER_NAME.");
+  arguments.flag("tls-skip-verify", tls_skip_verify,
+                 "Believes any certificate; also NOMAD_SKIP_VERIFY.");
   arguments.flag("no-color", no_color, "Prints without colour; also NOMAD_CLI_NO_COLOR.");
   arguments.flag("force-color", force_color, "Prints with colour even when not on a terminal.");
 }
@@ -41,15 +59,31 @@ void CommonFlags::choose_color() const {
   set_color(!no_color && (force_color || isatty(STDOUT_FILENO) == 1));
 }
 
+Result<net::HttpClientOptions> CommonFlags::client_options() const {
+  net::HttpClientOptions options;
+  if (!address.empty()) options.address = address;
+  if (!token.empty()) options.headers.push_back({"X-Nomad-Token", token});
+  if (!options.address.starts_with("https://")) return options;
+  net::TlsOptions tls;
+  tls.ca_file = ca_cert;
+  tls.ca_path = ca_path;
+  tls.cert_file = client_cert;
+  tls.key_file = client_key;
+  tls.verify_outgoing = !tls_skip_verify;
+  auto context = net::TlsContext::make(std::move(tls));
+  if (!context) return context.error();
+  options.connector = net::secure_connector(std::move(*context), tls_server_name);
+  return options;
+}
+
 Api::Api(CommonFlags flags, net::HttpClient client)
     : flags_{std::move(flags)}, client_{std::move(client)} {}
 
 Result<Api> Api::make(const CommonFlags& flags) {
   flags.choose_color();
-  net::HttpClientOptions options;
-  if (!flags.address.empty()) options.address = flags.address;
-  if (!flags.token.empty()) options.headers.push_back({"X-Nomad-Token", flags.token});
-  auto client = net::HttpClient::make(std::move(options));
+  auto options = flags.client_options();
+  if (!options) return options.error().within("Error initializing client");
+  auto client = net::HttpClient::make(std::move(*options));
   if (!client) return client.error().within("Error initializing client");
   return Api{flags, std::move(*client)};
 }

@@ -18,16 +18,25 @@
 
 namespace nomad::cli {
 
-/// -address, -region, -namespace, -token and the colour flags.
+/// -address, -region, -namespace, -token, those about TLS, and the colour flags.
 struct CommonFlags {
   std::string address;
   std::string region;
   std::string ns;
   std::string token;
+  std::string ca_cert;
+  std::string ca_path;
+  std::string client_cert;
+  std::string client_key;
+  std::string tls_server_name;
+  bool tls_skip_verify = false;
   bool no_color = false;
   bool force_color = false;
 
   void add_to(Arguments& arguments);
+
+  /// For a client of the agent: address, token and TLS. Errors name the file that is wrong.
+  Result<net::HttpClientOptions> client_options() const;
 
   /// Turns colour on or off for the process.
   void choose_color() const;

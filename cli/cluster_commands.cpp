@@ -195,9 +195,9 @@ int run_operator_api(const std::vector<std::string>& arguments) {
   if (parser.positional().size() != 1) return parser.misuse("A path or URL is required");
   std::string path = parser.positional()[0];
   if (!path.starts_with('/')) path = "/v1/" + path;
-  net::HttpClientOptions options;
-  if (!common.address.empty()) options.address = common.address;
-  if (!common.token.empty()) options.headers.push_back({"X-Nomad-Token", common.token});
+  auto made = common.client_options();
+  if (!made) return fail("Error initializing client", made.error());
+  auto options = std::move(*made);
   for (const auto& header : headers) {
     const auto colon = header.find(':');
     if (colon == std::string::npos) return parser.misuse("-H takes name: value");

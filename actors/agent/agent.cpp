@@ -116,7 +116,8 @@ struct Agent::Parts {
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
   Ties ties;
-  std::optional<rpc::TcpTransport> dialer;  ///< Of an agent without a server.
+  std::shared_ptr<net::TlsContext> http_certificates;  ///< Null without TLS.
+  std::optional<rpc::TcpTransport> dialer;             ///< Of an agent without a server.
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
   client::ServerLink remote_servers;
   client::ServerLink near_servers;  ///< Of a client beside a server.
@@ -142,6 +143,7 @@ struct Agent::Parts {
   Result<> start_api() {
     api::ApiOptions options;
     options.http = http_options(config);
+    options.http.tls = http_certificates;
     options.agent.name = config.name;
     options.agent.region = config.region;
     options.agent.datacenter = config.datacenter;
@@ -250,9 +252,13 @@ void Agent::stop(bool leaving) {
 }
 
 Result<> Agent::reload() {
-  if (!parts_->ties.certificates) return {};
-  NOMAD_TRY(parts_->ties.certificates->reload());
-  log::info("agent", "the certificates have been read again");
+  bool any = false;
+  for (const auto& context : {parts_->ties.certificates, parts_->http_certificates}) {
+    if (!context) continue;
+    NOMAD_TRY(context->reload());
+    any = true;
+  }
+  if (any) log::info("agent", "the certificates have been read again");
   return {};
 }
 
@@ -279,6 +285,9 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   auto certificates = rpc_certificates(all.config);
   if (!certificates) return certificates.error();
   all.ties.certificates = std::move(*certificates);
+  auto for_http = http_certificates(all.config);
+  if (!for_http) return for_http.error();
+  all.http_certificates = std::move(*for_http);
   if (config.server.enabled) {
     auto server = ServerPart::start(all.system, all.config, all.http_address, all.ties, on_fatal);
     if (!server) return server.error();
@@ -299,7 +308,8 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
     if (all.server) all.server->cluster().set_own_node(all.node_id);
   }
   NOMAD_TRY(all.start_api());
-  log::info("agent", "node {} answers at http://{}", all.config.name, all.http_address);
+  log::info("agent", "node {} answers at {}://{}", all.config.name,
+            all.config.tls.http ? "https" : "http", all.http_address);
   return agent;
 }
 

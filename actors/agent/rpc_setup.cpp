@@ -4,14 +4,29 @@
 
 namespace nomad::agent {
 
+namespace {
+
+net::TlsOptions tls_options(const config::Tls& tls, bool verify_incoming) {
+  net::TlsOptions options;
+  options.ca_file = tls.ca_file;
+  options.cert_file = tls.cert_file;
+  options.key_file = tls.key_file;
+  options.verify_incoming = verify_incoming;
+  options.prefer_server_cipher_suites = tls.prefer_server_cipher_suites;
+  options.min_version = tls.min_version;
+  return options;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config) {
+  if (!config.tls.http) return std::shared_ptr<net::TlsContext>{};
+  return net::TlsContext::make(tls_options(config.tls, config.tls.verify_https_client));
+}
+
 Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config) {
   if (!config.tls.rpc) return std::shared_ptr<net::TlsContext>{};
-  return net::TlsContext::make(
-      {.ca_file = config.tls.ca_file,
-       .cert_file = config.tls.cert_file,
-       .key_file = config.tls.key_file,
-       .prefer_server_cipher_suites = config.tls.prefer_server_cipher_suites,
-       .min_version = config.tls.min_version});
+  return net::TlsContext::make(tls_options(config.tls, true));
 }
 
 net::RpcOptions rpc_options(const config::AgentConfig& config,

@@ -18,6 +18,9 @@ struct Ties {
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
 };
 
+/// Null when `tls.http` is off. Clients need a certificate with `tls.verify_https_client`.
+Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config);
+
 /// Null when `tls.rpc` is off.
 Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config);
 

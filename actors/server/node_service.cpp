@@ -162,7 +162,12 @@ void NodeService::add_to(rpc::Router& router) {
         shared->asker.ask<link::Registered>(
             shared->endpoint(), link::RegisterNode{node}, patience(inbound.envelope),
             [shared, node, inbound, caller, lease_of](Result<link::Registered> done) {
-              if (!done) return inbound.reply(done.error());
+              if (!done) {
+                if (done.error().code == Errc::rejected)
+                  log::warn("rpc", "refusing to register node {} for {}: {}",
+                            short_id(copy(node->getId())), caller.remote, done.error().what);
+                return inbound.reply(done.error());
+              }
               shared->note(copy(node->getId()), inbound, caller);
               inbound.reply(lease_of(done->index, *done, false));
             });

@@ -247,7 +247,10 @@ Result<> validate_tls(const Tls& tls) {
   const auto wrong = [](std::string_view what) {
     return Error{Errc::invalid_argument, std::string{what}};
   };
-  if (tls.http) return wrong("tls.http: this release serves HTTP without TLS; set it to false");
+  if (tls.http && (tls.cert_file.empty() || tls.key_file.empty()))
+    return wrong("tls.http: needs cert_file and key_file");
+  if (tls.verify_https_client && tls.ca_file.empty())
+    return wrong("tls.verify_https_client: needs ca_file");
   if (!tls.rpc) return {};
   if (tls.ca_file.empty() || tls.cert_file.empty() || tls.key_file.empty())
     return wrong("tls.rpc: needs ca_file, cert_file and key_file");
@@ -261,7 +264,7 @@ Result<> validate_addresses(const AgentConfig& config) {
       return Error{Errc::invalid_argument,
                    fmt::format("ports.{}: {} is no port; expected 0 to 65535", name, port)};
   const auto& http = config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
-  NOMAD_TRY(check_listener(config, http, false));
+  NOMAD_TRY(check_listener(config, http, config.tls.http));
   if (!config.server.enabled) return {};
   const auto& rpc = config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc;
   return check_listener(config, rpc, config.tls.rpc);

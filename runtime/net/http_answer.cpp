@@ -98,7 +98,8 @@ void Connection::answer(const std::shared_ptr<detail::HttpExchange>& exchange, R
   if (!in_dispatch_) flush();
 }
 
-void Connection::start_stream(const std::shared_ptr<detail::HttpExchange>& exchange, Response head) {
+void Connection::start_stream(const std::shared_ptr<detail::HttpExchange>& exchange,
+                              Response head) {
   if (exchange != exchange_ || phase_ != Phase::waiting) return;
   const auto self = shared_from_this();
   is_chunked_ = exchange_->request.is_http11;
@@ -185,8 +186,24 @@ void Connection::flush() {
   sent_all();
 }
 
-bool Connection::send_some() {
-  if (phase_ == Phase::closed) return false;
+std::optional<std::size_t> Connection::send_secured() {
+  const bool is_head = out_.size() > out_sent_;
+  const char* bytes = is_head ? out_.data() + out_sent_ : big_->data() + big_sent_;
+  const auto size = is_head ? out_.size() - out_sent_ : big_->size() - big_sent_;
+  const auto step = tls_->write(bytes, size);
+  if (!step || step->state == TlsSession::State::closed) {
+    close();
+    return {};
+  }
+  if (step->state == TlsSession::State::done) return step->count;
+  if (step->state == TlsSession::State::want_read) {
+    write_wants_read_ = true;
+    arm_read();
+  }
+  return {};
+}
+
+std::optional<std::size_t> Connection::send_plain() {
   std::array<iovec, 2> parts{};
   std::size_t count = 0;
   if (out_.size() > out_sent_) parts[count++] = {out_.data() + out_sent_, out_.size() - out_sent_};
@@ -196,12 +213,17 @@ bool Connection::send_some() {
   message.msg_iov = parts.data();
   message.msg_iovlen = count;
   const auto sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL);
-  if (sent < 0) {
-    if (errno == EINTR) return true;
-    if (errno != EAGAIN && errno != EWOULDBLOCK) close();
-    return false;
-  }
-  auto bytes = static_cast<std::size_t>(sent);
+  if (sent >= 0) return static_cast<std::size_t>(sent);
+  if (errno == EINTR) return 0;
+  if (errno != EAGAIN && errno != EWOULDBLOCK) close();
+  return {};
+}
+
+bool Connection::send_some() {
+  if (phase_ == Phase::closed) return false;
+  const auto sent = tls_ ? send_secured() : send_plain();
+  if (!sent) return false;
+  auto bytes = *sent;
   sent_total_ += bytes;
   const auto of_out = std::min(bytes, out_.size() - out_sent_);
   out_sent_ += of_out;
@@ -235,7 +257,10 @@ void Connection::arm_write() {
   socket_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
                      [self = shared_from_this()](const boost::system::error_code& failure) {
                        self->write_armed_ = false;
-                       if (!failure) self->flush();
+                       if (failure || self->phase_ == Phase::closed) return;
+                       if (self->is_securing_) return self->secure();
+                       if (std::exchange(self->read_wants_write_, false)) self->readable();
+                       self->flush();
                      });
 }
 
@@ -247,6 +272,7 @@ void Connection::sent_all() {
   if (phase_ == Phase::waiting && keep_alive_) no_deadline();
   if (phase_ != Phase::idle) return;
   if (close_when_sent_) {
+    if (tls_) tls_->shut_down();
     ::shutdown(socket_.native_handle(), SHUT_WR);
     phase_ = Phase::draining;
     set_deadline(drain_time);

@@ -13,6 +13,7 @@
 #include <netdb.h>
 
 #include "runtime/net/http_parser.hpp"
+#include "runtime/net/tls_context.hpp"
 
 namespace nomad::net {
 namespace {
@@ -133,7 +134,76 @@ std::string url_of(const Endpoint& endpoint) {
          + endpoint.port;
 }
 
+/// TLS over a connected stream, which it owns.
+class SecuredStream final : public ByteStream {
+public:
+  SecuredStream(std::unique_ptr<ByteStream> plain, TlsSession session)
+      : plain_{std::move(plain)}, session_{std::move(session)} {}
+
+  ~SecuredStream() override { session_.shut_down(); }
+
+  Result<> shake_hands(Deadline deadline) {
+    for (;;) {
+      const auto step = session_.handshake();
+      if (!step) return step.error();
+      if (step->state == TlsSession::State::done) return {};
+      if (step->state == TlsSession::State::closed) return Error{Errc::io, "EOF"};
+      NOMAD_TRY(wait(step->state, deadline));
+    }
+  }
+
+  Result<std::size_t> read(char* buffer, std::size_t size, Deadline deadline) override {
+    for (;;) {
+      const auto step = session_.read(buffer, size);
+      if (!step) return step.error();
+      if (step->state == TlsSession::State::done) return step->count;
+      if (step->state == TlsSession::State::closed) return std::size_t{0};
+      NOMAD_TRY(wait(step->state, deadline));
+    }
+  }
+
+  Result<> write(std::string_view bytes, Deadline deadline) override {
+    while (!bytes.empty()) {
+      const auto step = session_.write(bytes.data(), bytes.size());
+      if (!step) return step.error();
+      if (step->state == TlsSession::State::closed) return Error{Errc::io, "write: broken pipe"};
+      if (step->state == TlsSession::State::done)
+        bytes.remove_prefix(step->count);
+      else
+        NOMAD_TRY(wait(step->state, deadline));
+    }
+    return {};
+  }
+
+  int native_handle() const override { return plain_->native_handle(); }
+
+private:
+  Result<> wait(TlsSession::State state, Deadline deadline) const {
+    return wait_for(native_handle(), state == TlsSession::State::want_write ? POLLOUT : POLLIN,
+                    deadline);
+  }
+
+  std::unique_ptr<ByteStream> plain_;
+  TlsSession session_;
+};
+
 }  // namespace
+
+Connector secure_connector(std::shared_ptr<const TlsContext> context, std::string server_name) {
+  return [context = std::move(context), server_name = std::move(server_name)](
+             const Endpoint& endpoint, Deadline deadline) -> Result<std::unique_ptr<ByteStream>> {
+    auto plain = connect_plain(endpoint, deadline);
+    if (!plain || endpoint.scheme != "https") return plain;
+    const bool verifies = context->options().verify_outgoing;
+    auto session = context->connect((*plain)->native_handle(), !server_name.empty() ? server_name
+                                                               : verifies           ? endpoint.host
+                                                                          : std::string{});
+    if (!session) return session.error();
+    auto secured = std::make_unique<SecuredStream>(std::move(*plain), std::move(*session));
+    NOMAD_TRY(secured->shake_hands(deadline));
+    return std::unique_ptr<ByteStream>{std::move(secured)};
+  };
+}
 
 Result<std::unique_ptr<ByteStream>> connect_plain(const Endpoint& endpoint, Deadline deadline) {
   if (endpoint.scheme == "unix") return connect_unix(endpoint.host, deadline);

@@ -49,6 +49,12 @@ struct Endpoint {
 using Connector
     = std::function<Result<std::unique_ptr<ByteStream>>(const Endpoint&, Deadline deadline)>;
 
+class TlsContext;
+
+/// TLS over TCP for https, plain for the rest. The certificate must be of the context's CA and made
+/// out to `server_name`, or to the host when that is empty.
+Connector secure_connector(std::shared_ptr<const TlsContext> context, std::string server_name);
+
 /// Plain TCP (every address of the name is tried) or Unix socket.
 Result<std::unique_ptr<ByteStream>> connect_plain(const Endpoint& endpoint, Deadline deadline);
 

@@ -38,7 +38,35 @@ Connection::Connection(Worker& worker, int fd, std::string remote, std::string a
 Connection::~Connection() = default;
 
 void Connection::start() {
-  arm_read();
+  const auto& context = worker_.server->options.tls;
+  if (!context || address_.empty()) return arm_read();
+  auto session = context->accept(socket_.native_handle());
+  if (!session) {
+    log::warn("http", "{}: {}", remote_, session.error().what);
+    return close();
+  }
+  tls_.emplace(std::move(*session));
+  is_securing_ = true;
+  secure();
+}
+
+void Connection::secure() {
+  const auto step = tls_->handshake();
+  if (!step) {
+    log::debug("http", "closing {}: {}", remote_, step.error().what);
+    return close();
+  }
+  switch (step->state) {
+    case TlsSession::State::want_read:
+      return arm_read();
+    case TlsSession::State::want_write:
+      return arm_write();
+    case TlsSession::State::closed:
+      return close();
+    case TlsSession::State::done:
+      is_securing_ = false;
+      return readable();
+  }
 }
 
 void Connection::close() {
@@ -76,26 +104,62 @@ void Connection::arm_read() {
   socket_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                      [self = shared_from_this()](const boost::system::error_code& failure) {
                        self->read_armed_ = false;
-                       if (!failure && self->phase_ != Phase::closed) self->readable();
+                       if (failure || self->phase_ == Phase::closed) return;
+                       if (self->is_securing_)
+                         self->secure();
+                       else
+                         self->readable();
                      });
 }
 
 void Connection::readable() {
   const auto self = shared_from_this();
+  if (std::exchange(write_wants_read_, false)) flush();
+  for (;;) {
+    const auto got = phase_ == Phase::closed ? std::nullopt : receive();
+    if (!got) return;
+    if (*got == 0) return peer_closed();
+    take({worker_.buffer.data(), *got});
+    const bool wants_more = pending_.size() < pending_limit || phase_ == Phase::receiving;
+    if (phase_ == Phase::closed || !wants_more) return;
+    if (!tls_) return arm_read();  // TLS has read ahead: until it says that there is no more
+  }
+}
+
+std::optional<std::size_t> Connection::receive() {
   auto& buffer = worker_.buffer;
-  const auto got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
-  if (got < 0) {
+  if (!tls_) {
+    const auto got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+    if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
       arm_read();
     else
       close();
-    return;
+    return {};
   }
-  if (got == 0) {
-    peer_closed();
-    return;
+  const auto step = tls_->read(buffer.data(), buffer.size());
+  if (!step) {
+    log::debug("http", "closing {}: {}", remote_, step.error().what);
+    close();
+    return {};
   }
-  const std::string_view bytes{buffer.data(), static_cast<std::size_t>(got)};
+  switch (step->state) {
+    case TlsSession::State::done:
+      return step->count;
+    case TlsSession::State::closed:
+      return 0;
+    case TlsSession::State::want_read:
+      arm_read();
+      return {};
+    case TlsSession::State::want_write:
+      read_wants_write_ = true;
+      arm_write();
+      return {};
+  }
+  return {};
+}
+
+void Connection::take(std::string_view bytes) {
   switch (phase_) {
     case Phase::idle:
     case Phase::receiving:
@@ -115,7 +179,6 @@ void Connection::readable() {
     case Phase::closed:
       break;
   }
-  if (pending_.size() < pending_limit || phase_ == Phase::receiving) arm_read();
 }
 
 void Connection::keep(std::string_view bytes) {
@@ -128,7 +191,12 @@ void Connection::consume_pending() {
   const auto bytes = std::exchange(pending_, {});
   keep(consume(bytes));
   flush();
-  if (pending_.size() < pending_limit || phase_ == Phase::receiving) arm_read();
+  if (pending_.size() >= pending_limit && phase_ != Phase::receiving) return;
+  if (!tls_) return arm_read();
+  // What TLS has read ahead no poll shows; not from within `readable`, which reads on itself.
+  worker_.post([self = shared_from_this()] {
+    if (self->phase_ != Phase::closed && !self->read_armed_) self->readable();
+  });
 }
 
 void Connection::begin_request() {

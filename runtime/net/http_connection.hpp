@@ -193,8 +193,13 @@ private:
     std::function<void()> callback;
   };
 
+  // TLS
+  void secure();                         ///< Goes on with the handshake.
+  std::optional<std::size_t> receive();  ///< Into the worker's buffer; none: nothing now.
+
   // reading
   void arm_read();
+  void take(std::string_view bytes);
   void readable();
   void keep(std::string_view bytes);
   void consume_pending();
@@ -212,6 +217,8 @@ private:
   void finish_answer();
   void flush();
   bool send_some();  ///< False when the kernel takes no more (or the peer is gone).
+  std::optional<std::size_t> send_plain();  ///< What the kernel took; none: nothing now.
+  std::optional<std::size_t> send_secured();
   bool run_drained();
   void arm_write();
   void sent_all();
@@ -229,6 +236,10 @@ private:
   boost::asio::posix::stream_descriptor socket_;
   const std::string remote_;
   const std::string address_;  ///< Counted under this; "" for Unix sockets.
+  std::optional<TlsSession> tls_;
+  bool is_securing_ = false;       ///< The handshake is under way.
+  bool read_wants_write_ = false;  ///< TLS must send before it can read on.
+  bool write_wants_read_ = false;
 
   Phase phase_ = Phase::idle;
   bool read_armed_ = false;

@@ -282,12 +282,13 @@ private:
       address = std::move(host);
       set_tcp_options(fd);
     }
+    const bool is_plain = is_unix || !shared_->options.tls;
     if (shared_->connections >= shared_->options.connections) {
-      turn_away(fd, too_many);
+      turn_away(fd, is_plain ? too_many : "");
       return;
     }
     if (!shared_->admit(address)) {
-      turn_away(fd, too_many_of_address);
+      turn_away(fd, is_plain ? too_many_of_address : "");
       return;
     }
     auto& worker = *workers_[next_++ % workers_.size()];

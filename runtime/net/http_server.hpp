@@ -19,6 +19,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/net/router.hpp"
+#include "runtime/net/tls_context.hpp"
 
 namespace nomad::net {
 
@@ -26,7 +27,8 @@ struct ServerOptions {
   /// "127.0.0.1:4646", "[::1]:4646" or "unix:/path". Port 0 takes a free one.
   std::vector<std::string> listen = {"127.0.0.1:4646"};
   unsigned threads = 1;
-  Headers extra_headers = {};  ///< Added to every answer.
+  Headers extra_headers = {};            ///< Added to every answer.
+  std::shared_ptr<TlsContext> tls = {};  ///< Of all but Unix sockets; empty: plain HTTP.
 
   std::uint32_t header_bytes = 64 * 1024;
   std::uint32_t header_count = 100;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -93,6 +94,17 @@ Result<> use_certificate(SSL_CTX* context, const TlsOptions& options) {
   return {};
 }
 
+/// Every file of a directory, as Go reads one; OpenSSL alone wants names by hash.
+Result<> use_directory(SSL_CTX* context, const std::string& directory) {
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator{directory, failure})
+    if (entry.is_regular_file(failure)
+        && SSL_CTX_load_verify_file(context, entry.path().c_str()) != 1)
+      return file_error("the CA certificate", entry.path());
+  if (failure) return Error{Errc::io, directory + ": " + failure.message()};
+  return {};
+}
+
 Result<ContextRef> make_context(const SSL_METHOD* method, const TlsOptions& options) {
   ERR_clear_error();
   ContextRef context{SSL_CTX_new(method), &SSL_CTX_free};
@@ -113,11 +125,13 @@ Result<ContextRef> make_context(const SSL_METHOD* method, const TlsOptions& opti
   SSL_CTX_set_num_tickets(context.get(), 0);
   SSL_CTX_set_read_ahead(context.get(), 1);  // readers go on until nothing is left
   if (!options.cert_file.empty()) NOMAD_TRY(use_certificate(context.get(), options));
-  if (options.ca_file.empty()) {
+  if (!options.ca_path.empty())
+    NOMAD_TRY(use_directory(context.get(), options.ca_path));
+  else if (options.ca_file.empty())
     SSL_CTX_set_default_verify_paths(context.get());
-  } else if (SSL_CTX_load_verify_file(context.get(), options.ca_file.c_str()) != 1) {
+  if (!options.ca_file.empty()
+      && SSL_CTX_load_verify_file(context.get(), options.ca_file.c_str()) != 1)
     return file_error("the CA certificate", options.ca_file);
-  }
   return context;
 }
 
@@ -132,7 +146,9 @@ Result<ContextRef> make_server(const TlsOptions& options) {
 
 Result<ContextRef> make_client(const TlsOptions& options) {
   auto context = make_context(TLS_client_method(), options);
-  if (context) SSL_CTX_set_verify(context->get(), SSL_VERIFY_PEER, nullptr);
+  if (context)
+    SSL_CTX_set_verify(context->get(), options.verify_outgoing ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
+                       nullptr);
   return context;
 }
 

@@ -1,0 +1,102 @@
+// Who may speak for a node: the secret of the very request decides, whoever sends it.
+#include "actors/server/node_service.hpp"
+
+#include <doctest/doctest.h>
+
+#include "actors/rpc/tcp_transport.hpp"
+#include "node_fixture.hpp"
+#include "schema/rpc.capnp.h"
+
+namespace nomad::test {
+namespace {
+
+namespace wire = schema::rpc;
+using rpc::Method;
+
+struct ServiceFixture : NodeFixture {
+  NodeService service{system(), {store, [] { return std::vector<KnownServer>{}; }}};
+  rpc::Router router{"global"};
+
+  ServiceFixture() {
+    service.add_to(router);
+    REQUIRE(register_node("secret").has_value());
+  }
+
+  ~ServiceFixture() { service.stop(); }
+
+  /// What the service says at once; none when it asks the endpoint.
+  std::optional<Error> refusal(Method method,
+                               Bytes body,
+                               const rpc::Credentials& credentials,
+                               net::RpcRole role = net::RpcRole::client) {
+    net::RpcPeer peer;
+    peer.remote = "10.0.0.9:4711";
+    peer.hello.role = role;
+    peer.hello.region = "global";
+    auto answer = std::make_shared<std::optional<Error>>();
+    rpc::Inbound inbound;
+    inbound.envelope.method = method;
+    inbound.envelope.region = "global";
+    inbound.body = std::move(body);
+    inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) {
+      if (!outcome) *answer = outcome.error();
+    }};
+    const auto known = [this](const std::string& node) { return service.secret_of(node); };
+    router.serve(rpc::identify(peer, credentials, known), inbound);
+    return *answer;
+  }
+
+  Bytes heartbeat(const std::string& node_id) {
+    return rpc::make_body<wire::NodeUpdateStatusRequest>(
+        [&](auto& request) { request.setNodeId(text(node_id)); });
+  }
+
+  Bytes watch(const std::string& node_id) {
+    return rpc::make_body<wire::NodeAllocsRequest>(
+        [&](auto& request) { request.setNodeId(text(node_id)); });
+  }
+
+  Bytes update(const std::string& node_id) {
+    return rpc::make_body<wire::NodeUpdateAllocRequest>(
+        [&](auto& request) { request.setNodeId(text(node_id)); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ServiceFixture, "node_service: only the node's secret speaks for the node") {
+  const Error denied{Errc::permission_denied, "Permission denied"};
+  for (const auto method :
+       {Method::node_update_status, Method::node_get_client_allocs, Method::node_update_alloc}) {
+    const auto body = method == Method::node_update_status       ? heartbeat(id)
+                      : method == Method::node_get_client_allocs ? watch(id)
+                                                                 : update(id);
+
+    CHECK(refusal(method, body, {}) == denied);
+    CHECK(refusal(method, body, {"", id, "wrong"}) == denied);
+    CHECK(refusal(method, body, {"", id, ""}) == denied);
+    CHECK(refusal(method, body, {"token", "", "secret"}) == denied);
+    CHECK(refusal(method, body, {"", make_uuid(random), "secret"}) == denied);
+    CHECK(refusal(method, body, {}, net::RpcRole::server) == denied);  // nor does a server's link
+    CHECK_FALSE(refusal(method, body, {"", id, "secret"}).has_value());
+  }
+}
+
+TEST_CASE_FIXTURE(ServiceFixture, "node_service: an update is of the node that it names first") {
+  const auto other = make_uuid(random);
+  const auto body = rpc::make_body<wire::NodeUpdateAllocRequest>([&](auto& request) {
+    auto allocs = request.initAllocs(1);
+    allocs[0].setNodeId(text(id));
+  });
+
+  CHECK(refusal(Method::node_update_alloc, body, {"", other, "secret"})->code
+        == Errc::permission_denied);
+  CHECK_FALSE(refusal(Method::node_update_alloc, body, {"", id, "secret"}).has_value());
+}
+
+TEST_CASE_FIXTURE(ServiceFixture, "node_service: what is no message is refused") {
+  CHECK(refusal(Method::node_register, Bytes::copy("no message"), {}).has_value());
+  CHECK(refusal(Method::node_update_status, {}, {"", id, "secret"}).has_value());
+}
+
+}  // namespace nomad::test
