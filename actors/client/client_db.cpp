@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -250,7 +251,9 @@ struct DbState {
   }
 
   Result<> commit() {
+    NOMAD_FAILPOINT("client.before_save");
     auto outcome = store->commit(std::exchange(waiting, {}));
+    NOMAD_FAILPOINT("client.after_save");
     if (!outcome) log::error("client", "saving local state failed: {}", outcome.error().what);
     return outcome;
   }

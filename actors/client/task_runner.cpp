@@ -6,6 +6,7 @@
 
 #include "actors/client/task_runner_state.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
@@ -400,6 +401,7 @@ void RunnerState::start() {
 }
 
 void RunnerState::ask_driver(std::shared_ptr<const driver::TaskConfig> config) {
+  NOMAD_FAILPOINT("client.before_start");
   go(Step::starting);
   ask<driver::Started>(
       driver_, start_timeout, driver::StartTask{std::move(config), self_},
@@ -408,6 +410,7 @@ void RunnerState::ask_driver(std::shared_ptr<const driver::TaskConfig> config) {
 }
 
 void RunnerState::started(driver::Started result) {
+  NOMAD_FAILPOINT("client.after_start");
   has_process_ = true;
   local_.has_handle = true;
   local_.handle = std::move(result.handle);

@@ -5,6 +5,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/raft/wal_checkpointer.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::raft {
@@ -38,7 +39,9 @@ struct WriterState {
     std::size_t entries = 0;
     for (const auto& write : batch)
       entries += write.append.size();
+    NOMAD_FAILPOINT_ERROR("raft.before_fsync");
     NOMAD_TRY(log->write(batch));
+    NOMAD_FAILPOINT_ERROR("raft.after_fsync");
     batch.clear();
     counters->entries_persisted += entries;
     ++counters->log_commits;

@@ -3,6 +3,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "actors/raft/node_state.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 
@@ -60,6 +61,7 @@ void NodeState::on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::S
     log::info("raft", "saved a snapshot of {} bytes up to index {}", saved.bytes, meta.index);
     const auto trailing = parts_.options.trailing_entries;
     const auto through = meta.index > trailing ? meta.index - trailing : 0;
+    NOMAD_FAILPOINT("raft.before_truncation");
     step(SnapshotSaved{.meta = meta, .bytes = saved.bytes, .truncate_through = through});
     if (through > 0 && !stopped_) self_->send(writer_, log_writer::TruncatePrefix{through});
   }
@@ -76,7 +78,7 @@ void NodeState::on_snapshot_failed(const Error& reason) {
 }
 
 void NodeState::fetch_log(const LogFetch& fetch) {
-  auto entries = parts_.reader->read(fetch.first, fetch.last, fetch.max_bytes);
+  auto entries = parts_.read_log(fetch.first, fetch.last, fetch.max_bytes);
   if (!entries && entries.error().code != Errc::not_found) return stop(entries.error(), true);
   step(LogFetched{.peer = fetch.peer,
                   .first = fetch.first,
@@ -132,10 +134,12 @@ void NodeState::carry_out_snapshots(Outputs& out) {
 /// before, but the newest file is one that cannot be restored: that needs a person.
 void NodeState::install(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
   if (stopped_) return;
-  auto reader = storage::SnapshotReader::open(saved.path);
+  auto reader = parts_.open_snapshot(saved.path);
   if (!reader) return stop(reader.error(), true);
+  NOMAD_FAILPOINT("raft.before_restore");
   if (auto restored = parts_.fsm->restore(**reader, meta.index); !restored)
     return stop(restored.error(), true);
+  NOMAD_FAILPOINT("raft.after_restore");
   applied_ = meta.index;
   snapshot_index_ = meta.index;
   log::info("raft", "installed the leader's snapshot up to index {}", meta.index);

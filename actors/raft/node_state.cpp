@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::raft {
@@ -158,7 +159,9 @@ void NodeState::apply() {
   commands.reserve(entries->size());
   for (const auto& entry : *entries)
     if (entry.kind == EntryKind::command) commands.push_back(entry);
+  NOMAD_FAILPOINT("raft.before_apply");
   auto outcomes = parts_.fsm->apply(commands, through);
+  NOMAD_FAILPOINT("raft.after_apply");
   if (outcomes.size() != commands.size())
     return stop({Errc::internal, "the state machine lost an outcome"}, true);
   applied_ = through;
@@ -178,7 +181,7 @@ Result<std::vector<Entry>> NodeState::entries_to_apply(Index first, Index last) 
   last = std::min(last, first + apply_entries - 1);
   const auto& log = core_->log();
   if (first >= log.cached_from()) return log.entries(first, last, apply_bytes);
-  return parts_.reader->read(first, std::min(last, log.cached_from() - 1), apply_bytes);
+  return parts_.read_log(first, std::min(last, log.cached_from() - 1), apply_bytes);
 }
 
 /// Every entry of the portion is applied; the proposals among them get their outcome.

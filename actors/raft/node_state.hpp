@@ -14,7 +14,6 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/snapshotter.hpp"
 #include "runtime/raft/core.hpp"
-#include "runtime/storage/raft_log.hpp"
 
 namespace nomad::raft {
 
@@ -26,7 +25,14 @@ struct NodeParts {
   std::uint64_t seed = 0;
   Index applied = 0;  ///< What `fsm` holds.
   std::shared_ptr<Fsm> fsm;
-  std::shared_ptr<storage::RaftLog> reader;  ///< A connection of the node's own.
+
+  /// Entries `first`…`last` of the log, fewer when they exceed `max_bytes` but at least one.
+  /// `not_found`: the log does not hold `first`.
+  std::function<Result<std::vector<Entry>>(Index first, Index last, std::size_t max_bytes)>
+      read_log;
+  /// The rows of a snapshot's file that the snapshotter has named.
+  std::function<Result<std::unique_ptr<SnapshotRows>>(const std::string& path)> open_snapshot;
+
   std::string snapshot_directory;
   std::shared_ptr<ProposalQueue> queue;
   std::shared_ptr<LeaderLease> lease;

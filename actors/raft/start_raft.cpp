@@ -240,7 +240,15 @@ Result<StartedRaft> start_raft(caf::actor_system& system,
   parts.start = std::move(*start);
   parts.seed = Random::from_system().next();
   parts.fsm = std::move(fsm);
-  parts.reader = std::make_shared<storage::RaftLog>(std::move(*reader));
+  parts.read_log = [reader = std::make_shared<storage::RaftLog>(std::move(*reader))](
+                       Index first, Index last, std::size_t max_bytes) {
+    return reader->read(first, last, max_bytes);
+  };
+  parts.open_snapshot = [](const std::string& path) -> Result<std::unique_ptr<SnapshotRows>> {
+    auto rows = storage::SnapshotReader::open(path);
+    if (!rows) return rows.error();
+    return std::unique_ptr<SnapshotRows>{std::move(*rows)};
+  };
   parts.snapshot_directory = snapshot_directory(options);
   parts.queue
       = std::make_shared<ProposalQueue>(options.max_waiting_entries, options.max_waiting_bytes);

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/failpoint.hpp"
 #include "runtime/storage/checksum.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/snapshot_format.hpp"
@@ -171,10 +172,12 @@ Result<SnapshotFile> SnapshotWriter::finish() {
       .term = parts.meta.term,
   };
   NOMAD_TRY(sync_file(unfinished));
+  NOMAD_FAILPOINT_ERROR("snapshot.before_rename");
   std::error_code failure;
   std::filesystem::rename(unfinished, file.path, failure);
   if (failure) return Error{Errc::io, "cannot rename \"" + unfinished + "\": " + failure.message()};
   parts.finished = true;
+  NOMAD_FAILPOINT_ERROR("snapshot.after_rename");
   NOMAD_TRY(sync_directory(parts.directory));
   return file;
 }

@@ -1,0 +1,100 @@
+#include "runtime/base/failpoint.hpp"
+
+#include <charconv>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runtime/base/log.hpp"
+
+namespace nomad::failpoint {
+namespace {
+
+struct Order {
+  bool kills = false;    ///< Otherwise it is an error.
+  std::uint64_t at = 0;  ///< The visit that counts; 0: every one.
+  std::uint64_t visits = 0;
+};
+
+struct Orders {
+  std::mutex mutex;
+  std::map<std::string, Order, std::less<>> by_name;
+};
+
+Orders& orders() {
+  static Orders all;
+  return all;
+}
+
+Handler& handler_of_thread() {
+  thread_local Handler handler;
+  return handler;
+}
+
+/// "kill", "error", each with "@<number>" or without.
+bool parse(std::string_view text, Order& order) {
+  const auto at = text.find('@');
+  const auto what = text.substr(0, at);
+  if (what != "kill" && what != "error") return false;
+  order.kills = what == "kill";
+  if (at == text.npos) return true;
+  const auto number = text.substr(at + 1);
+  const auto [end, failure]
+      = std::from_chars(number.data(), number.data() + number.size(), order.at);
+  return failure == std::errc{} && end == number.data() + number.size() && order.at > 0;
+}
+
+/// Once, from the environment.
+bool configure_from_environment() {
+  const char* text = std::getenv("NOMAD_FAILPOINTS");
+  if (text == nullptr) return false;
+  if (auto configured = configure(text); !configured)
+    log::error("failpoint", "NOMAD_FAILPOINTS: {}", configured.error().what);
+  return true;
+}
+
+}  // namespace
+
+void set_handler(Handler handler) {
+  handler_of_thread() = std::move(handler);
+}
+
+Result<> configure(std::string_view text) {
+  std::map<std::string, Order, std::less<>> read;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(';'), text.size());
+    const auto part = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (part.empty()) continue;
+    const auto equals = part.find('=');
+    Order order;
+    if (equals == part.npos || !parse(part.substr(equals + 1), order))
+      return Error{Errc::invalid_argument,
+                   fmt::format("\"{}\" is not <name>=kill|error[@<visit>]", part)};
+    read.insert_or_assign(std::string{part.substr(0, equals)}, order);
+  }
+  const std::scoped_lock lock{orders().mutex};
+  orders().by_name = std::move(read);
+  return {};
+}
+
+Result<> reach(std::string_view name) {
+  if (const auto& handler = handler_of_thread()) return handler(name);
+  [[maybe_unused]] static const bool configured = configure_from_environment();
+  auto& all = orders();
+  const std::scoped_lock lock{all.mutex};
+  const auto found = all.by_name.find(name);
+  if (found == all.by_name.end()) return {};
+  auto& order = found->second;
+  ++order.visits;
+  if (order.at != 0 && order.visits != order.at) return {};
+  if (order.kills) std::raise(SIGKILL);
+  return Error{Errc::io, fmt::format("failpoint {}", name)};
+}
+
+}  // namespace nomad::failpoint

@@ -1,0 +1,44 @@
+// Failpoints: named places at which a test makes the program fail: between a write and its fsync,
+// between a snapshot and the cut of the log, before an entry is applied. In builds without the
+// meson option `failpoints` each is a no-op and its name is not in the binary.
+//
+//     NOMAD_FAILPOINT("raft.before_fsync");            // the process may end here
+//     NOMAD_FAILPOINT_ERROR("client.before_save");     // or the function return an error
+//
+// What happens is up to the handler of the thread (the simulation's, which crashes one machine of
+// its world), else of the process: NOMAD_FAILPOINTS="raft.before_fsync=kill@3;client.before_save=
+// error" in the environment kills the process (SIGKILL) when it comes there for the third time, and
+// lets every save fail. Nothing set: nothing happens.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "runtime/base/failpoint_config.hpp"
+#include "runtime/base/result.hpp"
+
+namespace nomad::failpoint {
+
+/// Called with the name of each failpoint that the thread reaches; it may throw, or end the
+/// process. An error is returned by those that can.
+using Handler = std::function<Result<>(std::string_view name)>;
+
+/// Of the calling thread, from now on; empty: none.
+void set_handler(Handler handler);
+
+/// What the environment's variable says, for the whole process: `invalid_argument` names the part
+/// that is none. Replaces what was set before.
+Result<> configure(std::string_view text);
+
+/// Reaches the failpoint `name`.
+Result<> reach(std::string_view name);
+
+}  // namespace nomad::failpoint
+
+#ifdef NOMAD_WITH_FAILPOINTS
+#define NOMAD_FAILPOINT(name) static_cast<void>(::nomad::failpoint::reach(name))
+#define NOMAD_FAILPOINT_ERROR(name) NOMAD_TRY(::nomad::failpoint::reach(name))
+#else
+#define NOMAD_FAILPOINT(name) static_cast<void>(0)
+#define NOMAD_FAILPOINT_ERROR(name) static_cast<void>(0)
+#endif

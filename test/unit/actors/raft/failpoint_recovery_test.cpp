@@ -1,0 +1,159 @@
+// Real recovery: a server process is killed (SIGKILL) at each named failpoint of the log and of
+// snapshots, on a real disk; the next one must have every write that was answered, once and in
+// order.
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/core/system.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "runtime/base/failpoint.hpp"
+#include "runtime/base/log.hpp"
+#include "test/support/list_fsm.hpp"
+#include "test/support/result_text.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::raft;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint32_t writes = 400;
+constexpr std::size_t under_way = 8;
+
+RaftOptions options_in(const test::TempDir& dir) {
+  RaftOptions options{.directory = dir.file("raft"), .self = "server-a", .address = "127.0.0.1:1"};
+  options.snapshot_threshold = 40;
+  options.snapshot_interval = 0s;
+  options.trailing_entries = 5;
+  return options;
+}
+
+/// The process that dies: writes numbers, a few at a time, and tells `answers` each that was
+/// answered. Never returns.
+[[noreturn]] void write_until_killed(const test::TempDir& dir,
+                                     const std::string& orders,
+                                     int answers) {
+  if (!failpoint::configure(orders)) _exit(3);
+  actor::SystemConfig config{{.workers = 2}};
+  caf::actor_system system{config};
+  auto raft = start_raft(system, options_in(dir), std::make_shared<test::ListFsm>(), {});
+  if (!raft) _exit(4);
+  while (!raft->lease->holds())
+    std::this_thread::sleep_for(1ms);
+  std::atomic<std::size_t> waiting = 0;
+  for (std::uint32_t number = 1; number <= writes; ++number) {
+    ++waiting;
+    raft->proposer.propose(Bytes::copy(std::to_string(number)),
+                           [&waiting, number, answers](const Result<Applied>& outcome) {
+                             if (outcome && write(answers, &number, sizeof number) != sizeof number)
+                               _exit(5);
+                             --waiting;
+                           });
+    while (waiting >= under_way)
+      std::this_thread::yield();
+  }
+  while (waiting > 0)
+    std::this_thread::sleep_for(1ms);
+  _exit(0);
+}
+
+struct Ended {
+  int status = 0;
+  std::vector<std::uint32_t> answered;
+};
+
+Ended run_child(const test::TempDir& dir, const std::string& orders) {
+  int pipe_ends[2];
+  REQUIRE(pipe(pipe_ends) == 0);
+  const auto child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    close(pipe_ends[0]);
+    write_until_killed(dir, orders, pipe_ends[1]);
+  }
+  close(pipe_ends[1]);
+  Ended ended;
+  std::uint32_t number = 0;
+  while (read(pipe_ends[0], &number, sizeof number) == sizeof number)
+    ended.answered.push_back(number);
+  close(pipe_ends[0]);
+  REQUIRE(waitpid(child, &ended.status, 0) == child);
+  return ended;
+}
+
+/// What a server that starts again in `dir` has.
+std::vector<std::string> recovered(const test::TempDir& dir) {
+  actor::SystemConfig config{{.workers = 2}};
+  caf::actor_system system{config};
+  auto fsm = std::make_shared<test::ListFsm>();
+  auto raft = start_raft(system, options_in(dir), fsm, {});
+  REQUIRE(raft.has_value());
+  for (int wait = 0; wait < 10'000 && !raft->lease->holds(); ++wait)
+    std::this_thread::sleep_for(1ms);
+  CHECK(raft->lease->holds());
+  const auto list = *fsm->published();
+  actor::stop(raft->node);
+  raft = Error{};
+  system.await_all_actors_done();
+  return list;
+}
+
+}  // namespace
+
+TEST_CASE("raft: a server killed at any failpoint comes back with everything it has answered") {
+  log::set_level(log::Level::off);
+  const std::pair<const char*, int> places[] = {
+      {"raft.before_fsync", 2},      {"raft.before_fsync", 40},     {"raft.after_fsync", 3},
+      {"raft.after_fsync", 31},      {"raft.before_apply", 25},     {"raft.after_apply", 25},
+      {"raft.before_truncation", 1}, {"raft.before_truncation", 3}, {"snapshot.before_rename", 1},
+      {"snapshot.before_rename", 2}, {"snapshot.after_rename", 1},  {"snapshot.after_rename", 3},
+  };
+  for (const auto& [name, visit] : places) {
+    CAPTURE(name);
+    CAPTURE(visit);
+    const test::TempDir dir;
+    const auto ended = run_child(dir, fmt::format("{}=kill@{}", name, visit));
+    CHECK(WIFSIGNALED(ended.status));
+    CHECK(WTERMSIG(ended.status) == SIGKILL);
+
+    const auto list = recovered(dir);
+    // In order, without a hole or a double; nothing that was answered is missing.
+    for (std::size_t at = 0; at < list.size(); ++at)
+      REQUIRE(list[at] == std::to_string(at + 1));
+    if (!ended.answered.empty()) CHECK(list.size() >= ended.answered.back());
+    CHECK(list.size() <= ended.answered.size() + under_way);
+
+    // And it goes on from there.
+    const auto again = run_child(dir, "");
+    CHECK(WEXITSTATUS(again.status) == 0);
+    CHECK(again.answered.size() == writes);
+    CHECK(recovered(dir).size() == list.size() + writes);
+  }
+}
+
+TEST_CASE("raft: an error at a failpoint stops the server, and nothing is answered in error") {
+  log::set_level(log::Level::off);
+  const test::TempDir dir;
+  const auto ended = run_child(dir, "raft.after_fsync=error@20");
+  CHECK(WEXITSTATUS(ended.status) == 0);  // its writers were told
+  const auto list = recovered(dir);
+  CHECK(ended.answered.size() < writes);
+  CHECK(list.size() >= ended.answered.size());
+}
+
+TEST_CASE("failpoint: orders that are none are refused") {
+  CHECK(failpoint::configure("a=kill@3;b=error").has_value());
+  for (const char* wrong : {"a", "a=die", "a=kill@", "a=kill@x", "a=error@0"})
+    CHECK(failpoint::configure(wrong).error().code == Errc::invalid_argument);
+  CHECK(failpoint::configure("").has_value());
+  CHECK(failpoint::reach("a").has_value());
+}
