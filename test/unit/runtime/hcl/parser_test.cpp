@@ -1,7 +1,5 @@
 #include "runtime/hcl/parser.hpp"
 
-#include <chrono>
-
 #include <doctest/doctest.h>
 
 #include "runtime/hcl/lexer.hpp"
@@ -119,8 +117,8 @@ TEST_CASE("parse: nesting beyond the limit is one complaint, whatever nests") {
   }
 }
 
+// What took time out of proportion would not end within the test's time limit.
 TEST_CASE("parse: long texts take time in proportion") {
-  using Clock = std::chrono::steady_clock;
   constexpr std::size_t many = 50'000;
   const std::string texts[] = {
       repeat("a = 1\n", many),
@@ -135,14 +133,11 @@ TEST_CASE("parse: long texts take time in proportion") {
       repeat("${", many),
       "a = \"" + repeat("\\q", many) + "\"",
   };
-  const auto start = Clock::now();
-
   std::size_t complaints = 0;
   for (const std::string& text : texts)
     complaints += errors(text);
 
   CHECK(complaints > 0);
-  CHECK(Clock::now() - start < std::chrono::seconds{30});
 }
 
 TEST_CASE("parse: complaints are cut off before they fill the memory") {

@@ -1,7 +1,5 @@
 #include "runtime/query/filter_parser.hpp"
 
-#include <chrono>
-
 #include <doctest/doctest.h>
 
 using namespace nomad::query;
@@ -135,8 +133,8 @@ TEST_CASE("filter_parser: says where it stopped and what could have stood there"
   }
 }
 
-TEST_CASE("filter_parser: nesting is bounded and costs no time") {
-  const auto begin = std::chrono::steady_clock::now();
+// Without the bounds this would not end within the test's time limit.
+TEST_CASE("filter_parser: nesting is bounded") {
   const std::string deep
       = "error: the expression is nested too deeply: at most 24 levels and 1000 "
         "terms";
@@ -151,7 +149,6 @@ TEST_CASE("filter_parser: nesting is bounded and costs no time") {
   CHECK_FALSE(parse("A == b" + repeat(" or A == b", 400)).starts_with("error"));
   CHECK(parse(repeat("(", 20)).starts_with("error: 1:21 (20): no match found"));
   CHECK(parse(repeat("((A == b", 12)).starts_with("error: 1:9 (8): rule"));
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{5});
 }
 
 TEST_CASE("filter_parser: any bytes end in an answer") {
