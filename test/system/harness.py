@@ -55,21 +55,23 @@ def started_at(pid):
         return None
 
 
-def processes_of(directory):
-    """Agents, executors and tasks of a test's directory: it is in their arguments or environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        if int(pid) == os.getpid():
-            continue
+def belongs_to(pid, directory):
+    """An executor shows its directory only by the files that it holds open."""
+    wanted = directory + "/"
+    try:
         for name in ("cmdline", "environ"):
-            try:
-                with open(f"/proc/{pid}/{name}", "rb") as f:
-                    if directory.encode() + b"/" in f.read():
-                        found.append(int(pid))
-                        break
-            except OSError:
-                break
-    return found
+            with open(f"/proc/{pid}/{name}", "rb") as f:
+                if wanted.encode() in f.read():
+                    return True
+        return any(wanted in os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+def processes_of(directory):
+    """Agents, executors and tasks of a test's directory."""
+    return [int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
+            if int(pid) != os.getpid() and belongs_to(pid, directory)]
 
 
 def clear(directory):
