@@ -39,7 +39,7 @@ bool QuietMoment::has_come(std::chrono::nanoseconds now, std::chrono::nanosecond
   const bool is_quiet = looked_at_ && (used - used_then_) * 50 < now - *looked_at_;
   looked_at_ = now;
   used_then_ = used;
-  if (!is_quiet || used - used_at_last_ < busy) return false;
+  if (!is_quiet || (used_at_last_ && used - *used_at_last_ < busy)) return false;
   used_at_last_ = used;
   return true;
 }

@@ -16,15 +16,15 @@ void release_unused_pages();
 /// Decides when a process is quiet after a busy time. Pure; one thread.
 class QuietMoment {
 public:
-  /// `now` and `used` are the clock and the processor time of the process. True once after each
-  /// busy time: less than 2 % of a core since the last call, and 50 ms of processor time or more
-  /// since the last moment (or ever).
+  /// `now` and `used` are the clock and the processor time of the process. True once after its
+  /// start and after each busy time: less than 2 % of a core since the last call, and 50 ms of
+  /// processor time or more since the last moment.
   bool has_come(std::chrono::nanoseconds now, std::chrono::nanoseconds used);
 
 private:
   std::optional<std::chrono::nanoseconds> looked_at_;
   std::chrono::nanoseconds used_then_{0};
-  std::chrono::nanoseconds used_at_last_{0};
+  std::optional<std::chrono::nanoseconds> used_at_last_;
 };
 
 /// Calls `release_unused_pages` if a quiet moment has come. To be called about once a second.
