@@ -8,6 +8,7 @@
 #include <sodium/utils.h>
 
 #include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/layout.hpp"
 #include "cli/output.hpp"
 #include "cli/run.hpp"
@@ -15,17 +16,13 @@
 namespace nomad::cli {
 
 int run_server_members(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
   bool verbose = false;
-  Arguments parser{"server members [options]", "Lists the servers of the cluster."};
-  common.add_to(parser);
-  output.add_to(parser);
-  parser.flag("verbose", verbose, "Shows protocol versions and tags.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"server members [options]", "Lists the servers of the cluster."};
+  output.add_to(command.parser);
+  command.parser.flag("verbose", verbose, "Shows protocol versions and tags.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->get("/v1/agent/members");
   if (!answer) return fail("Error querying servers", answer.error());
   if (auto code
@@ -66,25 +63,19 @@ int run_server_members(const std::vector<std::string>& arguments) {
 }
 
 int run_system_gc(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  Arguments parser{"system gc [options]", "Collects garbage now, whatever its age."};
-  common.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"system gc [options]", "Collects garbage now, whatever its age."};
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->put("/v1/system/gc", nullptr);
   return answer ? 0 : fail("Error running system garbage-collection", answer.error());
 }
 
 int run_agent_info(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
-  Arguments parser{"agent-info [options]", "Shows what the agent counts of itself."};
-  common.add_to(parser);
-  output.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"agent-info [options]", "Shows what the agent counts of itself."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto self = api->get("/v1/agent/self");
   if (!self) return fail("Error querying agent info", self.error());
   if (auto code = output.print(self->body)) return *code;

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/action.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"
 
@@ -17,10 +17,7 @@ struct DeploymentCommand : Action {
   using Action::Action;
 
   std::optional<int> start(const std::vector<std::string>& arguments) {
-    if (auto code = parser.parse(arguments)) return code;
-    if (parser.positional().size() != 1)
-      return parser.misuse("This command takes one argument: <deployment id>");
-    if (auto code = connect()) return code;
+    if (auto code = start_with("<deployment id>", arguments)) return code;
     auto found = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
     if (!found.value) return found.exit_code;
     id = found.value->view()["ID"].text();

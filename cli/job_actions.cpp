@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <sodium/utils.h>
 
-#include "cli/action.hpp"
+#include "cli/api_command.hpp"
 #include "cli/layout.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/layout.hpp"
 #include "cli/output.hpp"
 #include "cli/run.hpp"
@@ -29,14 +29,11 @@ std::string tags_of(const View& service) {
 }  // namespace
 
 int run_scheduler_get_config(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
-  Arguments parser{"operator scheduler get-config [options]", "Shows how the scheduler is set."};
-  common.add_to(parser);
-  output.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  ApiCommand command{"operator scheduler get-config [options]", "Shows how the scheduler is set."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->get(std::string{configuration_path});
   if (!answer) return fail("Error querying scheduler configuration", answer.error());
   if (auto code = output.print(answer->body)) return *code;
@@ -57,25 +54,22 @@ int run_scheduler_get_config(const std::vector<std::string>& arguments) {
 }
 
 int run_scheduler_set_config(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   std::optional<std::int64_t> check_index;
   std::string algorithm;
   std::optional<bool> oversubscription, reject, pause, batch, service, sysbatch, system;
-  Arguments parser{"operator scheduler set-config [options]", "Changes how the scheduler is set."};
-  common.add_to(parser);
-  parser.option("check-index", check_index, "Changes it only if it has this modify index.");
-  parser.option("scheduler-algorithm", algorithm, "binpack or spread.");
-  parser.flag("memory-oversubscription", oversubscription, "Whether memory_max counts.");
-  parser.flag("reject-job-registration", reject, "Whether jobs are refused.");
-  parser.flag("pause-eval-broker", pause, "Whether evaluations wait.");
-  parser.flag("preempt-batch-scheduler", batch, "Whether batch jobs may preempt.");
-  parser.flag("preempt-service-scheduler", service, "Whether service jobs may preempt.");
-  parser.flag("preempt-sysbatch-scheduler", sysbatch, "Whether sysbatch jobs may preempt.");
-  parser.flag("preempt-system-scheduler", system, "Whether system jobs may preempt.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  ApiCommand command{"operator scheduler set-config [options]",
+                     "Changes how the scheduler is set."};
+  command.parser.option("check-index", check_index, "Changes it only if it has this modify index.");
+  command.parser.option("scheduler-algorithm", algorithm, "binpack or spread.");
+  command.parser.flag("memory-oversubscription", oversubscription, "Whether memory_max counts.");
+  command.parser.flag("reject-job-registration", reject, "Whether jobs are refused.");
+  command.parser.flag("pause-eval-broker", pause, "Whether evaluations wait.");
+  command.parser.flag("preempt-batch-scheduler", batch, "Whether batch jobs may preempt.");
+  command.parser.flag("preempt-service-scheduler", service, "Whether service jobs may preempt.");
+  command.parser.flag("preempt-sysbatch-scheduler", sysbatch, "Whether sysbatch jobs may preempt.");
+  command.parser.flag("preempt-system-scheduler", system, "Whether system jobs may preempt.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto stored = api->get(std::string{configuration_path});
   if (!stored) return fail("Error querying for scheduler configuration", stored.error());
   const auto before = stored->view()["SchedulerConfig"];
@@ -111,27 +105,19 @@ int run_scheduler_set_config(const std::vector<std::string>& arguments) {
 }
 
 int run_system_reconcile_summaries(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  Arguments parser{"system reconcile summaries [options]", "Counts the jobs' summaries anew."};
-  common.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  ApiCommand command{"system reconcile summaries [options]", "Counts the jobs' summaries anew."};
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->put("/v1/system/reconcile/summaries", nullptr);
   return answer ? 0 : fail("Error running system summary reconciliation", answer.error());
 }
 
 int run_service_list(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
-  Arguments parser{"service list [options]", "Lists the services that tasks registered."};
-  common.add_to(parser);
-  output.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  ApiCommand command{"service list [options]", "Lists the services that tasks registered."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->get("/v1/services");
   if (!answer) return fail("Error listing service registrations", answer.error());
   if (answer->view().items().empty()) {
@@ -154,23 +140,18 @@ int run_service_list(const std::vector<std::string>& arguments) {
 }
 
 int run_service_info(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
   bool verbose = false;
   std::string filter;
-  Arguments parser{"service info [options] <service_name>", "Shows who offers a service."};
-  common.add_to(parser);
-  output.add_to(parser);
-  parser.flag("verbose", verbose, "Shows whole ids.");
-  parser.option("filter", filter, "Only those for which the expression holds.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <service_name>");
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  ApiCommand command{"service info [options] <service_name>", "Shows who offers a service."};
+  output.add_to(command.parser);
+  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  command.parser.option("filter", filter, "Only those for which the expression holds.");
+  if (auto code = command.start_with("<service_name>", arguments)) return *code;
+  auto& api = command.api;
   Query query;
   if (!filter.empty()) query.emplace_back("filter", filter);
-  auto answer = api->get("/v1/service/" + segment(parser.positional()[0]), query);
+  auto answer = api->get("/v1/service/" + segment(command.parser.positional()[0]), query);
   if (!answer) return fail("Error listing service registrations", answer.error());
   if (answer->view().items().empty()) {
     std::cout << "No service registrations found\n";
@@ -201,15 +182,11 @@ int run_service_info(const std::vector<std::string>& arguments) {
 }
 
 int run_namespace_list(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
-  Arguments parser{"namespace list [options]", "Lists the namespaces."};
-  common.add_to(parser);
-  output.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  ApiCommand command{"namespace list [options]", "Lists the namespaces."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->get("/v1/namespaces");
   if (!answer) return fail("Error retrieving namespaces", answer.error());
   if (auto code = output.print(answer->body)) return *code;

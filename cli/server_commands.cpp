@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/layout.hpp"
 #include "cli/output.hpp"
 #include "cli/run.hpp"
@@ -11,17 +11,15 @@
 namespace nomad::cli {
 
 int run_server_join(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  Arguments parser{"server join [options] <address> [<address>...]",
-                   "Makes the agent's server and others known to each other."};
-  common.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().empty())
-    return parser.misuse("One or more node addresses must be given as arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"server join [options] <address> [<address>...]",
+                     "Makes the agent's server and others known to each other."};
+  if (auto code = command.parser.parse(arguments)) return *code;
+  if (command.parser.positional().empty())
+    return command.parser.misuse("One or more node addresses must be given as arguments");
+  if (auto code = command.connect()) return *code;
+  auto& api = command.api;
   Query query;
-  for (const auto& address : parser.positional())
+  for (const auto& address : command.parser.positional())
     query.emplace_back("address", address);
   auto answer = api->put("/v1/agent/join", boost::json::object{}, query);
   if (!answer) return fail("Error joining", answer.error());
@@ -36,33 +34,27 @@ int run_server_join(const std::vector<std::string>& arguments) {
 }
 
 int run_server_force_leave(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   bool prune = false;
-  Arguments parser{"server force-leave [options] <node>",
-                   "Says of a server that does not answer any more that it has left."};
-  common.add_to(parser);
-  parser.flag("prune", prune, "Forgets the server altogether.");
-  if (auto code = parser.parse(arguments)) return *code;
-  if (parser.positional().size() != 1)
-    return parser.misuse("This command takes one argument: <node>");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
-  Query query{{"node", parser.positional()[0]}};
+  ApiCommand command{"server force-leave [options] <node>",
+                     "Says of a server that does not answer any more that it has left."};
+  command.parser.flag("prune", prune, "Forgets the server altogether.");
+  if (auto code = command.start_with("<node>", arguments)) return *code;
+  auto& api = command.api;
+  Query query{{"node", command.parser.positional()[0]}};
   if (prune) query.emplace_back("prune", "1");
   auto answer = api->put("/v1/agent/force-leave", boost::json::object{}, query);
-  if (!answer) return fail("Error force-leaving server " + parser.positional()[0], answer.error());
+  if (!answer)
+    return fail("Error force-leaving server " + command.parser.positional()[0], answer.error());
   return 0;
 }
 
 int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   bool stale = false;
-  Arguments parser{"operator raft list-peers [options]", "Lists the members of the servers' log."};
-  common.add_to(parser);
-  parser.flag("stale", stale, "Any server may answer.");
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"operator raft list-peers [options]",
+                     "Lists the members of the servers' log."};
+  command.parser.flag("stale", stale, "Any server may answer.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   Query query;
   if (stale) query.emplace_back("stale", "");
   auto answer = api->get("/v1/operator/raft/configuration", query);
@@ -77,14 +69,12 @@ int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
 }
 
 int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   std::string address, id;
-  Arguments parser{"operator raft remove-peer [options]",
-                   "Removes a server from the log's members, for ever: its id never comes back."};
-  common.add_to(parser);
-  parser.option("peer-address", address, "The server's address, IP:port.");
-  parser.option("peer-id", id, "The server's id.");
-  if (auto code = parser.parse(arguments)) return *code;
+  ApiCommand command{"operator raft remove-peer [options]",
+                     "Removes a server from the log's members, for ever: its id never comes back."};
+  command.parser.option("peer-address", address, "The server's address, IP:port.");
+  command.parser.option("peer-id", id, "The server's id.");
+  if (auto code = command.parser.parse(arguments)) return *code;
   if (address.empty() == id.empty()) {
     std::cerr << "Error removing peer: "
               << (id.empty() ? "an address or id is required for the peer to remove"
@@ -92,8 +82,8 @@ int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
               << '\n';
     return 1;
   }
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  if (auto code = command.connect()) return *code;
+  auto& api = command.api;
   auto answer = api->remove("/v1/operator/raft/peer",
                             id.empty() ? Query{{"address", address}} : Query{{"id", id}});
   if (!answer) return fail("Error removing peer", answer.error());
@@ -103,16 +93,13 @@ int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
 }
 
 int run_operator_raft_transfer(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   std::string address, id;
-  Arguments parser{"operator raft transfer-leadership [options]",
-                   "Hands leadership to another server: the named one, or the most advanced."};
-  common.add_to(parser);
-  parser.option("peer-address", address, "The server's address, IP:port.");
-  parser.option("peer-id", id, "The server's id.");
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"operator raft transfer-leadership [options]",
+                     "Hands leadership to another server: the named one, or the most advanced."};
+  command.parser.option("peer-address", address, "The server's address, IP:port.");
+  command.parser.option("peer-id", id, "The server's id.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   Query query;
   if (!address.empty()) query.emplace_back("address", address);
   if (!id.empty()) query.emplace_back("id", id);
@@ -123,12 +110,9 @@ int run_operator_raft_transfer(const std::vector<std::string>& arguments) {
 }
 
 int run_operator_autopilot_get_config(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  Arguments parser{"operator autopilot get-config [options]", "Shows what autopilot goes by."};
-  common.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"operator autopilot get-config [options]", "Shows what autopilot goes by."};
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->get("/v1/operator/autopilot/configuration");
   if (!answer) return fail("Error querying Autopilot configuration", answer.error());
   for (const char* name : {"CleanupDeadServers", "LastContactThreshold", "MaxTrailingLogs",
@@ -139,14 +123,11 @@ int run_operator_autopilot_get_config(const std::vector<std::string>& arguments)
 }
 
 int run_operator_autopilot_health(const std::vector<std::string>& arguments) {
-  CommonFlags common;
   OutputFlags output;
-  Arguments parser{"operator autopilot health [options]", "Shows how the servers are."};
-  common.add_to(parser);
-  output.add_to(parser);
-  if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  ApiCommand command{"operator autopilot health [options]", "Shows how the servers are."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
   auto answer = api->get("/v1/operator/autopilot/health");
   if (!answer) return fail("Error querying Autopilot health", answer.error());
   if (auto code = output.print(answer->body)) return *code;

@@ -45,6 +45,7 @@ using EndpointSelf
     = actor::WithInternal<NodeEndpoint, void(NodeTouched), void(WatchOver), void(WriteDone)>;
 
 constexpr auto tracker_timeout = 10s;
+constexpr std::size_t most_turns = 8;  ///< That wait for one node; heartbeats are seconds apart.
 
 template <class Reply>
 void refuse(actor::Promise<Reply>& promise, const Error& error) {
@@ -99,13 +100,16 @@ struct EndpointState {
 
   // -- registration and heartbeats ---------------------------------------------------------------
 
-  /// One change of a node's status at a time: the next is decided on what the last one left.
-  void in_turn(const std::string& id, Turn turn) {
+  /// One change of a node's status at a time: the next is decided on what the last one left. False
+  /// when so many wait already that the node does not wait for their answers.
+  bool in_turn(const std::string& id, Turn turn) {
     const auto [entry, is_first] = turns.try_emplace(id);
+    if (!is_first && entry->second.size() >= most_turns) return false;
     if (is_first)
       turn([this, id] { next_turn(id); });
     else
       entry->second.push_back(std::move(turn));
+    return true;
   }
 
   void next_turn(const std::string& id) {
@@ -166,7 +170,7 @@ struct EndpointState {
 
   /// Takes the node a step towards `ready`, if it is not.
   void advance(const std::string& id, std::function<void(const Result<>&)> then) {
-    const auto step = [this, id, then = std::move(then)](std::function<void()> done) {
+    const auto step = [this, id, then](std::function<void()> done) {
       auto decision = cluster::decide_heartbeat(store->snapshot(), id, seed());
       if (!decision || !decision->command) {
         done();
@@ -177,7 +181,7 @@ struct EndpointState {
         then(written ? Result<>{} : Result<>{written.error()});
       });
     };
-    in_turn(id, step);
+    if (!in_turn(id, step)) then(Error{Errc::overloaded, "too many heartbeats of the node wait"});
   }
 
   void renew(const std::string& id, std::function<void(Result<heartbeat::Lease>)> then) {
@@ -187,8 +191,8 @@ struct EndpointState {
   }
 
   void missed(const std::string& id) {
-    in_turn(id, [this, id](std::function<void()> done) {
-      const auto look_again = [this, id] { renew(id, [](const Result<heartbeat::Lease>&) {}); };
+    const auto look_again = [this, id] { renew(id, [](const Result<heartbeat::Lease>&) {}); };
+    const bool queued = in_turn(id, [this, id, look_again](std::function<void()> done) {
       const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
       if (decision.look_again) look_again();
       if (!decision.command) return done();
@@ -201,6 +205,7 @@ struct EndpointState {
         look_again();
       });
     });
+    if (!queued) look_again();
   }
 
   // -- what a node should run --------------------------------------------------------------------

@@ -246,7 +246,7 @@ struct WalCheckpointer::Parts {
 Result<WalCheckpointer> WalCheckpointer::open(const std::string& path, const std::string& vfs) {
   auto database = Database::open(path, {.create = false, .vfs = vfs});
   if (!database) return database.error();
-  return WalCheckpointer{std::make_unique<Parts>(std::move(*database))};
+  return WalCheckpointer{std::make_unique<Parts>(Parts{std::move(*database)})};
 }
 
 WalCheckpointer::WalCheckpointer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}

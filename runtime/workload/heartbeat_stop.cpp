@@ -11,22 +11,31 @@ constexpr Nanoseconds longest_look = std::chrono::seconds{5};
 
 }  // namespace
 
+void HeartbeatStop::watch(const std::string& alloc_id, Nanoseconds patience) {
+  forget(alloc_id);
+  patience_.emplace(alloc_id, patience);
+  by_patience_.emplace(patience, alloc_id);
+}
+
+void HeartbeatStop::forget(const std::string& alloc_id) {
+  const auto known = patience_.extract(alloc_id);
+  if (known) by_patience_.erase({known.mapped(), alloc_id});
+}
+
 std::vector<std::string> HeartbeatStop::expire(Nanoseconds now) {
   std::vector<std::string> over;
-  std::erase_if(patience_, [&](const auto& entry) {
-    const bool is_over = now > last_ok_ + entry.second;
-    if (is_over) over.push_back(entry.first);
-    return is_over;
-  });
+  for (const auto& [patience, id] : by_patience_) {
+    if (now <= last_ok_ + patience) break;
+    over.push_back(id);
+  }
+  for (const auto& id : over)
+    forget(id);
   return over;
 }
 
 std::optional<Nanoseconds> HeartbeatStop::shortest() const {
-  if (patience_.empty()) return std::nullopt;
-  Nanoseconds shortest = patience_.begin()->second;
-  for (const auto& [id, patience] : patience_)
-    shortest = std::min(shortest, patience);
-  return shortest;
+  if (by_patience_.empty()) return std::nullopt;
+  return by_patience_.begin()->first;
 }
 
 std::optional<Nanoseconds> HeartbeatStop::next_look(Nanoseconds now) const {

@@ -10,7 +10,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/duration.hpp"
@@ -26,11 +28,11 @@ public:
   void heard(Nanoseconds now) { last_ok_ = now; }
 
   /// `patience` is how long the allocation may run without servers. Replaces an earlier one.
-  void watch(const std::string& alloc_id, Nanoseconds patience) { patience_[alloc_id] = patience; }
+  void watch(const std::string& alloc_id, Nanoseconds patience);
 
-  void forget(const std::string& alloc_id) { patience_.erase(alloc_id); }
+  void forget(const std::string& alloc_id);
 
-  /// Removes and returns those whose time is over, by id.
+  /// Removes and returns those whose time is over, the least patient first.
   std::vector<std::string> expire(Nanoseconds now);
 
   /// Of the least patient allocation; nothing: nobody is watched. Heartbeats have to come more
@@ -42,7 +44,8 @@ public:
 
 private:
   Nanoseconds last_ok_;
-  std::map<std::string, Nanoseconds> patience_;  ///< By allocation.
+  std::map<std::string, Nanoseconds> patience_;                ///< By allocation.
+  std::set<std::pair<Nanoseconds, std::string>> by_patience_;  ///< The same; heartbeats ask it.
 };
 
 }  // namespace nomad::workload
