@@ -12,6 +12,7 @@ using Deployment = import "deployment.capnp";
 using Service = import "service.capnp";
 using Operator = import "operator.capnp";
 using Common = import "common.capnp";
+using Variable = import "variable.capnp";
 
 # Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
 # follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
@@ -152,6 +153,55 @@ struct ServiceDelete {
   nodeId @1 :Text;                        # or all of a node
 }
 
+enum VariableOperation {
+  set @0;
+  delete @1;
+  checkAndSet @2;                         # only if `checkIndex` is the stored ModifyIndex
+  checkAndDelete @3;
+}
+
+# Puts or deletes a variable, sealed by the proposer. `checkIndex` 0 means "must not exist". What is
+# stored instead of what was expected is part of the outcome.
+struct VariableApply {
+  operation @0 :VariableOperation;
+  variable @1 :Variable.Variable;         # of a deletion only namespace and path
+  checkIndex @2 :UInt64;
+}
+
+# Stores a root key. One that is new and active takes over: the former active one becomes
+# inactive, or, with `rekey`, all others become rekeying.
+struct RootKeyUpsert {
+  key @0 :Variable.RootKey;
+  rekey @1 :Bool;
+}
+
+# One row of a snapshot that is being restored.
+struct RestoreRow {
+  table @0 :Text;
+  key @1 :Data;
+  value @2 :Data;
+}
+
+# Rows to be kept aside until RestoreFinish. Numbers go on from entry to entry, from 0.
+struct RestoreRows {
+  restoreId @0 :Text;
+  firstNumber @1 :UInt64;
+  rows @2 :List(RestoreRow);
+}
+
+# Replaces the whole state by the rows that were kept aside, if they are `rows` in number.
+struct RestoreFinish {
+  restoreId @0 :Text;
+  rows @1 :UInt64;
+  index @2 :UInt64;                       # the newest index in them: what comes is greater
+}
+
+# With `check` only if `configuration.modifyIndex` is the stored one's.
+struct AutopilotUpdate {
+  configuration @0 :Operator.AutopilotConfiguration;
+  check @1 :Bool;
+}
+
 struct Command {
   union {
     noop @0 :Void;                        # a new leader's first entry
@@ -178,5 +228,14 @@ struct Command {
     namespaceDelete @21 :Text;
     nodePoolUpsert @22 :Node.NodePool;
     nodePoolDelete @23 :Text;
+    variableApply @24 :VariableApply;
+    rootKeyUpsert @25 :RootKeyUpsert;
+    rootKeyDelete @26 :Text;
+    keyHolderUpsert @27 :Variable.KeyHolder;
+    keyHolderDelete @28 :Text;
+    restoreBegin @29 :Text;               # its id; whatever was kept aside is dropped
+    restoreRows @30 :RestoreRows;
+    restoreFinish @31 :RestoreFinish;
+    autopilotUpdate @32 :AutopilotUpdate;
   }
 }

@@ -11,6 +11,20 @@ struct PreemptionConfig {
   serviceSchedulerEnabled @3 :Bool;
 }
 
+# How the leader looks after the servers. Durations are nanoseconds.
+struct AutopilotConfiguration {
+  cleanupDeadServers @0 :Bool;
+  lastContactThreshold @1 :Int64;
+  maxTrailingLogs @2 :UInt64;
+  minQuorum @3 :UInt64;
+  serverStabilizationTime @4 :Int64;
+  enableRedundancyZones @5 :Bool;      # this and the next two are kept and shown, no more
+  disableUpgradeMigration @6 :Bool;
+  enableCustomUpgrades @7 :Bool;
+  createIndex @8 :UInt64;
+  modifyIndex @9 :UInt64;
+}
+
 struct SchedulerConfiguration {
   schedulerAlgorithm @0 :Text;
   preemptionConfig @1 :PreemptionConfig $always;

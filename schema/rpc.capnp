@@ -8,6 +8,7 @@ using Alloc = import "alloc.capnp";
 using Common = import "common.capnp";
 using Job = import "job.capnp";
 using Node = import "node.capnp";
+using Variable = import "variable.capnp";
 
 # Before the body of every request. The secrets prove who asks, for this request alone; the server
 # that serves it checks them again after forwarding.
@@ -40,6 +41,13 @@ struct StatusPeersReply { servers @0 :List(ServerAddress); }
 struct HasNodeRequest { nodeId @0 :Text; }
 
 struct HasNodeReply { connected @0 :Bool; }
+
+# Answers Server.WriteSealed, whose request is a Command.
+struct SealedWriteReply {
+  index @0 :UInt64;
+  conflict @1 :Bool;               # nothing was written: `variable` is stored instead
+  variable @2 :Variable.Variable;
+}
 
 struct NodeRegisterRequest { node @0 :Node.Node; }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <boost/json/storage_ptr.hpp>
 #include <boost/json/value.hpp>
 #include <capnp/dynamic.h>
 

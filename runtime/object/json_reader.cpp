@@ -291,8 +291,8 @@ Result<> from_json(const Json& source, capnp::DynamicStruct::Builder target) {
 Result<Json> parse_json(std::string_view text, boost::json::storage_ptr storage) {
   boost::json::parse_options limits;
   limits.max_depth = 64;
-  boost::json::stream_parser parser{{}, limits};
-  parser.reset(std::move(storage));
+  boost::json::stream_parser parser{storage, limits};
+  parser.reset(storage);
   boost::json::error_code failure;
   std::size_t used = parser.write_some(text.data(), text.size(), failure);
   if (!failure) {

@@ -20,7 +20,7 @@ namespace nomad::raft {
 /// is a recorded error, never an exception.
 struct Outcome {
   std::optional<Error> error;         ///< Unset: applied.
-  Index index = 0;                    ///< The entry's index, set by the Fsm or left 0.
+  Index index = 0;                    ///< What the Fsm calls this entry, or 0: as the log does.
   std::shared_ptr<const void> value;  ///< Whatever the Fsm wants to hand to the proposer.
 };
 

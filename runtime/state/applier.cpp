@@ -54,6 +54,15 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::SCHEDULER_CONFIGURATION:
     case Which::NAMESPACE_UPSERT:
     case Which::NAMESPACE_DELETE:
+    case Which::VARIABLE_APPLY:  // no trace of variables in the event stream
+    case Which::ROOT_KEY_UPSERT:
+    case Which::ROOT_KEY_DELETE:
+    case Which::KEY_HOLDER_UPSERT:
+    case Which::KEY_HOLDER_DELETE:
+    case Which::RESTORE_BEGIN:
+    case Which::RESTORE_ROWS:
+    case Which::RESTORE_FINISH:
+    case Which::AUTOPILOT_UPDATE:
       return "";
   }
   return "";
@@ -113,6 +122,8 @@ void Applier::dispatch(schema::Command::Reader command) {
       return service_delete(command.getServiceDelete());
     case Which::SCHEDULER_CONFIGURATION:
       return scheduler_configuration(command.getSchedulerConfiguration());
+    case Which::AUTOPILOT_UPDATE:
+      return autopilot_update(command.getAutopilotUpdate());
     case Which::NAMESPACE_UPSERT:
       return namespace_upsert(command.getNamespaceUpsert());
     case Which::NAMESPACE_DELETE:
@@ -121,6 +132,22 @@ void Applier::dispatch(schema::Command::Reader command) {
       return node_pool_upsert(command.getNodePoolUpsert());
     case Which::NODE_POOL_DELETE:
       return node_pool_delete(view(command.getNodePoolDelete()));
+    case Which::VARIABLE_APPLY:
+      return variable_apply(command.getVariableApply());
+    case Which::ROOT_KEY_UPSERT:
+      return root_key_upsert(command.getRootKeyUpsert());
+    case Which::ROOT_KEY_DELETE:
+      return root_key_delete(view(command.getRootKeyDelete()));
+    case Which::KEY_HOLDER_UPSERT:
+      return key_holder_upsert(command.getKeyHolderUpsert());
+    case Which::KEY_HOLDER_DELETE:
+      return key_holder_delete(view(command.getKeyHolderDelete()));
+    case Which::RESTORE_BEGIN:
+      return restore_begin(view(command.getRestoreBegin()));
+    case Which::RESTORE_ROWS:
+      return restore_rows(command.getRestoreRows());
+    case Which::RESTORE_FINISH:
+      return restore_finish(command.getRestoreFinish());
   }
   // Of a newer version; `check_command` keeps those out, because the replicas would part here.
   refuse(Errc::internal, "unknown command " + std::to_string(static_cast<int>(command.which())));

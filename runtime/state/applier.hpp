@@ -167,6 +167,7 @@ private:
 
   // apply_operator.cpp
   void scheduler_configuration(schema::SchedulerConfiguration::Reader configuration);
+  void autopilot_update(schema::AutopilotUpdate::Reader command);
   void namespace_upsert(schema::Namespace::Reader ns);
   void namespace_delete(std::string_view name);
   void node_pool_upsert(schema::NodePool::Reader pool);
@@ -176,6 +177,25 @@ private:
   void service_delete(schema::ServiceDelete::Reader command);
   void put_service(schema::ServiceRegistration::Reader service);
   bool remove_service(const std::string& key);
+
+  // apply_variable.cpp
+  void variable_apply(schema::VariableApply::Reader command);
+  void refuse_variable(schema::VariableApply::Reader command,
+                       const Object<schema::Variable>& stored);
+  void put_variable(schema::Variable::Reader variable, const Object<schema::Variable>& stored);
+  void drop_variable(const std::string& key, const Object<schema::Variable>& stored);
+  void root_key_upsert(schema::RootKeyUpsert::Reader command);
+  void step_back(const Object<schema::RootKey>& key, bool rekey);
+  void put_root_key(const Object<schema::RootKey>& key);
+  void root_key_delete(std::string_view id);
+  void key_holder_upsert(schema::KeyHolder::Reader holder);
+  void key_holder_delete(std::string_view id);
+
+  // apply_restore.cpp
+  void restore_begin(std::string_view id);
+  void restore_rows(schema::RestoreRows::Reader command);
+  void restore_finish(schema::RestoreFinish::Reader command);
+  Result<Tables> restored_tables(std::string_view id, std::uint64_t rows) const;
 
   Tables& t_;
   const Index index_;

@@ -32,6 +32,20 @@ void Applier::scheduler_configuration(schema::SchedulerConfiguration::Reader con
   changed(Table::scheduler_config, "");
 }
 
+void Applier::autopilot_update(schema::AutopilotUpdate::Reader command) {
+  const auto& stored = t_.autopilot_config;
+  const Index actual = stored ? stored->getModifyIndex() : 0;
+  if (command.getCheck() && command.getConfiguration().getModifyIndex() != actual)
+    return refuse(Errc::conflict,
+                  "autopilot configuration has ModifyIndex " + std::to_string(actual));
+  Draft<schema::AutopilotConfiguration> draft{command.getConfiguration()};
+  draft->setCreateIndex(stored ? stored->getCreateIndex() : index_);
+  draft->setModifyIndex(index_);
+  t_.autopilot_config = draft.freeze();
+  touch(Table::autopilot_config);
+  changed(Table::autopilot_config, "");
+}
+
 void Applier::namespace_upsert(schema::Namespace::Reader ns) {
   const auto old = found_or_empty(t_.namespaces, view(ns.getName()));
   Draft<schema::Namespace> draft{ns};
@@ -52,6 +66,11 @@ void Applier::namespace_delete(std::string_view name) {
                         + "\" contains at least one non-terminal job \""
                         + copy(entry.value()->getId())
                         + "\". All jobs must be terminal in namespace before it can be deleted");
+  for ([[maybe_unused]] const auto& entry : t_.variables.prefix(join_key(name, "")))
+    return refuse(Errc::rejected,
+                  "namespace \"" + std::string{name}
+                      + "\" contains at least one variable. All variables in namespace must be "
+                        "deleted before it can be deleted");
   t_.namespaces.erase(name);
   touch(Table::namespaces);
   changed(Table::namespaces, name);

@@ -68,6 +68,12 @@ void derive_services(Tables& t) {
   }
 }
 
+void derive_variables(Tables& t) {
+  for (const auto& entry : t.variables.all())
+    t.variables_by_key.insert_or_assign(
+        join_key(view(entry.value()->getKeyId()), std::string{entry.key()}), Nothing{});
+}
+
 }  // namespace
 
 Result<> Restore::row(Table table, std::string_view key, std::span<const std::byte> bytes) {
@@ -108,6 +114,20 @@ Result<> Restore::row(Table table, std::string_view key, std::span<const std::by
         t.scheduler_config = std::move(*config);
         return {};
       }
+      case Table::variables:
+        return put(t.variables, key, bytes);
+      case Table::root_keys:
+        return put(t.root_keys, key, bytes);
+      case Table::key_holders:
+        return put(t.key_holders, key, bytes);
+      case Table::restore_rows:
+        return put(t.restore_rows, key, bytes);
+      case Table::autopilot_config: {
+        auto config = Object<schema::AutopilotConfiguration>::from_bytes(bytes);
+        if (!config) return config.error();
+        t.autopilot_config = std::move(*config);
+        return {};
+      }
       case Table::allocs_by_node:
       case Table::allocs_for_node:
       case Table::allocs_by_job:
@@ -143,6 +163,21 @@ Result<> Restore::index_row(std::span<const std::byte> bytes) {
   return {};
 }
 
+Result<> Restore::offset_row(std::span<const std::byte> bytes) {
+  if (bytes.size() != sizeof(Index))
+    return Error{Errc::corrupt,
+                 "the row of the index offset has " + std::to_string(bytes.size()) + " bytes"};
+  tables_.index_offset = 0;
+  for (const std::byte part : bytes)
+    tables_.index_offset = tables_.index_offset << 8 | std::to_integer<Index>(part);
+  return {};
+}
+
+Result<Tables> Restore::take() {
+  NOMAD_TRY(finish());
+  return std::move(tables_);
+}
+
 Result<> Restore::finish() {
   Tables& t = tables_;
   std::vector<AllocRef> rows;
@@ -169,7 +204,14 @@ Result<> Restore::finish() {
   derive_evals(t);
   derive_deployments(t);
   derive_services(t);
+  derive_variables(t);
   return {};
+}
+
+std::optional<Table> stored_table(std::string_view name) {
+  for (std::uint32_t i = 0; i < stored_tables; ++i)
+    if (to_string(static_cast<Table>(i)) == name) return static_cast<Table>(i);
+  return std::nullopt;
 }
 
 }  // namespace nomad::state

@@ -175,6 +175,34 @@ Snapshot::Services::Range Snapshot::services_by_node(std::string_view node_id) c
   return tables_->services_by_node.prefix(join_key(node_id, ""));
 }
 
+Object<schema::Variable> Snapshot::variable(std::string_view ns, std::string_view path) const {
+  return value_or_empty(tables_->variables, join_key(ns, path));
+}
+
+Object<schema::RootKey> Snapshot::root_key(std::string_view id) const {
+  return value_or_empty(tables_->root_keys, id);
+}
+
+Object<schema::RootKey> Snapshot::active_root_key() const {
+  for (const auto& entry : tables_->root_keys.all())
+    if (entry.value()->getState() == schema::RootKeyState::ACTIVE) return entry.value();
+  return {};
+}
+
+Object<schema::KeyHolder> Snapshot::key_holder(std::string_view server_id) const {
+  return value_or_empty(tables_->key_holders, server_id);
+}
+
+Snapshot::Variables::Range Snapshot::variables(std::string_view ns) const {
+  return tables_->variables.prefix(join_key(ns, ""));
+}
+
+bool Snapshot::root_key_in_use(std::string_view id) const {
+  const std::string prefix = join_key(id, "");
+  const auto first = tables_->variables_by_key.lower_bound(prefix);
+  return first.valid() && first.key().starts_with(prefix);
+}
+
 Result<> Snapshot::for_each_row(Table table, const RowVisitor& row) const {
   const Tables& t = *tables_;
   switch (table) {
@@ -207,6 +235,17 @@ Result<> Snapshot::for_each_row(Table table, const RowVisitor& row) const {
     case Table::scheduler_config:
       if (t.scheduler_config) return row("", t.scheduler_config.bytes());
       return {};
+    case Table::variables:
+      return visit_objects(t.variables, row);
+    case Table::root_keys:
+      return visit_objects(t.root_keys, row);
+    case Table::key_holders:
+      return visit_objects(t.key_holders, row);
+    case Table::restore_rows:
+      return visit_objects(t.restore_rows, row);
+    case Table::autopilot_config:
+      if (t.autopilot_config) return row("", t.autopilot_config.bytes());
+      return {};
     case Table::allocs_by_node:
     case Table::allocs_for_node:
     case Table::allocs_by_job:
@@ -220,6 +259,13 @@ Result<> Snapshot::for_each_row(Table table, const RowVisitor& row) const {
       break;
   }
   return {};
+}
+
+std::vector<std::byte> Snapshot::offset_row() const {
+  std::vector<std::byte> bytes;
+  for (const char part : number_key(tables_->index_offset))
+    bytes.push_back(static_cast<std::byte>(part));
+  return bytes;
 }
 
 std::vector<std::byte> Snapshot::index_row() const {

@@ -29,6 +29,7 @@ public:
   using Evals = PersistentMap<Object<schema::Evaluation>>;
   using Deployments = PersistentMap<Object<schema::Deployment>>;
   using Services = PersistentMap<Object<schema::ServiceRegistration>>;
+  using Variables = PersistentMap<Object<schema::Variable>>;
 
   /// An empty state.
   Snapshot();
@@ -59,6 +60,11 @@ public:
 
   /// As set, or Nomad's defaults if it never was.
   Object<schema::SchedulerConfiguration> scheduler_configuration() const;
+
+  /// Empty if it was never set: then each server's own configuration counts.
+  Object<schema::AutopilotConfiguration> autopilot_configuration() const {
+    return tables_->autopilot_config;
+  }
 
   /// What is taken of a node; null if nothing is.
   const NodeUsage* usage(std::string_view node_id) const;
@@ -128,12 +134,25 @@ public:
   Services::Range services_by_alloc(std::string_view alloc_id) const;
   Services::Range services_by_node(std::string_view node_id) const;
 
+  // Variables and the keyring.
+  Object<schema::Variable> variable(std::string_view ns, std::string_view path) const;
+  Variables::Range variables(std::string_view ns) const;
+  Object<schema::RootKey> root_key(std::string_view id) const;
+  /// The one that seals; empty before a cluster has one.
+  Object<schema::RootKey> active_root_key() const;
+  Object<schema::KeyHolder> key_holder(std::string_view server_id) const;
+  /// Whether a variable is sealed with it.
+  bool root_key_in_use(std::string_view id) const;
+
   /// The rows of a stored table as they are written to disk, in key order, until `row` fails.
   using RowVisitor = std::function<Result<>(std::string_view key, std::span<const std::byte>)>;
   Result<> for_each_row(Table table, const RowVisitor& row) const;
 
   /// The indexes of all stored tables, as one row.
   std::vector<std::byte> index_row() const;
+
+  /// How far indexes are ahead of the log's, as one row.
+  std::vector<std::byte> offset_row() const;
 
 private:
   std::shared_ptr<const Tables> tables_;

@@ -56,7 +56,12 @@ Outcome Store::apply(Index index, schema::Command::Reader command) {
   Outcome outcome;
   std::vector<Event> events;
   Applier{working_, index, changes_, keep_events_ ? &events : nullptr, outcome}.apply(command);
-  working_.applied = index;
+  if (outcome.replaced) {  // nothing from before can be told any more
+    replaced_ = true;
+    changes_.clear();
+    pending_events_.clear();
+  }
+  working_.applied = std::max(working_.applied, index);
   if (!events.empty()) pending_events_.emplace_back(index, std::move(events));
   return outcome;
 }
@@ -76,6 +81,10 @@ void Store::publish() {
   std::vector<Change> changes;
   changes.swap(changes_);
   watches_.notify(changes);
+  if (std::exchange(replaced_, false)) {
+    watches_.notify_all();
+    events_.reset(working_.applied);
+  }
   auto pending = std::exchange(pending_events_, {});
   for (auto& [index, events] : pending)
     events_.append(index, std::move(events));
@@ -84,12 +93,12 @@ void Store::publish() {
 Result<> Store::replace(Restore restored, Index applied) {
   NOMAD_TRY(restored.finish());
   working_ = std::move(restored.tables_);
-  working_.applied = applied;
+  working_.applied = applied + working_.index_offset;
   changes_.clear();
   pending_events_.clear();
   publish();
   watches_.notify_all();
-  events_.reset(applied);
+  events_.reset(working_.applied);
   return {};
 }
 

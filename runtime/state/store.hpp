@@ -36,6 +36,9 @@ struct Outcome {
   Index index = 0;             ///< The command's.
   Index job_modify_index = 0;  ///< Of a registered job.
   std::vector<std::optional<Error>> plans;
+  /// Of a variable's command: what was written, or, with the error `conflict`, what is stored (of
+  /// nothing but namespace and path when nothing is). Empty after a deletion.
+  Object<schema::Variable> variable;
 
   /// Evaluations as they are now stored: pending ones are to be enqueued, blocked ones to be
   /// tracked, complete ones without failures end what blocks for their job.
@@ -44,6 +47,8 @@ struct Outcome {
   std::vector<Object<schema::Node>> nodes_opened;
   /// Nodes on which allocations ended.
   std::vector<std::string> nodes_freed;
+  /// The whole state was replaced: whoever derives from it begins anew.
+  bool replaced = false;
   /// Jobs that were stopped or removed: (namespace, id).
   std::vector<std::pair<std::string, std::string>> jobs_stopped;
 };
@@ -61,6 +66,12 @@ public:
 
   /// As `Snapshot::index_row` gave it.
   Result<> index_row(std::span<const std::byte> bytes);
+
+  /// As `Snapshot::offset_row` gave it.
+  Result<> offset_row(std::span<const std::byte> bytes);
+
+  /// Joins the rows and hands the state over; this is then spent.
+  Result<Tables> take();
 
 private:
   friend class Store;
@@ -95,8 +106,11 @@ public:
   /// Makes everything applied so far visible.
   void publish();
 
-  /// Replaces the whole state, publishes it and wakes everyone; `restored` is then spent. On
-  /// failure nothing has changed.
+  /// What indexes of the state are ahead of the log's.
+  Index index_offset() const { return working_.index_offset; }
+
+  /// Replaces the whole state by one that contains log entries up to `applied`, publishes it and
+  /// wakes everyone; `restored` is then spent. On failure nothing has changed.
   Result<> replace(Restore restored, Index applied);
 
   // -- any thread ------------------------------------------------------------------------------
@@ -112,12 +126,16 @@ private:
   std::vector<Change> changes_;
   std::vector<std::pair<Index, std::vector<Event>>> pending_events_;
   bool keep_events_ = true;
+  bool replaced_ = false;  ///< Since the last publication.
 
   mutable std::mutex mutex_;  ///< Of `published_` alone.
   std::shared_ptr<const Tables> published_;
   Watches watches_;
   EventBuffer<Event> events_;
 };
+
+/// The stored table of that name.
+std::optional<Table> stored_table(std::string_view name);
 
 /// For `subscribe`.
 WatchKey watch_key(Table table, std::string_view key);

@@ -32,6 +32,16 @@ std::string_view to_string(Table table) {
       return "services";
     case Table::scheduler_config:
       return "scheduler_config";
+    case Table::variables:
+      return "variables";
+    case Table::root_keys:
+      return "root_keys";
+    case Table::key_holders:
+      return "key_holders";
+    case Table::restore_rows:
+      return "restore_rows";
+    case Table::autopilot_config:
+      return "autopilot_config";
     case Table::allocs_by_node:
     case Table::allocs_for_node:
     case Table::allocs_by_job:

@@ -14,18 +14,20 @@
 #include "runtime/state/shared.hpp"
 #include "runtime/state/usage.hpp"
 #include "schema/alloc.capnp.h"
+#include "schema/command.capnp.h"
 #include "schema/deployment.capnp.h"
 #include "schema/eval.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
 #include "schema/service.capnp.h"
+#include "schema/variable.capnp.h"
 
 namespace nomad::state {
 
 using Index = std::uint64_t;
 
-/// What can be watched and, up to `scheduler_config`, what is stored. The comment is the watched
+/// What can be watched and, up to `autopilot_config`, what is stored. The comment is the watched
 /// key. A new stored table goes behind the last stored one: snapshots hold indexes by place.
 enum class Table : std::uint32_t {
   jobs,                  ///< namespace\0id
@@ -41,6 +43,11 @@ enum class Table : std::uint32_t {
   deployments,           ///< id
   services,              ///< namespace\0id
   scheduler_config,      ///< ""
+  variables,             ///< namespace\0path
+  root_keys,             ///< id
+  key_holders,           ///< server id
+  restore_rows,          ///< (not watched)
+  autopilot_config,      ///< ""
   allocs_by_node,        ///< node id: any change of its allocations
   allocs_for_node,       ///< node id: a change that servers made; what a client waits for
   allocs_by_job,         ///< namespace\0job id
@@ -54,7 +61,7 @@ enum class Table : std::uint32_t {
 };
 
 inline constexpr std::uint32_t stored_tables
-    = static_cast<std::uint32_t>(Table::scheduler_config) + 1;
+    = static_cast<std::uint32_t>(Table::autopilot_config) + 1;
 
 /// The name of a stored table in snapshots: "jobs".
 std::string_view to_string(Table table);
@@ -115,8 +122,14 @@ struct Tables {
   ObjectMap<schema::Deployment> deployments;        ///< id
   ObjectMap<schema::ServiceRegistration> services;  ///< namespace\0id
   Object<schema::SchedulerConfiguration> scheduler_config;
+  ObjectMap<schema::Variable> variables;       ///< namespace\0path
+  ObjectMap<schema::RootKey> root_keys;        ///< id
+  ObjectMap<schema::KeyHolder> key_holders;    ///< server id
+  ObjectMap<schema::RestoreRow> restore_rows;  ///< restore id\0number; "id" alone: it has begun
+  Object<schema::AutopilotConfiguration> autopilot_config;  ///< Empty: as the agents are told.
   std::array<Index, stored_tables> indexes{};  ///< Of each table's last change.
   Index applied = 0;                           ///< The last applied entry.
+  Index index_offset = 0;  ///< How far indexes here are ahead of the log's: see apply_restore.cpp.
 
   // Derived from the above.
   PersistentMap<AllocRef> allocs_by_create;                 ///< create index, id
@@ -134,6 +147,7 @@ struct Tables {
   PersistentMap<Shared<NodeUsage>> usage;                    ///< node id
   PersistentMap<JobCounts> job_counts;                       ///< namespace\0job id
   PersistentMap<std::uint64_t> version_uses;  ///< Allocations per key of `retained_jobs`.
+  PersistentMap<Nothing> variables_by_key;    ///< root key id\0namespace\0path
 };
 
 }  // namespace nomad::state

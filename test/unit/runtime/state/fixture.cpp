@@ -71,6 +71,7 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   add(lines, "services_by_name", t.services_by_name, id);
   add(lines, "services_by_alloc", t.services_by_alloc, id);
   add(lines, "services_by_node", t.services_by_node, id);
+  add(lines, "variables_by_key", t.variables_by_key, nothing);
   add(lines, "usage", t.usage, show_usage);
   add(lines, "job_counts", t.job_counts, [](const JobCounts& counts) {
     return fmt::format("{} {} {} {}", counts.allocs, counts.live_allocs, counts.evals,
@@ -89,7 +90,8 @@ Result<> restore_into(Store& store, const Snapshot& snapshot) {
         table, [&](std::string_view key, auto bytes) { return restore.row(table, key, bytes); }));
   }
   NOMAD_TRY(restore.index_row(snapshot.index_row()));
-  return store.replace(std::move(restore), snapshot.index());
+  NOMAD_TRY(restore.offset_row(snapshot.offset_row()));
+  return store.replace(std::move(restore), snapshot.index() - snapshot.tables().index_offset);
 }
 
 }  // namespace nomad::state

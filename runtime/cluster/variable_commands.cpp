@@ -1,0 +1,167 @@
+#include "runtime/cluster/variable_commands.hpp"
+
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::cluster {
+namespace {
+
+constexpr std::size_t longest_path = 128;
+
+bool is_path_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'
+         || c == '_' || c == '~' || c == '/';
+}
+
+Error refusal(std::string what) {
+  return {Errc::rejected, std::move(what)};
+}
+
+/// `text` as Go quotes it.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0;;) {
+    const auto end = path.find('/', begin);
+    parts.push_back(path.substr(begin, end - begin));
+    if (end == std::string_view::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+Result<> check_path(std::string_view path) {
+  if (path.empty()) return refusal("variable requires path");
+  if (path.size() > longest_path || !std::all_of(path.begin(), path.end(), is_path_character))
+    return refusal("invalid path " + quoted(path));
+  const auto parts = parts_of(path);
+  if (parts[0] != "nomad") return {};
+  if (parts.size() == 1)
+    return refusal(
+        "\"nomad\" is a reserved top-level directory path, but you may write variables to "
+        "\"nomad/jobs\", \"nomad/job-templates\", or below");
+  if (parts[1] == "jobs") return {};
+  if (parts[1] == "job-templates" && parts.size() == 3) return {};
+  if (parts[1] == "job-templates")
+    return refusal(
+        "\"nomad/job-templates\" is a reserved directory path, but you may write variables at the "
+        "level below it, for example, \"nomad/job-templates/template-name\"");
+  return refusal(
+      "only paths at \"nomad/jobs\" or \"nomad/job-templates\" and below are valid paths under the "
+      "top-level \"nomad\" directory");
+}
+
+template <class Fill>
+Object<schema::Command> command(Fill fill) {
+  Draft<schema::Command> draft;
+  fill(*draft);
+  return draft.freeze();
+}
+
+void set_operation(schema::VariableApply::Builder apply,
+                   std::optional<std::uint64_t> check_index,
+                   schema::VariableOperation plain,
+                   schema::VariableOperation checked) {
+  apply.setOperation(check_index ? checked : plain);
+  apply.setCheckIndex(check_index.value_or(0));
+}
+
+}  // namespace
+
+Result<> check_variable(std::string_view ns,
+                        std::string_view path,
+                        std::size_t items,
+                        std::size_t item_bytes) {
+  if (ns == "*") return refusal("can not target wildcard (\"*\")namespace");
+  if (items == 0) return refusal("empty variables are invalid");
+  if (item_bytes > most_variable_bytes)
+    return refusal("variables are limited to 64KiB in total size");
+  return check_path(path);
+}
+
+Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
+                                     std::optional<std::uint64_t> check_index) {
+  return command([&](schema::Command::Builder to) {
+    auto apply = to.initVariableApply();
+    set_operation(apply, check_index, schema::VariableOperation::SET,
+                  schema::VariableOperation::CHECK_AND_SET);
+    apply.setVariable(*variable);
+  });
+}
+
+Object<schema::Command> delete_variable(std::string_view ns,
+                                        std::string_view path,
+                                        std::optional<std::uint64_t> check_index) {
+  return command([&](schema::Command::Builder to) {
+    auto apply = to.initVariableApply();
+    set_operation(apply, check_index, schema::VariableOperation::DELETE,
+                  schema::VariableOperation::CHECK_AND_DELETE);
+    auto variable = apply.initVariable();
+    variable.setNamespace(text(std::string{ns}));
+    variable.setPath(text(std::string{path}));
+  });
+}
+
+Object<schema::Command> put_root_key(const Object<schema::RootKey>& key, bool rekey) {
+  return command([&](schema::Command::Builder to) {
+    auto upsert = to.initRootKeyUpsert();
+    upsert.setKey(*key);
+    upsert.setRekey(rekey);
+  });
+}
+
+Object<schema::Command> delete_root_key(std::string_view id) {
+  return command([&](schema::Command::Builder to) { to.setRootKeyDelete(text(std::string{id})); });
+}
+
+Object<schema::Command> put_key_holder(const Object<schema::KeyHolder>& holder) {
+  return command([&](schema::Command::Builder to) { to.setKeyHolderUpsert(*holder); });
+}
+
+bool is_sealed_command(schema::Command::Which which) {
+  using Which = schema::Command::Which;
+  return which == Which::VARIABLE_APPLY || which == Which::ROOT_KEY_UPSERT
+         || which == Which::ROOT_KEY_DELETE || which == Which::KEY_HOLDER_UPSERT;
+}
+
+KeyringDuties keyring_duties(const state::Snapshot& snapshot,
+                             const KeyringThresholds& thresholds,
+                             std::int64_t now) {
+  KeyringDuties duties;
+  const auto active = snapshot.active_root_key();
+  duties.make_key = !active || now - active->getCreateTime() > thresholds.rotation;
+  for (const auto& entry : snapshot.tables().root_keys.all()) {
+    const auto& key = entry.value();
+    duties.keys.push_back(key);
+    const bool is_used = snapshot.root_key_in_use(entry.key());
+    switch (key->getState()) {
+      case schema::RootKeyState::ACTIVE:
+        break;
+      case schema::RootKeyState::INACTIVE:
+        if (!is_used && now - key->getCreateTime() > thresholds.retention)
+          duties.remove.emplace_back(entry.key());
+        break;
+      case schema::RootKeyState::REKEYING: {
+        if (!is_used) duties.retire.push_back(key);
+        const std::string prefix = state::join_key(entry.key(), "");
+        for (const auto& use : snapshot.tables().variables_by_key.prefix(prefix)) {
+          if (duties.rekey.size() >= thresholds.rekeyed_at_once) break;
+          if (const auto* found = snapshot.tables().variables.find(use.key().substr(prefix.size())))
+            duties.rekey.push_back(*found);
+        }
+        break;
+      }
+    }
+  }
+  return duties;
+}
+
+}  // namespace nomad::cluster

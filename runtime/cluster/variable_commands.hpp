@@ -1,0 +1,63 @@
+// What may be written as a variable, and the commands of variables and of the keyring. The rules'
+// texts are Nomad's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+#include "runtime/object/object.hpp"
+#include "runtime/state/snapshot.hpp"
+#include "schema/command.capnp.h"
+
+namespace nomad::cluster {
+
+/// Keys and values of one variable together.
+inline constexpr std::size_t most_variable_bytes = 65'536;
+
+/// Whether a variable of `item_bytes` may be written to `path` in `ns`; errors are `rejected`.
+Result<> check_variable(std::string_view ns,
+                        std::string_view path,
+                        std::size_t items,
+                        std::size_t item_bytes);
+
+/// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none).
+Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
+                                     std::optional<std::uint64_t> check_index);
+
+Object<schema::Command> delete_variable(std::string_view ns,
+                                        std::string_view path,
+                                        std::optional<std::uint64_t> check_index);
+
+Object<schema::Command> put_root_key(const Object<schema::RootKey>& key, bool rekey);
+Object<schema::Command> delete_root_key(std::string_view id);
+Object<schema::Command> put_key_holder(const Object<schema::KeyHolder>& holder);
+
+/// Whether a command is one of the above: what a server may hand to the leader ready made.
+bool is_sealed_command(schema::Command::Which which);
+
+struct KeyringThresholds {
+  std::int64_t rotation = 720LL * 3600 * 1'000'000'000;  ///< Nanoseconds until a key is replaced.
+  std::int64_t retention = 3600LL * 1'000'000'000;       ///< Until an unused key is removed.
+  std::size_t rekeyed_at_once = 100;
+};
+
+/// What the leader has to do for the keyring. Everything in it may be done at once; afterwards the
+/// question is asked again.
+struct KeyringDuties {
+  bool make_key = false;                        ///< There is no active one, or it is too old.
+  std::vector<Object<schema::RootKey>> keys;    ///< To be looked at for missing wraps.
+  std::vector<Object<schema::Variable>> rekey;  ///< To be sealed anew with the active key.
+  std::vector<Object<schema::RootKey>> retire;  ///< Rekeying ones that are done.
+  std::vector<std::string> remove;              ///< Unused old keys.
+};
+
+KeyringDuties keyring_duties(const state::Snapshot& snapshot,
+                             const KeyringThresholds& thresholds,
+                             std::int64_t now);
+
+}  // namespace nomad::cluster

@@ -1,0 +1,245 @@
+#include "runtime/security/keyring.hpp"
+
+#include <algorithm>
+
+#include <sodium.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/security/key_files.hpp"
+
+namespace nomad::security {
+namespace {
+
+constexpr std::string_view cluster_recipient = "encrypt";
+
+/// A server that lost its key file and made another is another recipient.
+std::string recipient_of(schema::KeyHolder::Reader holder) {
+  const auto key = holder.getPublicKey();
+  char digits[2 * 8 + 1] = {};
+  sodium_bin2hex(digits, sizeof digits, key.begin(), std::min<std::size_t>(key.size(), 8));
+  return copy(holder.getId()) + ' ' + digits;
+}
+
+std::string wrap_place(std::string_view key_id) {
+  return "root key\n" + std::string{key_id};
+}
+
+std::string variable_place(std::string_view ns, std::string_view path, std::string_view key_id) {
+  std::string place{"variable"};
+  for (const auto part : {ns, path, key_id}) {
+    place += '\0';
+    place += part;
+  }
+  return place;
+}
+
+std::span<const std::byte> span_of(capnp::Data::Reader data) {
+  return {reinterpret_cast<const std::byte*>(data.begin()), data.size()};
+}
+
+capnp::Data::Reader data_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()};
+}
+
+/// The key for wrapping that all who know the configured secret share.
+Result<Secret> cluster_key(const std::string& base64) {
+  Secret decoded{key_bytes};
+  std::size_t length = 0;
+  const int failed = sodium_base642bin(reinterpret_cast<unsigned char*>(decoded.bytes().data()),
+                                       decoded.size(), base64.data(), base64.size(), nullptr,
+                                       &length, nullptr, sodium_base64_VARIANT_ORIGINAL);
+  if (failed != 0 || (length != 16 && length != 24 && length != 32))
+    return Error{Errc::invalid_argument,
+                 "server.encrypt: expected base64 of 16, 24 or 32 bytes, as "
+                 "\"operator gossip keyring generate\" makes it"};
+  return derive_key(decoded.bytes().first(length), "nomadctl root keys");
+}
+
+/// What is inside a wrap: the key, then its id.
+Secret wrapped_content(const Secret& root_key, std::string_view key_id) {
+  Secret content{root_key.size() + key_id.size()};
+  const auto id = std::as_bytes(std::span{key_id});
+  const auto end
+      = std::copy(root_key.bytes().begin(), root_key.bytes().end(), content.bytes().begin());
+  std::copy(id.begin(), id.end(), end);
+  return content;
+}
+
+Result<Secret> root_key_in(const Secret& content, std::string_view key_id) {
+  if (content.size() != key_bytes + key_id.size() || content.text().substr(key_bytes) != key_id)
+    return Error{Errc::corrupt, "the wrap is of another key"};
+  return Secret::copy_of(content.bytes().first(key_bytes));
+}
+
+struct Wrap {
+  std::string recipient;
+  Bytes sealed;
+};
+
+Object<schema::RootKey> with_wraps(schema::RootKey::Reader key, const std::vector<Wrap>& wraps) {
+  Draft<schema::RootKey> draft{key};
+  auto list = draft->initWraps(static_cast<unsigned>(wraps.size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setRecipient(text(wraps[i].recipient));
+    list[i].setSealed(data_of(wraps[i].sealed));
+  }
+  return draft.freeze();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Keyring>> Keyring::open(KeyringOptions options) {
+  if (sodium_init() < 0) return Error{Errc::internal, "libsodium cannot be initialized"};
+  std::shared_ptr<Keyring> keyring{new Keyring{std::move(options)}};
+  const auto& given = keyring->options_;
+  if (given.directory.empty()) {
+    keyring->pairs_.push_back(make_key_pair(given.random));
+  } else {
+    auto pairs = load_key_pairs(given.directory, given.random);
+    if (!pairs) return pairs.error().within("keyring");
+    keyring->pairs_ = std::move(*pairs);
+  }
+  if (!given.cluster_secret.empty()) {
+    auto key = cluster_key(given.cluster_secret);
+    if (!key) return key.error();
+    keyring->cluster_key_ = std::move(*key);
+    wipe(keyring->options_.cluster_secret);
+  }
+  return keyring;
+}
+
+Object<schema::KeyHolder> Keyring::holder() const {
+  Draft<schema::KeyHolder> draft;
+  draft->setId(text(options_.server_id));
+  draft->setPublicKey(data_of(pairs_.front().public_key));
+  return draft.freeze();
+}
+
+Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
+                                     std::span<const std::byte> public_key,
+                                     std::string_view key_id,
+                                     const Secret& root_key) {
+  const auto content = wrapped_content(root_key, key_id);
+  if (recipient == cluster_recipient)
+    return seal(cluster_key_, wrap_place(key_id), content.bytes(), options_.random);
+  return wrap_for(public_key, content.bytes(), options_.random);
+}
+
+Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
+                                               std::int64_t now,
+                                               const Holders& holders) {
+  auto root_key = std::make_shared<Secret>(key_bytes);
+  options_.random(root_key->bytes());
+  {
+    const std::lock_guard lock{guard_};
+    opened_.insert_or_assign(std::string{id}, root_key);
+  }
+  Draft<schema::RootKey> draft;
+  draft->setKeyId(text(std::string{id}));
+  draft->setAlgorithm(text(algorithm));
+  draft->setCreateTime(now);
+  draft->setState(schema::RootKeyState::ACTIVE);
+  auto all = holders;
+  const auto own = holder();
+  if (std::none_of(all.begin(), all.end(),
+                   [&](const auto& one) { return view(one->getId()) == view(own->getId()); }))
+    all.push_back(own);
+  return rewrap(draft.freeze(), all);
+}
+
+Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
+  const auto id = view(key.getKeyId());
+  for (const auto wrap : key.getWraps()) {
+    const auto sealed = span_of(wrap.getSealed());
+    if (view(wrap.getRecipient()) == cluster_recipient) {
+      if (auto content = unseal(cluster_key_, wrap_place(id), sealed))
+        return root_key_in(*content, id);
+      continue;
+    }
+    for (const auto& pair : pairs_)
+      if (auto content = unwrap(pair, sealed)) return root_key_in(*content, id);
+  }
+  return Error{Errc::corrupt, "root key " + std::string{id} + " is not wrapped for this server"};
+}
+
+Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::RootKey>& key) {
+  if (!key) return Error{Errc::corrupt, "the root key is not in the keyring"};
+  const auto id = view(key->getKeyId());
+  {
+    const std::lock_guard lock{guard_};
+    if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
+  }
+  auto opened = unwrap_root_key(*key);
+  if (!opened) return opened.error();
+  std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(*opened));
+  const std::lock_guard lock{guard_};
+  return opened_.emplace(std::string{id}, shared).first->second;
+}
+
+bool Keyring::opens(const Object<schema::RootKey>& key) {
+  return material(key).has_value();
+}
+
+Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,
+                                        const Holders& holders) {
+  const auto root_key = material(key);
+  if (!root_key) return {};
+  const auto id = view(key->getKeyId());
+  std::vector<Wrap> wraps;
+  bool is_changed = false;
+  const auto keep_or_make = [&](std::string_view recipient, std::span<const std::byte> public_key) {
+    for (const auto wrap : key->getWraps()) {
+      if (view(wrap.getRecipient()) != recipient) continue;
+      const auto sealed = span_of(wrap.getSealed());
+      wraps.push_back({std::string{recipient}, {sealed.begin(), sealed.end()}});
+      return;
+    }
+    auto made = wrap_root_key(recipient, public_key, id, **root_key);
+    if (!made) return;  // a holder without a sound public key: nobody can wrap for it
+    wraps.push_back({std::string{recipient}, std::move(*made)});
+    is_changed = true;
+  };
+  for (const auto& each : holders)
+    keep_or_make(recipient_of(*each), span_of(each->getPublicKey()));
+  if (cluster_key_.size() != 0) keep_or_make(cluster_recipient, {});
+  if (cluster_key_.size() == 0)  // what others share with the secret is not ours to drop
+    for (const auto wrap : key->getWraps())
+      if (view(wrap.getRecipient()) == cluster_recipient) {
+        const auto sealed = span_of(wrap.getSealed());
+        wraps.push_back({std::string{cluster_recipient}, {sealed.begin(), sealed.end()}});
+      }
+  if (!is_changed && wraps.size() == key->getWraps().size()) return {};
+  return with_wraps(*key, wraps);
+}
+
+Result<Object<schema::Variable>> Keyring::seal_variable(const Object<schema::RootKey>& key,
+                                                        std::string_view ns,
+                                                        std::string_view path,
+                                                        const Secret& encoded_items,
+                                                        std::int64_t now) {
+  const auto root_key = material(key);
+  if (!root_key) return root_key.error();
+  const auto id = view(key->getKeyId());
+  const auto sealed
+      = seal(**root_key, variable_place(ns, path, id), encoded_items.bytes(), options_.random);
+  Draft<schema::Variable> draft;
+  draft->setNamespace(text(std::string{ns}));
+  draft->setPath(text(std::string{path}));
+  draft->setCreateTime(now);
+  draft->setModifyTime(now);
+  draft->setKeyId(key->getKeyId());
+  draft->setData(data_of(sealed));
+  return draft.freeze();
+}
+
+Result<Secret> Keyring::open_variable(const Object<schema::RootKey>& key,
+                                      const Object<schema::Variable>& variable) {
+  const auto root_key = material(key);
+  if (!root_key) return root_key.error();
+  return unseal(**root_key,
+                variable_place(view(variable->getNamespace()), view(variable->getPath()),
+                               view(variable->getKeyId())),
+                span_of(variable->getData()));
+}
+
+}  // namespace nomad::security

@@ -1,0 +1,47 @@
+# Variables, which are stored sealed, and the keyring that seals them. See runtime/security.
+@0xd5a1c1e3f5b2a90d;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema");
+using import "annotations.capnp".hidden;
+using import "annotations.capnp".json;
+
+# Only ciphertext: what a variable holds is never part of an object. In the API this is Nomad's
+# VariableMetadata.
+struct Variable {
+  namespace @0 :Text;
+  path @1 :Text;
+  createTime @2 :Int64;                # Unix nanoseconds
+  modifyTime @3 :Int64;
+  createIndex @4 :UInt64;
+  modifyIndex @5 :UInt64;
+  keyId @6 :Text $hidden;              # the root key that sealed it
+  data @7 :Data $hidden;               # nonce and ciphertext
+}
+
+enum RootKeyState { inactive @0; active @1; rekeying @2; }
+
+# A root key as it is stored: wrapped, once for each holder. In the API this is Nomad's RootKeyMeta.
+struct RootKey {
+  # The key sealed for one recipient.
+  struct Wrap {
+    recipient @0 :Text;                # names a KeyHolder and its public key, or "encrypt"
+    sealed @1 :Data;
+  }
+
+  keyId @0 :Text $json("KeyID");
+  algorithm @1 :Text;
+  createTime @2 :Int64;                # Unix nanoseconds
+  createIndex @3 :UInt64;
+  modifyIndex @4 :UInt64;
+  state @5 :RootKeyState;
+  wraps @6 :List(Wrap) $hidden;
+}
+
+# A server that may open root keys: they are wrapped with its public key (X25519). The secret half
+# never leaves that server's disk.
+struct KeyHolder {
+  id @0 :Text;                         # of the server
+  publicKey @1 :Data;
+  createIndex @2 :UInt64;
+  modifyIndex @3 :UInt64;
+}

@@ -1,0 +1,122 @@
+// Paths of variables, and what the leader finds to do for the keyring.
+#include "runtime/cluster/variable_commands.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/state/store.hpp"
+
+using namespace nomad;
+using namespace nomad::cluster;
+using schema::RootKeyState;
+
+namespace {
+
+struct Cluster {
+  state::Store store;
+  std::uint64_t index = 10;
+
+  void run(const Object<schema::Command>& command) {
+    const auto outcome = store.apply(++index, *command);
+    REQUIRE_FALSE(outcome.error);
+    store.publish();
+  }
+
+  void put_key(std::string_view id, RootKeyState state, std::int64_t created, bool rekey = false) {
+    Draft<schema::RootKey> key;
+    key->setKeyId(text(id));
+    key->setState(state);
+    key->setCreateTime(created);
+    run(put_root_key(key.freeze(), rekey));
+  }
+
+  void put_variable(std::string_view path, std::string_view key) {
+    Draft<schema::Variable> variable;
+    variable->setNamespace("default");
+    variable->setPath(text(path));
+    variable->setKeyId(text(key));
+    run(set_variable(variable.freeze(), std::nullopt));
+  }
+
+  KeyringDuties duties(std::int64_t now) const {
+    return keyring_duties(store.snapshot(),
+                          {.rotation = 1000, .retention = 100, .rekeyed_at_once = 2}, now);
+  }
+};
+
+std::string check(std::string_view path) {
+  const auto outcome = check_variable("default", path, 1, 1);
+  return outcome ? "" : outcome.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("variable paths: letters, digits and -_~/, up to 128") {
+  for (const auto* good : {"a", "a/b", "A-Z_~9", "nomad/jobs", "nomad/jobs/web/api",
+                           "nomad/job-templates/t", "nomadic"})
+    CHECK(check(good) == "");
+  CHECK(check("") == "variable requires path");
+  CHECK(check("a.b") == "invalid path \"a.b\"");
+  CHECK(check("a\"b") == "invalid path \"a\\\"b\"");
+  CHECK(check(std::string(128, 'a')) == "");
+  CHECK_FALSE(check(std::string(129, 'a')).empty());
+  CHECK_FALSE(check("nomad/job-templates").empty());
+  CHECK_FALSE(check("nomad/job-templates/a/b").empty());
+  CHECK_FALSE(check("nomad/other").empty());
+}
+
+TEST_CASE("variables: are bounded and not for all namespaces") {
+  CHECK(check_variable("default", "a", 1, 65'536).has_value());
+  CHECK(check_variable("default", "a", 1, 65'537).has_error());
+  CHECK(check_variable("default", "a", 0, 0).has_error());
+  CHECK(check_variable("*", "a", 1, 1).has_error());
+}
+
+TEST_CASE("keyring duties: the first key, and one that is too old") {
+  Cluster cluster;
+  CHECK(cluster.duties(0).make_key);
+  cluster.put_key("k1", RootKeyState::ACTIVE, 50);
+
+  CHECK_FALSE(cluster.duties(1050).make_key);
+  CHECK(cluster.duties(1051).make_key);
+  CHECK(cluster.duties(60).keys.size() == 1);
+}
+
+TEST_CASE("keyring duties: an inactive key goes when it is old and nothing uses it") {
+  Cluster cluster;
+  cluster.put_key("k1", RootKeyState::ACTIVE, 0);
+  cluster.put_variable("a", "k1");
+  cluster.put_key("k2", RootKeyState::ACTIVE, 0);
+
+  CHECK(cluster.duties(500).remove.empty());
+  cluster.put_variable("a", "k2");
+  CHECK(cluster.duties(100).remove.empty());
+  CHECK(cluster.duties(101).remove == std::vector<std::string>{"k1"});
+}
+
+TEST_CASE("keyring duties: rekeying goes on in portions, then the key retires") {
+  Cluster cluster;
+  cluster.put_key("k1", RootKeyState::ACTIVE, 0);
+  for (const auto* path : {"a", "b", "c"})
+    cluster.put_variable(path, "k1");
+  cluster.put_key("k2", RootKeyState::ACTIVE, 0, true);
+
+  CHECK(cluster.duties(1).rekey.size() == 2);
+  CHECK(cluster.duties(1).retire.empty());
+  for (const auto* path : {"a", "b", "c"})
+    cluster.put_variable(path, "k2");
+
+  CHECK(cluster.duties(1).rekey.empty());
+  REQUIRE(cluster.duties(1).retire.size() == 1);
+  CHECK(view(cluster.duties(1).retire[0]->getKeyId()) == "k1");
+}
+
+TEST_CASE("sealed commands: only those of variables and keys") {
+  Draft<schema::Command> other;
+  other->initNodeDeregister();
+
+  CHECK(is_sealed_command(delete_variable("default", "a", 3)->which()));
+  CHECK(is_sealed_command(delete_root_key("k")->which()));
+  CHECK_FALSE(is_sealed_command(other.reader().which()));
+  CHECK(delete_variable("default", "a", 3)->getVariableApply().getCheckIndex() == 3);
+}

@@ -1,0 +1,159 @@
+// The keyring: who opens what, and that nothing unwrapped is in a row.
+#include "runtime/security/keyring.hpp"
+
+#include <algorithm>
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+
+using namespace nomad;
+using namespace nomad::security;
+
+namespace {
+
+const std::string cluster_secret = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
+const std::string key_id = "11111111-2222-4333-8444-555555555555";
+
+std::shared_ptr<Keyring> server(const std::string& id, const std::string& secret = {}) {
+  auto opened = Keyring::open({.server_id = id, .cluster_secret = secret});
+  REQUIRE(opened.has_value());
+  return *opened;
+}
+
+bool contains(std::span<const std::byte> bytes, std::string_view text) {
+  const auto needle = std::as_bytes(std::span{text});
+  return std::search(bytes.begin(), bytes.end(), needle.begin(), needle.end()) != bytes.end();
+}
+
+Object<schema::Variable> sealed(Keyring& keyring,
+                                const Object<schema::RootKey>& key,
+                                const std::string& path = "app/db") {
+  auto variable = keyring.seal_variable(key, "default", path,
+                                        encode_items({{"password", "correct horse"}}), 5);
+  REQUIRE(variable.has_value());
+  return *variable;
+}
+
+}  // namespace
+
+TEST_CASE("keyring: seals a variable and opens it again") {
+  const auto one = server("one");
+  const auto key = one->make_root_key(key_id, 4, {});
+
+  const auto variable = sealed(*one, key);
+
+  CHECK(key->getState() == schema::RootKeyState::ACTIVE);
+  CHECK(view(key->getAlgorithm()) == "xchacha20-poly1305");
+  CHECK(view(variable->getKeyId()) == key_id);
+  CHECK(variable->getModifyTime() == 5);
+  CHECK_FALSE(contains(variable.bytes(), "password"));
+  CHECK_FALSE(contains(variable.bytes(), "horse"));
+  const auto opened = one->open_variable(key, variable);
+  REQUIRE(opened.has_value());
+  CHECK(*decode_items(*opened) == Items{{"password", "correct horse"}});
+}
+
+TEST_CASE("keyring: a variable moved to another path or namespace does not open") {
+  const auto one = server("one");
+  const auto key = one->make_root_key(key_id, 4, {});
+  const auto variable = sealed(*one, key);
+
+  Draft<schema::Variable> moved{variable};
+  moved->setPath("app/other");
+  Draft<schema::Variable> elsewhere{variable};
+  elsewhere->setNamespace("team");
+
+  CHECK(one->open_variable(key, moved.freeze()).error().code == Errc::corrupt);
+  CHECK(one->open_variable(key, elsewhere.freeze()).error().code == Errc::corrupt);
+  CHECK(one->open_variable({}, variable).error().code == Errc::corrupt);
+}
+
+TEST_CASE("keyring: a server opens a key only if it was wrapped for it") {
+  const auto one = server("one");
+  const auto two = server("two");
+  const auto stranger = server("three");
+
+  const auto key = one->make_root_key(key_id, 4, {two->holder()});
+
+  CHECK(key->getWraps().size() == 2);
+  CHECK(two->opens(key));
+  CHECK_FALSE(stranger->opens(key));
+  CHECK(two->open_variable(key, sealed(*one, key)).has_value());
+  CHECK(stranger->open_variable(key, sealed(*one, key)).has_error());
+}
+
+TEST_CASE("keyring: wraps are added for newcomers, dropped for those who left, and else kept") {
+  const auto one = server("one");
+  const auto two = server("two");
+  const auto key = one->make_root_key(key_id, 4, {});
+
+  const auto both = one->rewrap(key, {one->holder(), two->holder()});
+  REQUIRE(both);
+  CHECK(two->opens(both));
+  CHECK_FALSE(one->rewrap(both, {one->holder(), two->holder()}));
+
+  const auto only_one = one->rewrap(both, {one->holder()});
+  REQUIRE(only_one);
+  CHECK(only_one->getWraps().size() == 1);
+  CHECK_FALSE(server("four")->rewrap(both, {}));  // who cannot open it cannot wrap it
+}
+
+TEST_CASE("keyring: a server with a new key file is another recipient") {
+  const auto one = server("one");
+  const auto two = server("two");
+  const auto two_again = server("two");
+  const auto key = one->make_root_key(key_id, 4, {two->holder()});
+  REQUIRE_FALSE(two_again->opens(key));
+
+  const auto wrapped = one->rewrap(key, {one->holder(), two_again->holder()});
+
+  REQUIRE(wrapped);
+  CHECK(two_again->opens(wrapped));
+}
+
+TEST_CASE("keyring: whoever knows the cluster's secret opens its keys") {
+  const auto one = server("one", cluster_secret);
+  const auto two = server("two", cluster_secret);
+  const auto stranger = server("three", "ODEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=");
+
+  const auto key = one->make_root_key(key_id, 4, {});
+
+  CHECK(two->opens(key));
+  CHECK_FALSE(stranger->opens(key));
+  CHECK_FALSE(server("four")->opens(key));
+}
+
+TEST_CASE("keyring: a server without the cluster's secret keeps its wrap") {
+  const auto with = server("one", cluster_secret);
+  const auto without = server("two");
+  const auto key = with->make_root_key(key_id, 4, {without->holder()});
+
+  const auto again = without->rewrap(key, {without->holder()});
+
+  REQUIRE(again);
+  CHECK(server("five", cluster_secret)->opens(again));
+}
+
+TEST_CASE("keyring: wraps of two keys cannot change places") {
+  const auto one = server("one");
+  const auto two = server("two");
+  const auto first = one->make_root_key(key_id, 4, {two->holder()});
+  const auto second
+      = one->make_root_key("99999999-2222-4333-8444-555555555555", 4, {two->holder()});
+
+  Draft<schema::RootKey> mixed{first};
+  mixed->setWraps(second->getWraps());
+
+  CHECK_FALSE(two->opens(mixed.freeze()));
+  CHECK(two->opens(first));
+}
+
+TEST_CASE("keyring: an unusable secret is refused at the start") {
+  for (const std::string bad : {"short", "!!!!", "MDEy"}) {
+    const auto opened = Keyring::open({.server_id = "one", .cluster_secret = bad});
+    REQUIRE(opened.has_error());
+    CHECK(opened.error().what.find("server.encrypt") != std::string::npos);
+    CHECK(opened.error().what.find(bad) == std::string::npos);
+  }
+}
