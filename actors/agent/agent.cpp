@@ -163,6 +163,7 @@ struct Agent::Parts {
       options.agent.server_id = server->id();
       options.store = server->store();
       options.lease = server->lease();
+      options.keyring = server->keyring();
       options.raft = server->raft();
       options.agent.rpc_address = server->cluster().address();
       options.cluster = std::make_shared<api::ClusterAccess>(api::ClusterAccess{

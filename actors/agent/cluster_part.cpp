@@ -251,6 +251,7 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
                                         const Ties& ties,
                                         std::shared_ptr<state::Store> store) {
   ClusterPart part;
+  part.store_ = store;
   if (!config.server.encrypt.empty()) {
     auto key = cluster::MemberKey::from_text(config.server.encrypt);
     if (!key) return key.error();
@@ -268,6 +269,8 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
                                     return known_servers(*members, region, doors->leader_address());
                                   }});
   part.nodes_->add_to(*router);
+  part.sealed_.emplace(system);
+  part.sealed_->add_to(*router);
   forward_elsewhere(*router, part.doors_, *part.nodes_);
 
   rpc::TcpTransportOptions options;
@@ -307,7 +310,7 @@ void ClusterPart::attach(caf::actor_system& system, const raft::StartedRaft& raf
                                          std::move(membership_options_));
   autopilot_ = server::spawn_autopilot(
       system, raft.node, membership_,
-      {.self = self.id, .region = self.region, .config = autopilot_config_});
+      {.self = self.id, .region = self.region, .config = autopilot_config_, .store = store_});
   actor::tell(membership_, server::membership::AddListener{autopilot_});
   const std::scoped_lock lock{doors_->mutex};
   doors_->inbox = raft.inbox;
@@ -354,6 +357,7 @@ void ClusterPart::stop() {
   actor::stop(forwarder_);
   forwarder_ = rpc::Forwarder{};
   if (nodes_) nodes_->stop();
+  if (sealed_) sealed_->stop();
   if (transport_) transport_->stop();
   if (doors_) doors_->asker.stop();
   transport_.reset();

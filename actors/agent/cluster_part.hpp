@@ -18,6 +18,7 @@
 #include "actors/server/autopilot.hpp"
 #include "actors/server/membership.hpp"
 #include "actors/server/node_service.hpp"
+#include "actors/server/sealed_service.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/state/store.hpp"
 
@@ -48,6 +49,11 @@ public:
   /// Client nodes are served from now on.
   void serve_nodes(const client::ServerLink& nodes);
 
+  const rpc::Forwarder& forwarder() const { return forwarder_; }
+
+  /// Other servers' sealed commands are taken from now on.
+  void serve_sealed(const server::SealedOffice& office) { sealed_->open(office); }
+
   const rpc::Transport& transport() const { return transport_->handle(); }
 
   /// Who leads and which servers there are.
@@ -74,8 +80,10 @@ private:
   struct Doors;
 
   std::string address_;
+  std::shared_ptr<state::Store> store_;
   std::shared_ptr<Doors> doors_;
   std::optional<server::NodeService> nodes_;
+  std::optional<server::SealedService> sealed_;
   std::optional<rpc::TcpTransport> transport_;
   rpc::ClusterView view_;
   rpc::Forwarder forwarder_;

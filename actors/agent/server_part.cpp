@@ -16,6 +16,7 @@
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
 #include "actors/server/job_endpoint.hpp"
+#include "actors/server/keyring_keeper.hpp"
 #include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
@@ -121,6 +122,11 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
+  auto keyring = security::Keyring::open({.server_id = *id,
+                                          .directory = config.data_dir + "/server/keystore",
+                                          .cluster_secret = config.server.encrypt});
+  if (!keyring) return keyring.error();
+  part.keyring_ = std::move(*keyring);
   auto cluster = ClusterPart::listen(system, config, *id, http_address, ties, part.store_);
   if (!cluster) return cluster.error();
   part.system_ = &system;
@@ -158,17 +164,27 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
   part.cluster_->serve_nodes(nodes);
   part.api_ = server::spawn_job_endpoint(system, part.store_, proposer,
                                          {.nodes = nodes, .random_seed = random.next()});
-  part.fsm_->set_listener(
-      [broker](auto outcomes) { actor::tell(broker, server::BatchApplied{std::move(outcomes)}); });
+  part.cluster_->serve_sealed(part.api_);
+  const auto sealed = server::spawn_sealed_link(system, part.api_, part.cluster_->forwarder(),
+                                                part.raft_->leader);
+  const auto keeper = server::spawn_keyring_keeper(
+      system, part.store_, part.keyring_, sealed, {.thresholds = {}, .random_seed = random.next()});
+  part.fsm_->set_listener([broker, leader](auto outcomes) {
+    const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
+                                      [](const auto& outcome) { return outcome->replaced; });
+    actor::tell(broker, server::BatchApplied{std::move(outcomes)});
+    if (replaced) actor::tell(leader, server::StateReplaced{});
+  });
   for (unsigned i = 0; i < worker_count(config.server); ++i)
     part.actors_.push_back(caf::actor_cast<caf::actor>(server::spawn_scheduler_worker(
         system, part.store_, proposer, broker, applier, {.random_seed = random.next()})));
   for (const auto& duty :
        {server::LeaderDuty{part.cluster_->autopilot()}, server::LeaderDuty{broker},
-        server::LeaderDuty{tracker}, gc, deployments, periodic})
+        server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})
     actor::tell(leader, server::AddDuty{duty});
   for (const auto& each :
-       {caf::actor_cast<caf::actor>(part.api_), caf::actor_cast<caf::actor>(applier),
+       {caf::actor_cast<caf::actor>(keeper), caf::actor_cast<caf::actor>(sealed),
+        caf::actor_cast<caf::actor>(part.api_), caf::actor_cast<caf::actor>(applier),
         caf::actor_cast<caf::actor>(deployments), caf::actor_cast<caf::actor>(periodic),
         caf::actor_cast<caf::actor>(gc), caf::actor_cast<caf::actor>(tracker),
         caf::actor_cast<caf::actor>(nodes), caf::actor_cast<caf::actor>(broker),

@@ -15,6 +15,7 @@
 #include "actors/server/job_registrar.hpp"
 #include "actors/server/server_api.hpp"
 #include "runtime/config/agent_config.hpp"
+#include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::agent {
@@ -39,6 +40,8 @@ public:
   const std::shared_ptr<state::Store>& store() const { return store_; }
 
   const std::shared_ptr<const raft::LeaderLease>& lease() const { return raft_->lease; }
+
+  const std::shared_ptr<security::Keyring>& keyring() const { return keyring_; }
 
   const raft::RaftNode& raft() const { return raft_->node; }
 
@@ -65,6 +68,7 @@ private:
   std::optional<ClusterPart> cluster_;
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<raft::StateFsm> fsm_;
+  std::shared_ptr<security::Keyring> keyring_;
   std::optional<raft::StartedRaft> raft_;
   client::ServerLink link_;
   server::ServerApi api_;

@@ -76,6 +76,9 @@ net::Router make_router(const std::shared_ptr<Context>& context) {
   add_node_routes(routes);
   add_service_routes(routes);
   add_namespace_routes(routes);
+  add_variable_routes(routes);
+  add_keyring_routes(routes);
+  add_snapshot_routes(routes);
   add_search_routes(routes);
   add_operator_routes(routes);
   add_agent_routes(routes);

@@ -23,6 +23,7 @@
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/server_api.hpp"
 #include "runtime/net/http_server.hpp"
+#include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/telemetry/registry.hpp"
 
@@ -52,8 +53,9 @@ struct AgentInfo {
 };
 
 /// What the API asks of the log; a RaftNode plays it.
-using RaftReader
-    = actor::Interface<raft::ReadReady(raft::ReadIndex), raft::RaftStatus(raft::GetStatus)>;
+using RaftReader = actor::Interface<raft::ReadReady(raft::ReadIndex),
+                                    raft::RaftStatus(raft::GetStatus),
+                                    raft::SnapshotTaken(raft::TakeSnapshot)>;
 
 /// Registers a job on this thread; the callback may run on any.
 using RegisterJobHere
@@ -76,6 +78,7 @@ struct ApiOptions {
   // Of an agent with a server; all empty without one.
   std::shared_ptr<state::Store> store = {};
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
+  std::shared_ptr<security::Keyring> keyring = {};
   RaftReader raft = {};
   server::ServerApi server = {};
   /// The shorter way of a registration while the lease holds (see server::JobRegistrar); empty:

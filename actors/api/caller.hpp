@@ -31,6 +31,10 @@ enum class Capability : std::uint8_t {
   node_pool_read,
   agent_read,
   agent_write,
+  variables_list,  ///< Of variables: by path; results are filtered.
+  variables_read,
+  variables_write,
+  variables_destroy,
   operator_read,
   operator_write,
   management,

@@ -5,8 +5,10 @@
 #include "actors/api/cluster_access.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/member_json.hpp"
+#include "actors/api/request_body.hpp"
 #include "actors/api/routes.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/query/coerce.hpp"
 
 namespace nomad::api {
@@ -206,24 +208,88 @@ void read_autopilot(Call call) {
   const auto cluster = cluster_of(call);
   if (!cluster) return;
   using server::autopilot::Settings;
-  ask<Settings>(std::move(call), cluster->autopilot, server::autopilot::GetSettings{},
-                [](const Settings& settings) {
-                  const auto& config = settings.config;
-                  std::string out;
-                  JsonObject{out}
-                      .boolean("CleanupDeadServers", config.cleanup_dead_servers)
-                      .number("CreateIndex", 0)
-                      .boolean("DisableUpgradeMigration", false)
-                      .boolean("EnableCustomUpgrades", false)
-                      .boolean("EnableRedundancyZones", false)
-                      .text("LastContactThreshold", format_duration(config.last_contact_threshold))
-                      .number("MaxTrailingLogs", config.max_trailing_logs)
-                      .number("MinQuorum", config.min_quorum)
-                      .number("ModifyIndex", 0)
-                      .text("ServerStabilizationTime",
-                            format_duration(config.server_stabilization_time));
-                  return Answer::json(std::move(out));
-                });
+  ask<Settings>(
+      std::move(call), cluster->autopilot, server::autopilot::GetSettings{},
+      [](const Settings& settings) {
+        const auto& config = settings.config;
+        const auto stored
+            = settings.stored ? *settings.stored : schema::AutopilotConfiguration::Reader{};
+        std::string out;
+        JsonObject{out}
+            .boolean("CleanupDeadServers", config.cleanup_dead_servers)
+            .number("CreateIndex", stored.getCreateIndex())
+            .boolean("DisableUpgradeMigration", stored.getDisableUpgradeMigration())
+            .boolean("EnableCustomUpgrades", stored.getEnableCustomUpgrades())
+            .boolean("EnableRedundancyZones", stored.getEnableRedundancyZones())
+            .text("LastContactThreshold", format_duration(config.last_contact_threshold))
+            .number("MaxTrailingLogs", config.max_trailing_logs)
+            .number("MinQuorum", config.min_quorum)
+            .number("ModifyIndex", stored.getModifyIndex())
+            .text("ServerStabilizationTime", format_duration(config.server_stabilization_time));
+        return Answer::json(std::move(out));
+      });
+}
+
+/// A Go duration as text, or nanoseconds.
+Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
+  const auto* value = fields.find(name);
+  if (value == nullptr || !value->is_string()) return fields.integer(name);
+  const auto parsed = parse_duration(std::string{value->get_string()});
+  if (!parsed) return parsed.error();
+  return parsed->count();
+}
+
+Result<server::server_api::SetAutopilot> make_autopilot(const net::Request& request) {
+  const auto body = body_object(request);
+  if (!body) return body.error();
+  BodyFields fields{*body, "AutopilotConfiguration"};
+  const auto contact = duration_field(fields, "LastContactThreshold");
+  if (!contact) return contact.error();
+  const auto stabilization = duration_field(fields, "ServerStabilizationTime");
+  if (!stabilization) return stabilization.error();
+  const auto trailing = fields.integer("MaxTrailingLogs");
+  const auto quorum = fields.integer("MinQuorum");
+  Draft<schema::AutopilotConfiguration> draft;
+  draft->setCleanupDeadServers(fields.boolean("CleanupDeadServers"));
+  draft->setLastContactThreshold(*contact);
+  draft->setMaxTrailingLogs(static_cast<std::uint64_t>(trailing));
+  draft->setMinQuorum(static_cast<std::uint64_t>(quorum));
+  draft->setServerStabilizationTime(*stabilization);
+  draft->setEnableRedundancyZones(fields.boolean("EnableRedundancyZones"));
+  draft->setDisableUpgradeMigration(fields.boolean("DisableUpgradeMigration"));
+  draft->setEnableCustomUpgrades(fields.boolean("EnableCustomUpgrades"));
+  NOMAD_TRY(fields.check());
+  if (*contact < 0 || *stabilization < 0 || trailing < 0 || quorum < 0)
+    return Error{Errc::invalid_argument, "a negative number makes no sense here"};
+  return server::server_api::SetAutopilot{draft.freeze(), std::nullopt};
+}
+
+void write_autopilot(Call call) {
+  auto message = make_autopilot(call.request());
+  if (!message) {
+    call.fail(400, "Error parsing autopilot config: " + message.error().what);
+    return;
+  }
+  const auto check = check_index(call.request());
+  if (!check) {
+    call.fail(400, "Error parsing cas value: " + check.error().what);
+    return;
+  }
+  message->check_index = *check;
+  const auto server = call.context->options.server;
+  if (!server) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  const auto shared = share(std::move(call));
+  shared->context->asker.ask<server::server_api::Written>(
+      server, std::move(*message), ask_timeout,
+      [shared](const Result<server::server_api::Written>& done) {
+        if (done || done.error().code == Errc::conflict)
+          shared->send(Answer::json(done ? "true" : "false"));
+        else
+          shared->fail(done.error());
+      });
 }
 
 void append_health(std::string& out, const ServerHealth& server, std::int64_t stable_since) {
@@ -278,7 +344,8 @@ void add_cluster_routes(Routes& routes) {
   routes.exact("/v1/operator/raft/transfer-leadership",
                {{Methods::write, Capability::management, transfer_leadership}});
   routes.exact("/v1/operator/autopilot/configuration",
-               {{Methods::get, Capability::operator_read, read_autopilot}});
+               {{Methods::get, Capability::operator_read, read_autopilot},
+                {Methods::put, Capability::operator_write, write_autopilot}});
   routes.exact("/v1/operator/autopilot/health",
                {{Methods::get, Capability::operator_read, autopilot_health}});
 }

@@ -1,6 +1,7 @@
 #include "actors/api/request_body.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include <boost/json.hpp>
 
@@ -53,12 +54,26 @@ Error explain(std::string_view text, const Error& error) {
 
 }  // namespace
 
-Result<json::object> body_object(const net::Request& request) {
+Result<std::optional<std::uint64_t>> check_index(const net::Request& request) {
+  const auto given = request.parameter_or_empty("cas");
+  if (given.empty()) return std::optional<std::uint64_t>{};
+  std::uint64_t index = 0;
+  const auto* end = given.data() + given.size();
+  const auto [stopped, failure] = std::from_chars(given.data(), end, index);
+  const bool is_number = stopped == end && failure != std::errc::invalid_argument;
+  if (is_number && failure == std::errc{}) return std::optional{index};
+  return Error{Errc::invalid_argument,
+               "strconv.ParseUint: parsing \"" + std::string{given}
+                   + (is_number ? "\": value out of range" : "\": invalid syntax")};
+}
+
+Result<json::object> body_object(const net::Request& request, json::storage_ptr storage) {
   if (request.body.empty()) return Error{Errc::invalid_argument, "Request body is empty"};
-  auto parsed = parse_json(
-      request.body, json::make_shared_resource<json::monotonic_resource>(4 * request.body.size()));
+  if (storage.get() == json::storage_ptr{}.get())  // a tree is freed at once, not piece by piece
+    storage = json::make_shared_resource<json::monotonic_resource>(4 * request.body.size());
+  auto parsed = parse_json(request.body, storage);
   if (!parsed) return explain(request.body, parsed.error());
-  if (parsed->is_null()) return json::object{};
+  if (parsed->is_null()) return json::object{storage};
   if (!parsed->is_object())
     return Error{Errc::invalid_argument, "json: cannot unmarshal " + std::string{kind_name(*parsed)}
                                              + " into Go value of a request"};

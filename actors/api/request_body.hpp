@@ -16,7 +16,12 @@
 namespace nomad::api {
 
 /// The body as an object. "Request body is empty"; "invalid character 'x' …".
-Result<boost::json::object> body_object(const net::Request& request);
+/// `storage` is where the object lives, if not in ordinary memory.
+Result<boost::json::object> body_object(const net::Request& request,
+                                        boost::json::storage_ptr storage = {});
+
+/// The query's "cas"; empty without one. The error is strconv's, for the caller to introduce.
+Result<std::optional<std::uint64_t>> check_index(const net::Request& request);
 
 /// Fields of a request type, for reading and for messages.
 class BodyFields {

@@ -13,6 +13,7 @@ namespace {
 /// The table that holds the index of each other table's last change, as one row.
 constexpr std::string_view index_table = "table_indexes";
 constexpr std::string_view index_key = "all";
+constexpr std::string_view offset_key = "offset";
 
 std::vector<state::Table> stored_tables() {
   std::vector<state::Table> all;
@@ -34,7 +35,8 @@ public:
           }));
     }
     NOMAD_TRY(sink.begin_table(index_table));
-    return sink.row(index_key, snapshot_.index_row());
+    NOMAD_TRY(sink.row(index_key, snapshot_.index_row()));
+    return sink.row(offset_key, snapshot_.offset_row());
   }
 
 private:
@@ -77,11 +79,12 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
     }
     const auto command = capnp::readMessageUnchecked<schema::Command>(
         reinterpret_cast<const capnp::word*>(bytes.data()));
-    auto outcome = std::make_shared<const state::Outcome>(store_->apply(entry.index, command));
-    outcomes.push_back({outcome->error, entry.index, outcome});
+    auto outcome = std::make_shared<const state::Outcome>(
+        store_->apply(entry.index + store_->index_offset(), command));
+    outcomes.push_back({outcome->error, outcome->index, outcome});
     for_listener.push_back(std::move(outcome));
   }
-  store_->set_applied(applied);
+  store_->set_applied(applied + store_->index_offset());
   store_->publish();
   const std::lock_guard lock{mutex_};
   if (listener_ && !for_listener.empty()) listener_(std::move(for_listener));
@@ -92,17 +95,27 @@ std::unique_ptr<SnapshotSource> StateFsm::snapshot() const {
   return std::make_unique<StateSnapshot>(store_->snapshot());
 }
 
-Result<> StateFsm::restore(SnapshotRows& rows, Index applied) {
+Result<state::Restore> read_restore(SnapshotRows& rows) {
+  const auto present = rows.tables();
+  if (!present) return present.error();
   state::Restore restored;
-  for (const auto table : stored_tables())
-    NOMAD_TRY(rows.read(state::to_string(table),
-                        [&](std::string_view key, std::span<const std::byte> bytes) {
-                          return restored.row(table, key, bytes);
-                        }));
-  NOMAD_TRY(rows.read(index_table, [&](std::string_view, std::span<const std::byte> bytes) {
-    return restored.index_row(bytes);
-  }));
-  return store_->replace(std::move(restored), applied);
+  for (const auto& name : *present) {
+    const auto table = state::stored_table(name);
+    if (!table && name != index_table)
+      return Error{Errc::corrupt, "the snapshot's table \"" + name
+                                      + "\" is unknown to this version: a newer one has made it"};
+    NOMAD_TRY(rows.read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
+      if (table) return restored.row(*table, key, bytes);
+      return key == offset_key ? restored.offset_row(bytes) : restored.index_row(bytes);
+    }));
+  }
+  return restored;
+}
+
+Result<> StateFsm::restore(SnapshotRows& rows, Index applied) {
+  auto restored = read_restore(rows);
+  if (!restored) return restored.error();
+  return store_->replace(std::move(*restored), applied);
 }
 
 }  // namespace nomad::raft

@@ -41,4 +41,8 @@ private:
 /// The payload of an entry that carries `command`. Shares the object's bytes.
 Bytes payload_of(const Object<schema::Command>& command);
 
+/// All rows of a snapshot, checked. Tables of earlier versions may be missing; one that this
+/// version does not know is `corrupt`.
+Result<state::Restore> read_restore(SnapshotRows& rows);
+
 }  // namespace nomad::raft

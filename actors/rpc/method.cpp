@@ -30,6 +30,8 @@ constexpr std::array table{
                false, normal},
     MethodInfo{Method::server_has_node, "Server.HasNode", Access::server, Repeat::freely,
                Serve::here, false, normal},
+    MethodInfo{Method::server_write_sealed, "Server.WriteSealed", Access::server,
+               Repeat::if_surely_unsent, Serve::on_leader, false, normal},
     MethodInfo{Method::node_register, "Node.Register", Access::cluster_peer, Repeat::freely,
                Serve::on_leader, false, urgent},
     MethodInfo{Method::node_update_status, "Node.UpdateStatus", Access::cluster_peer,

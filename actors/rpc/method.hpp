@@ -25,7 +25,8 @@ enum class Method : std::uint16_t {
   member_exchange = 12,
   member_probe = 13,
   member_leave = 14,
-  server_has_node = 20,  ///< Whether that server holds the node's connection.
+  server_has_node = 20,      ///< Whether that server holds the node's connection.
+  server_write_sealed = 21,  ///< A command of the keyring, sealed by the asking server.
 
   // client nodes to servers
   node_register = 30,

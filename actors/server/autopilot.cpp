@@ -44,12 +44,27 @@ cluster::LogStatus log_status(const RaftStatus& status) {
   return log;
 }
 
+cluster::AutopilotConfig config_of(schema::AutopilotConfiguration::Reader from) {
+  return {.cleanup_dead_servers = from.getCleanupDeadServers(),
+          .last_contact_threshold = std::chrono::nanoseconds{from.getLastContactThreshold()},
+          .max_trailing_logs = from.getMaxTrailingLogs(),
+          .min_quorum = from.getMinQuorum(),
+          .server_stabilization_time = std::chrono::nanoseconds{from.getServerStabilizationTime()}};
+}
+
 struct AutopilotState {
   static constexpr const char* name = "autopilot";
 
   using Self = AutopilotSelf::stateful_pointer<AutopilotState>;
 
   std::chrono::nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+
+  autopilot::Settings settings() const {
+    auto stored = options.store ? options.store->snapshot().autopilot_configuration()
+                                : Object<schema::AutopilotConfiguration>{};
+    const auto config = stored ? config_of(*stored) : options.config;
+    return {config, std::move(stored)};
+  }
 
   /// Asks the log how it is, one question at a time.
   void look() {
@@ -76,7 +91,7 @@ struct AutopilotState {
     }
     if (configuration.members.empty()) return found_cluster();
     if (!leads || status.role != raft::Role::leader) return;
-    pilot.observe(log_status(status), *members, options.region, options.config, now());
+    pilot.observe(log_status(status), *members, options.region, settings().config, now());
     if (const auto change = pilot.next_change()) make(*change);
   }
 
@@ -153,13 +168,12 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
         self->state.members = msg.members;
         self->state.look();
       },
-      [self](const autopilot::Settings& msg) { self->state.options.config = msg.config; },
       [self](autopilot::GetHealth) -> caf::result<autopilot::Health> {
         const auto& now = self->state;
         if (!now.leads) return actor::to_caf({Errc::unavailable, "No cluster leader"});
         return autopilot::Health{now.pilot.health(), now.now()};
       },
-      [self](autopilot::GetSettings) { return autopilot::Settings{self->state.options.config}; },
+      [self](autopilot::GetSettings) { return self->state.settings(); },
       [self](Look) {
         self->state.look();
         actor::send_self_after(self, self->state.options.interval, Look{});

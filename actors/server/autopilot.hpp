@@ -2,7 +2,7 @@
 // founds the cluster when all expected servers are there; on the leader, takes in new servers,
 // promotes them, and lets go of those that are gone.
 //
-// Owns:   the health of the members, the settings.
+// Owns:   the health of the members. The settings are the state's, once an operator has set them.
 // Takes:  Lead, MembersChanged, questions of operators, a timer.
 // Parent: the server's wiring.
 // Ends:   by the parent's exit message.
@@ -16,6 +16,7 @@
 #include "actors/server/leadership.hpp"
 #include "actors/server/membership.hpp"
 #include "runtime/cluster/autopilot.hpp"
+#include "runtime/state/store.hpp"
 
 namespace nomad::server {
 
@@ -39,6 +40,7 @@ struct GetSettings {
 struct Settings {
   using is_message = void;
   cluster::AutopilotConfig config;
+  Object<schema::AutopilotConfiguration> stored;  ///< Empty: nobody set it yet.
 };
 
 }  // namespace autopilot
@@ -53,14 +55,14 @@ using LogKeeper = actor::Interface<void(membership::UseLog)>;
 
 using Autopilot = actor::Interface<void(Lead),
                                    void(membership::MembersChanged),
-                                   void(autopilot::Settings),
                                    autopilot::Health(autopilot::GetHealth),
                                    autopilot::Settings(autopilot::GetSettings)>;
 
 struct AutopilotOptions {
   std::string self;
   std::string region;
-  cluster::AutopilotConfig config;
+  cluster::AutopilotConfig config;           ///< Until operators set one.
+  std::shared_ptr<state::Store> store = {};  ///< Where theirs is; empty: there is none.
   std::chrono::milliseconds interval{1'000};
 };
 

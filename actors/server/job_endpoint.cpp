@@ -10,6 +10,7 @@
 #include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/variable_commands.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/scheduler/dry_run.hpp"
 
@@ -22,6 +23,9 @@ using namespace server_api;
 using EndpointSelf = actor::WithInternal<ServerApi, void(WriteDone)>;
 
 constexpr auto node_timeout = 30s;
+
+/// Of a restore, in the log and not yet applied.
+constexpr std::size_t portions_at_once = 8;
 
 struct EndpointState {
   static constexpr const char* name = "job_endpoint";
@@ -170,6 +174,69 @@ struct EndpointState {
     return planned;
   }
 
+  caf::result<SealedWritten> write_sealed(const Object<schema::Command>& command) {
+    if (!command || !cluster::is_sealed_command(command->which()))
+      return actor::to_caf({Errc::invalid_argument, "only sealed commands come ready made"});
+    auto promise = self->make_response_promise<SealedWritten>();
+    writes->propose_raw(
+        EndpointSelf{self}, command, [promise](const Result<raft::Applied>& applied) mutable {
+          if (!applied) {
+            promise.deliver(actor::to_caf(applied.error()));
+            return;
+          }
+          const auto& error = applied->outcome.error;
+          const auto outcome
+              = std::static_pointer_cast<const state::Outcome>(applied->outcome.value);
+          const bool conflict = error && outcome && outcome->variable;
+          if (error && !conflict)
+            promise.deliver(actor::to_caf(*error));
+          else
+            promise.deliver(SealedWritten{conflict,
+                                          outcome ? outcome->variable : Object<schema::Variable>{},
+                                          index_of(*applied)});
+        });
+    return promise;
+  }
+
+  /// A restore under way. A few portions at a time: a large state must not fill the log's queue.
+  struct Restoring {
+    std::shared_ptr<const std::vector<Object<schema::Command>>> commands;
+    caf::typed_response_promise<server_api::Written> promise;
+    std::size_t next = 0;
+    std::size_t in_flight = 0;
+    bool failed = false;
+  };
+
+  caf::result<server_api::Written> restore(const RestoreState& msg) {
+    if (!msg.commands || msg.commands->empty())
+      return actor::to_caf({Errc::invalid_argument, "there is nothing to restore"});
+    auto promise = self->make_response_promise<server_api::Written>();
+    restore_more(std::make_shared<Restoring>(Restoring{msg.commands, promise}));
+    return promise;
+  }
+
+  /// The last command replaces the state: it is written when all others are applied.
+  void restore_more(const std::shared_ptr<Restoring>& restoring) {
+    auto& now = *restoring;
+    while (!now.failed && now.next < now.commands->size() && now.in_flight < portions_at_once) {
+      const bool is_last = now.next + 1 == now.commands->size();
+      if (is_last && now.in_flight > 0) return;
+      ++now.in_flight;
+      writes->propose(EndpointSelf{self}, (*now.commands)[now.next++],
+                      [this, restoring, is_last](const Result<Committed>& written) {
+                        --restoring->in_flight;
+                        if (restoring->failed) return;
+                        restoring->failed = written.has_error();
+                        if (!written)
+                          restoring->promise.deliver(actor::to_caf(written.error()));
+                        else if (is_last)
+                          restoring->promise.deliver(server_api::Written{written->index});
+                        else
+                          restore_more(restoring);
+                      });
+    }
+  }
+
   template <class Request>
   caf::result<NodeChanged> forward(const Request& msg) {
     auto promise = self->make_response_promise<NodeChanged>();
@@ -276,6 +343,16 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
         return state->write_plain(make_command(
             [&](schema::Command::Builder command) { command.setNamespaceDelete(text(msg.name)); }));
       },
+      [state](const SetAutopilot& msg) {
+        return state->write_plain(make_command([&](schema::Command::Builder command) {
+          auto update = command.initAutopilotUpdate();
+          update.setConfiguration(*msg.configuration);
+          update.setCheck(msg.check_index.has_value());
+          if (msg.check_index) update.getConfiguration().setModifyIndex(*msg.check_index);
+        }));
+      },
+      [state](const WriteSealed& msg) { return state->write_sealed(msg.command); },
+      [state](const RestoreState& msg) { return state->restore(msg); },
       [state](const PutNodePool& msg) {
         return state->write_plain(make_command(
             [&](schema::Command::Builder command) { command.setNodePoolUpsert(*msg.pool); }));

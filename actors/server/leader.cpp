@@ -31,6 +31,14 @@ Leader::behavior_type leader(Self self) {
         self->state.duties.push_back(msg.duty);
         actor::send_urgent(self, msg.duty, Lead{self->state.leads});
       },
+      [self](const StateReplaced&) {
+        auto& state = self->state;
+        if (!state.leads) return;
+        log::info("leader", "the state was replaced: everything that derives from it begins anew");
+        for (const bool leads : {false, true})
+          for (const auto& duty : state.duties)
+            actor::send_urgent(self, duty, Lead{leads});
+      },
   };
 }
 

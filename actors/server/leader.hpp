@@ -1,8 +1,8 @@
 // Leader: tells the leader's actors when this server leads and when it does no more.
 //
 // Owns:   what is known of leadership, and the list of duties.
-// Takes:  LeadershipChanged from the Raft node, AddDuty. A duty hears Lead{true} only when the
-// state
+// Takes:  LeadershipChanged from the Raft node, AddDuty, StateReplaced. A duty hears Lead{true}
+// only when the state
 //         holds everything that was acknowledged before, and Lead{false} at once.
 // Parent: the agent's wiring; it exists before the Raft node does.
 // Ends:   by the parent's exit message.
@@ -20,7 +20,12 @@ struct AddDuty {
   LeaderDuty duty;
 };
 
-using Leader = actor::Interface<void(raft::LeadershipChanged), void(AddDuty)>;
+/// The whole state was replaced: if this server leads, its duties begin anew.
+struct StateReplaced {
+  using is_message = void;
+};
+
+using Leader = actor::Interface<void(raft::LeadershipChanged), void(AddDuty), void(StateReplaced)>;
 
 Leader spawn_leader(caf::actor_system& system);
 

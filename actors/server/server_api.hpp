@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "actors/core/actor.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/alloc.capnp.h"
+#include "schema/command.capnp.h"
 #include "schema/eval.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
@@ -256,6 +258,13 @@ struct SchedulerConfigured {
   std::uint64_t index = 0;
 };
 
+/// `conflict` when `check_index` is given and is not the stored one's ModifyIndex.
+struct SetAutopilot {
+  using is_message = void;
+  Object<schema::AutopilotConfiguration> configuration;
+  std::optional<std::uint64_t> check_index;
+};
+
 struct PutNamespace {
   using is_message = void;
   Object<schema::Namespace> ns;
@@ -264,6 +273,27 @@ struct PutNamespace {
 struct DeleteNamespace {
   using is_message = void;
   std::string name;
+};
+
+/// Writes a command of a variable or of the keyring (cluster::is_sealed_command) that the asker has
+/// made and sealed: so nothing unsealed is ever in a message, whoever leads.
+struct WriteSealed {
+  using is_message = void;
+  Object<schema::Command> command;
+};
+
+struct SealedWritten {
+  using is_message = void;
+  bool conflict = false;              ///< Nothing was written: `variable` is stored instead.
+  Object<schema::Variable> variable;  ///< As written; empty after a deletion and of keys.
+  std::uint64_t index = 0;
+};
+
+/// Replaces the whole state: the commands that runtime/cluster/restore_commands makes of a verified
+/// snapshot, in order. Answered when the last one is applied.
+struct RestoreState {
+  using is_message = void;
+  std::shared_ptr<const std::vector<Object<schema::Command>>> commands;
 };
 
 struct PutNodePool {
@@ -299,9 +329,15 @@ using ServerApi
                        server_api::DeploymentChanged(server_api::SetAllocHealth),
                        server_api::Written(server_api::CollectGarbage),
                        server_api::SchedulerConfigured(server_api::SetSchedulerConfiguration),
+                       server_api::Written(server_api::SetAutopilot),
                        server_api::Written(server_api::PutNamespace),
                        server_api::Written(server_api::DeleteNamespace),
+                       server_api::SealedWritten(server_api::WriteSealed),
+                       server_api::Written(server_api::RestoreState),
                        server_api::Written(server_api::PutNodePool),
                        server_api::Written(server_api::DeleteNodePool)>;
+
+/// As much of it as the keyring needs.
+using SealedOffice = actor::Interface<server_api::SealedWritten(server_api::WriteSealed)>;
 
 }  // namespace nomad::server

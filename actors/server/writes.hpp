@@ -40,23 +40,37 @@ Object<schema::Command> make_command(Fill fill) {
   return draft.freeze();
 }
 
+/// What the state calls an applied entry.
+inline std::uint64_t index_of(const raft::Applied& applied) {
+  return applied.outcome.index != 0 ? applied.outcome.index : applied.index;
+}
+
 /// An applied proposal as its outcome, or the error of either.
 inline Result<Committed> to_committed(const Result<raft::Applied>& applied) {
   if (!applied) return applied.error();
   if (applied->outcome.error) return *applied->outcome.error;
-  return Committed{applied->index,
+  return Committed{index_of(*applied),
                    std::static_pointer_cast<const state::Outcome>(applied->outcome.value)};
 }
 
 class Writes {
 public:
   using Then = std::function<void(Result<Committed>)>;
+  using ThenRaw = std::function<void(const Result<raft::Applied>&)>;
 
   explicit Writes(raft::Proposer proposer) : proposer_{std::move(proposer)} {}
 
   /// Proposes `command`; `then` runs in the actor behind `self` when its WriteDone is finished.
   template <class Handle>
   void propose(const Handle& self, const Object<schema::Command>& command, Then then) {
+    propose_raw(self, command, [then = std::move(then)](const Result<raft::Applied>& applied) {
+      then(to_committed(applied));
+    });
+  }
+
+  /// As `propose`; a refused command's outcome is not reduced to its error.
+  template <class Handle>
+  void propose_raw(const Handle& self, const Object<schema::Command>& command, ThenRaw then) {
     const auto number = next_++;
     waiting_.emplace(number, std::move(then));
     const auto weak = caf::actor_cast<caf::weak_actor_ptr>(self);
@@ -68,14 +82,14 @@ public:
 
   void finish(const WriteDone& done) {
     auto entry = waiting_.extract(done.number);
-    if (!entry.empty()) entry.mapped()(to_committed(done.outcome));
+    if (!entry.empty()) entry.mapped()(done.outcome);
   }
 
   std::size_t waiting() const { return waiting_.size(); }
 
 private:
   raft::Proposer proposer_;
-  std::unordered_map<std::uint64_t, Then> waiting_;
+  std::unordered_map<std::uint64_t, ThenRaw> waiting_;
   std::uint64_t next_ = 1;
 };
 

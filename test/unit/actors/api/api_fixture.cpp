@@ -46,6 +46,14 @@ sa::JobPlanned planned(const sa::PlanJob& message) {
   return plan;
 }
 
+/// Copies one of the sealed commands.
+void set_command(schema::Command::Builder to, schema::Command::Reader from) {
+  using Which = schema::Command::Which;
+  if (from.which() == Which::VARIABLE_APPLY) to.setVariableApply(from.getVariableApply());
+  if (from.which() == Which::ROOT_KEY_UPSERT) to.setRootKeyUpsert(from.getRootKeyUpsert());
+  if (from.which() == Which::ROOT_KEY_DELETE) to.setRootKeyDelete(from.getRootKeyDelete());
+}
+
 struct Nameless {
   static constexpr const char* name = "played";
 };
@@ -91,8 +99,11 @@ server::ServerApi::behavior_type play_server(server::ServerApi::stateful_pointer
       [p](const sa::SetSchedulerConfiguration&) {
         return answer(*p, sa::SchedulerConfigured{true, 51});
       },
+      [p](const sa::SetAutopilot&) { return answer(*p, sa::Written{57}); },
       [p](const sa::PutNamespace&) { return answer(*p, sa::Written{52}); },
       [p](const sa::DeleteNamespace&) { return answer(*p, sa::Written{53}); },
+      [p](const sa::WriteSealed& m) { return answer(*p, p->write_sealed(m.command)); },
+      [p](const sa::RestoreState&) { return answer(*p, sa::Written{56}); },
       [p](const sa::PutNodePool&) { return answer(*p, sa::Written{54}); },
       [p](const sa::DeleteNodePool&) { return answer(*p, sa::Written{55}); },
   };
@@ -183,6 +194,9 @@ RaftReader::behavior_type play_raft(RaftReader::stateful_pointer<Nameless>,
         status.configuration.members = {{"server-1", "127.0.0.1:4647", true}};
         return status;
       },
+      [](const raft::TakeSnapshot&) -> caf::result<raft::SnapshotTaken> {
+        return actor::to_caf({Errc::conflict, "nothing was applied yet that could be saved"});
+      },
   };
 }
 
@@ -212,6 +226,17 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.raft = raft_;
   options.server = server_;
   options.client = client_;
+  keyring = *security::Keyring::open({.server_id = "server-1"});
+  options.keyring = keyring;
+  played->write_sealed = [this](const Object<schema::Command>& command) {
+    const auto outcome
+        = state().run([&](schema::Command::Builder to) { set_command(to, *command); });
+    sa::SealedWritten written;
+    written.conflict = outcome.error && outcome.variable;
+    written.variable = outcome.variable;
+    written.index = outcome.index;
+    return written;
+  };
   options.metrics = std::make_shared<telemetry::Registry>(telemetry::Options{.prefix = "nomad"});
   if (change) change(options);
   auto started = start_api(system_, std::move(options));
@@ -224,6 +249,11 @@ ApiFixture::~ApiFixture() {
   actor::stop(server_);
   actor::stop(client_);
   actor::stop(raft_);
+}
+
+void ApiFixture::add_root_key() {
+  const auto key = keyring->make_root_key(uuid(9), 1, {});
+  state().run([&](auto command) { command.initRootKeyUpsert().setKey(*key); });
 }
 
 void ApiFixture::add_namespace(const std::string& name) {

@@ -32,6 +32,8 @@ struct Played {
   std::vector<server::server_api::SetNodeEligibility> eligibility;
   std::vector<client::client_api::RestartTask> restarted;
   std::vector<client::client_api::SignalTask> signalled;
+  /// Applies a sealed command to the state.
+  std::function<server::server_api::SealedWritten(const Object<schema::Command>&)> write_sealed;
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
   bool task_started = true;
   bool leads = true;  ///< Whether a read index is granted.
@@ -72,8 +74,12 @@ public:
 
   void add_namespace(const std::string& name);
 
+  /// Makes the cluster's first root key, without which variables cannot be written.
+  void add_root_key();
+
   std::shared_ptr<Played> played = std::make_shared<Played>();
   test::TempDir directory;
+  std::shared_ptr<security::Keyring> keyring;
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
 
 private:

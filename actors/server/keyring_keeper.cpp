@@ -1,0 +1,157 @@
+#include "actors/server/keyring_keeper.hpp"
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto write_timeout = 30s;
+
+/// Looks between two tries of a server that does not lead to make itself known.
+constexpr unsigned patience_of_followers = 30;
+
+struct Look {
+  using is_message = void;
+};
+
+using KeeperSelf = actor::WithInternal<LeaderDuty, void(Look)>;
+
+security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
+  security::Keyring::Holders holders;
+  for (const auto& entry : snapshot.tables().key_holders.all())
+    holders.push_back(entry.value());
+  return holders;
+}
+
+Object<schema::RootKey> retired(const Object<schema::RootKey>& key) {
+  Draft<schema::RootKey> draft{key};
+  draft->setState(schema::RootKeyState::INACTIVE);
+  return draft.freeze();
+}
+
+struct KeeperState {
+  static constexpr const char* name = "keyring_keeper";
+
+  using Self = KeeperSelf::stateful_pointer<KeeperState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::shared_ptr<security::Keyring> keyring;
+  SealedOffice servers;
+  KeyringKeeperOptions options;
+  Random random{0};
+  bool leads = false;
+  unsigned looks_as_follower = 0;
+  unsigned writing = 0;  ///< Commands without an answer; the next look waits for them.
+
+  void write(const Object<schema::Command>& command, std::string what) {
+    ++writing;
+    self->request(servers, write_timeout, server_api::WriteSealed{command})
+        .then([this](const server_api::SealedWritten&) { done(); },
+              [this, what = std::move(what)](const caf::error& err) {
+                log::write(leads ? log::Level::warn : log::Level::debug, "keyring",
+                           what + ": " + actor::from_caf(err).what);
+                done();
+              });
+  }
+
+  /// The next thing to do may depend on what was just written.
+  void done() {
+    if (--writing == 0) look();
+  }
+
+  /// Whether the state knows this server by the key that it has.
+  bool is_known(const state::Snapshot& snapshot) const {
+    const auto own = keyring->holder();
+    const auto known = snapshot.key_holder(view(own->getId()));
+    return known && known->getPublicKey() == own->getPublicKey();
+  }
+
+  void look() {
+    if (writing != 0) return;
+    const auto snapshot = store->snapshot();
+    if (!is_known(snapshot)) {
+      if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
+      write(cluster::put_key_holder(keyring->holder()), "registering this server's public key");
+      return;
+    }
+    if (leads) serve(snapshot);
+  }
+
+  void serve(const state::Snapshot& snapshot) {
+    const auto holders = holders_of(snapshot);
+    const auto duties = cluster::keyring_duties(snapshot, options.thresholds, unix_now());
+    // After a restore of another cluster's snapshot nobody here may be able to open its key.
+    const auto active = snapshot.active_root_key();
+    if (duties.make_key || !keyring->opens(active))
+      write(cluster::put_root_key(keyring->make_root_key(make_uuid(random), unix_now(), holders),
+                                  false),
+            "making a root key");
+    for (const auto& key : duties.keys)
+      if (const auto wrapped = keyring->rewrap(key, holders))
+        write(cluster::put_root_key(wrapped, false), "wrapping a root key");
+    if (writing != 0) return;
+    for (const auto& variable : duties.rekey)
+      rekey(snapshot, variable);
+    for (const auto& key : duties.retire)
+      write(cluster::put_root_key(retired(key), false), "retiring a root key");
+    for (const auto& id : duties.remove)
+      write(cluster::delete_root_key(id), "removing an unused root key");
+  }
+
+  void rekey(const state::Snapshot& snapshot, const Object<schema::Variable>& variable) {
+    const auto items
+        = keyring->open_variable(snapshot.root_key(view(variable->getKeyId())), variable);
+    const auto sealed = items ? keyring->seal_variable(
+                            snapshot.active_root_key(), view(variable->getNamespace()),
+                            view(variable->getPath()), *items, variable->getModifyTime())
+                              : Result<Object<schema::Variable>>{items.error()};
+    if (!sealed) return;  // the key is not ours to open: another leader may do it
+    write(cluster::set_variable(*sealed, variable->getModifyIndex()), "sealing a variable anew");
+  }
+};
+
+KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
+                                         std::shared_ptr<state::Store> store,
+                                         std::shared_ptr<security::Keyring> keyring,
+                                         SealedOffice servers,
+                                         KeyringKeeperOptions options) {
+  auto* state = &self->state;
+  state->self = self;
+  state->store = std::move(store);
+  state->keyring = std::move(keyring);
+  state->servers = std::move(servers);
+  state->random = Random{options.random_seed};
+  state->options = options;
+  actor::send_self_after(self, options.interval, Look{});
+
+  return {
+      [state](Lead msg) {
+        state->leads = msg.leads;
+        if (msg.leads) state->look();
+      },
+      [state](Look) {
+        state->look();
+        actor::send_self_after(state->self, state->options.interval, Look{});
+      },
+  };
+}
+
+}  // namespace
+
+LeaderDuty spawn_keyring_keeper(caf::actor_system& system,
+                                std::shared_ptr<state::Store> store,
+                                std::shared_ptr<security::Keyring> keyring,
+                                SealedOffice servers,
+                                KeyringKeeperOptions options) {
+  return actor::spawn(system, keyring_keeper, std::move(store), std::move(keyring),
+                      std::move(servers), options);
+}
+
+}  // namespace nomad::server

@@ -1,0 +1,36 @@
+// KeyringKeeper: keeps the cluster's keyring whole. On every server it sees to it that the state
+// knows this server's public key. On the leader it makes the first root key and replaces an old
+// one, wraps keys for servers that came later, seals variables anew after a full rotation, and
+// removes keys that nothing uses. A key that this server cannot open hinders none of the others.
+//
+// Owns:   its timer and the writes under way.
+// Takes:  Lead. Commands go to the office that it was given, which knows the leader.
+// Parent: the agent's wiring.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "actors/core/actor.hpp"
+#include "actors/server/leadership.hpp"
+#include "actors/server/server_api.hpp"
+#include "runtime/cluster/variable_commands.hpp"
+#include "runtime/security/keyring.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::server {
+
+struct KeyringKeeperOptions {
+  std::chrono::nanoseconds interval = std::chrono::seconds{1};
+  cluster::KeyringThresholds thresholds;
+  std::uint64_t random_seed = 0;  ///< For the ids of keys.
+};
+
+LeaderDuty spawn_keyring_keeper(caf::actor_system& system,
+                                std::shared_ptr<state::Store> store,
+                                std::shared_ptr<security::Keyring> keyring,
+                                SealedOffice servers,
+                                KeyringKeeperOptions options);
+
+}  // namespace nomad::server
