@@ -49,6 +49,7 @@ struct ClientParts {
   std::function<StatsReader(caf::actor_system&, const StatsOptions&)> make_stats
       = spawn_stats_reader;
   AllocRunnerFactory make_runner = spawn_alloc_runner;
+  AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const Registry> registry;
 };
 

@@ -65,7 +65,7 @@ void ClientState::restore(client_db::SavedAlloc& saved) {
   alloc.alloc = saved.alloc;
   alloc.job = saved.job;
   alloc.restored = true;
-  if (const auto fit = check_alloc(*context_, *saved.alloc, *saved.job); !fit) {
+  if (const auto fit = parts_.check_alloc(*context_, *saved.alloc, *saved.job); !fit) {
     reject(saved.alloc, saved.job, fit.error().what);
     return;
   }
@@ -152,7 +152,7 @@ void ClientState::add(const server_link::AssignedAlloc& assigned, storage::Clien
         = assigned.alloc->getClientStatus();  // It ended here before; its remains are gone.
     return;
   }
-  if (const auto fit = check_alloc(*context_, *assigned.alloc, *assigned.job); !fit) {
+  if (const auto fit = parts_.check_alloc(*context_, *assigned.alloc, *assigned.job); !fit) {
     reject(assigned.alloc, assigned.job, fit.error().what);
     return;
   }

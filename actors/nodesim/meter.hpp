@@ -1,0 +1,65 @@
+// Meter: counts and times what simulated nodes ask of the servers, at the nodes' side. A metered
+// link stands before a node's real one and hands everything on.
+//
+// Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "actors/client/server_link.hpp"
+#include "schema/alloc.capnp.h"
+
+namespace caf {
+class actor_system;
+}
+
+namespace nomad::nodesim {
+
+/// What was answered since the last look, and `registered` and `allocs`, which are of the whole
+/// run. Times are milliseconds, ascending.
+struct Figures {
+  std::size_t registered = 0;  ///< Nodes that the servers have taken in.
+  std::size_t allocs = 0;      ///< Allocations that were ever told of.
+  std::uint64_t missed = 0;    ///< Leases that the servers say were missed.
+  std::uint64_t heartbeats = 0;
+  std::uint64_t failures = 0;  ///< Questions of any kind that were answered by an error.
+  std::uint64_t batches = 0;   ///< Of updates.
+  std::uint64_t updates = 0;
+  std::vector<double> heartbeat_ms;
+  std::vector<double> status_ms;  ///< From a change of ClientStatus to the servers' answer for it.
+};
+
+/// The value below which `part` (0 to 1) of `ascending` lie; 0 of nothing.
+double percentile(const std::vector<double>& ascending, double part);
+
+class Meter {
+public:
+  /// What came since the last call.
+  Figures take();
+
+  // From metered links. `now` is Unix nanoseconds.
+  void registered(const std::string& node_id);
+  void beaten(std::chrono::nanoseconds took, bool was_missed);
+  void failed();
+  void updated(const client::server_link::UpdateAllocs& sent, std::int64_t now);
+
+private:
+  std::mutex guard_;
+  Figures figures_;
+  std::unordered_set<std::string> nodes_;
+  std::unordered_map<std::string, schema::ClientStatus> statuses_;
+};
+
+client::ServerLink spawn_metered_link(caf::actor_system& system,
+                                      const client::ServerLink& to,
+                                      std::shared_ptr<Meter> meter);
+
+}  // namespace nomad::nodesim

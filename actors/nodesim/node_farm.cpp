@@ -1,0 +1,104 @@
+#include "actors/nodesim/node_farm.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/core/supervise.hpp"
+
+namespace nomad::nodesim {
+namespace {
+
+using namespace client;
+
+/// A machine has figures; a pretended one answers zeros.
+StatsReader::behavior_type silent_stats(StatsReader::pointer) {
+  return {
+      [](const stats::ReadHost&) { return client_api::HostUsage{}; },
+      [](const stats::ReadTasks& msg) {
+        stats::TaskUsages usages;
+        usages.usages.resize(msg.tasks.size());
+        return usages;
+      },
+      [](const stats::ForgetTask&) {},
+  };
+}
+
+/// What a pretended machine is found to be.
+host::NamedFingerprinter pretended_machine(const NodeFarmOptions& options) {
+  return {.name = "simulated",
+          .run = [options](const host::FingerprintOptions&, host::NodeFacts& facts) -> Result<> {
+            facts.cpu_cores = 4;
+            facts.cpu_total_compute = options.cpu_mhz;
+            facts.memory_mb = options.memory_mb;
+            facts.disk_mb = options.disk_mb;
+            facts.attributes["kernel.name"] = "linux";
+            facts.attributes["cpu.arch"] = "amd64";
+            facts.attributes["nomad.version"] = "1.6.5";
+            facts.attributes["unique.hostname"] = "simulated";
+            for (const auto& driver : options.drivers)
+              facts.attributes["driver." + driver] = "1";
+            facts.networks.push_back({.mode = "host", .device = "sim0", .ip = "127.0.0.1"});
+            facts.node_networks.push_back(
+                {.mode = "host",
+                 .device = "sim0",
+                 .addresses = {{.family = "ipv4", .alias = "default", .address = "127.0.0.1"}}});
+            return {};
+          }};
+}
+
+}  // namespace
+
+ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t number) {
+  ClientOptions node;
+  node.node_name = fmt::format("{}-{:04}", options.name_prefix, number + 1);
+  node.datacenter = options.datacenter;
+  node.region = options.region;
+  node.node_class = options.node_class;
+  node.node_pool = options.node_pool;
+  node.meta["simulated"] = "true";
+  node.alloc_dir = "/";  // only ever asked how full its disk is
+  node.sync = options.sync;
+  node.seed = options.seed * 1'000'003 + number + 1;
+  return node;
+}
+
+ClientParts simulated_parts(const NodeFarmOptions& options,
+                            ServerLink servers,
+                            ClientDb db,
+                            StepRunner steps) {
+  ClientParts parts;
+  parts.servers = std::move(servers);
+  parts.db = std::move(db);
+  parts.steps = std::move(steps);
+  parts.make_stats = [](caf::actor_system& system, const StatsOptions&) {
+    return actor::spawn(system, silent_stats);
+  };
+  parts.make_runner = simulated_runners(options.plan);
+  parts.check_alloc = [](const ClientContext&, schema::Allocation::Reader,
+                         schema::Job::Reader) -> Result<> { return {}; };
+  auto registry = std::make_shared<Registry>();
+  registry->fingerprinters.push_back(pretended_machine(options));
+  parts.registry = std::move(registry);
+  return parts;
+}
+
+NodeFarm NodeFarm::start(caf::actor_system& system, NodeFarmOptions options, MakeLink make_link) {
+  NodeFarm farm;
+  farm.db_ = spawn_forgetful_client_db(system);
+  farm.steps_ = spawn_step_runner(system, 1);
+  farm.nodes_.reserve(options.nodes);
+  for (std::size_t i = 0; i < options.nodes; ++i)
+    farm.nodes_.push_back(
+        spawn_client(system, simulated_options(options, i),
+                     simulated_parts(options, make_link(i), farm.db_, farm.steps_)));
+  return farm;
+}
+
+void NodeFarm::stop() {
+  for (const auto& node : nodes_)
+    actor::stop(node);
+  nodes_.clear();
+  actor::stop(steps_);
+  actor::stop(db_);
+}
+
+}  // namespace nomad::nodesim

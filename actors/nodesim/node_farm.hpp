@@ -1,0 +1,71 @@
+// NodeFarm: many simulated client nodes in one process: the real client, its alloc_sync, its
+// heartbeats and watches, with pretended machines and a factory of simulated runners. For capacity
+// planning and benchmarks.
+//
+// What the nodes share: threads for steps (which only hand out the pretended facts), and a database
+// that remembers nothing. Everything else each node has for itself, as a real one does.
+//
+// Used from one thread, which stops it before the actor system goes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client/client.hpp"
+#include "actors/nodesim/simulated_runner.hpp"
+
+namespace nomad::nodesim {
+
+struct NodeFarmOptions {
+  std::size_t nodes = 1;
+  std::string name_prefix = "sim";  ///< "sim-0001"
+  std::string datacenter = "dc1";
+  std::string region = "global";
+  std::string node_class = {};
+  std::string node_pool = "default";
+  std::vector<std::string> drivers = {"docker", "exec", "java", "mock_driver", "qemu", "raw_exec"};
+  std::uint64_t cpu_mhz = 4'000;  ///< Of each node.
+  std::uint64_t memory_mb = 8'192;
+  std::uint64_t disk_mb = 102'400;
+  RunPlan plan = {};
+  workload::SyncOptions sync = {};
+  std::uint64_t seed = 1;  ///< Of the nodes' ids and of all chance.
+};
+
+/// The link to the servers for node `number`; all may share one.
+using MakeLink = std::function<client::ServerLink(std::size_t number)>;
+
+class NodeFarm {
+public:
+  static NodeFarm start(caf::actor_system& system, NodeFarmOptions options, MakeLink make_link);
+
+  NodeFarm(NodeFarm&&) = default;
+  NodeFarm& operator=(NodeFarm&&) = default;
+
+  const std::vector<client::Client>& nodes() const { return nodes_; }
+
+  /// Ends all nodes; what they pretended to run stays running for the servers.
+  void stop();
+
+private:
+  NodeFarm() = default;
+
+  std::vector<client::Client> nodes_;
+  client::ClientDb db_;
+  client::StepRunner steps_;
+};
+
+/// The parts of one simulated node; `start` gives each the same database and steps.
+client::ClientParts simulated_parts(const NodeFarmOptions& options,
+                                    client::ServerLink servers,
+                                    client::ClientDb db,
+                                    client::StepRunner steps);
+
+/// The options of node `number`.
+client::ClientOptions simulated_options(const NodeFarmOptions& options, std::size_t number);
+
+}  // namespace nomad::nodesim

@@ -1,0 +1,197 @@
+#include "actors/nodesim/simulated_runner.hpp"
+
+#include <functional>
+
+#include "actors/core/supervise.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/client_status.hpp"
+
+namespace nomad::nodesim {
+namespace {
+
+using namespace client;
+using schema::ClientStatus;
+using schema::TaskRunState;
+
+enum class Step { run, become_healthy, tell_event, end };
+
+struct Due {
+  using is_message = void;
+  Step step;
+};
+
+using RunnerSelf = actor::WithInternal<AllocRunner, void(Due)>;
+
+struct RunnerState {
+  static constexpr const char* name = "simulated_runner";
+
+  using Self = RunnerSelf::stateful_pointer<RunnerState>;
+
+  Self self = nullptr;
+  AllocSetup setup;
+  RunPlan plan;
+  Random random{0};
+  ClientStatus status = ClientStatus::PENDING;
+  std::vector<std::pair<std::string, workload::TaskState>> tasks;
+  std::optional<workload::HealthStatus> health;
+  std::uint64_t version = 0;
+  bool over = false;
+
+  std::int64_t now() const { return setup.context->unix_now(); }
+
+  void init(Self actor, AllocSetup given, RunPlan how) {
+    self = actor;
+    setup = std::move(given);
+    plan = how;
+    random = Random{setup.context->seed ^ std::hash<std::string>{}(copy(setup.alloc->getId()))};
+    if (const auto group = workload::find_group(*setup.job, view(setup.alloc->getTaskGroup())))
+      for (const auto task : group->getTasks())
+        tasks.emplace_back(copy(task.getName()), workload::TaskState{});
+  }
+
+  void after(std::chrono::milliseconds delay, Step step) {
+    actor::send_self_after(self, delay, Due{step});
+  }
+
+  std::chrono::milliseconds spread() {
+    return std::chrono::milliseconds{
+        random.below(static_cast<std::uint64_t>(plan.run_spread.count()) + 1)};
+  }
+
+  /// `again`: even if the servers have acknowledged the same.
+  void report(bool urgent, bool again = false) {
+    workload::AllocReport report{.alloc_id = view(setup.alloc->getId()),
+                                 .node_id = setup.context->node_id,
+                                 .status = status,
+                                 .description = {},
+                                 .tasks = {},
+                                 .health = health,
+                                 .assigned = *setup.alloc};
+    for (const auto& [task, state] : tasks)
+      report.tasks.push_back({task, &state});
+    sync::StateChanged changed{copy(setup.alloc->getId()), ++version,
+                               workload::make_update(report, now())};
+    changed.again = again;
+    if (urgent)
+      actor::send_urgent(self, setup.context->sync, std::move(changed));
+    else
+      self->send(setup.context->sync, std::move(changed));
+  }
+
+  void become(ClientStatus next, TaskRunState of_tasks) {
+    status = next;
+    over = next == ClientStatus::COMPLETE || next == ClientStatus::FAILED;
+    for (auto& [task, state] : tasks) {
+      state.enter(of_tasks, now());
+      if (next == ClientStatus::FAILED) state.failed = true;
+    }
+    report(true);
+    self->send(setup.parent, alloc_runner::Status{copy(setup.alloc->getId()), status, over});
+  }
+
+  bool is_stopped() const { return setup.alloc->getDesiredStatus() != schema::DesiredStatus::RUN; }
+
+  void start() {
+    if (is_stopped())
+      become(ClientStatus::COMPLETE, TaskRunState::DEAD);
+    else
+      after(plan.start_time, Step::run);
+  }
+
+  void take(Step step) {
+    if (over) return;
+    switch (step) {
+      case Step::run:
+        become(ClientStatus::RUNNING, TaskRunState::RUNNING);
+        if (setup.alloc->getDeploymentId().size() > 0)
+          after(plan.healthy_after, Step::become_healthy);
+        if (plan.run_time.count() > 0) after(plan.run_time + spread(), Step::end);
+        if (plan.event_interval.count() > 0) after(plan.event_interval, Step::tell_event);
+        return;
+      case Step::become_healthy:
+        health = workload::HealthStatus{true, now()};
+        report(false);
+        return;
+      case Step::tell_event:
+        for (auto& [task, state] : tasks)
+          state.append(
+              workload::TaskEvent{.type = "Driver", .time = now(), .display_message = "tick"});
+        report(false);
+        after(plan.event_interval, Step::tell_event);
+        return;
+      case Step::end:
+        become(random.chance(plan.fail_rate) ? ClientStatus::FAILED : ClientStatus::COMPLETE,
+               TaskRunState::DEAD);
+        return;
+    }
+  }
+
+  void assign(const Object<schema::Allocation>& alloc, const Object<schema::Job>& job) {
+    if (alloc->getAllocModifyIndex() < setup.alloc->getAllocModifyIndex()) return;
+    const bool another_deployment = alloc->getDeploymentId() != setup.alloc->getDeploymentId();
+    setup.alloc = alloc;
+    setup.job = job;
+    if (over) return;
+    if (is_stopped()) {
+      become(ClientStatus::COMPLETE, TaskRunState::DEAD);
+    } else if (another_deployment && status == ClientStatus::RUNNING) {
+      health.reset();
+      after(plan.healthy_after, Step::become_healthy);
+    }
+  }
+
+  alloc_runner::Done leave() {
+    over = true;
+    self->quit();
+    return {};
+  }
+
+  static Error no_tasks() {
+    return {Errc::rejected, "the allocation is simulated: it has no tasks"};
+  }
+};
+
+RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup setup, RunPlan plan) {
+  auto* state = &self->state;
+  state->init(self, std::move(setup), plan);
+
+  return {
+      [state](const alloc_runner::Begin&) { state->start(); },
+      [state](const alloc_runner::Assign& msg) { state->assign(msg.alloc, msg.job); },
+      [state](const alloc_runner::Reconnect& msg) {
+        state->assign(msg.alloc, msg.job);
+        state->report(true);
+      },
+      [state](const alloc_runner::ReportAgain&) { state->report(true, true); },
+      [](const alloc_runner::ServersContacted&) {},
+      [](const alloc_runner::DriverReplaced&) {},
+      [state](const alloc_runner::Destroy&) { return state->leave(); },
+      [state](const alloc_runner::Detach&) { return state->leave(); },
+      [](const client_api::RestartTask&) -> caf::result<client_api::Done> {
+        return actor::to_caf(RunnerState::no_tasks());
+      },
+      [](const client_api::SignalTask&) -> caf::result<client_api::Done> {
+        return actor::to_caf(RunnerState::no_tasks());
+      },
+      [](const client_api::AllocStats&) { return client_api::AllocUsage{}; },
+      [](const client_api::AllocDirOf&) -> caf::result<client_api::AllocDir> {
+        return actor::to_caf(RunnerState::no_tasks());
+      },
+      [state](Due msg) { state->take(msg.step); },
+  };
+}
+
+}  // namespace
+
+AllocRunner spawn_simulated_runner(caf::actor_system& system, AllocSetup setup, RunPlan plan) {
+  return actor::spawn(system, simulated_runner, std::move(setup), plan);
+}
+
+AllocRunnerFactory simulated_runners(RunPlan plan) {
+  return [plan](caf::actor_system& system, AllocSetup setup) {
+    return spawn_simulated_runner(system, std::move(setup), plan);
+  };
+}
+
+}  // namespace nomad::nodesim

@@ -1,0 +1,94 @@
+// The least useful alloc runner: it reports that its allocation runs, and nothing else. This is all
+// that is needed to stand in for the real one: twelve handlers, of which two do something. It is
+// built from the interface alone (client_runner_dep), without the client.
+#include <doctest/doctest.h>
+
+#include "actors/client/runner.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/object/draft.hpp"
+#include "test/support/actor_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::client;
+
+namespace {
+
+/// Everything that the runner does not know how to do.
+template <class Reply>
+caf::result<Reply> no() {
+  return actor::to_caf({Errc::rejected, "this runner only says that it runs"});
+}
+
+AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup setup) {
+  const auto leave = [self] {
+    self->quit();
+    return alloc_runner::Done{};
+  };
+  return {
+      [self, setup](const alloc_runner::Begin&) {
+        const workload::AllocReport report{.alloc_id = view(setup.alloc->getId()),
+                                           .node_id = setup.context->node_id,
+                                           .status = schema::ClientStatus::RUNNING,
+                                           .description = {},
+                                           .tasks = {},
+                                           .health = {},
+                                           .assigned = *setup.alloc};
+        actor::send_urgent(
+            self, setup.context->sync,
+            sync::StateChanged{copy(setup.alloc->getId()), 1, workload::make_update(report, 0)});
+      },
+      [](const alloc_runner::Assign&) {},
+      [](const alloc_runner::Reconnect&) {},
+      [](const alloc_runner::ReportAgain&) {},
+      [](const alloc_runner::ServersContacted&) {},
+      [](const alloc_runner::DriverReplaced&) {},
+      [leave](const alloc_runner::Destroy&) { return leave(); },
+      [leave](const alloc_runner::Detach&) { return leave(); },
+      [](const client_api::RestartTask&) { return no<client_api::Done>(); },
+      [](const client_api::SignalTask&) { return no<client_api::Done>(); },
+      [](const client_api::AllocStats&) { return no<client_api::AllocUsage>(); },
+      [](const client_api::AllocDirOf&) { return no<client_api::AllocDir>(); },
+  };
+}
+
+/// The factory that ClientParts takes.
+const AllocRunnerFactory factory = [](caf::actor_system& system, AllocSetup setup) {
+  return actor::spawn(system, least_runner, std::move(setup));
+};
+
+AllocSync::behavior_type listen(AllocSync::pointer,
+                                std::shared_ptr<std::vector<sync::StateChanged>> heard) {
+  return {
+      [heard](const sync::StateChanged& msg) { heard->push_back(msg); },
+      [](const sync::Forget&) {},
+      [](const sync::Open&) {},
+      [](const sync::Hurry&) {},
+      [](const sync::Restore&) {},
+  };
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(test::ActorFixture, "least runner: reports running when it begins, and leaves") {
+  const auto heard = std::make_shared<std::vector<sync::StateChanged>>();
+  auto context = std::make_shared<ClientContext>();
+  context->node_id = "node";
+  context->sync = adopt(actor::spawn(system(), listen, heard));
+  Draft<schema::Allocation> alloc;
+  alloc->setId("alloc");
+
+  AllocSetup setup;
+  setup.context = context;
+  setup.alloc = alloc.freeze();
+  const auto runner = adopt(factory(system(), setup));
+  settle();
+  CHECK(heard->empty());
+  tell(runner, alloc_runner::Begin{});
+  const auto left = ask<alloc_runner::Done>(runner, alloc_runner::Destroy{});
+
+  REQUIRE(heard->size() == 1);
+  CHECK((*heard)[0].alloc_id == "alloc");
+  CHECK((*heard)[0].update.alloc->getClientStatus() == schema::ClientStatus::RUNNING);
+  REQUIRE(left->has_value());
+  CHECK(left->value().has_value());
+}

@@ -1,0 +1,122 @@
+// The simulated runner, step by step under a virtual clock.
+#include <doctest/doctest.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/nodesim/simulated_runner.hpp"
+#include "test/unit/actors/client/client_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::client;
+using namespace std::chrono_literals;
+using schema::ClientStatus;
+
+namespace {
+
+using Heard = std::shared_ptr<std::vector<sync::StateChanged>>;
+
+AllocSync::behavior_type listen(AllocSync::pointer, Heard heard) {
+  return {
+      [heard](const sync::StateChanged& msg) { heard->push_back(msg); },
+      [](const sync::Forget&) {},
+      [](const sync::Open&) {},
+      [](const sync::Hurry&) {},
+      [](const sync::Restore&) {},
+  };
+}
+
+struct Runner : test::ActorFixture {
+  Heard heard = std::make_shared<std::vector<sync::StateChanged>>();
+  Recorder<alloc_runner::Status> parent = record<alloc_runner::Status>();
+  Object<schema::Job> job = test::make_job({});
+  AllocRunner runner;
+
+  void start(const nodesim::RunPlan& plan, const Object<schema::Allocation>& alloc) {
+    auto context = std::make_shared<ClientContext>();
+    context->node_id = "node";
+    context->seed = 5;
+    context->sync = adopt(actor::spawn(system(), listen, heard));
+    context->unix_now = [] { return std::int64_t{7}; };
+    AllocSetup setup;
+    setup.context = context;
+    setup.alloc = alloc;
+    setup.job = job;
+    setup.parent = parent.handle;
+    runner = adopt(nodesim::spawn_simulated_runner(system(), setup, plan));
+    tell(runner, alloc_runner::Begin{});
+  }
+
+  ClientStatus last() const { return heard->back().update.alloc->getClientStatus(); }
+};
+
+Object<schema::Allocation> in_deployment(const Object<schema::Allocation>& alloc) {
+  return test::changed(alloc, 1, [](auto& draft) { draft.setDeploymentId("d"); });
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Runner,
+                  "simulated runner: runs, becomes healthy, and ends when its time is over") {
+  start({.start_time = 100ms, .run_time = 10s, .healthy_after = 2s},
+        in_deployment(test::make_alloc(job, 1)));
+  advance(50ms);
+  CHECK(heard->empty());
+
+  advance(100ms);
+  REQUIRE(heard->size() == 1);
+  CHECK(last() == ClientStatus::RUNNING);
+  CHECK(heard->back().update.alloc->getTaskStates().size() == 1);
+  advance(2s);
+  REQUIRE(heard->size() == 2);
+  CHECK(heard->back().update.alloc->getDeploymentStatus().getHealthy().getValue());
+  advance(10s);
+
+  CHECK(last() == ClientStatus::COMPLETE);
+  REQUIRE(parent.seen->size() == 2);
+  CHECK(parent.seen->back().over);
+}
+
+TEST_CASE_FIXTURE(Runner, "simulated runner: fails at the rate of its plan") {
+  start({.run_time = 1s, .fail_rate = 1}, test::make_alloc(job, 1));
+
+  advance(2s);
+
+  CHECK(last() == ClientStatus::FAILED);
+  CHECK(heard->back().update.alloc->getTaskStates()[0].getValue().getFailed());
+}
+
+TEST_CASE_FIXTURE(Runner, "simulated runner: is stopped by the servers, once") {
+  const auto alloc = test::make_alloc(job, 1);
+  start({}, alloc);
+  advance(1h);
+  REQUIRE(last() == ClientStatus::RUNNING);
+
+  const auto stopped = test::changed(
+      alloc, 2, [](auto& draft) { draft.setDesiredStatus(schema::DesiredStatus::STOP); });
+  tell(runner, alloc_runner::Assign{stopped, job});
+  tell(runner, alloc_runner::Assign{stopped, job});
+
+  CHECK(last() == ClientStatus::COMPLETE);
+  CHECK(heard->size() == 2);
+}
+
+TEST_CASE_FIXTURE(Runner, "simulated runner: chatters without changing its status") {
+  start({.event_interval = 1s}, test::make_alloc(job, 1));
+
+  advance(5500ms);
+
+  REQUIRE(heard->size() == 6);
+  for (const auto& each : *heard)
+    CHECK(each.update.alloc->getClientStatus() == ClientStatus::RUNNING);
+  CHECK(heard->front().version < heard->back().version);
+  CHECK(heard->front().update.state.digest != heard->back().update.state.digest);
+}
+
+TEST_CASE_FIXTURE(Runner, "simulated runner: leaves when told, and has no tasks to act on") {
+  start({}, test::make_alloc(job, 1));
+
+  const auto restarted = ask<client_api::Done>(runner, client_api::RestartTask{});
+  const auto gone = ask<alloc_runner::Done>(runner, alloc_runner::Detach{});
+
+  CHECK(restarted->value().error().code == Errc::rejected);
+  CHECK(gone->value().has_value());
+}
