@@ -110,10 +110,7 @@ Result<Answer> Api::exchange(const std::string& method,
   auto response = client_.send(
       {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)});
   if (!response) return response.error();
-  if (response->status / 100 != 2)
-    return Error{
-        response->status == 404 ? Errc::not_found : Errc::rejected,
-        fmt::format("Unexpected response code: {} ({})", response->status, response->body)};
+  if (response->status / 100 != 2) return refusal(*response);
   Answer answer;
   const auto index = response->header("X-Nomad-Index");
   std::from_chars(index.data(), index.data() + index.size(), answer.index);
@@ -126,6 +123,19 @@ Result<Answer> Api::exchange(const std::string& method,
                                               failure.message())};
   }
   return answer;
+}
+
+Result<net::ClientResponse> Api::send(const std::string& method,
+                                      const std::string& path,
+                                      const Query& query,
+                                      std::string body) {
+  return client_.send(
+      {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)});
+}
+
+Error refusal(const net::ClientResponse& response) {
+  return {response.status == 404 ? Errc::not_found : Errc::rejected,
+          fmt::format("Unexpected response code: {} ({})", response.status, response.body)};
 }
 
 Result<Answer> Api::get(const std::string& path, const Query& query) {

@@ -65,6 +65,11 @@ public:
                      const boost::json::value& body,
                      const Query& query = {});
   Result<Answer> remove(const std::string& path, const Query& query = {});
+  /// Any method; the answer as it came, whatever its status.
+  Result<net::ClientResponse> send(const std::string& method,
+                                   const std::string& path,
+                                   const Query& query,
+                                   std::string body);
   Result<net::ResponseStream> stream(const std::string& path, const Query& query = {});
 
   /// The namespace that is asked for, "default" when none is given.
@@ -87,6 +92,9 @@ private:
   CommonFlags flags_;
   net::HttpClient client_;
 };
+
+/// An answer that is not 2xx as an error: `Unexpected response code: 404 (job not found)`.
+Error refusal(const net::ClientResponse& response);
 
 /// Escapes one path segment.
 std::string segment(std::string_view text);

@@ -1,12 +1,15 @@
 // server join, server force-leave, operator raft, operator autopilot: the servers among themselves.
 #include <iostream>
 
+#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
 #include "cli/layout.hpp"
 #include "cli/output.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
 
@@ -122,16 +125,71 @@ int run_operator_autopilot_get_config(const std::vector<std::string>& arguments)
   return 0;
 }
 
+int run_operator_autopilot_set_config(const std::vector<std::string>& arguments) {
+  std::optional<bool> cleanup, migration, zones, upgrades;
+  std::optional<std::string> contact, stabilization;
+  std::optional<std::int64_t> trailing, quorum;
+  ApiCommand command{"operator autopilot set-config [options]", "Changes what autopilot goes by."};
+  auto& parser = command.parser;
+  parser.flag("cleanup-dead-servers", cleanup, "Whether dead servers are removed.");
+  parser.option("last-contact-threshold", contact, "A healthy server's longest silence; 200ms.");
+  parser.option("max-trailing-logs", trailing, "How far a healthy server's log may be behind.");
+  parser.option("min-quorum", quorum, "Fewer servers than these never stay.");
+  parser.option("server-stabilization-time", stabilization,
+                "How long a server is healthy before it votes; 10s.");
+  parser.flag("disable-upgrade-migration", migration, "Kept and shown, no more.");
+  parser.flag("enable-redundancy-zones", zones, "Kept and shown, no more.");
+  parser.flag("enable-custom-upgrades", upgrades, "Kept and shown, no more.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  for (const auto* duration : {&contact, &stabilization})
+    if (*duration && !parse_duration(**duration)) {
+      std::cerr << fmt::format("Failed to parse args: time: invalid duration \"{}\"\n", **duration);
+      return 1;
+    }
+  if (auto code = command.connect()) return *code;
+  auto& api = command.api;
+  const auto stored = api->get("/v1/operator/autopilot/configuration");
+  if (!stored) return fail("Error querying for Autopilot configuration", stored.error());
+  if (!stored->body.is_object()) return fail("Error", {Errc::corrupt, "no JSON object came"});
+  auto config = stored->body.get_object();
+  const auto set = [&config](const char* name, const auto& value) {
+    if (value) config[name] = *value;
+  };
+  set("CleanupDeadServers", cleanup);
+  set("LastContactThreshold", contact);
+  set("MaxTrailingLogs", trailing);
+  set("MinQuorum", quorum);
+  set("ServerStabilizationTime", stabilization);
+  set("DisableUpgradeMigration", migration);
+  set("EnableRedundancyZones", zones);
+  set("EnableCustomUpgrades", upgrades);
+  const auto index = stored->view()["ModifyIndex"].number();
+  const auto answer
+      = api->put("/v1/operator/autopilot/configuration", config, {{"cas", std::to_string(index)}});
+  if (!answer) return fail("Error setting Autopilot configuration", answer.error());
+  if (answer->view().text() != "true") {
+    std::cerr << "Configuration could not be atomically updated, please try again\n";
+    return 1;
+  }
+  std::cout << "Configuration updated!\n";
+  return 0;
+}
+
 int run_operator_autopilot_health(const std::vector<std::string>& arguments) {
   OutputFlags output;
   ApiCommand command{"operator autopilot health [options]", "Shows how the servers are."};
   output.add_to(command.parser);
   if (auto code = command.start(arguments)) return *code;
-  auto& api = command.api;
-  auto answer = api->get("/v1/operator/autopilot/health");
-  if (!answer) return fail("Error querying Autopilot health", answer.error());
-  if (auto code = output.print(answer->body)) return *code;
-  const auto health = answer->view();
+  const auto response = command.api->send("GET", "/v1/operator/autopilot/health", {}, "");
+  if (!response) return fail("Error querying Autopilot health", response.error());
+  // "Too many requests" is how an unhealthy cluster is told, with the same body.
+  if (response->status != 200 && response->status != 429)
+    return fail("Error querying Autopilot health", refusal(*response));
+  const auto body = parse_json(response->body);
+  if (!body) return fail("Error querying Autopilot health", body.error());
+  if (auto code = output.print(*body)) return *code;
+  const View health{*body};
   std::cout << "Healthy           = " << health["Healthy"].text() << '\n'
             << "FailureTolerance  = " << health["FailureTolerance"].text() << "\n\n";
   Rows rows{{"Name", "ID", "Address", "Status", "Leader", "Voter", "Healthy", "LastContact",

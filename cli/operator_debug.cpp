@@ -1,0 +1,234 @@
+// operator debug: collects what helps to understand a cluster, its state, logs and metrics over a
+// while, into one archive. Lists and figures only: no variable, no key, no task's environment.
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/storage/tar_gz.hpp"
+
+namespace nomad::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  CommonFlags common;
+  std::string duration = "2m";
+  std::string interval = "30s";
+  std::string log_level = "DEBUG";
+  std::string output;
+  std::string server_id = "all";
+  std::string node_id = "all";
+  std::string node_class;
+  std::int64_t max_nodes = 10;
+  bool stale = false;
+  bool verbose = false;
+};
+
+/// What is asked once, and what at each interval: the file and the path of the API.
+struct Source {
+  const char* file;
+  const char* path;
+};
+
+constexpr Source once[] = {
+    {"cluster/agent-self.json", "/v1/agent/self"}, {"cluster/members.json", "/v1/agent/members"},
+    {"cluster/regions.json", "/v1/regions"},       {"cluster/leader.json", "/v1/status/leader"},
+    {"cluster/peers.json", "/v1/status/peers"},    {"cluster/namespaces.json", "/v1/namespaces"},
+    {"cluster/node-pools.json", "/v1/node/pools"},
+};
+
+constexpr Source repeated[] = {
+    {"jobs.json", "/v1/jobs?namespace=*"},
+    {"allocations.json", "/v1/allocations?namespace=*"},
+    {"evaluations.json", "/v1/evaluations?namespace=*"},
+    {"deployments.json", "/v1/deployments?namespace=*"},
+    {"nodes.json", "/v1/nodes"},
+    {"services.json", "/v1/services?namespace=*"},
+    {"metrics.json", "/v1/metrics"},
+    {"raft-configuration.json", "/v1/operator/raft/configuration"},
+    {"autopilot-health.json", "/v1/operator/autopilot/health"},
+    {"scheduler-configuration.json", "/v1/operator/scheduler/configuration"},
+    {"root-keys.json", "/v1/operator/keyring/keys"},
+};
+
+class Capture {
+public:
+  Capture(Api& api, const Options& options) : api_{api}, options_{options} {}
+
+  /// A failed request leaves its error in the archive instead of ending the capture.
+  void ask(const std::string& file, const std::string& path) {
+    const auto answer = api_.send("GET", path, options_.stale ? Query{{"stale", ""}} : Query{}, "");
+    if (options_.verbose) std::cout << "    " << path << '\n';
+    if (!answer)
+      files_[file + ".error"] = answer.error().what + '\n';
+    else if (answer->status / 100 != 2 && answer->status != 429)  // an unhealthy cluster
+      files_[file + ".error"] = refusal(*answer).what + '\n';
+    else
+      files_[file] = answer->body;
+  }
+
+  void ask_nodes() {
+    const auto nodes = api_.get("/v1/nodes");
+    if (!nodes || options_.node_id.empty()) return;
+    std::int64_t taken = 0;
+    for (const auto& node : nodes->view().items()) {
+      const auto id = node["ID"].text();
+      if (options_.node_id != "all" && !id.starts_with(options_.node_id)) continue;
+      if (!options_.node_class.empty() && node["NodeClass"].text() != options_.node_class) continue;
+      if (taken++ == options_.max_nodes) return;
+      ask("nodes/" + id + ".json", "/v1/node/" + segment(id));
+      ask("nodes/" + id + "-allocations.json", "/v1/node/" + segment(id) + "/allocations");
+    }
+  }
+
+  void open_log() {
+    auto stream
+        = api_.stream("/v1/agent/monitor", {{"log_level", options_.log_level}, {"plain", "true"}});
+    if (stream)
+      log_.emplace(std::move(*stream));
+    else
+      files_["monitor.log.error"] = stream.error().what + '\n';
+  }
+
+  /// Takes log lines until `end`.
+  void follow_log(Clock::time_point end) {
+    auto& text = files_["monitor.log"];
+    while (log_ && Clock::now() < end) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+      const auto piece = log_->read(std::max(left, std::chrono::milliseconds{1}));
+      if (piece && !piece->empty()) {
+        text += *piece;
+        continue;
+      }
+      if (!piece && piece.error().code == Errc::timeout) return;
+      log_.reset();  // the agent ended it
+    }
+    std::this_thread::sleep_until(end);
+  }
+
+  const std::map<std::string, std::string>& files() const { return files_; }
+
+private:
+  Api& api_;
+  const Options& options_;
+  std::map<std::string, std::string> files_;
+  std::optional<net::ResponseStream> log_;
+};
+
+std::string stamp() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}-{:02}{:02}{:02}Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                     utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec);
+}
+
+Result<> write_archive(const std::string& path,
+                       const std::string& prefix,
+                       const std::map<std::string, std::string>& files) {
+  auto writer = storage::TarGzWriter::create(path);
+  if (!writer) return writer.error();
+  for (const auto& [name, content] : files) {
+    NOMAD_TRY(writer->begin_file(prefix + '/' + name, content.size(), std::time(nullptr)));
+    NOMAD_TRY(writer->write(content));
+  }
+  return writer->finish();
+}
+
+Result<> write_directory(const std::string& directory,
+                         const std::map<std::string, std::string>& files) {
+  for (const auto& [name, content] : files) {
+    const auto path = fs::path{directory} / name;
+    std::error_code failure;
+    fs::create_directories(path.parent_path(), failure);
+    if (failure) return Error{Errc::io, path.parent_path().string() + ": " + failure.message()};
+    std::ofstream file{path, std::ios::binary};
+    file << content << std::flush;
+    if (!file) return errno_error("cannot write \"" + path.string() + "\"", errno);
+  }
+  return {};
+}
+
+void capture(Capture& into, Nanoseconds duration, Nanoseconds interval) {
+  for (const auto& source : once)
+    into.ask(source.file, source.path);
+  into.ask_nodes();
+  into.open_log();
+  const auto end = Clock::now() + duration;
+  for (unsigned number = 0;; ++number) {
+    std::cout << fmt::format("    Capture interval {:04}\n", number) << std::flush;
+    for (const auto& source : repeated)
+      into.ask(fmt::format("intervals/{:04}/{}", number, source.file), source.path);
+    const auto next = std::min(end, Clock::now() + interval);
+    into.follow_log(next);
+    if (next >= end) return;
+  }
+}
+
+int save(const Options& options, const Capture& captured) {
+  const auto name = "nomad-debug-" + stamp();
+  if (!options.output.empty()) {
+    const auto directory = (fs::path{options.output} / name).string();
+    const auto written = write_directory(directory, captured.files());
+    if (!written) return fail("Error creating output", written.error());
+    std::cout << "Created debug directory: " << directory << '\n';
+    return 0;
+  }
+  const auto path = name + ".tar.gz";
+  const auto written = write_archive(path, name, captured.files());
+  if (!written) return fail("Error creating archive", written.error());
+  std::cout << "Created debug archive: " << path << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int run_operator_debug(const std::vector<std::string>& arguments) {
+  Options options;
+  Arguments parser{"operator debug [options]",
+                   "Collects state, logs and metrics of a cluster over a while into an archive."};
+  options.common.add_to(parser);
+  parser.option("duration", options.duration, "How long to collect; 2m.");
+  parser.option("interval", options.interval, "How often the state is asked for; 30s.");
+  parser.option("log-level", options.log_level, "The lowest level of log lines; DEBUG.");
+  parser.option("max-nodes", options.max_nodes, "The most nodes to describe; 10.");
+  parser.option("node-id", options.node_id, "Only nodes whose id begins so; all.");
+  parser.option("node-class", options.node_class, "Only nodes of this class.");
+  parser.option("server-id", options.server_id, "The server that is asked; all.");
+  parser.option("output", options.output, "Writes a directory below this one, no archive.");
+  parser.flag("stale", options.stale, "Any server may answer, also without a leader.");
+  parser.flag("verbose", options.verbose, "Shows what is asked.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  const auto duration = parse_duration(options.duration);
+  if (!duration) return fail("Error parsing duration: " + options.duration, duration.error());
+  const auto interval = parse_duration(options.interval);
+  if (!interval) return fail("Error parsing interval: " + options.interval, interval.error());
+  if (*interval <= Nanoseconds{0} || *interval > *duration) {
+    std::cerr << fmt::format("Error parsing interval: {} is not between 0 and the duration {}\n",
+                             options.interval, options.duration);
+    return 1;
+  }
+  auto api = Api::make(options.common);
+  if (!api) return fail("Error creating API client", api.error());
+  const auto self = api->get("/v1/agent/self");
+  if (!self) return fail("Failed to retrieve agent information", self.error());
+  std::cout << fmt::format("Starting debugger...\n\n     Interval: {}\n     Duration: {}\n\n",
+                           options.interval, options.duration);
+  Capture captured{*api, options};
+  capture(captured, *duration, *interval);
+  return save(options, captured);
+}
+
+}  // namespace nomad::cli

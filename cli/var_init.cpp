@@ -1,0 +1,69 @@
+// var init: writes an example specification of a variable.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/arguments.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+namespace {
+
+constexpr std::string_view hcl_example = R"(# A specification for `nomadctl var put @spec.nv.hcl`.
+
+# Where the variable goes. A path given to the command wins over this one.
+# path = "path/to/variable"
+
+# Whose variable it is. The flag -namespace wins over this.
+# namespace = "default"
+
+# What is stored. All items are sealed and opened as one. Letters, digits and "_" make keys that
+# templates can name directly; keep to them where you can.
+items {
+  key1 = "value 1"
+  key2 = "value 2"
+}
+)";
+
+constexpr std::string_view json_example = R"({
+  "Namespace": "default",
+  "Path": "path/to/variable",
+  "Items": {
+    "key1": "value 1",
+    "key2": "value 2"
+  }
+}
+)";
+
+}  // namespace
+
+int run_var_init(const std::vector<std::string>& arguments) {
+  std::string format = "hcl";
+  bool quiet = false;
+  Arguments parser{"var init <filename>", "Writes an example specification of a variable."};
+  parser.option("out", format, "hcl or json.");
+  parser.flag("quiet", quiet, "Says nothing when it worked.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes no arguments or one: <filename>");
+  if (format != "hcl" && format != "json")
+    return parser.misuse("Invalid value for \"-out\"; valid values are [hcl, json]");
+  const auto name = parser.positional().empty() ? "spec.nv." + format : parser.positional()[0];
+  std::error_code failure;
+  if (std::filesystem::exists(name, failure)) {
+    std::cerr << fmt::format("File \"{}\" already exists\n", name);
+    return 1;
+  }
+  std::ofstream file{name, std::ios::binary};
+  file << (format == "hcl" ? hcl_example : json_example) << std::flush;
+  if (!file) {
+    std::cerr << fmt::format("Failed to write \"{}\"\n", name);
+    return 1;
+  }
+  if (!quiet) std::cout << "Example variable specification written to " << name << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli
