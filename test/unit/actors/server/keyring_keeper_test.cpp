@@ -2,6 +2,7 @@
 #include "actors/server/keyring_keeper.hpp"
 
 #include "actors/server/job_endpoint.hpp"
+#include "runtime/base/clock.hpp"
 #include "server_fixture.hpp"
 
 using namespace nomad;
@@ -90,8 +91,8 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_keeper: a full rotation seals everything an
   for (const auto* path : {"a", "b", "c", "d", "e"})
     put(path);
   const auto old = copy(state().active_root_key()->getKeyId());
-  const auto next
-      = keyring->make_root_key("22222222-2222-4333-8444-555555555555", 1, {keyring->holder()});
+  const auto next = keyring->make_root_key("22222222-2222-4333-8444-555555555555", unix_now(),
+                                           {keyring->holder()});
   write([&](schema::Command::Builder command) {
     command.initRootKeyUpsert().setKey(*next);
     command.getRootKeyUpsert().setRekey(true);

@@ -1,0 +1,175 @@
+"""Variables and the keyring in a cluster of three: every server can open what any leader sealed,
+nothing in the clear is left anywhere, and saved states come back or are refused whole."""
+import glob
+import json
+import os
+import signal
+import unittest
+
+import cluster
+import harness
+from harness import wait_until
+
+SECRET = "tulip-and-quince"
+
+
+def put(server, path, value, cas=None):
+    query = "" if cas is None else f"?cas={cas}"
+    return server.request("PUT", f"/v1/var/{path}{query}", {"Items": {"k": value}})
+
+
+def value_of(server, path):
+    found = server.try_get(f"/v1/var/{path}?stale=true")
+    return found and found["Items"]["k"]
+
+
+class VariablesTest(unittest.TestCase):
+    def setUp(self):
+        self.cluster = cluster.Cluster(3).start()
+        self.addCleanup(self.cluster.destroy)
+        self.servers = self.cluster.servers
+        self.addCleanup(self.show_logs)
+        leader = self.cluster.leader()
+        wait_until(lambda: put(self.cluster.leader(), "first", "one").status == 200,
+                   what="a variable")
+        for server in self.servers:
+            wait_until(lambda s=server: value_of(s, "first") == "one", timeout=40,
+                       what=f"{server.name} opens what {leader.name} sealed")
+
+    def show_logs(self):
+        if self._outcome.result and (self._outcome.result.errors or self._outcome.result.failures):
+            for server in self.servers:
+                print(server.name, server.log()[-1500:])
+
+    def test_variables_survive_the_leader(self):
+        for number in range(30):
+            self.assertEqual(200, put(self.cluster.leader(), f"app/{number}", f"v{number}").status)
+        lost = self.cluster.leader()
+        lost.kill9()
+        leader = self.cluster.leader()
+        for number in range(30):
+            found = leader.request("GET", f"/v1/var/app/{number}").json
+            self.assertEqual(f"v{number}", found["Items"]["k"])
+        answer = put(leader, "app/7", "newer", cas=found["ModifyIndex"] - 22)
+        self.assertEqual(200, answer.status, answer)
+        self.assertEqual(409, put(leader, "app/7", "older", cas=1).status)
+        lost.start()
+        wait_until(lambda: value_of(lost, "app/7") == "newer", timeout=40, what="the return")
+
+    def test_all_restart_and_keep_their_keys(self):
+        before = self.cluster.leader().try_get("/v1/operator/keyring/keys")
+        for server in self.servers:
+            server.stop(signal.SIGTERM)
+        for server in self.servers:
+            server.start()
+        wait_until(lambda: value_of(self.cluster.leader(), "first") == "one", what="the variable")
+        after = self.cluster.leader().try_get("/v1/operator/keyring/keys")
+        self.assertEqual([key["KeyID"] for key in before], [key["KeyID"] for key in after])
+
+    def test_a_full_rotation_ends_and_all_servers_follow(self):
+        leader = self.cluster.leader()
+        old = leader.try_get("/v1/operator/keyring/keys")[0]["KeyID"]
+        rotated = leader.run("operator", "root", "keyring", "rotate", "-full")
+        self.assertEqual(0, rotated.returncode, rotated.stderr)
+
+        def states():
+            return {key["KeyID"]: key["State"]
+                    for key in leader.try_get("/v1/operator/keyring/keys") or []}
+        wait_until(lambda: states().get(old) == "inactive", what="the old key's rest")
+        self.assertEqual(["active", "inactive"], sorted(states().values()))
+        for server in self.servers:
+            wait_until(lambda s=server: value_of(s, "first") == "one", what=server.name)
+        removed = leader.run("operator", "root", "keyring", "remove", old)
+        self.assertEqual(0, removed.returncode, removed.stderr)
+        self.assertEqual("one", value_of(leader, "first"))
+
+    def test_nothing_in_the_clear_is_left(self):
+        leader = self.cluster.leader()
+        with open(os.path.join(self.cluster.root, "spec.json"), "w") as f:
+            json.dump({"Items": {"k": SECRET}}, f)
+        done = leader.run("var", "put", "secret/place", f"@{f.name}")
+        self.assertEqual(0, done.returncode, done.stderr)
+        os.remove(f.name)
+        for server in self.servers:
+            wait_until(lambda s=server: value_of(s, "secret/place") == SECRET, what="the secret")
+        saved = os.path.join(self.cluster.root, "saved.snap")
+        self.assertEqual(0, leader.run("operator", "snapshot", "save", saved).returncode)
+        state = leader.run("operator", "snapshot", "state", saved).stdout
+        self.assertIn("secret/place", state)
+        shown = [state]
+        for path in ("/v1/vars", "/v1/operator/keyring/keys", "/v1/agent/self", "/v1/metrics"):
+            shown.append(leader.request("GET", path).body)
+        holders = [open(path, "rb").read().strip() for server in self.servers
+                   for path in glob.glob(f"{server.dir}/data/server/keystore/*.key")]
+        self.assertEqual(3, len(holders))
+        for text in shown:
+            self.assertNotIn(SECRET, text)
+            for key in holders:
+                self.assertNotIn(key.decode(), text)
+        for server in self.servers:
+            server.stop(signal.SIGTERM)
+        for folder, _, files in os.walk(self.cluster.root):
+            for name in files:
+                with open(os.path.join(folder, name), "rb") as f:
+                    content = f.read()
+                self.assertNotIn(SECRET.encode(), content, name)
+                if not name.endswith(".key"):
+                    for key in holders:
+                        self.assertNotIn(key, content, name)
+                        self.assertNotIn(bytes.fromhex(key.decode()), content, name)
+
+    def test_a_saved_state_comes_back_on_all(self):
+        leader = self.cluster.leader()
+        cluster.register(self.servers, "kept", self.servers.index(leader))
+        saved = os.path.join(self.cluster.root, "saved.snap")
+        self.assertEqual(0, leader.run("operator", "snapshot", "save", saved).returncode)
+        self.assertEqual(200, put(leader, "first", "changed").status)
+        self.assertEqual(200, put(leader, "later", "x").status)
+        cluster.register(self.servers, "later", self.servers.index(leader))
+        before = int(leader.request("GET", "/v1/vars").headers["X-Nomad-Index"])
+        done = leader.run("operator", "snapshot", "restore", saved)
+        self.assertEqual((0, "Snapshot Restored\n"), (done.returncode, done.stdout), done.stderr)
+        self.assertGreater(int(leader.request("GET", "/v1/vars").headers["X-Nomad-Index"]), before)
+        for server in self.servers:
+            wait_until(lambda s=server: value_of(s, "first") == "one", what=server.name)
+            self.assertEqual(["kept"], [j["ID"] for j in server.try_get("/v1/jobs?stale=true")])
+            self.assertIsNone(server.try_get("/v1/var/later?stale=true"))
+        self.assertEqual(200, put(leader, "later", "y").status)
+        lost = self.cluster.leader()
+        lost.kill9()
+        self.assertEqual("y", value_of(self.cluster.leader(), "later"))
+
+    def test_what_is_no_saved_state_disturbs_nobody(self):
+        leader = self.cluster.leader()
+        saved = os.path.join(self.cluster.root, "saved.snap")
+        self.assertEqual(0, leader.run("operator", "snapshot", "save", saved).returncode)
+        with open(saved, "rb") as f:
+            whole = f.read()
+        broken = os.path.join(self.cluster.root, "broken.snap")
+        middle = len(whole) // 2
+        for content in (b"", whole[:middle], whole[:-1], b"garbage" * 1000,
+                        whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1:]):
+            with open(broken, "wb") as f:
+                f.write(content)
+            done = leader.run("operator", "snapshot", "restore", broken)
+            self.assertEqual(1, done.returncode, done.stdout)
+            self.assertIn("failed to restore from snapshot", done.stderr)
+        self.assertEqual(leader, self.cluster.leader())
+        self.assertEqual("one", value_of(leader, "first"))
+        self.assertIn("is refused", leader.log())
+
+    def test_autopilot_settings_are_everyones(self):
+        leader = self.cluster.leader()
+        done = leader.run("operator", "autopilot", "set-config", "-max-trailing-logs=300")
+        self.assertEqual((0, "Configuration updated!\n"), (done.returncode, done.stdout))
+        for server in self.servers:
+            wait_until(lambda s=server: (s.try_get("/v1/operator/autopilot/configuration?stale=true")
+                                         or {}).get("MaxTrailingLogs") == 300, what=server.name)
+        leader.kill9()
+        shown = self.cluster.leader().run("operator", "autopilot", "get-config").stdout
+        self.assertIn("MaxTrailingLogs = 300\n", shown)
+        self.assertIn("LastContactThreshold = 200ms\n", shown)
+
+
+if __name__ == "__main__":
+    harness.main()
