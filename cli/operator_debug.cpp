@@ -88,7 +88,6 @@ public:
       if (!options_.node_class.empty() && node["NodeClass"].text() != options_.node_class) continue;
       if (taken++ == options_.max_nodes) return;
       ask("nodes/" + id + ".json", "/v1/node/" + segment(id));
-      ask("nodes/" + id + "-allocations.json", "/v1/node/" + segment(id) + "/allocations");
     }
   }
 

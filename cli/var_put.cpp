@@ -225,7 +225,20 @@ int print_written(const Options& options, const boost::json::value& body) {
   return 0;
 }
 
-int write(const Options& options, Api& api, const Draft& draft, std::uint64_t check_index) {
+void warn(const std::vector<std::string>& odd_keys) {
+  if (odd_keys.empty()) return;
+  std::cerr << fmt::format("Variable Warnings:\n{} warning{}:\n\n", odd_keys.size(),
+                           odd_keys.size() == 1 ? "" : "s");
+  for (const auto& key : odd_keys)
+    std::cerr << "* " << warning_of(key) << '\n';
+  std::cerr << '\n';
+}
+
+int write(const Options& options,
+          Api& api,
+          const Draft& draft,
+          std::uint64_t check_index,
+          const std::vector<std::string>& odd_keys) {
   boost::json::object items;
   for (const auto& [key, value] : draft.items)
     items[key] = value;
@@ -240,16 +253,8 @@ int write(const Options& options, Api& api, const Draft& draft, std::uint64_t ch
   if (response->status / 100 != 2) return fail("Error creating variable", refusal(*response));
   const auto written = parse_json(response->body);
   if (!written) return fail("Error creating variable", written.error());
+  warn(odd_keys);
   return print_written(options, *written);
-}
-
-void warn(const std::vector<std::string>& odd_keys) {
-  if (odd_keys.empty()) return;
-  std::cerr << fmt::format("Variable Warnings:\n{} warning{}:\n\n", odd_keys.size(),
-                           odd_keys.size() == 1 ? "" : "s");
-  for (const auto& key : odd_keys)
-    std::cerr << "* " << warning_of(key) << '\n';
-  std::cerr << '\n';
 }
 
 }  // namespace
@@ -296,9 +301,8 @@ int run_var_put(const std::vector<std::string>& arguments) {
   for (const auto& argument : rest)
     if (const auto added = add_argument(*draft, argument, options, odd_keys); !added)
       return fail("Failed to parse K=V data", added.error());
-  warn(odd_keys);
   if (!draft->ns.empty()) api->use_namespace(draft->ns);
-  return write(options, *api, *draft, check->value_or(draft->modify_index));
+  return write(options, *api, *draft, check->value_or(draft->modify_index), odd_keys);
 }
 
 }  // namespace nomad::cli

@@ -41,9 +41,6 @@ void Applier::variable_apply(schema::VariableApply::Reader command) {
     if (stored) drop_variable(key, stored);
     return;
   }
-  if (!t_.namespaces.contains(view(variable.getNamespace())))
-    return refuse(Errc::rejected,
-                  "variable is in nonexistent namespace \"" + copy(variable.getNamespace()) + "\"");
   // The proposer sealed it some time ago: a key that has gone since would leave it unreadable.
   if (!t_.root_keys.contains(view(variable.getKeyId())))
     return refuse(Errc::unavailable,

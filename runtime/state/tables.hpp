@@ -127,8 +127,8 @@ struct Tables {
   ObjectMap<schema::KeyHolder> key_holders;    ///< server id
   ObjectMap<schema::RestoreRow> restore_rows;  ///< restore id\0number; "id" alone: it has begun
   Object<schema::AutopilotConfiguration> autopilot_config;  ///< Empty: as the agents are told.
-  std::array<Index, stored_tables> indexes{};  ///< Of each table's last change.
-  Index applied = 0;                           ///< The last applied entry.
+  std::array<Index, stored_tables> indexes{};               ///< Of each table's last change.
+  Index applied = 0;                                        ///< The last applied entry.
   Index index_offset = 0;  ///< How far indexes here are ahead of the log's: see apply_restore.cpp.
 
   // Derived from the above.

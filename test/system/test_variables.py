@@ -1,9 +1,12 @@
 """Variables and the keyring in a cluster of three: every server can open what any leader sealed,
 nothing in the clear is left anywhere, and saved states come back or are refused whole."""
 import glob
+import hashlib
+import io
 import json
 import os
 import signal
+import tarfile
 import unittest
 
 import cluster
@@ -154,9 +157,28 @@ class VariablesTest(unittest.TestCase):
             done = leader.run("operator", "snapshot", "restore", broken)
             self.assertEqual(1, done.returncode, done.stdout)
             self.assertIn("failed to restore from snapshot", done.stderr)
+        newer = self.repacked(saved, Version=2)
+        done = leader.run("operator", "snapshot", "restore", newer)
+        self.assertEqual(1, done.returncode, done.stdout)
+        self.assertIn("it was made by a newer version", done.stderr)
         self.assertEqual(leader, self.cluster.leader())
         self.assertEqual("one", value_of(leader, "first"))
         self.assertIn("is refused", leader.log())
+
+    def repacked(self, archive, **changes):
+        """The same saved state under other metadata, with checksums that fit."""
+        with tarfile.open(archive) as tar:
+            files = {name: tar.extractfile(name).read() for name in ("meta.json", "state.bin")}
+        files["meta.json"] = json.dumps({**json.loads(files["meta.json"]), **changes}).encode()
+        sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+                       for name, content in files.items())
+        path = os.path.join(self.cluster.root, "repacked.snap")
+        with tarfile.open(path, "w:gz") as tar:
+            for name, content in {**files, "SHA256SUMS": sums.encode()}.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        return path
 
     def test_autopilot_settings_are_everyones(self):
         leader = self.cluster.leader()
@@ -169,6 +191,34 @@ class VariablesTest(unittest.TestCase):
         shown = self.cluster.leader().run("operator", "autopilot", "get-config").stdout
         self.assertIn("MaxTrailingLogs = 300\n", shown)
         self.assertIn("LastContactThreshold = 200ms\n", shown)
+
+
+class DebugTest(harness.AgentTest):
+    """What `operator debug` collects may be handed to strangers."""
+    config = 'server {\n  encrypt = "cg8StVXbQJ0gPvMd9o7yrg=="\n}\n'
+
+    def test_the_archive_has_no_secrets(self):
+        job = harness.job("secretive")
+        job["TaskGroups"][0]["Tasks"][0].update(
+            Env={"PASSWORD": SECRET}, Meta={"m": SECRET},
+            Templates=[{"EmbeddedTmpl": SECRET, "DestPath": "local/x"}])
+        self.agent.register(job)
+        self.agent.wait_for_allocs("secretive", "running")
+        wait_until(lambda: self.agent.put("/v1/var/place", {"Items": {"k": SECRET}}).status == 200,
+                   what="a variable")
+        self.agent.run("operator", "debug", "-duration", "1s", "-interval", "1s",
+                       "-output", self.agent.dir, check=True)
+        found = {}
+        for folder, _, files in os.walk(glob.glob(f"{self.agent.dir}/nomad-debug-*")[0]):
+            for name in files:
+                with open(os.path.join(folder, name)) as f:
+                    found[os.path.relpath(f.name, self.agent.dir)] = f.read()
+        self.assertGreater(len(found), 15, found.keys())
+        self.assertTrue(any("secretive" in text for text in found.values()))
+        self.assertFalse([name for name in found if name.endswith(".error")])
+        for name, text in found.items():
+            for secret in (SECRET, "cg8StVXbQJ0gPvMd9o7yrg"):
+                self.assertNotIn(secret, text, name)
 
 
 if __name__ == "__main__":
