@@ -60,6 +60,19 @@ Matches match_jobs(const Snapshot& snapshot,
   return matches;
 }
 
+/// Variables by their paths; what they hold is not looked at.
+Matches match_variables(const Snapshot& snapshot,
+                        const std::string& prefix,
+                        const ReadOptions& options) {
+  Matches matches;
+  const auto begin = options.all_namespaces() ? "" : state::join_key(options.ns, prefix);
+  for (const auto& entry : snapshot.tables().variables.prefix(begin)) {
+    const auto path = view(entry.value()->getPath());
+    if (path.starts_with(prefix) && !matches.add(path)) break;
+  }
+  return matches;
+}
+
 /// A kind of object, as the request and the answer name it.
 struct SearchContext {
   std::string_view name;
@@ -103,7 +116,7 @@ constexpr std::array contexts = std::to_array<SearchContext>({
      }},
     {"plugins", false, Table::nodes, match_nothing},
     {"scaling_policy", false, Table::jobs, match_nothing},
-    {"vars", false, Table::namespaces, match_nothing},
+    {"vars", false, Table::variables, match_variables},
     {"volumes", false, Table::nodes, match_nothing},
 });
 

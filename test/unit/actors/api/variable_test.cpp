@@ -163,6 +163,23 @@ TEST_CASE("variable: a blocking read wakes when it is written") {
   CHECK(woken == written.body);
 }
 
+TEST_CASE("variable: is found by its path, and only in the namespace that is searched") {
+  Variables fixture;
+  for (const auto* path : {"app/a", "app/b", "other", "app/c?namespace=team"})
+    REQUIRE(fixture.put(path, R"({"k":"1"})").status == 200);
+  const auto found = [&](const std::string& query, const std::string& context) {
+    const auto answer = fixture.send("POST", "/v1/search" + query,
+                                     R"({"Prefix":"app/","Context":")" + context + "\"}");
+    return boost::json::serialize(
+        boost::json::parse(answer.body).at("Matches").as_object().at("vars"));
+  };
+
+  CHECK(found("", "vars") == R"(["app/a","app/b"])");
+  CHECK(found("", "all") == R"(["app/a","app/b"])");
+  CHECK(found("?namespace=team", "vars") == R"(["app/c"])");
+  CHECK(found("?namespace=*", "vars") == R"(["app/a","app/b","app/c"])");
+}
+
 TEST_CASE("variable: a write waits for the cluster's first root key") {
   ApiFixture fixture;
   net::ClientResponse written;
