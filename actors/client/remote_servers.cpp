@@ -1,6 +1,5 @@
 #include "actors/client/remote_servers.hpp"
 
-#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -10,6 +9,7 @@
 #include "actors/rpc/router.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/workload/server_ring.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::client {
@@ -31,23 +31,30 @@ using server_link::WatchAllocs;
 /// What a server may take beyond a blocking query's own time: it spreads its answers.
 constexpr auto blocking_slack = 30s;
 
+/// Servers that were away, or are new, get their share of the nodes again.
+struct Rebalance {
+  using is_message = void;
+};
+
+using RemoteSelf = actor::WithInternal<ServerLink, void(Rebalance)>;
+
 struct RemoteState {
   static constexpr const char* name = "remote_servers";
 
-  using Self = ServerLink::stateful_pointer<RemoteState>;
+  using Self = RemoteSelf::stateful_pointer<RemoteState>;
   using Done = std::function<void(Result<Bytes>)>;
 
   Self self = nullptr;
   rpc::CallOffice office;
   RemoteServersOptions options;
-  std::vector<std::string> servers;
-  std::size_t current = 0;
+  workload::ServerRing servers{{}, Random{0}};
+  Random random{0};
   rpc::Credentials credentials;
 
   /// Asks the servers one after the other until one answers.
   void ask(rpc::transport::Call call, std::size_t tries, Done done) {
     if (tries == 0 || servers.empty()) return done(Error{Errc::unavailable, "No servers"});
-    const auto asked = servers[current % servers.size()];
+    const auto asked = servers.current();
     call.to = {.address = asked, .region = options.region};
     self->request(office, call.timeout + 5s, call)
         .then(
@@ -67,11 +74,27 @@ struct RemoteState {
   }
 
   void move_on(const std::string& from, const Error& why) {
-    if (servers.empty() || servers[current % servers.size()] != from) return;  // somebody else did
-    current = (current + 1) % servers.size();
+    if (!servers.move_on(from)) return;
     publish();
     log::debug("client", "server {} does not answer: {}; the next is {}", from, why.what,
-               servers[current]);
+               servers.current());
+  }
+
+  /// At any time within half of the shortest time more, so that the nodes do not move together.
+  void rebalance_later() {
+    const auto spread = static_cast<std::uint64_t>(options.rebalance_after.count()) / 2 + 1;
+    const std::chrono::milliseconds extra{random.below(spread)};
+    actor::send_self_after(self, options.rebalance_after + extra, Rebalance{});
+  }
+
+  void rebalance() {
+    rebalance_later();
+    if (servers.size() < 2) return;
+    const auto before = servers.current();
+    servers.shuffle();
+    if (servers.current() == before) return;
+    publish();
+    log::debug("client", "moving from server {} to {}", before, servers.current());
   }
 
   rpc::transport::Call call_of(Method method, Bytes body, std::chrono::milliseconds timeout) const {
@@ -166,58 +189,38 @@ struct RemoteState {
         });
   }
 
-  /// Takes over the list of servers; the one in use stays in use if it is still there.
   void learn(const Object<wire::NodeLeaseReply>& reply) {
     std::vector<std::string> fresh;
     for (const auto server : reply->getServers())
       if (server.getRpcAddress().size() > 0) fresh.push_back(copy(server.getRpcAddress()));
-    if (fresh.empty() || servers.empty()) return;
-    auto known = servers;
-    std::sort(known.begin(), known.end());
-    auto sorted = fresh;
-    std::sort(sorted.begin(), sorted.end());
-    if (known == sorted) return;
-    const auto in_use = servers[current % servers.size()];
-    shuffle(fresh);
-    const auto place = std::find(fresh.begin(), fresh.end(), in_use);
-    current = place == fresh.end() ? 0 : static_cast<std::size_t>(place - fresh.begin());
-    servers = std::move(fresh);
+    if (!servers.learn(std::move(fresh))) return;
     publish();
-    log::info("client", "the servers are now {}", fmt::join(servers, ", "));
+    log::info("client", "the servers are now {}", fmt::join(servers.in_order(), ", "));
   }
 
-  /// Tells other threads, the one in use first.
+  /// Tells other threads.
   void publish() const {
-    if (!options.list) return;
-    auto list = servers;
-    std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(current), list.end());
-    options.list->set(std::move(list));
+    if (options.list) options.list->set(servers.in_order());
   }
-
-  void shuffle(std::vector<std::string>& list) {
-    for (std::size_t i = list.size(); i > 1; --i)
-      std::swap(list[i - 1], list[random.below(i)]);
-  }
-
-  Random random{0};
 };
 
-ServerLink::behavior_type remote_servers(RemoteState::Self self,
+RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
                                          rpc::CallOffice office,
                                          RemoteServersOptions options) {
   auto& state = self->state;
   state.self = self;
   state.office = std::move(office);
   state.random = Random{options.random_seed};
-  state.servers = options.servers;
-  state.shuffle(state.servers);
+  state.servers = workload::ServerRing{options.servers, Random{state.random.next()}};
   state.options = std::move(options);
   state.publish();
+  state.rebalance_later();
   return {
       [self](const RegisterNode& msg) { return self->state.register_node(msg); },
       [self](const Heartbeat& msg) { return self->state.beat(msg); },
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
       [self](const UpdateAllocs& msg) { return self->state.update(msg); },
+      [self](const Rebalance&) { self->state.rebalance(); },
   };
 }
 

@@ -3,7 +3,8 @@
 // Owns:   the list of servers: what the configuration names, then what the servers themselves say
 //         with each lease.
 // Takes:  what ServerLink takes. Every question goes to one server until that fails; then to the
-//         next, once round at most for each question.
+//         next, once round at most for each question. Every few minutes another one is chosen by
+//         chance, so that a server that was away gets its share of the nodes again.
 // Parent: the agent's wiring.
 // Ends:   by the parent's exit message.
 //
@@ -31,7 +32,9 @@ struct RemoteServersOptions {
   std::string region;
   std::chrono::milliseconds timeout{10'000};  ///< For an answer; blocking queries have their own.
   std::uint64_t random_seed = 0;              ///< Of the order in which servers are tried.
-  std::shared_ptr<ServerList> list = {};      ///< Told of the servers in use; may be null.
+  /// At least so long, and half of it more at most, a server is used: Nomad's shortest time.
+  std::chrono::milliseconds rebalance_after = std::chrono::minutes{5};
+  std::shared_ptr<ServerList> list = {};  ///< Told of the servers in use; may be null.
 };
 
 ServerLink spawn_remote_servers(caf::actor_system& system,
