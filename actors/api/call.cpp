@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "actors/api/file_service.hpp"
+#include "actors/api/leader_watch.hpp"
 
 namespace nomad::api {
 namespace {
@@ -17,10 +18,17 @@ Context::Context(caf::actor_system& system, ApiOptions given)
       pool{options.query_threads, pool_capacity},
       cache{options.response_cache_bytes},
       files{std::make_unique<FileService>()},
+      leader_watch{std::make_shared<LeaderWatch>(timers, [this] { return leader_address(); })},
       random_{Random::from_system()} {}
 
 Context::~Context() {
   stop();
+}
+
+std::string Context::leader_address() const {
+  if (!options.cluster_view) return {};
+  const auto leader = options.cluster_view->leader_address();
+  return leader.is_self ? options.agent.rpc_address : leader.rpc_address;
 }
 
 std::uint64_t Context::random_below(std::uint64_t bound) {

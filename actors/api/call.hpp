@@ -22,6 +22,7 @@
 namespace nomad::api {
 
 class FileService;
+class LeaderWatch;
 
 /// Lives as long as the Api and the last request in flight.
 struct Context {
@@ -34,9 +35,13 @@ struct Context {
   net::QueryPool pool;
   ResponseCache cache;
   std::unique_ptr<FileService> files;
+  std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
 
   /// A random number below `bound`. Thread-safe.
   std::uint64_t random_below(std::uint64_t bound);
+
+  /// The RPC address of who leads this region now; empty: nobody is known to.
+  std::string leader_address() const;
 
   /// Ends what runs by itself: gateways, timers, pool, file streams.
   void stop();

@@ -37,7 +37,7 @@ void find_leader(const ApiOptions& options, const Answerer& answer) {
   auto leader = options.cluster_view->leader_address();
   if (leader.is_self) return answer(Found{ServeHere{}});
   if (leader.rpc_address.empty()) return answer(Error{Errc::unavailable, "No cluster leader"});
-  answer(Found{RelayTarget{std::move(leader.rpc_address)}});
+  answer(Found{RelayTarget{.address = std::move(leader.rpc_address), .is_leader = true}});
 }
 
 /// Some server of a region; the first one that a client node knows is the one it uses.
@@ -49,7 +49,7 @@ void find_server(Context& context,
   if (servers.empty()) return answer(Error{Errc::unavailable, otherwise});
   const bool is_own = region == context.options.agent.region;
   const auto chosen = is_own ? 0 : context.random_below(servers.size());
-  answer(Found{RelayTarget{std::move(servers[chosen])}});
+  answer(Found{RelayTarget{.address = std::move(servers[chosen])}});
 }
 
 // -- client nodes ---------------------------------------------------------------------------------
@@ -219,23 +219,32 @@ void dispatch(Where where, Call call, const Run& run) {
   const auto place = place_of(now);
   if (place == Place::here) return run(std::move(call));
   if (place == Place::node) return dispatch_to_node(where, std::move(call), run);
+  if (place == Place::region) return dispatch_to_region(std::move(call), std::string{region}, run);
   if (!options.cluster_view)
     return refuse_unserved(call, now.other_region ? "No path to region" : "No cluster leader");
   if (request.hops >= most_hops) return refuse_unserved(call, "No cluster leader");
   Find find;
   if (place == Place::leader)
     find = [context](const Answerer& answer) { find_leader(context->options, answer); };
-  else if (place == Place::region)
-    find = [context, name = std::string{region}](const Answerer& answer) {
-      if (context->options.cluster_view->servers_in(name).empty())
-        return answer(Error{Errc::internal, "No path to region"});
-      find_server(*context, name, "No path to region", answer);
-    };
   else
     find = [context](const Answerer& answer) {
       find_server(*context, context->options.agent.region, "No servers", answer);
     };
   relay(std::move(call), std::move(find), run);
+}
+
+void dispatch_to_region(Call call, const std::string& region, const Run& run) {
+  const auto context = call.context;
+  if (!context->options.cluster_view || call.request().hops >= most_hops)
+    return refuse_unserved(call, "No path to region");
+  relay(
+      std::move(call),
+      [context, region](const Answerer& answer) {
+        if (context->options.cluster_view->servers_in(region).empty())
+          return answer(Error{Errc::internal, "No path to region"});
+        find_server(*context, region, "No path to region", answer);
+      },
+      run);
 }
 
 }  // namespace nomad::api

@@ -1,10 +1,12 @@
-// Jobs that come in: registration, plan, validation, parsing, and their end. The JSON tree of a job
-// becomes the server's form here (runtime/jobspec); what depends on the state is the ServerApi's.
+// Jobs that come in: registration, plan, validation, parsing, and their end. What depends on the
+// state is the ServerApi's.
 #include <charconv>
 
 #include <boost/json.hpp>
 
 #include "actors/api/alloc_json.hpp"
+#include "actors/api/dispatch.hpp"
+#include "actors/api/incoming_job.hpp"
 #include "actors/api/job_endpoint.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
@@ -14,7 +16,6 @@
 #include "runtime/jobspec/cron.hpp"
 #include "runtime/jobspec/diff.hpp"
 #include "runtime/jobspec/parse_job.hpp"
-#include "runtime/jobspec/validate.hpp"
 
 namespace nomad::api {
 namespace {
@@ -25,107 +26,6 @@ using server::server_api::JobRegistered;
 
 /// Larger bodies are worked off on the query pool, so that no connection waits behind them.
 constexpr std::size_t large_body = 64 * 1024;
-
-Error bad_request(std::string what) {
-  return {Errc::invalid_argument, std::move(what)};
-}
-
-std::string text_member(const json::object& object, std::string_view name) {
-  const auto* value = object.if_contains({name.data(), name.size()});
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-
-/// What differs between the requests that carry a job.
-struct JobTexts {
-  std::string_view type;  ///< Go's name of the request.
-  std::string_view without_id;
-  std::string_view other_id;
-  /// Only the job's mistakes are asked for: its id may be missing, its region is any, its namespace
-  /// its own, and whether namespace and node pool exist is among the rules.
-  bool only_validates = false;
-};
-
-/// A job on its way in: the tree in the server's form, and what else the request says.
-struct IncomingJob {
-  /// The job's tree is made in the memory of the body's.
-  explicit IncomingJob(json::object taken) : body{std::move(taken)}, job{body.storage()} {}
-
-  json::object body;
-  json::object job;
-  jobspec::Validation validation;
-};
-
-/// What of the job's surroundings does not exist.
-std::vector<std::string> missing_places(const state::Snapshot& snapshot, const json::object& job) {
-  std::vector<std::string> out;
-  const auto add = [&](const char* what, const std::string& name) {
-    out.push_back("job \"" + text_member(job, "ID") + "\" is in nonexistent " + what + " \"" + name
-                  + "\"");
-  };
-  const std::string ns = text_member(job, "Namespace");
-  if (!snapshot.get_namespace(ns)) add("namespace", ns);
-  const std::string pool = text_member(job, "NodePool");
-  if (!snapshot.node_pool(pool)) add("node pool", pool);
-  return out;
-}
-
-/// Takes the job out of the body, gives it its namespace and region, and brings it into the
-/// server's form. `id` is that of the path; empty if it names none.
-Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts) {
-  auto body = body_object(call.request());
-  if (!body) return body.error();
-  IncomingJob incoming{std::move(*body)};
-  BodyFields fields{incoming.body, texts.type};
-  const auto* job = fields.object("Job");
-  NOMAD_TRY(fields.check());
-  if (job == nullptr) return bad_request("Job must be specified");
-  incoming.job = *job;
-  NOMAD_TRY(jobspec::match_names(incoming.job));
-  const auto* job_id = incoming.job.if_contains("ID");
-  const bool has_id = job_id != nullptr && job_id->is_string();
-  if (!has_id && !texts.only_validates) return bad_request(std::string{texts.without_id});
-  if (!id.empty() && text_member(incoming.job, "ID") != id)
-    return bad_request(std::string{texts.other_id});
-
-  const auto& agent = call.context->options.agent;
-  const auto region = jobspec::resolve_region(texts.only_validates ? json::object{} : incoming.job,
-                                              call.request().parameter_or_empty("region"),
-                                              fields.text("Region"), agent.region);
-  if (!region.request.empty() && region.request != agent.region)
-    return Error{Errc::rejected, "No path to region"};
-  incoming.job["Region"] = region.job;
-  incoming.job["Namespace"] = texts.only_validates
-                                  ? jobspec::resolve_namespace(incoming.job, "", "")
-                                  : jobspec::resolve_namespace(
-                                      incoming.job, call.request().parameter_or_empty("namespace"),
-                                      fields.text("Namespace"));
-  const auto& limits = call.context->options.jobs;
-  jobspec::AdmissionOptions admission;
-  admission.default_priority = limits.default_priority;
-  jobspec::admit(incoming.job, admission);
-  jobspec::ValidateOptions rules;
-  rules.max_priority = limits.max_priority;
-  rules.max_count = limits.max_count;
-  if (const auto& store = call.context->options.store) {
-    const auto snapshot = store->snapshot();
-    rules.memory_oversubscription
-        = snapshot.scheduler_configuration()->getMemoryOversubscriptionEnabled();
-    if (texts.only_validates) rules.state_errors = missing_places(snapshot, incoming.job);
-  }
-  incoming.validation = jobspec::validate(incoming.job, rules);
-  return incoming;
-}
-
-/// The schema object of a valid job. Its submit time is the server's.
-Result<Object<schema::Job>> freeze_job(const json::object& job) {
-  Draft<schema::Job> draft;
-  NOMAD_TRY(from_json(job, *draft));
-  draft->setSubmitTime(unix_now());
-  draft->setConsulToken("");
-  draft->setVaultToken("");
-  return draft.freeze();
-}
 
 /// Nomad refuses this before it looks at anything else of the job.
 bool scales_system_job(const json::object& job) {
@@ -140,7 +40,7 @@ bool scales_system_job(const json::object& job) {
 }
 
 /// The leader writes by itself; any other server hands the job on.
-void register_job(Call call, server::server_api::RegisterJob request, std::string warnings) {
+void write_job(Call call, server::server_api::RegisterJob request, std::string warnings) {
   const auto context = call.context;
   const auto& options = context->options;
   if (!options.register_here || !options.lease || !options.lease->holds()) {
@@ -168,6 +68,8 @@ void register_here(Call& call) {
     call.fail(incoming.error());
     return;
   }
+  if (!incoming->other_region.empty())
+    return dispatch_to_region(std::move(call), incoming->other_region, register_job);
   BodyFields fields{incoming->body, "JobRegisterRequest"};
   server::server_api::RegisterJob request;
   request.enforce_index = fields.boolean("EnforceIndex");
@@ -196,7 +98,7 @@ void register_here(Call& call) {
     return;
   }
   request.job = std::move(*job);
-  register_job(std::move(call), std::move(request), incoming->validation.warning_text());
+  write_job(std::move(call), std::move(request), incoming->validation.warning_text());
 }
 
 // --- plan ----------------------------------------------------------------------------------------
@@ -300,6 +202,8 @@ void plan_here(Call& call) {
     call.fail(incoming.error());
     return;
   }
+  if (!incoming->other_region.empty())
+    return dispatch_to_region(std::move(call), incoming->other_region, plan_job);
   BodyFields fields{incoming->body, "JobPlanRequest"};
   const bool with_diff = fields.boolean("Diff");
   if (const auto checked = fields.check(); !checked) {
@@ -365,6 +269,8 @@ void validate_here(Call& call) {
     call.fail(incoming.error());
     return;
   }
+  if (!incoming->other_region.empty())
+    return dispatch_to_region(std::move(call), incoming->other_region, validate_job);
   const auto& validation = incoming->validation;
   std::string out;
   {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/api/api_wire.hpp"
+#include "actors/api/leader_watch.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 
@@ -100,6 +101,11 @@ private:
     if (!enter(Phase::waiting)) return;
     const auto& request = call_.request();
     const auto number = ++attempt_;
+    if (target.is_leader)
+      leader_wait_
+          = context_->leader_watch->wait_for(target.address, [weak = weak_from_this(), number] {
+              if (const auto self = weak.lock()) self->leader_lost(number);
+            });
     OpenStream message;
     message.call.to.address = target.address;
     message.call.method
@@ -133,20 +139,20 @@ private:
     const std::weak_ptr<net::RpcStream> stream = opened.stream;
     opened.stream->end();  // all of the request is in its body
     opened.stream->on_data(
-        [self = shared_from_this(), stream, number](const Bytes& bytes, bool last) {
-          self->take(bytes, last, stream, number);
-        });
+        [self = shared_from_this(), stream, number, head = std::make_shared<ResponseHeadReader>()](
+            const Bytes& bytes, bool last) { self->take(bytes, last, stream, number, *head); });
   }
 
   /// A piece of the answer. On the connection's thread, one after the other.
   void take(const Bytes& bytes,
             bool last,
             const std::weak_ptr<net::RpcStream>& stream,
-            unsigned number) {
+            unsigned number,
+            ResponseHeadReader& head) {
     if (number != attempt_) return;
     auto rest = bytes.text();
     const auto taken = bytes.size();
-    if (phase() == Phase::waiting && !take_head(rest)) return;
+    if (phase() == Phase::waiting && !take_head(head, rest, number)) return;
     if (phase() == Phase::collecting) {
       answer_.body.append(rest);
       if (answer_.body.size() > kept_whole) return break_off("the answer is longer than it said");
@@ -170,21 +176,29 @@ private:
   }
 
   /// False when there was no use in what came.
-  bool take_head(std::string_view& rest) {
-    auto head = head_.feed(rest);
+  bool take_head(ResponseHeadReader& reader, std::string_view& rest, unsigned number) {
+    auto head = reader.feed(rest);
     if (!head) {
       break_off(head.error().what);
       return false;
     }
     if (!*head) return true;
+    const auto length = (*head)->length;
+    const bool is_whole = length && *length <= kept_whole;
+    if (!begin_answer(is_whole ? Phase::collecting : Phase::streaming, number)) return false;
     answer_ = std::move((*head)->response);
-    const bool is_whole = (*head)->length && *(*head)->length <= kept_whole;
-    if (is_whole) {
-      expected_ = *(*head)->length;
-      return enter(Phase::collecting);
-    }
-    if (!enter(Phase::streaming)) return false;
-    body_stream_ = call_.responder.stream(std::move(answer_));
+    if (is_whole)
+      expected_ = *length;
+    else
+      body_stream_ = call_.responder.stream(std::move(answer_));
+    return true;
+  }
+
+  /// From here on the answer is the one of this attempt. False when it is void already.
+  bool begin_answer(Phase phase, unsigned number) {
+    const std::scoped_lock lock{guard_};
+    if (phase_ != Phase::waiting || number != attempt_) return false;
+    phase_ = phase;
     return true;
   }
 
@@ -192,17 +206,38 @@ private:
   void finish() {
     if (answer_.body.size() != expected_) return break_off("the answer broke off");
     if (is_unserved(answer_) && is_first_) {
-      forget_attempt();
+      forget_attempt(attempt_);
       return later({Errc::unavailable, std::exchange(answer_, {}).body});
     }
     if (enter(Phase::over)) call_.responder.send(std::move(answer_));
   }
 
-  void forget_attempt() {
+  /// False when it is void already.
+  bool forget_attempt(unsigned number) {
     const std::scoped_lock lock{guard_};
+    if (number != attempt_) return false;
     ++attempt_;
     cancel_ = nullptr;
-    head_ = ResponseHeadReader{};
+    return true;
+  }
+
+  /// Somebody else leads by now, and nothing of an answer has come.
+  void leader_lost(unsigned number) {
+    std::function<void()> cancel;
+    {
+      const std::scoped_lock lock{guard_};
+      if (phase_ != Phase::waiting || number != attempt_) return;
+      ++attempt_;
+      cancel.swap(cancel_);
+      phase_ = is_read_ ? Phase::looking : Phase::over;
+      give_up_ = std::chrono::steady_clock::now() + hold;
+    }
+    log::debug("http", "{} {}: the leader was lost", call_.request().method, call_.request().path);
+    if (is_read_)
+      look();
+    else
+      call_.fail(500, "rpc error: the leader was lost (the request may have been carried out)");
+    if (cancel) cancel();
   }
 
   /// The call is over, for good or bad. What came before it has been taken already, unless this
@@ -222,8 +257,8 @@ private:
                call_.request().path, error.what);
     const bool may_have_acted = reply.delivery == Delivery::maybe && !is_read_;
     if (reply.delivery != Delivery::answered && !may_have_acted) {
-      forget_attempt();
-      return later(error);
+      if (forget_attempt(number)) later(error);
+      return;
     }
     if (!enter(Phase::over)) return;
     if (may_have_acted)
@@ -268,12 +303,11 @@ private:
   const Bytes body_;
   const bool is_read_;
   const bool is_first_;  ///< The client asked this agent.
-  const std::chrono::steady_clock::time_point give_up_;
+  std::chrono::steady_clock::time_point give_up_;
   std::chrono::milliseconds pause_ = first_pause;
   std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.
 
-  // Of the attempt; touched by the connection's thread alone.
-  ResponseHeadReader head_;
+  // Of the attempt whose answer has begun; touched by the connection's thread alone.
   net::Response answer_;
   std::uint64_t expected_ = 0;
   net::BodyStream body_stream_;
@@ -281,6 +315,7 @@ private:
   mutable std::mutex guard_;
   Phase phase_ = Phase::looking;
   std::function<void()> cancel_;
+  LeaderWatch::Waiting leader_wait_;
 };
 
 }  // namespace

@@ -3,8 +3,9 @@
 //
 // Rules: what surely was not served is tried again, where to being asked anew, for `hold` at most;
 // then the client gets the error. What may have been served is tried again only if it changes
-// nothing. Only the agent that the client asked tries again: those between them pass the refusal
-// back (`refuse_unserved`).
+// nothing. An answer is not waited for longer than its giver leads, if he is asked because he does
+// (LeaderWatch). Only the agent that the client asked tries again: those between them pass the
+// refusal back (`refuse_unserved`).
 //
 // Threads: callbacks come on threads of the transport, of timers and of gateways.
 #pragma once
@@ -23,6 +24,7 @@ struct RelayTarget {
   std::string address;           ///< Of a server; empty: the node, over its own connection.
   std::string node_id = {};      ///< That node.
   std::string target_node = {};  ///< The node that the server is to reach.
+  bool is_leader = false;        ///< It is asked because it leads.
 };
 
 /// After all it is to be served here.

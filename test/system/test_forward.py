@@ -2,7 +2,9 @@
 client node of an allocation."""
 import http.client
 import json
+import os
 import random
+import signal
 import time
 import unittest
 
@@ -92,6 +94,29 @@ class ForwardTest(cluster.Case):
             if done.status != 200:  # the one that was under way
                 self.assertIn("the request may have been carried out", done.body)
         self.assertEqual(200, follower.request("GET", "/v1/job/j9").status)
+
+    def test_nobody_waits_for_a_leader_that_was_stopped(self):
+        self.put(cluster.small_job("seen")["Job"])
+        follower = self.followers[0]
+        index = follower.request("GET", "/v1/job/seen").index
+        blocked = http.client.HTTPConnection("127.0.0.1", follower.http, timeout=60)
+        blocked.request("GET", f"/v1/job/seen?index={index}&wait=50s")
+        time.sleep(0.3)
+        os.kill(self.leader.process.pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            read = follower.request("GET", "/v1/job/seen", timeout=60)
+            self.assertEqual(200, read.status, read)
+            changed = cluster.small_job("seen")
+            changed["Job"]["Priority"] = 78
+            # The first write may still go to the stopped leader: then it is refused, and soon.
+            wait_until(lambda: follower.request("PUT", "/v1/jobs", changed, timeout=60).status == 200,
+                       what="a write")
+            self.assertEqual(78, json.loads(blocked.getresponse().read())["Priority"])
+            self.assertLess(time.monotonic() - begin, 15)
+        finally:
+            os.kill(self.leader.process.pid, signal.SIGCONT)
+        blocked.close()
 
 
 class NodeForwardTest(cluster.Case):
@@ -216,7 +241,19 @@ class RegionTest(unittest.TestCase):
             self.assertEqual(200, done.status, done)
             self.assertEqual(200, agent.request("GET", f"/v1/job/by-{agent.name}?region=us").status)
             self.assertEqual(404, agent.request("GET", f"/v1/job/by-{agent.name}").status)
-        self.assertEqual(2, len(us.try_get("/v1/jobs")))
+            own = cluster.small_job(f"own-{agent.name}")
+            own["Job"]["Region"] = "us"
+            self.assertEqual(200, agent.request("PUT", "/v1/validate/job", own).status)
+            planned = agent.request("PUT", f"/v1/job/own-{agent.name}/plan", own)
+            self.assertEqual(200, planned.status, planned)
+            done = agent.request("PUT", "/v1/jobs", own)
+            self.assertEqual(200, done.status, done)
+            self.assertEqual("us", us.request("GET", f"/v1/job/own-{agent.name}").json["Region"])
+            self.assertEqual(404, agent.request("GET", f"/v1/job/own-{agent.name}").status)
+            own["Job"]["Region"] = "nowhere"
+            refused = agent.request("PUT", "/v1/jobs", own)
+            self.assertEqual((500, "No path to region"), (refused.status, refused.body))
+        self.assertEqual(4, len(us.try_get("/v1/jobs")))
         self.assertEqual([], us.try_get("/v1/nodes"))
         us.kill9()
         wait_until(lambda: eu.request("GET", "/v1/jobs?region=us").body == "No path to region",

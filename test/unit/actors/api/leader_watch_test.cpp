@@ -1,0 +1,106 @@
+#include "actors/api/leader_watch.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace std::chrono_literals;
+using nomad::api::LeaderWatch;
+
+namespace {
+
+struct Fixture {
+  nomad::net::TimerQueue timers;
+  std::string leader = "a";
+  std::shared_ptr<LeaderWatch> watch
+      = std::make_shared<LeaderWatch>(timers, [this] { return leader; });
+  LeaderWatch::Clock::time_point now{};
+  int lost = 0;
+
+  Fixture() { timers.stop(); }  // the test looks by itself
+
+  LeaderWatch::Waiting wait(const std::string& for_whom) {
+    return watch->wait_for(for_whom, [this] { ++lost; });
+  }
+
+  void look_after(std::chrono::milliseconds time) {
+    now += time;
+    watch->look(now);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("who waits for a leader that leads on is left alone") {
+  Fixture fixture;
+  const auto waiting = fixture.wait("a");
+  for (int i = 0; i < 100; ++i)
+    fixture.look_after(1s);
+  CHECK(fixture.lost == 0);
+}
+
+TEST_CASE("another leader ends the wait, after a moment and once") {
+  Fixture fixture;
+  const auto waiting = fixture.wait("a");
+  const auto other = fixture.wait("b");
+  fixture.leader = "b";
+  fixture.look_after(250ms);
+  fixture.look_after(250ms);
+  CHECK(fixture.lost == 0);
+  fixture.look_after(250ms);
+  CHECK(fixture.lost == 1);
+  fixture.look_after(10s);
+  CHECK(fixture.lost == 1);
+}
+
+TEST_CASE("no leader is no other leader") {
+  Fixture fixture;
+  const auto waiting = fixture.wait("a");
+  fixture.leader.clear();
+  for (int i = 0; i < 100; ++i)
+    fixture.look_after(1s);
+  CHECK(fixture.lost == 0);
+}
+
+TEST_CASE("a leader who leads again in time is waited for on") {
+  Fixture fixture;
+  const auto waiting = fixture.wait("a");
+  fixture.leader = "b";
+  fixture.look_after(250ms);
+  fixture.leader = "a";
+  fixture.look_after(250ms);
+  fixture.leader = "b";
+  fixture.look_after(10s);
+  CHECK(fixture.lost == 0);
+  fixture.look_after(1s);
+  CHECK(fixture.lost == 1);
+}
+
+TEST_CASE("who has gone is not told") {
+  Fixture fixture;
+  {
+    auto waiting = fixture.wait("a");
+    auto moved = std::move(waiting);
+    moved = LeaderWatch::Waiting{};
+  }
+  auto kept = fixture.wait("a");
+  fixture.leader = "b";
+  fixture.look_after(1s);
+  fixture.look_after(1s);
+  CHECK(fixture.lost == 1);
+}
+
+TEST_CASE("who waits may end his and others' waits when he is told") {
+  Fixture fixture;
+  LeaderWatch::Waiting first;
+  LeaderWatch::Waiting second;
+  const auto both = [&] {
+    ++fixture.lost;
+    first = {};
+    second = {};
+  };
+  first = fixture.watch->wait_for("a", both);
+  second = fixture.watch->wait_for("a", both);
+  fixture.leader = "b";
+  fixture.look_after(1s);
+  fixture.look_after(1s);
+  CHECK(fixture.lost == 2);
+}
