@@ -1,9 +1,11 @@
 """Client nodes in processes of their own: they join one server or three over the network, with and
 without mutual TLS, run jobs, survive the death of servers, and strangers stay outside."""
+import contextlib
 import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import time
@@ -54,6 +56,53 @@ class OneServerTest(cluster.Case):
 
         self.put(shell_job("unimpressed", "sleep 1000"))
         self.wait_for("unimpressed", "running", 1)
+
+
+    def test_a_node_of_another_region_stays_outside(self):
+        self.cluster.add_client(blocks=self.secured("client") + 'region = "eu"\n')
+        wait_until(lambda: 'a client of region "eu" where this is "global"' in self.server.log(),
+                   timeout=30, what="the refusal in the server's log")
+        self.assertEqual({"c0", "c1"}, {n["Name"] for n in self.server.try_get("/v1/nodes")})
+
+    def test_the_id_of_a_node_is_worth_nothing_without_its_secret(self):
+        self.put(shell_job("steady", "sleep 1000", count=2))
+        self.wait_for("steady", "running", 2)
+        owner = self.cluster.clients[0]
+        node = next(n for n in self.server.try_get("/v1/nodes") if n["Name"] == "c0")
+        thief = self.cluster.add_client(blocks=self.secured("client"))
+        self.wait_for_nodes("c0", "c1", "c2")
+        thief.stop()
+        steal_node_id(owner, thief)
+        begin = len(self.server.log())
+        thief.start()
+        wait_until(lambda: "node secret ID does not match" in self.server.log()[begin:],
+                   timeout=30, what="the refusal in the server's log")
+
+        kept = self.server.try_get(f"/v1/node/{node['ID']}")
+        self.assertEqual(("c0", "ready", node["CreateIndex"], f"127.0.0.1:{owner.http}"),
+                         tuple(kept[key] for key in ("Name", "Status", "CreateIndex", "HTTPAddr")))
+        self.assertEqual(2, len(self.cluster.allocs("steady", "running")))
+        self.put(shell_job("later", "echo hello; sleep 1000", count=2))
+        for alloc in self.wait_for("later", "running", 2):  # the way to the node is its own
+            wait_until(lambda: "hello" in self.server.request(
+                "GET", f"/v1/client/fs/logs/{alloc['ID']}?task=task&type=stdout&plain=true").body,
+                       what="the log")
+
+
+def steal_node_id(owner, thief):
+    """Gives the thief, who is not running, the owner's id; the secret stays the thief's own."""
+    copied = tempfile.mkdtemp(prefix="nomadctl-test-")
+    try:
+        for name in os.listdir(f"{owner.dir}/data/client"):
+            if name.startswith("state.db"):
+                shutil.copy(f"{owner.dir}/data/client/{name}", copied)
+        with contextlib.closing(sqlite3.connect(f"{copied}/state.db")) as source:
+            row = source.execute("SELECT * FROM client WHERE key = ?", (b"node_id",)).fetchone()
+        with contextlib.closing(sqlite3.connect(f"{thief.dir}/data/client/state.db")) as target:
+            target.execute("INSERT OR REPLACE INTO client VALUES(?, ?, ?, ?)", row)
+            target.commit()
+    finally:
+        shutil.rmtree(copied)
 
 
 class SecuredOneServerTest(OneServerTest):
