@@ -21,6 +21,22 @@ constexpr auto destroy_timeout = 24 * 60min;
 /// An answer without news this early means that the servers do not hold the question.
 constexpr auto too_early = 1s;
 
+/// How an allocation ended that has no runner any more to tell it.
+template <class KnownAlloc>
+sync::StateChanged end_of(const KnownAlloc& alloc,
+                          const std::string& node_id,
+                          std::uint64_t version,
+                          std::int64_t now) {
+  const workload::AllocReport report{.alloc_id = view(alloc.alloc->getId()),
+                                     .node_id = node_id,
+                                     .status = alloc.status,
+                                     .description = view(alloc.alloc->getClientDescription()),
+                                     .tasks = {},
+                                     .health = {},
+                                     .assigned = *alloc.alloc};
+  return {std::string{report.alloc_id}, version, workload::make_update(report, now), true};
+}
+
 }  // namespace
 
 Error ClientState::unknown(const std::string& alloc_id) {
@@ -187,7 +203,15 @@ void ClientState::update(const server_link::AssignedAlloc& assigned) {
   }
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;
-  if (!alloc.runner) return;
+  if (!alloc.runner) {
+    // Servers whose state was restored may take for running what ended here and was collected.
+    if (workload::is_client_terminal(alloc.status)
+        && !workload::is_client_terminal(assigned.alloc->getClientStatus())) {
+      self_->send(sync_, sync::Forget{copy(assigned.alloc->getId())});
+      self_->send(sync_, end_of(alloc, identity_.id, ++rest_version_, options_.unix_now()));
+    }
+    return;
+  }
   watch_patience(copy(assigned.alloc->getId()));
   const bool reconnects = assigned.alloc->getClientStatus() == schema::ClientStatus::UNKNOWN
                           && !workload::is_server_terminal(assigned.alloc->getDesiredStatus());

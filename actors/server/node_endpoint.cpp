@@ -265,7 +265,8 @@ struct EndpointState {
     }
     const auto before = told.find(node_id);
     const bool forgot = before == told.end() || before->second.index != min_index
-                        || before->second.count + created != count;
+                        || before->second.count + created != count
+                        || min_index < snapshot.index(state::Table::restore_rows);  // other rows
     set.complete = min_index == 0 || forgot;
     if (set.complete && min_index > 0) {
       set.allocs.clear();

@@ -193,6 +193,50 @@ class VariablesTest(unittest.TestCase):
         self.assertIn("LastContactThreshold = 200ms\n", shown)
 
 
+def processes_with(*words):
+    """How many processes were started with these words in their command line."""
+    wanted = "\0".join(words).encode()
+    found = 0
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as f:
+                found += wanted in f.read()
+        except OSError:
+            continue
+    return found
+
+
+class RestoreTest(harness.AgentTest):
+    """The tasks did not go back in time with the state: both have to agree again."""
+    config = 'server {\n  min_heartbeat_ttl = "1s"\n}\n'
+
+    def test_clients_follow_a_restored_state(self):
+        seconds = str(100_000 + os.getpid())
+
+        def kept(count):
+            return harness.shell_job("kept", f"exec sleep {seconds}", count=count)
+
+        def states():
+            return sorted(f"{a['DesiredStatus']} {a['ClientStatus']}" for a in self.agent.allocs("kept"))
+
+        self.agent.register(kept(2))
+        self.agent.wait_for_allocs("kept", "running", 2)
+        saved = os.path.join(self.agent.dir, "saved.snap")
+        self.agent.run("operator", "snapshot", "save", saved, check=True)
+        self.agent.register(kept(1))
+        self.agent.register(harness.shell_job("later", f"exec sleep {seconds}.5"))
+        wait_until(lambda: "stop complete" in states() and processes_with("sleep", seconds + ".5") == 1,
+                   what="the end of one of the two, and the later task")
+        self.agent.run("operator", "snapshot", "restore", saved, check=True)
+        self.assertEqual(["kept"], [job["ID"] for job in self.agent.get("/v1/jobs").json])
+        wait_until(lambda: states().count("run running") == 2 and processes_with("sleep", seconds) == 2
+                   and processes_with("sleep", seconds + ".5") == 0
+                   and self.agent.get("/v1/nodes").json[0]["Status"] == "ready", timeout=60,
+                   what="a ready node with two tasks that run, and no other")
+        self.assertEqual([], [s for s in states() if s.startswith("run") and s != "run running"
+                              and s != "run complete"])
+
+
 class DebugTest(harness.AgentTest):
     """What `operator debug` collects may be handed to strangers."""
     config = 'server {\n  encrypt = "cg8StVXbQJ0gPvMd9o7yrg=="\n}\n'

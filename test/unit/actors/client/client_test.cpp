@@ -149,6 +149,26 @@ TEST_CASE_FIXTURE(ClientFixture, "client: too many ended allocations are collect
   CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(4))));
 }
 
+TEST_CASE_FIXTURE(ClientFixture,
+                  "client: servers that forgot how one ended are told, even of a collected one") {
+  auto with = options();
+  with.gc.max_allocs = 1;
+  start(false, with);
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
+  const auto first = make_alloc(job, 1);
+  assign(first, job);
+  advance(2s);
+  assign(make_alloc(job, 2), job);
+  advance(2s);
+  REQUIRE_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  heard.clear();
+
+  assign(changed(first, 9, [](auto& alloc) { alloc.setClientStatus(ClientStatus::RUNNING); }), job);
+  advance(1s);
+
+  CHECK(status(1) == ClientStatus::COMPLETE);
+}
+
 TEST_CASE_FIXTURE(ClientFixture, "client: garbage is collected on request, live ones never") {
   start();
   const auto batch = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});

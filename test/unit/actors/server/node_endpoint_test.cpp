@@ -2,6 +2,7 @@
 #include "actors/server/node_endpoint.hpp"
 
 #include "node_fixture.hpp"
+#include "runtime/cluster/restore_commands.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
@@ -121,6 +122,43 @@ TEST_CASE_FIXTURE(EndpointFixture, "collected allocations make the next answer c
   REQUIRE(waiting->has_value());
   CHECK((**waiting)->complete);
   CHECK((**waiting)->allocs.size() == 1);
+}
+
+TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer complete") {
+  register_job(make_job("web", 2));
+  REQUIRE(register_node().has_value());
+  const auto saved = place(0);
+  cluster::RestoreCommands restoring{"r"};
+  const auto then = state();
+  for (std::uint32_t i = 0; i < state::stored_tables; ++i) {
+    const auto table = static_cast<state::Table>(i);
+    const auto added = then.for_each_row(
+        table, [&](std::string_view key, std::span<const std::byte> value) -> Result<> {
+          restoring.add(state::to_string(table), key, value);
+          return {};
+        });
+    REQUIRE(added.has_value());
+  }
+  write([&](schema::Command::Builder command) {
+    command.initReap().initAllocationIds(1).set(0, text(saved));
+  });
+  place(1);
+  const auto all = watch(0);
+  const auto waiting = watch((**all)->index);  // one allocation as before, and yet another
+
+  for (const auto& each : restoring.finish(then.index()))
+    write([&](schema::Command::Builder command) {
+      if (each->isRestoreBegin()) command.setRestoreBegin(each->getRestoreBegin());
+      if (each->isRestoreRows()) command.setRestoreRows(each->getRestoreRows());
+      if (each->isRestoreFinish()) command.setRestoreFinish(each->getRestoreFinish());
+    });
+
+  REQUIRE(waiting->has_value());
+  CHECK((**waiting)->complete);
+  const auto last = (**waiting)->index < state().index() ? watch((**waiting)->index) : waiting;
+  REQUIRE(last->has_value());
+  REQUIRE((**last)->allocs.size() == 1);
+  CHECK(view((**last)->allocs[0].alloc->getId()) == saved);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture,

@@ -115,6 +115,30 @@ TEST_CASE("restore: indexes go on behind the newest of both") {
   CHECK(state.now().index(Table::jobs) == 501);
 }
 
+TEST_CASE("restore: what may run is news for its client, and ready nodes have to report first") {
+  StateFixture was;
+  was.index = 400;
+  was.register_node();
+  was.register_node({.id = "off", .status = schema::NodeStatus::DOWN});
+  was.register_job({}, {});
+  was.place({{}, {.id = "ended"}});
+  was.report("ended", schema::ClientStatus::COMPLETE);
+  const Saved saved{was.now()};
+  StateFixture state;
+  begin(state);
+  put_rows(state, saved.rows);
+
+  const auto done = finish(state, saved.rows.size(), 500);
+
+  REQUIRE_FALSE(done.error);
+  const auto now = state.now();
+  CHECK(now.alloc("alloc")->alloc->getAllocModifyIndex() == 501);
+  CHECK(now.alloc("ended")->alloc->getAllocModifyIndex() < 500);
+  CHECK(now.node("node")->getStatus() == schema::NodeStatus::INITIALIZING);
+  CHECK(now.node("node")->getLastMissedHeartbeatIndex() == 501);
+  CHECK(now.node("off")->getStatus() == schema::NodeStatus::DOWN);
+}
+
 TEST_CASE("restore: an older state does not move the index back") {
   const auto saved = sample();
   StateFixture state;
