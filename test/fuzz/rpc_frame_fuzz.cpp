@@ -1,6 +1,9 @@
-// Fuzzes what a peer can send on the RPC port: any bytes, in pieces of any size, against both sides
-// of the protocol. Whatever comes, limits hold, and everything ends when the connection does.
+// Fuzzes what a peer can send on the RPC port: any bytes, or frames of any content, in pieces of
+// any size, against both sides of the protocol. Whatever comes, limits hold, and everything ends
+// when the connection does.
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "runtime/net/rpc_mux.hpp"
 
@@ -70,6 +73,30 @@ void run(RpcMux::Side side, std::span<const std::byte> input, std::size_t step) 
   require(mux.open_streams() == 0);
 }
 
+/// The input as frames whose headers are well-formed, so that what lies behind them is reached.
+std::vector<std::byte> framed(std::span<const std::uint8_t> input) {
+  std::vector<std::byte> out;
+  while (input.size() >= 6) {
+    RpcFrameHeader header{.kind = static_cast<RpcFrameKind>(1 + input[0] % 10),
+                          .priority = static_cast<RpcPriority>(input[1] % rpc_priority_count),
+                          .first = (input[2] & 1) != 0,
+                          .last = (input[2] & 2) != 0,
+                          .one_way = (input[2] & 4) != 0,
+                          .byte_stream = (input[2] & 8) != 0,
+                          .stream = input[3],
+                          .length = 0};
+    const auto wanted = static_cast<std::size_t>(input[4] | input[5] << 8);
+    input = input.subspan(6);
+    const auto payload = std::as_bytes(input.first(std::min(wanted, input.size())));
+    input = input.subspan(payload.size());
+    header.length = static_cast<std::uint32_t>(payload.size());
+    const auto head = encode(header);
+    out.insert(out.end(), head.begin(), head.end());
+    out.insert(out.end(), payload.begin(), payload.end());
+  }
+  return out;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -82,5 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   run(RpcMux::Side::acceptor, input, step);
   run(RpcMux::Side::dialer, input, step);
+  const auto frames = framed({data + 1, size - 1});
+  run(RpcMux::Side::acceptor, frames, step);
+  run(RpcMux::Side::dialer, frames, step);
   return 0;
 }

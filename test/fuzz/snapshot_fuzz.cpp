@@ -1,13 +1,18 @@
 // Snapshot files: whatever bytes an operator hands in, reading them ends, in a snapshot or an
-// error. The input is tried as an archive, and as the snapshot file inside one.
+// error. The input is tried as an archive, as the snapshot file inside one, and as the rows inside
+// that: checksums keep mutations from getting so far by themselves.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
+#include "runtime/object/json_codec.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
@@ -36,9 +41,37 @@ void restore(const std::string& path) {
   static_cast<void>(restored.take().has_value());
 }
 
+/// The input as rows: table, sizes of key and value, key, value.
+void restore_rows(std::span<const std::uint8_t> input) {
+  nomad::state::Restore restored;
+  while (input.size() >= 4) {
+    const auto table = static_cast<nomad::state::Table>(input[0] % nomad::state::stored_tables);
+    const std::size_t key_size = input[1];
+    const auto value_size = static_cast<std::size_t>(input[2] | input[3] << 8);
+    input = input.subspan(4);
+    if (key_size + value_size > input.size()) break;
+    const std::string_view key{reinterpret_cast<const char*>(input.data()), key_size};
+    // Rows are read from where they may be read by words.
+    std::vector<std::uint64_t> value((value_size + 7) / 8);
+    std::memcpy(value.data(), input.data() + key_size, value_size);
+    if (!restored.row(table, key, std::as_bytes(std::span{value}).first(value_size))) return;
+    input = input.subspan(key_size + value_size);
+  }
+  const auto tables = restored.take();
+  if (!tables) return;
+  for (const auto& entry : tables->jobs.all())
+    static_cast<void>(nomad::to_json(*entry.value()).size());
+  for (const auto& entry : tables->nodes.all())
+    static_cast<void>(nomad::to_json(*entry.value()).size());
+  for (const auto& entry : tables->variables.all())
+    static_cast<void>(nomad::to_json(*entry.value()).size());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  restore_rows({data, size});
+  if (size > 0 && data[0] < nomad::state::stored_tables) return 0;  // no file begins so
   const auto input = file_name("input");
   const auto state = file_name("state");
   std::ofstream{input, std::ios::binary}.write(reinterpret_cast<const char*>(data),
