@@ -211,7 +211,8 @@ void NodeState::lose_leadership() {
   const Error lost{Errc::unavailable, "leadership lost while committing log"};
   for (auto& proposal : std::exchange(proposals_, {}))
     proposal.callback(lost);
-  finish_transfer(true);
+  // Who stands for the next term itself has waited in vain for a successor.
+  finish_transfer(core_->role() != Role::candidate);
 }
 
 void NodeState::finish_transfer(bool moved) {

@@ -104,6 +104,7 @@ void Core::on(Tick) {
   check_quorum();
   if (role_ != Role::leader) return;
   if (!transfer_target_.empty() && now_ >= transfer_deadline_) abort_transfer();
+  if (role_ != Role::leader) return;
   start_round();
 }
 
@@ -247,6 +248,7 @@ void Core::hear_leader(const ServerId& leader) {
   if (role_ != Role::follower) become_follower(current_term(), leader);
   leader_ = leader;
   leader_contact_ = now_;
+  campaigns_ = 0;
   reset_election_deadline();
 }
 
@@ -319,10 +321,27 @@ const Configuration& Core::voters() const {
   return configuration();
 }
 
+/// Who follows a leader waits by its place among the voters, so that one of them is first: a little
+/// after the others, too, have ceased to hope for the leader (`leader_is_fresh`). Who has asked in
+/// vain waits at random, the first time shorter.
 void Core::reset_election_deadline() {
   const auto base = options_.election_timeout;
-  const auto extra = random_.below(static_cast<std::uint64_t>(base.count()));
-  election_deadline_ = now_ + base + Time{static_cast<std::int64_t>(extra)};
+  const auto draw = [this](Time below) {
+    return Time{
+        static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(below.count())))};
+  };
+  if (campaigns_ > 0) {
+    const auto patience = campaigns_ == 1 ? base / 2 : base;
+    election_deadline_ = now_ + patience + draw(patience);
+    return;
+  }
+  int place = 0;
+  for (const auto& member : voters().members) {
+    if (member.id == options_.self) break;
+    if (member.voter && member.id != leader_) ++place;
+  }
+  const auto step = base / 8;
+  election_deadline_ = now_ + base + step / 2 + step * std::min(place, 6) + draw(step);
 }
 
 }  // namespace nomad::raft

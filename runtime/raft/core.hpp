@@ -15,7 +15,8 @@
 //     neither votes nor pre-votes, unless that leader hands over. The lease rests on this: it ends
 //     one election timeout less a tenth after the start of the last round that a quorum answered,
 //     so it is safe while no server's clock runs more than a tenth faster than the leader's.
-// (6) After it has told a server to take over, a leader has no lease for the rest of its term.
+// (6) After it has told a server to take over, a leader has no lease for the rest of its term; if
+//     that server does not, it has itself elected for the next one.
 //
 //               deadline                 quorum of pre-votes            quorum of votes
 //   follower -------------> pre_candidate ---------------> candidate -------------------> leader
@@ -211,6 +212,7 @@ private:
   Role role_ = Role::follower;
   ServerId leader_;
   Time election_deadline_{0};
+  int campaigns_ = 0;       ///< Of this server since it last heard of a leader or voted.
   Time leader_contact_{0};  ///< When a leader was heard last, or this server started.
 
   // ---- writes under way (1) (2)
@@ -267,9 +269,8 @@ private:
 
   std::optional<Arriving> arriving_;
 
-#ifdef NOMAD_RAFT_MUTATIONS
+  // Of test builds; in all, so that a simulated server may link the mutated core.
   mutable Configuration mutated_voters_;
-#endif
   Outputs out_;
 };
 

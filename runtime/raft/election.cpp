@@ -12,6 +12,7 @@ void Core::campaign(bool pre_vote, bool transfer) {
   role_ = pre_vote ? Role::pre_candidate : Role::candidate;
   leader_.clear();
   votes_.clear();
+  if (pre_vote || transfer) ++campaigns_;
   reset_election_deadline();
   if (pre_vote) {
     votes_[options_.self] = true;
@@ -53,6 +54,7 @@ void Core::become_leader() {
   require(role_ == Role::candidate, "only a candidate becomes the leader");
   role_ = Role::leader;
   leader_ = options_.self;
+  campaigns_ = 0;
   handed_over_ = false;
   round_ = confirmed_round_ = 0;
   confirmed_since_ = now_;  // from here the quorum is given one election timeout to answer
@@ -94,6 +96,7 @@ void Core::receive(const Message& message, const VoteRequest& request) {
   const bool is_free = vote.empty() ? leader_.empty() : vote == message.from;
   if (!up_to_date || !(is_free || NOMAD_MUTATED(vote_twice))) return send(message.from, no);
   if (vote.empty() || NOMAD_MUTATED(vote_twice)) set_hard_state(current_term(), message.from);
+  campaigns_ = 0;
   reset_election_deadline();
   send_when_durable(message.from, current_term(), VoteReply{.pre_vote = false, .granted = true});
 }

@@ -118,10 +118,14 @@ void Core::continue_transfer() {
   send(transfer_target_, TimeoutNow{});
 }
 
-/// It did not take over in time: we go on, without a lease if it was told already.
+/// It did not take over in time: we go on. If it was told already it may still stand for the next
+/// term, so that there is no lease in this one: we have ourselves elected for that next term.
 void Core::abort_transfer() {
   out_.notices.push_back("server \"" + transfer_target_ + "\" did not take over in time");
   transfer_target_.clear();
+  if (!handed_over_) return;
+  become_follower(current_term(), {});
+  campaign(false, true);
 }
 
 }  // namespace nomad::raft

@@ -80,6 +80,52 @@ TEST_CASE("core: a single voter commits nothing before it is durable") {
   CHECK(core.apply_index() == 5);
 }
 
+namespace {
+
+Core one_of_three(const std::string& self, std::uint64_t seed) {
+  Configuration three{.cluster_id = "c", .members = {}, .removed = {}};
+  for (const auto* id : {"a", "b", "c"})
+    three.members.push_back({.id = id, .address = {}, .voter = true});
+  StartState start;
+  start.hard_state = {.current_term = 1, .voted_for = {}};
+  start.log.append(
+      {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(three)});
+  start.configs.append(1, three);
+  return Core{CoreOptions{.self = self}, std::move(start), Random{seed}, Time{0}};
+}
+
+}  // namespace
+
+TEST_CASE("core: followers stand for election one after the other, none before its time") {
+  const auto timeout = CoreOptions{}.election_timeout;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Time last = timeout;
+    for (const auto* id : {"a", "b", "c"}) {
+      const auto stands = one_of_three(id, seed).next_deadline().value();
+      CHECK(stands > last);
+      last = stands;
+    }
+    CHECK(last < 2 * timeout);
+  }
+}
+
+TEST_CASE("core: who stood in vain tries again, and never later than twice the time-out") {
+  const auto timeout = CoreOptions{}.election_timeout;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    auto core = one_of_three("c", seed);  // the others are away
+    auto now = core.next_deadline().value();
+    for (int attempt = 1; attempt <= 5; ++attempt) {
+      const auto out = core.step(now, Tick{});
+      CHECK(core.role() == Role::pre_candidate);
+      CHECK(out.messages.size() == 2);
+      const auto next = core.next_deadline().value();
+      CHECK(next >= now + (attempt == 1 ? timeout / 2 : timeout));
+      CHECK(next <= now + (attempt == 1 ? timeout : 2 * timeout));
+      now = next;
+    }
+  }
+}
+
 TEST_CASE("core: messages that are malformed, foreign or misdirected change nothing") {
   auto core = single_voter();
   settle(core, core.step(Time{0}, Tick{}));
