@@ -21,11 +21,12 @@ struct DeploymentsChanged {
   std::uint64_t term;
 };
 
-/// One deployment or one of its allocations changed, or its deadline is over.
+/// One deployment or one of its allocations changed, or its `deadline` is over.
 struct Look {
   using is_message = void;
   std::string id;
   std::uint64_t term;
+  std::int64_t deadline = 0;
 };
 
 using WatcherSelf
@@ -120,7 +121,8 @@ struct WatcherState {
     if (step.look_again != 0 && step.look_again != entry.deadline) {
       entry.deadline = step.look_again;
       const auto left = std::chrono::nanoseconds{step.look_again - unix_now()};
-      actor::send_self_after(self, std::max<std::chrono::nanoseconds>(left, 0ns), Look{id, term});
+      actor::send_self_after(self, std::max<std::chrono::nanoseconds>(left, 0ns),
+                             Look{id, term, step.look_again});
     }
     if (step.command) write(id, step);
   }
@@ -164,6 +166,8 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
         const auto entry = state.watched.find(msg.id);
         if (msg.term != state.term || entry == state.watched.end()) return;
         entry->second.look_is_due = false;
+        // Unless it is really over (wall clocks are set back), the next look sets it again.
+        if (msg.deadline == entry->second.deadline) entry->second.deadline = 0;
         state.look_soon(msg.id);
       },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },

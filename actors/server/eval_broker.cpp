@@ -33,10 +33,23 @@ struct RetryFailed {
   using is_message = void;
 };
 
-using BrokerSelf = actor::
-    WithInternal<EvalBroker, void(Due), void(WaitOver), void(RetryFailed), void(WriteDone)>;
+/// These could not be ended; try again. `term` counts leaderships.
+struct CancelAgain {
+  using is_message = void;
+  std::vector<std::string> ids;
+  std::string why;
+  std::uint64_t term;
+};
+
+using BrokerSelf = actor::WithInternal<EvalBroker,
+                                       void(Due),
+                                       void(WaitOver),
+                                       void(RetryFailed),
+                                       void(CancelAgain),
+                                       void(WriteDone)>;
 
 constexpr std::size_t reap_batch = 728;
+constexpr auto cancel_again_after = 1s;
 
 cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint now) {
   cluster::EvalEntry entry{.id = copy(eval.getId()),
@@ -105,6 +118,7 @@ struct BrokerState {
   cluster::BlockedEvals blocked;
   Random random{0};
   bool leads = false;
+  std::uint64_t term = 0;  ///< Counts leaderships.
   std::list<Waiter> waiters;
   std::uint64_t next_waiter = 1;
   std::uint64_t round = 0;                  ///< Of the newest Due timer.
@@ -237,6 +251,7 @@ struct BrokerState {
   }
 
   /// Ends evaluations that nobody needs to look at. Without `why` they are duplicates.
+  /// Nobody but this queue knows of them, so that a write that fails is tried again.
   void cancel(const std::vector<std::string>& ids, std::string_view why) {
     const auto snapshot = store->snapshot();
     std::vector<Object<schema::Evaluation>> changed;
@@ -252,7 +267,14 @@ struct BrokerState {
       draft->setModifyTime(unix_now());
       changed.push_back(draft.freeze());
     }
-    if (!changed.empty()) write(changed, [](const Result<Committed>&) {});
+    if (changed.empty()) return;
+    write(changed,
+          [this, again = CancelAgain{ids, std::string{why}, term}](const Result<Committed>& done) {
+            if (done || again.term != term) return;
+            log::warn("eval_broker", "{} evaluations could not be canceled: {}", again.ids.size(),
+                      done.error().what);
+            actor::send_self_after(self, cancel_again_after, again);
+          });
   }
 
   /// Delivered too often: the evaluation fails, and a follow-up tries again later.
@@ -361,6 +383,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
       [self](Lead msg) {
         auto& state = self->state;
         state.revoke();
+        ++state.term;
         state.leads = msg.leads;
         if (!state.leads) return;
         state.establish();
@@ -388,6 +411,9 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
         self->state.release(self->state.blocked.unblock_failed());
         self->state.work();
         actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
+      },
+      [self](const CancelAgain& msg) {
+        if (msg.term == self->state.term) self->state.cancel(msg.ids, msg.why);
       },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };

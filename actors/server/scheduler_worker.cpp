@@ -25,7 +25,7 @@ struct AskAgain {
 /// The state that an evaluation needs was not there yet; look again.
 struct LookAgain {
   using is_message = void;
-  std::string eval_id;
+  std::string token;
 };
 
 using WorkerSelf
@@ -41,7 +41,8 @@ struct WorkerState {
 
   using Self = WorkerSelf::stateful_pointer<WorkerState>;
 
-  /// An evaluation that is worked on.
+  /// A delivery that is worked on. Several may be of one evaluation: the broker delivers again what
+  /// took too long, and when its server leads again, while what was begun before is not over.
   struct Work {
     eval_broker::Delivery delivery;
     std::unique_ptr<scheduler::Scheduler> scheduler;
@@ -59,7 +60,7 @@ struct WorkerState {
   SchedulerWorkerOptions options;
   Random random{0};
   scheduler::Reservations reservations;
-  std::unordered_map<std::string, Work> works;  ///< By evaluation.
+  std::unordered_map<std::string, Work> works;  ///< By the delivery's token.
   bool asking = false;
   SchedulerWorkerStats stats;
 
@@ -83,142 +84,149 @@ struct WorkerState {
 
   void begin(const eval_broker::Delivery& delivery) {
     ++stats.started;
-    const auto id = copy(delivery.eval->getId());
-    auto& work = works[id];
+    const auto& token = delivery.token;
+    auto& work = works[token];
     work.delivery = delivery;
     work.needed_index = delivery.wait_index;
     work.scheduler = scheduler::make_scheduler(delivery.eval, random.next());
     if (!work.scheduler) {
-      log::error("scheduler_worker", "evaluation {} has the unknown type \"{}\"", short_id(id),
+      log::error("scheduler_worker", "evaluation {} has the unknown type \"{}\"", name_of(token),
                  view(delivery.eval->getType()));
-      return refuse(id);
+      return refuse(token);
     }
-    go_on(id);
+    go_on(token);
+  }
+
+  std::string id_of(const std::string& token) const {
+    return copy(works.at(token).delivery.eval->getId());
+  }
+
+  std::string name_of(const std::string& token) const {
+    return std::string{short_id(id_of(token))};
   }
 
   /// Starts or resumes the scheduler, as soon as the state is new enough.
-  void go_on(const std::string& id) {
-    auto& work = works.at(id);
+  void go_on(const std::string& token) {
+    auto& work = works.at(token);
     const auto snapshot = store->snapshot();
     if (snapshot.index() < work.needed_index) {
-      if (++work.looks > most_looks) return refuse(id);
-      return actor::send_self_after(self, 10ms, LookAgain{id});
+      if (++work.looks > most_looks) return refuse(token);
+      return actor::send_self_after(self, 10ms, LookAgain{token});
     }
     work.looks = 0;
     const scheduler::Moment moment{snapshot, unix_now(), &reservations};
-    if (!work.result) return take(id, work.scheduler->start(moment));
+    if (!work.result) return take(token, work.scheduler->start(moment));
     const auto result = *std::exchange(work.result, std::nullopt);
-    take(id, work.scheduler->resume(moment, result));
+    take(token, work.scheduler->resume(moment, result));
   }
 
   // -- the scheduler's steps ---------------------------------------------------------------------
 
-  void take(const std::string& id, scheduler::Step step) {
+  void take(const std::string& token, scheduler::Step step) {
     if (step.lacks_room && !reservations.empty()) {
-      works.at(id).deferred = true;
+      works.at(token).deferred = true;
       return;
     }
-    if (step.plan) return submit(id, std::move(*step.plan));
-    if (step.evaluations.empty()) return settle(id);
+    if (step.plan) return submit(token, std::move(*step.plan));
+    if (step.evaluations.empty()) return settle(token);
     const auto command = make_command([&](schema::Command::Builder command) {
       auto list = command.initEvalUpdate().initEvaluations(
           static_cast<unsigned>(step.evaluations.size()));
       for (unsigned i = 0; i < list.size(); ++i)
         list.setWithCaveats(i, *step.evaluations[i]);
     });
-    writes->propose(WorkerSelf{self}, command, [this, id](Result<Committed> committed) {
-      if (committed) return settle(id);
-      log::warn("scheduler_worker", "evaluation {}: {}", short_id(id), committed.error().what);
-      refuse(id);
+    writes->propose(WorkerSelf{self}, command, [this, token](Result<Committed> committed) {
+      if (committed) return settle(token);
+      log::warn("scheduler_worker", "evaluation {}: {}", name_of(token), committed.error().what);
+      refuse(token);
     });
   }
 
-  void submit(const std::string& id, scheduler::Plan plan) {
+  void submit(const std::string& token, scheduler::Plan plan) {
     ++stats.plans;
-    auto& work = works.at(id);
-    plan.eval_token = work.delivery.token;
+    plan.eval_token = token;
     auto shared = std::make_shared<const scheduler::Plan>(std::move(plan));
     reservations.add(*shared);
     // A paused delivery does not time out, so what is submitted is of the one that counts.
-    self->request(broker, broker_timeout, eval_broker::PauseNack{id, work.delivery.token})
-        .then([this, id, shared](eval_broker::Done) { apply(id, shared); },
-              [this, id](const caf::error& err) { fail(id, actor::from_caf(err)); });
+    self->request(broker, broker_timeout, eval_broker::PauseNack{id_of(token), token})
+        .then([this, token, shared](eval_broker::Done) { apply(token, shared); },
+              [this, token](const caf::error& err) { fail(token, actor::from_caf(err)); });
   }
 
-  void apply(const std::string& id, const std::shared_ptr<const scheduler::Plan>& plan) {
+  void apply(const std::string& token, const std::shared_ptr<const scheduler::Plan>& plan) {
     self->request(applier, plan_timeout, SubmitPlan{plan})
         .then(
-            [this, id](PlanApplied& applied) {
-              release(id);
-              resume_nack(id);
-              auto& work = works.at(id);
+            [this, token](PlanApplied& applied) {
+              reservations.remove(token);
+              resume_nack(token);
+              auto& work = works.at(token);
               work.needed_index
                   = std::max(applied.result.refresh_index, applied.result.alloc_index);
               work.result = std::move(applied.result);
-              go_on(id);
+              go_on(token);
               start_deferred();
             },
-            [this, id](const caf::error& err) { fail(id, actor::from_caf(err)); });
+            [this, token](const caf::error& err) { fail(token, actor::from_caf(err)); });
   }
-
-  void release(const std::string& id) { reservations.remove(id); }
 
   void start_deferred() {
     if (!reservations.empty()) return;
     std::vector<std::string> ready;
-    for (auto& [id, work] : works)
-      if (std::exchange(work.deferred, false)) ready.push_back(id);
-    for (const auto& id : ready) {
+    for (auto& [token, work] : works)
+      if (std::exchange(work.deferred, false)) ready.push_back(token);
+    for (const auto& token : ready) {
+      auto& work = works.at(token);
       if (!reservations.empty()) {  // an earlier one of these has taken something
-        works.at(id).deferred = true;
+        work.deferred = true;
         continue;
       }
-      auto& work = works.at(id);
       work.scheduler = scheduler::make_scheduler(work.delivery.eval, random.next());
       work.result.reset();
-      go_on(id);
+      go_on(token);
     }
   }
 
   // -- ends ---------------------------------------------------------------------------------------
 
-  void resume_nack(const std::string& id) {
-    const auto& token = works.at(id).delivery.token;
-    self->request(broker, broker_timeout, eval_broker::ResumeNack{id, token})
+  void resume_nack(const std::string& token) {
+    self->request(broker, broker_timeout, eval_broker::ResumeNack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [id](const caf::error& err) {
-                log::debug("scheduler_worker", "evaluation {}: {}", short_id(id),
+              [name = name_of(token)](const caf::error& err) {
+                log::debug("scheduler_worker", "evaluation {}: {}", name,
                            actor::from_caf(err).what);
               });
   }
 
-  void fail(const std::string& id, const Error& error) {
-    release(id);
-    log::warn("scheduler_worker", "the plan of evaluation {} failed: {}", short_id(id), error.what);
-    refuse(id);
+  void fail(const std::string& token, const Error& error) {
+    reservations.remove(token);
+    log::warn("scheduler_worker", "the plan of evaluation {} failed: {}", name_of(token),
+              error.what);
+    refuse(token);
     start_deferred();
   }
 
-  void settle(const std::string& id) {
-    const auto work = works.extract(id);
-    self->request(broker, broker_timeout, eval_broker::Ack{id, work.mapped().delivery.token})
+  void settle(const std::string& token) {
+    const auto name = name_of(token);
+    self->request(broker, broker_timeout, eval_broker::Ack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [id](const caf::error& err) {
-                log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}",
-                          short_id(id), actor::from_caf(err).what);
+              [name](const caf::error& err) {
+                log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}", name,
+                          actor::from_caf(err).what);
               });
+    works.erase(token);
     ask();
   }
 
-  void refuse(const std::string& id) {
+  void refuse(const std::string& token) {
     ++stats.failed;
-    const auto work = works.extract(id);
-    self->request(broker, broker_timeout, eval_broker::Nack{id, work.mapped().delivery.token})
+    const auto name = name_of(token);
+    self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [id](const caf::error& err) {
-                log::debug("scheduler_worker", "evaluation {}: {}", short_id(id),
+              [name](const caf::error& err) {
+                log::debug("scheduler_worker", "evaluation {}: {}", name,
                            actor::from_caf(err).what);
               });
+    works.erase(token);
     ask();
   }
 };
@@ -243,7 +251,7 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
       [self](GetSchedulerWorkerStats) { return self->state.stats; },
       [self](AskAgain) { self->state.ask(); },
       [self](const LookAgain& msg) {
-        if (self->state.works.contains(msg.eval_id)) self->state.go_on(msg.eval_id);
+        if (self->state.works.contains(msg.token)) self->state.go_on(msg.token);
       },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };

@@ -12,7 +12,7 @@ std::size_t Plan::placement_count() const {
 }
 
 void Reservations::add(const Plan& plan) {
-  auto& uses = plans_[plan.eval_id];
+  auto& uses = plans_[plan.eval_token];
   for (const auto& [node, changes] : plan.nodes) {
     for (const auto& placed : changes.placements) {
       if (placed.is_new) uses[node].push_back({placed.demand, placed.row});

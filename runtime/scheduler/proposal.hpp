@@ -25,9 +25,10 @@ namespace nomad::scheduler {
 /// way. Keeps one worker from giving a place away twice.
 class Reservations {
 public:
+  /// Until `remove` is called with the plan's token.
   void add(const Plan& plan);
 
-  void remove(const std::string& eval_id) { plans_.erase(eval_id); }
+  void remove(const std::string& eval_token) { plans_.erase(eval_token); }
 
   bool empty() const { return plans_.empty(); }
 

@@ -67,6 +67,21 @@ TEST_CASE_FIXTURE(BrokerFixture,
   CHECK(eval_status(second) == schema::EvalStatus::CANCELED);
 }
 
+TEST_CASE_FIXTURE(BrokerFixture, "superseded ones that could not be cancelled are so later") {
+  register_job(make_job("web", 1));
+  const auto first = dequeue();
+  const auto second = add_eval("web");
+  add_eval("web");
+  CHECK(settle_delivery(first));
+  settle();
+  CHECK(refuse() == 1);
+  commit();
+  CHECK(eval_status(second) == schema::EvalStatus::PENDING);
+  advance(1s);
+  commit();
+  CHECK(eval_status(second) == schema::EvalStatus::CANCELED);
+}
+
 TEST_CASE_FIXTURE(BrokerFixture, "refused work comes again after a while, and in the end fails") {
   const auto id = register_job(make_job("web", 1));
   auto delivery = dequeue();

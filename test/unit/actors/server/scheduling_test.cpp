@@ -98,6 +98,39 @@ TEST_CASE_FIXTURE(SchedulingFixture, "a lost leader's work is done by the next o
   CHECK(live("web").size() == 2);
 }
 
+TEST_CASE_FIXTURE(SchedulingFixture,
+                  "an evaluation delivered again has nothing to do with before") {
+  add_node();
+  SchedulerWorkerOptions options;
+  options.detached = false;
+  const auto worker
+      = adopt(spawn_scheduler_worker(system(), store, proposer, broker, applier, options));
+  settle();
+  const auto id = make_uuid(random);
+  Draft<schema::Command> draft;
+  auto entry = draft->initJobRegister();
+  entry.setJob(*make_job("web", 2));
+  fill_eval(entry.initEvaluation(), id, "web");
+  proposer.propose(raft::payload_of(draft.freeze()), [](Result<raft::Applied>) {});
+  commit_once();
+  settle();
+  auto lost = log->take();  // the first plan: what comes of it is heard later
+  CHECK(lost.size() == 1);
+  tell(broker, Lead{false});
+  tell(broker, Lead{true});
+  advance(300ms);  // the worker asks again, and has the same evaluation twice
+  for (auto& proposal : lost)
+    proposal.callback(Error{Errc::unavailable, "No cluster leader"});
+  settle();
+  commit();
+  CHECK(eval_status(id) == schema::EvalStatus::COMPLETE);
+  CHECK(live("web").size() == 2);
+  const auto stats = ask<SchedulerWorkerStats>(worker, GetSchedulerWorkerStats{});
+  REQUIRE((stats->has_value() && (*stats)->has_value()));
+  CHECK((**stats)->started == 2);
+  CHECK((**stats)->failed == 1);
+}
+
 TEST_CASE_FIXTURE(SchedulingFixture, "a plan is verified against those that are being written") {
   add_node();
   const auto first = plan_of(register_job(make_job("one", 5)));
