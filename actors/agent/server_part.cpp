@@ -151,7 +151,7 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
   const auto tracker = server::spawn_heartbeat_tracker(
       system, part.store_, nodes,
       {.leases = lease_options(config.server), .random_seed = random.next()});
-  actor::tell(nodes, server::node_endpoint::UseTracker{tracker});
+  actor::tell(nodes, server::node_endpoint::UseTracker{tracker, part.raft_->lease});
   const auto applier = server::spawn_plan_applier(system, part.store_, proposer, random.next());
   const auto gc = server::spawn_core_gc(
       system, part.store_, proposer,

@@ -128,7 +128,9 @@ void ClientState::apply(server_link::AllocSet set) {
       update(set.allocs[place]);
     for (const auto place : diff.added) {
       const auto& each = set.allocs[place];
-      auto& alloc = allocs_.at(copy(each.alloc->getId()));
+      const auto found = allocs_.find(copy(each.alloc->getId()));
+      if (found == allocs_.end() || found->second.removed) continue;
+      auto& alloc = found->second;
       if (alloc.status != schema::ClientStatus::PENDING) continue;
       if (!saved) {
         reject(each.alloc, each.job, "saving local state: " + saved.error().what);
@@ -158,8 +160,12 @@ void ClientState::apply(server_link::AllocSet set) {
 /// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
 void ClientState::add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch) {
   const auto alloc_id = copy(assigned.alloc->getId());
-  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
   auto& alloc = allocs_[alloc_id];
+  if (alloc.removed) {  // its end is under way: it can begin anew after that
+    alloc.wanted_again = true;
+    return;
+  }
+  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;
   alloc.status = schema::ClientStatus::PENDING;
@@ -308,6 +314,7 @@ void ClientState::destroyed(const std::string& alloc_id) {
   alloc.destroying = false;
   alloc.runner = AllocRunner{};
   if (alloc.removed) {
+    ask_for_all_ = ask_for_all_ || alloc.wanted_again;
     self_->send(sync_, sync::Forget{alloc_id});
     allocs_.erase(alloc_id);
   }

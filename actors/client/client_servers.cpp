@@ -206,6 +206,7 @@ void ClientState::stop_look(std::uint64_t round) {
 void ClientState::watch() {
   if (stopping_) return;
   watching_ = true;
+  if (std::exchange(ask_for_all_, false)) min_index_ = 0;
   self_
       ->request(parts_.servers, watch_wait + server_timeout,
                 server_link::WatchAllocs{identity_.id, min_index_, watch_wait})

@@ -98,6 +98,7 @@ private:
     bool removed = false;  ///< The servers have forgotten it.
     bool restored = false;
     bool destroying = false;
+    bool wanted_again = false;   ///< Removed, but the servers have it after all.
     bool by_collection = false;  ///< Destroyed because the collection said so.
   };
 
@@ -190,6 +191,7 @@ private:
   std::chrono::milliseconds ttl_{0};
   std::int64_t last_heartbeat_ = 0;  ///< The same by wall clock.
   std::uint64_t min_index_ = 0;
+  bool ask_for_all_ = false;  ///< The next watch asks for everything.
 
   // Without servers.
   workload::HeartbeatStop heartbeat_stop_;

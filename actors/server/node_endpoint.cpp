@@ -83,6 +83,7 @@ struct EndpointState {
   std::shared_ptr<state::Store> store;
   std::optional<Writes> writes;
   HeartbeatTracker tracker;
+  std::shared_ptr<const raft::LeaderLease> lease;  ///< None: always ours.
   Random random{0};
   std::unordered_map<std::string, Watch> watches;  ///< By node.
   std::unordered_map<std::string, Told> told;      ///< By node.
@@ -237,6 +238,11 @@ struct EndpointState {
     if (set.index <= watch.min_index) return false;
     auto promise = watch.promise;
     watches.erase(node_id);
+    if (lease && !lease->holds()) {  // asked after the snapshot was taken
+      told.erase(node_id);
+      refuse(promise, {Errc::unavailable, "No cluster leader"});
+      return true;
+    }
     promise.deliver(std::move(set));
     return true;
   }
@@ -354,7 +360,10 @@ EndpointSelf::behavior_type node_endpoint_actor(EndpointState::Self self,
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
       [self](const UpdateAllocs& msg) { return self->state.report(msg); },
       [self](const heartbeat::Missed& msg) { self->state.missed(msg.node); },
-      [self](const node_endpoint::UseTracker& msg) { self->state.tracker = msg.tracker; },
+      [self](const node_endpoint::UseTracker& msg) {
+        self->state.tracker = msg.tracker;
+        self->state.lease = msg.lease;
+      },
       [self](const server_api::SetNodeEligibility& msg) {
         auto& state = self->state;
         return state.change(cluster::decide_eligibility(state.store->snapshot(), msg.node_id,

@@ -24,10 +24,12 @@ namespace nomad::server {
 
 namespace node_endpoint {
 
-/// Whom to tell of heartbeats; the tracker needs the endpoint first.
+/// Whom to tell of heartbeats; the tracker needs the endpoint first. With a lease, nodes hear what
+/// they should run only while it holds: what an old leader says would undo what a newer one said.
 struct UseTracker {
   using is_message = void;
   HeartbeatTracker tracker;
+  std::shared_ptr<const raft::LeaderLease> lease{};
 };
 
 }  // namespace node_endpoint

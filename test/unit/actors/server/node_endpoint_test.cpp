@@ -108,6 +108,28 @@ TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the n
   CHECK((**later)->allocs.empty());
 }
 
+TEST_CASE_FIXTURE(EndpointFixture,
+                  "a leader without its lease does not say what a node should run") {
+  REQUIRE(register_node().has_value());
+  register_job(make_job("web", 1));
+  place(0);
+  const auto lease = std::make_shared<raft::LeaderLease>();
+  tell(endpoint, node_endpoint::UseTracker{tracker, lease});
+  const auto refused = watch(0);
+  REQUIRE(refused->has_value());
+  REQUIRE_FALSE((*refused)->has_value());
+  CHECK((*refused)->error().code == Errc::unavailable);
+  lease->set(raft::LeaderLease::unlimited);
+  const auto all = watch(0);
+  REQUIRE((*all)->has_value());
+  CHECK((**all)->allocs.size() == 1);
+  const auto waiting = watch((**all)->index);
+  lease->set(0);  // another leads by now, and has written more
+  place(1);
+  REQUIRE(waiting->has_value());
+  CHECK_FALSE((*waiting)->has_value());
+}
+
 TEST_CASE_FIXTURE(EndpointFixture, "collected allocations make the next answer complete") {
   register_job(make_job("web", 2));
   REQUIRE(register_node().has_value());
