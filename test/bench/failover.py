@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""How long writes stop when the leader dies: three servers on loopback, writers on 16 connections,
-the leader killed with -9 (or stopped with SIGSTOP) again and again. Reports the time from the kill
-to the next acknowledged write, and whether any acknowledged write is missing afterwards.
+"""How long writes stop when the leader dies: three servers on one machine, writers on 16 connections,
+the leader killed with -9, stopped with SIGSTOP or cut off the network again and again. Reports the
+time from the fault to the next acknowledged write, and whether any acknowledged write is missing
+afterwards.
 
     NOMADCTL=build/release/nomadctl python3 test/bench/failover.py [-kills 50] [-writers 16]
-                                                                   [-fault kill|stop]
+                                                                   [-fault kill|stop|partition]
+
+For partitions each server runs in a network namespace of its own, joined by a bridge on which the
+writers are too (needs root and iproute2); the leader's link is taken down.
 """
 import argparse
 import http.client
@@ -13,6 +17,7 @@ import os
 import random
 import signal
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -51,13 +56,85 @@ class Writer(threading.Thread):
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(
-                    "127.0.0.1", self.servers[self.at].http, timeout=self.patience)
+                    self.servers[self.at].host, self.servers[self.at].http, timeout=self.patience)
             self.connection.request("PUT", "/v1/jobs", json.dumps(cluster.small_job(job)))
             answer = self.connection.getresponse()
             answer.read()
             return answer.status == 200
         except (OSError, http.client.HTTPException):
             return False
+
+
+def ip(*words, check=True):
+    subprocess.run(["ip", *words], check=check, stdout=subprocess.DEVNULL,
+                   stderr=None if check else subprocess.DEVNULL)
+
+
+class Namespaces:
+    """A bridge with an address for the writers, and a namespace with one for each server."""
+
+    BRIDGE = "nomadfo"
+
+    def __init__(self, count):
+        self.count = count
+        self.addresses = [f"10.217.93.{n + 1}" for n in range(count)]
+
+    def name(self, number):
+        return f"{self.BRIDGE}{number}"
+
+    def create(self):
+        self.destroy()
+        ip("link", "add", self.BRIDGE, "type", "bridge")
+        ip("address", "add", "10.217.93.254/24", "dev", self.BRIDGE)
+        ip("link", "set", self.BRIDGE, "up")
+        for number, address in enumerate(self.addresses):
+            name = self.name(number)
+            ip("netns", "add", name)
+            ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("link", "set", name, "master", self.BRIDGE, "up")
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        return self
+
+    def connect(self, number, connected):
+        ip("link", "set", self.name(number), "up" if connected else "down")
+
+    def destroy(self):
+        for number in range(self.count):
+            ip("netns", "delete", self.name(number), check=False)
+            ip("link", "delete", self.name(number), check=False)
+        ip("link", "delete", self.BRIDGE, check=False)
+
+
+class SeparatedCluster(cluster.Cluster):
+    """Servers in namespaces."""
+
+    def __init__(self, count):
+        super().__init__(0)
+        self.namespaces = Namespaces(count).create()
+        self.servers = [
+            cluster.Server(self.root, f"s{n}", [4647] * count, n, count,
+                           hosts=self.namespaces.addresses,
+                           wrapper=["ip", "netns", "exec", self.namespaces.name(n)])
+            for n in range(count)]
+
+    def destroy(self):
+        super().destroy()
+        self.namespaces.destroy()
+
+
+def strike(nodes, leader, fault):
+    """Takes the leader away; what brings it back."""
+    if fault == "kill":
+        leader.kill9()
+        return leader.start
+    if fault == "stop":
+        leader.process.send_signal(signal.SIGSTOP)
+        return lambda: leader.process.send_signal(signal.SIGCONT)
+    number = nodes.servers.index(leader)
+    nodes.namespaces.connect(number, False)
+    return lambda: nodes.namespaces.connect(number, True)
 
 
 def first_after(writers, moment):
@@ -80,11 +157,12 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("-kills", type=int, default=50)
     parser.add_argument("-writers", type=int, default=16)
-    parser.add_argument("-fault", choices=["kill", "stop"], default="kill")
+    parser.add_argument("-fault", choices=["kill", "stop", "partition"], default="kill")
     parser.add_argument("-rest", type=float, default=1.5, help="seconds of writing between faults")
     arguments = parser.parse_args()
-    nodes = cluster.Cluster(3).start()
+    nodes = SeparatedCluster(3) if arguments.fault == "partition" else cluster.Cluster(3)
     try:
+        nodes.start()
         return measure(nodes, arguments)
     finally:
         nodes.destroy()
@@ -93,8 +171,8 @@ def main():
 def measure(nodes, arguments):
     nodes.leader()
     state = {"over": False}
-    # A stopped leader breaks no connection: a writer that waits for it would measure itself.
-    patience = 0.25 if arguments.fault == "stop" else 2
+    # A leader that stands still breaks no connection: a writer that waits for it would measure itself.
+    patience = 2 if arguments.fault == "kill" else 0.25
     writers = [Writer(n, nodes.servers, state, patience) for n in range(arguments.writers)]
     for writer in writers:
         writer.start()
@@ -105,19 +183,15 @@ def measure(nodes, arguments):
         leader = nodes.leader()
         time.sleep(random.uniform(0, 0.1))
         moment = time.monotonic()
-        if arguments.fault == "kill":
-            leader.kill9()
-        else:
-            leader.process.send_signal(signal.SIGSTOP)
+        restore = strike(nodes, leader, arguments.fault)
+        if arguments.fault == "partition":
+            moment = time.monotonic()  # the link was still up while `ip` started
         # What was on its way when the leader died does not count: 20 ms.
         found = harness.wait_until(lambda: first_after(writers, moment + 0.02), timeout=60,
                                    interval=0.005, what="a write after the fault")
         gaps.append(found - moment)
         print(f"{number + 1}: {leader.name} gone, {gaps[-1]:.3f} s", flush=True)
-        if arguments.fault == "kill":
-            leader.start()
-        else:
-            leader.process.send_signal(signal.SIGCONT)
+        restore()
         harness.wait_until(lambda: leader.try_get("/v1/status/leader"), timeout=60,
                            what="the return of the server")
         time.sleep(arguments.rest)

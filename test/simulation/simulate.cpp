@@ -1,7 +1,8 @@
-// simulate: the Raft simulation as a program, for long runs and for replays.
+// simulate: the simulations as a program, for long runs and for replays.
 //
 //   simulate -seed S -hours H          one world for so many hours of its time
 //   simulate -seeds N [-first S]       N worlds of `-seconds` each, `-jobs` at a time
+//   simulate -world raft …             Raft cores and registers alone, instead of whole clusters
 //
 // Ends with 1 after a violation, whose seed it prints with what to type to see it again.
 #include <algorithm>
@@ -10,11 +11,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "runtime/base/log.hpp"
+#include "test/simulation/cluster_world.hpp"
 #include "test/simulation/raft_world.hpp"
 
 namespace {
@@ -23,74 +27,125 @@ using namespace nomad;
 using namespace nomad::test;
 
 struct Arguments {
+  std::string world = "cluster";
   std::uint64_t first = 1;
   std::uint64_t seeds = 1;
   double seconds = 60;
-  int servers = 0;  ///< 0: 3 or 5, by the seed.
+  int servers = 0;  ///< 0: 3 or 5 by the seed in the raft world, 3 in the other.
+  int nodes = 5;
   unsigned jobs = 1;
   double wall_seconds = 0;  ///< Begins no world after so long; 0: no limit.
+  bool verbose = false;     ///< The program's own log on stderr.
 };
 
+/// What one world met.
+struct Outcome {
+  std::optional<std::string> violation;
+  std::vector<std::pair<const char*, std::uint64_t>> counts;
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>> failpoints;
+  std::uint64_t called = 0;
+  std::uint64_t answered = 0;
+  std::uint64_t faults = 0;
+  std::uint64_t trace = 0;
+  int servers = 0;
+};
+
+template <class Counts>
+void take(Outcome& outcome, const Counts& counts) {
+  outcome.counts = counts.all();
+  outcome.called = counts.called;
+  outcome.answered = counts.answered;
+  outcome.faults = counts.faults();
+}
+
 /// 3 or 5 servers; every third seed is without membership changes, so that crashes hurt more.
-RaftWorldOptions options_of(std::uint64_t seed, const Arguments& arguments) {
+Outcome run_raft(std::uint64_t seed, const Arguments& arguments, Time duration) {
   RaftWorldOptions options{.seed = seed, .servers = seed % 2 == 0 ? 3 : 5};
   if (arguments.servers > 0) options.servers = arguments.servers;
   if (seed % 3 == 0) options.faults.membership_changes = 0;
-  return options;
+  RaftWorldCounts counts;
+  Outcome outcome;
+  outcome.servers = options.servers;
+  outcome.violation = run_raft_world(options, duration, &counts);
+  take(outcome, counts);
+  return outcome;
+}
+
+Outcome run_cluster(std::uint64_t seed, const Arguments& arguments, Time duration) {
+  ClusterWorldOptions options{.seed = seed};
+  if (arguments.servers > 0) options.servers = arguments.servers;
+  options.nodes = arguments.nodes;
+  if (seed % 3 == 0) options.faults.membership_changes = 0;
+  ClusterWorldCounts counts;
+  Outcome outcome;
+  outcome.servers = options.servers;
+  outcome.violation = run_cluster_world(options, duration, &counts, &outcome.trace);
+  take(outcome, counts);
+  outcome.failpoints = counts.failpoints;
+  return outcome;
 }
 
 /// What all worlds together met.
 struct Sum {
   std::mutex mutex;
-  std::vector<std::pair<const char*, std::uint64_t>> counts;
+  Outcome all;
   std::uint64_t worlds = 0;
   std::uint64_t three_servers = 0;
-  std::uint64_t called = 0;
-  std::uint64_t answered = 0;
-  std::uint64_t faults = 0;
   std::uint64_t enough = 0;  ///< Worlds of at least 20 faults and 500 operations under them.
   std::uint64_t fewest_faults = ~std::uint64_t{0};
   std::uint64_t fewest_operations = ~std::uint64_t{0};
   std::uint64_t violations = 0;
 
-  void add(const RaftWorldOptions& options,
-           const RaftWorldCounts& one,
-           const std::optional<std::string>& violation,
-           double seconds) {
+  void add(std::uint64_t seed, const Outcome& one, const Arguments& arguments) {
     const std::scoped_lock lock{mutex};
-    const auto all = one.all();
-    if (counts.empty()) counts.assign(all.begin(), all.end());
-    if (worlds > 0)
-      for (std::size_t at = 0; at < all.size(); ++at)
-        counts[at].second += all[at].second;
+    if (all.counts.empty())
+      all.counts = one.counts;
+    else
+      for (std::size_t at = 0; at < one.counts.size(); ++at)
+        all.counts[at].second += one.counts[at].second;
+    for (const auto& [name, times] : one.failpoints) {
+      all.failpoints[name].first += times.first;
+      all.failpoints[name].second += times.second;
+    }
+    all.trace = one.trace;
     ++worlds;
-    if (options.servers == 3) ++three_servers;
-    called += one.called;
-    answered += one.answered;
-    faults += one.faults();
-    fewest_faults = std::min(fewest_faults, one.faults());
+    if (one.servers == 3) ++three_servers;
+    all.called += one.called;
+    all.answered += one.answered;
+    all.faults += one.faults;
+    fewest_faults = std::min(fewest_faults, one.faults);
     fewest_operations = std::min(fewest_operations, one.called);
-    if (one.faults() >= 20 && one.called >= 500) ++enough;
-    if (!violation) return;
+    if (one.faults >= 20 && one.called >= 500) ++enough;
+    if (!one.violation) return;
     ++violations;
-    fmt::print("seed {}: {}\n  again: simulate -seed {} -seconds {} -servers {}\n", options.seed,
-               *violation, options.seed, seconds, options.servers);
+    fmt::print(
+        "seed {}: {}\n  again: simulate -world {} -seed {} -seconds {} -servers {} -nodes {}\n",
+        seed, *one.violation, arguments.world, seed, arguments.seconds, one.servers,
+        arguments.nodes);
     std::fflush(stdout);
   }
 
-  void report(double seconds, double wall) const {
+  void report(const Arguments& arguments, double wall) const {
     fmt::print(
-        "{} worlds ({} of 3 servers), {:.0f} h of their time under faults in {:.0f} s: {} "
+        "{} worlds ({} of 3 servers{}), {:.1f} h of their time under faults in {:.0f} s: {} "
         "violations\n",
-        worlds, three_servers, static_cast<double>(worlds) * seconds / 3'600, wall, violations);
+        worlds, three_servers,
+        arguments.world == "cluster" ? fmt::format(", {} nodes each", arguments.nodes) : "",
+        static_cast<double>(worlds) * arguments.seconds / 3'600, wall, violations);
     fmt::print("client operations under faults: {} called, {} answered (at least {} a world)\n",
-               called, answered, fewest_operations);
+               all.called, all.answered, fewest_operations);
     fmt::print(
         "faults besides single messages: {} (at least {} a world); {} worlds met at least 20 "
         "and 500 operations\n",
-        faults, fewest_faults, enough);
-    for (const auto& [name, count] : counts)
+        all.faults, fewest_faults, enough);
+    if (worlds == 1 && all.trace != 0) fmt::print("trace {:016x}\n", all.trace);
+    for (const auto& [name, count] : all.counts)
       fmt::print("{:>14}  {}{}\n", count, name, count == 0 ? "   <-- never met" : "");
+    for (const auto& [name, times] : all.failpoints)
+      fmt::print("{:>14}  deaths at failpoint {} (reached {} times){}\n", times.second, name,
+                 times.first, times.second == 0 ? "   <-- never met" : "");
+    if (arguments.world == "cluster" && all.failpoints.empty())
+      fmt::print("               no failpoint was reached: built without -Dfailpoints=enabled\n");
   }
 };
 
@@ -98,8 +153,9 @@ Arguments read_arguments(int argc, char** argv) {
   Arguments arguments;
   const auto wrong = [&] {
     fmt::print(stderr,
-               "usage: {} [-seed S] [-hours H | -seconds N] [-seeds N [-first S]] [-servers N] "
-               "[-jobs N] [-wall seconds]\n",
+               "usage: {} [-world cluster|raft] [-seed S] [-hours H | -seconds N]\n"
+               "       [-seeds N [-first S]] [-servers N] [-nodes N] [-jobs N] [-wall seconds] "
+               "[-log 1]\n",
                argv[0]);
     std::exit(2);
   };
@@ -107,7 +163,9 @@ Arguments read_arguments(int argc, char** argv) {
     if (at + 1 >= argc) wrong();
     const auto is = [&](const char* name) { return std::strcmp(argv[at], name) == 0; };
     const char* value = argv[at + 1];
-    if (is("-seed") || is("-first"))
+    if (is("-world"))
+      arguments.world = value;
+    else if (is("-seed") || is("-first"))
       arguments.first = std::strtoull(value, nullptr, 10);
     else if (is("-seeds"))
       arguments.seeds = std::strtoull(value, nullptr, 10);
@@ -117,14 +175,21 @@ Arguments read_arguments(int argc, char** argv) {
       arguments.seconds = std::strtod(value, nullptr);
     else if (is("-servers"))
       arguments.servers = static_cast<int>(std::strtol(value, nullptr, 10));
+    else if (is("-nodes"))
+      arguments.nodes = static_cast<int>(std::strtol(value, nullptr, 10));
     else if (is("-jobs"))
       arguments.jobs = static_cast<unsigned>(std::strtoul(value, nullptr, 10));
     else if (is("-wall"))
       arguments.wall_seconds = std::strtod(value, nullptr);
+    else if (is("-log"))
+      arguments.verbose = std::strcmp(value, "1") == 0;
     else
       wrong();
   }
-  if (arguments.seconds <= 0 || arguments.jobs == 0 || arguments.seeds == 0) wrong();
+  const bool known = arguments.world == "cluster" || arguments.world == "raft";
+  if (!known || arguments.seconds <= 0 || arguments.jobs == 0 || arguments.seeds == 0
+      || arguments.nodes < 1)
+    wrong();
   return arguments;
 }
 
@@ -132,6 +197,7 @@ Arguments read_arguments(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const auto arguments = read_arguments(argc, argv);
+  log::set_level(arguments.verbose ? log::Level::debug : log::Level::off);
   const auto begin = std::chrono::steady_clock::now();
   const auto passed = [begin] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -143,10 +209,10 @@ int main(int argc, char** argv) {
   const auto work = [&] {
     for (auto number = next++; number < arguments.seeds; number = next++) {
       if (arguments.wall_seconds > 0 && passed() > arguments.wall_seconds) return;
-      const auto options = options_of(arguments.first + number, arguments);
-      RaftWorldCounts counts;
-      const auto violation = run_raft_world(options, duration, &counts);
-      sum.add(options, counts, violation, arguments.seconds);
+      const auto seed = arguments.first + number;
+      const auto outcome = arguments.world == "raft" ? run_raft(seed, arguments, duration)
+                                                     : run_cluster(seed, arguments, duration);
+      sum.add(seed, outcome, arguments);
     }
   };
   std::vector<std::thread> threads;
@@ -155,6 +221,6 @@ int main(int argc, char** argv) {
   work();
   for (auto& thread : threads)
     thread.join();
-  sum.report(arguments.seconds, passed());
+  sum.report(arguments, passed());
   return sum.violations == 0 ? 0 : 1;
 }

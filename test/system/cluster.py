@@ -13,10 +13,11 @@ import harness
 
 
 class Member:
-    """One agent process. `kill9`, `stop` and `start` may be called again and again."""
+    """One agent process. `kill9`, `stop` and `start` may be called again and again. It listens on
+    `host`, and is started by `wrapper`."""
 
-    def __init__(self, root, name, rpc, blocks):
-        self.name = name
+    def __init__(self, root, name, rpc, blocks, host="127.0.0.1", wrapper=()):
+        self.name, self.host, self.wrapper = name, host, list(wrapper)
         self.http = harness.free_port()
         self.rpc = rpc
         self.dir = os.path.join(root, name)
@@ -27,7 +28,8 @@ class Member:
             f.write(f"""
 name      = "{name}"
 data_dir  = "{self.dir}/data"
-bind_addr = "127.0.0.1"
+bind_addr = "{host}"
+{"" if host == "127.0.0.1" else "allow_unsafe_bind = true"}
 log_level = "INFO"
 ports {{
   http = {self.http}
@@ -40,7 +42,7 @@ ports {{
 
     def start(self):
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([harness.BINARY, "agent", "-config", self.config_path],
+            self.process = subprocess.Popen([*self.wrapper, harness.BINARY, "agent", "-config", self.config_path],
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         return self
 
@@ -66,7 +68,7 @@ ports {{
             return f.read()
 
     def request(self, method, path, body=None, timeout=10):
-        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=timeout)
+        connection = http.client.HTTPConnection(self.host, self.http, timeout=timeout)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
             answer = connection.getresponse()
@@ -84,7 +86,7 @@ ports {{
         return answer.json if answer.status == 200 else None
 
     def run(self, *words):
-        environment = dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.http}", TZ="UTC")
+        environment = dict(os.environ, NOMAD_ADDR=f"http://{self.host}:{self.http}", TZ="UTC")
         return subprocess.run([harness.BINARY, *words], capture_output=True, text=True,
                               env=environment, timeout=60)
 
@@ -92,8 +94,10 @@ ports {{
 class Server(Member):
     """`extra` goes into its server block, `blocks` beside it."""
 
-    def __init__(self, root, name, rpc_ports, number, count, extra="", blocks=""):
-        joins = ", ".join(f'"127.0.0.1:{port}"' for port in rpc_ports)
+    def __init__(self, root, name, rpc_ports, number, count, extra="", blocks="",
+                 hosts=None, wrapper=()):
+        hosts = hosts or ["127.0.0.1"] * count
+        joins = ", ".join(f'"{host}:{port}"' for host, port in zip(hosts, rpc_ports))
         super().__init__(root, name, rpc_ports[number], f"""
 server {{
   enabled          = true
@@ -105,7 +109,7 @@ server {{
 {extra}
 }}
 {blocks}
-""")
+""", hosts[number], wrapper)
 
 
 class Client(Member):
@@ -173,7 +177,7 @@ class Cluster:
         """The server that all who answer take for the leader, itself among them."""
         named = {server.try_get("/v1/status/leader") for server in self.running()} - {None}
         for server in self.running():
-            if named == {f"127.0.0.1:{server.rpc}"}:
+            if named == {f"{server.host}:{server.rpc}"}:
                 return server
         return None
 

@@ -1,0 +1,25 @@
+// The jobs that the operators of a ClusterWorld register.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/random.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/job.capnp.h"
+
+namespace nomad::test {
+
+/// A job that is never evaluated: a register that holds `value`.
+Object<schema::Job> register_job(const std::string& id, std::uint64_t value);
+
+/// What such a job holds; 0: it is no register.
+std::uint64_t register_value(schema::Job::Reader job);
+
+/// A service of up to four allocations, which may fail, with deployments or without.
+Object<schema::Job> service_job(const std::string& id, Random& random);
+
+/// A batch job of up to three allocations, which end by themselves.
+Object<schema::Job> batch_job(const std::string& id, Random& random);
+
+}  // namespace nomad::test

@@ -1,0 +1,149 @@
+// The simulation of whole clusters as part of the suite: a fixed set of seeds and a few fresh ones
+// (as many as there is time for) without a violation, and a replay that is the same to the step.
+// `--seed=N` runs one seed alone, `--seeds=N` and `--fresh=N` set how many there are, `--no-skip`
+// looks for the deliberate mistakes, which takes minutes.
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/log.hpp"
+#include "test/simulation/cluster_world.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::uint64_t first_seed = 1;
+std::uint64_t seed_count = 3;
+std::uint64_t fresh_seeds = 3;
+
+/// No fresh seed is begun later: what the machine is busy with otherwise must not fail the suite.
+constexpr auto time_for_fresh_ones = 40s;
+
+constexpr Time under_faults = 20s;
+
+}  // namespace
+
+TEST_CASE("cluster simulation: no seed breaks a rule") {
+  const auto begin = std::chrono::steady_clock::now();
+  auto fresh = Random::from_system();
+  std::map<std::string, std::uint64_t> sum;
+  for (std::uint64_t number = 0; number < seed_count + fresh_seeds; ++number) {
+    const bool is_fresh = number >= seed_count;
+    if (is_fresh && std::chrono::steady_clock::now() - begin > time_for_fresh_ones) break;
+    const auto seed = is_fresh ? fresh.below(1'000'000'000) : first_seed + number;
+    CAPTURE(seed);
+    ClusterWorldCounts counts;
+    const auto violation = run_cluster_world({.seed = seed}, under_faults, &counts);
+    CHECK_MESSAGE(!violation, violation.value_or(""));
+    for (const auto& [name, count] : counts.all())
+      sum[name] += count;
+    for (const auto& [name, times] : counts.failpoints)
+      sum["failpoint " + name] += times.first;
+  }
+  std::string text;
+  for (const auto& [name, count] : sum)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", name, count);
+  MESSAGE(text);
+  if (seed_count < 2) return;  // a replay
+  // What only some seeds meet is counted by long runs of `simulate`.
+  for (const char* name : {"lost messages", "partitions", "log entries", "compared states",
+                           "started tasks", "ended tasks", "killed tasks", "leaders", "answered"})
+    CHECK_MESSAGE(sum[name] > 0, name << " was never met");
+}
+
+TEST_CASE("cluster simulation: a seed replays exactly") {
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+  run_cluster_world({.seed = 7}, 8s, nullptr, &first);
+  run_cluster_world({.seed = 7}, 8s, nullptr, &second);
+  CHECK(first == second);
+  CHECK(first != 0);
+}
+
+namespace {
+
+struct Mistake {
+  const char* name;
+  ClusterWorldOptions options;
+};
+
+std::vector<Mistake> mistakes() {
+  std::vector<Mistake> all;
+  for (const auto& [mutation, name] : raft::mutation_names)
+    switch (mutation) {
+      case raft::Mutation::vote_twice:
+      case raft::Mutation::forget_vote:
+      case raft::Mutation::forget_fsync:
+      case raft::Mutation::vote_for_short_log:
+      case raft::Mutation::accept_any_previous:
+      case raft::Mutation::keep_conflicts:
+      case raft::Mutation::ack_unsaved:
+      case raft::Mutation::count_sent_as_matched:
+        all.push_back({name.data(), {.raft_mutation = mutation}});
+        break;
+      // These need coincidences that are rare here; the simulation of the core alone finds them.
+      case raft::Mutation::none:
+      case raft::Mutation::ignore_leader:
+      case raft::Mutation::commit_old_term:
+      case raft::Mutation::commit_unmatched:
+      case raft::Mutation::keep_stale_acks:
+      case raft::Mutation::read_without_quorum:
+      case raft::Mutation::lease_too_long:
+      case raft::Mutation::count_learners:
+      case raft::Mutation::keep_log_on_install:
+      case raft::Mutation::skip_barrier:
+        break;
+    }
+  all.push_back({"skip_entry", {.server_mutation = ServerMutation::skip_entry}});
+  all.push_back({"apply_at_random", {.server_mutation = ServerMutation::apply_at_random}});
+  all.push_back({"ack_unwritten", {.server_mutation = ServerMutation::ack_unwritten}});
+  all.push_back({"read_stale", {.server_mutation = ServerMutation::read_stale}});
+  all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
+  all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});
+  all.push_back({"leak_processes", {.node_mutation = NodeMutation::leak_processes}});
+  all.push_back({"forget_synced", {.disk_mutation = DiskMutation::forget_synced}});
+  all.push_back({"short_snapshot", {.disk_mutation = DiskMutation::short_snapshot}});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("cluster simulation: every deliberate mistake is found" * doctest::skip()) {
+  constexpr std::uint64_t enough_seeds = 4;
+  for (auto mistake : mistakes()) {
+    CAPTURE(mistake.name);
+    std::optional<std::string> found;
+    std::uint64_t seed = 0;
+    while (!found && seed < enough_seeds) {
+      mistake.options.seed = ++seed;
+      found = run_cluster_world(mistake.options, under_faults);
+    }
+    MESSAGE(mistake.name << ": "
+                         << (found ? "seed " + std::to_string(seed) + ", " + *found : "NOT FOUND"));
+    CHECK(found.has_value());
+  }
+}
+
+int main(int argc, char** argv) {
+  log::set_level(log::Level::off);
+  doctest::Context context{argc, argv};
+  for (int at = 1; at < argc; ++at) {
+    if (std::strncmp(argv[at], "--seed=", 7) == 0) {
+      first_seed = std::strtoull(argv[at] + 7, nullptr, 10);
+      seed_count = 1;
+      fresh_seeds = 0;
+    }
+    if (std::strncmp(argv[at], "--seeds=", 8) == 0)
+      seed_count = std::strtoull(argv[at] + 8, nullptr, 10);
+    if (std::strncmp(argv[at], "--fresh=", 8) == 0)
+      fresh_seeds = std::strtoull(argv[at] + 8, nullptr, 10);
+  }
+  return context.run();
+}

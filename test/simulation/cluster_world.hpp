@@ -1,0 +1,223 @@
+// ClusterWorld: a whole cluster in one thread under one seed: servers and client nodes as the real
+// actors (SimServer, SimNode), operators that register, scale, stop and read jobs, and everything
+// that goes wrong: networks, disks, crashes of servers, agents and machines, crashes at named
+// failpoints, pauses, jumping wall clocks, changes of the membership.
+//
+// What must always hold, and is checked while it runs:
+// (1) Election safety: at most one leader a term. (2) Log matching, on the servers' disks. (3) All
+// servers apply the same entries, and have the same state at the same index. (4) No process of an
+// allocation's task starts while another one of it runs, on whatever machine. (9) No actor ends by
+// an exception, an unhandled error or an unexpected message.
+// At the end, when the cluster was healed: (5) a leader within ten seconds, and a write answered
+// within ten more. (6) Every write that was answered is what the log holds at its index. (7) What
+// operators were answered about some jobs is linearizable. (8) Every allocation is accounted for:
+// what should run does so exactly once, on a node that knows it, and nothing else does.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "test/simulation/linearizability.hpp"
+#include "test/simulation/sim_call.hpp"
+#include "test/simulation/sim_node.hpp"
+#include "test/simulation/sim_server.hpp"
+
+namespace nomad::test {
+
+/// Probabilities per second of the world.
+struct ClusterFaults {
+  NetworkFaults network{};
+  double partitions = 0.15;  ///< Also one-way ones.
+  double server_crashes = 0.12;
+  double agent_crashes = 0.15;
+  double machine_crashes = 0.05;  ///< Of nodes: tasks and all.
+  double pauses = 0.1;            ///< Of servers and nodes.
+  double slow_disks = 0.1;
+  double failing_disks = 0.03;
+  double clock_jumps = 0.1;  ///< Of wall clocks, up to minutes either way.
+  double membership_changes = 0.1;
+  double transfers = 0.06;
+  double snapshots = 0.2;
+  double failpoints = 0.0002;  ///< That a machine dies, each time one is reached.
+};
+
+struct ClusterWorldOptions {
+  std::uint64_t seed = 1;
+  int servers = 3;
+  int nodes = 5;
+  ClusterFaults faults{};
+  int operators = 6;  ///< Each has one request under way.
+  raft::Mutation raft_mutation = raft::Mutation::none;
+  ServerMutation server_mutation = ServerMutation::none;
+  NodeMutation node_mutation = NodeMutation::none;
+  DiskMutation disk_mutation = DiskMutation::none;
+};
+
+struct ClusterWorldCounts {
+  std::uint64_t steps = 0;
+  std::uint64_t partitions = 0;
+  std::uint64_t one_way_partitions = 0;
+  std::uint64_t server_crashes = 0;
+  std::uint64_t agent_crashes = 0;
+  std::uint64_t machine_crashes = 0;
+  std::uint64_t failpoint_crashes = 0;
+  std::uint64_t server_pauses = 0;
+  std::uint64_t node_pauses = 0;
+  std::uint64_t slow_disks = 0;
+  std::uint64_t clock_jumps = 0;
+  std::uint64_t membership_changes = 0;
+  std::uint64_t transfers = 0;
+  std::uint64_t leaders = 0;
+  std::uint64_t called = 0;    ///< Operators' requests while there were faults.
+  std::uint64_t answered = 0;  ///< Of them, with success.
+  std::uint64_t entries = 0;
+  std::uint64_t states_compared = 0;
+  NetworkCounts network{};
+  DiskCounts disks{};
+  NodeCounts nodes{};
+  /// How often each failpoint was reached, and a machine died there.
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>, std::less<>> failpoints{};
+
+  /// Single messages aside.
+  std::uint64_t faults() const {
+    return partitions + server_crashes + agent_crashes + machine_crashes + failpoint_crashes
+           + server_pauses + node_pauses + slow_disks + disks.failed + disks.refused_snapshots
+           + clock_jumps + membership_changes + transfers;
+  }
+
+  /// Every count by its name, in one order.
+  std::vector<std::pair<const char*, std::uint64_t>> all() const;
+};
+
+class ClusterWorld {
+public:
+  explicit ClusterWorld(ClusterWorldOptions options);
+  ~ClusterWorld();
+
+  /// Lets `duration` of the world's time pass under its faults; ends early at a violation.
+  void run(Time duration);
+
+  /// Ends all faults, lets the cluster come to rest, and checks (5) to (8).
+  void heal_and_check();
+
+  const std::optional<std::string>& violation() const { return violation_; }
+
+  ClusterWorldCounts counts() const;
+
+  /// Equal for equal runs.
+  std::uint64_t trace() const { return system_.trace(); }
+
+private:
+  using Machine = SimSystem::Machine;
+
+  static constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
+
+  struct Operation {
+    std::size_t by;
+    int key;
+    RegisterOperation what;
+    bool is_void = false;  ///< Refused without an effect, and without a word on what was found.
+  };
+
+  /// An answered write: what the log must hold at `index`.
+  struct Answered {
+    std::uint64_t index;
+    std::string job;
+    std::uint64_t value;
+  };
+
+  // cluster_world.cpp: the parts, and how they die and come back
+  SimServer& add_server(const std::string& id, const raft::Configuration* founders);
+  void add_node();
+  void run_until(Time end);
+  Result<> reach(std::string_view failpoint);
+  void violated(const std::string& rule);
+  void crash_server(SimServer& server, Time off);
+  void crash_node(SimNode& node, bool machine, Time off);
+  void note_leadership(SimServer& server, const raft::LeadershipChanged& change);
+  void note_start(SimNode& node, const SimProcess& process);
+  void note_log(const std::string& line);
+  void restart_failed();
+  SimServer* find(const std::string& id);
+  SimServer* leader();
+  std::vector<SimServer*> live_servers();
+  std::vector<SimServer*> known_servers();
+
+  // cluster_world_faults.cpp
+  void beat();
+  bool comes(double per_second);
+  void cut_network();
+  void pause_somebody();
+  void crash_a_server();
+  void crash_a_node(bool machine);
+  void slow_a_disk();
+  void fail_a_disk();
+  void jump_a_clock();
+  void change_membership();
+  void transfer_leadership();
+  void snapshot_somebody();
+  SimServer* some_server();
+  SimNode* some_node();
+
+  // cluster_world_load.cpp: operators
+  void start_operators();
+  void act(std::size_t by);
+  void act_again(std::size_t by, std::size_t operation, Time after);
+  void use_register(std::size_t by);
+  void read_register(std::size_t operation, SimServer& server);
+  void write_register(std::size_t operation, SimServer& server, std::uint64_t at_index);
+  void complete(std::size_t operation, const RegisterOperation& outcome);
+  void use_jobs(std::size_t by);
+  template <class Reply, class Request>
+  void ask_api(SimServer& server, const Request& request, SimCall::Answer<Reply> answer);
+  template <class Request>
+  void change_job(std::size_t by, const Request& request);
+  void note_failed_set(std::size_t operation, const Error& error);
+  SimServer* contact();
+
+  // cluster_world_checks.cpp
+  void check_logs_match();
+  bool comes_back_to_life();
+  std::string unsettled();
+  void check_states();
+  std::string find_lag();
+  void check_answered();
+  void check_registers();
+  std::string account_for_allocations(const state::Snapshot& state);
+  std::string account_for_processes(const state::Snapshot& state);
+  std::string account_for_jobs(const state::Snapshot& state);
+  std::string account_for_evaluations(const state::Snapshot& state);
+
+  ClusterWorldOptions options_;
+  std::optional<std::string> violation_;
+  ClusterWorldCounts counts_;
+  SimSystem system_;
+  SimNetwork network_;
+  StateWitness witness_;
+  std::uint64_t log_listener_ = 0;
+  Random random_;
+  Machine operators_machine_;
+  std::map<std::string, std::unique_ptr<SimServer>> servers_;
+  std::vector<std::unique_ptr<SimNode>> nodes_;
+  std::vector<std::string> removed_;  ///< Servers that have left for ever.
+  int next_server_ = 0;
+  bool faulty_ = true;
+  bool loaded_ = true;
+  std::map<raft::Term, std::string> leaders_;
+  std::vector<Operation> operations_;
+  std::vector<std::size_t> under_way_;  ///< By operator.
+  std::vector<Answered> answered_;
+  std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
+};
+
+/// One run as the suite and `simulate` do it: faults, then healing. The violation, if any.
+std::optional<std::string> run_cluster_world(const ClusterWorldOptions& options,
+                                             Time duration,
+                                             ClusterWorldCounts* counts = nullptr,
+                                             std::uint64_t* trace = nullptr);
+
+}  // namespace nomad::test

@@ -1,0 +1,251 @@
+// ClusterWorld's rules; the numbers are those of the head of cluster_world.hpp.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/object/draft.hpp"
+#include "test/simulation/cluster_jobs.hpp"
+#include "test/simulation/cluster_world.hpp"
+
+namespace nomad::test {
+
+using namespace raft;
+using namespace std::chrono_literals;
+using schema::ClientStatus;
+using schema::DesiredStatus;
+
+namespace {
+
+/// Follow-ups of evaluations that failed come after up to six minutes, expired leases, rescheduling
+/// and deployments before.
+constexpr auto rest = 900s;
+
+}  // namespace
+
+/// (2): if two logs have the same term at an index, they are the same up to there.
+void ClusterWorld::check_logs_match() {
+  for (auto& [left_id, left] : servers_)
+    for (auto& [right_id, right] : servers_) {
+      if (left_id >= right_id) continue;
+      const auto& mine = left->disk();
+      const auto& theirs = right->disk();
+      bool same_above = false;
+      const auto lowest = std::max(mine.first_index(), theirs.first_index());
+      for (auto index = std::min(mine.last_index(), theirs.last_index()); index >= lowest;
+           --index) {
+        const bool same = mine.term_at(index) == theirs.term_at(index);
+        if (same_above && !same)
+          return violated(fmt::format("the logs of {} and {} differ at {} below an equal entry",
+                                      left_id, right_id, index));
+        same_above = same_above || same;
+      }
+    }
+}
+
+/// (5)
+bool ClusterWorld::comes_back_to_life() {
+  run_until(system_.now() + 10s);
+  if (violation_) return false;
+  if (leader() == nullptr || !leader()->leader().ready) {
+    violated("no leader ten seconds after everything was healed");
+    return false;
+  }
+  const auto before = answered_.size();
+  run_until(system_.now() + 10s);
+  if (violation_) return false;
+  if (answered_.size() == before)
+    violated("no write was answered within ten seconds of a healed cluster");
+  return !violation_;
+}
+
+void ClusterWorld::heal_and_check() {
+  if (violation_) return;
+  faulty_ = false;
+  network_.set_faults({.lose = 0, .duplicate = 0, .slow = 0});
+  network_.mend_all();
+  for (auto& [id, server] : servers_) {
+    system_.correct_wall_clock(server->machine());
+    server->disk().slow_until(0s);
+    server->disk().set_damages(false);
+    const bool left = std::ranges::find(removed_, id) != removed_.end();
+    if (server->is_on() && system_.is_paused(server->machine()))
+      system_.pause(server->machine(), system_.now());
+    if (!server->is_on() && !left) server->start();
+  }
+  for (auto& node : nodes_) {
+    system_.correct_wall_clock(node->machine());
+    node->set_faulty(false);
+    if (node->is_on() && system_.is_paused(node->machine()))
+      system_.pause(node->machine(), system_.now());
+    if (!node->is_on()) node->start();
+  }
+  if (!comes_back_to_life()) return;
+  loaded_ = false;
+  const auto deadline = system_.now() + rest;
+  run_until(system_.now() + 20s);
+  auto missing = unsettled();
+  while (!violation_ && !missing.empty() && system_.now() < deadline) {
+    run_until(system_.now() + 10s);
+    missing = unsettled();
+  }
+  if (violation_) return;
+  if (!missing.empty()) return violated("a healed cluster does not come to rest: " + missing);
+  check_states();
+  check_answered();
+  check_registers();
+}
+
+/// What the cluster still has to do, or has wrong; "" when it is at rest and all is accounted for.
+/// (8)
+std::string ClusterWorld::unsettled() {
+  auto* boss = leader();
+  if (boss == nullptr) return "there is no leader";
+  const auto state = boss->store()->snapshot();
+  if (auto why = account_for_evaluations(state); !why.empty()) return why;
+  for (const auto& node : nodes_) {
+    const auto known = state.node(node->id());
+    if (!known) return node->name() + " is not registered";
+    if (known->getStatus() != schema::NodeStatus::READY) return node->name() + " is not ready";
+  }
+  if (auto why = account_for_allocations(state); !why.empty()) return why;
+  if (auto why = account_for_processes(state); !why.empty()) return why;
+  return account_for_jobs(state);
+}
+
+std::string ClusterWorld::account_for_evaluations(const state::Snapshot& state) {
+  for (const auto& entry : state.evals()) {
+    const auto eval = *entry.value();
+    if (eval.getStatus() != schema::EvalStatus::PENDING) continue;
+    const auto since_begin = [](std::int64_t unix_time) {
+      return static_cast<double>(unix_time - first_wall_time) / 1e9;
+    };
+    return fmt::format(
+        "evaluation {} of job {} is pending (trigger {}, created at index {} of {} and {:.3f} s, "
+        "changed at {}, wait {} s, until {:.3f} s)",
+        view(eval.getId()), view(eval.getJobId()), static_cast<int>(eval.getTriggeredBy()),
+        eval.getCreateIndex(), state.index(), since_begin(eval.getCreateTime()),
+        eval.getModifyIndex(), eval.getWait() / 1'000'000'000,
+        eval.getWaitUntil() == 0 ? 0.0 : since_begin(eval.getWaitUntil()));
+  }
+  return {};
+}
+
+std::string ClusterWorld::account_for_allocations(const state::Snapshot& state) {
+  for (const auto& entry : state.allocs()) {
+    const auto alloc = *entry.value()->alloc;
+    const auto node = std::ranges::find_if(
+        nodes_, [&](const auto& each) { return each->id() == view(alloc.getNodeId()); });
+    if (node == nodes_.end())
+      return fmt::format("allocation {} is on an unknown node", view(alloc.getId()));
+    const auto running = std::ranges::count_if((*node)->processes(), [&](const auto& process) {
+      return process.running && process.id.alloc_id == view(alloc.getId());
+    });
+    const bool should_run = alloc.getDesiredStatus() == DesiredStatus::RUN
+                            && alloc.getClientStatus() == ClientStatus::RUNNING;
+    if (running != (should_run ? 1 : 0))
+      return fmt::format("allocation {} of {} has {} processes on {}, desired {}, status {}",
+                         view(alloc.getId()), view(alloc.getJobId()), running, (*node)->name(),
+                         static_cast<int>(alloc.getDesiredStatus()),
+                         static_cast<int>(alloc.getClientStatus()));
+    if (!entry.value()->terminal() && !should_run)
+      return fmt::format("allocation {} of {} on {} is neither running nor over (status {})",
+                         view(alloc.getId()), view(alloc.getJobId()), (*node)->name(),
+                         static_cast<int>(alloc.getClientStatus()));
+  }
+  return {};
+}
+
+std::string ClusterWorld::account_for_processes(const state::Snapshot& state) {
+  for (const auto& node : nodes_)
+    for (const auto& process : node->processes()) {
+      if (!process.running) continue;
+      const auto row = state.alloc(process.id.alloc_id);
+      if (!row)
+        return fmt::format("{} runs a task of allocation {}, which nobody knows", node->name(),
+                           process.id.alloc_id);
+      if (view(row->alloc->getNodeId()) != node->id())
+        return fmt::format("{} runs a task of allocation {}, which is another node's", node->name(),
+                           process.id.alloc_id);
+    }
+  return {};
+}
+
+std::string ClusterWorld::account_for_jobs(const state::Snapshot& state) {
+  for (const auto& entry : state.jobs()) {
+    const auto job = *entry.value();
+    if (view(job.getType()) != "service") continue;
+    const auto group = job.getTaskGroups()[0];
+    std::int64_t running = 0;
+    for (const auto& row : state.allocs_by_job("default", view(job.getId())))
+      if (!row.value()->terminal()) ++running;
+    const auto wanted = job.getStop() ? 0 : group.getCount();
+    if (running > wanted || (running < wanted && !entry.value()->getStop()))
+      return fmt::format("job {} has {} allocations of {}", view(job.getId()), running, wanted);
+  }
+  return {};
+}
+
+/// (3) at the end: all members have applied the same. Something may be written while we look.
+void ClusterWorld::check_states() {
+  check_logs_match();
+  auto lag = find_lag();
+  for (int look = 0; look < 20 && !violation_ && !lag.empty(); ++look) {
+    run_until(system_.now() + 250ms);
+    lag = find_lag();
+  }
+  if (!lag.empty()) violated(lag);
+}
+
+/// Which member has not applied what the leader has; "" when all have, and their states are equal.
+std::string ClusterWorld::find_lag() {
+  auto* boss = leader();
+  if (boss == nullptr) return "the leader went away in a healed cluster";
+  Configuration members;
+  boss->ask<RaftStatus>(boss->raft(), GetStatus{}, [&members](Result<RaftStatus> status) {
+    if (status) members = status->configuration;
+  });
+  run_until(system_.now() + 1ms);
+  if (members.members.empty()) return "the leader does not say who the members are";
+  const auto index = boss->store()->snapshot().index();
+  for (const auto& member : members.members) {
+    auto* server = find(member.id);
+    if (server == nullptr || !server->is_on())
+      return "member " + member.id + " is not running in a healed cluster";
+    if (server->store()->snapshot().index() != index)
+      return fmt::format("{} has applied {} of {} entries in a healed cluster", member.id,
+                         server->store()->snapshot().index(), index);
+    if (server->digest() != boss->digest()) violated(member.id + " has another state at the end");
+  }
+  return {};
+}
+
+/// (6)
+void ClusterWorld::check_answered() {
+  for (const auto& write : answered_) {
+    const auto* command = witness_.command(write.index);
+    if (command == nullptr)
+      return violated(fmt::format("a write was answered at index {}, which the log does not have",
+                                  write.index));
+    const auto read = capnp::readMessageUnchecked<schema::Command>(
+        reinterpret_cast<const capnp::word*>(command->data()));
+    const bool is_it = read.isJobRegister()
+                       && view(read.getJobRegister().getJob().getId()) == write.job
+                       && register_value(read.getJobRegister().getJob()) == write.value;
+    if (!is_it)
+      return violated(
+          fmt::format("the write of {} to {} was answered at index {}, which is another",
+                      write.value, write.job, write.index));
+  }
+}
+
+/// (7)
+void ClusterWorld::check_registers() {
+  std::map<int, std::vector<RegisterOperation>> histories;
+  for (const auto& operation : operations_)
+    if (!operation.is_void) histories[operation.key].push_back(operation.what);
+  for (const auto& [key, history] : histories)
+    if (const auto why = find_nonlinearizable(history); why)
+      return violated(fmt::format("register {}: {}", key, *why));
+}
+
+}  // namespace nomad::test

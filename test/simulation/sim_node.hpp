@@ -1,0 +1,136 @@
+// SimNode: one client node of a simulated cluster: the real client (registration, heartbeats,
+// watch, sync buffer, alloc and task runners) over a simulated network, a simulated local database
+// and a driver whose processes outlive the agent, as real tasks do.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/client/client.hpp"
+#include "runtime/storage/client_store.hpp"
+#include "test/simulation/sim_network.hpp"
+#include "test/simulation/sim_server.hpp"
+
+namespace nomad::test {
+
+struct NodeCounts {
+  std::uint64_t started = 0;  ///< Processes.
+  std::uint64_t ended = 0;    ///< By themselves.
+  std::uint64_t killed = 0;
+  std::uint64_t attached = 0;  ///< Found again by a later agent.
+  std::uint64_t failed_starts = 0;
+  std::uint64_t lost_saves = 0;  ///< Local state that a crash took away.
+  std::uint64_t calls = 0;       ///< To servers.
+  std::uint64_t failed_calls = 0;
+};
+
+/// Deliberate mistakes of nodes, for the checks to find.
+enum class NodeMutation : std::uint8_t {
+  none,
+  forget_processes,  ///< An agent that comes back does not look for what runs.
+  forget_saved,      ///< Says that something is saved before it is.
+  leak_processes,    ///< Ends some tasks in its books only.
+};
+
+/// A process of a task, on a machine.
+struct SimProcess {
+  client::driver::TaskId id;
+  std::string run_id;
+  std::uint64_t number = 0;
+  bool running = true;
+  bool attached = false;  ///< Somebody hears of its end.
+  workload::ExitResult result;
+};
+
+class SimNode {
+public:
+  using Machine = SimSystem::Machine;
+
+  SimNode(SimSystem& system,
+          SimNetwork& network,
+          NodeCounts& counts,
+          std::string name,
+          NodeMutation mutation,
+          std::uint64_t seed);
+  ~SimNode();
+
+  const std::string& name() const { return name_; }
+
+  Machine machine() const { return machine_; }
+
+  /// The servers' present list. Set by the world.
+  std::function<std::vector<SimServer*>()> servers;
+
+  /// Told before a process starts. Set by the world.
+  std::function<void(SimNode&, const SimProcess&)> on_start;
+  std::function<void(const std::string&)> violated;
+
+  void start();
+
+  /// The agent dies, the tasks go on.
+  void crash_agent();
+
+  /// The machine goes down, and everything with it.
+  void crash_machine();
+
+  bool is_on() const { return system_.is_on(machine_); }
+
+  /// Empty until it has registered for the first time.
+  const std::string& id() const { return id_; }
+
+  const std::vector<SimProcess>& processes() const { return processes_; }
+
+  client::ServerLink link() const { return link_; }
+
+  const client::Client& client() const { return client_; }
+
+  void set_faulty(bool faulty) { faulty_ = faulty; }
+
+private:
+  client::ServerLink spawn_link();
+  client::ClientDb spawn_db();
+  Time saved_at(Time shortest, Time longest);
+  client::Driver spawn_driver();
+  client::Registry registry();
+
+  using LinkSelf = actor::WithInternal<client::ServerLink, void(Run)>;
+  using DbSelf = actor::WithInternal<client::ClientDb, void(Run)>;
+  using DriverSelf = actor::WithInternal<client::Driver, void(Run)>;
+
+  template <class Reply, class Request>
+  caf::result<Reply> call(LinkSelf::pointer self, const Request& request);
+
+  caf::result<client::driver::Started> start_task(DriverSelf::pointer self,
+                                                  client::driver::StartTask& msg);
+  caf::result<client::driver::Done> recover_task(const client::driver::RecoverTask& msg);
+  caf::result<client::driver::Done> stop_task(const client::driver::StopTask& msg);
+  void destroy_task(const client::driver::DestroyTask& msg);
+  void begin(const client::driver::TaskConfig& config, const client::TaskListener& listener);
+  void end(std::uint64_t number, int exit_code);
+  void tell_end(const SimProcess& process);
+  SimProcess* find(const client::driver::TaskId& id);
+
+  SimSystem& system_;
+  SimNetwork& network_;
+  NodeCounts& counts_;
+  std::string name_;
+  NodeMutation mutation_;
+  Random random_;
+  Machine machine_;
+  std::string id_;
+  std::shared_ptr<storage::ClientStore> store_;
+  std::vector<SimProcess> processes_;
+  std::map<std::uint64_t, client::TaskListener> listeners_;  ///< By the process's number.
+  std::uint64_t next_process_ = 1;
+  std::size_t chosen_server_ = 0;
+  bool faulty_ = true;
+  Time saved_until_{0};
+  client::ServerLink link_;
+  client::Client client_;
+};
+
+}  // namespace nomad::test

@@ -1,0 +1,286 @@
+#include "test/simulation/sim_server.hpp"
+
+#include <fmt/format.h>
+
+#include "actors/core/supervise.hpp"
+#include "actors/server/core_gc.hpp"
+#include "actors/server/deployment_watcher.hpp"
+#include "actors/server/eval_broker.hpp"
+#include "actors/server/heartbeat_tracker.hpp"
+#include "actors/server/job_endpoint.hpp"
+#include "actors/server/periodic_dispatcher.hpp"
+#include "actors/server/plan_applier.hpp"
+#include "actors/server/scheduler_worker.hpp"
+
+namespace nomad::test {
+
+using namespace raft;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// States are compared at every so many entries.
+constexpr Index compared_states = 32;
+
+std::uint64_t mix(std::uint64_t sum, std::string_view text) {
+  for (const char letter : text)
+    sum = (sum ^ static_cast<unsigned char>(letter)) * 0x0000'0100'0000'01b3;
+  return sum * 0x9e37'79b9'7f4a'7c15 + text.size();
+}
+
+class DigestSink : public SnapshotSink {
+public:
+  Result<> begin_table(std::string_view name) override {
+    sum = mix(sum, name);
+    return {};
+  }
+
+  Result<> row(std::string_view key, std::span<const std::byte> value) override {
+    sum = mix(sum, key);
+    // By words: the rows are flat objects.
+    std::uint64_t word = 0;
+    for (std::size_t at = 0; at + sizeof word <= value.size(); at += sizeof word) {
+      std::memcpy(&word, value.data() + at, sizeof word);
+      sum = (sum ^ word) * 0x9e37'79b9'7f4a'7c15;
+      sum ^= sum >> 29;
+    }
+    return {};
+  }
+
+  std::uint64_t sum = 1;
+};
+
+/// The state machine, which is watched at its work.
+class WatchedFsm : public Fsm {
+public:
+  WatchedFsm(std::shared_ptr<StateFsm> inner,
+             StateWitness& witness,
+             std::string server,
+             ServerMutation mutation)
+      : inner_(std::move(inner)),
+        witness_(witness),
+        server_(std::move(server)),
+        mutation_(mutation) {}
+
+  Result<> check(std::span<const std::byte> payload) const override {
+    return inner_->check(payload);
+  }
+
+  std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override {
+    std::vector<Outcome> outcomes;
+    while (!entries.empty()) {
+      // Up to where states are compared, so that all servers look at the same moment.
+      const auto stop
+          = (entries.front().index + compared_states - 1) / compared_states * compared_states;
+      std::size_t count = 0;
+      while (count < entries.size() && entries[count].index <= stop)
+        witness_.applied(server_, entries[count++]);
+      const auto part = entries.subspan(0, count);
+      entries = entries.subspan(count);
+      const auto through = entries.empty() ? applied : part.back().index;
+      for (auto& outcome : apply_part(part, through))
+        outcomes.push_back(std::move(outcome));
+      if (part.back().index == stop) witness_.state(server_, stop, digest_of(*inner_));
+    }
+    if (outcomes.empty()) inner_->apply({}, applied);
+    return outcomes;
+  }
+
+  std::unique_ptr<SnapshotSource> snapshot() const override { return inner_->snapshot(); }
+
+  Result<> restore(SnapshotRows& rows, Index applied) override {
+    return inner_->restore(rows, applied);
+  }
+
+private:
+  std::vector<Outcome> apply_part(std::span<const Entry> part, Index through) {
+    const bool skips
+        = (mutation_ == ServerMutation::skip_entry && through % 97 == 5)
+          || (mutation_ == ServerMutation::apply_at_random && server_ == "s1" && through % 31 == 7);
+    if (!skips) return inner_->apply(part, through);
+    auto outcomes = inner_->apply(part.subspan(0, part.size() - 1), through);
+    outcomes.emplace_back();
+    return outcomes;
+  }
+
+  std::shared_ptr<StateFsm> inner_;
+  StateWitness& witness_;
+  std::string server_;
+  ServerMutation mutation_;
+};
+
+}  // namespace
+
+std::uint64_t digest_of(const Fsm& fsm) {
+  DigestSink sink;
+  const auto written = fsm.snapshot()->write(sink);
+  return written ? sink.sum : 0;
+}
+
+void StateWitness::applied(const std::string& server, const Entry& entry) {
+  const auto [known, is_new] = commands_.try_emplace(entry.index, Known{entry.term, entry.payload});
+  if (is_new) return;
+  if (known->second.term != entry.term || !(known->second.payload == entry.payload))
+    violated(fmt::format("{} applies another entry at index {} (term {}) than others (term {})",
+                         server, entry.index, entry.term, known->second.term));
+}
+
+void StateWitness::state(const std::string& server, Index index, std::uint64_t digest) {
+  const auto [known, is_new] = states_.try_emplace(index, digest, server);
+  if (is_new) return;
+  ++states_compared_;
+  if (known->second.first != digest)
+    violated(fmt::format("the states of {} and {} differ at index {}", known->second.second, server,
+                         index));
+}
+
+const Bytes* StateWitness::command(Index index) const {
+  const auto found = commands_.find(index);
+  return found == commands_.end() ? nullptr : &found->second.payload;
+}
+
+SimServer::SimServer(SimSystem& system,
+                     SimNetwork& network,
+                     StateWitness& witness,
+                     DiskCounts& disk_counts,
+                     SimServerOptions options)
+    : system_(system),
+      network_(network),
+      witness_(witness),
+      options_(std::move(options)),
+      machine_(system.add_machine(options_.id)),
+      disk_(system, machine_, disk_counts, options_.seed ^ 1),
+      random_(options_.seed) {
+  system.set_clock_rate(machine_, options_.clock_rate);
+}
+
+void SimServer::crash() {
+  disk_.crash();
+  system_.switch_off(machine_);
+}
+
+/// As the agent's wiring starts a server.
+void SimServer::start() {
+  system_.switch_on(machine_);
+  system_.on(machine_, [this] {
+    live_ = std::make_unique<Live>();
+    live_->store = std::make_shared<state::Store>();
+    live_->fsm = std::make_shared<StateFsm>(live_->store);
+    const auto leader = system_.own(machine_, server::spawn_leader(system_.system()));
+    const auto listener = system_.own(
+        machine_,
+        system_.system().spawn(
+            [this, leader](LeadershipListener::pointer self) -> LeadershipListener::behavior_type {
+              return {[this, leader, self](const LeadershipChanged& msg) {
+                on_leadership(*this, msg);
+                self->send(leader, msg);
+              }};
+            }));
+    const auto proposer = start_raft(listener);
+    failure_.reset();
+    system_.own(
+        machine_, system_.system().spawn([this, life = system_.life(machine_)](
+                                             caf::event_based_actor* self) -> caf::behavior {
+          self->monitor(live_->raft);
+          actor::on_down(self, [this, life](const actor::Down& down) {
+            if (system_.life(machine_) == life)
+              failure_ = down.crashed ? down.reason : Error{Errc::internal, "the node has ended"};
+          });
+          return {[](int) {}};
+        }));
+    start_duties(proposer, leader);
+  });
+}
+
+Proposer SimServer::start_raft(const LeadershipListener& listener) {
+  NodeParts parts;
+  parts.options = {.self = options_.id, .address = options_.id, .bootstrap = false};
+  parts.options.snapshot_threshold = 200;
+  parts.options.snapshot_interval = 3s;
+  parts.options.trailing_entries = 20;
+  parts.options.carrier = spawn_carrier();
+  parts.core_options.self = options_.id;
+  parts.core_options.heartbeat_interval = 50ms;
+  parts.core_options.election_timeout = 320ms;
+  parts.core_options.max_append_bytes = 20'000;
+  parts.core_options.max_inflight_requests = 16;
+  parts.core_options.chunk_bytes = 20'000;
+  parts.core_options.promote_lag = 100;
+  parts.core_options.mutation = options_.raft_mutation;
+  auto fsm = std::make_shared<WatchedFsm>(live_->fsm, witness_, options_.id, options_.mutation);
+  auto start = disk_.load(*fsm);
+  if (!start) {
+    witness_.violated(fmt::format("{} cannot start: {}", options_.id, start.error().what));
+    start = StartState{};
+  }
+  parts.applied = start->snapshot ? start->snapshot->index : 0;
+  parts.start = std::move(*start);
+  parts.seed = random_.next();
+  parts.fsm = fsm;
+  parts.queue = std::make_shared<ProposalQueue>(parts.options.max_waiting_entries,
+                                                parts.options.max_waiting_bytes);
+  parts.lease = live_->lease = std::make_shared<LeaderLease>();
+  parts.leader = live_->leader = std::make_shared<LeaderView>();
+  parts.counters = std::make_shared<RaftCounters>();
+  parts.listener = listener;
+  parts.clock = [] { return Time{LeaderLease::now()}; };
+  disk_.serve(parts);
+  const Proposer proposer{parts.queue};
+  live_->raft = system_.own(machine_, spawn_raft_node(system_.system(), std::move(parts), false));
+  live_->inbox.emplace(live_->raft, fsm, std::size_t{64} << 20);
+  return proposer;
+}
+
+/// The actors of ServerPart, with the times of a small and lively cluster.
+void SimServer::start_duties(const Proposer& proposer, const server::Leader& leader) {
+  auto& system = system_.system();
+  const auto& store = live_->store;
+  const auto own = [this](auto handle) { return system_.own(machine_, handle); };
+  const auto broker = own(server::spawn_eval_broker(system, store, proposer,
+                                                    {.queue = {}, .random_seed = random_.next()}));
+  live_->nodes = own(server::spawn_node_endpoint(system, store, proposer, random_.next()));
+  const auto tracker = own(server::spawn_heartbeat_tracker(
+      system, store, live_->nodes,
+      {.leases = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s},
+       .random_seed = random_.next()}));
+  actor::tell(live_->nodes, server::node_endpoint::UseTracker{tracker, live_->lease});
+  const auto applier = own(server::spawn_plan_applier(system, store, proposer, random_.next()));
+  const auto gc = own(server::spawn_core_gc(
+      system, store, proposer,
+      {.interval = 20s,
+       .thresholds = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}}));
+  const auto deployments = own(
+      server::spawn_deployment_watcher(system, store, proposer, {.random_seed = random_.next()}));
+  const auto periodic = own(server::spawn_periodic_dispatcher(
+      system, store, proposer, {.random_seed = random_.next(), .wall_clock = {}}));
+  live_->api = own(server::spawn_job_endpoint(
+      system, store, proposer, {.nodes = live_->nodes, .random_seed = random_.next()}));
+  live_->fsm->set_listener(
+      [broker](auto outcomes) { actor::tell(broker, server::BatchApplied{std::move(outcomes)}); });
+  for (int worker = 0; worker < 2; ++worker)
+    own(server::spawn_scheduler_worker(system, store, proposer, broker, applier,
+                                       {.random_seed = random_.next(), .detached = false}));
+  for (const auto& duty :
+       {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments, periodic})
+    actor::tell(leader, server::AddDuty{duty});
+}
+
+Carrier SimServer::spawn_carrier() {
+  return system_.own(
+      machine_, system_.system().spawn([this](Carrier::pointer self) -> Carrier::behavior_type {
+        return {[this, self](const carrier::Carry& msg) {
+          auto* to = find_server(msg.to);
+          const bool carried
+              = to != nullptr && network_.send(machine_, to->machine(), [to, letter = msg.letter] {
+                  static_cast<void>(to->live_->inbox->deliver(letter));
+                });
+          // A broken connection is noticed, a cut cable is not.
+          if (carried || random_.chance(0.5))
+            self->send(msg.sender, carrier::Carried{msg.number});
+          else
+            self->send(msg.sender, carrier::Lost{msg.number, "simulated"});
+        }};
+      }));
+}
+
+}  // namespace nomad::test

@@ -1,0 +1,171 @@
+// SimServer: one server of a simulated cluster: the real actors of a server (Raft node, broker,
+// schedulers, plan applier, heartbeats, node and job endpoints…) over a simulated disk and network.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <caf/event_based_actor.hpp>
+
+#include "actors/client/server_link.hpp"
+#include "actors/raft/node_state.hpp"
+#include "actors/raft/state_fsm.hpp"
+#include "actors/server/leader.hpp"
+#include "actors/server/node_endpoint.hpp"
+#include "actors/server/server_api.hpp"
+#include "test/simulation/sim_disk.hpp"
+#include "test/simulation/sim_network.hpp"
+
+namespace nomad::test {
+
+/// What every server's state machine is compared with. Owned by the world.
+class StateWitness {
+public:
+  /// `server` has applied this entry; the first one who does decides what it is.
+  void applied(const std::string& server, const raft::Entry& entry);
+
+  /// `server` has this state at `index`.
+  void state(const std::string& server, raft::Index index, std::uint64_t digest);
+
+  /// What the command at `index` was, if somebody has applied it.
+  const raft::Bytes* command(raft::Index index) const;
+
+  raft::Index last() const { return commands_.empty() ? 0 : commands_.rbegin()->first; }
+
+  std::uint64_t states_compared() const { return states_compared_; }
+
+  std::function<void(const std::string&)> violated;
+
+private:
+  struct Known {
+    raft::Term term;
+    raft::Bytes payload;
+  };
+
+  std::map<raft::Index, Known> commands_;
+  std::map<raft::Index, std::pair<std::uint64_t, std::string>> states_;
+  std::uint64_t states_compared_ = 0;
+};
+
+/// A number over everything that a snapshot of the state holds.
+std::uint64_t digest_of(const raft::Fsm& fsm);
+
+/// Deliberate mistakes of state machines and wirings, for the checks to find.
+enum class ServerMutation : std::uint8_t {
+  none,
+  skip_entry,       ///< One server passes over an entry now and then.
+  apply_at_random,  ///< What is applied depends on the server.
+  ack_unwritten,    ///< Answers some writes before they are committed.
+  read_stale,       ///< Any server answers any read from what it has.
+};
+
+struct SimServerOptions {
+  std::string id;
+  raft::Mutation raft_mutation = raft::Mutation::none;
+  ServerMutation mutation = ServerMutation::none;
+  double clock_rate = 1;  ///< Of its monotonic clock.
+  std::uint64_t seed = 0;
+};
+
+class SimServer {
+public:
+  using Machine = SimSystem::Machine;
+
+  SimServer(SimSystem& system,
+            SimNetwork& network,
+            StateWitness& witness,
+            DiskCounts& disk_counts,
+            SimServerOptions options);
+
+  const std::string& id() const { return options_.id; }
+
+  Machine machine() const { return machine_; }
+
+  SimDisk& disk() { return disk_; }
+
+  /// Other servers by their ids, for the carrier. Set by the world.
+  std::function<SimServer*(const std::string&)> find_server;
+
+  /// Told of every change of leadership.
+  std::function<void(SimServer&, const raft::LeadershipChanged&)> on_leadership;
+
+  /// The machine is on: starts the actors.
+  void start();
+
+  /// The power is gone.
+  void crash();
+
+  bool is_on() const { return system_.is_on(machine_); }
+
+  /// Why the Raft node of its present life has stopped by itself.
+  const std::optional<Error>& failure() const { return failure_; }
+
+  // The rest only while it is on.
+  const raft::RaftNode& raft() const { return live_->raft; }
+
+  const std::shared_ptr<state::Store>& store() const { return live_->store; }
+
+  const server::NodeEndpoint& nodes() const { return live_->nodes; }
+
+  const server::ServerApi& api() const { return live_->api; }
+
+  raft::LeaderView::Known leader() const { return live_->leader->known(); }
+
+  /// Whether reads may be answered from the newest snapshot that was taken before.
+  bool lease_holds() const {
+    return options_.mutation == ServerMutation::read_stale
+           || system_.on(machine_, [this] { return live_->lease->holds(); });
+  }
+
+  /// Asks one of its actors; the answer comes at most once, as code of this machine. Silence is
+  /// that of a machine that has died.
+  template <class Reply, class Handle, class Request>
+  void ask(const Handle& to, const Request& request, std::function<void(Result<Reply>)> answer) {
+    const auto still_lives
+        = [this, life = system_.life(machine_)] { return system_.life(machine_) == life; };
+    system_.system().spawn([to, request, answer, still_lives](caf::event_based_actor* self) {
+      self->request(to, caf::infinite, request)
+          .then(
+              [answer, still_lives](Reply& reply) {
+                if (still_lives()) answer(std::move(reply));
+              },
+              [answer, still_lives](const caf::error& err) {
+                if (still_lives()) answer(actor::from_caf(err));
+              });
+    });
+  }
+
+  std::uint64_t digest() const { return digest_of(*live_->fsm); }
+
+  ServerMutation mutation() const { return options_.mutation; }
+
+private:
+  struct Live {
+    std::shared_ptr<state::Store> store;
+    std::shared_ptr<raft::StateFsm> fsm;
+    std::shared_ptr<raft::LeaderLease> lease;
+    std::shared_ptr<raft::LeaderView> leader;
+    std::optional<raft::RaftInbox> inbox;
+    raft::RaftNode raft;
+    server::NodeEndpoint nodes;
+    server::ServerApi api;
+  };
+
+  raft::Carrier spawn_carrier();
+  raft::Proposer start_raft(const raft::LeadershipListener& listener);
+  void start_duties(const raft::Proposer& proposer, const server::Leader& leader);
+
+  SimSystem& system_;
+  SimNetwork& network_;
+  StateWitness& witness_;
+  SimServerOptions options_;
+  Machine machine_;
+  SimDisk disk_;
+  Random random_;
+  std::unique_ptr<Live> live_;
+  std::optional<Error> failure_;
+};
+
+}  // namespace nomad::test
