@@ -53,17 +53,15 @@ struct KeeperState {
   void write(const Object<schema::Command>& command, std::string what) {
     ++writing;
     self->request(servers, write_timeout, server_api::WriteSealed{command})
-        .then([this](const server_api::SealedWritten&) { done(); },
-              [this, what = std::move(what)](const caf::error& err) {
-                log::write(leads ? log::Level::warn : log::Level::debug, "keyring",
-                           what + ": " + actor::from_caf(err).what);
-                done();
-              });
-  }
-
-  /// The next thing to do may depend on what was just written.
-  void done() {
-    if (--writing == 0) look();
+        .then(
+            [this](const server_api::SealedWritten&) {
+              if (--writing == 0) look();  // the next thing to do may depend on what was written
+            },
+            [this, what = std::move(what)](const caf::error& err) {
+              --writing;  // tried again at the next look
+              log::write(leads ? log::Level::warn : log::Level::debug, "keyring",
+                         what + ": " + actor::from_caf(err).what);
+            });
   }
 
   /// Whether the state knows this server by the key that it has.
