@@ -96,7 +96,7 @@ class Server(Member):
 
     def __init__(self, root, name, rpc_ports, number, count, extra="", blocks="",
                  hosts=None, wrapper=()):
-        hosts = hosts or ["127.0.0.1"] * count
+        hosts = hosts or ["127.0.0.1"] * len(rpc_ports)
         joins = ", ".join(f'"{host}:{port}"' for host, port in zip(hosts, rpc_ports))
         super().__init__(root, name, rpc_ports[number], f"""
 server {{
