@@ -6,11 +6,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "runtime/host/exec_session.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/node.capnp.h"
 
@@ -182,6 +184,22 @@ struct AllocCounts {
 
 struct CountAllocs {
   using is_message = void;
+};
+
+/// Runs a command beside a task, as its user and where it runs. `not_found` for a task that the
+/// allocation does not have, `rejected` for one that does not run or whose driver cannot do it;
+/// otherwise what kept the command from starting.
+struct Exec {
+  using is_message = void;
+  std::string alloc_id;
+  std::string task;
+  host::ExecCommand command;
+};
+
+/// It runs, for as long as somebody holds the session.
+struct ExecStarted {
+  using is_message = void;
+  std::shared_ptr<host::ExecSession> session;
 };
 
 }  // namespace client_api
