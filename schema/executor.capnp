@@ -20,7 +20,9 @@ struct Message {
     acknowledge @7 :Void;    # The exit status is recorded; end.
     done @8 :Void;           # Answer of signal, stop and acknowledge.
     failed @9 :Failure;      # Answer of any request.
-    exited @10 :Exit;        # Unasked, to every connection.
+    exited @10 :Exit;        # Unasked, to every connection; of an exec, to its own socket.
+    exec @11 :Exec;
+    execStarted @12 :Void;   # Its answer, with descriptors (SCM_RIGHTS).
   }
 }
 
@@ -75,6 +77,15 @@ struct Start {
   cgroupDirectories @10 :List(Text);
   cgroupUnified @11 :Text;  # One of them, of version 2.
   oomEvents @12 :Text;      # File with a line "oom_kill <count>".
+}
+
+# Another command in the task's place, with its standard streams in the agent's hands. `execStarted`
+# brings the session's own socket and then the terminal's master, or the ends of standard input,
+# output and error. The socket brings `exited` when the command ends; closing it kills the command.
+struct Exec {
+  command @0 :List(Text);  # The program, and its arguments.
+  directory @1 :Text;
+  tty @2 :Bool;
 }
 
 struct User {

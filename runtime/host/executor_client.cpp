@@ -110,6 +110,15 @@ void ExecutorClient::stop(std::string key,
       });
 }
 
+void ExecutorClient::exec(std::string key,
+                          ExecCommand command,
+                          std::string directory,
+                          ExecReady ready) {
+  loop_->post([loop = loop_.get(), key = std::move(key), command = std::move(command),
+               directory = std::move(directory),
+               ready = std::move(ready)] { loop->exec(key, command, directory, ready); });
+}
+
 void ExecutorClient::acknowledge(std::string key, ExecutorDone done) {
   loop_->post([loop = loop_.get(), key = std::move(key), done = std::move(done)]() mutable {
     loop->acknowledge(key, std::move(done));

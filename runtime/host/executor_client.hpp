@@ -35,6 +35,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/host/cgroup.hpp"
+#include "runtime/host/exec_session.hpp"
 #include "runtime/host/process_id.hpp"
 #include "runtime/host/users.hpp"
 
@@ -108,6 +109,9 @@ struct TaskListener {
 
 using ExecutorDone = std::function<void(Result<>)>;
 
+/// A command runs, or why it does not.
+using ExecReady = std::function<void(Result<std::shared_ptr<ExecSession>>)>;
+
 class ExecutorClient {
 public:
   struct Options {
@@ -144,6 +148,12 @@ public:
   /// says that the executor has taken the order; the end comes as `exited`. Another stop may
   /// shorten the grace.
   void stop(std::string key, int number, std::chrono::milliseconds grace, ExecutorDone done);
+
+  /// Runs a command beside the task, with its environment, user and cgroups, in `directory` (empty:
+  /// the task's). `rejected` when it cannot be started, `not_found` or `conflict` when the task
+  /// does not run. It ends with the last reference to its session, with the task, and with this
+  /// client.
+  void exec(std::string key, ExecCommand command, std::string directory, ExecReady ready);
 
   /// The status has been recorded: the executor ends, its files and cgroup go. `done` comes when
   /// they have gone and `key` can be started again.

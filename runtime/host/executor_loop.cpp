@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/host/executor/exit_status.hpp"
 #include "runtime/host/executor_start.hpp"
 
 namespace nomad::host {
@@ -26,10 +27,6 @@ constexpr auto clear_patience = 5s;
 
 TaskExit to_task_exit(const executor::ExitStatus& status) {
   return {status.code, status.signal, status.oom_killed, status.finished_at};
-}
-
-executor::ExitStatus from_message(schema::executor::Exit::Reader exit) {
-  return {exit.getCode(), exit.getSignal(), exit.getOomKilled(), exit.getFinishedAt()};
 }
 
 Error vanished(const std::string& key, const std::string& complaints) {
@@ -187,12 +184,14 @@ void ExecutorClient::Loop::on_message(Task& task, executor::Message::Reader mess
       return settle(task);
     }
     case executor::Message::EXITED:
-      task.state.exit = from_message(message.getExited());
+      task.state.exit = executor::from_message(message.getExited());
       if (task.phase == Phase::running) on_ended(task);
       return;
     case executor::Message::DONE:
+    case executor::Message::EXEC_STARTED:
     case executor::Message::FAILED:
       break;
+    case executor::Message::EXEC:
     case executor::Message::HELLO:
     case executor::Message::START:
     case executor::Message::SIGNAL:
@@ -234,7 +233,7 @@ void ExecutorClient::Loop::on_welcome(Task& task, executor::Message::Reader mess
     task.state.process = {process.getPid(), process.getStartTicks(), process.getBootId().cStr()};
     task.state.started_at = process.getStartedAt();
   }
-  if (welcome.hasExit()) task.state.exit = from_message(welcome.getExit());
+  if (welcome.hasExit()) task.state.exit = executor::from_message(welcome.getExit());
   bool idle = task.state.run_id.empty();
   if (task.goal == Goal::purge && (idle || task.state.exit)) return leave(task);
   if (task.goal != Goal::purge && !task.announced) {

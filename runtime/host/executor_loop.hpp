@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/host/exec_pump.hpp"
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor_client.hpp"
 #include "runtime/host/executor_place.hpp"
@@ -39,6 +40,10 @@ public:
   void attach(std::string key, std::string run_id, TaskListener listener);
   void signal(const std::string& key, int number, ExecutorDone done);
   void stop(const std::string& key, int number, std::chrono::milliseconds grace, ExecutorDone done);
+  void exec(const std::string& key,
+            const ExecCommand& command,
+            const std::string& directory,
+            const ExecReady& ready);
   void acknowledge(const std::string& key, ExecutorDone done);
   void purge(std::string key, ExecutorDone done);
 
@@ -72,6 +77,7 @@ private:
     UniqueFd socket;
     bool wants_write = false;
     executor::FrameReader reader;
+    std::vector<UniqueFd> received;  ///< Came with messages that are not whole yet.
     std::string output;
     std::uint32_t next_request = 1;
     std::map<std::uint32_t, ExecutorDone> requests;
@@ -123,6 +129,7 @@ private:
   void request(Task& task,
                ExecutorDone done,
                const std::function<void(executor::Message::Builder)>& fill);
+  Result<std::shared_ptr<ExecSession>> take_session(Task& task, bool tty, const Result<>& outcome);
   void leave(Task& task);
 
   void settle(Task& task);
@@ -150,6 +157,7 @@ private:
   bool stopping_ = false;
   std::mutex posted_mutex_;
   std::vector<std::function<void()>> posted_;  ///< Guarded by posted_mutex_.
+  std::unique_ptr<ExecPump> pump_;             ///< Since the first command of `exec`.
   std::thread thread_;
 };
 

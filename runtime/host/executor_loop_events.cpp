@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/host/executor/descriptors.hpp"
 #include "runtime/host/executor_loop.hpp"
 
 namespace nomad::host {
@@ -295,6 +296,7 @@ void ExecutorClient::Loop::disconnect(Task& task) {
   by_descriptor_.erase(task.socket.get());
   task.socket.reset();
   task.wants_write = false;
+  task.received.clear();
   for (auto& [id, done] : std::exchange(task.requests, {})) {
     if (done) done(Error{Errc::unavailable, "the connection to executor " + task.key + " broke"});
   }
@@ -333,9 +335,9 @@ void ExecutorClient::Loop::request(Task& task,
 void ExecutorClient::Loop::read(Task& task) {
   std::array<char, 16 * 1024> buffer;
   int descriptor = task.socket.get();
-  ssize_t got = ::recv(descriptor, buffer.data(), buffer.size(), 0);
+  ssize_t got = executor::receive_with(descriptor, buffer.data(), buffer.size(), task.received);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got <= 0) return on_broken(task);
+  if (got <= 0 || task.received.size() > 2 * executor::max_descriptors) return on_broken(task);
   task.reader.append({buffer.data(), static_cast<std::size_t>(got)});
   auto outcome = executor::FrameReader::Outcome::message;
   while (outcome == executor::FrameReader::Outcome::message && !task.removed

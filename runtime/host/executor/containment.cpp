@@ -28,7 +28,7 @@ std::vector<pid_t> parse_pids(const std::string& text) {
 }
 
 // For kernels built without /proc/<pid>/task/<tid>/children.
-std::vector<pid_t> children_by_scan() {
+std::vector<pid_t> children_by_scan(pid_t of) {
   std::vector<pid_t> pids;
   DIR* proc = ::opendir("/proc");
   if (proc == nullptr) return pids;
@@ -36,10 +36,27 @@ std::vector<pid_t> children_by_scan() {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
     ProcessStat stat;
     if (parse_process_stat(read_proc_file(std::string{"/proc/"} + entry->d_name + "/stat"), stat)
-        && stat.parent == ::getpid())
+        && stat.parent == of)
       pids.push_back(stat.pid);
   }
   ::closedir(proc);
+  return pids;
+}
+
+// Children belong to the thread that made them.
+std::vector<pid_t> children_of(pid_t process) {
+  std::string threads = "/proc/" + std::to_string(process) + "/task";
+  std::string self = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  if (::access(self.c_str(), R_OK) != 0) return children_by_scan(process);
+  std::vector<pid_t> pids;
+  DIR* directory = ::opendir(threads.c_str());
+  if (directory == nullptr) return pids;  // it has ended
+  while (const dirent* entry = ::readdir(directory)) {
+    if (entry->d_name[0] == '.') continue;
+    for (pid_t pid : parse_pids(read_proc_file(threads + '/' + entry->d_name + "/children")))
+      pids.push_back(pid);
+  }
+  ::closedir(directory);
   return pids;
 }
 
@@ -48,8 +65,17 @@ std::vector<pid_t> children_by_scan() {
 std::vector<pid_t> children() {
   std::string self = std::to_string(::getpid());
   std::string path = "/proc/" + self + "/task/" + self + "/children";
-  if (::access(path.c_str(), R_OK) != 0) return children_by_scan();
+  if (::access(path.c_str(), R_OK) != 0) return children_by_scan(::getpid());
   return parse_pids(read_proc_file(path));
+}
+
+std::vector<pid_t> descendants() {
+  std::vector<pid_t> pids = children();
+  for (std::size_t i = 0; i < pids.size(); ++i) {
+    for (pid_t pid : children_of(pids[i]))
+      pids.push_back(pid);
+  }
+  return pids;
 }
 
 unsigned long long parse_oom_kills(const std::string& text) {

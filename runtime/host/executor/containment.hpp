@@ -39,6 +39,10 @@ private:
 /// The pids of this process's children, zombies included.
 std::vector<pid_t> children();
 
+/// The pids of this process's children, of their children, and so on: all of the task, since this
+/// process is a subreaper. What comes and goes meanwhile may be missed.
+std::vector<pid_t> descendants();
+
 /// The number after "oom_kill " in memory.events or memory.oom_control; 0 without one. Pure.
 unsigned long long parse_oom_kills(const std::string& text);
 

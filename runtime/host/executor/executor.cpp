@@ -15,6 +15,9 @@
 
 #include <malloc.h>
 
+#include "runtime/host/executor/descriptors.hpp"
+#include "runtime/host/executor/exit_status.hpp"
+
 namespace nomad::host::executor {
 
 namespace {
@@ -29,12 +32,6 @@ constexpr auto kill_again = 500ms;
 constexpr std::size_t max_clients = 8;
 std::array<char, 64 * 1024> buffer;  // shared by all reads; touched only as far as they go
 
-std::int64_t unix_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 // Goes to the file `log` of the directory, for people.
 void complain(const std::string& what, int error_number) {
   std::fprintf(stderr, "%s: %s\n", what.c_str(), std::strerror(error_number));
@@ -45,13 +42,6 @@ void fill_process(schema::executor::Process::Builder process, const RunState& st
   process.setStartTicks(state.process.start_ticks);
   process.setBootId(state.process.boot_id);
   process.setStartedAt(state.started_at);
-}
-
-void fill_exit(schema::executor::Exit::Builder exit, const ExitStatus& status) {
-  exit.setCode(status.code);
-  exit.setSignal(status.signal);
-  exit.setOomKilled(status.oom_killed);
-  exit.setFinishedAt(status.finished_at);
 }
 
 }  // namespace
@@ -119,6 +109,7 @@ void Executor::on_time() {
 void Executor::on_event(int descriptor) {
   if (descriptor == listener_.get()) return accept_client();
   if (descriptor == signals_.get()) return reap();
+  if (sessions_.on_event(descriptor)) return;
   for (Output& output : outputs_) {
     if (output.pipe.get() == descriptor) {
       read_output(output);
@@ -168,10 +159,12 @@ void Executor::read_client(Client& client) {
   if (phase_ == Phase::idle) state_ = {};  // a start may have failed half read
 }
 
-void Executor::send(Client& client, const std::string& framed) {
+void Executor::send(Client& client,
+                    const std::string& framed,
+                    const std::vector<UniqueFd>& descriptors) {
   if (!client.socket) return;
   // Answers are small and few. A peer that lets its socket fill up is cut off; it may come again.
-  ssize_t sent = ::send(client.socket.get(), framed.data(), framed.size(), MSG_NOSIGNAL);
+  ssize_t sent = send_with(client.socket.get(), framed, descriptors);
   if (sent != static_cast<ssize_t>(framed.size())) client.socket.reset();
 }
 
@@ -195,14 +188,17 @@ void Executor::answer(Client& client, Message::Reader message) {
       return answer_stop(client, message);
     case Message::ACKNOWLEDGE:
       return answer_acknowledge(client, message);
+    case Message::EXEC:
+      return answer_exec(client, message);
     case Message::WELCOME:
     case Message::STARTED:
     case Message::DONE:
     case Message::FAILED:
     case Message::EXITED:
+    case Message::EXEC_STARTED:
       break;
   }
-  fail(client, message.getId(), "this executor does not know the request");
+  fail(client, message.getId(), unknown_request);
 }
 
 void Executor::answer_hello(Client& client, Message::Reader request) {
@@ -272,6 +268,7 @@ void Executor::answer_start(Client& client, Message::Reader request) {
     phase_ = Phase::finished;
     return;
   }
+  sessions_.remember(start);
   state_.process = identify(launched.pid);
   state_.started_at = unix_now();
   phase_ = Phase::running;
@@ -317,6 +314,15 @@ void Executor::answer_acknowledge(Client& client, Message::Reader request) {
   phase_ = Phase::finished;
 }
 
+void Executor::answer_exec(Client& client, Message::Reader request) {
+  if (phase_ != Phase::running) return fail(client, request.getId(), "the task is not running");
+  LaunchError error;
+  std::vector<UniqueFd> ends = sessions_.open(request.getExec(), epoll_.get(), error);
+  if (ends.empty()) return fail(client, request.getId(), error.what, error.error_number);
+  send(client, frame(request.getId(), [](Message::Builder message) { message.setExecStarted(); }),
+       ends);
+}
+
 void Executor::record(bool durable) {
   if (int error = write_state(directory_.get(), state_, durable); error != 0)
     complain("cannot write the state", error);
@@ -330,6 +336,7 @@ void Executor::reap() {
     int status = 0;
     pid_t pid = ::waitpid(-1, &status, WNOHANG);
     if (pid <= 0) return;
+    if (sessions_.reaped(pid, status)) continue;
     if (pid == state_.process.pid && phase_ == Phase::running) begin_ending(status);
   }
 }
@@ -338,15 +345,8 @@ void Executor::begin_ending(int status) {
   phase_ = Phase::ending;
   ending_since_ = Clock::now();
   kill_at_.reset();
-  ExitStatus exit;
-  exit.finished_at = unix_now();
-  if (WIFSIGNALED(status)) {
-    exit.signal = WTERMSIG(status);
-    exit.code = 128 + exit.signal;
-    exit.oom_killed = exit.signal == SIGKILL && containment_.oom_killed();
-  } else {
-    exit.code = WEXITSTATUS(status);
-  }
+  ExitStatus exit = exit_of(status);
+  exit.oom_killed = exit.signal == SIGKILL && containment_.oom_killed();
   state_.exit = exit;
 }
 
@@ -386,6 +386,7 @@ void Executor::end() {
     output.pipe.reset();
     output.writer.reset();
   }
+  sessions_.close();
   phase_ = Phase::ended;
   record(clients_.empty());
   std::string exited = frame(

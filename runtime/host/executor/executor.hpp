@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "runtime/host/executor/containment.hpp"
+#include "runtime/host/executor/exec_sessions.hpp"
 #include "runtime/host/executor/launch.hpp"
 #include "runtime/host/executor/log_writer.hpp"
 #include "runtime/host/executor/protocol.hpp"
@@ -61,13 +62,16 @@ private:
   void on_event(int descriptor);
   void accept_client();
   void read_client(Client& client);
-  void send(Client& client, const std::string& framed);
+  void send(Client& client,
+            const std::string& framed,
+            const std::vector<UniqueFd>& descriptors = {});
   void answer(Client& client, Message::Reader message);
   void answer_hello(Client& client, Message::Reader message);
   void answer_start(Client& client, Message::Reader message);
   void answer_signal(Client& client, Message::Reader message);
   void answer_stop(Client& client, Message::Reader message);
   void answer_acknowledge(Client& client, Message::Reader message);
+  void answer_exec(Client& client, Message::Reader message);
   void fail(Client& client, std::uint32_t id, const std::string& what, int error_number = 0);
   void drop_closed_clients();
 
@@ -87,6 +91,7 @@ private:
   RunState state_;
   Containment containment_;
   Output outputs_[2];
+  ExecSessions sessions_;
   std::vector<std::unique_ptr<Client>> clients_;
   std::optional<Clock::time_point> kill_at_;  ///< End of a stop's grace.
   Clock::time_point idle_since_ = Clock::now();

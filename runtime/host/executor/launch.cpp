@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,14 +24,12 @@ namespace {
 
 // Everything the child needs, made ready by the parent, so that the child only makes system calls.
 struct Plan {
-  std::string path;
-  std::string directory;
+  Program program;
   std::vector<char*> arguments;
   std::vector<char*> environment;
   std::vector<UniqueFd> cgroup_files;  // of the groups that clone3 does not join
   UniqueFd unified;
   UniqueFd network;
-  UniqueFd input, output, errors;
   std::vector<std::pair<int, rlimit>> limits;
   std::vector<gid_t> groups;
   uid_t uid = 0;
@@ -91,8 +90,9 @@ void die_with_parent(pid_t parent) {
     if (::write(file.get(), "0", 1) < 0) fail(report, join);
   }
   if (plan.network && ::setns(plan.network.get(), CLONE_NEWNET) != 0) fail(report, network);
-  if (::dup2(plan.input.get(), 0) < 0 || ::dup2(plan.output.get(), 1) < 0
-      || ::dup2(plan.errors.get(), 2) < 0)
+  if (::dup2(plan.program.input.get(), 0) < 0 || ::dup2(plan.program.output.get(), 1) < 0
+      || ::dup2(plan.program.errors.get(), 2) < 0
+      || (plan.program.terminal && ::ioctl(0, TIOCSCTTY, 0) != 0))
     fail(report, output);
   reset_oom_score();
   for (const auto& [resource, limit] : plan.limits) {
@@ -105,11 +105,11 @@ void die_with_parent(pid_t parent) {
       fail(report, user);
     die_with_parent(parent);  // a change of user takes it back
   }
-  if (::chdir(plan.directory.c_str()) != 0) fail(report, directory);
+  if (::chdir(plan.program.directory.c_str()) != 0) fail(report, directory);
   ::umask(022);
   reset_signals();
   ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-  ::execve(plan.path.c_str(), plan.arguments.data(), plan.environment.data());
+  ::execve(plan.program.path.c_str(), plan.arguments.data(), plan.environment.data());
   fail(report, execute);
 }
 
@@ -121,14 +121,6 @@ pid_t clone_into(int cgroup) {
     arguments.cgroup = static_cast<std::uint64_t>(cgroup);
   }
   return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
-}
-
-bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-  read_end.reset(ends[0]);
-  write_end.reset(ends[1]);
-  return true;
 }
 
 bool exists(const std::string& path) {
@@ -168,38 +160,21 @@ bool make_executable(const std::string& path,
   return false;
 }
 
-std::string find_in_path(const std::string& command, const std::string& search_path) {
-  std::size_t begin = 0;
-  while (begin <= search_path.size()) {
-    std::size_t end = search_path.find(':', begin);
-    if (end == std::string::npos) end = search_path.size();
-    std::string candidate = search_path.substr(begin, end - begin) + '/' + command;
-
-    struct stat status {};
-
-    if (candidate.front() == '/' && ::stat(candidate.c_str(), &status) == 0
-        && S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0)
-      return candidate;
-    begin = end + 1;
-  }
-  return {};
-}
-
 bool open_outputs(schema::executor::Start::Reader start,
-                  Plan& plan,
+                  Program& program,
                   Launched& launched,
                   LaunchError& error) {
-  plan.input.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  bool opened = static_cast<bool>(plan.input);
+  program.input.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  bool opened = static_cast<bool>(program.input);
   if (start.hasLogs()) {
-    opened = opened && make_pipe(launched.stdout_pipe, plan.output)
-             && make_pipe(launched.stderr_pipe, plan.errors);
+    opened = opened && make_pipe(launched.stdout_pipe, program.output)
+             && make_pipe(launched.stderr_pipe, program.errors);
     for (int end : {launched.stdout_pipe.get(), launched.stderr_pipe.get()})
       opened = opened && ::fcntl(end, F_SETFL, O_NONBLOCK) == 0;
   } else {
-    plan.output.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    plan.errors.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    opened = opened && plan.output && plan.errors;
+    program.output.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    program.errors.reset(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    opened = opened && program.output && program.errors;
   }
   if (!opened) error = {"cannot open the task's output", errno};
   return opened;
@@ -261,6 +236,31 @@ pid_t spawn(Plan& plan, schema::executor::Start::Reader start, int report, Launc
 
 }  // namespace
 
+bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  read_end.reset(ends[0]);
+  write_end.reset(ends[1]);
+  return true;
+}
+
+std::string find_in_path(const std::string& command, const std::string& search_path) {
+  std::size_t begin = 0;
+  while (begin <= search_path.size()) {
+    std::size_t end = search_path.find(':', begin);
+    if (end == std::string::npos) end = search_path.size();
+    std::string candidate = search_path.substr(begin, end - begin) + '/' + command;
+
+    struct stat status {};
+
+    if (candidate.front() == '/' && ::stat(candidate.c_str(), &status) == 0
+        && S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0)
+      return candidate;
+    begin = end + 1;
+  }
+  return {};
+}
+
 std::string find_command(const std::string& task_directory,
                          const std::string& command,
                          const std::string& search_path,
@@ -287,44 +287,50 @@ std::string find_command(const std::string& task_directory,
 
 Launched launch(schema::executor::Start::Reader start, LaunchError& error) {
   Launched launched;
-  Plan plan;
-  plan.directory = start.getTaskDirectory().cStr();
-  plan.path = find_command(plan.directory, start.getCommand().cStr(), start.getSearchPath().cStr(),
-                           error);
-  if (plan.path.empty() || !open_outputs(start, plan, launched, error)
-      || !open_cgroups(start, plan, error))
-    return {};
-  take_identity(start, plan);
-  plan.arguments.push_back(plan.path.data());
+  Program program;
+  program.directory = start.getTaskDirectory().cStr();
+  program.path = find_command(program.directory, start.getCommand().cStr(),
+                              start.getSearchPath().cStr(), error);
+  if (program.path.empty() || !open_outputs(start, program, launched, error)) return {};
+  program.arguments.push_back(program.path);
   for (auto argument : start.getArguments())
-    plan.arguments.push_back(const_cast<char*>(argument.cStr()));
+    program.arguments.emplace_back(argument.cStr());
+  launched.pid = launch_in(start, std::move(program), error);
+  if (launched.pid == 0) return {};
+  return launched;
+}
+
+pid_t launch_in(schema::executor::Start::Reader place, Program program, LaunchError& error) {
+  Plan plan;
+  plan.program = std::move(program);
+  if (!open_cgroups(place, plan, error)) return 0;
+  take_identity(place, plan);
+  for (std::string& argument : plan.program.arguments)
+    plan.arguments.push_back(argument.data());
   plan.arguments.push_back(nullptr);
-  for (auto variable : start.getEnvironment())
+  for (auto variable : place.getEnvironment())
     plan.environment.push_back(const_cast<char*>(variable.cStr()));
   plan.environment.push_back(nullptr);
 
   UniqueFd report, report_end;
   if (!make_pipe(report, report_end)) {
     error = {"cannot make a pipe", errno};
-    return {};
+    return 0;
   }
-  pid_t child = spawn(plan, start, report_end.get(), error);
-  if (child < 0) return {};
+  pid_t child = spawn(plan, place, report_end.get(), error);
+  if (child < 0) return 0;
   report_end.reset();
   ChildError failure;
   ssize_t got = 0;
   do {
     got = ::read(report.get(), &failure, sizeof failure);
   } while (got < 0 && errno == EINTR);
-  if (got == 0) {  // closed by a successful exec
-    launched.pid = child;
-    return launched;
-  }
+  if (got == 0) return child;  // closed by a successful exec
   ::waitpid(child, nullptr, 0);
-  error = {
-      std::string{step_names[failure.step]} + (failure.step == execute ? " " : " for ") + plan.path,
-      failure.error_number};
-  return {};
+  bool executing = failure.step == execute;
+  error = {std::string{step_names[failure.step]} + (executing ? " " : " for ") + plan.program.path,
+           failure.error_number, executing};
+  return 0;
 }
 
 }  // namespace nomad::host::executor

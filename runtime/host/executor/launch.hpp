@@ -1,4 +1,4 @@
-// Launch: turns a start request into a running process.
+// Launch: turns a start request into a running process, and runs further commands in its place.
 //
 // The child is made by clone3(2) straight into its version 2 cgroup where there is one, joins the
 // others, takes its limits and user, and is in a session of its own before it executes. It dies
@@ -6,6 +6,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -24,6 +25,18 @@ struct Launched {
 struct LaunchError {
   std::string what;
   int error_number = 0;
+  bool executing = false;  ///< All was ready, but the program itself cannot be executed.
+};
+
+/// What to run in a task's place.
+struct Program {
+  std::string path{};
+  std::vector<std::string> arguments{};  ///< The program's name first.
+  std::string directory{};
+  UniqueFd input{};
+  UniqueFd output{};
+  UniqueFd errors{};
+  bool terminal = false;  ///< `input` is one; it becomes the controlling terminal.
 };
 
 /// Finds the command: below local/ and at the root of the task directory, as an absolute path of
@@ -37,5 +50,15 @@ std::string find_command(const std::string& task_directory,
 /// Starts it. Returns once the program has been executed; pid 0 and `error` otherwise, with
 /// nothing left behind. Single-threaded callers only.
 Launched launch(schema::executor::Start::Reader start, LaunchError& error);
+
+/// Runs a program with the environment, cgroups, namespaces, limits and user of `place`. Returns
+/// as `launch` does: the pid, or 0 and `error`.
+pid_t launch_in(schema::executor::Start::Reader place, Program program, LaunchError& error);
+
+/// The executable file of that name in the directories of `search_path`; empty without one.
+std::string find_in_path(const std::string& command, const std::string& search_path);
+
+/// Both ends close on exec. False with errno set.
+bool make_pipe(UniqueFd& read_end, UniqueFd& write_end);
 
 }  // namespace nomad::host::executor

@@ -20,6 +20,9 @@ inline constexpr std::uint16_t protocol_version = 1;
 /// Linux accepts about 2 MiB of arguments and environment.
 inline constexpr std::size_t max_message_bytes = 8 * 1024 * 1024;
 
+/// What an executor answers to a request of a later release.
+inline constexpr const char* unknown_request = "this executor does not know the request";
+
 using Message = schema::executor::Message;
 
 /// One framed message; `fill` sets everything but the id.
