@@ -98,6 +98,7 @@ client::ClientOptions client_options(const config::AgentConfig& config,
   for (const auto& [name, plugin] : config.plugins)
     options.drivers[name] = plugin_values(plugin);
   take_raw_exec_options(options);
+  options.disable_remote_exec = from.disable_remote_exec;
   options.max_kill_timeout = from.max_kill_timeout;
   options.gc = {.max_allocs = static_cast<std::size_t>(from.gc_max_allocs),
                 .disk_usage_threshold = from.gc_disk_usage_threshold,

@@ -495,6 +495,7 @@ AllocSelf::behavior_type alloc_runner(AllocSelf::stateful_pointer<AllocState> se
       [self](const client_api::SignalTask& msg) { return self->state.signal(msg); },
       [self](const client_api::AllocStats& msg) { return self->state.stats(msg); },
       [self](const client_api::AllocDirOf&) { return self->state.directory(); },
+      [self](client_api::Exec& msg) { return self->state.exec(msg); },
       [self](const task_runner::Changed& msg) { self->state.task_changed(msg); },
       [self](const task_runner::Ended& msg) { self->state.task_ended(msg); },
       [self](const hook::HealthDecided& msg) { self->state.health_decided(msg); },

@@ -47,6 +47,7 @@ public:
   caf::result<client_api::Done> signal(const client_api::SignalTask& msg);
   caf::result<client_api::AllocUsage> stats(const client_api::AllocStats& msg);
   caf::result<client_api::AllocDir> directory();
+  caf::result<client_api::ExecStarted> exec(client_api::Exec& msg);
 
   // What the tasks and hooks say.
   void task_changed(const task_runner::Changed& msg);

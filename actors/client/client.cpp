@@ -315,6 +315,7 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_api::AllocDirOf& msg) {
         return self->state.pass_on<client_api::AllocDir>(msg);
       },
+      [self](client_api::Exec& msg) { return self->state.exec(msg); },
       [self](client_api::GetNode) { return self->state.local_node(); },
       [self](client_api::CountAllocs) { return self->state.counts(); },
       [self](client_actor::Stop) { return self->state.stop(); },

@@ -186,9 +186,10 @@ struct CountAllocs {
   using is_message = void;
 };
 
-/// Runs a command beside a task, as its user and where it runs. `not_found` for a task that the
-/// allocation does not have, `rejected` for one that does not run or whose driver cannot do it;
-/// otherwise what kept the command from starting.
+/// Runs a command beside a task, as its user and where it runs. `not_found` when the task does not
+/// run, `permission_denied` when this client's configuration forbids it, `invalid_argument` without
+/// a task or a command; `rejected` for a task that the allocation does not have, a driver that
+/// cannot do it, and what kept the command from starting.
 struct Exec {
   using is_message = void;
   std::string alloc_id;
@@ -210,6 +211,7 @@ using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::AllocUsage(client_api::AllocStats),
                                    client_api::HostUsage(client_api::HostStats),
                                    client_api::AllocDir(client_api::AllocDirOf),
+                                   client_api::ExecStarted(client_api::Exec),
                                    client_api::LocalNode(client_api::GetNode),
                                    client_api::AllocCounts(client_api::CountAllocs)>;
 

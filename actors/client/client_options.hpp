@@ -57,6 +57,7 @@ struct ClientOptions {
   /// By driver: `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::map<std::string, std::string>> drivers;
 
+  bool disable_remote_exec = false;  ///< No command may be run beside a task.
   std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};
   workload::GcLimits gc;
   std::chrono::nanoseconds gc_interval = std::chrono::minutes{1};

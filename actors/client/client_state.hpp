@@ -79,6 +79,7 @@ public:
   client_api::LocalNode local_node() const;
   client_api::AllocCounts counts() const;
   caf::result<client_api::HostUsage> host_stats();
+  caf::result<client_api::ExecStarted> exec(client_api::Exec& msg);
 
   /// Hands a request about one allocation to its runner.
   template <class Reply, class Message>

@@ -129,6 +129,13 @@ struct TaskStats {
   TaskId id;
 };
 
+/// Runs a command beside the task (`Capabilities::exec`). The session ends with the task.
+struct ExecTask {
+  using is_message = void;
+  TaskId id;
+  host::ExecCommand command;
+};
+
 /// Whether the driver works here, and what it can do.
 struct Health {
   using is_message = void;
@@ -147,11 +154,17 @@ struct Capabilities {
   std::string fs_isolation = "none";  ///< "none", "chroot" or "image".
   bool send_signals = true;
   bool secrets_in_memory = true;  ///< Its tasks' secrets directories are small tmpfs mounts.
+  bool exec = false;              ///< It can run commands beside its tasks.
   bool mounts = true;             ///< It can show a task volumes of the host at other paths.
 };
 
 inline bool is_recoverable(const Error& err) {
   return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::overloaded;
+}
+
+/// The answer to ExecTask of a driver without that capability.
+inline Error no_exec() {
+  return {Errc::rejected, "task driver does not support exec"};
 }
 
 }  // namespace driver
@@ -162,6 +175,7 @@ using Driver = actor::Interface<driver::Started(driver::StartTask),
                                 driver::Done(driver::DestroyTask),
                                 driver::Done(driver::SignalTask),
                                 client_api::TaskUsage(driver::TaskStats),
+                                client_api::ExecStarted(driver::ExecTask),
                                 driver::Health(driver::Fingerprint)>;
 
 }  // namespace nomad::client

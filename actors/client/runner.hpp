@@ -100,7 +100,8 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      client_api::Done(client_api::RestartTask),
                                      client_api::Done(client_api::SignalTask),
                                      client_api::AllocUsage(client_api::AllocStats),
-                                     client_api::AllocDir(client_api::AllocDirOf)>;
+                                     client_api::AllocDir(client_api::AllocDirOf),
+                                     client_api::ExecStarted(client_api::Exec)>;
 
 using AllocRunnerParent = actor::Interface<void(alloc_runner::Status)>;
 

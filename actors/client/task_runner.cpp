@@ -477,6 +477,7 @@ RunnerSelf::behavior_type task_runner(RunnerSelf::stateful_pointer<RunnerState> 
       [self](task_runner::Restart& msg) { return self->state.restart(std::move(msg)); },
       [self](const task_runner::Signal& msg) { return self->state.signal(msg); },
       [self](task_runner::Stats) { return self->state.stats(); },
+      [self](task_runner::Exec& msg) { return self->state.exec(msg); },
       [self](task_runner::Detach) {
         self->quit();
         return task_runner::Done{};

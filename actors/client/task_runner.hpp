@@ -96,6 +96,12 @@ struct Stats {
   using is_message = void;
 };
 
+/// Runs a command beside the task. `not_found` while the task does not run.
+struct Exec {
+  using is_message = void;
+  host::ExecCommand command;
+};
+
 /// The servers have confirmed which allocations belong here.
 struct ServersContacted {
   using is_message = void;
@@ -139,6 +145,7 @@ using TaskRunner = actor::Interface<void(task_runner::Begin),
                                     task_runner::Done(task_runner::Restart),
                                     task_runner::Done(task_runner::Signal),
                                     client_api::TaskUsage(task_runner::Stats),
+                                    client_api::ExecStarted(task_runner::Exec),
                                     task_runner::Done(task_runner::Detach)>;
 
 using TaskRunnerParent = actor::Interface<void(task_runner::Changed), void(task_runner::Ended)>;

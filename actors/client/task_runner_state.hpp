@@ -48,6 +48,7 @@ public:
   caf::result<task_runner::Done> restart(task_runner::Restart msg);
   caf::result<task_runner::Done> signal(const task_runner::Signal& msg);
   caf::result<client_api::TaskUsage> stats();
+  caf::result<client_api::ExecStarted> exec(task_runner::Exec& msg);
 
   // What the driver says, and the clock.
   void exited(const driver::Exited& msg);

@@ -178,6 +178,9 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
       [](const client_api::AllocDirOf&) -> caf::result<client_api::AllocDir> {
         return actor::to_caf(RunnerState::no_tasks());
       },
+      [](const client_api::Exec&) -> caf::result<client_api::ExecStarted> {
+        return actor::to_caf(RunnerState::no_tasks());
+      },
       [state](Due msg) { state->take(msg.step); },
   };
 }

@@ -41,6 +41,9 @@ client::Driver SimNode::spawn_driver() {
             },
             [](const driver::SignalTask&) { return driver::Done{}; },
             [](const driver::TaskStats&) { return client_api::TaskUsage{}; },
+            [](const driver::ExecTask&) -> caf::result<client_api::ExecStarted> {
+              return actor::to_caf(driver::no_exec());
+            },
             [](driver::Fingerprint) {
               return driver::Health{.detected = true,
                                     .healthy = true,

@@ -290,6 +290,9 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
       },
       [self, done](const driver::SignalTask& msg) { return done(self->state.signal(msg)); },
       [self](const driver::TaskStats&) { return self->state.usage(); },
+      [](const driver::ExecTask&) -> caf::result<client_api::ExecStarted> {
+        return actor::to_caf(driver::no_exec());
+      },
       [self](driver::Fingerprint) { return self->state.health(); },
       [self](Due msg) { self->state.due(msg.round); },
   };

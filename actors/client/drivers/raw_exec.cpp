@@ -41,8 +41,18 @@ struct OrderDone {
   Result<> outcome;
 };
 
-using RawExecSelf
-    = actor::WithInternal<Driver, void(ProcessKnown), void(ProcessEnded), void(OrderDone)>;
+/// A command runs beside a task, or does not.
+struct CommandKnown {
+  using is_message = void;
+  std::uint64_t ticket;
+  Result<std::shared_ptr<host::ExecSession>> outcome;
+};
+
+using RawExecSelf = actor::WithInternal<Driver,
+                                        void(ProcessKnown),
+                                        void(ProcessEnded),
+                                        void(OrderDone),
+                                        void(CommandKnown)>;
 
 struct Process {
   std::string run_id;
@@ -66,6 +76,7 @@ struct RawExecState {
   std::unique_ptr<host::ExecutorClient> executors;
   std::map<TaskId, Process> processes;
   std::map<std::uint64_t, actor::Promise<Done>> orders;
+  std::map<std::uint64_t, actor::Promise<client_api::ExecStarted>> commands;
   std::uint64_t tickets = 0;
 
   void init(const DriverOptions& options) {
@@ -287,6 +298,30 @@ struct RawExecState {
     return promise;
   }
 
+  caf::result<client_api::ExecStarted> exec(const driver::ExecTask& msg) {
+    const auto found = processes.find(msg.id);
+    if (!executors || found == processes.end() || found->second.ended)
+      return actor::to_caf({Errc::not_found, "task not found"});
+    const auto ticket = ++tickets;
+    const RawExecSelf internal{self};
+    auto answer = self->make_response_promise<client_api::ExecStarted>();
+    commands.emplace(ticket, answer);
+    executors->exec(key(msg.id), msg.command, "/",
+                    [internal, ticket](Result<std::shared_ptr<host::ExecSession>> outcome) {
+                      actor::tell(internal, CommandKnown{ticket, std::move(outcome)});
+                    });
+    return answer;
+  }
+
+  void command_known(CommandKnown& msg) {
+    auto waiting = commands.extract(msg.ticket);
+    if (waiting.empty()) return;
+    if (msg.outcome)
+      waiting.mapped().deliver(client_api::ExecStarted{std::move(*msg.outcome)});
+    else
+      waiting.mapped().deliver(actor::to_caf(msg.outcome.error()));
+  }
+
   driver::Health health() const {
     if (!executors)
       return {.detected = enabled, .healthy = false, .description = problem, .attributes = {}};
@@ -307,22 +342,26 @@ RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> 
       [self](const driver::DestroyTask& msg) { return self->state.destroy(msg); },
       [self](const driver::SignalTask& msg) { return self->state.signal(msg); },
       [self](const driver::TaskStats& msg) { return self->state.usage(msg); },
+      [self](const driver::ExecTask& msg) { return self->state.exec(msg); },
       [self](driver::Fingerprint) { return self->state.health(); },
       [self](ProcessKnown& msg) { self->state.known(msg); },
       [self](const ProcessEnded& msg) { self->state.ended(msg); },
       [self](const OrderDone& msg) { self->state.order_done(msg); },
+      [self](CommandKnown& msg) { self->state.command_known(msg); },
   };
 }
 
 }  // namespace
 
 DriverEntry raw_exec_entry() {
-  return {
-      .capabilities
-      = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = true, .mounts = false},
-      .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
-        return actor::spawn(system, raw_exec, options);
-      }};
+  return {.capabilities = {.fs_isolation = "none",
+                           .send_signals = true,
+                           .secrets_in_memory = true,
+                           .exec = true,
+                           .mounts = false},
+          .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
+            return actor::spawn(system, raw_exec, options);
+          }};
 }
 
 }  // namespace nomad::client

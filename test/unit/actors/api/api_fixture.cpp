@@ -164,6 +164,9 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         return if_own(*p, m.alloc_id,
                       ca::AllocDir{p->alloc_dir, {{"server", p->task_started, p->task_started}}});
       },
+      [](const ca::Exec&) -> caf::result<ca::ExecStarted> {
+        return actor::to_caf({Errc::rejected, "task driver does not support exec"});
+      },
       [](const ca::GetNode&) {
         ca::LocalNode node;
         node.last_heartbeat = 1;

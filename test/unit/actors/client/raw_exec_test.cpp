@@ -2,6 +2,8 @@
 #include "actors/client/drivers/raw_exec.hpp"
 
 #include <fstream>
+#include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -214,6 +216,79 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
             [](const caf::error&) {});
     return rss > 0;
   }));
+}
+
+namespace {
+
+/// What a session told. Shared with its callbacks.
+struct Told {
+  std::mutex lock;
+  std::string out;
+  std::optional<host::ExecResult> exit;
+};
+
+Result<std::shared_ptr<host::ExecSession>> ask_exec(RealNode& real,
+                                                    std::vector<std::string> command) {
+  caf::scoped_actor self{real.system};
+  Result<std::shared_ptr<host::ExecSession>> answer = Error{Errc::internal, "no answer"};
+  self->request(real.node->client(), 30s,
+                client::client_api::Exec{
+                    test::numbered_id(1, real.owner), "task", {.command = std::move(command)}})
+      .receive([&answer](client::client_api::ExecStarted& started) { answer = started.session; },
+               [&answer](const caf::error& err) { answer = actor::from_caf(err); });
+  return answer;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: commands run beside a task, and end with it") {
+  const auto job = test::simple_job("job", "service", "raw_exec", script("exec sleep 1000"));
+  run(1, job);
+  REQUIRE(reaches(ClientStatus::RUNNING));
+  const auto run_command = [](const std::shared_ptr<host::ExecSession>& session) {
+    auto told = std::make_shared<Told>();
+    session->start({.output =
+                        [told](host::ExecEvents::Output, std::string_view bytes) {
+                          const std::lock_guard guard{told->lock};
+                          told->out += bytes;
+                        },
+                    .writable = {},
+                    .exited =
+                        [told](const host::ExecResult& result) {
+                          const std::lock_guard guard{told->lock};
+                          told->exit = result;
+                        }});
+    return told;
+  };
+  const auto exit_of = [](Told& told) {
+    return eventually([&told] {
+      const std::lock_guard guard{told.lock};
+      return told.exit.has_value();
+    })
+               ? told.exit->exit_code
+               : -1;
+  };
+
+  auto session = ask_exec(*this, {"sh", "-c", "pwd; echo $NOMAD_TASK_NAME; cat; exit 5"});
+  REQUIRE(session.has_value());
+  const auto told = run_command(*session);
+  CHECK((*session)->write_input("typed\n"));
+  (*session)->end_input();
+  CHECK(exit_of(*told) == 5);
+  CHECK(told->out == "/\ntask\ntyped\n");
+  CHECK(ask_exec(*this, {"no-such-program"}).error()
+        == Error{Errc::rejected,
+                 "failed to start command: exec: \"no-such-program\": executable file not found "
+                 "in $PATH"});
+
+  stop();
+  start();
+  auto after = Result<std::shared_ptr<host::ExecSession>>{Error{}};
+  REQUIRE(eventually([&] { return (after = ask_exec(*this, {"sleep", "1000"})).has_value(); }));
+  const auto ended = run_command(*after);
+  end(1, job);
+  CHECK(exit_of(*ended) == 128 + SIGKILL);
+  CHECK(eventually([&] { return ask_exec(*this, {"true"}).has_error(); }));
 }
 
 TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped") {

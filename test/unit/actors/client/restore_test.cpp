@@ -163,6 +163,9 @@ struct ForgetfulDriver : ClientFixture {
               [](const driver::DestroyTask&) { return driver::Done{}; },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
+              [](const driver::ExecTask&) -> caf::result<client::client_api::ExecStarted> {
+                return actor::to_caf(driver::no_exec());
+              },
               [](driver::Fingerprint) {
                 return driver::Health{
                     .detected = true, .healthy = true, .description = {}, .attributes = {}};

@@ -48,6 +48,7 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
       [](const client_api::SignalTask&) { return no<client_api::Done>(); },
       [](const client_api::AllocStats&) { return no<client_api::AllocUsage>(); },
       [](const client_api::AllocDirOf&) { return no<client_api::AllocDir>(); },
+      [](const client_api::Exec&) { return no<client_api::ExecStarted>(); },
   };
 }
 
