@@ -74,8 +74,11 @@ void ExecPump::Core::run() {
     left.insert(left.end(), marked_.begin(), marked_.end());
     marked_.clear();
   }
-  for (const SessionPtr& session : left)
+  for (const SessionPtr& session : left) {
     lose(session, stopped);
+    std::lock_guard guard{session->lock};
+    session->marked = false;  // a late `start` learns that nobody looks any more
+  }
 }
 
 /// False: it is time to end.

@@ -39,7 +39,7 @@ struct ExecEvents {
   /// The session can take input again after `write_input` refused some.
   std::function<void()> writable;
 
-  /// Once, after the ends of both streams.
+  /// Once, after the ends of both streams; a terminal has `out` alone.
   std::function<void(ExecResult)> exited;
 };
 

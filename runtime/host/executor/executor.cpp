@@ -244,6 +244,7 @@ void Executor::answer_start(Client& client, Message::Reader request) {
   if (phase_ != Phase::idle) return fail(client, request.getId(), "a task was already started");
   if (!is_run_id(run_id)) return fail(client, request.getId(), "the run id is not valid", EINVAL);
 
+  sessions_.remember(start);  // first: it reads all of the message, which may be malformed
   std::vector<std::string> cgroups;
   for (auto directory : start.getCgroupDirectories())
     cgroups.emplace_back(directory.cStr());
@@ -268,7 +269,6 @@ void Executor::answer_start(Client& client, Message::Reader request) {
     phase_ = Phase::finished;
     return;
   }
-  sessions_.remember(start);
   state_.process = identify(launched.pid);
   state_.started_at = unix_now();
   phase_ = Phase::running;
