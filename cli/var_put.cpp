@@ -116,17 +116,19 @@ Result<> add_argument(Draft& draft,
   const auto sign = argument.find('=');
   if (sign == std::string::npos) return bad("format must be key=value");
   const auto key = argument.substr(0, sign);
-  Result<std::string> value = argument.substr(sign + 1);
-  if (is_file(*value)) {
-    value = read_file(value->substr(1));
-    if (!value) return bad("error reading file: " + value.error().what);
-  } else if (value->starts_with("\\@")) {
-    value = value->substr(1);
-  } else if (*value == "-") {
-    value = read_all(std::cin);
-    if (!value) return bad(value.error().what);
+  auto value = argument.substr(sign + 1);
+  if (is_file(value)) {
+    auto content = read_file(value.substr(1));
+    if (!content) return bad("error reading file: " + content.error().what);
+    value = std::move(*content);
+  } else if (value.starts_with("\\@")) {
+    value.erase(0, 1);
+  } else if (value == "-") {
+    auto content = read_all(std::cin);
+    if (!content) return bad(content.error().what);
+    value = std::move(*content);
   }
-  if (value->empty()) {
+  if (value.empty()) {
     options.say(draft.items.erase(key) != 0
                     ? fmt::format("Removed item \"{}\"", key)
                     : fmt::format("Item \"{}\" does not exist, continuing...", key));
@@ -138,7 +140,7 @@ Result<> add_argument(Draft& draft,
       odd_keys.push_back(key);
       break;
     }
-  draft.items[key] = std::move(*value);
+  draft.items[key] = std::move(value);
   return {};
 }
 
