@@ -129,12 +129,12 @@ struct ClusterPart::Doors {
     return !own_node.empty() && own_node == node_id;
   }
 
-  /// For the forwarder; a leader that is not ready yet counts as none.
+  /// For the forwarder and the API; a leader that is not ready yet, or silent, counts as none.
   rpc::LeaderAddress ready_leader() {
     const std::scoped_lock lock{mutex};
     if (!leader) return {};
     auto known = leader->known();
-    if (known.leads && !known.ready) return {};
+    if (known.leads ? !known.ready : leader->is_silent()) return {};
     return {.is_self = known.leads, .rpc_address = std::move(known.leader_address)};
   }
 };
@@ -293,7 +293,7 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
   part.forwarder_ = rpc::spawn_forwarder(system, part.transport_->handle(), view,
                                          {.random_seed = Random::from_system().next()});
   part.address_ = advertised_address(config, part.transport_->address());
-  part.carrier_ = server::spawn_raft_carrier(system, part.transport_->handle(), config.region);
+  part.carrier_ = server::make_raft_carrier(part.transport_->handle(), config.region);
   part.membership_options_.self = member_info(config, server_id, part.address_, http_address);
   part.membership_options_.retry_join = join_addresses(config.server.join, config.ports.rpc);
   part.membership_options_.retry_interval
@@ -343,7 +343,6 @@ void ClusterPart::leave(caf::actor_system& system) {
 void ClusterPart::stop() {
   actor::stop(autopilot_);
   actor::stop(membership_);
-  actor::stop(carrier_);
   autopilot_ = server::Autopilot{};
   membership_ = server::Membership{};
   carrier_ = raft::Carrier{};

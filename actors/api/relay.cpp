@@ -25,6 +25,10 @@ constexpr std::chrono::seconds connect_patience{70};
 constexpr std::chrono::seconds end_patience{5};  ///< Between an answer's last bytes and its end.
 constexpr std::uint64_t kept_whole = 16 * 1024 * 1024;  ///< Longer answers are streamed.
 
+Error no_leader() {
+  return {Errc::unavailable, "No cluster leader"};
+}
+
 /// Marks an answer that says that nothing was done. Between agents only.
 constexpr std::string_view unserved_header = "X-Nomadctl-Unserved";
 
@@ -76,15 +80,33 @@ private:
     open(std::get<RelayTarget>(*found));
   }
 
-  /// Tries again after a pause, while there is time.
+  /// Tries again after a pause, or as soon as there is another leader, while there is time.
   void later(const Error& why) {
     if (!is_first_ || std::chrono::steady_clock::now() + pause_ > give_up_) {
       if (enter(Phase::over)) refuse_unserved(call_, why.what);
       return;
     }
     if (!enter(Phase::looking)) return;
+    const auto number = ++look_;
     context_->timers.call_after(std::exchange(pause_, std::min(pause_ * 2, longest_pause)),
-                                [self = shared_from_this()] { self->look(); });
+                                [self = shared_from_this(), number] { self->look_once(number); });
+    if (!wants_leader_ && why != no_leader()) return;
+    auto seeking
+        = context_->leader_watch->seek_other(asked_leader_, [weak = weak_from_this(), number] {
+            if (const auto self = weak.lock()) self->look_once(number);
+          });
+    const std::scoped_lock lock{guard_};
+    if (number == look_) std::swap(seeking, seeking_);
+  }
+
+  /// Of several reasons for a look the first counts.
+  void look_once(unsigned number) {
+    {
+      const std::scoped_lock lock{guard_};
+      if (number != look_ || phase_ != Phase::looking) return;
+      ++look_;
+    }
+    look();
   }
 
   /// False when it is over already.
@@ -101,6 +123,8 @@ private:
     if (!enter(Phase::waiting)) return;
     const auto& request = call_.request();
     const auto number = ++attempt_;
+    wants_leader_ = target.is_leader;
+    if (target.is_leader) asked_leader_ = target.address;
     if (target.is_leader)
       leader_wait_
           = context_->leader_watch->wait_for(target.address, [weak = weak_from_this(), number] {
@@ -306,6 +330,8 @@ private:
   std::chrono::steady_clock::time_point give_up_;
   std::chrono::milliseconds pause_ = first_pause;
   std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.
+  bool wants_leader_ = false;         ///< The last attempt went to the leader,
+  std::string asked_leader_;          ///< who was this one.
 
   // Of the attempt whose answer has begun; touched by the connection's thread alone.
   net::Response answer_;
@@ -316,6 +342,8 @@ private:
   Phase phase_ = Phase::looking;
   std::function<void()> cancel_;
   LeaderWatch::Waiting leader_wait_;
+  std::atomic<unsigned> look_{0};  ///< The next one; earlier reasons for it are void.
+  LeaderWatch::Waiting seeking_;
 };
 
 }  // namespace

@@ -1,47 +1,34 @@
 // Carrier: what takes letters to other servers, as a role. The RPC layer plays it; tests and the
 // simulation play it with a network of their own. Losing, doubling and reordering letters is
 // allowed: the core copes.
+//
+// A function and no actor: a letter passes through few enough hands for three servers to agree on
+// thousands of writes a second.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <string>
 
-#include "actors/core/actor.hpp"
+#include "runtime/base/result.hpp"
 #include "runtime/raft/wire.hpp"
 
 namespace nomad::raft {
 
-namespace carrier {
-
-/// The letter `number` is on its way: it waits in no queue of this machine any more.
-struct Carried {
-  using is_message = void;
-  std::uint64_t number = 0;
-};
-
-/// The letter `number` did not leave, or the connection broke with it: it probably never arrives.
-struct Lost {
-  using is_message = void;
-  std::uint64_t number = 0;
-  std::string reason;  ///< For people.
-};
-
-/// Whoever asked for a letter to be carried hears exactly one of them for each.
-using Sender = actor::Interface<void(Carried), void(Lost)>;
-
+/// A letter to be carried.
 struct Carry {
-  using is_message = void;
   ServerId to;
   std::string address;  ///< "host:port"; empty when only `to` is known.
   Lane lane = Lane::normal;
   Bytes letter;
-  std::uint64_t number = 0;
-  Sender sender;
+
+  /// Told once, on any thread, and to be quick: the letter waits in no queue of this machine any
+  /// more; or why it did not leave, or that the connection broke with it, so that it probably never
+  /// arrives.
+  std::function<void(Result<>)> done;
 };
 
-}  // namespace carrier
-
-/// Letters of one lane to one server arrive in order as far as they arrive.
-using Carrier = actor::Interface<void(carrier::Carry)>;
+/// Called on the threads of the peers, one letter of one server at a time. Letters of one lane to
+/// one server arrive in order as far as they arrive.
+using Carrier = std::function<void(Carry)>;
 
 }  // namespace nomad::raft

@@ -260,10 +260,10 @@ void NodeState::announce() {
 
 void NodeState::arm_timer() {
   const auto due = core_->next_deadline();
-  if (due == timer_at_) return;
+  // One that comes too early looks again: deadlines move with every message, and timers cost more.
+  if (!due || (timer_at_ && *timer_at_ <= *due)) return;
   timer_at_ = due;
   ++timer_round_;
-  if (!due) return;
   const auto wait = std::max(*due - parts_.clock(), Time{0});
   actor::send_self_after(self_, wait, TimeHasCome{timer_round_});
 }

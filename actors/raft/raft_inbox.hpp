@@ -57,10 +57,17 @@ public:
     std::string leader_address;  ///< Empty when unknown.
   };
 
+  /// Who is not heard for longer than `silence` is silent.
+  explicit LeaderView(std::chrono::nanoseconds silence = std::chrono::nanoseconds::max())
+      : silence_{silence} {}
+
   Known known() const {
     const std::scoped_lock lock{mutex_};
     return known_;
   }
+
+  /// The leader that is known sends nothing any more: heartbeats are missing.
+  bool is_silent() const { return last_contact() > silence_; }
 
   /// Since the last word of the leader; zero on the leader itself.
   std::chrono::nanoseconds last_contact() const;
@@ -76,6 +83,7 @@ public:
   static constexpr std::int64_t leading = -1;
 
 private:
+  const std::chrono::nanoseconds silence_;
   mutable std::mutex mutex_;
   Known known_;
   std::atomic<std::int64_t> heard_{0};

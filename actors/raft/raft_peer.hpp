@@ -1,9 +1,9 @@
 // RaftPeer: the way to one other server. It gives the core's messages their form on the wire, hands
 // them to the carrier within a budget, and tells the node when the other server is out of reach.
 //
-// Owns:   the count of what is under way to that server.
-// Takes:  Post and Move from the node; Carried and Lost from the carrier. Tells its listener
-//         PeerUnreachable when entries or a part of a snapshot were lost or not let out.
+// Owns:   the count of what is under way to that server, shared with what the carrier is to tell.
+// Takes:  Post and Move from the node. Tells its listener PeerUnreachable when entries or a part of
+//         a snapshot were lost or not let out.
 // Parent: the raft_node, one for each server that it speaks with.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -45,12 +45,9 @@ struct PeerUnreachable {
 
 using PeerListener = actor::Interface<void(PeerUnreachable)>;
 
-using RaftPeer = actor::Interface<void(raft_peer::Post),
-                                  void(raft_peer::Move),
-                                  void(carrier::Carried),
-                                  void(carrier::Lost)>;
+using RaftPeer = actor::Interface<void(raft_peer::Post), void(raft_peer::Move)>;
 
-/// Written by the peer, read by any thread.
+/// Written and read by any thread.
 struct PeerCounters {
   std::atomic<std::uint64_t> sent{0};
   std::atomic<std::uint64_t> lost{0};

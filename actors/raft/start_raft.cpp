@@ -215,6 +215,9 @@ Result<> recover(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
   return {};
 }
 
+/// So many heartbeats must be missing before nothing is sent to the leader any more.
+constexpr int heartbeats_of_silence = 3;
+
 }  // namespace
 
 Result<StartedRaft> start_raft(caf::actor_system& system,
@@ -254,6 +257,7 @@ Result<StartedRaft> start_raft(caf::actor_system& system,
       = std::make_shared<ProposalQueue>(options.max_waiting_entries, options.max_waiting_bytes);
   parts.lease = std::make_shared<LeaderLease>();
   parts.counters = std::make_shared<RaftCounters>();
+  parts.leader = std::make_shared<LeaderView>(heartbeats_of_silence * options.heartbeat_interval);
   parts.listener = std::move(listener);
   parts.spawn_log_writer
       = [log = std::make_shared<storage::RaftLog>(std::move(*log)), counters = parts.counters](

@@ -22,7 +22,6 @@ using transport::NoteNode;
 using transport::Opened;
 using transport::OpenStream;
 using transport::Post;
-using transport::Posted;
 using transport::Reply;
 
 /// A dial is over.
@@ -46,23 +45,13 @@ struct Answered {
 };
 
 /// The same of a post.
-struct PostDone {
-  using is_message = void;
-  std::uint64_t number = 0;
-  Result<> outcome = {};
-};
-
 /// Time to give up what waits too long for a connection.
 struct Sweep {
   using is_message = void;
 };
 
-using TransportSelf = actor::WithInternal<Transport,
-                                          void(Dialed),
-                                          void(Closed),
-                                          void(Answered),
-                                          void(PostDone),
-                                          void(Sweep)>;
+using TransportSelf
+    = actor::WithInternal<Transport, void(Dialed), void(Closed), void(Answered), void(Sweep)>;
 
 constexpr auto sweep_interval = 100ms;
 
@@ -125,7 +114,6 @@ struct TransportState {
   std::map<Key, Pooled> pool;
   std::unordered_map<std::string, net::RpcConnectionRef> nodes;
   std::unordered_map<std::uint64_t, actor::Promise<Reply>> calls;
-  std::unordered_map<std::uint64_t, actor::Promise<Posted>> posts;
   std::uint64_t next_number = 1;
   bool sweeping = false;
 
@@ -267,40 +255,21 @@ struct TransportState {
 
   // -- posts
 
-  caf::result<Posted> post(const Post& msg) {
-    auto promise = self->make_response_promise<Posted>();
-    const auto number = next_number++;
-    posts.emplace(number, promise);
-    with_connection(msg.to, msg.timeout,
-                    [this, number, msg](Result<net::RpcConnectionRef> connection) {
-                      if (connection)
-                        put(*connection, msg, number);
-                      else
-                        posted({number, connection.error()});
-                    });
-    return promise;
-  }
-
-  void put(const net::RpcConnectionRef& connection, const Post& msg, std::uint64_t number) {
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(TransportSelf{self});
-    connection->post({.method = static_cast<std::uint16_t>(msg.method),
-                      .priority = msg.priority,
+  void post(Post& msg) {
+    if (!msg.done) msg.done = [](const Result<>&) {};
+    const auto to = msg.to;
+    const auto patience = msg.timeout;
+    with_connection(
+        to, patience,
+        [post = std::make_shared<Post>(std::move(msg))](Result<net::RpcConnectionRef> connection) {
+          if (!connection) return post->done(connection.error());
+          (*connection)
+              ->post({.method = static_cast<std::uint16_t>(post->method),
+                      .priority = post->priority,
                       .head = {},
-                      .body = msg.body},
-                     [weak, number](Result<> outcome) {
-                       if (auto strong = weak.lock())
-                         actor::tell_urgent(caf::actor_cast<TransportSelf>(strong),
-                                            PostDone{number, std::move(outcome)});
-                     });
-  }
-
-  void posted(const PostDone& msg) {
-    auto post = posts.extract(msg.number);
-    if (post.empty()) return;
-    if (msg.outcome)
-      post.mapped().deliver(Posted{});
-    else
-      post.mapped().deliver(actor::to_caf(msg.outcome.error()));
+                      .body = std::move(post->body)},
+                     std::move(post->done));
+        });
   }
 };
 
@@ -316,7 +285,7 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
       [self](const Call& msg) { return self->state.call(msg); },
       [self](const CallNode& msg) { return self->state.call_node(msg); },
       [self](const OpenStream& msg) { return self->state.open(msg); },
-      [self](const Post& msg) { return self->state.post(msg); },
+      [self](Post& msg) { self->state.post(msg); },
       [self](const HasNode& msg) {
         const auto node = self->state.nodes.find(msg.node_id);
         return NodeConnected{node != self->state.nodes.end() && node->second->is_open()};
@@ -328,7 +297,6 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
       [self](const Dialed& msg) { self->state.dialed(msg); },
       [self](const Closed& msg) { self->state.closed(msg); },
       [self](const Answered& msg) { self->state.answered(msg); },
-      [self](const PostDone& msg) { self->state.posted(msg); },
       [self](Sweep) { self->state.sweep(); },
   };
 }

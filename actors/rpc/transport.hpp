@@ -107,8 +107,7 @@ struct Opened {
   std::function<void()> cancel;
 };
 
-/// One-way, for Raft and such: answered once it was handed to the kernel, or with `unavailable`,
-/// `overloaded`, `timeout` (it waited longer than `timeout` for a connection).
+/// One-way, for Raft and such.
 struct Post {
   using is_message = void;
   Destination to;
@@ -116,10 +115,11 @@ struct Post {
   Bytes body = {};
   RpcPriority priority = RpcPriority::urgent;
   std::chrono::milliseconds timeout{1'000};
-};
 
-struct Posted {
-  using is_message = void;
+  /// Called once, on any thread, and to be quick: it was handed to the kernel; or `unavailable`,
+  /// `overloaded`, `timeout` (it waited longer than `timeout` for a connection). Not called when
+  /// the transport ends first.
+  std::function<void(Result<>)> done = {};
 };
 
 /// Whether this process holds a connection of that client node.
@@ -146,12 +146,12 @@ struct NoteNode {
 using Transport = actor::Interface<transport::Reply(transport::Call),
                                    transport::Reply(transport::CallNode),
                                    transport::Opened(transport::OpenStream),
-                                   transport::Posted(transport::Post),
+                                   void(transport::Post),
                                    transport::NodeConnected(transport::HasNode),
                                    void(transport::NoteNode)>;
 
 /// As much of it as Raft needs.
-using PostOffice = actor::Interface<transport::Posted(transport::Post)>;
+using PostOffice = actor::Interface<void(transport::Post)>;
 
 /// As much of it as those need who only ask.
 using CallOffice = actor::Interface<transport::Reply(transport::Call)>;

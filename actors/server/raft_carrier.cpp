@@ -1,5 +1,7 @@
 #include "actors/server/raft_carrier.hpp"
 
+#include <utility>
+
 #include "actors/core/supervise.hpp"
 
 namespace nomad::server {
@@ -7,7 +9,6 @@ namespace {
 
 /// What waits longer for a connection is old news: the core sends something newer.
 constexpr std::chrono::milliseconds patience{500};
-constexpr std::chrono::seconds answer_patience{30};
 
 rpc::RpcPriority priority_of(raft::Lane lane) {
   switch (lane) {
@@ -21,46 +22,24 @@ rpc::RpcPriority priority_of(raft::Lane lane) {
   return rpc::RpcPriority::normal;
 }
 
-void carry(raft::Carrier::pointer self,
-           const rpc::PostOffice& office,
-           const std::string& region,
-           raft::carrier::Carry& msg) {
-  const auto sender = msg.sender;
-  const auto number = msg.number;
-  if (msg.address.empty()) {
-    self->send(sender, raft::carrier::Lost{number, "its address is not known"});
-    return;
-  }
-  rpc::transport::Post post;
-  post.to = {.address = msg.address, .lane = rpc::Lane::raft, .region = region};
-  post.method = rpc::Method::raft_message;
-  post.body = std::move(msg.letter);
-  post.priority = priority_of(msg.lane);
-  post.timeout = patience;
-  const auto posted = [self, sender, number](const rpc::transport::Posted&) {
-    self->send(sender, raft::carrier::Carried{number});
-  };
-  const auto failed = [self, sender, number](const caf::error& err) {
-    self->send(sender, raft::carrier::Lost{number, actor::from_caf(err).what});
-  };
-  if (msg.lane == raft::Lane::urgent)
-    actor::request_urgent(self, office, answer_patience, std::move(post)).then(posted, failed);
-  else
-    self->request(office, answer_patience, std::move(post)).then(posted, failed);
-}
-
-raft::Carrier::behavior_type raft_carrier(raft::Carrier::pointer self,
-                                          rpc::PostOffice office,
-                                          std::string region) {
-  return {[self, office, region](raft::carrier::Carry& msg) { carry(self, office, region, msg); }};
-}
-
 }  // namespace
 
-raft::Carrier spawn_raft_carrier(caf::actor_system& system,
-                                 const rpc::PostOffice& office,
-                                 std::string region) {
-  return actor::spawn(system, raft_carrier, office, std::move(region));
+raft::Carrier make_raft_carrier(rpc::PostOffice office, std::string region) {
+  return [office = std::move(office), region = std::move(region)](raft::Carry letter) {
+    if (letter.address.empty())
+      return letter.done(Error{Errc::unavailable, "its address is not known"});
+    rpc::transport::Post post;
+    post.to = {.address = std::move(letter.address), .lane = rpc::Lane::raft, .region = region};
+    post.method = rpc::Method::raft_message;
+    post.body = std::move(letter.letter);
+    post.priority = priority_of(letter.lane);
+    post.timeout = patience;
+    post.done = std::move(letter.done);
+    if (letter.lane == raft::Lane::urgent)
+      actor::tell_urgent(office, std::move(post));
+    else
+      actor::tell(office, std::move(post));
+  };
 }
 
 }  // namespace nomad::server

@@ -6,6 +6,17 @@
 #include "runtime/raft/quorum.hpp"
 
 namespace nomad::raft {
+namespace {
+
+/// While entries are committed, heartbeats come up to so many times as often.
+constexpr int commit_notices = 5;
+
+/// A peer that has not answered so many requests yet is sent no further ones before it has, or so
+/// many entries have come together: a few large requests cost less than many small ones.
+constexpr std::size_t small_requests = 2;
+constexpr Index worthwhile_entries = 64;
+
+}  // namespace
 
 void Core::on(ProposeCommands& input) {
   if (auto allowed = may_propose(); !allowed) {
@@ -59,6 +70,9 @@ void Core::replicate_to(const ServerId& peer) {
       return;
     if (progress.next_index <= log_.base_index()) return start_snapshot(peer, progress);
     if (progress.next_index > log_.last_index() && progress.state == PeerState::replicate) return;
+    if (progress.inflight.size() >= small_requests
+        && log_.last_index() - progress.next_index + 1 < worthwhile_entries)
+      return;
     if (progress.next_index < log_.cached_from()) {
       progress.fetching = true;
       out_.log_fetches.push_back({.peer = peer,
@@ -171,11 +185,9 @@ void Core::advance_commit() {
   if (!early_reads_.empty() && commit_index_ >= barrier_index_)
     for (const auto id : std::exchange(early_reads_, {}))
       on(RequestRead{id});
-  // Who has nothing under way learns of the commit now, the others with what follows.
-  for (const auto& [peer, progress] : progress_)
-    if (progress.state == PeerState::replicate && progress.inflight.empty())
-      send(peer, Heartbeat{.commit_index = std::min(commit_index_, progress.match_index),
-                           .round = round_});
+  // The others learn of it with what follows, or soon.
+  heartbeat_deadline_
+      = std::min(heartbeat_deadline_, now_ + options_.heartbeat_interval / commit_notices);
 }
 
 }  // namespace nomad::raft

@@ -198,7 +198,7 @@ Proposer SimServer::start_raft(const LeadershipListener& listener) {
   parts.options.snapshot_threshold = 200;
   parts.options.snapshot_interval = 3s;
   parts.options.trailing_entries = 20;
-  parts.options.carrier = spawn_carrier();
+  parts.options.carrier = make_carrier();
   parts.core_options.self = options_.id;
   parts.core_options.heartbeat_interval = 50ms;
   parts.core_options.election_timeout = 320ms;
@@ -265,22 +265,19 @@ void SimServer::start_duties(const Proposer& proposer, const server::Leader& lea
     actor::tell(leader, server::AddDuty{duty});
 }
 
-Carrier SimServer::spawn_carrier() {
-  return system_.own(
-      machine_, system_.system().spawn([this](Carrier::pointer self) -> Carrier::behavior_type {
-        return {[this, self](const carrier::Carry& msg) {
-          auto* to = find_server(msg.to);
-          const bool carried
-              = to != nullptr && network_.send(machine_, to->machine(), [to, letter = msg.letter] {
-                  static_cast<void>(to->live_->inbox->deliver(letter));
-                });
-          // A broken connection is noticed, a cut cable is not.
-          if (carried || random_.chance(0.5))
-            self->send(msg.sender, carrier::Carried{msg.number});
-          else
-            self->send(msg.sender, carrier::Lost{msg.number, "simulated"});
-        }};
-      }));
+Carrier SimServer::make_carrier() {
+  return [this](const Carry& msg) {
+    auto* to = find_server(msg.to);
+    const bool carried
+        = to != nullptr && network_.send(machine_, to->machine(), [to, letter = msg.letter] {
+            static_cast<void>(to->live_->inbox->deliver(letter));
+          });
+    // A broken connection is noticed, a cut cable is not.
+    if (carried || random_.chance(0.5))
+      msg.done({});
+    else
+      msg.done(Error{Errc::unavailable, "simulated"});
+  };
 }
 
 }  // namespace nomad::test

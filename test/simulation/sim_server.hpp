@@ -153,7 +153,7 @@ private:
     server::ServerApi api;
   };
 
-  raft::Carrier spawn_carrier();
+  raft::Carrier make_carrier();
   raft::Proposer start_raft(const raft::LeadershipListener& listener);
   void start_duties(const raft::Proposer& proposer, const server::Leader& leader);
 

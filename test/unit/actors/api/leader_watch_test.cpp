@@ -104,3 +104,30 @@ TEST_CASE("who waits may end his and others' waits when he is told") {
   fixture.look_after(1s);
   CHECK(fixture.lost == 2);
 }
+
+TEST_CASE("who looks for another leader is told of him, once") {
+  Fixture fixture;
+  int found = 0;
+  const auto any = fixture.watch->seek_other("", [&found] { ++found; });
+  const auto other = fixture.watch->seek_other("a", [&found] { found += 10; });
+  fixture.watch->look_for_seekers();
+  CHECK(found == 1);
+  fixture.leader.clear();
+  fixture.watch->look_for_seekers();
+  CHECK(found == 1);
+  fixture.leader = "b";
+  fixture.watch->look_for_seekers();
+  fixture.watch->look_for_seekers();
+  CHECK(found == 11);
+}
+
+TEST_CASE("who has ceased to look for a leader is not told") {
+  Fixture fixture;
+  int found = 0;
+  {
+    const auto seeking = fixture.watch->seek_other("a", [&found] { ++found; });
+  }
+  fixture.leader = "b";
+  fixture.watch->look_for_seekers();
+  CHECK(found == 0);
+}

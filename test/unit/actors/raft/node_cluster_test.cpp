@@ -41,9 +41,7 @@ struct NodesFixture : test::ActorFixture {
   Random random{7};
   double loss = 0;
   std::size_t letters = 0;
-  Carrier net = adopt(system().spawn([this](Carrier::pointer self) -> Carrier::behavior_type {
-    return {[this, self](const carrier::Carry& msg) { carry(self, msg); }};
-  }));
+  Carrier net = [this](const Carry& letter) { carry(letter); };
 
   NodesFixture() {
     Configuration members{.cluster_id = "c", .members = {}, .removed = {}};
@@ -54,16 +52,14 @@ struct NodesFixture : test::ActorFixture {
   }
 
   /// The letter's sender is not told to us: its bytes are.
-  void carry(Carrier::pointer self, const carrier::Carry& msg) {
+  void carry(const Carry& msg) {
     ++letters;
     const auto letter = read_letter(msg.letter);
     REQUIRE(letter);
     auto& to = servers.at(msg.to);
-    if (to.isolated || servers.at(letter->message.from).isolated) {
-      self->send(msg.sender, carrier::Lost{msg.number, "isolated"});
-      return;
-    }
-    self->send(msg.sender, carrier::Carried{msg.number});
+    if (to.isolated || servers.at(letter->message.from).isolated)
+      return msg.done(Error{Errc::unavailable, "isolated"});
+    msg.done({});
     if (random.chance(loss)) return;
     REQUIRE(to.inbox->deliver(msg.letter));
   }

@@ -1,7 +1,8 @@
-// actors/raft with more than one server: real nodes with real files in one process; messages go by
-// an actor. Joining by snapshot, replication, change of leader, restart.
+// actors/raft with more than one server: real nodes with real files in one process; letters go
+// from hand to hand. Joining by snapshot, replication, change of leader, restart.
 #include <future>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include <caf/scoped_actor.hpp>
@@ -20,52 +21,45 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A server joins the network, or leaves it without an inbox.
-struct Connect {
-  using is_message = void;
-  ServerId id;
-  std::optional<RaftInbox> inbox;
+/// Carries letters to whoever is connected. Thread-safe.
+class Network {
+public:
+  void connect(const ServerId& id, const RaftInbox& inbox) {
+    const std::scoped_lock lock{guard_};
+    inboxes_.insert_or_assign(id, inbox);
+  }
+
+  void disconnect(const ServerId& id) {
+    const std::scoped_lock lock{guard_};
+    inboxes_.erase(id);
+  }
+
+  void carry(const Carry& letter) {
+    std::optional<RaftInbox> inbox;
+    {
+      const std::scoped_lock lock{guard_};
+      if (const auto to = inboxes_.find(letter.to); to != inboxes_.end()) inbox = to->second;
+    }
+    letter.done(inbox ? inbox->deliver(letter.letter)
+                      : Result<>{Error{Errc::unavailable, "nobody listens there"}});
+  }
+
+private:
+  std::mutex guard_;
+  std::map<ServerId, RaftInbox> inboxes_;
 };
-
-using Network = actor::Interface<void(carrier::Carry), void(Connect)>;
-
-struct NetworkState {
-  static constexpr const char* name = "network";
-  std::map<ServerId, RaftInbox> inboxes;
-};
-
-Network::behavior_type network(Network::stateful_pointer<NetworkState> self) {
-  return {
-      [self](const carrier::Carry& msg) {
-        const auto to = self->state.inboxes.find(msg.to);
-        const auto taken = to == self->state.inboxes.end()
-                               ? Result<>{Error{Errc::unavailable, "nobody listens there"}}
-                               : to->second.deliver(msg.letter);
-        if (taken)
-          self->send(msg.sender, carrier::Carried{msg.number});
-        else
-          self->send(msg.sender, carrier::Lost{msg.number, taken.error().what});
-      },
-      [self](const Connect& msg) {
-        self->state.inboxes.erase(msg.id);
-        if (msg.inbox) self->state.inboxes.emplace(msg.id, *msg.inbox);
-      },
-  };
-}
 
 struct ClusterFixture {
   test::TempDir dir;
   actor::SystemConfig config{{.workers = 2}};
   caf::actor_system system{config};
-  Network net = actor::spawn(system, network);
+  std::shared_ptr<Network> net = std::make_shared<Network>();
   std::map<ServerId, StartedRaft> servers;
   std::map<ServerId, std::shared_ptr<test::ListFsm>> fsms;
 
   ~ClusterFixture() {
     while (!servers.empty())
       stop(servers.begin()->first);
-    actor::stop(net);
-    net = Network{};
     system.await_all_actors_done();
   }
 
@@ -76,16 +70,16 @@ struct ClusterFixture {
     options.election_timeout = 300ms;
     options.snapshot_threshold = 0;
     options.trailing_entries = 0;
-    options.carrier = net;
+    options.carrier = [network = net](const Carry& letter) { network->carry(letter); };
     fsms[id] = std::make_shared<test::ListFsm>();
     auto started = start_raft(system, options, fsms[id], {});
     REQUIRE(started);
-    caf::anon_send(net, Connect{id, started->inbox});
+    net->connect(id, started->inbox);
     servers.emplace(id, std::move(*started));
   }
 
   void stop(const ServerId& id) {
-    caf::anon_send(net, Connect{id, {}});
+    net->disconnect(id);
     caf::scoped_actor self{system};
     auto node = servers.at(id).node;
     servers.erase(id);

@@ -36,7 +36,7 @@ Transport fake_transport(caf::actor_system& system, std::shared_ptr<Script> scri
         },
         [](const transport::CallNode&) { return Reply{}; },
         [](const transport::OpenStream&) { return transport::Opened{}; },
-        [](const transport::Post&) { return transport::Posted{}; },
+        [](const transport::Post&) {},
         [](const transport::HasNode&) { return transport::NodeConnected{}; },
         [](const transport::NoteNode&) {},
     };
