@@ -80,8 +80,8 @@ public:
   /// Gives the core one input and carries out what comes of it.
   void step(Input input);
 
-  /// Takes what the proposers' queue holds.
-  void drain() { propose(parts_.queue->take()); }
+  /// Takes what the proposers' queue holds, unless more should gather there first.
+  void drain();
 
   void propose(std::vector<Proposal> proposals);
   void change_member(const MemberChange& change, ProposalCallback callback);
@@ -161,6 +161,9 @@ private:
   Index applied_ = 0;
   bool apply_scheduled_ = false;
   std::deque<PendingProposal> proposals_;
+  bool queue_waits_ = false;  ///< For the end of `proposals_`.
+  Time batch_since_{0};       ///< Since when there are `proposals_`.
+  Time batch_takes_{0};       ///< From the first of them to none, on average of late.
   std::uint64_t next_read_ = 1;
   std::map<std::uint64_t, actor::Promise<ReadReady>> asked_reads_;
   std::deque<PendingRead> granted_reads_;
