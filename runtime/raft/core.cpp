@@ -92,7 +92,7 @@ const Progress* Core::progress(const ServerId& peer) const {
 void Core::on(Tick) {
   if (role_ != Role::leader) {
     if (!is_promotable() || now_ < election_deadline_) return;
-    return campaign(!leads_alone(), false);
+    return campaign(!leads_alone() && !NOMAD_MUTATED(ignore_pre_vote), false);
   }
   if (configuration().members.size() <= 1) return;
   if (!outstanding_.empty() && configuration().voter_count() > 1

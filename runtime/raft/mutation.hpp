@@ -15,6 +15,7 @@ enum class Mutation : std::uint8_t {
   forget_vote,            ///< Persists the term without the vote.
   forget_fsync,           ///< Takes each write for durable as soon as it was handed out.
   vote_for_short_log,     ///< Does not compare logs before voting.
+  ignore_pre_vote,        ///< Stands for election without asking first whether it could win.
   ignore_leader,          ///< Votes although the leader has just been heard.
   commit_old_term,        ///< Commits entries of earlier terms by counting replicas.
   commit_unmatched,       ///< A follower commits what it has not compared with the leader.
@@ -36,6 +37,7 @@ inline constexpr std::array mutation_names = {
     std::pair{Mutation::forget_vote, std::string_view{"forget_vote"}},
     std::pair{Mutation::forget_fsync, std::string_view{"forget_fsync"}},
     std::pair{Mutation::vote_for_short_log, std::string_view{"vote_for_short_log"}},
+    std::pair{Mutation::ignore_pre_vote, std::string_view{"ignore_pre_vote"}},
     std::pair{Mutation::ignore_leader, std::string_view{"ignore_leader"}},
     std::pair{Mutation::commit_old_term, std::string_view{"commit_old_term"}},
     std::pair{Mutation::commit_unmatched, std::string_view{"commit_unmatched"}},

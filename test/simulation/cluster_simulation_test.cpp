@@ -90,6 +90,7 @@ std::vector<Mistake> mistakes() {
         break;
       // These need coincidences that are rare here; the simulation of the core alone finds them.
       case raft::Mutation::none:
+      case raft::Mutation::ignore_pre_vote:
       case raft::Mutation::ignore_leader:
       case raft::Mutation::commit_old_term:
       case raft::Mutation::commit_unmatched:

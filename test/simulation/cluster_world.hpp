@@ -10,8 +10,9 @@
 // an exception, an unhandled error or an unexpected message.
 // At the end, when the cluster was healed: (5) a leader within ten seconds, and a write answered
 // within ten more. (6) Every write that was answered is what the log holds at its index. (7) What
-// operators were answered about some jobs is linearizable. (8) Every allocation is accounted for:
-// what should run does so exactly once, on a node that knows it, and nothing else does.
+// operators were answered about some jobs and variables is linearizable. (8) Every allocation is
+// accounted for: what should run does so exactly once, on a node that knows it, and nothing else
+// does. (10) Every member can open every root key.
 #pragma once
 
 #include <functional>
@@ -74,6 +75,10 @@ struct ClusterWorldCounts {
   std::uint64_t leaders = 0;
   std::uint64_t called = 0;    ///< Operators' requests while there were faults.
   std::uint64_t answered = 0;  ///< Of them, with success.
+  std::uint64_t written_variables = 0;
+  std::uint64_t removed_variables = 0;
+  std::uint64_t refused_sets = 0;  ///< Of variables, for another index than expected.
+  std::uint64_t rotations = 0;     ///< Of root keys, with all variables sealed anew.
   std::uint64_t entries = 0;
   std::uint64_t states_compared = 0;
   NetworkCounts network{};
@@ -126,8 +131,9 @@ private:
   /// An answered write: what the log must hold at `index`.
   struct Answered {
     std::uint64_t index;
-    std::string job;
+    std::string name;  ///< Of the register.
     std::uint64_t value;
+    std::string sealed = {};  ///< Of a variable that was not removed.
   };
 
   // cluster_world.cpp: the parts, and how they die and come back
@@ -163,20 +169,25 @@ private:
   SimServer* some_server();
   SimNode* some_node();
 
+  // cluster_world_registers.cpp
+  void use_register(std::size_t by);
+  std::uint64_t last_seen(int key) const;
+  void read_register(std::size_t operation, SimServer& server);
+  void write_register(std::size_t operation, SimServer& server, std::uint64_t at_index);
+  void write_variable(std::size_t operation, SimServer& server, std::uint64_t at_index);
+  void note_failed_set(std::size_t operation, const Error& error);
+  void complete(std::size_t operation, const RegisterOperation& outcome);
+  void rotate_keys(std::size_t by);
+
   // cluster_world_load.cpp: operators
   void start_operators();
   void act(std::size_t by);
   void act_again(std::size_t by, std::size_t operation, Time after);
-  void use_register(std::size_t by);
-  void read_register(std::size_t operation, SimServer& server);
-  void write_register(std::size_t operation, SimServer& server, std::uint64_t at_index);
-  void complete(std::size_t operation, const RegisterOperation& outcome);
   void use_jobs(std::size_t by);
   template <class Reply, class Request>
   void ask_api(SimServer& server, const Request& request, SimCall::Answer<Reply> answer);
   template <class Request>
   void change_job(std::size_t by, const Request& request);
-  void note_failed_set(std::size_t operation, const Error& error);
   SimServer* contact();
 
   // cluster_world_checks.cpp
@@ -213,6 +224,26 @@ private:
   std::vector<Answered> answered_;
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
 };
+
+template <class Reply, class Request>
+void ClusterWorld::ask_api(SimServer& server,
+                           const Request& request,
+                           SimCall::Answer<Reply> answer) {
+  SimCall::start<Reply>(
+      system_, network_, operators_machine_, server, {},
+      [this, request](SimServer& boss, const SimCall::Answer<Reply>& done) {
+        if (options_.server_mutation == ServerMutation::ack_unwritten && random_.chance(0.05)) {
+          boss.ask<Reply>(boss.api(), request, [](const Result<Reply>&) {});
+          if constexpr (requires(Reply reply) { reply.job_modify_index; }) {
+            Reply reply;
+            reply.index = reply.job_modify_index = witness_.last() + 1;
+            return done(reply);
+          }
+        }
+        boss.ask<Reply>(boss.api(), request, done);
+      },
+      std::move(answer));
+}
 
 /// One run as the suite and `simulate` do it: faults, then healing. The violation, if any.
 std::optional<std::string> run_cluster_world(const ClusterWorldOptions& options,

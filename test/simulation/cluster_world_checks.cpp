@@ -20,6 +20,24 @@ namespace {
 /// and deployments before.
 constexpr auto rest = 900s;
 
+/// Whether `command` has written `value` to the register `name`; 0: emptied it.
+bool is_write_of(schema::Command::Reader command,
+                 std::string_view name,
+                 std::uint64_t value,
+                 std::string_view sealed) {
+  if (command.isJobRegister())
+    return view(command.getJobRegister().getJob().getId()) == name
+           && register_value(command.getJobRegister().getJob()) == value;
+  if (!command.isVariableApply()) return false;
+  const auto variable = command.getVariableApply().getVariable();
+  const auto data = variable.getData();
+  return view(variable.getPath()) == name
+         && std::equal(data.begin(), data.end(), sealed.begin(), sealed.end(),
+                       [](unsigned char left, char right) {
+                         return left == static_cast<unsigned char>(right);
+                       });
+}
+
 }  // namespace
 
 /// (2): if two logs have the same term at an index, they are the same up to there.
@@ -215,6 +233,10 @@ std::string ClusterWorld::find_lag() {
       return fmt::format("{} has applied {} of {} entries in a healed cluster", member.id,
                          server->store()->snapshot().index(), index);
     if (server->digest() != boss->digest()) violated(member.id + " has another state at the end");
+    const auto state = server->store()->snapshot();
+    for (const auto& key : state.tables().root_keys.all())
+      if (!server->keyring().opens(key.value()))
+        return fmt::format("member {} cannot open root key {}", member.id, key.key());
   }
   return {};
 }
@@ -228,13 +250,10 @@ void ClusterWorld::check_answered() {
                                   write.index));
     const auto read = capnp::readMessageUnchecked<schema::Command>(
         reinterpret_cast<const capnp::word*>(command->data()));
-    const bool is_it = read.isJobRegister()
-                       && view(read.getJobRegister().getJob().getId()) == write.job
-                       && register_value(read.getJobRegister().getJob()) == write.value;
-    if (!is_it)
+    if (!is_write_of(read, write.name, write.value, write.sealed))
       return violated(
           fmt::format("the write of {} to {} was answered at index {}, which is another",
-                      write.value, write.job, write.index));
+                      write.value, write.name, write.index));
   }
 }
 

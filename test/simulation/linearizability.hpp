@@ -1,9 +1,9 @@
 // Linearizability of one register: whether there is an order of the operations, each somewhere
 // between its call and its answer, in which every answer is what a register alone would have said.
 //
-// The search is that of Wing & Gong with Lowe's memory of states that led nowhere. Every value is
-// written at most once, so that a write that nobody was answered about and nobody has seen can be
-// left out.
+// The search is that of Wing & Gong with Lowe's memory of states that led nowhere. Every value but
+// 0, which stands for an empty register, is written at most once, so that a write that nobody was
+// answered about and nobody has seen can be left out.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct RegisterOperation {
   Kind kind = Kind::read;
   std::int64_t called = 0;
   std::int64_t answered = unknown;  ///< `unknown`: no answer; it may have happened, or may yet.
-  std::uint64_t value = 0;          ///< Written; nobody else writes it. Never 0.
-  std::uint64_t expected = 0;       ///< By compare_and_set; 0: the register was never written.
+  std::uint64_t value = 0;          ///< Written; nobody else writes it. 0 empties the register.
+  std::uint64_t expected = 0;       ///< By compare_and_set; 0: the register is empty.
   bool succeeded = true;            ///< compare_and_set: it found what it expected.
   std::uint64_t seen = 0;           ///< What a read, or a failed compare_and_set, has found.
 };

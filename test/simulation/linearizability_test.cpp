@@ -58,6 +58,15 @@ TEST_CASE("linearizability: what a register explains") {
   CHECK(holds({write(0, 1, 4), cas(2, never, 4, 5, true), read(3, 4, 4), read(5, 6, 5)}));
 }
 
+TEST_CASE("linearizability: a register that is emptied") {
+  CHECK(holds({write(0, 1, 5), write(2, 3, 0), read(4, 5, 0), cas(6, 7, 0, 6, true)}));
+  CHECK(holds({write(0, 1, 5), write(2, never, 0), read(4, 5, 5), read(6, 7, 0)}));
+  CHECK(holds({write(0, 1, 5), cas(2, 3, 5, 0, true), read(4, 5, 0)}));
+  CHECK_FALSE(holds({write(0, 1, 5), write(2, 3, 0), read(4, 5, 5)}));
+  CHECK_FALSE(holds({write(0, 1, 5), read(2, 3, 0)}));
+  CHECK_FALSE(holds({write(0, 1, 5), cas(2, 3, 4, 0, true)}));
+}
+
 TEST_CASE("linearizability: what none explains") {
   CHECK_FALSE(holds({write(0, 1, 5), read(2, 3, 0)}));
   CHECK_FALSE(holds({write(0, 1, 5), write(2, 3, 6), read(4, 5, 5)}));

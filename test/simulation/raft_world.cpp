@@ -175,6 +175,9 @@ void RaftWorld::deliver(const Message& message) {
     at(wake_time(*server), [this, message] { deliver(message); });
     return;
   }
+  const auto* vote = std::get_if<VoteReply>(&message.body);
+  if (vote != nullptr && vote->pre_vote && vote->granted)
+    server->supporters[message.term].insert(message.from);
   step(*server, Received{message});
 }
 

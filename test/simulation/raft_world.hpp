@@ -8,7 +8,9 @@
 // log. (3) What a server acknowledges or answers for is durable there. (4) Every answered write is
 // committed at the index that was answered. (5) A granted read, and a read under a lease, sees
 // every write that was answered before. (6) Terms and commit indexes only grow. (7) What clients
-// were answered about a few registers is linearizable (linearizability.hpp).
+// were answered about a few registers is linearizable (linearizability.hpp). (8) Nobody stands for
+// election, unless the leader wants him to, whom a majority has not told that it would vote for
+// him.
 #pragma once
 
 #include <cstdint>
@@ -175,6 +177,8 @@ private:
     raft::Role last_role = raft::Role::follower;
     raft::Term last_term = 0;
     raft::Index last_commit = 0;
+    /// Who would vote for it in which term; of this life.
+    std::map<raft::Term, std::set<raft::ServerId>> supporters;
     bool removed = false;
   };
 
@@ -261,6 +265,7 @@ private:
   void check_lease(Server& server);
   void check_logs_match();
   void check_sent(Server& server, const raft::Message& message);
+  void check_candidate(const Server& server, const raft::Message& message);
   void check_agreement();
   bool is_durable(Server& server, raft::Index index, raft::Term term) const;
   bool comes_to_rest();

@@ -108,12 +108,24 @@ void RaftWorld::check_sent(Server& server, const Message& message) {
                       || (stored.current_term == message.term && stored.voted_for == message.to);
     if (!kept) return violated(server.id + " answers for a vote that is not durable");
   }
+  check_candidate(server, message);
   const auto* reply = std::get_if<AppendReply>(&message.body);
   if (reply == nullptr || !reply->accepted || message.term != server.core->current_term()) return;
   const auto term = server.core->log().term_at(reply->match_index);
   if (term && !is_durable(server, reply->match_index, *term))
     violated(fmt::format("{} acknowledges entry {}, which is not durable", server.id,
                          reply->match_index));
+}
+
+/// (8)
+void RaftWorld::check_candidate(const Server& server, const Message& message) {
+  const auto* request = std::get_if<VoteRequest>(&message.body);
+  if (request == nullptr || request->pre_vote || request->transfer) return;
+  const auto supporters = server.supporters.find(message.term);
+  const auto votes = 1 + (supporters == server.supporters.end() ? 0 : supporters->second.size());
+  if (votes <= server.core->configuration().voter_count() / 2)
+    violated(fmt::format("{} stands for election in term {} with {} of {} pre-votes", server.id,
+                         message.term, votes, server.core->configuration().voter_count()));
 }
 
 /// (5): who holds a lease has every write that was answered.

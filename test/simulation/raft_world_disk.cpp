@@ -41,6 +41,7 @@ void RaftWorld::start_core(Server& server) {
   Term snapshot_term = 0;
   server.state = 0;
   server.registers.clear();
+  server.supporters.clear();
   if (disk.snapshot) {
     const auto& meta = disk.snapshot->meta;
     snapshot_index = meta.index;

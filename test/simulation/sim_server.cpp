@@ -8,9 +8,11 @@
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
 #include "actors/server/job_endpoint.hpp"
+#include "actors/server/keyring_keeper.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "actors/server/scheduler_worker.hpp"
+#include "test/simulation/sim_call.hpp"
 
 namespace nomad::test {
 
@@ -255,14 +257,58 @@ void SimServer::start_duties(const Proposer& proposer, const server::Leader& lea
       system, store, proposer, {.random_seed = random_.next(), .wall_clock = {}}));
   live_->api = own(server::spawn_job_endpoint(
       system, store, proposer, {.nodes = live_->nodes, .random_seed = random_.next()}));
+  const auto keyring = start_keyring();
   live_->fsm->set_listener(
       [broker](auto outcomes) { actor::tell(broker, server::BatchApplied{std::move(outcomes)}); });
   for (int worker = 0; worker < 2; ++worker)
     own(server::spawn_scheduler_worker(system, store, proposer, broker, applier,
                                        {.random_seed = random_.next(), .detached = false}));
-  for (const auto& duty :
-       {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments, periodic})
+  for (const auto& duty : {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments,
+                           periodic, keyring})
     actor::tell(leader, server::AddDuty{duty});
+}
+
+/// The key pair is what a file of this machine would hold: the same in every life.
+server::LeaderDuty SimServer::start_keyring() {
+  const auto fill = [random = Random{options_.seed ^ 2}](std::span<std::byte> bytes) mutable {
+    for (auto& byte : bytes)
+      byte = static_cast<std::byte>(random.below(256));
+  };
+  auto opened = security::Keyring::open({.server_id = options_.id, .random = fill});
+  if (!opened) witness_.violated("no keyring: " + opened.error().what);
+  live_->keyring = std::move(*opened);
+  const server::KeyringKeeperOptions options{
+      .interval = 500ms,
+      .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()},
+      .random_seed = random_.next()};
+  return system_.own(machine_,
+                     server::spawn_keyring_keeper(system_.system(), live_->store, live_->keyring,
+                                                  spawn_sealed_link(), options));
+}
+
+/// Hands the keeper's commands to whoever leads, as the link of the RPC layer.
+server::SealedOffice SimServer::spawn_sealed_link() {
+  using server::server_api::SealedWritten;
+  using server::server_api::WriteSealed;
+  using Self = actor::WithInternal<server::SealedOffice, void(Run)>;
+  const auto link = [this](Self::pointer self) -> Self::behavior_type {
+    return {[this, self](const WriteSealed& msg) -> caf::result<SealedWritten> {
+              auto promise = self->make_response_promise<SealedWritten>();
+              const auto answer = [self = Self{self}, promise](const Result<SealedWritten>& reply) {
+                actor::tell(self,
+                            Run{[promise, reply]() mutable { actor::answer(promise, reply); }});
+              };
+              SimCall::start<SealedWritten>(
+                  system_, network_, machine_, *this, {},
+                  [msg](SimServer& boss, const SimCall::Answer<SealedWritten>& done) {
+                    boss.ask<SealedWritten>(boss.api(), msg, done);
+                  },
+                  answer);
+              return promise;
+            },
+            [](const Run& msg) { msg.action(); }};
+  };
+  return system_.own(machine_, server::SealedOffice{system_.system().spawn(link)});
 }
 
 Carrier SimServer::make_carrier() {

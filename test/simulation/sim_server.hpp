@@ -15,6 +15,7 @@
 #include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
 #include "actors/server/server_api.hpp"
+#include "runtime/security/keyring.hpp"
 #include "test/simulation/sim_disk.hpp"
 #include "test/simulation/sim_network.hpp"
 
@@ -111,6 +112,8 @@ public:
 
   const server::ServerApi& api() const { return live_->api; }
 
+  security::Keyring& keyring() const { return *live_->keyring; }
+
   raft::LeaderView::Known leader() const { return live_->leader->known(); }
 
   /// Whether reads may be answered from the newest snapshot that was taken before.
@@ -147,6 +150,7 @@ private:
     std::shared_ptr<raft::StateFsm> fsm;
     std::shared_ptr<raft::LeaderLease> lease;
     std::shared_ptr<raft::LeaderView> leader;
+    std::shared_ptr<security::Keyring> keyring;
     std::optional<raft::RaftInbox> inbox;
     raft::RaftNode raft;
     server::NodeEndpoint nodes;
@@ -156,6 +160,8 @@ private:
   raft::Carrier make_carrier();
   raft::Proposer start_raft(const raft::LeadershipListener& listener);
   void start_duties(const raft::Proposer& proposer, const server::Leader& leader);
+  server::LeaderDuty start_keyring();
+  server::SealedOffice spawn_sealed_link();
 
   SimSystem& system_;
   SimNetwork& network_;

@@ -1,0 +1,269 @@
+// ClusterWorld's registers, for the checker of linearizability: some are jobs whose metadata holds
+// a value, the others variables, which are sealed, removed and written anew, while root keys come
+// and go.
+#include <charconv>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "runtime/base/clock.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/cluster/variable_commands.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/security/variable_items.hpp"
+#include "test/simulation/cluster_jobs.hpp"
+#include "test/simulation/cluster_world.hpp"
+
+namespace nomad::test {
+
+using namespace std::chrono_literals;
+using namespace server::server_api;
+
+using Kind = RegisterOperation::Kind;
+
+namespace {
+
+constexpr int job_registers = 3;
+constexpr int registers = 6;
+
+bool is_variable(int key) {
+  return key >= job_registers;
+}
+
+std::string register_name(int key) {
+  return fmt::format("{}{}", is_variable(key) ? "registers/" : "register-", key);
+}
+
+/// What somebody has found in a register.
+struct Seen {
+  std::uint64_t value = 0;
+  std::uint64_t index = 0;  ///< When it was written.
+};
+
+/// `variable`, opened with the keyring of `server`.
+Result<Seen> opened(SimServer& server, const Object<schema::Variable>& variable) {
+  if (variable->getKeyId().size() == 0) return Seen{};  // there is none
+  const auto key = server.store()->snapshot().root_key(view(variable->getKeyId()));
+  const auto bytes = server.keyring().open_variable(key, variable);
+  if (!bytes) return bytes.error();
+  const auto items = security::decode_items(*bytes);
+  if (!items) return items.error();
+  Seen seen{.value = 0, .index = variable->getModifyIndex()};
+  const auto digits = items->front().second;
+  std::from_chars(digits.data(), digits.data() + digits.size(), seen.value);
+  return seen;
+}
+
+Result<Seen> look_at(SimServer& server, int key) {
+  const auto state = server.store()->snapshot();
+  if (is_variable(key)) {
+    const auto variable = state.variable("default", register_name(key));
+    return variable ? opened(server, variable) : Seen{};
+  }
+  const auto job = state.job("default", register_name(key));
+  return job ? Seen{register_value(*job), job->getJobModifyIndex()} : Seen{};
+}
+
+/// What a server writes to have `what` done, as the API makes it.
+Result<Object<schema::Command>> variable_command(SimServer& server,
+                                                 const std::string& path,
+                                                 const RegisterOperation& what,
+                                                 std::uint64_t at_index) {
+  std::optional<std::uint64_t> check;
+  if (what.kind == Kind::compare_and_set) check = at_index;
+  if (what.value == 0) return cluster::delete_variable("default", path, check);
+  const auto key = server.store()->snapshot().active_root_key();
+  if (!key) return Error{Errc::unavailable, "keyring has not been initialized yet"};
+  const auto digits = std::to_string(what.value);
+  const auto sealed = server.keyring().seal_variable(
+      key, "default", path, security::encode_items({{"value", digits}}), unix_now());
+  if (!sealed) return sealed.error();
+  return cluster::set_variable(*sealed, check);
+}
+
+}  // namespace
+
+void ClusterWorld::use_register(std::size_t by) {
+  const auto id = operations_.size();
+  Operation operation{.by = by, .key = static_cast<int>(random_.below(registers)), .what = {}};
+  operation.what.called = system_.now().count();
+  const auto luck = random_.below(10);
+  if (luck >= 4) {
+    operation.what.kind = luck < 7 ? Kind::write : Kind::compare_and_set;
+    operation.what.value = id + 1;
+  }
+  // Variables can be removed, too.
+  if (luck >= 4 && is_variable(operation.key) && random_.chance(0.2)) operation.what.value = 0;
+  std::uint64_t at_index = 0;
+  if (operation.what.kind == Kind::compare_and_set) {
+    operation.what.expected = last_seen(operation.key);
+    at_index = seen_index_[{operation.key, operation.what.expected}];
+    const bool is_empty = operation.what.expected == 0;
+    if (is_empty && (!is_variable(operation.key) || operation.what.value == 0))
+      operation.what.kind = Kind::write;
+  }
+  operations_.push_back(operation);
+  under_way_[by] = id;
+  if (faulty_) ++counts_.called;
+  act_again(by, id, network_.delay(2s, 4s));
+  auto* server = contact();
+  if (server == nullptr) return;
+  if (operation.what.kind == Kind::read)
+    read_register(id, *server);
+  else if (is_variable(operation.key))
+    write_variable(id, *server, at_index);
+  else
+    write_register(id, *server, at_index);
+}
+
+/// What was seen last of this register, by whomever.
+std::uint64_t ClusterWorld::last_seen(int key) const {
+  for (auto seen = operations_.rbegin(); seen != operations_.rend(); ++seen) {
+    const bool is_answered = seen->what.answered != RegisterOperation::unknown;
+    if (seen->key == key && seen->what.kind == Kind::read && is_answered) return seen->what.seen;
+  }
+  return 0;
+}
+
+/// As the API does it: the newest state, then the lease; without one, a read index.
+void ClusterWorld::read_register(std::size_t id, SimServer& server) {
+  SimCall::start<Seen>(
+      system_, network_, operators_machine_, server,
+      {.patience = 4s, .needs_lease = options_.server_mutation == ServerMutation::read_stale},
+      [key = operations_[id].key](SimServer& boss, const SimCall::Answer<Seen>& done) {
+        const auto seen = look_at(boss, key);
+        if (boss.lease_holds()) return done(seen);
+        boss.ask<raft::ReadReady>(boss.raft(), raft::ReadIndex{},
+                                  [key, &boss, done](const Result<raft::ReadReady>& ready) {
+                                    if (!ready) return done(ready.error());
+                                    done(look_at(boss, key));
+                                  });
+      },
+      [this, id](const Result<Seen>& seen) {
+        if (!seen) return act_again(operations_[id].by, id, network_.delay(5ms, 80ms));
+        RegisterOperation outcome;
+        outcome.seen = seen->value;
+        if (seen->value != 0) seen_index_[{operations_[id].key, seen->value}] = seen->index;
+        complete(id, outcome);
+      });
+}
+
+void ClusterWorld::write_register(std::size_t id, SimServer& server, std::uint64_t at_index) {
+  const auto& what = operations_[id].what;
+  RegisterJob request{.job = register_job(register_name(operations_[id].key), what.value)};
+  request.enforce_index = what.kind == Kind::compare_and_set;
+  request.job_modify_index = at_index;
+  ask_api<JobRegistered>(server, request, [this, id](const Result<JobRegistered>& done) {
+    auto& operation = operations_[id];
+    if (done) {
+      answered_.push_back({.index = done->job_modify_index,
+                           .name = register_name(operation.key),
+                           .value = operation.what.value});
+      return complete(id, {});
+    }
+    if (operation.what.kind == Kind::compare_and_set && done.error().code == Errc::conflict)
+      note_failed_set(id, done.error());
+    act_again(operation.by, id, network_.delay(5ms, 80ms));
+  });
+}
+
+/// A refused compare-and-set of a job says at which index it was changed; the log says to what.
+void ClusterWorld::note_failed_set(std::size_t id, const Error& error) {
+  const auto colon = error.what.rfind(": ");
+  const auto index
+      = colon == std::string::npos ? 0 : std::strtoull(error.what.c_str() + colon + 2, nullptr, 10);
+  const auto* command = witness_.command(index);
+  operations_[id].is_void = true;
+  if (command == nullptr) return;
+  const auto read = capnp::readMessageUnchecked<schema::Command>(
+      reinterpret_cast<const capnp::word*>(command->data()));
+  if (!read.isJobRegister()) return;
+  operations_[id].is_void = false;
+  RegisterOperation outcome;
+  outcome.succeeded = false;
+  outcome.seen = register_value(read.getJobRegister().getJob());
+  complete(id, outcome);
+}
+
+void ClusterWorld::write_variable(std::size_t id, SimServer& server, std::uint64_t at_index) {
+  struct Done {
+    SealedWritten written;
+    Seen seen;  ///< Of a conflict.
+  };
+
+  const auto path = register_name(operations_[id].key);
+  SimCall::start<Done>(
+      system_, network_, operators_machine_, server, {},
+      [path, what = operations_[id].what, at_index](SimServer& boss,
+                                                    const SimCall::Answer<Done>& done) {
+        const auto command = variable_command(boss, path, what, at_index);
+        if (!command) return done(command.error());
+        boss.ask<SealedWritten>(boss.api(), WriteSealed{*command},
+                                [&boss, done](const Result<SealedWritten>& written) {
+                                  if (!written) return done(written.error());
+                                  if (!written->conflict) return done(Done{*written, {}});
+                                  const auto seen = opened(boss, written->variable);
+                                  if (!seen) return done(seen.error());
+                                  done(Done{*written, *seen});
+                                });
+      },
+      [this, id, path](const Result<Done>& done) {
+        auto& operation = operations_[id];
+        if (!done) return act_again(operation.by, id, network_.delay(5ms, 80ms));
+        RegisterOperation outcome;
+        if (done->written.conflict) {
+          ++counts_.refused_sets;
+          outcome.succeeded = false;
+          outcome.seen = done->seen.value;
+          // Sealed anew with another key it has another index, and the same value.
+          operation.is_void = outcome.seen == operation.what.expected;
+        } else {
+          ++(operation.what.value == 0 ? counts_.removed_variables : counts_.written_variables);
+          const auto sealed
+              = done->written.variable ? done->written.variable->getData() : capnp::Data::Reader{};
+          answered_.push_back({.index = done->written.index,
+                               .name = path,
+                               .value = operation.what.value,
+                               .sealed = {sealed.begin(), sealed.end()}});
+        }
+        complete(id, outcome);
+      });
+}
+
+void ClusterWorld::complete(std::size_t id, const RegisterOperation& outcome) {
+  auto& operation = operations_[id];
+  if (operation.what.answered != RegisterOperation::unknown) return;  // a doubled answer
+  operation.what.answered = system_.now().count();
+  operation.what.succeeded = outcome.succeeded;
+  operation.what.seen = outcome.seen;
+  if (faulty_) ++counts_.answered;
+  act_again(operation.by, id, network_.delay(0ms, 60ms));
+}
+
+/// Has all variables sealed anew with a new root key.
+void ClusterWorld::rotate_keys(std::size_t by) {
+  const auto id = operations_.size();
+  operations_.push_back({.by = by, .key = -1, .what = {}, .is_void = true});
+  under_way_[by] = id;
+  if (faulty_) ++counts_.called;
+  act_again(by, id, network_.delay(3s, 6s));
+  auto* server = contact();
+  if (server == nullptr) return;
+  SimCall::start<SealedWritten>(
+      system_, network_, operators_machine_, *server, {},
+      [key_id = make_uuid(random_)](SimServer& boss, const SimCall::Answer<SealedWritten>& done) {
+        security::Keyring::Holders holders;
+        const auto state = boss.store()->snapshot();
+        for (const auto& entry : state.tables().key_holders.all())
+          holders.push_back(entry.value());
+        const auto key = boss.keyring().make_root_key(key_id, unix_now(), holders);
+        boss.ask<SealedWritten>(boss.api(), WriteSealed{cluster::put_root_key(key, true)}, done);
+      },
+      [this, by, id](const Result<SealedWritten>& done) {
+        if (done) ++counts_.rotations;
+        if (done && faulty_) ++counts_.answered;
+        act_again(by, id, network_.delay(100ms, 800ms));
+      });
+}
+
+}  // namespace nomad::test
