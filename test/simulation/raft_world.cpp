@@ -256,6 +256,7 @@ void RaftWorld::heal_and_check() {
   for (auto& [id, server] : servers_) {
     server->paused_until = now_;
     server->disk.slow_until = now_;
+    server->disk.fails = false;
     if (!server->core && !server->removed) restart(*server);
   }
   if (!comes_to_rest()) return;

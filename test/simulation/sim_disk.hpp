@@ -52,8 +52,11 @@ public:
   /// The next write fails.
   void fail() { fails_ = true; }
 
-  /// Arriving snapshots may be damaged on the way.
-  void set_damages(bool damages) { damages_ = damages; }
+  /// Arriving snapshots may be damaged on the way; without damages no write fails either.
+  void set_damages(bool damages) {
+    damages_ = damages;
+    fails_ = fails_ && damages;
+  }
 
   void set_mutation(DiskMutation mutation) { mutation_ = mutation; }
 
