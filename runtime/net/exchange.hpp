@@ -1,6 +1,6 @@
 // Exchange: one request and the way back, as whoever received it provides it: a connection of the
 // HTTP server, or a stream from another agent that passes the request on. Handlers see it through
-// Responder and BodyStream only.
+// Responder, BodyStream and Tunnel only.
 //
 // Threads: every method may be called on any thread, but one at a time per object.
 #pragma once
@@ -35,6 +35,12 @@ public:
   virtual bool abandoned() const = 0;
   virtual std::size_t queued() const = 0;
   virtual void on_abandoned(std::function<void()> callback) = 0;
+
+  /// Answers with the head of a tunnel. Bytes out go by `write` and `end`, too.
+  virtual void start_tunnel(Response head) = 0;
+  virtual void on_data(std::function<void(std::string_view bytes, bool last)> callback) = 0;
+  virtual void taken(std::size_t count) = 0;
+  virtual void end_output() = 0;
 };
 
 }  // namespace nomad::net::detail

@@ -63,7 +63,9 @@ void Connection::append_head(const Response& response,
   for (const auto& header : worker_.server->options.extra_headers)
     append_header(out_, header.name, header.value);
   out_ += worker_.date_header();
-  if (!keep_alive_)
+  if (response.status == 101) {
+    // The connection changes its protocol: the handler has said so in a header of that name.
+  } else if (!keep_alive_)
     out_ += "Connection: close\r\n";
   else if (!request.is_http11)
     out_ += "Connection: keep-alive\r\n";
@@ -124,9 +126,12 @@ void Connection::append_chunk(std::string_view bytes) {
 void Connection::write_chunk(const std::shared_ptr<detail::HttpExchange>& exchange,
                              std::string_view chunk,
                              std::function<void()> drained) {
-  if (exchange != exchange_ || phase_ != Phase::streaming) return;
+  const bool takes_some = phase_ == Phase::streaming || phase_ == Phase::tunneling;
+  if (exchange != exchange_ || !takes_some || tunnel_output_ended_) return;
   const auto self = shared_from_this();
-  if (gzip_) {
+  if (phase_ == Phase::tunneling) {
+    out_ += chunk;
+  } else if (gzip_) {
     std::string compressed;
     gzip_->append(chunk, compressed);
     append_chunk(compressed);
@@ -138,11 +143,17 @@ void Connection::write_chunk(const std::shared_ptr<detail::HttpExchange>& exchan
 }
 
 void Connection::end_stream(const std::shared_ptr<detail::HttpExchange>& exchange, bool properly) {
-  if (exchange != exchange_ || phase_ != Phase::streaming) return;
+  if (exchange != exchange_ || (phase_ != Phase::streaming && phase_ != Phase::tunneling)) return;
   const auto self = shared_from_this();
   if (!properly) {
     flush();
     close();
+    return;
+  }
+  if (phase_ == Phase::tunneling) {
+    pending_.clear();
+    finish_answer();
+    if (!in_dispatch_) flush();
     return;
   }
   if (gzip_) {
@@ -176,7 +187,8 @@ void Connection::flush() {
   if (phase_ == Phase::closed) return;
   if (!everything_sent()) {
     const auto patience = worker_.server->options.write_timeout;
-    set_deadline(phase_ == Phase::streaming ? patience * stream_patience : patience);
+    if (phase_ != Phase::tunneling)  // how long its peer may think is its owner's business
+      set_deadline(phase_ == Phase::streaming ? patience * stream_patience : patience);
     arm_write();
     return;
   }
@@ -264,16 +276,22 @@ void Connection::arm_write() {
                      });
 }
 
+void Connection::shut_output() {
+  if (std::exchange(output_shut_, true)) return;
+  if (tls_) tls_->shut_down();
+  ::shutdown(socket_.native_handle(), SHUT_WR);
+}
+
 void Connection::sent_all() {
-  if (phase_ == Phase::streaming) {
+  if (phase_ == Phase::tunneling && tunnel_output_ended_) shut_output();
+  if (phase_ == Phase::streaming || phase_ == Phase::tunneling) {
     no_deadline();
     return;
   }
   if (phase_ == Phase::waiting && keep_alive_) no_deadline();
   if (phase_ != Phase::idle) return;
   if (close_when_sent_) {
-    if (tls_) tls_->shut_down();
-    ::shutdown(socket_.native_handle(), SHUT_WR);
+    shut_output();
     phase_ = Phase::draining;
     set_deadline(drain_time);
     pending_.clear();

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include <netinet/tcp.h>
@@ -76,6 +77,13 @@ public:
       }
     }
     return {};
+  }
+
+  Result<std::size_t> write_some(std::string_view bytes) override {
+    const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) return static_cast<std::size_t>(sent);
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return std::size_t{0};
+    return Error{Errc::io, "write: " + go_text(errno)};
   }
 
   int native_handle() const override { return fd_; }
@@ -175,7 +183,16 @@ public:
     return {};
   }
 
+  Result<std::size_t> write_some(std::string_view bytes) override {
+    const auto step = session_.write(bytes.data(), bytes.size());
+    if (!step) return step.error();
+    if (step->state == TlsSession::State::closed) return Error{Errc::io, "write: broken pipe"};
+    return step->state == TlsSession::State::done ? step->count : std::size_t{0};
+  }
+
   int native_handle() const override { return plain_->native_handle(); }
+
+  bool has_buffered() const override { return session_.has_pending(); }
 
 private:
   Result<> wait(TlsSession::State state, Deadline deadline) const {
@@ -305,7 +322,9 @@ public:
     if (!used) return used.error();
     stalled_ = *used == 0;
     leftover_.erase(0, *used);
-    if (parser_->complete() && parser_->status() >= 100 && parser_->status() < 200) {
+    const bool is_interim
+        = parser_->status() >= 100 && parser_->status() < 200 && parser_->status() != 101;
+    if (parser_->complete() && is_interim) {
       parser_ = std::make_unique<ResponseParser>(is_head_, body_bytes_);
       stalled_ = false;
     }
@@ -327,6 +346,11 @@ public:
   }
 
   int native_handle() const { return stream_->native_handle(); }
+
+  /// The connection itself, and what was read of it beyond the answer.
+  std::pair<std::unique_ptr<ByteStream>, std::string> release() {
+    return {std::move(stream_), std::move(leftover_)};
+  }
 
 private:
   std::unique_ptr<ByteStream> stream_;
@@ -484,6 +508,22 @@ Result<ResponseStream> HttpClient::open(const ClientRequest& request) {
   while (!(*connection)->parser().header_done())
     if (auto step = (*connection)->advance(deadline); !step) return explain(request, step.error());
   return ResponseStream{std::move(*connection)};
+}
+
+Result<Upgraded> HttpClient::upgrade(const ClientRequest& request) {
+  auto made = connect(std::nullopt);
+  if (!made) return explain(request, made.error());
+  auto& connection = **made;
+  if (auto sent = connection.send(render(request), false, options_.body_bytes, {}); !sent)
+    return explain(request, sent.error());
+  while (!connection.parser().complete())
+    if (auto step = connection.advance({}); !step) return explain(request, step.error());
+  auto& done = connection.parser();
+  Upgraded upgraded;
+  upgraded.answer = {done.status(), std::move(done.headers()), std::move(done.body())};
+  if (upgraded.answer.status == 101)
+    std::tie(upgraded.stream, upgraded.early) = connection.release();
+  return upgraded;
 }
 
 }  // namespace nomad::net

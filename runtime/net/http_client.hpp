@@ -31,8 +31,14 @@ public:
   /// All of `bytes`.
   virtual Result<> write(std::string_view bytes, Deadline deadline) = 0;
 
+  /// As many of `bytes` as go without waiting; 0: poll for writing.
+  virtual Result<std::size_t> write_some(std::string_view bytes) = 0;
+
   /// For poll(2), beside other inputs.
   virtual int native_handle() const = 0;
+
+  /// Whether a read would return something that no poll shows.
+  virtual bool has_buffered() const { return false; }
 };
 
 /// Where a client connects to.
@@ -114,6 +120,13 @@ private:
   std::unique_ptr<detail::ClientConnection> connection_;
 };
 
+/// A connection that speaks another protocol from now on, or the answer that refused it.
+struct Upgraded {
+  std::unique_ptr<ByteStream> stream;  ///< Null: refused.
+  std::string early;                   ///< What came right behind the answer.
+  ClientResponse answer;
+};
+
 class HttpClient {
 public:
   static Result<HttpClient> make(HttpClientOptions options);
@@ -128,6 +141,9 @@ public:
 
   /// Sends the request and returns once the answer's header is there.
   Result<ResponseStream> open(const ClientRequest& request);
+
+  /// Asks for another protocol (by the headers of `request`), on a connection of its own.
+  Result<Upgraded> upgrade(const ClientRequest& request);
 
   /// The endpoint as a URL, without a path: "http://127.0.0.1:4646".
   const std::string& address() const;

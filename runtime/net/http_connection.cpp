@@ -72,7 +72,8 @@ void Connection::secure() {
 void Connection::close() {
   if (phase_ == Phase::closed) return;
   const auto self = shared_from_this();
-  const bool was_in_work = phase_ == Phase::waiting || phase_ == Phase::streaming;
+  const bool was_in_work
+      = phase_ == Phase::waiting || phase_ == Phase::streaming || phase_ == Phase::tunneling;
   phase_ = Phase::closed;
   boost::system::error_code ignored;  // the descriptor is gone either way
   socket_.close(ignored);
@@ -92,6 +93,7 @@ void Connection::check(Clock::time_point now) {
 }
 
 void Connection::close_if_idle() {
+  if (phase_ == Phase::tunneling) return close();  // it has no end of its own to wait for
   if ((phase_ == Phase::idle || phase_ == Phase::receiving) && everything_sent())
     close();
   else
@@ -120,10 +122,18 @@ void Connection::readable() {
     if (!got) return;
     if (*got == 0) return peer_closed();
     take({worker_.buffer.data(), *got});
-    const bool wants_more = pending_.size() < pending_limit || phase_ == Phase::receiving;
-    if (phase_ == Phase::closed || !wants_more) return;
+    if (!wants_input()) return;
     if (!tls_) return arm_read();  // TLS has read ahead: until it says that there is no more
   }
+}
+
+bool Connection::wants_input() const {
+  if (phase_ == Phase::closed) return false;
+  if (phase_ == Phase::receiving) return true;
+  if (phase_ == Phase::tunneling
+      && (tunnel_peer_ended_ || tunnel_waiting_ >= worker_.server->options.tunnel_window_bytes))
+    return false;
+  return pending_.size() < pending_limit;
 }
 
 std::optional<std::size_t> Connection::receive() {
@@ -174,6 +184,9 @@ void Connection::take(std::string_view bytes) {
     case Phase::waiting:
     case Phase::streaming:
       pending_.append(bytes);
+      break;
+    case Phase::tunneling:
+      tunnel_in(bytes);
       break;
     case Phase::draining:
     case Phase::closed:
@@ -278,6 +291,11 @@ void Connection::refuse(unsigned status, std::string_view text) {
 }
 
 void Connection::peer_closed() {
+  if (phase_ == Phase::tunneling) {
+    tunnel_peer_ended_ = true;
+    pump_tunnel();
+    return;
+  }
   if (phase_ != Phase::waiting) {
     close();
     return;

@@ -10,6 +10,8 @@
 //     idle --first byte--> receiving --whole request--> waiting --send()--> idle | draining
 //                                                         |
 //                                                         +--stream()--> streaming --close()--> ...
+//                                                         +--tunnel()--> tunneling --close()-->
+//                                                                                       draining
 //     any --peer gone, limit, timeout--> closed
 //
 // Invariants:
@@ -81,6 +83,11 @@ public:
 
   void on_abandoned(std::function<void()> callback) override;
 
+  void start_tunnel(Response head) override;
+  void on_data(std::function<void(std::string_view bytes, bool last)> callback) override;
+  void taken(std::size_t count) override;
+  void end_output() override;
+
   // --- called by the connection, on its thread ---
   void attach(std::shared_ptr<Connection> connection, std::shared_ptr<Worker> worker);
   void detach();  ///< The answer is complete.
@@ -92,19 +99,31 @@ public:
 
   void drained(std::size_t bytes) { queued_.fetch_sub(bytes, std::memory_order_relaxed); }
 
+  bool listens() const;  ///< Somebody takes the input of the tunnel.
+  void deliver(std::string_view bytes, bool last);
+
 private:
   /// Runs `action` on the connection's thread, if the connection still waits for this exchange.
   template <class Action>
   void on_connection(Action action);
   void note_thread();
 
+  // Both under the lock.
+  bool may_act_here() const;  ///< On the connection's thread, and nothing else comes first.
+  void act_later(std::function<void(Connection&)> action);
+  void act(Connection& connection);
+
   mutable std::mutex guard_;
   std::shared_ptr<Connection> connection_;  ///< Null once detached or abandoned.
   std::shared_ptr<Worker> worker_;
   std::function<void()> abandoned_;
+  std::shared_ptr<const std::function<void(std::string_view, bool)>> on_data_;
   bool is_abandoned_ = false;
   bool is_answered_ = false;
-  bool crossed_ = false;  ///< Used by a thread other than the connection's.
+  bool output_ended_ = false;
+  std::deque<std::function<void(Connection&)>> actions_;  ///< Asked of the connection, in order.
+  bool is_posted_ = false;  ///< `act` runs or will; Asio keeps no order among posts of threads.
+  bool crossed_ = false;    ///< Used by a thread other than the connection's.
   std::atomic<std::size_t> queued_{0};
 };
 
@@ -183,9 +202,21 @@ public:
                    std::string_view chunk,
                    std::function<void()> drained);
   void end_stream(const std::shared_ptr<detail::HttpExchange>& exchange, bool properly);
+  void start_tunnel(const std::shared_ptr<detail::HttpExchange>& exchange, Response head);
+  void take_from_tunnel(std::size_t count);
+  void end_tunnel_output(const std::shared_ptr<detail::HttpExchange>& exchange);
+  void pump_tunnel_soon();
 
 private:
-  enum class Phase : std::uint8_t { idle, receiving, waiting, streaming, draining, closed };
+  enum class Phase : std::uint8_t {
+    idle,
+    receiving,
+    waiting,
+    streaming,
+    tunneling,
+    draining,
+    closed
+  };
 
   struct Drained {
     std::uint64_t at;  ///< Called when this many bytes have been sent in all.
@@ -210,6 +241,9 @@ private:
   void route();
   void refuse(unsigned status, std::string_view text);
   void peer_closed();
+  bool wants_input() const;
+  void pump_tunnel();
+  void tunnel_in(std::string_view bytes);
 
   // writing
   void append_head(const Response& response, std::optional<std::size_t> length, bool is_gzip);
@@ -222,6 +256,7 @@ private:
   bool run_drained();
   void arm_write();
   void sent_all();
+  void shut_output();
 
   bool everything_sent() const { return out_.size() == out_sent_ && !big_; }
 
@@ -264,6 +299,27 @@ private:
   std::uint64_t sent_total_ = 0;
   std::deque<Drained> drained_;
   std::unique_ptr<GzipStream> gzip_;
+
+  // Of a tunnel; `pending_` is input that nobody has taken yet.
+  std::size_t tunnel_waiting_ = 0;  ///< Delivered and not acknowledged.
+  bool tunnel_peer_ended_ = false;
+  bool tunnel_end_told_ = false;
+  bool tunnel_output_ended_ = false;
+  bool output_shut_ = false;
+  bool tunnel_pump_posted_ = false;
 };
+
+template <class Action>
+void detail::HttpExchange::on_connection(Action action) {
+  std::shared_ptr<Connection> connection;
+  {
+    const std::lock_guard lock{guard_};
+    if (!connection_) return;
+    note_thread();
+    if (!may_act_here()) return act_later(std::move(action));
+    connection = connection_;
+  }
+  action(*connection);
+}
 
 }  // namespace nomad::net

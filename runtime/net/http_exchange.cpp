@@ -1,5 +1,5 @@
 // The exchange between a connection and a handler, and the Responder and BodyStream that
-// handlers see of it.
+// handlers see of it. Tunnels: http_tunnel.cpp.
 #include <utility>
 
 #include "runtime/net/http_connection.hpp"
@@ -7,27 +7,34 @@
 namespace nomad::net {
 namespace detail {
 
-template <class Action>
-void HttpExchange::on_connection(Action action) {
-  std::shared_ptr<Connection> connection;
-  std::shared_ptr<Worker> worker;
-  {
-    const std::lock_guard lock{guard_};
-    connection = connection_;
-    worker = worker_;
-    note_thread();
-  }
-  if (!connection) return;
-  if (worker->is_current())
-    action(*connection);
-  else
-    worker->post([connection = std::move(connection), action = std::move(action)]() mutable {
-      action(*connection);
-    });
-}
-
 void HttpExchange::note_thread() {
   crossed_ = crossed_ || !worker_->is_current();
+}
+
+bool HttpExchange::may_act_here() const {
+  return !is_posted_ && worker_->is_current();
+}
+
+void HttpExchange::act_later(std::function<void(Connection&)> action) {
+  actions_.push_back(std::move(action));
+  if (std::exchange(is_posted_, true)) return;
+  worker_->post([self = shared_from_this(), connection = connection_] { self->act(*connection); });
+}
+
+void HttpExchange::act(Connection& connection) {
+  for (;;) {
+    std::function<void(Connection&)> next;
+    {
+      const std::lock_guard lock{guard_};
+      if (actions_.empty()) {
+        is_posted_ = false;
+        return;
+      }
+      next = std::move(actions_.front());
+      actions_.pop_front();
+    }
+    next(connection);
+  }
 }
 
 bool HttpExchange::stayed_on_thread() const {
@@ -42,13 +49,18 @@ void HttpExchange::attach(std::shared_ptr<Connection> connection, std::shared_pt
   abandoned_ = nullptr;
   is_abandoned_ = false;
   is_answered_ = false;
+  output_ended_ = false;
   queued_ = 0;
 }
 
 void HttpExchange::detach() {
   std::function<void()> dropped;
   std::shared_ptr<Connection> connection;
+  decltype(on_data_) listener;
+  decltype(actions_) void_now;
   const std::lock_guard lock{guard_};
+  listener.swap(on_data_);
+  void_now.swap(actions_);
   connection.swap(connection_);
   dropped.swap(abandoned_);
 }
@@ -56,9 +68,13 @@ void HttpExchange::detach() {
 void HttpExchange::abandon(bool may_answer) {
   std::function<void()> callback;
   std::shared_ptr<Connection> connection;
+  decltype(on_data_) listener;
+  decltype(actions_) void_now;
   {
     const std::lock_guard lock{guard_};
     is_abandoned_ = true;
+    if (!may_answer) void_now.swap(actions_);
+    listener.swap(on_data_);
     callback.swap(abandoned_);
     if (!may_answer) connection.swap(connection_);
   }
@@ -114,25 +130,24 @@ void HttpExchange::start_stream(Response head) {
 
 bool HttpExchange::write(std::string_view chunk, std::function<void()> drained) {
   std::shared_ptr<Connection> connection;
-  std::shared_ptr<Worker> worker;
   {
     const std::lock_guard lock{guard_};
     note_thread();
-    if (is_abandoned_ || !connection_) return false;
+    if (is_abandoned_ || !connection_ || output_ended_) return false;
+    const auto waiting = queued_.load(std::memory_order_relaxed);
+    if (waiting != 0 && waiting + chunk.size() > worker_->server->options.stream_queue_bytes)
+      return false;
+    queued_.fetch_add(chunk.size(), std::memory_order_relaxed);
+    if (!may_act_here()) {
+      act_later([self = shared_from_this(), bytes = std::string{chunk},
+                 drained = std::move(drained)](Connection& there) mutable {
+        there.write_chunk(self, bytes, std::move(drained));
+      });
+      return true;
+    }
     connection = connection_;
-    worker = worker_;
   }
-  const auto waiting = queued_.load(std::memory_order_relaxed);
-  if (waiting != 0 && waiting + chunk.size() > worker->server->options.stream_queue_bytes)
-    return false;
-  queued_.fetch_add(chunk.size(), std::memory_order_relaxed);
-  if (worker->is_current())
-    connection->write_chunk(shared_from_this(), chunk, std::move(drained));
-  else
-    worker->post([self = shared_from_this(), connection, bytes = std::string{chunk},
-                  drained = std::move(drained)]() mutable {
-      connection->write_chunk(self, bytes, std::move(drained));
-    });
+  connection->write_chunk(shared_from_this(), chunk, std::move(drained));
   return true;
 }
 

@@ -90,6 +90,28 @@ bool Request::accepts_gzip() const {
   return !rest.starts_with(";q=0") || rest.starts_with(";q=0.");
 }
 
+bool Request::header_has(std::string_view name, std::string_view token) const {
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    const auto [field, value] = header_at(i);
+    if (!same_header(field, name)) continue;
+    for (auto rest = value; !rest.empty();) {
+      const auto comma = std::min(rest.find(','), rest.size());
+      auto item = rest.substr(0, comma);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      while (!item.empty() && (item.front() == ' ' || item.front() == '\t'))
+        item.remove_prefix(1);
+      while (!item.empty() && (item.back() == ' ' || item.back() == '\t'))
+        item.remove_suffix(1);
+      if (same_header(item, token)) return true;
+    }
+  }
+  return false;
+}
+
+std::string_view Request::upgrade() const {
+  return header_has("Connection", "upgrade") ? header("Upgrade") : std::string_view{};
+}
+
 void Request::add_header(std::string_view name, std::string_view value) {
   fields_.push_back({static_cast<std::uint32_t>(text_.size()),
                      static_cast<std::uint32_t>(name.size()),

@@ -50,6 +50,12 @@ public:
   /// The first value of a header; "" when there is none.
   std::string_view header(std::string_view name) const;
 
+  /// The protocol that the connection should change to: "websocket"; "" as a rule.
+  std::string_view upgrade() const;
+
+  /// Whether a header is a list, by commas, with `token` in it; both ignore case.
+  bool header_has(std::string_view name, std::string_view token) const;
+
   /// Whether the client takes gzip in its answer.
   bool accepts_gzip() const;
 

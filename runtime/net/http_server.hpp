@@ -36,6 +36,7 @@ struct ServerOptions {
   unsigned connections_per_address = 100;  ///< 0: no limit. Unix sockets have none.
   unsigned connections = 32 * 1024;
   std::size_t stream_queue_bytes = 4 * 1024 * 1024;
+  std::size_t tunnel_window_bytes = 256 * 1024;  ///< Input of a tunnel that may wait.
 
   std::chrono::milliseconds header_timeout{8'000};  ///< From connect or a request's first byte.
   std::chrono::milliseconds body_timeout{10'000};   ///< Plus a second per 64 KiB of body.
