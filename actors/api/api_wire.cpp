@@ -35,13 +35,17 @@ Bytes write_request(const net::Request& request) {
   draft->setMethod(text(request.method));
   draft->setTarget(text(request.target));
   std::vector<std::size_t> kept;
+  const bool upgrades = !request.upgrade().empty();
+  const auto is_kept = [upgrades](std::string_view name) {
+    return !is_of_connection(name) || (upgrades && net::same_header(name, "Upgrade"));
+  };
   for (std::size_t i = 0; i < request.header_count(); ++i)
-    if (!is_of_connection(request.header_at(i).first)) kept.push_back(i);
+    if (is_kept(request.header_at(i).first)) kept.push_back(i);
   auto headers = draft->initHeaders(static_cast<unsigned>(kept.size()));
   for (unsigned i = 0; i < kept.size(); ++i) {
     const auto [name, value] = request.header_at(kept[i]);
-    headers[i].setKey(text(name));
-    headers[i].setValue(text(value));
+    headers[i].setKey(text(std::string{name}));  // as Cap'n Proto wants it: with a zero behind it
+    headers[i].setValue(text(std::string{value}));
   }
   draft->setBody(
       {reinterpret_cast<const unsigned char*>(request.body.data()), request.body.size()});
@@ -51,9 +55,12 @@ Bytes write_request(const net::Request& request) {
 Result<> read_request(schema::rpc::ApiRequest::Reader from, net::Request& request) {
   request.method = copy(from.getMethod());
   request.target = copy(from.getTarget());
-  for (const auto header : from.getHeaders())
-    if (!is_of_connection(view(header.getKey())))
+  for (const auto header : from.getHeaders()) {
+    const bool upgrades = net::same_header(view(header.getKey()), "Upgrade");
+    if (upgrades) request.add_header("Connection", "Upgrade");
+    if (upgrades || !is_of_connection(view(header.getKey())))
       request.add_header(view(header.getKey()), view(header.getValue()));
+  }
   const auto body = from.getBody();
   request.body.assign(reinterpret_cast<const char*>(body.begin()), body.size());
   if (request.method.empty() || !net::split_target(request))

@@ -17,7 +17,7 @@
 namespace nomad::api {
 
 /// Method, target, body and the headers that mean something to a handler: none of those that are
-/// about the connection.
+/// about the connection, but for a change of its protocol.
 Bytes write_request(const net::Request& request);
 
 /// Fills in `request`; `invalid_argument` when it is none.

@@ -62,13 +62,24 @@ public:
   /// What follows the route's pattern in the path, without the operation's suffix: an id.
   std::string rest;
 
+  /// How a client hears of a failure that does not read HTTP answers any more: set before the call
+  /// goes on, and called instead of answering.
+  void (*tell_failure)(Call& call, const Answer& answer) = nullptr;
+
   const net::Request& request() const { return responder.request(); }
 
   void send(Answer answer) { responder.send(to_response(std::move(answer), request())); }
 
-  void fail(const Error& error) { send(Answer::error(error)); }
+  void fail(const Error& error) { fail(Answer::error(error)); }
 
-  void fail(unsigned status, std::string text) { send(Answer::text(status, std::move(text))); }
+  void fail(unsigned status, std::string text) { fail(Answer::text(status, std::move(text))); }
+
+  void fail(Answer answer) {
+    if (tell_failure != nullptr)
+      tell_failure(*this, answer);
+    else
+      send(std::move(answer));
+  }
 };
 
 /// Calls that wait for an actor or a thread are shared by the callbacks.

@@ -25,6 +25,7 @@ enum class Capability : std::uint8_t {
   read_logs,
   read_fs,
   alloc_lifecycle,
+  alloc_exec,
   any_in_namespace,  ///< Results are filtered by what the caller may see.
   node_read,
   node_write,

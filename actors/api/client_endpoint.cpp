@@ -3,6 +3,7 @@
 #include <boost/json/object.hpp>
 
 #include "actors/api/alloc_endpoint.hpp"
+#include "actors/api/exec_endpoint.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
 #include "actors/api/routes.hpp"
@@ -266,6 +267,7 @@ void add_client_routes(Routes& routes) {
         {{Methods::any, Capability::alloc_lifecycle, on_alloc<restart_alloc>, Where::alloc_node}}},
        {"/signal",
         {{Methods::write, Capability::alloc_lifecycle, on_alloc<signal_alloc>, Where::alloc_node}}},
+       {"/exec", {{Methods::any, Capability::none, on_alloc<exec_alloc>, Where::agent}}},
        {"/gc",
         {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>, Where::alloc_node}}},
        {"", {{Methods::any, Capability::none, not_found, Where::agent}}}});

@@ -1,6 +1,7 @@
 #include "actors/api/relay.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <utility>
 
@@ -46,7 +47,9 @@ public:
         run_{std::move(run)},
         context_{call_.context},
         body_{write_request(call_.request())},
-        is_read_{call_.request().method == "GET" || call_.request().method == "HEAD"},
+        upgrades_{!call_.request().upgrade().empty()},
+        is_read_{!upgrades_
+                 && (call_.request().method == "GET" || call_.request().method == "HEAD")},
         is_first_{call_.request().hops == 0},
         give_up_{std::chrono::steady_clock::now() + hold} {}
 
@@ -58,7 +61,7 @@ public:
   }
 
 private:
-  enum class Phase : std::uint8_t { looking, waiting, collecting, streaming, over };
+  enum class Phase : std::uint8_t { looking, waiting, collecting, streaming, tunneling, over };
 
   // -- where to
 
@@ -161,7 +164,7 @@ private:
     }
     if (!is_wanted) return opened.cancel();
     const std::weak_ptr<net::RpcStream> stream = opened.stream;
-    opened.stream->end();  // all of the request is in its body
+    if (!upgrades_) opened.stream->end();  // all of the request is in its body
     opened.stream->on_data(
         [self = shared_from_this(), stream, number, head = std::make_shared<ResponseHeadReader>()](
             const Bytes& bytes, bool last) { self->take(bytes, last, stream, number, *head); });
@@ -176,7 +179,7 @@ private:
     if (number != attempt_) return;
     auto rest = bytes.text();
     const auto taken = bytes.size();
-    if (phase() == Phase::waiting && !take_head(head, rest, number)) return;
+    if (phase() == Phase::waiting && !take_head(head, rest, number, stream)) return;
     if (phase() == Phase::collecting) {
       answer_.body.append(rest);
       if (answer_.body.size() > kept_whole) return break_off("the answer is longer than it said");
@@ -188,6 +191,12 @@ private:
       });
       if (!went) return abandon();
       if (last && enter(Phase::over)) body_stream_.close();
+    } else if (phase() == Phase::tunneling) {
+      const bool went = tunnel_.write(rest, [stream, taken] {
+        if (const auto open = stream.lock()) open->taken(taken);
+      });
+      if (!went) return abandon();
+      if (last) tunnel_.end_output();
     } else if (const auto open = stream.lock()) {
       open->taken(taken);
       if (last && phase() == Phase::waiting) break_off("the answer has no head");
@@ -200,13 +209,17 @@ private:
   }
 
   /// False when there was no use in what came.
-  bool take_head(ResponseHeadReader& reader, std::string_view& rest, unsigned number) {
+  bool take_head(ResponseHeadReader& reader,
+                 std::string_view& rest,
+                 unsigned number,
+                 const std::weak_ptr<net::RpcStream>& stream) {
     auto head = reader.feed(rest);
     if (!head) {
       break_off(head.error().what);
       return false;
     }
     if (!*head) return true;
+    if ((*head)->response.status == 101) return begin_tunnel(**head, number, stream.lock());
     const auto length = (*head)->length;
     const bool is_whole = length && *length <= kept_whole;
     if (!begin_answer(is_whole ? Phase::collecting : Phase::streaming, number)) return false;
@@ -226,6 +239,59 @@ private:
     return true;
   }
 
+  // -- tunnels
+
+  bool begin_tunnel(ResponseHeadReader::Head& head,
+                    unsigned number,
+                    std::shared_ptr<net::RpcStream> stream) {
+    if (!upgrades_ || !stream) {
+      break_off("an answer for another protocol, which was not asked for");
+      return false;
+    }
+    if (!begin_answer(Phase::tunneling, number)) return false;
+    tunnel_ = call_.responder.tunnel(std::move(head.response));
+    stream->on_writable([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->send_input();
+    });
+    {
+      const std::scoped_lock lock{input_guard_};
+      input_stream_ = std::move(stream);
+    }
+    tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
+      if (const auto self = weak.lock()) self->queue_input(bytes, last);
+    });
+    return true;
+  }
+
+  /// Of the client, on his connection's thread.
+  void queue_input(std::string_view bytes, bool last) {
+    {
+      const std::scoped_lock lock{input_guard_};
+      if (!bytes.empty()) input_.push_back(Bytes::copy(bytes));
+      input_ended_ = input_ended_ || last;
+    }
+    send_input();
+  }
+
+  /// Passes on what the other agent takes now.
+  void send_input() {
+    const std::scoped_lock lock{input_guard_};
+    if (!input_stream_) return;
+    std::size_t sent = 0;
+    for (; !input_.empty() && input_stream_->write(input_.front()); input_.pop_front())
+      sent += input_.front().size();
+    if (input_.empty() && input_ended_) std::exchange(input_stream_, nullptr)->end();
+    if (sent > 0) tunnel_.taken(sent);
+  }
+
+  /// Whoever calls it closes the tunnel, outside the lock: that may tell us of it.
+  net::Tunnel end_tunnel() {
+    const std::scoped_lock lock{input_guard_};
+    input_stream_.reset();  // which holds us
+    input_.clear();
+    return std::move(tunnel_);
+  }
+
   /// The whole answer is here.
   void finish() {
     if (answer_.body.size() != expected_) return break_off("the answer broke off");
@@ -233,7 +299,10 @@ private:
       forget_attempt(attempt_);
       return later({Errc::unavailable, std::exchange(answer_, {}).body});
     }
-    if (enter(Phase::over)) call_.responder.send(std::move(answer_));
+    if (!enter(Phase::over)) return;
+    if (upgrades_ && call_.tell_failure != nullptr && answer_.status >= 400)
+      return call_.fail(answer_.status, std::move(answer_.body));
+    call_.responder.send(std::move(answer_));
   }
 
   /// False when it is void already.
@@ -268,6 +337,10 @@ private:
   /// attempt is not even listened to yet.
   void ended(const Reply& reply, unsigned number) {
     if (number != attempt_) return;
+    if (reply.outcome && phase() == Phase::tunneling) {
+      if (enter(Phase::over)) end_tunnel().close();
+      return;
+    }
     if (reply.outcome) {
       context_->timers.call_after(end_patience, [self = shared_from_this(), number] {
         if (number == self->attempt_ && self->phase() != Phase::over)
@@ -304,6 +377,8 @@ private:
     log::debug("http", "{} {}: {}", call_.request().method, call_.request().path, why);
     if (before == Phase::streaming)
       body_stream_.abort();
+    else if (before == Phase::tunneling)
+      end_tunnel().abort();
     else
       call_.fail(500, "rpc error: " + why);
     if (cancel) cancel();
@@ -317,6 +392,11 @@ private:
       phase_ = Phase::over;
       cancel.swap(cancel_);
     }
+    {
+      const std::scoped_lock lock{input_guard_};  // the tunnel itself may be in use
+      input_stream_.reset();
+      input_.clear();
+    }
     if (cancel) cancel();
   }
 
@@ -325,7 +405,8 @@ private:
   const Run run_;
   const std::shared_ptr<Context> context_;
   const Bytes body_;
-  const bool is_read_;
+  const bool upgrades_;  ///< To another protocol.
+  const bool is_read_;   ///< It changes nothing, however often it is served.
   const bool is_first_;  ///< The client asked this agent.
   std::chrono::steady_clock::time_point give_up_;
   std::chrono::milliseconds pause_ = first_pause;
@@ -337,6 +418,12 @@ private:
   net::Response answer_;
   std::uint64_t expected_ = 0;
   net::BodyStream body_stream_;
+  net::Tunnel tunnel_;
+
+  std::mutex input_guard_;
+  std::shared_ptr<net::RpcStream> input_stream_;  ///< Of a tunnel, until its input has ended.
+  std::deque<Bytes> input_;                       ///< What the stream did not take yet.
+  bool input_ended_ = false;
 
   mutable std::mutex guard_;
   Phase phase_ = Phase::looking;
@@ -354,8 +441,11 @@ void relay(Call call, Find find, Run run) {
 
 void refuse_unserved(Call& call, const std::string& why) {
   auto answer = why == "No path to node" ? Answer::text(404, why) : Answer::text(500, why);
-  if (call.request().hops > 0) answer.headers.push_back({std::string{unserved_header}, "true"});
-  call.send(std::move(answer));
+  if (call.request().hops > 0) {
+    answer.headers.push_back({std::string{unserved_header}, "true"});
+    return call.send(std::move(answer));
+  }
+  call.fail(std::move(answer));
 }
 
 }  // namespace nomad::api

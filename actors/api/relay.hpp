@@ -7,6 +7,11 @@
 // (LeaderWatch). Only the agent that the client asked tries again: those between them pass the
 // refusal back (`refuse_unserved`).
 //
+// Tunnels (`exec`): an answer with status 101 to a request for another protocol makes the relay
+// carry bytes both ways, as they are, each direction at its receiver's pace. Whichever side goes,
+// the other is told; an end of one direction is passed on as such. Held per tunnel and direction,
+// at most: a window of the stream to the other agent (256 KiB) and one of the connection's.
+//
 // Threads: callbacks come on threads of the transport, of timers and of gateways.
 #pragma once
 

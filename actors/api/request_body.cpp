@@ -16,7 +16,36 @@ bool same_name(std::string_view left, std::string_view right) {
   return net::same_header(left, right);  // both fold ASCII only
 }
 
-std::string_view kind_name(const json::value& value) {
+Error bad(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+/// Where the parser stopped, as it says: "byte 17: …".
+std::optional<std::size_t> place_of(const Error& error) {
+  if (!error.what.starts_with("byte ")) return {};
+  std::size_t place = 0;
+  for (const char c : std::string_view{error.what}.substr(5)) {
+    if (c < '0' || c > '9') break;
+    place = place * 10 + static_cast<std::size_t>(c - '0');
+  }
+  return place;
+}
+
+/// Go's words for text that is not JSON.
+Error explain(std::string_view text, const Error& error) {
+  const auto stopped = place_of(error);
+  if (!stopped) return bad(error.what);
+  const auto place = *stopped;
+  if (error.what.find("incomplete") != std::string::npos || place >= text.size())
+    return bad("unexpected EOF");
+  if (error.what.find("syntax") == std::string::npos) return bad(error.what);
+  return bad("invalid character '" + std::string{text.substr(place, 1)}
+             + "' looking for beginning of value (byte " + std::to_string(place) + ')');
+}
+
+}  // namespace
+
+std::string_view go_kind(const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
       return "null";
@@ -36,23 +65,17 @@ std::string_view kind_name(const json::value& value) {
   return "value";
 }
 
-/// Go's words for text that is not JSON. The parser says where it stopped: "byte 17: …".
-Error explain(std::string_view text, const Error& error) {
-  const auto bad = [](std::string what) { return Error{Errc::invalid_argument, std::move(what)}; };
-  std::size_t place = 0;
-  if (!error.what.starts_with("byte ")) return bad(error.what);
-  for (const char c : std::string_view{error.what}.substr(5)) {
-    if (c < '0' || c > '9') break;
-    place = place * 10 + static_cast<std::size_t>(c - '0');
-  }
-  if (error.what.find("incomplete") != std::string::npos || place >= text.size())
-    return bad("unexpected EOF");
-  if (error.what.find("syntax") == std::string::npos) return bad(error.what);
-  return bad("invalid character '" + std::string{text.substr(place, 1)}
-             + "' looking for beginning of value (byte " + std::to_string(place) + ')');
+Result<json::value> parse_value(std::string_view text) {
+  auto parsed = parse_json(text);
+  if (parsed) return parsed;
+  const auto place = place_of(parsed.error());
+  if (!place) return bad(parsed.error().what);
+  if (*place >= text.size() || parsed.error().what.find("incomplete") != std::string::npos)
+    return bad("unexpected end of JSON input");
+  const bool is_behind = parsed.error().what.find("unexpected text") != std::string::npos;
+  return bad("invalid character '" + std::string{text.substr(*place, 1)}
+             + (is_behind ? "' after top-level value" : "' looking for beginning of value"));
 }
-
-}  // namespace
 
 Result<std::optional<std::uint64_t>> check_index(const net::Request& request) {
   const auto given = request.parameter_or_empty("cas");
@@ -75,7 +98,7 @@ Result<json::object> body_object(const net::Request& request, json::storage_ptr 
   if (!parsed) return explain(request.body, parsed.error());
   if (parsed->is_null()) return json::object{storage};
   if (!parsed->is_object())
-    return Error{Errc::invalid_argument, "json: cannot unmarshal " + std::string{kind_name(*parsed)}
+    return Error{Errc::invalid_argument, "json: cannot unmarshal " + std::string{go_kind(*parsed)}
                                              + " into Go value of a request"};
   return std::move(parsed->get_object());
 }
@@ -96,7 +119,7 @@ void BodyFields::mismatch(std::string_view name,
                           std::string_view go_type) {
   if (error_) return;
   error_
-      = Error{Errc::invalid_argument, "json: cannot unmarshal " + std::string{kind_name(value)}
+      = Error{Errc::invalid_argument, "json: cannot unmarshal " + std::string{go_kind(value)}
                                           + " into Go struct field " + std::string{type_} + '.'
                                           + std::string{name} + " of type " + std::string{go_type}};
 }

@@ -20,6 +20,12 @@ namespace nomad::api {
 Result<boost::json::object> body_object(const net::Request& request,
                                         boost::json::storage_ptr storage = {});
 
+/// Any value, with the errors of Go's Unmarshal: "unexpected end of JSON input".
+Result<boost::json::value> parse_value(std::string_view text);
+
+/// What Go's errors call a value: "number", "object".
+std::string_view go_kind(const boost::json::value& value);
+
 /// The query's "cas"; empty without one. The error is strconv's, for the caller to introduce.
 Result<std::optional<std::uint64_t>> check_index(const net::Request& request);
 

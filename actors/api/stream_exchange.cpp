@@ -37,6 +37,7 @@ void StreamExchange::send(net::Response response) {
     const std::scoped_lock lock{guard_};
     if (is_answered_ || is_abandoned_) return;
     is_answered_ = is_ending_ = true;
+    itself_ = shared_from_this();
     auto body = response.shared_body
                     ? std::move(response.shared_body)
                     : std::make_shared<const std::string>(std::move(response.body));
@@ -61,7 +62,7 @@ void StreamExchange::start_stream(net::Response head) {
 bool StreamExchange::write(std::string_view chunk, std::function<void()> drained) {
   {
     const std::scoped_lock lock{guard_};
-    if (is_abandoned_ || is_ending_ || is_over_) return false;
+    if (is_abandoned_ || is_ending_ || output_ends_ || is_over_) return false;
     if (queued_ != 0 && queued_ + chunk.size() > queue_bytes) return false;
     add(Bytes::copy(chunk), std::move(drained));
   }
@@ -73,16 +74,22 @@ void StreamExchange::end(bool properly) {
   if (properly) {
     {
       const std::scoped_lock lock{guard_};
+      if (is_over_) return;
       is_ending_ = true;
+      itself_ = shared_from_this();
     }
     pump();
     return;
   }
+  std::shared_ptr<StreamExchange> itself;
   std::deque<Piece> dropped;
+  std::shared_ptr<const Listener> deaf;
   {
     const std::scoped_lock lock{guard_};
     if (std::exchange(is_over_, true)) return;
+    itself.swap(itself_);
     dropped.swap(pieces_);
+    deaf.swap(listener_);
     queued_ = 0;
   }
   reply_(Error{Errc::cancelled, "the answer broke off"});
@@ -115,11 +122,52 @@ void StreamExchange::on_abandoned(std::function<void()> callback) {
   callback();
 }
 
+void StreamExchange::start_tunnel(net::Response head) {
+  start_stream(std::move(head));
+}
+
+void StreamExchange::on_data(Listener callback) {
+  {
+    const std::scoped_lock lock{guard_};
+    if (is_abandoned_ || is_over_) return;
+    listener_ = std::make_shared<const Listener>(std::move(callback));
+  }
+  stream_->on_data([weak = weak_from_this()](const Bytes& bytes, bool last) {
+    if (const auto self = weak.lock()) self->arrived(bytes.text(), last);
+  });
+}
+
+void StreamExchange::arrived(std::string_view bytes, bool last) {
+  std::shared_ptr<const Listener> listener;  // lives through the call, which may end the tunnel
+  {
+    const std::scoped_lock lock{guard_};
+    listener = listener_;
+  }
+  if (!listener) return stream_->taken(bytes.size());
+  if (!bytes.empty()) (*listener)(bytes, false);
+  if (last) (*listener)({}, true);
+}
+
+void StreamExchange::taken(std::size_t count) {
+  stream_->taken(count);
+}
+
+void StreamExchange::end_output() {
+  {
+    const std::scoped_lock lock{guard_};
+    output_ends_ = true;
+  }
+  pump();
+}
+
 /// Hands over what the stream takes now; ends it after the last piece.
 void StreamExchange::pump() {
+  std::shared_ptr<StreamExchange> itself;
   std::vector<std::function<void()>> drained;
   std::function<void()> forgotten;
+  std::shared_ptr<const Listener> deaf;
   bool is_last = false;
+  bool ends_output = false;
   {
     const std::scoped_lock lock{guard_};
     while (!pieces_.empty() && stream_->write(pieces_.front().bytes)) {
@@ -129,25 +177,32 @@ void StreamExchange::pump() {
     }
     if (pieces_.empty() && is_ending_ && !is_over_) {
       is_last = is_over_ = true;
+      itself.swap(itself_);
       forgotten.swap(abandoned_);
+      deaf.swap(listener_);
     }
+    if (pieces_.empty() && (output_ends_ || is_last))
+      ends_output = !std::exchange(output_ended_, true);
   }
   for (const auto& callback : drained)
     callback();
-  if (!is_last) return;
-  stream_->end();
-  reply_(Bytes{});
+  if (ends_output) stream_->end();
+  if (is_last) reply_(Bytes{});
 }
 
 void StreamExchange::cancelled() {
+  std::shared_ptr<StreamExchange> itself;
   std::deque<Piece> dropped;
+  std::shared_ptr<const Listener> deaf;
   std::function<void()> callback;
   {
     const std::scoped_lock lock{guard_};
     if (is_over_) return;
     is_abandoned_ = is_over_ = true;
+    itself.swap(itself_);
     queued_ = 0;
     dropped.swap(pieces_);
+    deaf.swap(listener_);
     callback.swap(abandoned_);
   }
   if (callback) callback();

@@ -132,6 +132,13 @@ ca::AllocUsage usage() {
 client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer<Nameless>,
                                              std::shared_ptr<Played> p) {
   return {
+      [p](const ca::Exec& m) -> caf::result<ca::ExecStarted> {
+        const std::lock_guard lock{p->guard};
+        p->executed.push_back(m);
+        auto session = p->start_session();
+        if (!session) return actor::to_caf(session.error());
+        return ca::ExecStarted{std::move(*session)};
+      },
       [p](const ca::RestartTask& m) -> caf::result<ca::Done> {
         {
           const std::lock_guard lock{p->guard};
@@ -163,9 +170,6 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         const std::lock_guard lock{p->guard};
         return if_own(*p, m.alloc_id,
                       ca::AllocDir{p->alloc_dir, {{"server", p->task_started, p->task_started}}});
-      },
-      [](const ca::Exec&) -> caf::result<ca::ExecStarted> {
-        return actor::to_caf({Errc::rejected, "task driver does not support exec"});
       },
       [](const ca::GetNode&) {
         ca::LocalNode node;

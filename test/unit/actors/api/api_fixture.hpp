@@ -32,6 +32,8 @@ struct Played {
   std::vector<server::server_api::SetNodeEligibility> eligibility;
   std::vector<client::client_api::RestartTask> restarted;
   std::vector<client::client_api::SignalTask> signalled;
+  std::vector<client::client_api::Exec> executed;
+  std::function<Result<std::shared_ptr<host::ExecSession>>()> start_session;  ///< For them.
   /// Applies a sealed command to the state.
   std::function<server::server_api::SealedWritten(const Object<schema::Command>&)> write_sealed;
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
