@@ -154,27 +154,6 @@ Result<> show_stream(
   }
 }
 
-/// The only task, or the one that the flag or the argument names; empty with a complaint printed
-/// otherwise. Only the flag is checked against the job: the agent knows better of the argument.
-std::string choose_task(const View& alloc, const std::string& flag, const std::string& argument) {
-  const auto names = tasks_of_alloc(alloc);
-  if (!flag.empty() && std::find(names.begin(), names.end(), flag) == names.end()) {
-    std::cerr << fmt::format("Failed to validate task: Could not find task named: {}, found:\n{}\n",
-                             flag, join(names, "\n"));
-    return "";
-  }
-  if (!flag.empty()) return flag;
-  if (!argument.empty()) return argument;
-  if (names.size() == 1) return names[0];
-  std::cerr << fmt::format(
-      "Failed to validate task: Allocation \"{}\" is running the following tasks:\n",
-      alloc["ID"].text().substr(0, 8));
-  for (const auto& name : names)
-    std::cerr << "  * " << name << '\n';
-  std::cerr << "\nPlease specify the task.\n";
-  return "";
-}
-
 /// Checks how many arguments there are; the exit code when it is wrong.
 std::optional<int> check_arguments(const Arguments& parser, bool is_job) {
   if (parser.positional().empty())
@@ -182,16 +161,6 @@ std::optional<int> check_arguments(const Arguments& parser, bool is_job) {
   if (parser.positional().size() > 2)
     return parser.misuse("This command takes one or two arguments");
   return std::nullopt;
-}
-
-/// The allocation that the first argument names: itself, or one of a job's with -job.
-Found<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose) {
-  if (!is_job) return find_by_prefix(api, alloc_kind, name, verbose);
-  auto job = find_job(api, name);
-  if (!job.value) return {{}, job.exit_code};
-  auto alloc = any_alloc_of_job(api, *job.value);
-  if (!alloc.value) return {{}, alloc.exit_code};
-  return find_by_prefix(api, alloc_kind, *alloc.value, verbose);
 }
 
 }  // namespace
@@ -220,7 +189,8 @@ int run_alloc_logs(const std::vector<std::string>& arguments) {
   if (!alloc.value) return alloc.exit_code;
   const auto task
       = choose_task(alloc.value->view(), task_flag,
-                    parser.positional().size() == 2 ? parser.positional()[1] : std::string{});
+                    parser.positional().size() == 2 ? parser.positional()[1] : std::string{},
+                    "Failed to validate task: ");
   if (task.empty()) return 1;
   const auto path = "/v1/client/fs/logs/" + alloc.value->view()["ID"].text();
   const auto show = [&](Api& connection, const char* type, const char* origin, std::ostream& out) {

@@ -163,6 +163,13 @@ Result<net::ResponseStream> Api::stream(const std::string& path, const Query& qu
                fmt::format("Unexpected response code: {} ({})", status, text ? *text : "")};
 }
 
+Result<net::Upgraded> Api::upgrade(const std::string& path,
+                                   const Query& query,
+                                   net::Headers headers) {
+  return client_.upgrade(
+      {.method = "GET", .target = target(path, query), .headers = std::move(headers), .body = {}});
+}
+
 std::string segment(std::string_view text) {
   return net::percent_encode(text);
 }

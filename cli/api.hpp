@@ -72,6 +72,9 @@ public:
                                    std::string body);
   Result<net::ResponseStream> stream(const std::string& path, const Query& query = {});
 
+  /// Asks for another protocol on a connection of its own.
+  Result<net::Upgraded> upgrade(const std::string& path, const Query& query, net::Headers headers);
+
   /// The namespace that is asked for, "default" when none is given.
   std::string ns() const { return flags_.ns.empty() ? "default" : flags_.ns; }
 

@@ -182,4 +182,34 @@ std::string deployment_table(const View& deployments, bool verbose) {
   return table(rows);
 }
 
+Found<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose) {
+  if (!is_job) return find_by_prefix(api, alloc_kind, name, verbose);
+  auto job = find_job(api, name);
+  if (!job.value) return {{}, job.exit_code};
+  auto alloc = any_alloc_of_job(api, *job.value);
+  if (!alloc.value) return {{}, alloc.exit_code};
+  return find_by_prefix(api, alloc_kind, *alloc.value, verbose);
+}
+
+std::string choose_task(const View& alloc,
+                        const std::string& flag,
+                        const std::string& argument,
+                        std::string_view complaint) {
+  const auto names = tasks_of_alloc(alloc);
+  if (!flag.empty() && std::find(names.begin(), names.end(), flag) == names.end()) {
+    std::cerr << fmt::format("{}Could not find task named: {}, found:\n{}\n", complaint, flag,
+                             join(names, "\n"));
+    return "";
+  }
+  if (!flag.empty()) return flag;
+  if (!argument.empty()) return argument;
+  if (names.size() == 1) return names[0];
+  std::cerr << fmt::format("{}Allocation \"{}\" is running the following tasks:\n", complaint,
+                           alloc["ID"].text().substr(0, 8));
+  for (const auto& name : names)
+    std::cerr << "  * " << name << '\n';
+  std::cerr << "\nPlease specify the task.\n";
+  return "";
+}
+
 }  // namespace nomad::cli

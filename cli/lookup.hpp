@@ -64,6 +64,17 @@ boost::json::value promotion_of(const std::string& deployment_id,
 /// The names of the tasks in the group of an allocation, in the job's order.
 std::vector<std::string> tasks_of_alloc(const View& alloc);
 
+/// The allocation that an argument names: itself, or a running one of a job's.
+Found<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose);
+
+/// The only task, or the one that the flag or the argument names; empty with a complaint printed
+/// otherwise, behind `complaint`. Only the flag is checked against the job: the agent knows better
+/// of the argument.
+std::string choose_task(const View& alloc,
+                        const std::string& flag,
+                        const std::string& argument,
+                        std::string_view complaint);
+
 /// Rows of an allocation list as several commands show them.
 std::string alloc_table(const View& allocs, bool verbose);
 std::string node_table(const View& nodes, bool verbose, bool with_os, bool with_allocs, Api* api);

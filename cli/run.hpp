@@ -9,6 +9,7 @@ namespace nomad::cli {
 int run_agent(const std::vector<std::string>& arguments);
 int run_agent_info(const std::vector<std::string>& arguments);
 int run_alloc_checks(const std::vector<std::string>& arguments);
+int run_alloc_exec(const std::vector<std::string>& arguments);
 int run_alloc_fs(const std::vector<std::string>& arguments);
 int run_alloc_logs(const std::vector<std::string>& arguments);
 int run_alloc_restart(const std::vector<std::string>& arguments);
