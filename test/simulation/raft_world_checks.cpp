@@ -121,6 +121,7 @@ void RaftWorld::check_sent(Server& server, const Message& message) {
 void RaftWorld::check_candidate(const Server& server, const Message& message) {
   const auto* request = std::get_if<VoteRequest>(&message.body);
   if (request == nullptr || request->pre_vote || request->transfer) return;
+  if (server.core->role() != Role::candidate) return;  // it waited for its disk, and is void by now
   const auto supporters = server.supporters.find(message.term);
   const auto votes = 1 + (supporters == server.supporters.end() ? 0 : supporters->second.size());
   if (votes <= server.core->configuration().voter_count() / 2)
