@@ -49,7 +49,7 @@ struct SyncState {
   void send(std::vector<Object<schema::Allocation>> batch) {
     const auto count = batch.size();
     self->request(setup.servers, update_timeout,
-                  server_link::UpdateAllocs{setup.node_id, std::move(batch)})
+                  server_link::UpdateAllocs{setup.node_id, std::move(batch), buffer.may_wait()})
         .then([this](const server_link::Updated&) { acknowledged(); },
               [this, count](const caf::error& err) { refused(count, actor::from_caf(err)); });
   }

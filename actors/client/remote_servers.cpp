@@ -113,15 +113,17 @@ struct RemoteState {
   caf::result<Answer> exchange(Method method,
                                Bytes body,
                                std::chrono::milliseconds timeout,
-                               Read read) {
+                               Read read,
+                               std::optional<rpc::RpcPriority> priority = {}) {
     auto promise = self->make_response_promise<Answer>();
-    ask(call_of(method, std::move(body), timeout), servers.size(),
-        [promise, read](Result<Bytes> outcome) mutable {
-          if (!outcome) return actor::answer<Answer>(promise, outcome.error());
-          auto reply = Object<Reply>::from_bytes(outcome->view());
-          if (!reply) return actor::answer<Answer>(promise, reply.error());
-          actor::answer<Answer>(promise, read(*reply));
-        });
+    auto call = call_of(method, std::move(body), timeout);
+    if (priority) call.priority = *priority;
+    ask(std::move(call), servers.size(), [promise, read](Result<Bytes> outcome) mutable {
+      if (!outcome) return actor::answer<Answer>(promise, outcome.error());
+      auto reply = Object<Reply>::from_bytes(outcome->view());
+      if (!reply) return actor::answer<Answer>(promise, reply.error());
+      actor::answer<Answer>(promise, read(*reply));
+    });
     return promise;
   }
 
@@ -186,7 +188,8 @@ struct RemoteState {
         Method::node_update_alloc, std::move(body), options.timeout,
         [](const Object<wire::NodeUpdateAllocReply>& reply) -> Result<Updated> {
           return Updated{reply->getIndex()};
-        });
+        },
+        msg.may_wait ? rpc::RpcPriority::normal : rpc::RpcPriority::urgent);
   }
 
   void learn(const Object<wire::NodeLeaseReply>& reply) {

@@ -97,6 +97,7 @@ struct UpdateAllocs {
   using is_message = void;
   std::string node_id;
   std::vector<Object<schema::Allocation>> allocs;
+  bool may_wait = false;  ///< No ClientStatus has changed: it may be written together with others.
 };
 
 }  // namespace server_link

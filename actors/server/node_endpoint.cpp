@@ -41,8 +41,19 @@ struct WatchOver {
   std::uint64_t watch;
 };
 
-using EndpointSelf
-    = actor::WithInternal<NodeEndpoint, void(NodeTouched), void(WatchOver), void(WriteDone)>;
+/// Reports that may wait have waited.
+struct ReportsDue {
+  using is_message = void;
+};
+
+using EndpointSelf = actor::WithInternal<NodeEndpoint,
+                                         void(NodeTouched),
+                                         void(WatchOver),
+                                         void(ReportsDue),
+                                         void(WriteDone)>;
+
+/// What no ClientStatus depends on is written this often at most, unless with something else.
+constexpr auto report_patience = 50ms;
 
 constexpr auto tracker_timeout = 10s;
 constexpr std::size_t most_turns = 8;  ///< That wait for one node; heartbeats are seconds apart.
@@ -90,8 +101,10 @@ struct EndpointState {
   /// By node whose status is being changed: what waits until that is done.
   std::unordered_map<std::string, std::deque<Turn>> turns;
   std::uint64_t next_watch = 1;
-  std::vector<Report> reports;  ///< That came while an entry was being written.
+  std::vector<Report> reports;  ///< That wait, for the entry being written or for others.
   bool writing_reports = false;
+  bool reports_hurry = false;
+  bool reports_timed = false;  ///< ReportsDue comes.
 
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
@@ -302,13 +315,20 @@ struct EndpointState {
     report.promise = self->make_response_promise<Updated>();
     auto promise = report.promise;
     reports.push_back(std::move(report));
+    reports_hurry = reports_hurry || !msg.may_wait;
     write_reports();
     return promise;
   }
 
   void write_reports() {
     if (writing_reports || reports.empty()) return;
+    if (!reports_hurry) {
+      if (!std::exchange(reports_timed, true))
+        actor::send_self_after(self, report_patience, ReportsDue{});
+      return;
+    }
     writing_reports = true;
+    reports_hurry = false;
     auto batch = std::make_shared<std::vector<Report>>(std::exchange(reports, {}));
     std::vector<Object<schema::Allocation>> all;
     for (auto& each : *batch)
@@ -381,6 +401,12 @@ EndpointSelf::behavior_type node_endpoint_actor(EndpointState::Self self,
         return state.change(
             cluster::decide_node_purge(state.store->snapshot(), msg.node_id, state.seed()),
             msg.node_id);
+      },
+      [self](ReportsDue) {
+        auto& state = self->state;
+        state.reports_timed = false;
+        state.reports_hurry = !state.reports.empty();
+        state.write_reports();
       },
       [self](const NodeTouched& msg) {
         const auto watch = self->state.watches.find(msg.node_id);

@@ -212,7 +212,10 @@ void NodeService::add_to(rpc::Router& router) {
       [service = *this, shared](const Caller& caller,
                                 const Object<wire::NodeUpdateAllocRequest>& request,
                                 const Inbound& inbound) {
-        link::UpdateAllocs updates{copy(request->getNodeId()), {}};
+        link::UpdateAllocs updates{
+            .node_id = copy(request->getNodeId()),
+            .allocs = {},
+            .may_wait = inbound.envelope.priority != rpc::RpcPriority::urgent};
         for (const auto alloc : request->getAllocs())
           updates.allocs.push_back(Object<schema::Allocation>::freeze(alloc));
         if (updates.node_id.empty() && !updates.allocs.empty())

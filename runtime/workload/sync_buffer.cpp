@@ -100,6 +100,7 @@ std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
     }
   };
   move_over(true);
+  sends_urgent_ = !batch.empty();
   move_over(false);
   sending_ = true;
   ordinary_due_.reset();  // the grid starts anew at this send

@@ -66,6 +66,9 @@ public:
   /// be called before anything else leaves.
   std::vector<Object<schema::Allocation>> take(Nanoseconds now);
 
+  /// Whether nothing of what was taken last is a change of ClientStatus.
+  bool may_wait() const { return !sends_urgent_ && options_.ticks_between_ordinary > 1; }
+
   /// The updates last taken have been accepted: what to remember of them across a restart.
   std::vector<std::pair<std::string, Acknowledged>> succeeded(Nanoseconds now);
 
@@ -101,6 +104,7 @@ private:
   /// because whoever wakes up for it does so a little late.
   mutable std::optional<Nanoseconds> ordinary_due_;
   bool open_ = false;
+  bool sends_urgent_ = false;
   bool sending_ = false;  ///< A batch was taken and its outcome is not known yet.
 };
 
