@@ -162,8 +162,9 @@ TEST_CASE("executor survival: logs have no gap when the agent dies") {
   constexpr int lines = 20000;
   std::string script
       = "i=0; while [ $i -lt " + std::to_string(lines) + " ]; do echo $i; i=$((i+1)); done";
-  for (int round = 0; round < 5; ++round)
-    site.run_agent(1, script, 20'000);
+  // Each longer than the last, so that a busy machine starts it in one of them.
+  for (unsigned round = 0; round < 5; ++round)
+    site.run_agent(1, script, 20'000U << round);
 
   auto client = site.open();
   Heard heard;
