@@ -150,6 +150,7 @@ TEST_CASE("logs: whole, from the end, framed and followed over a rotation") {
   auto client = fixture.client();
   auto followed = client.open({.target = logs("&follow=true&origin=end")});
   REQUIRE(followed.has_value());
+  CHECK(read_frames(*followed, "b25lCnR3bwo=").find("\"Offset\":8") != std::string::npos);
   write(log, "three\n");
   CHECK(read_frames(*followed, "dGhyZWUK").find("\"Offset\":14") != std::string::npos);
   write(fixture.directory.file("alloc/logs/server.stdout.1"), "four\n");
