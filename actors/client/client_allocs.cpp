@@ -116,8 +116,7 @@ void ClientState::apply(server_link::AllocSet set) {
   for (const auto place : diff.updated)
     note(set.allocs[place]);
   for (const auto place : diff.updated)
-    if (allocs_.at(assigned[place].alloc_id).runner)
-      client_db::put_alloc(batch, set.allocs[place].alloc);
+    save_update(set.allocs[place], batch);
   for (const auto place : diff.added)
     add(set.allocs[place], batch);
 
@@ -199,12 +198,23 @@ void ClientState::reject(const Object<schema::Allocation>& alloc,
                          workload::make_rejection(*alloc, *job, reason, options_.unix_now())});
 }
 
+/// The allocation's row and that of its job go together: a restart that finds one without the other
+/// would leave a running task to itself.
+void ClientState::save_update(const server_link::AssignedAlloc& assigned,
+                              storage::ClientBatch& batch) {
+  auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
+  if (!alloc.runner) return;
+  client_db::put_alloc(batch, assigned.alloc);
+  if (client_db::job_key(*alloc.job) == client_db::job_key(*assigned.job)) return;
+  hold_job(assigned.job, batch);
+  alloc.next_job = assigned.job;
+}
+
 void ClientState::update(const server_link::AssignedAlloc& assigned) {
   auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
-  if (alloc.runner && client_db::job_key(*alloc.job) != client_db::job_key(*assigned.job)) {
+  if (const auto next_job = std::exchange(alloc.next_job, {})) {
     storage::ClientBatch batch;
-    hold_job(assigned.job, batch);
-    release_job(*alloc.job, batch);
+    release_job(alloc.runner ? *alloc.job : *next_job, batch);
     self_->send(parts_.db, client_db::SaveLater{std::move(batch)});
   }
   alloc.alloc = assigned.alloc;

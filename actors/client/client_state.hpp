@@ -94,7 +94,8 @@ private:
   struct Alloc {
     Object<schema::Allocation> alloc;  ///< As the servers last had it.
     Object<schema::Job> job;
-    AllocRunner runner;  ///< Empty: it cannot run here, or its remains have been removed.
+    Object<schema::Job> next_job;  ///< Another version, which is saved and not in force yet.
+    AllocRunner runner;            ///< Empty: it cannot run here, or its remains have been removed.
     schema::ClientStatus status = schema::ClientStatus::PENDING;
     bool removed = false;  ///< The servers have forgotten it.
     bool restored = false;
@@ -138,6 +139,7 @@ private:
   void apply(server_link::AllocSet set);
   void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void note(const server_link::AssignedAlloc& assigned);
+  void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void reject(const Object<schema::Allocation>& alloc,
               const Object<schema::Job>& job,
               std::string_view reason);
