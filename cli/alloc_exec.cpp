@@ -7,12 +7,12 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
-#include <sodium/utils.h>
 
 #include "cli/api.hpp"
 #include "cli/exec_stream.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/base64.hpp"
 #include "runtime/base/random.hpp"
 
 namespace nomad::cli {
@@ -68,11 +68,7 @@ std::string websocket_key() {
     const auto number = random.next();
     bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
   }
-  std::string text(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                    bytes.size(), sodium_base64_VARIANT_ORIGINAL);
-  text.pop_back();  // the terminating zero
-  return text;
+  return encode_base64(bytes);
 }
 
 Result<net::Upgraded> connect(Api& api,

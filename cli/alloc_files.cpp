@@ -7,12 +7,12 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
-#include <sodium/utils.h>
 
 #include "cli/api.hpp"
 #include "cli/layout.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/base64.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -57,17 +57,6 @@ std::string last_lines(const std::string& text, std::int64_t count) {
   return text.substr(start);
 }
 
-std::string decode_base64(const std::string& text) {
-  std::string bytes(text.size(), '\0');
-  std::size_t length = 0;
-  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                        text.size(), nullptr, &length, nullptr, sodium_base64_VARIANT_ORIGINAL)
-      != 0)
-    return "";
-  bytes.resize(length);
-  return bytes;
-}
-
 /// How far a stream was read: a file, of logs the newest one, and the offset in it.
 struct Position {
   std::int64_t file = -1;  ///< The number that ends a log file's name.
@@ -100,22 +89,24 @@ public:
       if (!parser_.done()) continue;
       const auto frame = parser_.release();
       parser_.reset();
-      take(View{frame});
+      NOMAD_TRY(take(View{frame}));
     }
     return {};
   }
 
 private:
-  void take(const View& frame) {
-    if (frame["Data"].text().empty()) return;
+  Result<> take(const View& frame) {
     const auto data = decode_base64(frame["Data"].text());
+    if (!data) return Error{Errc::corrupt, "the stream's data: " + data.error().what};
+    if (data->empty()) return {};
     last_ = {number_of_log(frame["File"].text()), frame["Offset"].number()};
-    if (last_.file < known_.file) return;
+    if (last_.file < known_.file) return {};
     const auto fresh = last_.file == known_.file ? last_.offset - known_.offset
-                                                 : static_cast<std::int64_t>(data.size());
-    if (fresh <= 0) return;
-    const auto skipped = data.size() - std::min(data.size(), static_cast<std::size_t>(fresh));
-    out_ << std::string_view{data}.substr(skipped) << std::flush;
+                                                 : static_cast<std::int64_t>(data->size());
+    if (fresh <= 0) return {};
+    const auto skipped = data->size() - std::min(data->size(), static_cast<std::size_t>(fresh));
+    out_ << std::string_view{*data}.substr(skipped) << std::flush;
+    return {};
   }
 
   std::ostream& out_;

@@ -5,7 +5,6 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
-#include <sodium/utils.h>
 
 #include "cli/api.hpp"
 #include "cli/api_command.hpp"

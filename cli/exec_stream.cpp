@@ -10,7 +10,8 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
-#include <sodium/utils.h>
+
+#include "runtime/base/base64.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -25,25 +26,6 @@ constexpr std::size_t largest_message = 16 * 1024 * 1024;
 constexpr std::chrono::seconds beat{10};
 constexpr auto now_or_never = [] { return net::Deadline{Clock::now()}; };
 
-std::string encode_base64(std::string_view bytes) {
-  std::string text(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                    bytes.size(), sodium_base64_VARIANT_ORIGINAL);
-  text.pop_back();  // the terminating zero
-  return text;
-}
-
-Result<std::string> decode_base64(std::string_view text) {
-  std::string bytes(text.size(), '\0');
-  std::size_t length = 0;
-  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                        text.size(), nullptr, &length, nullptr, sodium_base64_VARIANT_ORIGINAL)
-      != 0)
-    return Error{Errc::corrupt, "the output is not base64"};
-  bytes.resize(length);
-  return bytes;
-}
-
 const boost::json::object* member(const boost::json::object& object, std::string_view name) {
   const auto* value = object.if_contains(name);
   return value == nullptr ? nullptr : value->if_object();
@@ -53,7 +35,9 @@ const boost::json::object* member(const boost::json::object& object, std::string
 Result<std::string> data_of(const boost::json::object* stream) {
   const auto* data = stream == nullptr ? nullptr : stream->if_contains("data");
   if (data == nullptr || !data->is_string()) return std::string{};
-  return decode_base64(data->get_string());
+  auto bytes = decode_base64(data->get_string());
+  if (!bytes) return Error{Errc::corrupt, "the output: " + bytes.error().what};
+  return bytes;
 }
 
 Error end_without_exit(const net::websocket::Close& close) {

@@ -7,12 +7,12 @@
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
-#include <sodium/utils.h>
 
 #include "cli/api_command.hpp"
 #include "cli/layout.hpp"
 #include "cli/lookup.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/base64.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -223,14 +223,6 @@ Result<std::string> read_input(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) return errno_error("open " + path, errno);
   return std::string{std::istreambuf_iterator<char>{file}, {}};
-}
-
-std::string encode_base64(const std::string& bytes) {
-  std::string text(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                    bytes.size(), sodium_base64_VARIANT_ORIGINAL);
-  text.pop_back();  // the terminating zero
-  return text;
 }
 
 }  // namespace

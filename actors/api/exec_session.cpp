@@ -5,9 +5,9 @@
 #include <utility>
 
 #include <boost/json.hpp>
-#include <sodium/utils.h>
 
 #include "actors/api/follower.hpp"
+#include "runtime/base/base64.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/websocket.hpp"
 #include "runtime/object/json_codec.hpp"
@@ -69,17 +69,6 @@ std::string exit_frame(int code) {
   return text_frame(code == 0
                         ? std::string{R"({"exited":true,"result":{}})"}
                         : R"({"exited":true,"result":{"exit_code":)" + std::to_string(code) + "}}");
-}
-
-Result<std::string> decode_base64(std::string_view text) {
-  std::string bytes(text.size() / 4 * 3 + 3, '\0');
-  std::size_t length = 0;
-  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                        text.size(), "\r\n", &length, nullptr, sodium_base64_VARIANT_ORIGINAL)
-      != 0)
-    return Error{Errc::invalid_argument, "stdin data is not base64"};
-  bytes.resize(length);
-  return bytes;
 }
 
 /// What one frame of the client asks for.

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
-#include <sodium/utils.h>
-
 #include "actors/api/follower.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/routes.hpp"
+#include "runtime/base/base64.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/query/coerce.hpp"
 
@@ -354,16 +353,6 @@ void unknown_operation(Call call) {
 }
 
 }  // namespace
-
-std::string encode_base64(std::string_view bytes) {
-  std::string encoded(sodium_base64_ENCODED_LEN(bytes.size(), sodium_base64_VARIANT_ORIGINAL),
-                      '\0');
-  sodium_bin2base64(encoded.data(), encoded.size(),
-                    reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-                    sodium_base64_VARIANT_ORIGINAL);
-  encoded.pop_back();  // the terminating zero
-  return encoded;
-}
 
 std::string file_frame(const host::StreamChunk& chunk) {
   std::string out;

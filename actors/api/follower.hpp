@@ -26,8 +26,6 @@ struct FollowStyle {
 /// One frame: `{"Data":"…","File":"…","FileEvent":"…","Offset":…}`; empty members are left out.
 std::string file_frame(const host::StreamChunk& chunk);
 
-std::string encode_base64(std::string_view bytes);
-
 template <class Stream>
 class Follower : public std::enable_shared_from_this<Follower<Stream>> {
 public:

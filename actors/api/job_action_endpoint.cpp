@@ -1,9 +1,8 @@
 // Actions on stored jobs: evaluate, revert, stable, scale, dispatch, periodic/force.
-#include <sodium/utils.h>
-
 #include "actors/api/job_endpoint.hpp"
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
+#include "runtime/base/base64.hpp"
 
 namespace nomad::api {
 namespace {
@@ -104,20 +103,6 @@ Result<server::server_api::ScaleJob> make_scale(const Call& call) {
   if (!has_count) return bad_request("missing count for scaling action");
   if (request.count < 0) return bad_request("scaling action count can't be negative");
   return request;
-}
-
-Result<std::string> decode_base64(std::string_view text) {
-  std::string bytes(text.size() / 4 * 3 + 3, '\0');
-  std::size_t size = 0;
-  const char* end = nullptr;
-  const int failed
-      = sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
-                          text.size(), "\r\n", &size, &end, sodium_base64_VARIANT_ORIGINAL);
-  if (failed != 0 || end != text.data() + text.size())
-    return bad_request("illegal base64 data at input byte "
-                       + std::to_string(failed != 0 || end == nullptr ? 0 : end - text.data()));
-  bytes.resize(size);
-  return bytes;
 }
 
 Result<server::server_api::DispatchJob> make_dispatch(const Call& call) {

@@ -8,6 +8,7 @@
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/hcl/function_family.hpp"
 #include "runtime/hcl/text.hpp"
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <set>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/hcl/function_family.hpp"
 #include "runtime/hcl/text.hpp"
 #include "runtime/hcl/utf8.hpp"
@@ -11,9 +12,6 @@ namespace nomad::hcl {
 namespace {
 
 using Args = std::span<const Value>;
-
-constexpr std::string_view base64_alphabet
-    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 bool is_valid_utf8(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size();) {
@@ -185,45 +183,6 @@ FunctionResult csv_decode(Args args) {
 }
 
 }  // namespace
-
-std::string encode_base64(std::string_view bytes) {
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    std::uint32_t group = 0;
-    const std::size_t count = std::min<std::size_t>(bytes.size() - at, 3);
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      out += i <= count ? base64_alphabet[group >> (18 - 6 * i) & 0x3FU] : '=';
-  }
-  return out;
-}
-
-std::optional<std::string> decode_base64(std::string_view text) {
-  std::string out;
-  std::uint32_t group = 0;
-  int have = 0;
-  int padding = 0;
-  for (const char c : text) {
-    if (c == '\r' || c == '\n') continue;
-    if (c == '=' && have >= 2) {
-      ++padding;
-      group <<= 6U;
-    } else {
-      const std::size_t value = base64_alphabet.find(c);
-      if (value == std::string_view::npos || padding > 0) return std::nullopt;
-      group = group << 6U | static_cast<std::uint32_t>(value);
-    }
-    if (++have < 4) continue;
-    for (int i = 0; i < 3 - padding; ++i)
-      out += static_cast<char>(group >> static_cast<unsigned>(16 - 8 * i) & 0xFFU);
-    have = 0;
-    group = 0;
-    if (padding > 0) padding = 4;  // nothing may follow
-  }
-  return have == 0 ? std::optional{std::move(out)} : std::nullopt;
-}
 
 void add_encoding_functions(std::vector<Function>& out) {
   const std::vector<Parameter> one{{"str", Type::string()}};

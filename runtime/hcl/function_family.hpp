@@ -65,10 +65,6 @@ inline bool is_set(const Type& type) {
   return type.kind() == Type::Kind::set;
 }
 
-std::string encode_base64(std::string_view bytes);
-/// Nothing when `text` is not base64 with padding; line breaks are ignored.
-std::optional<std::string> decode_base64(std::string_view text);
-
 /// `value`, which must be wholly known, as JSON.
 std::variant<std::string, FunctionError> encode_json(const Value& value);
 

@@ -1,6 +1,7 @@
 // The function table, and the functions that look at files.
 #include "runtime/hcl/functions.hpp"
 
+#include "runtime/base/base64.hpp"
 #include "runtime/hcl/function_family.hpp"
 #include "runtime/hcl/utf8.hpp"
 

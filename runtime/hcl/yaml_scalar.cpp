@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/hcl/function_family.hpp"
 #include "runtime/hcl/text.hpp"
 #include "runtime/hcl/timestamp.hpp"

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/schema.hpp"
@@ -82,19 +83,6 @@ std::string go_value(const value& from) {
 /// As a client most likely wrote it.
 std::string number_text(const value& from) {
   return from.is_double() ? fmt::format("{}", from.get_double()) : boost::json::serialize(from);
-}
-
-bool is_base64(std::string_view text) {
-  if (text.size() % 4 != 0) return false;
-  std::size_t padding = 0;
-  while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=')
-    ++padding;
-  for (char c : text.substr(0, text.size() - padding)) {
-    const bool known = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')
-                       || c == '+' || c == '/';
-    if (!known) return false;
-  }
-  return true;
 }
 
 /// Brings the entries of a map into the order of their keys, so that equal jobs are equal bytes
@@ -246,9 +234,9 @@ private:
 
   bool bytes(value& from, const BlockType& type, const Field& field) {
     if (!from.is_string()) return wrong(from, type, go_type(field));
-    if (is_base64({from.get_string().data(), from.get_string().size()})) return true;
-    error_ = "illegal base64 data at input byte 0";
-    return false;
+    const auto decoded = decode_base64(from.get_string());
+    if (!decoded) error_ = decoded.error().what;
+    return decoded.has_value();
   }
 
   bool nested(value& from, const BlockType& type, const BlockType& inner) {

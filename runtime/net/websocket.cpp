@@ -6,20 +6,14 @@
 
 #include <openssl/evp.h>
 
+#include "runtime/base/base64.hpp"
+
 namespace nomad::net::websocket {
 namespace {
 
 constexpr std::size_t largest_control = 125;
 constexpr std::size_t key_bytes = 16;
 constexpr std::string_view accept_salt = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-
-std::string base64(const unsigned char* bytes, std::size_t size) {
-  std::string text((size + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a zero
-  const auto length = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes,
-                                        static_cast<int>(size));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
 
 /// How many continuation bytes follow a first byte, and the smallest code point of that length.
 struct Sequence {
@@ -136,7 +130,7 @@ std::string accept_for(std::string_view key) {
   unsigned size = 0;
   if (::EVP_Digest(text.data(), text.size(), digest.data(), &size, ::EVP_sha1(), nullptr) != 1)
     return {};  // a library without SHA-1: no client accepts the handshake
-  return base64(digest.data(), size);
+  return encode_base64({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 bool is_key(std::string_view key) {

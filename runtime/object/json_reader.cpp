@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <boost/json.hpp>
-#include <sodium/utils.h>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/object/plan.hpp"
@@ -124,15 +124,10 @@ Result<capnp::Data::Reader> read_base64(const Json& source,
                                         std::string& target,
                                         const Place& place) {
   if (!source.is_string()) return place.mismatch("a base64 string", source);
-  const auto encoded = text_of(source);
-  target.resize(encoded.size());
-  std::size_t length = 0;
-  if (sodium_base642bin(reinterpret_cast<unsigned char*>(target.data()), target.size(),
-                        encoded.data(), encoded.size(), "\r\n", &length, nullptr,
-                        sodium_base64_VARIANT_ORIGINAL)
-      != 0)
-    return place.error("illegal base64 data");
-  return capnp::Data::Reader{reinterpret_cast<const unsigned char*>(target.data()), length};
+  auto bytes = decode_base64(text_of(source));
+  if (!bytes) return place.error(bytes.error().what);
+  target = std::move(*bytes);
+  return capnp::Data::Reader{reinterpret_cast<const unsigned char*>(target.data()), target.size()};
 }
 
 /// Reads a value that is not made of others and gives it to `set`.

@@ -3,8 +3,8 @@
 
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
-#include <sodium/utils.h>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/object/plan.hpp"
@@ -25,11 +25,9 @@ void append_base64(std::string& out, capnp::Data::Reader data) {
     out += "null";
     return;
   }
-  std::string encoded(sodium_base64_ENCODED_LEN(data.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(encoded.data(), encoded.size(), data.begin(), data.size(),
-                    sodium_base64_VARIANT_ORIGINAL);
-  encoded.pop_back();  // the terminating zero
-  out += '"' + encoded + '"';
+  out += '"';
+  out += encode_base64({reinterpret_cast<const char*>(data.begin()), data.size()});
+  out += '"';
 }
 
 void append_value(std::string& out, const Dynamic& value, const ValuePlan& plan);

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sodium.h>
 
+#include "runtime/base/base64.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/snapshot_exchange.hpp"
 #include "runtime/storage/snapshot_file.hpp"
@@ -45,12 +46,7 @@ public:
 
   std::string base64() {
     const auto digest = finish();
-    std::string text(
-        sodium_base64_ENCODED_LEN(crypto_hash_sha256_BYTES, sodium_base64_VARIANT_ORIGINAL), '\0');
-    sodium_bin2base64(text.data(), text.size(), digest.data(), digest.size(),
-                      sodium_base64_VARIANT_ORIGINAL);
-    text.pop_back();
-    return text;
+    return encode_base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
   }
 
 private:
