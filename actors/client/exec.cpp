@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "actors/client/alloc_runner_state.hpp"
 #include "actors/client/client_state.hpp"
@@ -19,12 +18,12 @@ caf::result<client_api::ExecStarted> ClientState::exec(client_api::Exec& msg) {
   if (options_.disable_remote_exec)
     return actor::to_caf({Errc::permission_denied, "Permission denied"});
   if (!allocs_.contains(msg.alloc_id)) return actor::to_caf(unknown(msg.alloc_id));
-  log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
-            msg.task, fmt::join(msg.command.command, " "),
-            msg.command.tty ? " (with a terminal)" : "");
   if (msg.task.empty()) return actor::to_caf({Errc::invalid_argument, "must provide task name"});
   if (msg.command.command.empty())
     return actor::to_caf({Errc::invalid_argument, "command is not present"});
+  // Never its arguments: they may hold secrets.
+  log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
+            msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
   return pass_on<client_api::ExecStarted>(msg);
 }
 
