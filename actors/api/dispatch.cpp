@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "actors/api/cluster_access.hpp"
+#include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
@@ -36,7 +37,7 @@ bool leads(const ApiOptions& options) {
 void find_leader(const ApiOptions& options, const Answerer& answer) {
   auto leader = options.cluster_view->leader_address();
   if (leader.is_self) return answer(Found{ServeHere{}});
-  if (leader.rpc_address.empty()) return answer(Error{Errc::unavailable, "No cluster leader"});
+  if (leader.rpc_address.empty()) return answer(rpc::no_leader());
   answer(Found{RelayTarget{.address = std::move(leader.rpc_address), .is_leader = true}});
 }
 
@@ -221,8 +222,8 @@ void dispatch(Where where, Call call, const Run& run) {
   if (place == Place::node) return dispatch_to_node(where, std::move(call), run);
   if (place == Place::region) return dispatch_to_region(std::move(call), std::string{region}, run);
   if (!options.cluster_view)
-    return refuse_unserved(call, now.other_region ? "No path to region" : "No cluster leader");
-  if (request.hops >= most_hops) return refuse_unserved(call, "No cluster leader");
+    return refuse_unserved(call, now.other_region ? "No path to region" : rpc::no_leader().what);
+  if (request.hops >= most_hops) return refuse_unserved(call, rpc::no_leader().what);
   Find find;
   if (place == Place::leader)
     find = [context](const Answerer& answer) { find_leader(context->options, answer); };

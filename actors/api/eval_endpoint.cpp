@@ -8,6 +8,7 @@
 #include "actors/api/list.hpp"
 #include "actors/api/request_body.hpp"
 #include "actors/api/routes.hpp"
+#include "actors/rpc/forwarder.hpp"
 #include "schema/eval.capnp.h"
 
 namespace nomad::api {
@@ -206,7 +207,7 @@ Result<std::vector<std::string>> evals_to_delete(const Call& call) {
   options.filter = filter_text;
   const auto filter = compile_filter(options);
   if (!filter) return filter.error();
-  if (!call.context->options.store) return Error{Errc::unavailable, "No cluster leader"};
+  if (!call.context->options.store) return rpc::no_leader();
   const auto snapshot = call.context->options.store->snapshot();
   for (const auto& entry : snapshot.evals()) {
     const auto kept = keeps(*filter, *entry.value());

@@ -7,6 +7,7 @@
 
 #include "actors/api/api_wire.hpp"
 #include "actors/api/leader_watch.hpp"
+#include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 
@@ -25,10 +26,6 @@ constexpr std::chrono::milliseconds longest_pause{320};
 constexpr std::chrono::seconds connect_patience{70};
 constexpr std::chrono::seconds end_patience{5};  ///< Between an answer's last bytes and its end.
 constexpr std::uint64_t kept_whole = 16 * 1024 * 1024;  ///< Longer answers are streamed.
-
-Error no_leader() {
-  return {Errc::unavailable, "No cluster leader"};
-}
 
 /// Marks an answer that says that nothing was done. Between agents only.
 constexpr std::string_view unserved_header = "X-Nomadctl-Unserved";
@@ -93,7 +90,7 @@ private:
     const auto number = ++look_;
     context_->timers.call_after(std::exchange(pause_, std::min(pause_ * 2, longest_pause)),
                                 [self = shared_from_this(), number] { self->look_once(number); });
-    if (!wants_leader_ && why != no_leader()) return;
+    if (!wants_leader_ && why != rpc::no_leader()) return;
     auto seeking
         = context_->leader_watch->seek_other(asked_leader_, [weak = weak_from_this(), number] {
             if (const auto self = weak.lock()) self->look_once(number);

@@ -83,7 +83,7 @@ struct ForwarderState {
       if (is_for_other_region(attempt->call))
         return finish(attempt,
                       {Error{Errc::unavailable, "No path to region"}, Delivery::surely_not});
-      return wait(attempt, {Error{Errc::unavailable, "No cluster leader"}, Delivery::surely_not});
+      return wait(attempt, {no_leader(), Delivery::surely_not});
     }
     auto call = attempt->call;
     call.to = {.address = address, .region = call.region};
@@ -100,13 +100,12 @@ struct ForwarderState {
   /// Whether an answer is final, or the request may be tried once more.
   void judge(const AttemptRef& attempt, const Reply& reply) {
     if (reply.outcome) return finish(attempt, reply);
-    const bool no_leader
-        = reply.delivery == Delivery::answered
-          && reply.outcome.error() == Error{Errc::unavailable, "No cluster leader"};
+    const bool found_none
+        = reply.delivery == Delivery::answered && reply.outcome.error() == no_leader();
     const bool may_repeat = info(attempt->call.method).repeat == Repeat::freely;
     const bool lost
         = reply.delivery == Delivery::maybe && reply.outcome.error().code == Errc::unavailable;
-    if (reply.delivery == Delivery::surely_not || no_leader || (lost && may_repeat))
+    if (reply.delivery == Delivery::surely_not || found_none || (lost && may_repeat))
       return wait(attempt, reply);
     finish(attempt, reply);
   }
@@ -141,6 +140,10 @@ ForwarderSelf::behavior_type forwarder_actor(ForwarderState::Self self,
 }
 
 }  // namespace
+
+Error no_leader() {
+  return {Errc::unavailable, "No cluster leader"};
+}
 
 Forwarder spawn_forwarder(caf::actor_system& system,
                           const Transport& transport,

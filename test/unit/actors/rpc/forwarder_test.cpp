@@ -75,7 +75,7 @@ Reply failed(const Error& error, Delivery delivery) {
   return {error, delivery};
 }
 
-const Error no_leader{Errc::unavailable, "No cluster leader"};
+const Error nobody_leads{Errc::unavailable, "No cluster leader"};
 const Error lost{Errc::unavailable, "hung up"};
 
 }  // namespace
@@ -106,13 +106,13 @@ TEST_CASE("forwarder: it waits for a leader, for five seconds at most") {
   const auto in_vain = test.send(Method::node_register);
   test.advance(5s);
   REQUIRE(*in_vain);
-  CHECK((*in_vain)->value().outcome.error() == no_leader);
+  CHECK((*in_vain)->value().outcome.error() == nobody_leads);
   CHECK((*in_vain)->value().delivery == Delivery::surely_not);
 }
 
 TEST_CASE("forwarder: who turns out not to lead is asked again, or his successor") {
   Fixture test;
-  test.script->replies = {failed(no_leader, Delivery::answered)};
+  test.script->replies = {failed(nobody_leads, Delivery::answered)};
   const auto answer = test.send(Method::api_forward);
   test.advance(1s);
   REQUIRE(*answer);
