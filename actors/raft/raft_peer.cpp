@@ -17,18 +17,17 @@ public:
 
   void leave(std::size_t bytes) { bytes_.fetch_add(bytes, std::memory_order_relaxed); }
 
-  void arrived(const Result<>& outcome, std::size_t bytes, Lane lane, const std::string& address) {
+  void arrived(const Result<>& outcome, std::size_t bytes, Lane lane) {
     bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     if (outcome) {
       ++counters_->sent;
       if (!counters_->reachable.exchange(true))
-        log::info("raft", "server {} at {} can be reached again", id_, address);
+        log::info("raft", "server {} can be reached again", id_);
       return;
     }
     ++counters_->lost;
     if (counters_->reachable.exchange(false))
-      log::warn("raft", "server {} at {} cannot be reached: {}", id_, address,
-                outcome.error().what);
+      log::warn("raft", "server {} cannot be reached: {}", id_, outcome.error().what);
     if (lane != Lane::urgent) tell_unreachable();
   }
 
@@ -78,9 +77,9 @@ private:
               .address = options_.address,
               .lane = lane,
               .letter = std::move(letter),
-              .done
-              = [traffic = traffic_, bytes, lane, address = options_.address](
-                    const Result<>& outcome) { traffic->arrived(outcome, bytes, lane, address); }});
+              .done = [traffic = traffic_, bytes, lane](const Result<>& outcome) {
+                traffic->arrived(outcome, bytes, lane);
+              }});
   }
 
   PeerOptions options_;
