@@ -114,8 +114,6 @@ void ClientState::apply(server_link::AllocSet set) {
 
   storage::ClientBatch batch;
   for (const auto place : diff.updated)
-    note(set.allocs[place]);
-  for (const auto place : diff.updated)
     save_update(set.allocs[place], batch);
   for (const auto place : diff.added)
     add(set.allocs[place], batch);
@@ -181,10 +179,6 @@ void ClientState::add(const server_link::AssignedAlloc& assigned, storage::Clien
   hold_job(assigned.job, batch);
 }
 
-void ClientState::note(const server_link::AssignedAlloc& assigned) {
-  indexes_[copy(assigned.alloc->getId())] = assigned.alloc->getAllocModifyIndex();
-}
-
 /// Tells the servers, once, that the allocation cannot run here. It is not tried again.
 void ClientState::reject(const Object<schema::Allocation>& alloc,
                          const Object<schema::Job>& job,
@@ -198,11 +192,13 @@ void ClientState::reject(const Object<schema::Allocation>& alloc,
                          workload::make_rejection(*alloc, *job, reason, options_.unix_now())});
 }
 
-/// The allocation's row and that of its job go together: a restart that finds one without the other
-/// would leave a running task to itself.
+/// Enters a change. The allocation's row and that of its job go together: a restart that finds one
+/// without the other would leave a running task to itself.
 void ClientState::save_update(const server_link::AssignedAlloc& assigned,
                               storage::ClientBatch& batch) {
-  auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
+  const auto alloc_id = copy(assigned.alloc->getId());
+  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
+  auto& alloc = allocs_.at(alloc_id);
   if (!alloc.runner) return;
   client_db::put_alloc(batch, assigned.alloc);
   if (client_db::job_key(*alloc.job) == client_db::job_key(*assigned.job)) return;

@@ -138,7 +138,6 @@ private:
   void restore(client_db::SavedAlloc& saved);
   void apply(server_link::AllocSet set);
   void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
-  void note(const server_link::AssignedAlloc& assigned);
   void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void reject(const Object<schema::Allocation>& alloc,
               const Object<schema::Job>& job,
