@@ -4,8 +4,8 @@
 // And tells those who look for a leader that there is one.
 //
 // Threads: any. Callbacks come on the timers' thread and must be quick. A look every `interval`
-// while somebody waits, or every `short_interval` while somebody has no leader, whose cost does not
-// depend on how many do.
+// while somebody waits, or every `short_interval` while somebody waits without grace, whose cost
+// does not depend on how many do.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "runtime/net/timer_queue.hpp"
 
@@ -27,14 +29,19 @@ public:
   /// The leader's RPC address, empty while there is none. Quick and thread-safe.
   using LeaderAddress = std::function<std::string()>;
 
-  /// How long another one must lead before who waits is told: the old one may be about to answer.
-  static constexpr std::chrono::milliseconds grace{500};
+  /// For who has asked the leader: the old one may be about to answer.
+  static constexpr std::chrono::milliseconds answer_grace{500};
   static constexpr std::chrono::milliseconds interval{250};
   static constexpr std::chrono::milliseconds short_interval{10};
 
   /// `timers` must outlive what it calls.
   LeaderWatch(net::TimerQueue& timers, LeaderAddress leader_address);
 
+private:
+  /// Those who wait for the same: the leader's address, and the grace.
+  using Group = std::pair<std::string, std::chrono::milliseconds>;
+
+public:
   /// Ends the wait for whoever holds it when it goes.
   class Waiting {
   public:
@@ -46,44 +53,37 @@ public:
   private:
     friend class LeaderWatch;
     std::weak_ptr<LeaderWatch> watch_;
-    std::string leader_;
+    Group group_{};
     std::uint64_t number_ = 0;
-    bool seeks_ = false;
   };
 
-  /// Calls `lost` once, if `leader` leads no more and another one does.
-  Waiting wait_for(const std::string& leader, std::function<void()> lost);
-
-  /// Calls `found` once, when somebody leads who is not `than`.
-  Waiting seek_other(const std::string& than, std::function<void()> found);
+  /// Calls `replaced` once, when somebody else than `leader` leads and has for `grace`, as the
+  /// looks show it. An empty `leader` is nobody: then anybody will do.
+  Waiting wait_for(const std::string& leader,
+                   std::chrono::milliseconds grace,
+                   std::function<void()> replaced);
 
   /// Looks who leads; what the timers do.
   void look(Clock::time_point now);
-  void look_for_seekers();
 
 private:
-  struct Asked {
-    std::map<std::uint64_t, std::function<void()>> waiting;
+  struct Waiters {
+    std::map<std::uint64_t, std::function<void()>> told;
     Clock::time_point replaced_since = Clock::time_point::max();  ///< Never.
   };
 
-  struct Seeker {
-    std::string than;
-    std::function<void()> found;
-  };
-
+  /// Sees to it that a look comes in time for those who wait.
   void look_later();
-  void look_for_seekers_later();
+  void look_in_time(std::uint64_t timer);
   void forget(const Waiting& waiting);
 
   net::TimerQueue& timers_;
   const LeaderAddress leader_address_;
   std::mutex guard_;
-  std::map<std::string, Asked> asked_;  ///< By the leader's address: one or two.
-  std::map<std::uint64_t, Seeker> seekers_;
+  std::map<Group, Waiters> groups_;  ///< A few.
   std::uint64_t last_number_ = 0;
-  bool is_timed_ = false;
-  bool seekers_are_timed_ = false;
+  std::optional<std::chrono::milliseconds> timed_;  ///< Until the next look, when that was set.
+  std::uint64_t timer_ = 0;                         ///< The one that counts; earlier ones are void.
 };
 
 }  // namespace nomad::api

@@ -92,7 +92,7 @@ private:
                                 [self = shared_from_this(), number] { self->look_once(number); });
     if (!wants_leader_ && why != rpc::no_leader()) return;
     auto seeking
-        = context_->leader_watch->seek_other(asked_leader_, [weak = weak_from_this(), number] {
+        = context_->leader_watch->wait_for(asked_leader_, 0ms, [weak = weak_from_this(), number] {
             if (const auto self = weak.lock()) self->look_once(number);
           });
     const std::scoped_lock lock{guard_};
@@ -126,10 +126,11 @@ private:
     wants_leader_ = target.is_leader;
     if (target.is_leader) asked_leader_ = target.address;
     if (target.is_leader)
-      leader_wait_
-          = context_->leader_watch->wait_for(target.address, [weak = weak_from_this(), number] {
-              if (const auto self = weak.lock()) self->leader_lost(number);
-            });
+      leader_wait_ = context_->leader_watch->wait_for(target.address, LeaderWatch::answer_grace,
+                                                      [weak = weak_from_this(), number] {
+                                                        if (const auto self = weak.lock())
+                                                          self->leader_lost(number);
+                                                      });
     OpenStream message;
     message.call.to.address = target.address;
     message.call.method

@@ -1,5 +1,8 @@
 #include "actors/api/leader_watch.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include <doctest/doctest.h>
 
 using namespace std::chrono_literals;
@@ -18,7 +21,7 @@ struct Fixture {
   Fixture() { timers.stop(); }  // the test looks by itself
 
   LeaderWatch::Waiting wait(const std::string& for_whom) {
-    return watch->wait_for(for_whom, [this] { ++lost; });
+    return watch->wait_for(for_whom, LeaderWatch::answer_grace, [this] { ++lost; });
   }
 
   void look_after(std::chrono::milliseconds time) {
@@ -97,8 +100,8 @@ TEST_CASE("who waits may end his and others' waits when he is told") {
     first = {};
     second = {};
   };
-  first = fixture.watch->wait_for("a", both);
-  second = fixture.watch->wait_for("a", both);
+  first = fixture.watch->wait_for("a", LeaderWatch::answer_grace, both);
+  second = fixture.watch->wait_for("a", LeaderWatch::answer_grace, both);
   fixture.leader = "b";
   fixture.look_after(1s);
   fixture.look_after(1s);
@@ -108,16 +111,16 @@ TEST_CASE("who waits may end his and others' waits when he is told") {
 TEST_CASE("who looks for another leader is told of him, once") {
   Fixture fixture;
   int found = 0;
-  const auto any = fixture.watch->seek_other("", [&found] { ++found; });
-  const auto other = fixture.watch->seek_other("a", [&found] { found += 10; });
-  fixture.watch->look_for_seekers();
+  const auto any = fixture.watch->wait_for("", 0ms, [&found] { ++found; });
+  const auto other = fixture.watch->wait_for("a", 0ms, [&found] { found += 10; });
+  fixture.look_after(0ms);
   CHECK(found == 1);
   fixture.leader.clear();
-  fixture.watch->look_for_seekers();
+  fixture.look_after(0ms);
   CHECK(found == 1);
   fixture.leader = "b";
-  fixture.watch->look_for_seekers();
-  fixture.watch->look_for_seekers();
+  fixture.look_after(0ms);
+  fixture.look_after(0ms);
   CHECK(found == 11);
 }
 
@@ -125,9 +128,22 @@ TEST_CASE("who has ceased to look for a leader is not told") {
   Fixture fixture;
   int found = 0;
   {
-    const auto seeking = fixture.watch->seek_other("a", [&found] { ++found; });
+    const auto seeking = fixture.watch->wait_for("a", 0ms, [&found] { ++found; });
   }
   fixture.leader = "b";
-  fixture.watch->look_for_seekers();
+  fixture.look_after(0ms);
   CHECK(found == 0);
+}
+
+TEST_CASE("who will wait no longer is told by the timers, without delay") {
+  nomad::net::TimerQueue timers;
+  std::atomic<bool> is_told{false};
+  const auto watch = std::make_shared<LeaderWatch>(timers, [] { return std::string{"b"}; });
+  const auto patient = watch->wait_for("b", LeaderWatch::answer_grace, [] {});
+  const auto start = LeaderWatch::Clock::now();
+  const auto hasty = watch->wait_for("a", 0ms, [&is_told] { is_told = true; });
+  while (!is_told && LeaderWatch::Clock::now() - start < 10s)
+    std::this_thread::sleep_for(1ms);
+  CHECK(is_told);
+  timers.stop();
 }
