@@ -99,7 +99,7 @@ void NodeState::bootstrap(const Configuration& configuration, ProposalCallback c
   if (!*out.proposed)
     callback(out.proposed->error());
   else
-    proposals_.push_back({**out.proposed, std::move(callback)});
+    await(**out.proposed, std::move(callback));
   carry_out(std::move(out));
   after_step();
 }

@@ -13,9 +13,6 @@ namespace {
 constexpr std::size_t apply_entries = 4'096;
 constexpr std::size_t apply_bytes = std::size_t{8} << 20;
 
-/// A round that takes longer is not waited for.
-constexpr Time worth_waiting = std::chrono::milliseconds{5};
-
 }  // namespace
 
 NodeState::~NodeState() {
@@ -87,17 +84,25 @@ void NodeState::after_step() {
   publish_lease();
   announce();
   arm_timer();
-  if (queue_waits_ && proposals_.empty()) drain();
+  if (gathering_.is_due()) drain();
   if (retiring_ && core_->transfer_target().empty())
     stop({Errc::unavailable, "the server is stopping"}, false);
 }
 
-/// A round of messages and of disks costs the same for one write as for many: while one is under
-/// way, and takes so little that nobody minds, what comes in goes together into the next.
 void NodeState::drain() {
-  queue_waits_ = !proposals_.empty() && batch_takes_ < worth_waiting
-                 && core_->configuration().voter_count() > 1;
-  if (!queue_waits_) propose(parts_.queue->take());
+  if (!gathering_.holds_back(core_->configuration().voter_count())) propose(parts_.queue->take());
+}
+
+/// `callback` is answered when the entry is applied, or lost with the leadership.
+void NodeState::await(Index index, ProposalCallback callback) {
+  gathering_.begin(parts_.clock());
+  proposals_.push_back({index, std::move(callback)});
+}
+
+void NodeState::fail_proposals(const Error& reason) {
+  gathering_.abandon();
+  for (auto& proposal : std::exchange(proposals_, {}))
+    proposal.callback(reason);
 }
 
 void NodeState::propose(std::vector<Proposal> proposals) {
@@ -123,9 +128,8 @@ void NodeState::propose(std::vector<Proposal> proposals) {
       callback(out.proposed->error());
   } else {
     auto index = **out.proposed;
-    if (proposals_.empty()) batch_since_ = parts_.clock();
     for (auto& callback : callbacks)
-      proposals_.push_back({index++, std::move(callback)});
+      await(index++, std::move(callback));
   }
   carry_out(std::move(out));
   after_step();
@@ -136,7 +140,7 @@ void NodeState::change_member(const MemberChange& change, ProposalCallback callb
   if (!*out.proposed)
     callback(out.proposed->error());
   else
-    proposals_.push_back({**out.proposed, std::move(callback)});
+    await(**out.proposed, std::move(callback));
   carry_out(std::move(out));
   after_step();
 }
@@ -208,7 +212,7 @@ void NodeState::answer_applied(std::vector<Outcome> outcomes, const std::vector<
     proposals_.pop_front();
     outcome.index = entry.index;
     callback(Applied{entry.index, std::move(outcome)});
-    if (proposals_.empty()) batch_takes_ = (3 * batch_takes_ + (parts_.clock() - batch_since_)) / 4;
+    if (proposals_.empty()) gathering_.end(parts_.clock());
   }
 }
 
@@ -222,9 +226,7 @@ void NodeState::answer_reads() {
 
 void NodeState::lose_leadership() {
   parts_.lease->set(0);
-  const Error lost{Errc::unavailable, "leadership lost while committing log"};
-  for (auto& proposal : std::exchange(proposals_, {}))
-    proposal.callback(lost);
+  fail_proposals({Errc::unavailable, "leadership lost while committing log"});
   // Who stands for the next term itself has waited in vain for a successor.
   finish_transfer(core_->role() != Role::candidate);
 }
@@ -303,8 +305,7 @@ void NodeState::release(const Error& reason) {
   parts_.lease->set(0);
   for (auto& proposal : parts_.queue->close(reason))
     proposal.callback(reason);
-  for (auto& proposal : std::exchange(proposals_, {}))
-    proposal.callback(reason);
+  fail_proposals(reason);
   for (auto& [id, promise] : std::exchange(asked_reads_, {}))
     actor::answer(promise, Result<ReadReady>{reason});
   for (auto& read : std::exchange(granted_reads_, {}))

@@ -14,6 +14,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/snapshotter.hpp"
 #include "runtime/raft/core.hpp"
+#include "runtime/raft/write_gathering.hpp"
 
 namespace nomad::raft {
 
@@ -137,6 +138,8 @@ private:
   void on_snapshot_failed(const Error& reason);
   void install(const SnapshotMeta& meta, const snapshotter::Saved& saved);
   void fetch_log(const LogFetch& fetch);
+  void await(Index index, ProposalCallback callback);
+  void fail_proposals(const Error& reason);
   void answer_applied(std::vector<Outcome> outcomes, const std::vector<Entry>& entries);
   Result<std::vector<Entry>> entries_to_apply(Index first, Index last);
 
@@ -160,10 +163,8 @@ private:
 
   Index applied_ = 0;
   bool apply_scheduled_ = false;
-  std::deque<PendingProposal> proposals_;
-  bool queue_waits_ = false;  ///< For the end of `proposals_`.
-  Time batch_since_{0};       ///< Since when there are `proposals_`.
-  Time batch_takes_{0};       ///< From the first of them to none, on average of late.
+  std::deque<PendingProposal> proposals_;  ///< Grows by `await` alone.
+  WriteGathering gathering_;               ///< Its rounds last as long as there are `proposals_`.
   std::uint64_t next_read_ = 1;
   std::map<std::uint64_t, actor::Promise<ReadReady>> asked_reads_;
   std::deque<PendingRead> granted_reads_;
