@@ -2,15 +2,12 @@
 
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <utility>
 
-#include <boost/json.hpp>
-
-#include "actors/api/follower.hpp"
-#include "runtime/base/base64.hpp"
+#include "actors/api/exec_frames.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/websocket.hpp"
-#include "runtime/object/json_codec.hpp"
 
 namespace nomad::api {
 namespace {
@@ -41,90 +38,6 @@ net::Response switching(const net::Request& request) {
 
 ws::CloseCode close_code(unsigned status) {
   return status == 500 ? ws::CloseCode::internal_error : ws::CloseCode::policy_violation;
-}
-
-std::string close_frame(ws::CloseCode code, std::string_view reason) {
-  std::string frame;
-  ws::append_frame(frame, ws::Kind::close, ws::close_payload(code, reason));
-  return frame;
-}
-
-std::string text_frame(std::string_view json) {
-  std::string frame;
-  frame.reserve(json.size() + 10);
-  ws::append_frame(frame, ws::Kind::text, json);
-  return frame;
-}
-
-std::string output_frame(ExecEvents::Output which, std::string_view bytes) {
-  std::string json = which == ExecEvents::Output::out ? R"({"stdout":{)" : R"({"stderr":{)";
-  if (bytes.empty())
-    json += R"("close":true}})";
-  else
-    ((json += R"("data":")") += encode_base64(bytes)) += R"("}})";
-  return text_frame(json);
-}
-
-std::string exit_frame(int code) {
-  return text_frame(code == 0
-                        ? std::string{R"({"exited":true,"result":{}})"}
-                        : R"({"exited":true,"result":{"exit_code":)" + std::to_string(code) + "}}");
-}
-
-/// What one frame of the client asks for.
-struct Input {
-  std::string data;
-  bool closes = false;
-  std::optional<std::pair<std::uint16_t, std::uint16_t>> size;  ///< Rows and columns.
-};
-
-std::uint16_t measure(const boost::json::object& size, std::string_view name) {
-  const auto* value = size.if_contains(name);
-  if (value == nullptr || !value->is_number()) return 0;
-  const auto number = value->to_number<double>();
-  return static_cast<std::uint16_t>(std::clamp(number, 0.0, 65535.0));
-}
-
-const boost::json::object* member(const boost::json::object& object, std::string_view name) {
-  const auto* value = object.if_contains(name);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
-Result<Input> parse_input(std::string_view text) {
-  const auto parsed = parse_json(text);
-  if (!parsed) return parsed.error();
-  const auto* frame = parsed->if_object();
-  if (frame == nullptr) return Error{Errc::invalid_argument, "a frame is not a JSON object"};
-  Input input;
-  if (const auto* stdin_of = member(*frame, "stdin")) {
-    if (const auto* data = stdin_of->if_contains("data"); data != nullptr && data->is_string()) {
-      auto bytes = decode_base64(data->get_string());
-      if (!bytes) return bytes.error();
-      input.data = std::move(*bytes);
-    }
-    const auto* close = stdin_of->if_contains("close");
-    input.closes = close != nullptr && close->is_bool() && close->get_bool();
-  }
-  if (const auto* size = member(*frame, "tty_size"))
-    input.size = {measure(*size, "height"), measure(*size, "width")};
-  return input;
-}
-
-/// The token of the first message.
-Result<std::string> parse_handshake(std::string_view text) {
-  const auto parsed = parse_json(text);
-  if (!parsed) return parsed.error();
-  const auto* frame = parsed->if_object();
-  if (frame == nullptr) return Error{Errc::invalid_argument, "the handshake is not a JSON object"};
-  const auto* version = frame->if_contains("version");
-  const bool is_number = version != nullptr && version->is_int64();
-  if (!is_number || version->get_int64() != 1)
-    return Error{
-        Errc::invalid_argument,
-        "unexpected handshake value: " + std::to_string(is_number ? version->get_int64() : 0)};
-  const auto* token = frame->if_contains("auth_token");
-  return std::string{token != nullptr && token->is_string() ? std::string_view{token->get_string()}
-                                                            : std::string_view{}};
 }
 
 class Bridge : public std::enable_shared_from_this<Bridge> {
@@ -198,14 +111,12 @@ private:
 
   void ask() {
     phase_ = Phase::starting;
-    if (request_.task.empty()) return refuse({Errc::invalid_argument, "must provide task name"});
-    if (request_.command.command.empty())
-      return refuse({Errc::invalid_argument, "command is not present"});
     const auto& options = context_->options;
     if (!options.client)
       return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
+    const auto& words = request_.command.command;  // never the arguments: they may hold secrets
     log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
-              request_.alloc_id, request_.command.command.front(), caller_.remote);
+              request_.alloc_id, words.empty() ? "nothing" : words.front(), caller_.remote);
     context_->asker.ask<ExecStarted>(
         options.client, Exec{request_.alloc_id, request_.task, request_.command}, ask_timeout,
         [self = shared_from_this()](const Result<ExecStarted>& started) {
@@ -241,7 +152,7 @@ private:
 
   /// On the session's thread.
   void forward(ExecEvents::Output which, std::string_view bytes) {
-    carry_out([frame = output_frame(which, bytes), count = bytes.size()](Bridge& bridge) {
+    carry_out([frame = exec_output_frame(which, bytes), count = bytes.size()](Bridge& bridge) {
       if (bridge.phase_ != Phase::running) return;
       const bool went = bridge.tunnel_.write(frame, [weak = std::weak_ptr{bridge.session_}, count] {
         if (const auto session = weak.lock(); session && count > 0) session->taken(count);
@@ -253,7 +164,7 @@ private:
   void exited(const host::ExecResult& result) {
     if (phase_ != Phase::running) return;
     if (!result.error.empty()) return end(close_frame(ws::CloseCode::internal_error, result.error));
-    end(exit_frame(result.exit_code) + close_frame(ws::CloseCode::normal, ""));
+    end(exec_exit_frame(result.exit_code) + close_frame(ws::CloseCode::normal, ""));
   }
 
   // -- the client
@@ -318,7 +229,7 @@ private:
   }
 
   void shake_hands(std::string_view payload) {
-    auto token = parse_handshake(payload);
+    auto token = parse_exec_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
     caller_.token = std::move(*token);
     if (const auto allowed = authorize(caller_, Capability::alloc_exec, request_.ns); !allowed)
@@ -327,7 +238,7 @@ private:
   }
 
   void obey(std::string_view payload) {
-    auto input = parse_input(payload);
+    auto input = parse_exec_input(payload);
     if (!input) return end(close_frame(ws::CloseCode::internal_error, input.error().what));
     if (input->size) session_->resize(input->size->first, input->size->second);
     if (!input->data.empty() && !session_->write_input(input->data))
@@ -407,9 +318,9 @@ private:
   std::shared_ptr<host::ExecSession> session_;
   ws::FrameReader reader_{ws::Side::server, largest_message};
   bool listens_ = false;
-  std::string input_;             ///< Not understood yet, and not acknowledged.
-  std::optional<Input> refused_;  ///< The command did not take it.
-  std::size_t pongs_ = 0;         ///< Bytes of pongs that wait.
+  std::string input_;                 ///< Not understood yet, and not acknowledged.
+  std::optional<ExecInput> refused_;  ///< The command did not take it.
+  std::size_t pongs_ = 0;             ///< Bytes of pongs that wait.
   Clock::time_point started_;
   Clock::time_point last_heard_ = Clock::now();
   Clock::time_point last_ping_;

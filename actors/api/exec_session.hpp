@@ -2,11 +2,8 @@
 // (host::ExecSession) on the other. Lives on the agent of the allocation's own node; other agents
 // carry the bytes (relay.hpp).
 //
-// Frames are text, one JSON object each: in `{"stdin":{"data":"<base64>"}}`,
-// `{"stdin":{"close":true}}`, `{"tty_size":{"height":24,"width":80}}` and `{}`, a heartbeat; out
-// `{"stdout":{"data":…}}`, `{"stdout":{"close":true}}`, the same of stderr, and at the end
-// `{"exited":true,"result":{"exit_code":3}}` without a code of 0. Then a close with 1000. Whatever
-// fails is told by the close alone: 1011 for what is status 500 elsewhere, 1008 for the rest.
+// Frames are those of exec_frames.hpp; behind the last one comes a close with 1000. Whatever fails
+// is told by the close alone: 1011 for what is status 500 elsewhere, 1008 for the rest.
 //
 // Ends: the command's exit; the client's close, disappearance or silence, which kill the command;
 // what the client sends wrong; the server's stop.
