@@ -1,12 +1,12 @@
 #include "actors/api/relay.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <mutex>
 #include <utility>
 
 #include "actors/api/api_wire.hpp"
 #include "actors/api/leader_watch.hpp"
+#include "actors/api/relay_input.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
@@ -249,44 +249,18 @@ private:
     if (!begin_answer(Phase::tunneling, number)) return false;
     tunnel_ = call_.responder.tunnel(std::move(head.response));
     stream->on_writable([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->send_input();
+      if (const auto self = weak.lock()) self->input_.send();
     });
-    {
-      const std::scoped_lock lock{input_guard_};
-      input_stream_ = std::move(stream);
-    }
+    input_.begin(std::move(stream), [this](std::size_t count) { tunnel_.taken(count); });
     tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
-      if (const auto self = weak.lock()) self->queue_input(bytes, last);
+      if (const auto self = weak.lock()) self->input_.add(bytes, last);
     });
     return true;
   }
 
-  /// Of the client, on his connection's thread.
-  void queue_input(std::string_view bytes, bool last) {
-    {
-      const std::scoped_lock lock{input_guard_};
-      if (!bytes.empty()) input_.push_back(Bytes::copy(bytes));
-      input_ended_ = input_ended_ || last;
-    }
-    send_input();
-  }
-
-  /// Passes on what the other agent takes now.
-  void send_input() {
-    const std::scoped_lock lock{input_guard_};
-    if (!input_stream_) return;
-    std::size_t sent = 0;
-    for (; !input_.empty() && input_stream_->write(input_.front()); input_.pop_front())
-      sent += input_.front().size();
-    if (input_.empty() && input_ended_) std::exchange(input_stream_, nullptr)->end();
-    if (sent > 0) tunnel_.taken(sent);
-  }
-
-  /// Whoever calls it closes the tunnel, outside the lock: that may tell us of it.
+  /// Whoever calls it closes the tunnel, which no input uses any more.
   net::Tunnel end_tunnel() {
-    const std::scoped_lock lock{input_guard_};
-    input_stream_.reset();  // which holds us
-    input_.clear();
+    input_.drop();
     return std::move(tunnel_);
   }
 
@@ -390,11 +364,7 @@ private:
       phase_ = Phase::over;
       cancel.swap(cancel_);
     }
-    {
-      const std::scoped_lock lock{input_guard_};  // the tunnel itself may be in use
-      input_stream_.reset();
-      input_.clear();
-    }
+    input_.drop();  // the tunnel itself may be in use
     if (cancel) cancel();
   }
 
@@ -418,10 +388,7 @@ private:
   net::BodyStream body_stream_;
   net::Tunnel tunnel_;
 
-  std::mutex input_guard_;
-  std::shared_ptr<net::RpcStream> input_stream_;  ///< Of a tunnel, until its input has ended.
-  std::deque<Bytes> input_;                       ///< What the stream did not take yet.
-  bool input_ended_ = false;
+  RelayInput input_;  ///< Of a tunnel.
 
   mutable std::mutex guard_;
   Phase phase_ = Phase::looking;
