@@ -134,6 +134,31 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a forgotten allocation is killed and l
   CHECK(rows == 0);
 }
 
+TEST_CASE_FIXTURE(ClientFixture, "client: one that is wanted again while it ends begins anew") {
+  start(true);
+  const auto job = make_job({.tasks = {{.config = R"({"run_for":"1h","kill_after":"2s"})"}}});
+  assign(make_alloc(job, 1), job);
+  const auto directory = dir.file("allocs/" + alloc_id(1));
+  forget(1);
+  advance(1s);
+  assign(make_alloc(job, 1, 5), job);
+  advance(10s);
+  CHECK_FALSE(std::filesystem::exists(directory));
+  heard.clear();
+
+  // The servers answer what they were asked before, of which it is no part; then they are asked for
+  // everything.
+  const auto wanted = std::exchange(assigned, {});
+  caf::anon_send(servers, Push{});
+  run_steps(1);
+  assigned = wanted;
+  advance(1s);
+
+  CHECK(std::filesystem::exists(directory));
+  CHECK(status(1) == ClientStatus::RUNNING);
+  CHECK(events(1) == Strings{"Received", "Task Setup", "Started"});
+}
+
 TEST_CASE_FIXTURE(ClientFixture, "client: too many ended allocations are collected, oldest first") {
   auto with = options();
   with.gc.max_allocs = 2;

@@ -1,6 +1,10 @@
 // kill -9 of the agent, and what the next one makes of what it left. The mock driver's tasks are
 // recovered by what was saved, so these tests show what is saved when; real processes are in
 // raw_exec_test.
+#include <set>
+#include <span>
+
+#include "actors/client/client_db.hpp"
 #include "client_fixture.hpp"
 
 using namespace nomad;
@@ -253,4 +257,57 @@ TEST_CASE("restore: whatever was saved last, the next agent carries on") {
     test.advance(30s);
     CHECK(test.status(1) == ClientStatus::COMPLETE);
   }
+}
+
+namespace {
+
+struct SavedRows {
+  int allocs = 0;
+  std::set<std::string> job_keys;
+  bool misses_a_job = false;  ///< Of an allocation.
+};
+
+SavedRows rows_of(storage::ClientStore& store) {
+  SavedRows rows;
+  const auto scan = [&store](storage::Bucket bucket, const auto& take) {
+    REQUIRE(store
+                .scan(bucket, "",
+                      [&take](std::string_view key, Result<std::string_view> value) -> Result<> {
+                        REQUIRE(value.has_value());
+                        take(key, *value);
+                        return {};
+                      })
+                .has_value());
+  };
+  scan(storage::Bucket::job,
+       [&rows](std::string_view key, std::string_view) { rows.job_keys.emplace(key); });
+  scan(storage::Bucket::alloc, [&rows](std::string_view, std::string_view value) {
+    const auto alloc = Object<schema::Allocation>::from_bytes(
+        std::as_bytes(std::span{value.data(), value.size()}));
+    REQUIRE(alloc.has_value());
+    ++rows.allocs;
+    if (!rows.job_keys.contains(client::client_db::job_key(**alloc))) rows.misses_a_job = true;
+  });
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: an update is saved together with the job that it names") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  advance(2s);
+  const auto next_job = make_job({.version = 1});
+  assigned = {{make_alloc(next_job, 1, 2), next_job}};
+  caf::anon_send(servers, Push{});
+  for (int steps = 0; steps < 100; ++steps) {
+    run_steps(1);
+    const auto rows = rows_of(*store);
+    INFO("steps: ", steps);
+    CHECK(rows.allocs == 1);
+    CHECK_FALSE(rows.misses_a_job);
+  }
+  CHECK(rows_of(*store).job_keys == std::set{client::client_db::job_key(*next_job)});
 }
