@@ -188,6 +188,8 @@ private:
   void ask_api(SimServer& server, const Request& request, SimCall::Answer<Reply> answer);
   template <class Request>
   void change_job(std::size_t by, const Request& request);
+  std::size_t begin_change(std::size_t by);
+  void end_change(std::size_t by, std::size_t id, bool is_done);
   SimServer* contact();
 
   // cluster_world_checks.cpp

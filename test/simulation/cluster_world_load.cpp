@@ -47,21 +47,31 @@ void ClusterWorld::act_again(std::size_t by, std::size_t operation, Time after) 
   });
 }
 
-template <class Request>
-void ClusterWorld::change_job(std::size_t by, const Request& request) {
+/// An operation of which only its end counts.
+std::size_t ClusterWorld::begin_change(std::size_t by) {
   const auto id = operations_.size();
   operations_.push_back({.by = by, .key = -1, .what = {}, .is_void = true});
   under_way_[by] = id;
   if (faulty_) ++counts_.called;
   act_again(by, id, network_.delay(3s, 6s));
+  return id;
+}
+
+void ClusterWorld::end_change(std::size_t by, std::size_t id, bool is_done) {
+  if (is_done && faulty_) ++counts_.answered;
+  act_again(by, id, network_.delay(100ms, 800ms));
+}
+
+template <class Request>
+void ClusterWorld::change_job(std::size_t by, const Request& request) {
+  const auto id = begin_change(by);
   auto* server = contact();
   if (server == nullptr) return;
   using Reply = std::conditional_t<
       std::is_same_v<Request, StopAlloc>, EvalCreated,
       std::conditional_t<std::is_same_v<Request, SetNodeEligibility>, NodeChanged, JobRegistered>>;
   ask_api<Reply>(*server, request, [this, by, id](const Result<Reply>& done) {
-    if (done && faulty_) ++counts_.answered;
-    act_again(by, id, network_.delay(100ms, 800ms));
+    end_change(by, id, done.has_value());
   });
 }
 

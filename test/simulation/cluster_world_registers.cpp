@@ -242,11 +242,7 @@ void ClusterWorld::complete(std::size_t id, const RegisterOperation& outcome) {
 
 /// Has all variables sealed anew with a new root key.
 void ClusterWorld::rotate_keys(std::size_t by) {
-  const auto id = operations_.size();
-  operations_.push_back({.by = by, .key = -1, .what = {}, .is_void = true});
-  under_way_[by] = id;
-  if (faulty_) ++counts_.called;
-  act_again(by, id, network_.delay(3s, 6s));
+  const auto id = begin_change(by);
   auto* server = contact();
   if (server == nullptr) return;
   SimCall::start<SealedWritten>(
@@ -261,8 +257,7 @@ void ClusterWorld::rotate_keys(std::size_t by) {
       },
       [this, by, id](const Result<SealedWritten>& done) {
         if (done) ++counts_.rotations;
-        if (done && faulty_) ++counts_.answered;
-        act_again(by, id, network_.delay(100ms, 800ms));
+        end_change(by, id, done.has_value());
       });
 }
 
