@@ -1,7 +1,10 @@
 #include "cli/api.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
 
 #include <unistd.h>
@@ -131,6 +134,29 @@ Result<net::ClientResponse> Api::send(const std::string& method,
                                       std::string body) {
   return client_.send(
       {.method = method, .target = target(path, query), .headers = {}, .body = std::move(body)});
+}
+
+Result<net::ClientResponse> Api::send_file(const std::string& method,
+                                           const std::string& path,
+                                           const std::string& file) {
+  static constexpr std::uint64_t piece_bytes = 256 * 1024;
+  std::ifstream from{file, std::ios::binary | std::ios::ate};
+  if (!from) return errno_error("open " + file, errno);
+  const auto size = static_cast<std::uint64_t>(from.tellg());
+  from.seekg(0);
+  const auto next_piece = [&from, &file, left = size]() mutable -> Result<std::string> {
+    std::string piece(std::min(left, piece_bytes), '\0');
+    if (!from.read(piece.data(), static_cast<std::streamsize>(piece.size())))
+      return Error{Errc::io, "read " + file + ": it has become shorter"};
+    left -= piece.size();
+    return piece;
+  };
+  return client_.send({.method = method,
+                       .target = target(path, {}),
+                       .headers = {},
+                       .body = {},
+                       .next_piece = next_piece,
+                       .pieces_size = size});
 }
 
 Error refusal(const net::ClientResponse& response) {

@@ -70,6 +70,10 @@ public:
                                    const std::string& path,
                                    const Query& query,
                                    std::string body);
+  /// The same with a file's content as the body, which is not held in memory.
+  Result<net::ClientResponse> send_file(const std::string& method,
+                                        const std::string& path,
+                                        const std::string& file);
   Result<net::ResponseStream> stream(const std::string& path, const Query& query = {});
 
   /// Asks for another protocol on a connection of its own.

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -173,16 +172,14 @@ int run_snapshot_restore(const std::vector<std::string>& arguments) {
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <filename>");
   const auto& name = parser.positional()[0];
-  std::ifstream file{name, std::ios::binary};
-  if (!file) {
+  if (!std::ifstream{name, std::ios::binary}) {
     std::cerr << fmt::format("Error opening snapshot file: \"{}\"\n",
                              errno_error("open " + name, errno).what);
     return 1;
   }
   auto api = Api::make(common);
   if (!api) return fail("Error initializing client", api.error());
-  const auto response = api->send("PUT", "/v1/operator/snapshot", {},
-                                  std::string{std::istreambuf_iterator<char>{file}, {}});
+  const auto response = api->send_file("PUT", "/v1/operator/snapshot", name);
   if (!response) return fail("Failed to get restore snapshot", response.error());
   if (response->status / 100 != 2)
     return fail("Failed to get restore snapshot", refusal(*response));

@@ -93,6 +93,7 @@ struct ApiRequest {
   target @1 :Text;                 # path and query
   headers @2 :List(Common.TextEntry);
   body @3 :Data;
+  bodyLength @4 :UInt64;           # not 0: instead of `body` as many bytes follow in the stream
 }
 
 # First in the byte stream, after its length as four bytes, little end first.

@@ -159,6 +159,8 @@ struct Agent::Parts {
                     .max_count = config.server.job_max_count};
     options.metrics = metrics;
     options.prometheus = config.telemetry.prometheus_metrics;
+    options.upload_directory = config.data_dir + "/uploads";
+    options.upload_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20;
     if (server) {
       options.agent.server_id = server->id();
       options.store = server->store();

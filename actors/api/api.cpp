@@ -129,6 +129,13 @@ void Api::stop(std::chrono::milliseconds patience) {
 }
 
 Result<Api> start_api(caf::actor_system& system, ApiOptions options) {
+  if (!options.upload_directory.empty()) {
+    auto files = net::BodyFiles::open({.directory = options.upload_directory,
+                                       .most_bytes = options.upload_bytes,
+                                       .wants = brings_archive});
+    if (!files) return files.error();
+    options.http.body_files = std::move(*files);
+  }
   auto http = options.http;
   const auto context = std::make_shared<Context>(system, std::move(options));
   if (context->options.metrics && !http.observer) {
@@ -141,7 +148,9 @@ Result<Api> start_api(caf::actor_system& system, ApiOptions options) {
     context->stop();
     return server.error();
   }
-  if (context->options.remote) context->options.remote->open(std::move(routes));
+  if (context->options.remote)
+    context->options.remote->open(std::move(routes), context->options.http.body_files,
+                                  run_blocking(context));
   if (context->options.metrics) {
     add_collectors(context);
     advance_metrics(context);

@@ -98,6 +98,10 @@ struct ApiOptions {
   std::shared_ptr<telemetry::Registry> metrics = {};
   bool prometheus = true;  ///< Whether /v1/metrics answers `format=prometheus`.
 
+  /// For archives of snapshots on their way: made, or emptied, at the start. Empty: none are taken.
+  std::string upload_directory = {};
+  std::uint64_t upload_bytes = std::uint64_t{4} << 30;  ///< Of one archive.
+
   unsigned query_threads = 2;
   std::size_t response_cache_bytes
       = 32 * 1024 * 1024;  ///< Renderings of large lists that are kept.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/net/body_file.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/object.hpp"
 
@@ -47,6 +48,7 @@ Bytes write_request(const net::Request& request) {
     headers[i].setKey(text(std::string{name}));  // as Cap'n Proto wants it: with a zero behind it
     headers[i].setValue(text(std::string{value}));
   }
+  if (request.body_file) draft->setBodyLength(request.body_file->size());
   draft->setBody(
       {reinterpret_cast<const unsigned char*>(request.body.data()), request.body.size()});
   return shared_bytes(draft.freeze());

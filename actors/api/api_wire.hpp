@@ -17,7 +17,8 @@
 namespace nomad::api {
 
 /// Method, target, body and the headers that mean something to a handler: none of those that are
-/// about the connection, but for a change of its protocol.
+/// about the connection, but for a change of its protocol. Of a body in a file only its length: it
+/// follows by itself (body_transfer.hpp).
 Bytes write_request(const net::Request& request);
 
 /// Fills in `request`; `invalid_argument` when it is none.

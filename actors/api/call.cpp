@@ -43,6 +43,13 @@ void Context::stop() {
   asker.stop();
 }
 
+RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
+  return [weak = std::weak_ptr{context}](std::function<void()>& job) {
+    const auto alive = weak.lock();
+    return alive && alive->pool.submit(job);
+  };
+}
+
 Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
     : context{std::move(shared)},
       caller{caller_of(answerer.request())},

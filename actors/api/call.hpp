@@ -9,6 +9,7 @@
 
 #include "actors/api/answer.hpp"
 #include "actors/api/api.hpp"
+#include "actors/api/body_transfer.hpp"
 #include "actors/api/caller.hpp"
 #include "actors/api/read_options.hpp"
 #include "actors/api/response_cache.hpp"
@@ -81,6 +82,9 @@ public:
       send(std::move(answer));
   }
 };
+
+/// The query pool, for what blocks on a disk.
+RunBlocking run_blocking(const std::shared_ptr<Context>& context);
 
 /// Calls that wait for an actor or a thread are shared by the callbacks.
 using SharedCall = std::shared_ptr<Call>;

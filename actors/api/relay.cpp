@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/api/api_wire.hpp"
+#include "actors/api/body_transfer.hpp"
 #include "actors/api/leader_watch.hpp"
 #include "actors/api/relay_input.hpp"
 #include "actors/rpc/forwarder.hpp"
@@ -44,6 +45,7 @@ public:
         run_{std::move(run)},
         context_{call_.context},
         body_{write_request(call_.request())},
+        body_file_{call_.request().body_file},
         upgrades_{!call_.request().upgrade().empty()},
         is_read_{!upgrades_
                  && (call_.request().method == "GET" || call_.request().method == "HEAD")},
@@ -162,7 +164,14 @@ private:
     }
     if (!is_wanted) return opened.cancel();
     const std::weak_ptr<net::RpcStream> stream = opened.stream;
-    if (!upgrades_) opened.stream->end();  // all of the request is in its body
+    if (body_file_ && body_file_->size() > 0)
+      send_body(opened.stream, body_file_, run_blocking(context_),
+                [weak = weak_from_this(), number](const Error& error) {
+                  if (const auto self = weak.lock(); self && number == self->attempt_)
+                    self->break_off(error.what);
+                });
+    else if (!upgrades_)
+      opened.stream->end();  // all of the request is in its body
     opened.stream->on_data(
         [self = shared_from_this(), stream, number, head = std::make_shared<ResponseHeadReader>()](
             const Bytes& bytes, bool last) { self->take(bytes, last, stream, number, *head); });
@@ -373,7 +382,8 @@ private:
   const Run run_;
   const std::shared_ptr<Context> context_;
   const Bytes body_;
-  const bool upgrades_;  ///< To another protocol.
+  const std::shared_ptr<const net::BodyFile> body_file_;  ///< Follows `body_`, if there is one.
+  const bool upgrades_;                                   ///< To another protocol.
   const bool is_read_;   ///< It changes nothing, however often it is served.
   const bool is_first_;  ///< The client asked this agent.
   std::chrono::steady_clock::time_point give_up_;

@@ -7,6 +7,9 @@
 // (LeaderWatch). Only the agent that the client asked tries again: those between them pass the
 // refusal back (`refuse_unserved`).
 //
+// A body that is in a file (`operator snapshot restore`) follows the request over the stream of the
+// call, from its begin for each try, as the other agent takes it.
+//
 // Tunnels (`exec`): an answer with status 101 to a request for another protocol makes the relay
 // carry bytes both ways, as they are, each direction at its receiver's pace. Whichever side goes,
 // the other is told; an end of one direction is passed on as such. Held per tunnel and direction,

@@ -2,19 +2,27 @@
 
 #include <mutex>
 
+#include "actors/api/answer.hpp"
 #include "actors/api/api_wire.hpp"
 #include "actors/api/stream_exchange.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::api {
 
+/// What requests are served with.
+struct RemoteRequests::Service {
+  net::Router routes;
+  std::shared_ptr<net::BodyFiles> files;  ///< May be null.
+  RunBlocking run;
+};
+
 struct RemoteRequests::Shared {
   std::mutex guard;
-  std::shared_ptr<const net::Router> routes;
+  std::shared_ptr<const Service> service;
 
-  std::shared_ptr<const net::Router> open_routes() {
+  std::shared_ptr<const Service> open_service() {
     const std::scoped_lock lock{guard};
-    return routes;
+    return service;
   }
 };
 
@@ -28,14 +36,40 @@ bool is_about_node(std::string_view path) {
          || (path.starts_with("/v1/allocation/") && path.ends_with("/checks"));
 }
 
+void refuse(StreamExchange& exchange, const Error& error) {
+  exchange.send(to_response(Answer::error(error), exchange.request));
+}
+
+/// Serves `exchange` when all of its body is here.
+template <class ServiceRef>
+void take_body(const ServiceRef& service,
+               const std::shared_ptr<StreamExchange>& exchange,
+               const std::shared_ptr<net::RpcStream>& stream,
+               std::uint64_t length) {
+  if (!service->files || !service->files->wants(exchange->request))
+    return refuse(*exchange, {Errc::invalid_argument, "no body can follow this request"});
+  if (length > service->files->options().most_bytes)
+    return refuse(*exchange, {Errc::too_large, "the body is too large"});
+  auto file = service->files->make();
+  if (!file) return refuse(*exchange, file.error());
+  receive_body(stream, *file, service->run,
+               [service, exchange, file = *file, length](const Result<>& outcome) {
+                 if (!outcome) return refuse(*exchange, outcome.error());
+                 if (file->size() != length)
+                   return refuse(*exchange, {Errc::io, "the body broke off"});
+                 exchange->request.body_file = file;
+                 net::serve(service->routes, net::Responder{exchange});
+               });
+}
+
 template <class SharedRef>
 void serve(const SharedRef& shared,
            const rpc::Caller& caller,
            const Object<ApiRequest>& from,
            const rpc::Inbound& inbound,
            bool for_this_node) {
-  const auto routes = shared->open_routes();
-  if (!routes) return inbound.reply(Error{Errc::unavailable, "the agent is starting"});
+  const auto service = shared->open_service();
+  if (!service) return inbound.reply(Error{Errc::unavailable, "the agent is starting"});
   if (!inbound.stream)
     return inbound.reply(Error{Errc::invalid_argument, "the answer needs a byte stream"});
   const auto exchange = StreamExchange::make(inbound);
@@ -54,7 +88,9 @@ void serve(const SharedRef& shared,
   request.hops = std::max<std::uint8_t>(inbound.envelope.hops, 1);
   request.is_for_this_node = for_this_node;
   request.target_node = inbound.envelope.target_node;
-  net::serve(*routes, net::Responder{exchange});
+  if (const auto length = from->getBodyLength(); length > 0)
+    return take_body(service, exchange, inbound.stream, length);
+  net::serve(service->routes, net::Responder{exchange});
 }
 
 }  // namespace
@@ -79,14 +115,18 @@ void RemoteRequests::add_to_client(rpc::Router& router) const {
       });
 }
 
-void RemoteRequests::open(net::Router routes) const {
+void RemoteRequests::open(net::Router routes,
+                          std::shared_ptr<net::BodyFiles> files,
+                          RunBlocking run) const {
+  auto service = std::make_shared<const Service>(
+      Service{std::move(routes), std::move(files), std::move(run)});
   const std::scoped_lock lock{shared_->guard};
-  shared_->routes = std::make_shared<const net::Router>(std::move(routes));
+  shared_->service = std::move(service);
 }
 
 void RemoteRequests::close() const {
   const std::scoped_lock lock{shared_->guard};
-  shared_->routes.reset();
+  shared_->service.reset();
 }
 
 }  // namespace nomad::api

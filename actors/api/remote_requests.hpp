@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "actors/api/body_transfer.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/net/router.hpp"
 
@@ -25,10 +26,12 @@ public:
   void add_to_client(rpc::Router& router) const;
 
   /// From now on; before it, and after `close`, everything is `unavailable`.
-  void open(net::Router routes) const;
+  /// Bodies that follow a request go into files of `files`, written by `run`.
+  void open(net::Router routes, std::shared_ptr<net::BodyFiles> files, RunBlocking run) const;
   void close() const;
 
 private:
+  struct Service;
   struct Shared;
   std::shared_ptr<Shared> shared_;
 };

@@ -59,6 +59,10 @@ private:
   net::Router router_;
 };
 
+/// Whether the body of a request is an archive, which goes into a file as it comes. Not for those
+/// who may not send one.
+bool brings_archive(const net::Request& head);
+
 void add_job_routes(Routes& routes);
 void add_alloc_routes(Routes& routes);
 void add_eval_routes(Routes& routes);

@@ -23,14 +23,16 @@ using server::server_api::Written;
 using state::Table;
 
 constexpr std::size_t piece_bytes = 256 * 1024;
+constexpr std::string_view route = "/v1/operator/snapshot";
 
 /// A directory that only we can read, removed with everything in it.
 class PrivateDirectory {
 public:
-  static Result<std::shared_ptr<PrivateDirectory>> make() {
-    std::error_code failure;
-    auto pattern = (fs::temp_directory_path(failure) / "nomadctl-snapshot-XXXXXX").string();
-    if (failure || mkdtemp(pattern.data()) == nullptr)
+  static Result<std::shared_ptr<PrivateDirectory>> make(const Context& context) {
+    if (context.options.upload_directory.empty())
+      return Error{Errc::internal, "this agent has no directory for archives"};
+    auto pattern = context.options.upload_directory + "/snapshot-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr)
       return errno_error("cannot create a temporary directory", errno);
     return std::make_shared<PrivateDirectory>(std::move(pattern));
   }
@@ -82,7 +84,7 @@ void fail_save(Call& call, const Error& error) {
 }
 
 void send_archive(Call& call, const std::string& snapshot_path) {
-  const auto home = PrivateDirectory::make();
+  const auto home = PrivateDirectory::make(*call.context);
   if (!home) return fail_save(call, home.error());
   const auto path = (*home)->file("archive");
   const auto made = storage::write_archive(snapshot_path, path, unix_now() / 1'000'000);
@@ -115,16 +117,26 @@ void save_snapshot(Call call) {
       });
 }
 
+/// The file that the archive came in. A request that is spelled in another way than users spell it
+/// brings a small one in memory.
+Result<std::shared_ptr<const net::BodyFile>> archive_of(const Call& call) {
+  const auto& request = call.request();
+  if (request.body_file) return std::shared_ptr<const net::BodyFile>{request.body_file};
+  const auto& files = call.context->options.http.body_files;
+  if (!files) return Error{Errc::internal, "this agent has no directory for archives"};
+  auto file = files->make();
+  if (!file) return file.error();
+  NOMAD_TRY((*file)->append(request.body));
+  return std::shared_ptr<const net::BodyFile>{std::move(*file)};
+}
+
 /// The commands that bring the archive's state, after all of it was verified and put together once.
-Result<RestoreState> prepare_restore(const std::string& body) {
-  const auto home = PrivateDirectory::make();
+Result<RestoreState> prepare_restore(const Call& call) {
+  const auto archive = archive_of(call);
+  if (!archive) return archive.error();
+  const auto home = PrivateDirectory::make(*call.context);
   if (!home) return home.error();
-  const auto archive = (*home)->file("archive");
-  std::ofstream file{archive, std::ios::binary};
-  file.write(body.data(), static_cast<std::streamsize>(body.size()));
-  file.close();
-  if (!file) return errno_error("cannot write \"" + archive + "\"", errno);
-  const auto meta = storage::read_archive(archive, (*home)->file("state"));
+  const auto meta = storage::read_archive((*archive)->path(), (*home)->file("state"));
   if (!meta) return meta.error();
   auto reader = storage::SnapshotReader::open((*home)->file("state"));
   if (!reader) return reader.error();
@@ -156,7 +168,7 @@ void restore_snapshot(Call call) {
     return;
   }
   on_pool(std::move(call), [server](Call& asked) {
-    const auto prepared = prepare_restore(asked.request().body);
+    const auto prepared = prepare_restore(asked);
     if (!prepared) {
       log::warn("api", "a snapshot from {} is refused: {}", asked.request().remote,
                 prepared.error().what);
@@ -178,10 +190,16 @@ void restore_snapshot(Call call) {
 
 }  // namespace
 
+bool brings_archive(const net::Request& head) {
+  const std::string_view target{head.target};
+  return (head.method == "PUT" || head.method == "POST")
+         && target.substr(0, target.find('?')) == route
+         && authorize(caller_of(head), Capability::management, "");
+}
+
 void add_snapshot_routes(Routes& routes) {
-  routes.exact("/v1/operator/snapshot",
-               {{Methods::get, Capability::management, save_snapshot},
-                {Methods::write, Capability::management, restore_snapshot}});
+  routes.exact(std::string{route}, {{Methods::get, Capability::management, save_snapshot},
+                                    {Methods::write, Capability::management, restore_snapshot}});
 }
 
 }  // namespace nomad::api

@@ -161,6 +161,7 @@ void read_limits(Section& block, Limits& target) {
   block.integer("http_max_conns_per_client", target.http_max_conns_per_client);
   block.integer("http_max_conns", target.http_max_conns);
   block.integer("http_max_body_mb", target.http_max_body_mb);
+  block.integer("snapshot_max_mb", target.snapshot_max_mb);
   block.duration("http_read_timeout", target.http_read_timeout);
   block.duration("http_idle_timeout", target.http_idle_timeout);
   block.duration("rpc_handshake_timeout", target.rpc_handshake_timeout);

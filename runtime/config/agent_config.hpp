@@ -141,6 +141,7 @@ struct Limits {
   std::int64_t http_max_conns_per_client = 100;
   std::int64_t http_max_conns = 16'384;  ///< Ours: from all clients together.
   std::int64_t http_max_body_mb = 16;    ///< Ours: of one request.
+  std::int64_t snapshot_max_mb = 4'096;  ///< Ours: of the archive that a restore sends.
   Nanoseconds http_read_timeout = 10s;   ///< Ours: for a header, and between body parts.
   Nanoseconds http_idle_timeout = 2min;  ///< Ours: between requests of a connection.
   Nanoseconds rpc_handshake_timeout = 5s;

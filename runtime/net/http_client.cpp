@@ -304,6 +304,10 @@ public:
     return stream_->write(bytes, deadline);
   }
 
+  Result<> send_more(std::string_view bytes, Deadline deadline) {
+    return stream_->write(bytes, deadline);
+  }
+
   /// Reads once, if the answer isn't complete yet. Interim answers (100) are skipped.
   Result<> advance(Deadline deadline) {
     if (parser_->complete()) return {};
@@ -445,8 +449,9 @@ std::string HttpClient::render(const ClientRequest& request) const {
   for (const auto* list : {&options_.headers, &request.headers})
     for (const auto& header : *list)
       out += header.name + ": " + header.value + "\r\n";
-  if (!request.body.empty() || request.method == "PUT" || request.method == "POST")
-    out += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
+  const auto size = request.next_piece ? request.pieces_size : request.body.size();
+  if (size > 0 || request.method == "PUT" || request.method == "POST")
+    out += "Content-Length: " + std::to_string(size) + "\r\n";
   out += "\r\n";
   return out += request.body;
 }
@@ -479,12 +484,28 @@ Result<ClientResponse> HttpClient::exchange(const ClientRequest& request, bool& 
       = connection->send(render(request), request.method == "HEAD", options_.body_bytes, deadline);
       !sent)
     return fail(sent.error());
+  const auto sent = send_pieces(request, *connection, deadline);
+  if (!sent && sent.error().code == Errc::cancelled) return sent.error();
+  // Who does not take all of a body may have said why.
   while (!connection->parser().complete())
-    if (auto step = connection->advance(deadline); !step) return fail(step.error());
+    if (auto step = connection->advance(deadline); !step)
+      return fail(sent ? step.error() : sent.error());
   auto& done = connection->parser();
   ClientResponse response{done.status(), std::move(done.headers()), std::move(done.body())};
-  if (connection->reusable()) kept_ = std::move(connection);
+  if (sent && connection->reusable()) kept_ = std::move(connection);
   return response;
+}
+
+Result<> HttpClient::send_pieces(const ClientRequest& request,
+                                 detail::ClientConnection& connection,
+                                 Deadline deadline) {
+  if (!request.next_piece) return {};
+  for (;;) {
+    const auto piece = request.next_piece();
+    if (!piece) return Error{Errc::cancelled, piece.error().what};
+    if (piece->empty()) return {};
+    NOMAD_TRY(connection.send_more(*piece, deadline));
+  }
 }
 
 Result<ClientResponse> HttpClient::send(const ClientRequest& request) {

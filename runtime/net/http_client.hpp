@@ -69,6 +69,10 @@ struct ClientRequest {
   std::string target;  ///< Path and query, escaped: "/v1/job/web?namespace=default".
   Headers headers = {};
   std::string body = {};
+
+  /// The body instead, `pieces_size` bytes in all, piece by piece; "" is its end.
+  std::function<Result<std::string>()> next_piece = {};
+  std::uint64_t pieces_size = 0;
 };
 
 struct ClientResponse {
@@ -153,6 +157,9 @@ private:
 
   Result<std::unique_ptr<detail::ClientConnection>> connect(Deadline deadline);
   Result<ClientResponse> exchange(const ClientRequest& request, bool& was_stale);
+  static Result<> send_pieces(const ClientRequest& request,
+                              detail::ClientConnection& connection,
+                              Deadline deadline);
   Error explain(const ClientRequest& request, const Error& error) const;
   std::string render(const ClientRequest& request) const;
 

@@ -244,10 +244,11 @@ std::string_view Connection::consume(std::string_view bytes) {
 }
 
 void Connection::need_more(bool nothing_left) {
-  if (in_body_ || !parser_.header_done()) return;
-  in_body_ = true;
+  if (!parser_.header_done()) return;
+  if (exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout);
+  if (std::exchange(in_body_, true)) return;
   const auto extra = std::chrono::seconds{parser_.announced_body() / slowest_body_per_second};
-  set_deadline(worker_.server->options.body_timeout + extra);
+  if (!exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout + extra);
   if (nothing_left && parser_.wants_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
@@ -281,7 +282,7 @@ void Connection::refuse(unsigned status, std::string_view text) {
   const auto number = std::to_string(status);
   const auto reason = std::string{reason_phrase(status)};
   std::string body = number + ' ' + reason;
-  if (status == 400) (body += ": ") += text;
+  if (status == 400 || status == 429 || status == 500) (body += ": ") += text;
   out_ += "HTTP/1.1 " + number + ' ' + reason
           + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: "
           + std::to_string(body.size()) + "\r\n\r\n" + body;

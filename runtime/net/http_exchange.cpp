@@ -63,6 +63,7 @@ void HttpExchange::detach() {
   void_now.swap(actions_);
   connection.swap(connection_);
   dropped.swap(abandoned_);
+  request.body_file.reset();  // or it would last until the connection's next request
 }
 
 void HttpExchange::abandon(bool may_answer) {

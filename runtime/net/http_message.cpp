@@ -135,6 +135,7 @@ void Request::clear() {
   query.clear();
   body.clear();
   if (body.capacity() > kept_body) body.shrink_to_fit();
+  body_file.reset();
   text_.clear();
   fields_.clear();
   is_http11 = true;

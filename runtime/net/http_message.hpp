@@ -24,16 +24,19 @@ using Headers = std::vector<Header>;
 /// Whether two header names are the same, which ignores case.
 bool same_header(std::string_view left, std::string_view right);
 
+class BodyFile;
+
 /// A whole request. Filled by the server; valid as long as its `Responder` lives.
 class Request {
 public:
-  std::string method;     ///< As sent: "GET".
-  std::string target;     ///< As sent: "/v1/job/a%2Fb?pretty".
-  std::string path;       ///< Decoded and, once routed, clean: "/v1/job/a/b".
-  QueryParameters query;  ///< Decoded.
-  std::string body;       ///< Whole; bounded by the server's limit.
-  std::string remote;     ///< "127.0.0.1:53214"; "@" for a Unix socket.
-  bool is_http11 = true;  ///< HTTP/1.0 has neither chunks nor keep-alive by default.
+  std::string method;                   ///< As sent: "GET".
+  std::string target;                   ///< As sent: "/v1/job/a%2Fb?pretty".
+  std::string path;                     ///< Decoded and, once routed, clean: "/v1/job/a/b".
+  QueryParameters query;                ///< Decoded.
+  std::string body;                     ///< Whole; bounded by the server's limit.
+  std::shared_ptr<BodyFile> body_file;  ///< The body instead, of requests that may be larger.
+  std::string remote;                   ///< "127.0.0.1:53214"; "@" for a Unix socket.
+  bool is_http11 = true;                ///< HTTP/1.0 has neither chunks nor keep-alive by default.
   std::chrono::steady_clock::time_point received{};
 
   // Of a request that another agent passed on:

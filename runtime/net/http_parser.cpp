@@ -1,6 +1,7 @@
 #include "runtime/net/http_parser.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <boost/beast/http/basic_parser.hpp>
 
@@ -28,10 +29,15 @@ public:
   Impl(const ParserLimits& limits, Request& target) : limits_{limits}, request_{target} {
     eager(true);
     header_limit(limits.header_bytes);
-    body_limit(limits.body_bytes);
+    body_limit(limits.body_files
+                   ? std::max(limits.body_bytes, limits.body_files->options().most_bytes)
+                   : limits.body_bytes);
   }
 
   bool wants_continue() const { return wants_continue_; }
+
+  /// What went wrong with the file of a body.
+  const std::optional<Error>& trouble() const { return trouble_; }
 
   bool lacks_host() const { return request_.is_http11 && !has_host_; }
 
@@ -66,22 +72,47 @@ private:
     request_.add_header(plain(name), plain(value));
   }
 
-  void on_header_impl(error_code&) override {}
-
-  void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
-    if (length) request_.body.reserve(std::min(*length, reserved_at_once));
+  /// Only now it is known which bound the body has.
+  void on_header_impl(error_code& failure) override {
+    if (!limits_.body_files) return;
+    const bool is_large = limits_.body_files->wants(request_);
+    const auto most = is_large ? limits_.body_files->options().most_bytes : limits_.body_bytes;
+    body_limit(most);
+    if (content_length().value_or(0) > most)
+      failure = http::error::body_limit;
+    else if (is_large)
+      open_file(failure);
   }
 
-  std::size_t on_body_impl(string_view body, error_code&) override {
-    request_.body.append(body.data(), body.size());
+  void open_file(error_code& failure) {
+    auto file = limits_.body_files->make();
+    if (file)
+      request_.body_file = std::move(*file);
+    else
+      give_up(file.error(), failure);
+  }
+
+  void give_up(const Error& error, error_code& failure) {
+    trouble_ = error;
+    failure = http::error::body_limit;
+  }
+
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
+    if (length && !request_.body_file) request_.body.reserve(std::min(*length, reserved_at_once));
+  }
+
+  std::size_t on_body_impl(string_view body, error_code& failure) override {
+    if (!request_.body_file)
+      request_.body.append(body.data(), body.size());
+    else if (const auto written = request_.body_file->append(plain(body)); !written)
+      give_up(written.error(), failure);
     return body.size();
   }
 
   void on_chunk_header_impl(std::uint64_t, string_view, error_code&) override {}
 
-  std::size_t on_chunk_body_impl(std::uint64_t, string_view body, error_code&) override {
-    request_.body.append(body.data(), body.size());
-    return body.size();
+  std::size_t on_chunk_body_impl(std::uint64_t, string_view body, error_code& failure) override {
+    return on_body_impl(body, failure);
   }
 
   void on_finish_impl(error_code&) override {}
@@ -91,6 +122,7 @@ private:
   std::uint32_t header_bytes_ = 0;
   bool has_host_ = false;
   bool wants_continue_ = false;
+  std::optional<Error> trouble_;
 };
 
 RequestParser::RequestParser(const ParserLimits& limits) : limits_{limits} {}
@@ -116,6 +148,14 @@ RequestParser::Step RequestParser::feed(std::string_view bytes) {
     if (taken == 0 && !impl_->is_done()) return {State::need_more, used};
   }
   if (failure) {
+    const auto& trouble = impl_->trouble();
+    if (trouble) {
+      failure_status_ = trouble->code == Errc::too_large    ? 413
+                        : trouble->code == Errc::overloaded ? 429
+                                                            : 500;
+      failure_ = trouble->what;
+      return {State::failed, used};
+    }
     failure_status_ = failure == http::error::body_limit     ? 413
                       : failure == http::error::header_limit ? 431
                       : failure == http::error::bad_version  ? 505

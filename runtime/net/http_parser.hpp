@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
+#include "runtime/net/body_file.hpp"
 #include "runtime/net/http_message.hpp"
 
 namespace nomad::net {
@@ -19,6 +20,7 @@ struct ParserLimits {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint32_t header_count = 100;
   std::uint64_t body_bytes = 16 * 1024 * 1024;
+  std::shared_ptr<BodyFiles> body_files = {};  ///< For those that it wants; may be empty.
 };
 
 class RequestParser {

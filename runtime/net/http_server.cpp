@@ -173,7 +173,8 @@ class HttpServer::Core {
 public:
   Result<> start(ServerOptions options, Router router) {
     shared_ = std::make_shared<ServerShared>();
-    shared_->limits = {options.header_bytes, options.header_count, options.body_bytes};
+    shared_->limits
+        = {options.header_bytes, options.header_count, options.body_bytes, options.body_files};
     shared_->options = std::move(options);
     shared_->router = std::move(router);
     const auto count = std::max(1U, shared_->options.threads);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
+#include "runtime/net/body_file.hpp"
 #include "runtime/net/router.hpp"
 #include "runtime/net/tls_context.hpp"
 
@@ -33,13 +34,15 @@ struct ServerOptions {
   std::uint32_t header_bytes = 64 * 1024;
   std::uint32_t header_count = 100;
   std::uint64_t body_bytes = 16 * 1024 * 1024;
-  unsigned connections_per_address = 100;  ///< 0: no limit. Unix sockets have none.
+  std::shared_ptr<BodyFiles> body_files = {};  ///< Of bodies that may be larger than that.
+  unsigned connections_per_address = 100;      ///< 0: no limit. Unix sockets have none.
   unsigned connections = 32 * 1024;
   std::size_t stream_queue_bytes = 4 * 1024 * 1024;
   std::size_t tunnel_window_bytes = 256 * 1024;  ///< Input of a tunnel that may wait.
 
   std::chrono::milliseconds header_timeout{8'000};  ///< From connect or a request's first byte.
-  std::chrono::milliseconds body_timeout{10'000};   ///< Plus a second per 64 KiB of body.
+  /// Plus a second per 64 KiB of body; into a file, without progress.
+  std::chrono::milliseconds body_timeout{10'000};
   std::chrono::milliseconds idle_timeout{120'000};  ///< Between requests.
   std::chrono::milliseconds write_timeout{30'000};  ///< Without progress; streams five times that.
   std::chrono::milliseconds tick{500};

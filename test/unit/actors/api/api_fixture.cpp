@@ -235,6 +235,7 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.client = client_;
   keyring = *security::Keyring::open({.server_id = "server-1"});
   options.keyring = keyring;
+  options.upload_directory = uploads.file("uploads");
   played->write_sealed = [this](const Object<schema::Command>& command) {
     const auto outcome
         = state().run([&](schema::Command::Builder to) { set_command(to, *command); });

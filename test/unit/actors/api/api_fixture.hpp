@@ -81,6 +81,7 @@ public:
 
   std::shared_ptr<Played> played = std::make_shared<Played>();
   test::TempDir directory;
+  test::TempDir uploads;
   std::shared_ptr<security::Keyring> keyring;
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
 
