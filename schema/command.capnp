@@ -169,10 +169,12 @@ struct VariableApply {
 }
 
 # Stores a root key. One that is new and active takes over: the former active one becomes
-# inactive, or, with `rekey`, all others become rekeying.
+# inactive, or, with `rekey`, all others become rekeying. A change of one that is stored names the
+# modifyIndex that it is made from, and is refused when that is not the stored one any more.
 struct RootKeyUpsert {
   key @0 :Variable.RootKey;
   rekey @1 :Bool;
+  checkIndex @2 :UInt64;               # 0: whatever is stored
 }
 
 # One row of a snapshot that is being restored.

@@ -11,10 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto write_timeout = 30s;
+constexpr auto write_timeout = 10s;
 
-/// Looks between two tries of a server that does not lead to make itself known.
-constexpr unsigned patience_of_followers = 30;
+/// A server that does not lead acts at every third look only: mostly the leader was there first.
+constexpr unsigned patience_of_followers = 3;
 
 struct Look {
   using is_message = void;
@@ -59,8 +59,10 @@ struct KeeperState {
             },
             [this, what = std::move(what)](const caf::error& err) {
               --writing;  // tried again at the next look
-              log::write(leads ? log::Level::warn : log::Level::debug, "keyring",
-                         what + ": " + actor::from_caf(err).what);
+              const auto why = actor::from_caf(err);
+              const bool is_worth_saying = leads && why.code != Errc::conflict;
+              log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring",
+                         what + ": " + why.what);
             });
   }
 
@@ -73,32 +75,38 @@ struct KeeperState {
 
   void look() {
     if (writing != 0) return;
+    if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
     const auto snapshot = store->snapshot();
-    if (!is_known(snapshot)) {
-      if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
-      write(cluster::put_key_holder(keyring->holder()), "registering this server's public key");
-      return;
-    }
-    if (leads) serve(snapshot);
+    if (!is_known(snapshot))
+      return write(cluster::put_key_holder(keyring->holder()), "registering this server's key");
+    if (leads)
+      serve(snapshot);
+    else
+      share_keys(snapshot);
+  }
+
+  /// Wraps the keys that this server can open for all who lack them. Not the leader's work alone:
+  /// it may be one of those.
+  void share_keys(const state::Snapshot& snapshot) {
+    const auto holders = holders_of(snapshot);
+    for (const auto& entry : snapshot.tables().root_keys.all())
+      if (const auto wrapped = keyring->rewrap(entry.value(), holders))
+        write(cluster::change_root_key(wrapped), "wrapping a root key");
   }
 
   void serve(const state::Snapshot& snapshot) {
-    const auto holders = holders_of(snapshot);
     const auto duties = cluster::keyring_duties(snapshot, options.thresholds, unix_now());
     // After a restore of another cluster's snapshot nobody here may be able to open its key.
-    const auto active = snapshot.active_root_key();
-    if (duties.make_key || !keyring->opens(active))
-      write(cluster::put_root_key(keyring->make_root_key(make_uuid(random), unix_now(), holders),
-                                  false),
+    if (duties.make_key || !keyring->opens(snapshot.active_root_key()))
+      write(cluster::put_root_key(
+                keyring->make_root_key(make_uuid(random), unix_now(), holders_of(snapshot)), false),
             "making a root key");
-    for (const auto& key : duties.keys)
-      if (const auto wrapped = keyring->rewrap(key, holders))
-        write(cluster::put_root_key(wrapped, false), "wrapping a root key");
+    share_keys(snapshot);
     if (writing != 0) return;
     for (const auto& variable : duties.rekey)
       rekey(snapshot, variable);
     for (const auto& key : duties.retire)
-      write(cluster::put_root_key(retired(key), false), "retiring a root key");
+      write(cluster::change_root_key(retired(key)), "retiring a root key");
     for (const auto& id : duties.remove)
       write(cluster::delete_root_key(id), "removing an unused root key");
   }

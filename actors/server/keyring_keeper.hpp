@@ -1,7 +1,8 @@
 // KeyringKeeper: keeps the cluster's keyring whole. On every server it sees to it that the state
-// knows this server's public key. On the leader it makes the first root key and replaces an old
-// one, wraps keys for servers that came later, seals variables anew after a full rotation, and
-// removes keys that nothing uses. A key that this server cannot open hinders none of the others.
+// knows this server's public key, and wraps the keys that this server can open for servers that
+// came later: the leader may be one of those. On the leader it makes the first root key and
+// replaces an old one, seals variables anew after a full rotation, and removes keys that nothing
+// uses. A key that this server cannot open hinders none of the others.
 //
 // Owns:   its timer and the writes under way.
 // Takes:  Lead. Commands go to the office that it was given, which knows the leader.

@@ -118,6 +118,14 @@ Object<schema::Command> put_root_key(const Object<schema::RootKey>& key, bool re
   });
 }
 
+Object<schema::Command> change_root_key(const Object<schema::RootKey>& key) {
+  return command([&](schema::Command::Builder to) {
+    auto upsert = to.initRootKeyUpsert();
+    upsert.setKey(*key);
+    upsert.setCheckIndex(key->getModifyIndex());
+  });
+}
+
 Object<schema::Command> delete_root_key(std::string_view id) {
   return command([&](schema::Command::Builder to) { to.setRootKeyDelete(text(std::string{id})); });
 }
@@ -140,7 +148,6 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
   duties.make_key = !active || now - active->getCreateTime() > thresholds.rotation;
   for (const auto& entry : snapshot.tables().root_keys.all()) {
     const auto& key = entry.value();
-    duties.keys.push_back(key);
     const bool is_used = snapshot.root_key_in_use(entry.key());
     switch (key->getState()) {
       case schema::RootKeyState::ACTIVE:

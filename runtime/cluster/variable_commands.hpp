@@ -34,6 +34,11 @@ Object<schema::Command> delete_variable(std::string_view ns,
                                         std::optional<std::uint64_t> check_index);
 
 Object<schema::Command> put_root_key(const Object<schema::RootKey>& key, bool rekey);
+
+/// Puts `key`, which is the stored one with changes; refused with `conflict` if that has become
+/// another since. So any server may wrap a key for others, at whatever time.
+Object<schema::Command> change_root_key(const Object<schema::RootKey>& key);
+
 Object<schema::Command> delete_root_key(std::string_view id);
 Object<schema::Command> put_key_holder(const Object<schema::KeyHolder>& holder);
 
@@ -50,7 +55,6 @@ struct KeyringThresholds {
 /// question is asked again.
 struct KeyringDuties {
   bool make_key = false;                        ///< There is no active one, or it is too old.
-  std::vector<Object<schema::RootKey>> keys;    ///< To be looked at for missing wraps.
   std::vector<Object<schema::Variable>> rekey;  ///< To be sealed anew with the active key.
   std::vector<Object<schema::RootKey>> retire;  ///< Rekeying ones that are done.
   std::vector<std::string> remove;              ///< Unused old keys.

@@ -82,6 +82,9 @@ void Applier::root_key_upsert(schema::RootKeyUpsert::Reader command) {
   const auto key = command.getKey();
   const auto* found = t_.root_keys.find(view(key.getKeyId()));
   const Object<schema::RootKey> stored = found != nullptr ? *found : Object<schema::RootKey>{};
+  const auto base = command.getCheckIndex();
+  if (base != 0 && (!stored || stored->getModifyIndex() != base))
+    return refuse(Errc::conflict, "the root key was changed by another");
   const bool was_active = stored && stored->getState() == schema::RootKeyState::ACTIVE;
   const bool takes_over = !was_active && key.getState() == schema::RootKeyState::ACTIVE;
   if (command.getRekey() && !takes_over)

@@ -86,6 +86,20 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_keeper: keys are wrapped for a server that 
   CHECK(keyring->opens(state().active_root_key()));
 }
 
+TEST_CASE_FIXTURE(Keyrings, "keyring_keeper: who does not lead shares what the leader lacks") {
+  pass(1s);  // known
+  const auto key
+      = keyring->make_root_key("22222222-2222-4333-8444-555555555555", 1, {keyring->holder()});
+  write([&](schema::Command::Builder command) { command.initRootKeyUpsert().setKey(*key); });
+  const auto leader = keyring_of("two");
+  write([&](schema::Command::Builder command) { command.setKeyHolderUpsert(*leader->holder()); });
+  REQUIRE_FALSE(leader->opens(state().active_root_key()));
+
+  pass(3s);
+
+  CHECK(leader->opens(state().active_root_key()));
+}
+
 TEST_CASE_FIXTURE(Keyrings, "keyring_keeper: a full rotation seals everything anew and ends") {
   lead();
   for (const auto* path : {"a", "b", "c", "d", "e"})

@@ -153,6 +153,28 @@ TEST_CASE("root keys: exactly one is active") {
   CHECK(view(state.now().active_root_key()->getKeyId()) == "k4");
 }
 
+TEST_CASE("root keys: a change of one that was changed since is refused") {
+  Variables state;
+  const auto change = [&state](std::uint64_t from) {
+    return state.run([&](auto command) {
+      auto upsert = command.initRootKeyUpsert();
+      upsert.setCheckIndex(from);
+      auto key = upsert.initKey();
+      key.setKeyId("k1");
+      key.setState(RootKeyState::ACTIVE);
+      key.initWraps(1)[0].setRecipient("somebody");
+    });
+  };
+  const auto first = state.now().root_key("k1")->getModifyIndex();
+
+  CHECK_FALSE(change(first).error);
+  CHECK(change(first).error->code == Errc::conflict);
+
+  const auto stored = state.now().root_key("k1");
+  CHECK(stored->getWraps().size() == 1);
+  CHECK(stored->getModifyIndex() > first);
+}
+
 TEST_CASE("root keys: the active one and those in use stay") {
   Variables state;
   state.apply(VariableOperation::SET);
