@@ -195,6 +195,7 @@ private:
   // cluster_world_checks.cpp
   void check_logs_match();
   bool comes_back_to_life();
+  void make_nodes_eligible();
   std::string unsettled();
   void check_states();
   std::string find_lag();

@@ -13,6 +13,9 @@ using namespace raft;
 using namespace std::chrono_literals;
 using schema::ClientStatus;
 using schema::DesiredStatus;
+using Eligibility = schema::SchedulingEligibility;
+using server::server_api::NodeChanged;
+using server::server_api::SetNodeEligibility;
 
 namespace {
 
@@ -99,10 +102,12 @@ void ClusterWorld::heal_and_check() {
   }
   if (!comes_back_to_life()) return;
   loaded_ = false;
+  make_nodes_eligible();
   const auto deadline = system_.now() + rest;
   run_until(system_.now() + 20s);
   auto missing = unsettled();
   while (!violation_ && !missing.empty() && system_.now() < deadline) {
+    make_nodes_eligible();
     run_until(system_.now() + 10s);
     missing = unsettled();
   }
@@ -111,6 +116,21 @@ void ClusterWorld::heal_and_check() {
   check_states();
   check_answered();
   check_registers();
+}
+
+/// The last thing that the operators do: jobs have a right to all allocations only where nodes may
+/// take them.
+void ClusterWorld::make_nodes_eligible() {
+  auto* boss = leader();
+  if (boss == nullptr) return;
+  const auto state = boss->store()->snapshot();
+  for (const auto& node : nodes_) {
+    const auto known = state.node(node->id());
+    if (known && known->getSchedulingEligibility() != Eligibility::ELIGIBLE)
+      boss->ask<NodeChanged>(boss->api(),
+                             SetNodeEligibility{.node_id = node->id(), .eligible = true},
+                             [](const Result<NodeChanged>&) {});  // else at the next look
+  }
 }
 
 /// What the cluster still has to do, or has wrong; "" when it is at rest and all is accounted for.
@@ -124,6 +144,8 @@ std::string ClusterWorld::unsettled() {
     const auto known = state.node(node->id());
     if (!known) return node->name() + " is not registered";
     if (known->getStatus() != schema::NodeStatus::READY) return node->name() + " is not ready";
+    if (known->getSchedulingEligibility() != Eligibility::ELIGIBLE)
+      return node->name() + " is not eligible";
   }
   if (auto why = account_for_allocations(state); !why.empty()) return why;
   if (auto why = account_for_processes(state); !why.empty()) return why;
@@ -197,7 +219,11 @@ std::string ClusterWorld::account_for_jobs(const state::Snapshot& state) {
     for (const auto& row : state.allocs_by_job("default", view(job.getId())))
       if (!row.value()->terminal()) ++running;
     const auto wanted = job.getStop() ? 0 : group.getCount();
-    if (running > wanted || (running < wanted && !entry.value()->getStop()))
+    const auto deployment = state.latest_deployment("default", view(job.getId()));
+    // Where its deployment has failed (there was no node for too long), nothing more is placed.
+    const bool has_failed = deployment && deployment->getJobVersion() == job.getVersion()
+                            && deployment->getStatus() == schema::DeploymentState::FAILED;
+    if (running > wanted || (running < wanted && !has_failed))
       return fmt::format("job {} has {} allocations of {}", view(job.getId()), running, wanted);
   }
   return {};
