@@ -44,7 +44,6 @@ struct Answered {
   Reply reply;
 };
 
-/// The same of a post.
 /// Time to give up what waits too long for a connection.
 struct Sweep {
   using is_message = void;
@@ -263,6 +262,7 @@ struct TransportState {
         to, patience,
         [post = std::make_shared<Post>(std::move(msg))](Result<net::RpcConnectionRef> connection) {
           if (!connection) return post->done(connection.error());
+          if (post->on_connection) post->on_connection(*connection);
           (*connection)
               ->post({.method = static_cast<std::uint16_t>(post->method),
                       .priority = post->priority,

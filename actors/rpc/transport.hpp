@@ -120,6 +120,10 @@ struct Post {
   /// `overloaded`, `timeout` (it waited longer than `timeout` for a connection). Not called when
   /// the transport ends first.
   std::function<void(Result<>)> done = {};
+
+  /// Told of the connection that takes it, on the transport's thread: who posts a lot may go on
+  /// there by itself, while it is open.
+  std::function<void(const net::RpcConnectionRef&)> on_connection = {};
 };
 
 /// Whether this process holds a connection of that client node.

@@ -1,5 +1,6 @@
 // RaftCarrier: has the transport take the raft_peers' letters to other servers, on Raft's own
-// connections.
+// connections. The transport's actor makes the connection with the first letter; the others go
+// there straight from the peer's thread.
 #pragma once
 
 #include <string>
