@@ -48,6 +48,16 @@ bool is_aligned(std::span<const std::byte> bytes) {
          && bytes.size() % sizeof(capnp::word) == 0 && !bytes.empty();
 }
 
+Error misaligned() {
+  return {Errc::corrupt, "the command's bytes are not whole, aligned words"};
+}
+
+/// Of bytes that are aligned and were checked.
+schema::Command::Reader command_in(std::span<const std::byte> bytes) {
+  return capnp::readMessageUnchecked<schema::Command>(
+      reinterpret_cast<const capnp::word*>(bytes.data()));
+}
+
 }  // namespace
 
 Bytes payload_of(const Object<schema::Command>& command) {
@@ -61,9 +71,9 @@ void StateFsm::set_listener(Listener listener) {
 }
 
 Result<> StateFsm::check(std::span<const std::byte> payload) const {
-  auto command = Object<schema::Command>::from_bytes(payload);
-  if (!command) return command.error();
-  return state::check_command(**command);
+  if (!is_aligned(payload)) return misaligned();
+  NOMAD_TRY(Object<schema::Command>::check(payload));
+  return state::check_command(command_in(payload));
 }
 
 std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index applied) {
@@ -73,14 +83,11 @@ std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index appli
   for (const auto& entry : entries) {
     const auto bytes = entry.payload.view();
     if (!is_aligned(bytes)) {  // `check` has refused such bytes wherever they came from outside
-      outcomes.push_back(
-          {Error{Errc::internal, "the command's bytes are not aligned"}, entry.index, {}});
+      outcomes.push_back({misaligned(), entry.index, {}});
       continue;
     }
-    const auto command = capnp::readMessageUnchecked<schema::Command>(
-        reinterpret_cast<const capnp::word*>(bytes.data()));
     auto outcome = std::make_shared<const state::Outcome>(
-        store_->apply(entry.index + store_->index_offset(), command));
+        store_->apply(entry.index + store_->index_offset(), command_in(bytes)));
     outcomes.push_back({outcome->error, outcome->index, outcome});
     for_listener.push_back(std::move(outcome));
   }

@@ -1,5 +1,6 @@
 #include "runtime/object/object.hpp"
 
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -17,8 +18,10 @@ void touch(const capnp::DynamicValue::Reader& value, const object::ValuePlan& pl
 
 /// Reads every pointer that the schema knows, so that none is of a wrong kind afterwards.
 void touch_struct(capnp::DynamicStruct::Reader value, const object::StructPlan& plan) {
-  for (const auto& field : plan.fields)
+  for (const auto place : plan.pointers) {
+    const auto& field = plan.fields[place];
     if (value.has(field.field)) touch(value.get(field.field), field.value);
+  }
 }
 
 void touch(const capnp::DynamicValue::Reader& value, const object::ValuePlan& plan) {
@@ -50,6 +53,40 @@ void touch(const capnp::DynamicValue::Reader& value, const object::ValuePlan& pl
   }
 }
 
+constexpr const char* malformed = "the bytes are not a well-formed object";
+
+bool is_aligned(std::span<const std::byte> bytes) {
+  return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(capnp::word) == 0;
+}
+
+/// Gives `take` the root of `bytes` after a checked pass over all that `schema` knows there. `take`
+/// reads through the same checks.
+template <class Take>
+Result<> read_checked(std::span<const std::byte> bytes, capnp::StructSchema schema, Take take) {
+  const auto count = bytes.size() / sizeof(capnp::word);
+  if (bytes.empty() || bytes.size() % sizeof(capnp::word) != 0)
+    return Error{Errc::corrupt, malformed};
+  const auto* words = reinterpret_cast<const capnp::word*>(bytes.data());
+  kj::Array<capnp::word> copied;  // the reader wants aligned words
+  if (!is_aligned(bytes)) {
+    copied = kj::heapArray<capnp::word>(count);
+    std::memcpy(copied.begin(), bytes.data(), bytes.size());
+    words = copied.begin();
+  }
+  const kj::ArrayPtr<const capnp::word> segment{words, count};
+  try {
+    capnp::ReaderOptions limits;
+    limits.traversalLimitInWords = 8 * count + 64;  // shared pointers would amplify: refused
+    limits.nestingLimit = 64;
+    capnp::SegmentArrayMessageReader reader{kj::arrayPtr(&segment, 1), limits};
+    touch_struct(reader.getRoot<capnp::DynamicStruct>(schema), object::plan_of(schema));
+    take(reader.getRoot<capnp::AnyStruct>());
+  } catch (const kj::Exception& failure) {
+    return Error{Errc::corrupt, std::string{malformed} + ": " + failure.getDescription().cStr()};
+  }
+  return {};
+}
+
 }  // namespace
 
 Block* Block::make(std::size_t count) {
@@ -65,27 +102,14 @@ Block* Block::freeze(capnp::AnyStruct::Reader source) {
 }
 
 Result<Block*> Block::from_bytes(std::span<const std::byte> bytes, capnp::StructSchema schema) {
-  const Error malformed{Errc::corrupt, "the bytes are not a well-formed object"};
-  if (bytes.empty() || bytes.size() % sizeof(capnp::word) != 0) return malformed;
-  // The reader wants aligned words, and stored bytes need not be aligned.
-  auto* raw = make(bytes.size() / sizeof(capnp::word));
-  std::memcpy(raw->words(), bytes.data(), bytes.size());
-  const kj::ArrayPtr<const capnp::word> segment{raw->words(), raw->count};
-  Result<Block*> outcome = malformed;
-  try {
-    capnp::ReaderOptions limits;
-    limits.traversalLimitInWords = 8 * raw->count + 64;  // shared pointers would amplify: refused
-    limits.nestingLimit = 64;
-    capnp::SegmentArrayMessageReader reader{kj::arrayPtr(&segment, 1), limits};
-    auto root = reader.getRoot<capnp::DynamicStruct>(schema);
-    touch_struct(root, object::plan_of(schema));
-    outcome = freeze(reader.getRoot<capnp::AnyStruct>());
-  } catch (const kj::Exception& failure) {
-    outcome = Error{Errc::corrupt,
-                    std::string{malformed.what} + ": " + failure.getDescription().cStr()};
-  }
-  raw->release();
-  return outcome;
+  Block* block = nullptr;
+  NOMAD_TRY(read_checked(bytes, schema, [&block](auto root) { block = freeze(root); }));
+  return block;
+}
+
+Result<> Block::check(std::span<const std::byte> bytes, capnp::StructSchema schema) {
+  // What the schema does not know is checked by walking through it for its size.
+  return read_checked(bytes, schema, [](auto root) { static_cast<void>(root.totalSize()); });
 }
 
 void Block::release() noexcept {

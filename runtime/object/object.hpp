@@ -43,6 +43,9 @@ struct Block {
   /// Copies `bytes` after a checked pass over everything that `schema` can reach in them.
   static Result<Block*> from_bytes(std::span<const std::byte> bytes, capnp::StructSchema schema);
 
+  /// The same pass without the copy.
+  static Result<> check(std::span<const std::byte> bytes, capnp::StructSchema schema);
+
   void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
 
   void release() noexcept;
@@ -81,6 +84,11 @@ public:
     auto block = detail::Block::from_bytes(bytes, capnp::Schema::from<T>());
     if (!block) return block.error();
     return Object{*block};
+  }
+
+  /// Whether `from_bytes` would take them: then they can be read where they are, unchecked.
+  static Result<> check(std::span<const std::byte> bytes) {
+    return detail::Block::check(bytes, capnp::Schema::from<T>());
   }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }

@@ -75,11 +75,20 @@ private:
     }
     std::sort(plan.fields.begin(), plan.fields.end(),
               [](const FieldPlan& a, const FieldPlan& b) { return a.name < b.name; });
-    for (std::size_t i = 0; i < plan.fields.size(); ++i)
+    for (std::size_t i = 0; i < plan.fields.size(); ++i) {
       plan.by_folded.push_back(static_cast<std::uint16_t>(i));
+      if (is_pointer(plan.fields[i].field)) plan.pointers.push_back(static_cast<std::uint16_t>(i));
+    }
     std::sort(plan.by_folded.begin(), plan.by_folded.end(), [&plan](auto a, auto b) {
       return lower(plan.fields[a].name) < lower(plan.fields[b].name);
     });
+  }
+
+  /// A group is none: ours are optional numbers.
+  static bool is_pointer(capnp::StructSchema::Field field) {
+    const auto type = field.getType();
+    return type.isText() || type.isData() || type.isList()
+           || (type.isStruct() && !field.getProto().isGroup());
   }
 
   static std::string name_of(capnp::schema::Field::Reader proto) {

@@ -55,6 +55,7 @@ struct StructPlan {
   capnp::StructSchema schema;
   std::vector<FieldPlan> fields;         ///< Sorted by JSON name, as the API writes them.
   std::vector<std::uint16_t> by_folded;  ///< Places in `fields`, sorted by lower-cased name.
+  std::vector<std::uint16_t> pointers;   ///< Places in `fields` of those that can be malformed.
 
   /// The field that JSON calls `name`: an exact match, else one that differs only in case.
   const FieldPlan* find(std::string_view name) const;
