@@ -150,7 +150,8 @@ TEST_CASE("variable: lists show no items, by page, prefix and filter") {
 TEST_CASE("variable: a blocking read wakes when it is written") {
   Variables fixture;
   REQUIRE(fixture.put("a", R"({"k":"1"})").status == 200);
-  const auto seen = fixture.get("/v1/var/a").header("X-Nomad-Index");
+  const auto before = fixture.get("/v1/var/a");
+  const auto seen = before.header("X-Nomad-Index");
   std::string woken;
 
   std::thread reader{
