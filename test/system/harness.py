@@ -35,6 +35,13 @@ def free_port():
         return s.getsockname()[1]
 
 
+def skip_with_sanitizer(test, pid):
+    """For tests of memory: a sanitizer's allocator keeps what the process gives back."""
+    with open(f"/proc/{pid}/maps") as f:
+        if "libasan" in f.read():
+            test.skipTest("AddressSanitizer keeps what was given back")
+
+
 def wait_until(condition, timeout=20, interval=0.02, what="the condition"):
     """The first true value of `condition`; a test failure after `timeout` seconds."""
     end = time.monotonic() + timeout
