@@ -400,12 +400,13 @@ class TerminalTest(harness.AgentTest):
         return made
 
     def test_a_session(self):
-        terminal = self.terminal(self.alloc, "/bin/sh", "-c", "stty size; read x; stty size; echo got $x; exit 6",
+        sees = "until stty size | grep '^{}$'; do sleep 0.1; done; "  # the size comes behind the command
+        terminal = self.terminal(self.alloc, "/bin/sh", "-c",
+                                 sees.format("31 91") + "read x; " + sees.format("32 92") + "echo got $x; exit 6",
                                  size=(31, 91))
         terminal.wait_for(b"31 91")
         self.assertTrue(terminal.is_raw())
         terminal.resize(32, 92)
-        time.sleep(0.3)
         terminal.type(b"word\r")
         terminal.wait_for(b"32 92")
         terminal.wait_for(b"got word")
