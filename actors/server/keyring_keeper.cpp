@@ -78,7 +78,8 @@ struct KeeperState {
     if (!leads && looks_as_follower++ % patience_of_followers != 0) return;
     const auto snapshot = store->snapshot();
     if (!is_known(snapshot))
-      return write(cluster::put_key_holder(keyring->holder()), "registering this server's key");
+      return write(cluster::put_key_holder(keyring->holder()),
+                   "registering this server's public key");
     if (leads)
       serve(snapshot);
     else
