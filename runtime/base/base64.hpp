@@ -1,7 +1,7 @@
 // Base64 with padding, of the standard alphabet (RFC 4648, section 4), as Go's encoding/base64
 // reads and writes it: in JSON, job files, websocket handshakes and HTTP headers. By hand:
-// libsodium and OpenSSL refuse bits left over in the last character and do not say at which byte a
-// text is wrong; Go takes the former and says the latter, and its clients see that.
+// libsodium refuses bits left over in the last character, which Go takes, and the message names the
+// byte at which a text is wrong, which Nomad's clients see.
 //
 // Not for keys: what decodes a secret does so into memory that is wiped (runtime/security).
 #pragma once
