@@ -1,6 +1,7 @@
 #include "actors/api/relay.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
