@@ -11,53 +11,65 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 * 1024;
 
-/// Runs one job at a time, and once more for what was asked meanwhile.
-class Turn {
+/// One direction of a transfer: its steps run one at a time on `run`'s threads, and one more for
+/// what was asked meanwhile. The members of who derives are touched by the step that runs.
+class Transfer : public std::enable_shared_from_this<Transfer> {
 public:
-  /// Whether the caller is to start the job.
+  Transfer(std::weak_ptr<net::RpcStream> stream, RunBlocking run)
+      : stream_{std::move(stream)}, run_{std::move(run)} {}
+
+  virtual ~Transfer() = default;
+
+  void go_on() {
+    if (!begin()) return;
+    std::function<void()> job = [self = shared_from_this()] {
+      while (self->take())
+        self->step();
+    };
+    if (run_(job)) return;
+    while (take())
+      fail({Errc::overloaded, "too many queries are waiting"});
+  }
+
+protected:
+  const std::weak_ptr<net::RpcStream> stream_;
+
+private:
+  virtual void step() = 0;
+  virtual void fail(const Error& error) = 0;
+
+  /// Whether the caller is to start the steps.
   bool begin() {
     const std::scoped_lock lock{guard_};
     again_ = true;
     return !std::exchange(runs_, true);
   }
 
-  /// Whether the job that runs has something to do.
+  /// Whether there is another step.
   bool take() {
     const std::scoped_lock lock{guard_};
     runs_ = std::exchange(again_, false);
     return runs_;
   }
 
-private:
+  const RunBlocking run_;
   std::mutex guard_;
   bool runs_ = false;
   bool again_ = false;
 };
 
-class Sender : public std::enable_shared_from_this<Sender> {
+class Sender final : public Transfer {
 public:
   Sender(std::weak_ptr<net::RpcStream> stream,
          std::shared_ptr<const net::BodyFile> file,
          RunBlocking run,
          std::function<void(const Error&)> failed)
-      : stream_{std::move(stream)},
+      : Transfer{std::move(stream), std::move(run)},
         file_{std::move(file)},
-        run_{std::move(run)},
         failed_{std::move(failed)} {}
 
-  void go_on() {
-    if (!turn_.begin()) return;
-    std::function<void()> job = [self = shared_from_this()] {
-      while (self->turn_.take())
-        self->send();
-    };
-    if (run_(job)) return;
-    while (turn_.take())
-      fail({Errc::overloaded, "too many queries are waiting"});
-  }
-
 private:
-  void send() {
+  void step() override {
     while (!is_over_) {
       const auto stream = stream_.lock();
       if (!stream) return;
@@ -76,32 +88,26 @@ private:
     }
   }
 
-  void fail(const Error& error) {
+  void fail(const Error& error) override {
     is_over_ = true;
     if (const auto failed = std::exchange(failed_, nullptr)) failed(error);
   }
 
-  const std::weak_ptr<net::RpcStream> stream_;
   const std::shared_ptr<const net::BodyFile> file_;
-  const RunBlocking run_;
-  Turn turn_;
-
-  // Touched by whose turn it is.
   std::function<void(const Error&)> failed_;
   std::uint64_t offset_ = 0;
   Bytes piece_;  ///< What the stream did not take yet.
   bool is_over_ = false;
 };
 
-class Receiver : public std::enable_shared_from_this<Receiver> {
+class Receiver final : public Transfer {
 public:
   Receiver(std::weak_ptr<net::RpcStream> stream,
            std::shared_ptr<net::BodyFile> file,
            RunBlocking run,
            std::function<void(Result<>)> done)
-      : stream_{std::move(stream)},
+      : Transfer{std::move(stream), std::move(run)},
         file_{std::move(file)},
-        run_{std::move(run)},
         done_{std::move(done)} {}
 
   void arrived(Bytes bytes, bool last) {
@@ -109,14 +115,7 @@ public:
       const std::scoped_lock lock{guard_};
       waiting_.push_back({std::move(bytes), last});
     }
-    if (!turn_.begin()) return;
-    std::function<void()> job = [self = shared_from_this()] {
-      while (self->turn_.take())
-        self->write();
-    };
-    if (run_(job)) return;
-    while (turn_.take())
-      finish(Error{Errc::overloaded, "too many queries are waiting"});
+    go_on();
   }
 
 private:
@@ -125,7 +124,7 @@ private:
     bool last;
   };
 
-  void write() {
+  void step() override {
     std::deque<Piece> pieces;
     {
       const std::scoped_lock lock{guard_};
@@ -133,22 +132,21 @@ private:
     }
     for (const auto& piece : pieces) {
       if (!done_) return;
-      if (auto written = file_->append(piece.bytes.text()); !written)
-        return finish(std::move(written));
+      if (const auto written = file_->append(piece.bytes.text()); !written)
+        return fail(written.error());
       if (const auto stream = stream_.lock()) stream->taken(piece.bytes.size());
       if (piece.last) finish({});
     }
   }
 
+  void fail(const Error& error) override { finish(error); }
+
   void finish(Result<> outcome) {
     if (const auto done = std::exchange(done_, nullptr)) done(std::move(outcome));
   }
 
-  const std::weak_ptr<net::RpcStream> stream_;
   const std::shared_ptr<net::BodyFile> file_;
-  const RunBlocking run_;
-  Turn turn_;
-  std::function<void(Result<>)> done_;  ///< Touched by whose turn it is.
+  std::function<void(Result<>)> done_;
 
   std::mutex guard_;
   std::deque<Piece> waiting_;

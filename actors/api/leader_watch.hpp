@@ -37,11 +37,6 @@ public:
   /// `timers` must outlive what it calls.
   LeaderWatch(net::TimerQueue& timers, LeaderAddress leader_address);
 
-private:
-  /// Those who wait for the same: the leader's address, and the grace.
-  using Group = std::pair<std::string, std::chrono::milliseconds>;
-
-public:
   /// Ends the wait for whoever holds it when it goes.
   class Waiting {
   public:
@@ -52,6 +47,9 @@ public:
 
   private:
     friend class LeaderWatch;
+    /// Those who wait for the same: the leader's address, and the grace.
+    using Group = std::pair<std::string, std::chrono::milliseconds>;
+
     std::weak_ptr<LeaderWatch> watch_;
     Group group_{};
     std::uint64_t number_ = 0;
@@ -67,6 +65,8 @@ public:
   void look(Clock::time_point now);
 
 private:
+  using Group = Waiting::Group;
+
   struct Waiters {
     std::map<std::uint64_t, std::function<void()>> told;
     Clock::time_point replaced_since = Clock::time_point::max();  ///< Never.

@@ -71,7 +71,6 @@ void StateFsm::set_listener(Listener listener) {
 }
 
 Result<> StateFsm::check(std::span<const std::byte> payload) const {
-  if (!is_aligned(payload)) return misaligned();
   NOMAD_TRY(Object<schema::Command>::check(payload));
   return state::check_command(command_in(payload));
 }

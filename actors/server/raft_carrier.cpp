@@ -32,14 +32,12 @@ public:
   net::RpcConnectionRef find(const std::string& address) {
     const std::scoped_lock lock{guard_};
     const auto line = open_.find(address);
-    if (line == open_.end()) return nullptr;
-    if (line->second->is_open()) return line->second;
-    open_.erase(line);
-    return nullptr;
+    return line != open_.end() && line->second->is_open() ? line->second : nullptr;
   }
 
   void note(const std::string& address, const net::RpcConnectionRef& connection) {
     const std::scoped_lock lock{guard_};
+    std::erase_if(open_, [](const auto& line) { return !line.second->is_open(); });
     open_.insert_or_assign(address, connection);
   }
 

@@ -82,8 +82,8 @@ Result<std::uint64_t> parse_magnitude(std::string_view rest, std::string_view wh
     for (const auto& known : units)
       if (known.name == name) unit = &known;
     if (unit == nullptr)
-      return Error{Errc::invalid_argument,
-                   fmt::format("time: unknown unit {} in duration {}", quoted(name), quoted(whole))};
+      return Error{Errc::invalid_argument, fmt::format("time: unknown unit {} in duration {}",
+                                                       quoted(name), quoted(whole))};
     if (number > most / unit->nanoseconds) return duration_error("invalid duration", whole);
     total += number * unit->nanoseconds
              + static_cast<std::uint64_t>(fraction * static_cast<double>(unit->nanoseconds) + 0.5);

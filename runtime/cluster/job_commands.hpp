@@ -47,8 +47,8 @@ Result<Decision> decide_deregister(const state::Snapshot& snapshot,
                                    std::int64_t eval_priority,
                                    const EvalSeed& seed);
 
-/// The transitions that have a job's running allocations end without their shutdown delays; empty if
-/// there is nothing to write. To be written before the job is deregistered.
+/// The transitions that have a job's running allocations end without their shutdown delays; empty
+/// if there is nothing to write. To be written before the job is deregistered.
 Object<schema::Command> decide_skip_delays(const state::Snapshot& snapshot,
                                            std::string_view ns,
                                            std::string_view job_id);

@@ -341,6 +341,20 @@ std::vector<std::string> client_servers(const AgentConfig& config) {
   return all;
 }
 
+Result<> validate_limits(const Limits& limits) {
+  const auto check = [](std::string_view name, std::int64_t value, std::int64_t least) {
+    if (value >= least) return Result<>{};
+    return Result<>{
+        Error{Errc::invalid_argument,
+              fmt::format("limits.{}: must be at least {}, not {}", name, least, value)}};
+  };
+  NOMAD_TRY(check("http_max_conns_per_client", limits.http_max_conns_per_client, 0));
+  NOMAD_TRY(check("http_max_conns", limits.http_max_conns, 1));
+  NOMAD_TRY(check("http_max_body_mb", limits.http_max_body_mb, 1));
+  NOMAD_TRY(check("snapshot_max_mb", limits.snapshot_max_mb, 1));
+  return check("rpc_max_conns_per_client", limits.rpc_max_conns_per_client, 0);
+}
+
 Result<> validate(const AgentConfig& config) {
   const auto wrong = [](std::string_view what) {
     return Error{Errc::invalid_argument, std::string{what}};
@@ -354,6 +368,7 @@ Result<> validate(const AgentConfig& config) {
   NOMAD_TRY(validate_server(config));
   if (config.client.enabled && !config.server.enabled && client_servers(config).empty())
     return wrong("client.servers: a client without a server of its own needs the address of one");
+  NOMAD_TRY(validate_limits(config.limits));
   NOMAD_TRY(validate_tls(config.tls));
   if (config.client.min_dynamic_port < 1 || config.client.max_dynamic_port > 65'535
       || config.client.min_dynamic_port > config.client.max_dynamic_port)

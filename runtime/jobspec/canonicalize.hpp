@@ -28,10 +28,10 @@ struct AdmissionOptions {
 };
 
 /// Renames members that differ from a field's name by case only, drops unknown ones, sorts the
-/// entries of maps and checks that every value has its field's type. The error's text is that of Go's JSON decoder:
-/// `json: cannot unmarshal string into Go struct field Job.Job.Priority of type int`, where the
-/// first name is that of the innermost type and the rest is the way to the field; `path` is what of
-/// it leads to the job.
+/// entries of maps and checks that every value has its field's type. The error's text is that of
+/// Go's JSON decoder: `json: cannot unmarshal string into Go struct field Job.Job.Priority of type
+/// int`, where the first name is that of the innermost type and the rest is the way to the field;
+/// `path` is what of it leads to the job.
 Result<> match_names(boost::json::object& job, std::string_view path = "Job");
 
 /// Fills the defaults of the api form: `jobs/parse` with Canonicalize, and the first step of

@@ -108,6 +108,8 @@ Result<Block*> Block::from_bytes(std::span<const std::byte> bytes, capnp::Struct
 }
 
 Result<> Block::check(std::span<const std::byte> bytes, capnp::StructSchema schema) {
+  if (!is_aligned(bytes))
+    return Error{Errc::corrupt, "the object's bytes are not aligned to words"};
   // What the schema does not know is checked by walking through it for its size.
   return read_checked(bytes, schema, [](auto root) { static_cast<void>(root.totalSize()); });
 }

@@ -43,7 +43,7 @@ struct Block {
   /// Copies `bytes` after a checked pass over everything that `schema` can reach in them.
   static Result<Block*> from_bytes(std::span<const std::byte> bytes, capnp::StructSchema schema);
 
-  /// The same pass without the copy.
+  /// The same pass without the copy; refuses bytes that are not aligned to words.
   static Result<> check(std::span<const std::byte> bytes, capnp::StructSchema schema);
 
   void retain() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
@@ -86,7 +86,8 @@ public:
     return Object{*block};
   }
 
-  /// Whether `from_bytes` would take them: then they can be read where they are, unchecked.
+  /// Whether `bytes` can be read where they are, unchecked: `from_bytes` takes them, and they are
+  /// aligned to words.
   static Result<> check(std::span<const std::byte> bytes) {
     return detail::Block::check(bytes, capnp::Schema::from<T>());
   }

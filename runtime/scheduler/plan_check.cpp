@@ -33,8 +33,8 @@ std::string outdated_row(std::string_view node_id,
   return {};
 }
 
-/// Why allocations can't be taken for unknown: their client is back, or away for good. Empty if they
-/// can.
+/// Why allocations can't be taken for unknown: their client is back, or away for good. Empty if
+/// they can.
 std::string not_away(std::string_view node_id,
                      const NodeChanges& changes,
                      const state::Snapshot& state) {

@@ -84,7 +84,9 @@ void Applier::root_key_upsert(schema::RootKeyUpsert::Reader command) {
   const Object<schema::RootKey> stored = found != nullptr ? *found : Object<schema::RootKey>{};
   const auto base = command.getCheckIndex();
   if (base != 0 && (!stored || stored->getModifyIndex() != base))
-    return refuse(Errc::conflict, "the root key was changed by another");
+    return refuse(Errc::conflict,
+                  "the root key was read at index " + std::to_string(base) + " and is "
+                      + (stored ? "at " + std::to_string(stored->getModifyIndex()) : "gone"));
   const bool was_active = stored && stored->getState() == schema::RootKeyState::ACTIVE;
   const bool takes_over = !was_active && key.getState() == schema::RootKeyState::ACTIVE;
   if (command.getRekey() && !takes_over)

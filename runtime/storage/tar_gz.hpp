@@ -2,9 +2,9 @@
 // formats as snapshot archives need; the reader refuses everything else.
 //
 // Written here, on zlib, and not taken from libarchive: what an operator hands to every server of a
-// cluster should meet a reader of one format and not of thirty, and an agent should not map libxml2,
-// ICU and five more codecs for three files. Where users' archives are unpacked (artifacts), that
-// library is the right one.
+// cluster should meet a reader of one format and not of thirty, and an agent should not map
+// libxml2, ICU and five more codecs for three files. Where users' archives are unpacked
+// (artifacts), that library is the right one.
 #pragma once
 
 #include <cstdint>

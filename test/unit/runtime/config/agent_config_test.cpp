@@ -99,6 +99,18 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(dev_defaults()).has_value());
 }
 
+TEST_CASE("agent_config: a limit that would let nothing through is refused") {
+  auto config = dev_defaults();
+  config.limits.http_max_conns_per_client = 0;  // no limit
+  config.limits.rpc_max_conns_per_client = 0;
+  CHECK(validate(config).has_value());
+  config.limits.snapshot_max_mb = 0;
+  CHECK(validate(config).error().what == "limits.snapshot_max_mb: must be at least 1, not 0");
+  config.limits.snapshot_max_mb = 1;
+  config.limits.http_max_conns_per_client = -1;
+  CHECK(validate(config).has_error());
+}
+
 TEST_CASE("agent_config: what the API shows holds no secret") {
   auto config = dev_defaults();
   config.server.encrypt = "c2VjcmV0";

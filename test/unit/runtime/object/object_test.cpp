@@ -1,5 +1,8 @@
 #include "runtime/object/object.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include <doctest/doctest.h>
 
 #include "runtime/base/random.hpp"
@@ -51,6 +54,16 @@ TEST_CASE("Object: bytes make the same object again") {
   REQUIRE(copy.has_value());
   CHECK(copy->equals(object));
   CHECK_FALSE(copy->is_same(object));
+}
+
+TEST_CASE("Object: bytes are read where they are only when they are aligned") {
+  const auto object = sample();
+  CHECK(Object<Allocation>::check(object.bytes()).has_value());
+  std::vector<std::byte> shifted(object.bytes().size() + 1);
+  std::copy(object.bytes().begin(), object.bytes().end(), shifted.begin() + 1);
+  const auto unaligned = std::span{shifted}.subspan(1);
+  CHECK(Object<Allocation>::from_bytes(unaligned).has_value());
+  CHECK(Object<Allocation>::check(unaligned).error().code == nomad::Errc::corrupt);
 }
 
 TEST_CASE("Object: broken bytes are refused or read safely, never trusted") {
