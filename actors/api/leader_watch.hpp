@@ -30,8 +30,8 @@ public:
   using LeaderAddress = std::function<std::string()>;
 
   /// For who has asked the leader: the old one may be about to answer.
-  static constexpr std::chrono::milliseconds answer_grace{500};
-  static constexpr std::chrono::milliseconds interval{250};
+  static constexpr std::chrono::milliseconds answer_grace{200};
+  static constexpr std::chrono::milliseconds interval{100};
   static constexpr std::chrono::milliseconds short_interval{10};
 
   /// `timers` must outlive what it calls.

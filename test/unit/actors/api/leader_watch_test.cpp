@@ -45,10 +45,10 @@ TEST_CASE("another leader ends the wait, after a moment and once") {
   const auto waiting = fixture.wait("a");
   const auto other = fixture.wait("b");
   fixture.leader = "b";
-  fixture.look_after(250ms);
-  fixture.look_after(250ms);
+  fixture.look_after(LeaderWatch::answer_grace / 2);
+  fixture.look_after(LeaderWatch::answer_grace / 2);
   CHECK(fixture.lost == 0);
-  fixture.look_after(250ms);
+  fixture.look_after(LeaderWatch::answer_grace / 2);
   CHECK(fixture.lost == 1);
   fixture.look_after(10s);
   CHECK(fixture.lost == 1);
