@@ -10,12 +10,17 @@ namespace {
 
 constexpr std::size_t pool_capacity = 64 * 1024;
 
+/// Whole archives and pieces of them, each on a thread that waits for the disk most of the time.
+constexpr unsigned archive_threads = 4;
+constexpr std::size_t archive_capacity = 1024;
+
 }  // namespace
 
 Context::Context(caf::actor_system& system, ApiOptions given)
     : options{std::move(given)},
       asker{system},
       pool{options.query_threads, pool_capacity},
+      archives{archive_threads, archive_capacity},
       cache{options.response_cache_bytes},
       files{std::make_unique<FileService>()},
       leader_watch{std::make_shared<LeaderWatch>(timers, [this] { return leader_address(); })},
@@ -40,13 +45,14 @@ void Context::stop() {
   files->stop();
   timers.stop();
   pool.stop();
+  archives.stop();
   asker.stop();
 }
 
 RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
   return [weak = std::weak_ptr{context}](std::function<void()>& job) {
     const auto alive = weak.lock();
-    return alive && alive->pool.submit(job);
+    return alive && alive->archives.submit(job);
   };
 }
 

@@ -34,6 +34,7 @@ struct Context {
   actor::Asker asker;
   net::TimerQueue timers;
   net::QueryPool pool;
+  net::QueryPool archives;  ///< For archives: what takes seconds, and must not hold up a query.
   ResponseCache cache;
   std::unique_ptr<FileService> files;
   std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
@@ -83,7 +84,7 @@ public:
   }
 };
 
-/// The query pool, for what blocks on a disk.
+/// The threads for archives.
 RunBlocking run_blocking(const std::shared_ptr<Context>& context);
 
 /// Calls that wait for an actor or a thread are shared by the callbacks.
@@ -109,12 +110,17 @@ void ask(Call call, const Handle& dest, Request request, Respond respond) {
                             });
 }
 
-/// Runs `work(call)` on the query pool; 429 when too much waits there already.
+/// Runs `work(call)` on a thread of `pool`; 429 when too much waits there already.
+template <class Work>
+void on(net::QueryPool& pool, SharedCall call, Work work) {
+  std::function<void()> job = [call, work] { work(*call); };
+  if (!pool.submit(job)) call->fail(429, "too many queries are waiting");
+}
+
 template <class Work>
 void on_pool(Call call, Work work) {
   const auto shared = share(std::move(call));
-  std::function<void()> job = [shared, work] { work(*shared); };
-  if (!shared->context->pool.submit(job)) shared->fail(429, "too many queries are waiting");
+  on(shared->context->pool, shared, std::move(work));
 }
 
 }  // namespace nomad::api

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "actors/api/read_options.hpp"
 #include "actors/api/routes.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "runtime/base/ids.hpp"
@@ -56,10 +57,23 @@ private:
 /// A file on its way to a client, piece after piece as the client takes them.
 class FileStream : public std::enable_shared_from_this<FileStream> {
 public:
-  FileStream(std::shared_ptr<PrivateDirectory> home, const std::string& path, net::BodyStream body)
-      : home_{std::move(home)}, file_{path, std::ios::binary}, body_{std::move(body)} {}
+  FileStream(std::shared_ptr<PrivateDirectory> home,
+             const std::string& path,
+             net::BodyStream body,
+             RunBlocking run)
+      : home_{std::move(home)},
+        file_{path, std::ios::binary},
+        body_{std::move(body)},
+        run_{std::move(run)} {}
 
-  void send_next() {
+  /// From any thread. Those that call when a piece was taken carry Raft's messages, too.
+  void go_on() {
+    std::function<void()> job = [self = shared_from_this()] { self->send_piece(); };
+    if (!run_(job)) body_.abort();
+  }
+
+private:
+  void send_piece() {
     std::string piece(piece_bytes, '\0');
     file_.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     piece.resize(static_cast<std::size_t>(file_.gcount()));
@@ -70,13 +84,13 @@ public:
         body_.close();
       return;
     }
-    if (!body_.write(piece, [self = shared_from_this()] { self->send_next(); })) body_.abort();
+    if (!body_.write(piece, [self = shared_from_this()] { self->go_on(); })) body_.abort();
   }
 
-private:
   std::shared_ptr<PrivateDirectory> home_;
   std::ifstream file_;
   net::BodyStream body_;
+  RunBlocking run_;
 };
 
 void fail_save(Call& call, const Error& error) {
@@ -95,26 +109,34 @@ void send_archive(Call& call, const std::string& snapshot_path) {
       {.status = 200,
        .content_type = "application/x-gzip",
        .headers = {{"Digest", *digest}, {"X-Nomad-Index", std::to_string(made->index)}}});
-  std::make_shared<FileStream>(*home, path, std::move(body))->send_next();
+  std::make_shared<FileStream>(*home, path, std::move(body), run_blocking(call.context))->go_on();
 }
 
+void take_snapshot(const SharedCall& call) {
+  call->context->asker.ask<raft::SnapshotTaken>(
+      call->context->options.raft, raft::TakeSnapshot{}, ask_timeout,
+      [call](Result<raft::SnapshotTaken> taken) {
+        if (!taken) return fail_save(*call, taken.error());
+        on(call->context->archives, call,
+           [path = taken->path](Call& asked) { send_archive(asked, path); });
+      });
+}
+
+/// With `?stale` of what this server knows, otherwise with all that was acknowledged before.
 void save_snapshot(Call call) {
   const auto raft = call.context->options.raft;
-  if (!raft) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
-  const auto context = call.context;
-  context->asker.ask<raft::SnapshotTaken>(
-      raft, raft::TakeSnapshot{}, ask_timeout,
-      [shared = share(std::move(call))](Result<raft::SnapshotTaken> taken) {
-        if (!taken) {
-          fail_save(*shared, taken.error());
-          return;
-        }
-        std::function<void()> job = [shared, path = taken->path] { send_archive(*shared, path); };
-        if (!shared->context->pool.submit(job)) shared->fail(429, "too many queries are waiting");
-      });
+  if (!raft) return call.fail(500, "No cluster leader");
+  const auto options = parse_read_options(call.request());
+  if (!options) return call.fail(options.error());
+  const auto shared = share(std::move(call));
+  if (options->stale) return take_snapshot(shared);
+  shared->context->asker.ask<raft::ReadReady>(raft, raft::ReadIndex{}, ask_timeout,
+                                              [shared](const Result<raft::ReadReady>& ready) {
+                                                if (ready)
+                                                  take_snapshot(shared);
+                                                else
+                                                  shared->fail(500, "No cluster leader");
+                                              });
 }
 
 /// The file that the archive came in. A request that is spelled in another way than users spell it
@@ -167,7 +189,8 @@ void restore_snapshot(Call call) {
     call.fail(500, "No cluster leader");
     return;
   }
-  on_pool(std::move(call), [server](Call& asked) {
+  const auto shared = share(std::move(call));
+  on(shared->context->archives, shared, [server, shared](Call& asked) {
     const auto prepared = prepare_restore(asked);
     if (!prepared) {
       log::warn("api", "a snapshot from {} is refused: {}", asked.request().remote,
@@ -178,8 +201,7 @@ void restore_snapshot(Call call) {
     log::info("api", "restoring a snapshot from {}", asked.request().remote);
     const auto context = asked.context;
     context->asker.ask<Written>(
-        server, *prepared, std::chrono::seconds{600},
-        [shared = share(std::move(asked))](Result<Written> done) {
+        server, *prepared, std::chrono::seconds{600}, [shared](const Result<Written>& done) {
           if (done)
             shared->send(Answer::empty());
           else

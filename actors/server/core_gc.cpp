@@ -4,6 +4,7 @@
 #include "actors/server/writes.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/cluster/restore_commands.hpp"
 
 namespace nomad::server {
 namespace {
@@ -31,6 +32,15 @@ void collect(Self self, const state::Snapshot& snapshot, const CoreGcOptions& op
     });
 }
 
+/// Whoever led before was writing it. Not left to `collect`: all servers hold a whole state twice.
+void abandon_restore(Self self, const state::Snapshot& snapshot) {
+  const auto id = cluster::restore_under_way(snapshot);
+  if (id.empty()) return;
+  log::warn("core_gc", "the restore of a snapshot ended with its leader: its rows are dropped");
+  self->state.writes->propose(GcSelf{self}, cluster::abandon_restore(id),
+                              [](const Result<Committed>&) {});
+}
+
 GcSelf::behavior_type core_gc(Self self,
                               std::shared_ptr<state::Store> store,
                               raft::Proposer proposer,
@@ -38,9 +48,11 @@ GcSelf::behavior_type core_gc(Self self,
   self->state.writes.emplace(std::move(proposer));
 
   return {
-      [self, options](Lead msg) {
+      [self, store, options](Lead msg) {
         const auto term = ++self->state.term;
-        if (msg.leads) actor::send_self_after(self, options.interval, Collect{term});
+        if (!msg.leads) return;
+        abandon_restore(self, store->snapshot());
+        actor::send_self_after(self, options.interval, Collect{term});
       },
       [self, store, options](Collect msg) {
         if (msg.term != self->state.term) return;

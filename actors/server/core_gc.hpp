@@ -1,4 +1,5 @@
-// CoreGc: collects, on the leader, what has ended long enough ago.
+// CoreGc: collects, on the leader, what has ended long enough ago, and what the restore of a
+// snapshot left behind whose leader did not finish it.
 //
 // Owns:   its timer.
 // Takes:  Lead. Writes the entries that runtime/cluster/gc_rules chooses, one after the other.

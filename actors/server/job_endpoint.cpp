@@ -10,6 +10,7 @@
 #include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/restore_commands.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/scheduler/dry_run.hpp"
@@ -227,14 +228,22 @@ struct EndpointState {
                         --restoring->in_flight;
                         if (restoring->failed) return;
                         restoring->failed = written.has_error();
-                        if (!written)
+                        if (!written) {
+                          abandon(*restoring);
                           restoring->promise.deliver(actor::to_caf(written.error()));
-                        else if (is_last)
+                        } else if (is_last)
                           restoring->promise.deliver(server_api::Written{written->index});
                         else
                           restore_more(restoring);
                       });
     }
+  }
+
+  /// Drops what it has kept aside. If this server does not lead any more, the next leader does.
+  void abandon(const Restoring& restoring) {
+    const auto id = restoring.commands->front()->getRestoreBegin();
+    writes->propose(EndpointSelf{self}, cluster::abandon_restore(view(id)),
+                    [](const Result<Committed>&) {});
   }
 
   template <class Request>

@@ -1,5 +1,7 @@
 #include "runtime/cluster/restore_commands.hpp"
 
+#include <limits>
+
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -7,6 +9,17 @@ namespace {
 
 capnp::Data::Reader data_of(const void* bytes, std::size_t size) {
   return {static_cast<const unsigned char*>(bytes), size};
+}
+
+Object<schema::Command> finish_restore(std::string_view id,
+                                       std::uint64_t rows,
+                                       std::uint64_t newest_index) {
+  Draft<schema::Command> draft;
+  auto finish = draft->initRestoreFinish();
+  finish.setRestoreId(text(id));
+  finish.setRows(rows);
+  finish.setIndex(newest_index);
+  return draft.freeze();
 }
 
 }  // namespace
@@ -46,13 +59,17 @@ void RestoreCommands::flush() {
 
 std::vector<Object<schema::Command>> RestoreCommands::finish(std::uint64_t newest_index) {
   flush();
-  Draft<schema::Command> draft;
-  auto finish = draft->initRestoreFinish();
-  finish.setRestoreId(text(id_));
-  finish.setRows(flushed_);
-  finish.setIndex(newest_index);
-  commands_.push_back(draft.freeze());
+  commands_.push_back(finish_restore(id_, flushed_, newest_index));
   return std::move(commands_);
+}
+
+std::string restore_under_way(const state::Snapshot& snapshot) {
+  const auto& rows = snapshot.tables().restore_rows;
+  return rows.empty() ? std::string{} : std::string{rows.all().begin()->key()};
+}
+
+Object<schema::Command> abandon_restore(std::string_view id) {
+  return finish_restore(id, std::numeric_limits<std::uint64_t>::max(), 0);
 }
 
 }  // namespace nomad::cluster

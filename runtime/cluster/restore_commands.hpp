@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/object/object.hpp"
+#include "runtime/state/snapshot.hpp"
 #include "schema/command.capnp.h"
 
 namespace nomad::cluster {
@@ -40,5 +41,12 @@ private:
   std::uint64_t flushed_ = 0;
   std::vector<Object<schema::Command>> commands_;
 };
+
+/// The id of the restore whose rows are kept aside; empty: there is none.
+std::string restore_under_way(const state::Snapshot& snapshot);
+
+/// Drops what a restore has kept aside that nobody goes on with: it asks for more rows than there
+/// can be, and is refused.
+Object<schema::Command> abandon_restore(std::string_view id);
 
 }  // namespace nomad::cluster

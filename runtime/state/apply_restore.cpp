@@ -114,6 +114,11 @@ void Applier::restore_finish(schema::RestoreFinish::Reader command) {
   const auto id = view(command.getRestoreId());
   if (!t_.restore_rows.contains(id))
     return refuse(Errc::conflict, "another restore has begun meanwhile");
+  if (command.getRows() > 0 && !t_.restore_rows.contains(row_key(id, command.getRows() - 1))) {
+    t_.restore_rows.clear();
+    touch(Table::restore_rows);
+    return refuse(Errc::conflict, "rows of the snapshot are missing: they were dropped");
+  }
   const Index applied = std::max(index_, command.getIndex() + 1);
   renew(t_.restore_rows, applied);
   auto made = restored_tables(id, command.getRows());
