@@ -6,7 +6,11 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <ranges>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -78,51 +82,88 @@ public:
       files_[file] = answer->body;
   }
 
-  void ask_nodes() {
+  /// Describes the nodes that are asked for, and follows their logs.
+  void ask_nodes(Clock::time_point end) {
     const auto nodes = api_.get("/v1/nodes");
     if (!nodes || options_.node_id.empty()) return;
     std::int64_t taken = 0;
     for (const auto& node : nodes->view().items()) {
       const auto id = node["ID"].text();
-      if (options_.node_id != "all" && !id.starts_with(options_.node_id)) continue;
+      if (!is_wanted(options_.node_id, id)) continue;
       if (!options_.node_class.empty() && node["NodeClass"].text() != options_.node_class) continue;
       if (taken++ == options_.max_nodes) return;
       ask("nodes/" + id + ".json", "/v1/node/" + segment(id));
+      if (node["Status"].text() == "ready") follow_log("nodes/" + id, {"node_id", id}, end);
     }
   }
 
-  void open_log() {
-    auto stream
-        = api_.stream("/v1/agent/monitor", {{"log_level", options_.log_level}, {"plain", "true"}});
-    if (stream)
-      log_.emplace(std::move(*stream));
-    else
-      files_["monitor.log.error"] = stream.error().what + '\n';
+  /// Follows the logs of the servers that are asked for.
+  void ask_servers(Clock::time_point end) {
+    if (options_.server_id == "leader")
+      return follow_log("servers/leader", {"server_id", "leader"}, end);
+    const auto members = api_.get("/v1/agent/members");
+    if (!members) return;
+    const auto own_region = members->view()["ServerRegion"].text();
+    for (const auto& member : members->view()["Members"].items()) {
+      const auto name = member["Name"].text();
+      if (member["Status"].text() == "alive" && member["Tags"]["region"].text() == own_region
+          && is_wanted(options_.server_id, name))
+        follow_log("servers/" + name, {"server_id", name}, end);
+    }
   }
 
-  /// Takes log lines until `end`.
-  void follow_log(Clock::time_point end) {
-    auto& text = files_["monitor.log"];
-    while (log_ && Clock::now() < end) {
-      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-      const auto piece = log_->read(std::max(left, std::chrono::milliseconds{1}));
-      if (piece && !piece->empty()) {
-        text += *piece;
-        continue;
-      }
-      if (!piece && piece.error().code == Errc::timeout) return;
-      log_.reset();  // the agent ended it
+  /// Waits for the ends of the logs.
+  void finish() {
+    for (auto& log : logs_) {
+      log->thread.join();
+      files_[log->file] = std::move(log->text);
     }
-    std::this_thread::sleep_until(end);
+    logs_.clear();
   }
 
   const std::map<std::string, std::string>& files() const { return files_; }
 
 private:
+  /// A log that a thread of its own takes down.
+  struct Log {
+    std::string file;
+    std::string text;
+    std::thread thread;
+  };
+
+  /// `wanted` is "all", or beginnings of ids or names with commas between.
+  static bool is_wanted(const std::string& wanted, const std::string& id) {
+    if (wanted == "all") return true;
+    for (const auto part : std::views::split(wanted, ','))
+      if (!part.empty() && id.starts_with(std::string_view{part.begin(), part.end()})) return true;
+    return false;
+  }
+
+  void follow_log(const std::string& of,
+                  std::pair<std::string, std::string> whose,
+                  Clock::time_point end) {
+    auto stream
+        = api_.stream("/v1/agent/monitor",
+                      {std::move(whose), {"log_level", options_.log_level}, {"plain", "true"}});
+    if (!stream) {
+      files_[of + ".log.error"] = stream.error().what + '\n';
+      return;
+    }
+    auto& log = *logs_.emplace_back(std::make_unique<Log>(Log{of + ".log", {}, {}}));
+    log.thread = std::thread{[&log, end, from = std::move(*stream)]() mutable {
+      for (auto now = Clock::now(); now < end; now = Clock::now()) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - now);
+        const auto piece = from.read(left);
+        if (!piece || piece->empty()) return;  // the time is over, or the agent has ended it
+        log.text += *piece;
+      }
+    }};
+  }
+
   Api& api_;
   const Options& options_;
   std::map<std::string, std::string> files_;
-  std::optional<net::ResponseStream> log_;
+  std::vector<std::unique_ptr<Log>> logs_;
 };
 
 std::string stamp() {
@@ -160,19 +201,20 @@ Result<> write_directory(const std::string& directory,
 }
 
 void capture(Capture& into, Nanoseconds duration, Nanoseconds interval) {
+  const auto end = Clock::now() + duration;
   for (const auto& source : once)
     into.ask(source.file, source.path);
-  into.ask_nodes();
-  into.open_log();
-  const auto end = Clock::now() + duration;
+  into.ask_servers(end);
+  into.ask_nodes(end);
   for (unsigned number = 0;; ++number) {
     std::cout << fmt::format("    Capture interval {:04}\n", number) << std::flush;
     for (const auto& source : repeated)
       into.ask(fmt::format("intervals/{:04}/{}", number, source.file), source.path);
     const auto next = std::min(end, Clock::now() + interval);
-    into.follow_log(next);
-    if (next >= end) return;
+    std::this_thread::sleep_until(next);
+    if (next >= end) break;
   }
+  into.finish();
 }
 
 int save(const Options& options, const Capture& captured) {
@@ -202,9 +244,10 @@ int run_operator_debug(const std::vector<std::string>& arguments) {
   parser.option("interval", options.interval, "How often the state is asked for; 30s.");
   parser.option("log-level", options.log_level, "The lowest level of log lines; DEBUG.");
   parser.option("max-nodes", options.max_nodes, "The most nodes to describe; 10.");
-  parser.option("node-id", options.node_id, "Only nodes whose id begins so; all.");
+  parser.option("node-id", options.node_id, "Nodes whose ids begin so, with commas between; all.");
   parser.option("node-class", options.node_class, "Only nodes of this class.");
-  parser.option("server-id", options.server_id, "The server that is asked; all.");
+  parser.option("server-id", options.server_id,
+                "Servers whose logs are kept: \"leader\", or names with commas between; all.");
   parser.option("output", options.output, "Writes a directory below this one, no archive.");
   parser.flag("stale", options.stale, "Any server may answer, also without a leader.");
   parser.flag("verbose", options.verbose, "Shows what is asked.");

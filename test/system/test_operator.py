@@ -1,0 +1,162 @@
+"""What operators do to the servers of a cluster, by command: join, leave, look, recover."""
+import glob
+import json
+import os
+import re
+import signal
+import tempfile
+import unittest
+
+import cluster
+import harness
+from harness import wait_until
+
+
+class OperatorCase(unittest.TestCase):
+    count = 3
+    blocks = ""
+
+    def setUp(self):
+        self.cluster = cluster.Cluster(self.count, blocks=self.blocks)
+        self.addCleanup(self.cluster.destroy)
+        self.servers = self.cluster.servers
+
+    def start(self):
+        self.cluster.start()
+        return self.cluster.leader()
+
+    def ok(self, server, *words):
+        done = server.run(*words)
+        self.assertEqual(0, done.returncode, f"{words}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def peers(self, server):
+        answer = server.try_get("/v1/operator/raft/configuration?stale=true") or {"Servers": []}
+        return sorted(peer["Node"] for peer in answer["Servers"])
+
+    def status_of(self, server, other):
+        members = (server.try_get("/v1/agent/members") or {}).get("Members", [])
+        return {m["Name"]: m["Status"] for m in members}.get(other.name + ".global")
+
+
+class LookTest(OperatorCase):
+    def test_looking_on(self):
+        leader = self.start()
+        follower = next(s for s in self.servers if s is not leader)
+
+        with self.subTest("autopilot health"):
+            wait_until(lambda: follower.run("operator", "autopilot", "health").returncode == 0,
+                       timeout=30, what="health")
+            shown = self.ok(follower, "operator", "autopilot", "health")
+            self.assertRegex(shown, r"(?m)^Healthy: +true$")
+            for server in self.servers:
+                self.assertIn(server.name + ".global", shown)
+
+        with self.subTest("snapshot save and inspect"):
+            cluster.register(self.servers, "kept", 0)
+            saved = os.path.join(self.cluster.root, "saved.snap")
+            self.ok(follower, "operator", "snapshot", "save", saved)
+            shown = self.ok(follower, "operator", "snapshot", "inspect", saved)
+            self.assertRegex(shown, r"(?m)^Index +\d+$")
+            self.assertIn('"kept"', self.ok(follower, "operator", "snapshot", "state", saved))
+            self.assertEqual(1, follower.run("operator", "snapshot", "inspect", saved + "x").returncode)
+
+        with self.subTest("debug"):
+            for asked, found in (("all", {"s0.global", "s1.global", "s2.global"}),
+                                 ("leader", {"leader"}), ("s0,s2.global", {"s0.global", "s2.global"})):
+                with tempfile.TemporaryDirectory(dir=self.cluster.root) as output:
+                    self.ok(follower, "operator", "debug", "-duration", "1s", "-interval", "1s",
+                            "-server-id", asked, "-output", output)
+                    logs = glob.glob(output + "/*/servers/*.log")
+                    self.assertEqual(found, {os.path.basename(path)[:-len(".log")] for path in logs})
+                    self.assertEqual([], glob.glob(output + "/**/*.error", recursive=True))
+
+
+class LeaveTest(OperatorCase):
+    blocks = "leave_on_interrupt = true\n"
+
+    def test_leaving(self):
+        leader = self.start()
+        follower, other = [s for s in self.servers if s is not leader]
+        wait_until(lambda: len(self.peers(leader)) == 3, what="three peers")
+
+        with self.subTest("a server that leaves is told from one that failed"):
+            follower.stop(signal.SIGINT)
+            wait_until(lambda: self.status_of(leader, follower) in ("left", None), what="its leave")
+            wait_until(lambda: len(self.peers(leader)) == 2, what="two peers")
+            cluster.register(self.cluster.running(), "after-leave", 0)
+
+        with self.subTest("it comes back"):
+            follower.start()
+            wait_until(lambda: self.status_of(leader, follower) == "alive", timeout=40,
+                       what="its return")
+            wait_until(lambda: len(self.peers(leader)) == 3, timeout=40, what="three peers")
+
+        with self.subTest("without leave_on_terminate, SIGTERM is no leave"):
+            other.stop(signal.SIGTERM)
+            wait_until(lambda: self.status_of(leader, other) == "failed", timeout=30, what="failed")
+            self.assertEqual(3, len(self.peers(leader)))
+
+        with self.subTest("force-leave"):
+            self.assertEqual(1, leader.run("server", "force-leave", "nobody.global").returncode)
+            self.ok(follower, "server", "force-leave", other.name + ".global")
+            wait_until(lambda: self.status_of(leader, other) in ("left", None), what="its leave")
+            wait_until(lambda: len(self.peers(leader)) == 2, timeout=30, what="two peers")
+
+
+class JoinTest(OperatorCase):
+    count = 2
+
+    def test_join_by_command(self):
+        for server in self.servers:  # they are told of nobody
+            with open(server.config_path) as f:
+                text = f.read()
+            with open(server.config_path, "w") as f:
+                f.write(re.sub(r"server_join \{.*?\n  \}", "", text, flags=re.S))
+        self.cluster.start()
+        first, second = self.servers
+        wait_until(lambda: self.status_of(second, second) == "alive", what="an agent")
+        self.assertEqual(1, first.run("server", "join", "127.0.0.1:1").returncode)
+        wait_until(lambda: first.run("server", "join", f"127.0.0.1:{second.rpc}").returncode == 0,
+                   what="the join")
+        leader = self.cluster.leader()
+        wait_until(lambda: len(self.peers(leader)) == 2, what="two peers")
+        self.assertIn("s1.global", self.ok(first, "server", "members"))
+
+
+class RecoverTest(OperatorCase):
+    def write_peers(self, server, servers, ids):
+        with open(os.path.join(server.dir, "data", "server", "raft", "peers.json"), "w") as f:
+            json.dump([{"id": ids[s.name + ".global"], "address": f"127.0.0.1:{s.rpc}",
+                        "non_voter": False} for s in servers], f)
+
+    def test_a_quorum_lost_for_ever(self):
+        leader = self.start()
+        wait_until(lambda: len(self.peers(leader)) == 3, what="three peers")
+        ids = {p["Node"]: p["ID"]
+               for p in leader.try_get("/v1/operator/raft/configuration")["Servers"]}
+        cluster.register(self.servers, "kept", 0)
+        kept, never, lost = self.servers
+        wait_until(lambda: "kept" in {j["ID"] for j in kept.try_get("/v1/jobs?stale=true") or []},
+                   what="the job on the server that is left")
+        for server in self.servers:
+            server.kill9()
+
+        # The operator hopes for the second one in vain, and corrects the file.
+        self.write_peers(kept, [kept, never], ids)
+        kept.start()
+        wait_until(lambda: "recovered by peers.json" in kept.log(), what="the recovery")
+        wait_until(lambda: self.peers(kept) and len(self.peers(kept)) == 2, what="two peers")
+        kept.kill9()
+        self.write_peers(kept, [kept], ids)
+        kept.start()
+
+        self.assertIs(kept, self.cluster.leader())
+        self.assertIn("kept", {job["ID"] for job in kept.try_get("/v1/jobs")})
+        cluster.register([kept], "goes-on", 0)
+        self.assertFalse(os.path.exists(
+            os.path.join(kept.dir, "data", "server", "raft", "peers.json")))
+
+
+if __name__ == "__main__":
+    harness.main()
