@@ -25,6 +25,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 import cluster  # noqa: E402
 import harness  # noqa: E402
+import separated  # noqa: E402
 
 
 class Writer(threading.Thread):
@@ -68,65 +69,6 @@ class Writer(threading.Thread):
             return False
 
 
-def ip(*words, check=True):
-    subprocess.run(["ip", *words], check=check, stdout=subprocess.DEVNULL,
-                   stderr=None if check else subprocess.DEVNULL)
-
-
-class Namespaces:
-    """A bridge with an address for the writers, and a namespace with one for each server."""
-
-    BRIDGE = "nomadfo"
-
-    def __init__(self, count):
-        self.count = count
-        self.addresses = [f"10.217.93.{n + 1}" for n in range(count)]
-
-    def name(self, number):
-        return f"{self.BRIDGE}{number}"
-
-    def create(self):
-        self.destroy()
-        ip("link", "add", self.BRIDGE, "type", "bridge")
-        ip("address", "add", "10.217.93.254/24", "dev", self.BRIDGE)
-        ip("link", "set", self.BRIDGE, "up")
-        for number, address in enumerate(self.addresses):
-            name = self.name(number)
-            ip("netns", "add", name)
-            ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
-            ip("link", "set", name, "master", self.BRIDGE, "up")
-            ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
-            ip("-n", name, "link", "set", "eth0", "up")
-            ip("-n", name, "link", "set", "lo", "up")
-        return self
-
-    def connect(self, number, connected):
-        ip("link", "set", self.name(number), "up" if connected else "down")
-
-    def destroy(self):
-        for number in range(self.count):
-            ip("netns", "delete", self.name(number), check=False)
-            ip("link", "delete", self.name(number), check=False)
-        ip("link", "delete", self.BRIDGE, check=False)
-
-
-class SeparatedCluster(cluster.Cluster):
-    """Servers in namespaces."""
-
-    def __init__(self, count):
-        super().__init__(0)
-        self.namespaces = Namespaces(count).create()
-        self.servers = [
-            cluster.Server(self.root, f"s{n}", [4647] * count, n, count,
-                           hosts=self.namespaces.addresses,
-                           wrapper=["ip", "netns", "exec", self.namespaces.name(n)])
-            for n in range(count)]
-
-    def destroy(self):
-        super().destroy()
-        self.namespaces.destroy()
-
-
 def strike(nodes, leader, fault):
     """Takes the leader away; what brings it back."""
     if fault == "kill":
@@ -135,9 +77,8 @@ def strike(nodes, leader, fault):
     if fault == "stop":
         leader.process.send_signal(signal.SIGSTOP)
         return lambda: leader.process.send_signal(signal.SIGCONT)
-    number = nodes.servers.index(leader)
-    nodes.namespaces.connect(number, False)
-    return lambda: nodes.namespaces.connect(number, True)
+    nodes.connect(leader, False)
+    return lambda: nodes.connect(leader, True)
 
 
 def first_after(writers, moment):
@@ -171,7 +112,7 @@ def main():
     parser.add_argument("-fault", choices=["kill", "stop", "partition"], default="kill")
     parser.add_argument("-rest", type=float, default=1.5, help="seconds of writing between faults")
     arguments = parser.parse_args()
-    nodes = SeparatedCluster(3) if arguments.fault == "partition" else cluster.Cluster(3)
+    nodes = separated.SeparatedCluster(3) if arguments.fault == "partition" else cluster.Cluster(3)
     try:
         nodes.start()
         return measure(nodes, arguments)

@@ -1,20 +1,23 @@
-"""Variables of three real servers are linearizable while leaders are killed and stopped: twelve
-clients write, compare and set, delete, read and list a few of them through all servers."""
+"""Variables of three real servers are linearizable while leaders are killed, stopped and, where the
+machine lets us, cut off the network: twelve clients write, compare and set, delete, read and list a
+few of them through all servers."""
 import http.client
 import random
 import signal
+import subprocess
 import threading
 import time
 import unittest
 
 import cluster
 import harness
+import separated
 from harness import wait_until
 from history import ABSENT, ANY, Operation, find_disorder, find_violation
 
 KEYS = [f"register/{n}" for n in range(4)]
 CLIENTS = 12
-SECONDS = 36
+SECONDS = 45
 STEP = 0.01  # between a client's operations
 NOT_ASKED = object()
 
@@ -165,33 +168,44 @@ def reads_of(lists, operations):
 
 class LinearizableTest(unittest.TestCase):
     def setUp(self):
-        self.cluster = cluster.Cluster(3).start()
+        self.kinds = ["kill", "stop", "partition"]
+        try:
+            self.cluster = separated.SeparatedCluster(3)
+        except (OSError, subprocess.CalledProcessError) as why:
+            print(f"no partitions: {why}")
+            self.kinds.remove("partition")
+            self.cluster = cluster.Cluster(3)
         self.addCleanup(self.cluster.destroy)
+        self.cluster.start()
         wait_until(lambda: self.cluster.leader().request(
             "PUT", "/v1/var/first", {"Items": {"v": "x"}}).status == 200, what="a variable")
 
-    def strike(self, leader, kills):
+    def strike(self, leader, kind):
         """One fault, and its end."""
-        if kills:
+        if kind == "kill":
             leader.kill9()
             time.sleep(1.5)
             leader.start()
-            return
-        leader.process.send_signal(signal.SIGSTOP)
-        time.sleep(3)
-        leader.process.send_signal(signal.SIGCONT)
+        elif kind == "stop":
+            leader.process.send_signal(signal.SIGSTOP)
+            time.sleep(3)
+            leader.process.send_signal(signal.SIGCONT)
+        else:
+            self.cluster.connect(leader, False)
+            time.sleep(3)
+            self.cluster.connect(leader, True)
 
     def trouble(self, end):
-        """Leaders killed and stopped in turn; how many of each."""
-        faults = [0, 0]
+        """The leader's troubles in turn; how many of each."""
+        faults = {kind: 0 for kind in self.kinds}
         while time.monotonic() < end - 4:
             leader = self.cluster.leader_now()
             if leader is None:
                 time.sleep(0.05)
                 continue
-            kills = sum(faults) % 2 == 0
-            self.strike(leader, kills)
-            faults[0 if kills else 1] += 1
+            kind = self.kinds[sum(faults.values()) % len(self.kinds)]
+            self.strike(leader, kind)
+            faults[kind] += 1
             time.sleep(1.5)
         return faults
 
@@ -209,12 +223,12 @@ class LinearizableTest(unittest.TestCase):
         unanswered = sum(o.answered is None for o in operations)
         conflicts = sum(o.conflict for o in operations)
         print(f"{len(operations)} operations ({unanswered} unanswered writes, {conflicts} conflicts), "
-              f"{len(lists)} lists, {faults[0]} kills, {faults[1]} stops")
+              f"{len(lists)} lists, {faults}")
         self.assertEqual([], [u for client in clients for u in client.unexpected][:5])
         self.assertIsNone(find_disorder(operations))
         self.assertIsNone(find_violation(operations + list(reads_of(lists, operations))))
         # A run that met nothing has shown nothing.
-        self.assertGreater(min(faults), 1)
+        self.assertGreater(min(faults.values()), 1)
         self.assertGreater(unanswered, 0)
         self.assertGreater(conflicts, 10)
         self.assertGreater(len(lists), 10)

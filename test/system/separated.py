@@ -1,0 +1,76 @@
+"""Clusters whose servers can be cut off the network: each in a network namespace of its own."""
+import os
+import shutil
+import subprocess
+
+import cluster
+
+
+def ip(*words, check=True):
+    subprocess.run(["ip", *words], check=check, stdout=subprocess.DEVNULL,
+                   stderr=None if check else subprocess.DEVNULL)
+
+
+class Namespaces:
+    """A bridge with an address for the writers, and a namespace with one for each server."""
+
+    def __init__(self, count):
+        self.bridge = f"nomad{os.getpid() % 100_000}"  # an interface's name has 15 characters
+        self.count = count
+        self.addresses = [f"10.217.93.{n + 1}" for n in range(count)]
+
+    def name(self, number):
+        return f"{self.bridge}{number}"
+
+    def create(self):
+        try:
+            self.build()
+        except (OSError, subprocess.CalledProcessError):
+            self.destroy()
+            raise
+        return self
+
+    def build(self):
+        ip("link", "add", self.bridge, "type", "bridge")
+        ip("address", "add", "10.217.93.254/24", "dev", self.bridge)
+        ip("link", "set", self.bridge, "up")
+        for number, address in enumerate(self.addresses):
+            name = self.name(number)
+            ip("netns", "add", name)
+            ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+            ip("link", "set", name, "master", self.bridge, "up")
+            ip("-n", name, "address", "add", f"{address}/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+
+    def connect(self, number, connected):
+        ip("link", "set", self.name(number), "up" if connected else "down")
+
+    def destroy(self):
+        if shutil.which("ip") is None:
+            return
+        for number in range(self.count):
+            ip("netns", "delete", self.name(number), check=False)
+            ip("link", "delete", self.name(number), check=False)
+        ip("link", "delete", self.bridge, check=False)
+
+
+class SeparatedCluster(cluster.Cluster):
+    """Servers in namespaces. Needs root and iproute2: an OSError or CalledProcessError where either
+    is missing."""
+
+    def __init__(self, count):
+        super().__init__(0)
+        self.namespaces = Namespaces(count).create()
+        self.servers = [
+            cluster.Server(self.root, f"s{n}", [4647] * count, n, count,
+                           hosts=self.namespaces.addresses,
+                           wrapper=["ip", "netns", "exec", self.namespaces.name(n)])
+            for n in range(count)]
+
+    def connect(self, server, connected):
+        self.namespaces.connect(self.servers.index(server), connected)
+
+    def destroy(self):
+        super().destroy()
+        self.namespaces.destroy()
