@@ -4,12 +4,10 @@
 #include <filesystem>
 #include <thread>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <caf/scoped_actor.hpp>
 #include <fmt/format.h>
 
+#include "actors/agent/server_identity.hpp"
 #include "actors/agent/watcher.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/server/core_gc.hpp"
@@ -22,7 +20,8 @@
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "actors/server/scheduler_worker.hpp"
-#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/base/random.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -40,39 +39,16 @@ std::chrono::milliseconds milliseconds(Nanoseconds duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
 }
 
-/// The server's id, made at the first start and kept in `path`.
-Result<std::string> server_id(const std::string& path) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return errno_error(path, errno);
-  char text[64] = {};
-  const auto count = read(file, text, sizeof text - 1);
-  std::string id{text, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
-  if (!is_uuid(id) && !id.empty()) {
-    close(file);
-    return Error{Errc::corrupt, fmt::format("{}: holds no server id", path)};
-  }
-  Result<std::string> outcome = id;
-  if (id.empty()) {
-    auto random = Random::from_system();
-    id = make_uuid(random);
-    const bool kept
-        = write(file, id.data(), id.size()) == static_cast<ssize_t>(id.size()) && fsync(file) == 0;
-    outcome = kept ? Result<std::string>{id} : Result<std::string>{errno_error(path, errno)};
-  }
-  close(file);
-  return outcome;
-}
-
 raft::RaftOptions raft_options(const config::AgentConfig& config,
-                               const std::string& id,
+                               const ServerIdentity& identity,
                                const ClusterPart& cluster) {
   raft::RaftOptions options;
   options.directory = config.data_dir + "/server/raft";
-  options.self = id;
+  options.self = identity.id;
   options.address = cluster.address();
   options.carrier = cluster.carrier();
-  // With others it is founded when all are there.
-  options.bootstrap = config.server.bootstrap_expect == 1;
+  // With others it is founded when all are there. Who left a cluster comes back to it.
+  options.bootstrap = config.server.bootstrap_expect == 1 && !identity.has_left;
   options.heartbeat_interval = heartbeat_interval * config.server.raft_multiplier;
   options.election_timeout = election_timeout * config.server.raft_multiplier;
   options.snapshot_threshold = static_cast<std::uint64_t>(config.server.raft_snapshot_threshold);
@@ -115,25 +91,26 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
   if (failure)
     return Error{Errc::io, fmt::format("{}/server: {}", config.data_dir, failure.message())};
   ServerPart part;
-  auto id = server_id(config.data_dir + "/server/node-id");
-  if (!id) return id.error();
-  part.id_ = *id;
+  const auto identity = server_identity(config.data_dir + "/server");
+  if (!identity) return identity.error();
+  part.id_ = identity->id;
+  part.directory_ = config.data_dir + "/server";
   state::Store::Options store_options;
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
-  auto keyring = security::Keyring::open({.server_id = *id,
+  auto keyring = security::Keyring::open({.server_id = part.id_,
                                           .directory = config.data_dir + "/server/keystore",
                                           .cluster_secret = config.server.encrypt});
   if (!keyring) return keyring.error();
   part.keyring_ = std::move(*keyring);
-  auto cluster = ClusterPart::listen(system, config, *id, http_address, ties, part.store_);
+  auto cluster = ClusterPart::listen(system, config, part.id_, http_address, ties, part.store_);
   if (!cluster) return cluster.error();
   part.system_ = &system;
   part.cluster_.emplace(std::move(*cluster));
   const auto leader = server::spawn_leader(system);
-  auto raft
-      = raft::start_raft(system, raft_options(config, *id, *part.cluster_), part.fsm_, leader);
+  auto raft = raft::start_raft(system, raft_options(config, *identity, *part.cluster_), part.fsm_,
+                               leader);
   if (!raft) {
     actor::stop(leader);
     part.cluster_->stop();
@@ -198,21 +175,24 @@ std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
 }
 
 /// Until the leader has removed this server, if it follows one; as long as a real operator waits.
-void ServerPart::await_removal() const {
+/// Whether it has.
+bool ServerPart::await_removal() const {
   const auto deadline = std::chrono::steady_clock::now() + removal_patience;
   caf::scoped_actor self{*system_};
+  bool is_removed = false;
   bool waits = true;
   while (waits && std::chrono::steady_clock::now() < deadline) {
     self->request(raft_->node, removal_patience, raft::GetStatus{})
         .receive(
             [&](const raft::RaftStatus& status) {
-              const auto* own = status.configuration.find(id_);
-              waits = own != nullptr && status.configuration.members.size() > 1
+              is_removed = status.configuration.find(id_) == nullptr;
+              waits = !is_removed && status.configuration.members.size() > 1
                       && !status.leader.empty();
             },
             [&](const caf::error&) { waits = false; });
     if (waits) std::this_thread::sleep_for(removal_pause);
   }
+  return is_removed;
 }
 
 void ServerPart::stop(bool leaving) {
@@ -227,7 +207,10 @@ void ServerPart::stop(bool leaving) {
     self->request(raft_->node, removal_patience, raft::TransferLeadership{})
         .receive([](raft::Transferred) {}, [](const caf::error&) {});  // it did not lead
     cluster_->leave(*system_);
-    await_removal();
+    if (await_removal())
+      if (const auto retired = retire_identity(directory_); !retired)
+        log::error("agent", "{}; empty \"{}\" before the next start", retired.error().what,
+                   directory_);
   }
   actor::stop(raft_->node);
   self->wait_for(raft_->node);

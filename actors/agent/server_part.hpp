@@ -61,10 +61,11 @@ public:
 private:
   ServerPart() = default;
 
-  void await_removal() const;
+  bool await_removal() const;
 
   caf::actor_system* system_ = nullptr;
   std::string id_;
+  std::string directory_;  ///< `<data_dir>/server`
   std::optional<ClusterPart> cluster_;
   std::shared_ptr<state::Store> store_;
   std::shared_ptr<raft::StateFsm> fsm_;
