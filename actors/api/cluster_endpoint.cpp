@@ -1,6 +1,7 @@
 // The servers of the cluster and the log's members: agent members, join, force-leave, operator
 // raft, operator autopilot.
 #include <chrono>
+#include <map>
 
 #include "actors/api/cluster_access.hpp"
 #include "actors/api/json_out.hpp"
@@ -31,6 +32,19 @@ server::membership::Members members_of(const Context& context) {
   return std::make_shared<std::vector<MemberInfo>>(1, member_of(context.options.agent));
 }
 
+/// One of each name: a server that has left, or was set up anew, comes back under another id.
+std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members) {
+  std::map<std::string_view, const MemberInfo*> by_name;
+  for (const auto& member : members) {
+    auto& shown = by_name[member.name];
+    if (shown == nullptr || !shown->is_usable()) shown = &member;
+  }
+  std::vector<MemberInfo> all;
+  for (const auto& [name, member] : by_name)
+    all.push_back(*member);
+  return all;
+}
+
 void list_members(Call call) {
   const auto& options = call.context->options;
   if (!options.raft) {
@@ -41,7 +55,7 @@ void list_members(Call call) {
   std::string out;
   {
     JsonObject object{out};
-    append_json_list(object.raw("Members"), *members,
+    append_json_list(object.raw("Members"), one_of_each_name(*members),
                      [&](std::string& to, const MemberInfo& member) {
                        append_member(to, member, options.agent);
                      });

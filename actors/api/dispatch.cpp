@@ -152,7 +152,7 @@ std::string server_named(const ApiOptions& options, std::string_view name) {
     return leader.is_self ? std::string{} : leader.rpc_address;
   }
   for (const auto& member : *options.cluster->members->members())
-    if (member.id == name || member.name == name)
+    if (member.id == name || (member.name == name && member.is_usable()))
       return member.rpc_address == options.agent.rpc_address ? std::string{} : member.rpc_address;
   return {};
 }

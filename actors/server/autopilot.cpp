@@ -84,7 +84,10 @@ struct AutopilotState {
 
   void seen(const RaftStatus& status) {
     const auto& configuration = status.configuration;
-    if (configuration.cluster_id != cluster_id || configuration.removed.size() != removed) {
+    // Who is told that it was removed gives its id up: that must not be taken back.
+    const bool is_committed = status.configuration_index <= status.commit_index;
+    if (configuration.cluster_id != cluster_id
+        || (is_committed && configuration.removed.size() != removed)) {
       cluster_id = configuration.cluster_id;
       removed = configuration.removed.size();
       self->send(membership, membership::UseLog{cluster_id, configuration.removed});

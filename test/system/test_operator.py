@@ -48,7 +48,7 @@ class LookTest(OperatorCase):
             wait_until(lambda: follower.run("operator", "autopilot", "health").returncode == 0,
                        timeout=30, what="health")
             shown = self.ok(follower, "operator", "autopilot", "health")
-            self.assertRegex(shown, r"(?m)^Healthy: +true$")
+            self.assertRegex(shown, r"(?m)^Healthy += true$")
             for server in self.servers:
                 self.assertIn(server.name + ".global", shown)
 
