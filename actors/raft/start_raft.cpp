@@ -177,6 +177,38 @@ Result<> apply_log(storage::RaftLog& log, Fsm& fsm, Index first, Index last) {
   return {};
 }
 
+/// Whether the newest snapshot is the one that the file asks for: a crash came before the file was
+/// removed. Its place alone does not say so: a corrected file meets there the snapshot of the one
+/// before, and in an ordinary cluster, too, the last entry may change the members and be followed
+/// by a snapshot.
+bool is_recovered(const StartState& start, const Configuration& wanted) {
+  const auto last = start.log.last_index();
+  return start.snapshot && start.snapshot->index == last
+         && start.snapshot->configuration_index == last
+         && start.snapshot->configuration.members == wanted.members;
+}
+
+/// Everything in the log, committed or not, as a snapshot under the members of `next`.
+Result<> save_recovered(storage::RaftLog& log,
+                        const RaftOptions& options,
+                        Fsm& fsm,
+                        const StartState& start,
+                        const Configuration& next) {
+  const auto last = start.log.last_index();
+  NOMAD_TRY(apply_log(log, fsm, (start.snapshot ? start.snapshot->index : 0) + 1, last));
+  const SnapshotMeta meta{.index = last,
+                          .term = start.log.last_term(),
+                          .configuration = next,
+                          .configuration_index = last};
+  auto writer = storage::SnapshotWriter::create(snapshot_directory(options), meta);
+  if (!writer) return writer.error();
+  NOMAD_TRY(fsm.snapshot()->write(**writer));
+  if (const auto file = (*writer)->finish(); !file) return file.error();
+  log::warn("raft", "recovered by peers.json at index {}: cluster {} of {} servers", last,
+            next.cluster_id, next.members.size());
+  return {};
+}
+
 /// Carries out a peers.json (recovery.hpp), if there is one. A crash on the way repeats it.
 Result<> recover(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
   const auto text = read_peers_file(options.directory);
@@ -188,31 +220,17 @@ Result<> recover(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
   if (last == 0)
     return Error{Errc::invalid_argument,
                  "peers.json: this server has no log to recover; let it join instead"};
-  const Index restored = start->snapshot ? start->snapshot->index : 0;
-  const auto& before = start->configs.latest();
-  if (restored == last && start->snapshot->configuration_index == last) {
-    // Only a recovery makes the members and the snapshot at the same entry: it is done already.
-    log::warn("raft", "peers.json was carried out already");
-    return remove_peers_file(options.directory);
-  }
-  auto next = recovered_configuration(before, options.self, *text);
+  const auto next = recovered_configuration(start->configs.latest(), options.self, *text);
   if (!next) return next.error();
-  NOMAD_TRY(apply_log(log, fsm, restored + 1, last));
-  const SnapshotMeta meta{.index = last,
-                          .term = start->log.last_term(),
-                          .configuration = std::move(*next),
-                          .configuration_index = last};
-  auto writer = storage::SnapshotWriter::create(snapshot_directory(options), meta);
-  if (!writer) return writer.error();
-  NOMAD_TRY(fsm.snapshot()->write(**writer));
-  if (const auto file = (*writer)->finish(); !file) return file.error();
+  if (!is_recovered(*start, *next))
+    NOMAD_TRY(save_recovered(log, options, fsm, *start, *next));
+  else
+    log::warn("raft", "peers.json names the members that the snapshot at index {} has", last);
+  // Also when only this was left to do: entries that name the old members must not reach others.
   LogWrite write;
   write.reset_to = last;
   NOMAD_TRY(log.write(write));
-  NOMAD_TRY(remove_peers_file(options.directory));
-  log::warn("raft", "recovered by peers.json at index {}: cluster {} of {} servers", last,
-            meta.configuration.cluster_id, meta.configuration.members.size());
-  return {};
+  return remove_peers_file(options.directory);
 }
 
 /// So many heartbeats must be missing before nothing is sent to the leader any more.
