@@ -130,7 +130,10 @@ void Core::on(SnapshotInstalled& input) {
     for (auto& write : outstanding_)
       write.last_index = meta.index;
   }
+  // What the snapshot stands for is durable, whatever of the log's writes is still under way.
   durable_index_ = std::max(durable_index_, meta.index);
+  for (auto& write : outstanding_)
+    write.last_index = std::max(write.last_index, meta.index);
   commit_index_ = meta.index;
   applied_index_ = meta.index;
   snapshot_ = std::move(meta);

@@ -163,6 +163,44 @@ TEST_CASE("core: messages that are malformed, foreign or misdirected change noth
   CHECK(ignored(message));
 }
 
+TEST_CASE("core: what a snapshot has made durable stays so while older writes end") {
+  auto core = one_of_three("b", 1);
+  const auto from_leader = [&core](Body body) {
+    return core.step(
+        Time{0},
+        Received{{.cluster_id = "c", .from = "a", .to = "b", .term = 2, .body = std::move(body)}});
+  };
+  const auto append = [&](Index first, Index last) {
+    AppendRequest request{.prev_index = first - 1,
+                          .prev_term = first == 2 ? Term{1} : Term{2},
+                          .entries = {},
+                          .commit_index = 0,
+                          .round = 1};
+    for (auto index = first; index <= last; ++index)
+      request.entries.push_back(
+          {.index = index, .term = 2, .kind = EntryKind::command, .payload = Bytes::copy("x")});
+    return from_leader(std::move(request)).write_seq;
+  };
+  // Both writes are under way when a snapshot that the log continues is installed.
+  const auto first = append(2, 3);
+  const auto second = append(4, 6);
+  const SnapshotMeta meta{
+      .index = 5, .term = 2, .configuration = core.configuration(), .configuration_index = 1};
+  from_leader(SnapshotChunk{
+      .meta = meta, .total_bytes = 4, .offset = 0, .data = Bytes::copy("file"), .round = 1});
+  REQUIRE(core.step(Time{0}, ChunkStored{.index = 5, .term = 2, .next_offset = 4}).install);
+  core.step(Time{0}, SnapshotInstalled{.meta = meta, .bytes = 4, .ok = true});
+  CHECK(core.log().last_index() == 6);
+  CHECK(core.durable_index() == 5);
+  CHECK(core.apply_index() == 5);
+
+  core.step(Time{0}, Persisted{first});
+  CHECK(core.durable_index() == 5);
+  CHECK(core.apply_index() == 5);
+  core.step(Time{0}, Persisted{second});
+  CHECK(core.durable_index() == 6);
+}
+
 TEST_CASE("core: a broken promise of its surroundings is noticed") {
   auto core = single_voter();
   settle(core, core.step(Time{5}, Tick{}), Time{5});
