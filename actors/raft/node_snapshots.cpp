@@ -28,7 +28,7 @@ void NodeState::snapshot_if_due() {
 }
 
 void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promise) {
-  if (promise) snapshot_askers_.push_back(std::move(*promise));
+  if (promise) snapshot_askers_.push_back({applied_, std::move(*promise)});
   if (snapshotting_ || stopped_) return;
   if (applied_ == 0)
     return on_snapshot_failed({Errc::conflict, "nothing was applied yet that could be saved"});
@@ -37,9 +37,7 @@ void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promi
     const auto meta = core_->snapshot_meta(applied_);
     const auto path
         = parts_.snapshot_directory + "/" + storage::snapshot_name(meta.term, meta.index);
-    for (auto& asker : std::exchange(snapshot_askers_, {}))
-      actor::answer(asker, Result<SnapshotTaken>{SnapshotTaken{meta.index, path}});
-    return;
+    return answer_snapshot_askers({meta.index, path});
   }
   snapshotting_ = true;
   snapshot_since_ = parts_.clock();
@@ -65,16 +63,28 @@ void NodeState::on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::S
     step(SnapshotSaved{.meta = meta, .bytes = saved.bytes, .truncate_through = through});
     if (through > 0 && !stopped_) self_->send(writer_, log_writer::TruncatePrefix{through});
   }
-  for (auto& promise : std::exchange(snapshot_askers_, {}))
-    actor::answer(promise, Result<SnapshotTaken>{SnapshotTaken{meta.index, saved.path}});
+  answer_snapshot_askers({meta.index, saved.path});
+  // Who asked while it was being written may have seen answers to newer writes.
+  if (!snapshot_askers_.empty()) take_snapshot(std::nullopt);
+}
+
+/// Those whom this snapshot is new enough for.
+void NodeState::answer_snapshot_askers(const SnapshotTaken& taken) {
+  std::vector<SnapshotAsker> later;
+  for (auto& asker : std::exchange(snapshot_askers_, {}))
+    if (asker.at_least <= taken.index)
+      actor::answer(asker.promise, Result<SnapshotTaken>{taken});
+    else
+      later.push_back(std::move(asker));
+  snapshot_askers_ = std::move(later);
 }
 
 /// The log keeps what the snapshot would have replaced; the next one is tried after the interval.
 void NodeState::on_snapshot_failed(const Error& reason) {
   snapshotting_ = false;
   log::error("raft", "could not save a snapshot: {}", reason.what);
-  for (auto& promise : std::exchange(snapshot_askers_, {}))
-    actor::answer(promise, Result<SnapshotTaken>{reason});
+  for (auto& asker : std::exchange(snapshot_askers_, {}))
+    actor::answer(asker.promise, Result<SnapshotTaken>{reason});
 }
 
 void NodeState::fetch_log(const LogFetch& fetch) {

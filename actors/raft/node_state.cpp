@@ -310,8 +310,8 @@ void NodeState::release(const Error& reason) {
     actor::answer(promise, Result<ReadReady>{reason});
   for (auto& read : std::exchange(granted_reads_, {}))
     actor::answer(read.promise, Result<ReadReady>{reason});
-  for (auto& promise : std::exchange(snapshot_askers_, {}))
-    actor::answer(promise, Result<SnapshotTaken>{reason});
+  for (auto& asker : std::exchange(snapshot_askers_, {}))
+    actor::answer(asker.promise, Result<SnapshotTaken>{reason});
   finish_transfer(true);
   parts_.leader->set({});
   for (const auto& [id, peer] : peers_)

@@ -136,6 +136,7 @@ private:
   void snapshot_if_due();
   void on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::Saved& saved);
   void on_snapshot_failed(const Error& reason);
+  void answer_snapshot_askers(const SnapshotTaken& taken);
   void install(const SnapshotMeta& meta, const snapshotter::Saved& saved);
   void fetch_log(const LogFetch& fetch);
   void await(Index index, ProposalCallback callback);
@@ -180,7 +181,14 @@ private:
   bool snapshotting_ = false;
   Index snapshot_index_ = 0;
   Time snapshot_since_{0};
-  std::vector<actor::Promise<SnapshotTaken>> snapshot_askers_;
+
+  /// Who asked for a snapshot, and what was applied then: an older one is no answer.
+  struct SnapshotAsker {
+    Index at_least;
+    actor::Promise<SnapshotTaken> promise;
+  };
+
+  std::vector<SnapshotAsker> snapshot_askers_;
   bool stopped_ = false;
 };
 

@@ -24,6 +24,8 @@ struct NodeStepsFixture : test::ActorFixture {
   LogWriterListener disk;  ///< Where the disk reports to.
   Result<snapshotter::Saved> saved = snapshotter::Saved{.path = "snapshot.db", .bytes = 10};
   std::vector<SnapshotMeta> snapshots;
+  bool hold_snapshots = false;  ///< Those asked for are being written until they end in `held`.
+  std::vector<actor::Promise<snapshotter::Saved>> held;
   RaftOptions options{.self = "a"};
   RaftNode node;
 
@@ -52,14 +54,17 @@ struct NodeStepsFixture : test::ActorFixture {
       }));
     };
     parts.spawn_snapshotter = [this](caf::actor_system&) {
-      return adopt(system().spawn([this](Snapshotter::pointer) -> Snapshotter::behavior_type {
-        return {[this](const snapshotter::SaveSnapshot& msg) {
-                  snapshots.push_back(msg.meta);
-                  return actor::answer(saved);
-                },
-                [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },
-                [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
-                [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; }};
+      return adopt(system().spawn([this](Snapshotter::pointer self) -> Snapshotter::behavior_type {
+        return {
+            [this, self](const snapshotter::SaveSnapshot& msg) -> caf::result<snapshotter::Saved> {
+              snapshots.push_back(msg.meta);
+              if (!hold_snapshots) return actor::answer(saved);
+              held.push_back(self->make_response_promise<snapshotter::Saved>());
+              return held.back();
+            },
+            [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },
+            [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
+            [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; }};
       }));
     };
     node = adopt(spawn_raft_node(system(), std::move(parts), false));
@@ -181,6 +186,42 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   persist();
   REQUIRE(outcome->has_value());
   CHECK((*outcome)->has_value());
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: who asks while a snapshot is written gets what was applied before") {
+  lead();
+  hold_snapshots = true;
+  const auto write = [this] {
+    auto outcome = ask<Applied>(node, Propose{Bytes::copy("x")});
+    persist();
+    REQUIRE(outcome->has_value());
+    return (*outcome)->value().index;
+  };
+  const auto end = [this](std::size_t number) {
+    actor::answer(held[number], saved);
+    settle();
+  };
+  const auto before = write();
+  auto first = ask<SnapshotTaken>(node, TakeSnapshot{});
+  auto same = ask<SnapshotTaken>(node, TakeSnapshot{});
+  const auto acknowledged = write();
+  auto second = ask<SnapshotTaken>(node, TakeSnapshot{});
+  auto third = ask<SnapshotTaken>(node, TakeSnapshot{});
+  REQUIRE(snapshots.size() == 1);
+
+  end(0);
+  REQUIRE(first->has_value());
+  CHECK((*first)->value().index == before);
+  REQUIRE(same->has_value());
+  CHECK_FALSE(second->has_value());
+  REQUIRE(snapshots.size() == 2);
+
+  end(1);
+  REQUIRE(second->has_value());
+  CHECK((*second)->value().index == acknowledged);
+  CHECK(third->has_value());
+  CHECK(snapshots.size() == 2);
 }
 
 TEST_CASE("proposal queue: refuses beyond its limits and after closing, each at once") {
