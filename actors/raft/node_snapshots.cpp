@@ -23,7 +23,9 @@ void NodeState::snapshot_if_due() {
   if (stopped_ || snapshotting_ || options.snapshot_threshold == 0) return;
   const auto news = applied_ - snapshot_index_;
   if (news < options.snapshot_threshold) return;
-  const bool rested = parts_.clock() - snapshot_since_ >= options.snapshot_interval;
+  // Nor while a member catches up by an older one: its file goes when two newer ones are there.
+  const bool rested
+      = parts_.clock() - snapshot_since_ >= options.snapshot_interval && !core_->log_held_behind();
   if (rested || news / urgent_factor >= options.snapshot_threshold) take_snapshot(std::nullopt);
 }
 
@@ -61,7 +63,6 @@ void NodeState::on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::S
     const auto through = meta.index > trailing ? meta.index - trailing : 0;
     NOMAD_FAILPOINT("raft.before_truncation");
     step(SnapshotSaved{.meta = meta, .bytes = saved.bytes, .truncate_through = through});
-    if (through > 0 && !stopped_) self_->send(writer_, log_writer::TruncatePrefix{through});
   }
   answer_snapshot_askers({meta.index, saved.path});
   // Who asked while it was being written may have seen answers to newer writes.
@@ -107,10 +108,11 @@ void NodeState::carry_out_snapshots(Outputs& out) {
                                 .offset = fetch.offset,
                                 .data = std::move(part.data)});
             },
-            [](const caf::error& err) {
-              // The next heartbeat's answer asks again.
+            [this, fetch](const caf::error& err) {
               log::error("raft", "cannot read a snapshot for another server: {}",
                          actor::from_caf(err).what);
+              step(ChunkFetched{
+                  .peer = fetch.peer, .index = fetch.index, .offset = fetch.offset, .data = {}});
             });
   }
   if (out.store_chunk) {

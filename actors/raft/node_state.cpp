@@ -55,6 +55,8 @@ void NodeState::carry_out(Outputs out) {
     log::info("raft", "{}", notice);
   if (out.fatal) return stop(*out.fatal, true);
   if (out.write) self_->send(writer_, log_writer::Write{out.write_seq, std::move(*out.write)});
+  if (out.truncate_through > 0)
+    self_->send(writer_, log_writer::TruncatePrefix{out.truncate_through});
   if (!out.messages.empty()) post(std::move(out.messages));
   for (const auto& read : out.reads) {
     auto asked = asked_reads_.extract(read.id);

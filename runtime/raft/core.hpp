@@ -54,6 +54,9 @@ struct CoreOptions {
   /// A learner at most this many entries behind may become a voter.
   Index promote_lag = 1'000;
 
+  /// No more entries than these stay in the log for a member that catches up by a snapshot.
+  Index max_held_entries = 131'072;
+
   Mutation mutation = Mutation::none;  ///< Honoured by test builds only.
 };
 
@@ -111,6 +114,10 @@ public:
 
   /// What a snapshot of everything up to `index`, which is applied, stands for.
   SnapshotMeta snapshot_meta(Index index) const;
+
+  /// Behind this index the log waits for a member that catches up by a snapshot, so that it need
+  /// not be sent another one next. Whoever does not come forward is not waited for.
+  std::optional<Index> log_held_behind() const;
 
   /// What is known of another member, while this server leads.
   const Progress* progress(const ServerId& peer) const;
@@ -191,6 +198,7 @@ private:
   void receive(const Message& message, const SnapshotReply& reply);
   void fetch_chunk(const ServerId& peer, Progress& progress);
   void start_snapshot(const ServerId& peer, Progress& progress);
+  void came_forward(Progress& progress) const;
 
   CoreOptions options_;
   Random random_;

@@ -68,7 +68,8 @@ struct LogFetched {
   std::vector<Entry> entries;
 };
 
-/// Answers `Outputs::chunk_fetches`. `data` is empty when the snapshot is gone.
+/// Answers `Outputs::chunk_fetches`, each. `data` is empty when the snapshot is gone or can't be
+/// read.
 struct ChunkFetched {
   ServerId peer;
   Index index = 0;
@@ -90,7 +91,8 @@ struct SnapshotInstalled {
   bool ok = false;
 };
 
-/// A snapshot of our own is durable; the log may be cut up to `truncate_through`.
+/// A snapshot of our own is durable. The log may be cut up to `truncate_through`, but for what a
+/// member still needs: `Outputs::truncate_through` tells.
 struct SnapshotSaved {
   SnapshotMeta meta;
   std::uint64_t bytes = 0;
@@ -163,6 +165,9 @@ struct Outputs {
 
   /// The file of this snapshot is complete: verify it, restore the state machine from it.
   std::optional<SnapshotMeta> install;
+
+  /// The log on the disk may be cut up to this entry; 0: it stays.
+  Index truncate_through = 0;
 
   /// What an operator should know; one sentence each.
   std::vector<std::string> notices;

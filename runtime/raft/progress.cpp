@@ -1,8 +1,37 @@
 #include "runtime/raft/progress.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace nomad::raft {
+namespace {
+
+/// The longest patience is so many of the shortest.
+constexpr int longest_patience = 16;
+
+}  // namespace
+
+void OutgoingSnapshot::sent(Time now) {
+  if (times_sent++ == 0)
+    first_sent = now;
+  else if (!lost)
+    patience = std::min(2 * patience, longest_patience * shortest_patience);
+  last_sent = now;
+  lost = false;
+}
+
+void OutgoingSnapshot::move_to(std::uint64_t next, Time now) {
+  if (times_sent > 0)
+    patience = std::clamp(2 * (now - first_sent), shortest_patience,
+                          longest_patience * shortest_patience);
+  offset = next;
+  times_sent = 0;
+  lost = false;
+}
+
+bool OutgoingSnapshot::may_repeat(Time now) const {
+  return times_sent > 0 && (lost || now - last_sent > patience);
+}
 
 void Progress::become_probe() {
   state = PeerState::probe;
@@ -18,12 +47,14 @@ void Progress::become_replicate() {
   state = PeerState::replicate;
 }
 
-void Progress::become_snapshot(const SnapshotMeta& meta) {
+void Progress::become_snapshot(OutgoingSnapshot next) {
   become_probe();
   state = PeerState::snapshot;
-  snapshot_index = meta.index;
-  snapshot_term = meta.term;
-  snapshot_offset = 0;
+  outgoing = std::move(next);
+}
+
+Index Progress::needs_behind() const {
+  return state == PeerState::snapshot ? outgoing.meta.index : match_index;
 }
 
 void Progress::sent(Index last, std::size_t bytes) {

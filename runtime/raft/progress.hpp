@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
 #include "runtime/raft/messages.hpp"
 
@@ -19,6 +20,32 @@ namespace nomad::raft {
 using Time = std::chrono::nanoseconds;
 
 enum class PeerState : std::uint8_t { probe, replicate, snapshot };
+
+/// A snapshot on its way to a member, one chunk after the other.
+///
+/// A chunk goes again when it is known to be lost, or was not answered in time. That time doubles
+/// with each repetition, and begins with what the chunk before has taken: over a slow link each
+/// would otherwise be sent several times, which makes the link slower still.
+struct OutgoingSnapshot {
+  SnapshotMeta meta;
+  std::uint64_t total_bytes = 0;
+  std::uint64_t offset = 0;  ///< Where the chunk begins that is being read or under way.
+
+  Time shortest_patience{0};
+  Time patience{0};  ///< So long an answer is waited for.
+  int times_sent = 0;
+  Time first_sent{0};
+  Time last_sent{0};
+  bool lost = false;  ///< It has not arrived, as was reported.
+
+  /// The chunk leaves.
+  void sent(Time now);
+
+  /// The receiver wants the chunk at `next`.
+  void move_to(std::uint64_t next, Time now);
+
+  bool may_repeat(Time now) const;
+};
 
 struct Progress {
   PeerState state = PeerState::probe;
@@ -37,11 +64,14 @@ struct Progress {
   /// `match_index` at its last heartbeat reply: no progress since then means something was lost.
   Index match_at_heartbeat = 0;
 
-  /// snapshot: which one, and where the next chunk begins.
-  Index snapshot_index = 0;
-  Term snapshot_term = 0;
-  std::uint64_t snapshot_offset = 0;
-  Time chunk_since{0};  ///< When the chunk was asked for.
+  /// snapshot: which one, and how far.
+  OutgoingSnapshot outgoing;
+
+  /// Part of a snapshot is being read for it, whether or not it is still wanted.
+  bool reading = false;
+
+  /// When it last came forward, from the beginning of a snapshot until it follows the log again.
+  std::optional<Time> catching_up;
 
   /// replicate: requests under way.
   struct Sent {
@@ -54,7 +84,10 @@ struct Progress {
 
   void become_probe();
   void become_replicate();
-  void become_snapshot(const SnapshotMeta& meta);
+  void become_snapshot(OutgoingSnapshot next);
+
+  /// Behind this index it needs the log, after the snapshot that is on its way.
+  Index needs_behind() const;
 
   /// A request with entries up to `last` leaves.
   void sent(Index last, std::size_t bytes);

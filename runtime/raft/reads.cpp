@@ -69,8 +69,7 @@ void Core::receive(const Message& message, const HeartbeatReply& reply) {
       progress.free_oldest();
       return send_entries(message.from, progress, {});
     case PeerState::snapshot:
-      if (now_ - progress.chunk_since > options_.election_timeout / 2)
-        fetch_chunk(message.from, progress);
+      if (progress.outgoing.may_repeat(now_)) fetch_chunk(message.from, progress);
       return;
   }
 }

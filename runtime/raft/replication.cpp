@@ -34,8 +34,11 @@ void Core::on(ProposeCommands& input) {
 
 void Core::on(Unreachable& input) {
   const auto found = progress_.find(input.peer);
-  if (found != progress_.end() && found->second.state == PeerState::replicate)
-    found->second.become_probe();
+  if (found == progress_.end()) return;
+  auto& progress = found->second;
+  if (progress.state == PeerState::replicate) progress.become_probe();
+  // It goes again as soon as the server answers anything.
+  if (progress.state == PeerState::snapshot) progress.outgoing.lost = true;
 }
 
 void Core::on(LogFetched& input) {
@@ -165,6 +168,7 @@ void Core::receive(const Message& message, const AppendReply& reply) {
   const bool news = progress.matched(reply.match_index);
   if (progress.state == PeerState::probe) progress.become_replicate();
   if (news) {
+    came_forward(progress);
     advance_commit();
     if (role_ != Role::leader) return;
     continue_transfer();

@@ -1,35 +1,72 @@
 // Snapshots for members that are behind the log: one chunk under way, resumed where the receiver
 // stands. The bytes come from and go to files that the node reads and writes.
+//
+// A snapshot that has begun to travel is sent to its end, though there be newer ones, as long as
+// its file is there; and the log waits with what comes behind it. Otherwise a member that takes
+// longer than the time between two snapshots would never catch up.
 #include <algorithm>
 
 #include "runtime/raft/core.hpp"
 #include "runtime/raft/invariant.hpp"
 
 namespace nomad::raft {
+namespace {
+
+/// The log waits for a member that has come forward within so many election timeouts.
+constexpr int held_timeouts = 60;
+
+}  // namespace
 
 void Core::on(SnapshotSaved& input) {
   snapshot_ = std::move(input.meta);
   snapshot_bytes_ = input.bytes;
-  const auto through = std::min(input.truncate_through, snapshot_->index);
+  auto through = std::min(input.truncate_through, snapshot_->index);
+  if (const auto held = log_held_behind()) through = std::min(through, *held);
   if (through <= log_.base_index()) return;
   require(through <= apply_index(), "only what is applied is cut off");
   log_.compact_to(through);
   configs_.compact_to(through);
+  out_.truncate_through = through;
+}
+
+std::optional<Index> Core::log_held_behind() const {
+  std::optional<Index> held;
+  for (const auto& [peer, progress] : progress_) {
+    const auto& since = progress.catching_up;
+    if (!since || now_ - *since > held_timeouts * options_.election_timeout) continue;
+    const auto needed = progress.needs_behind();
+    if (needed < log_.base_index() || log_.last_index() - needed > options_.max_held_entries)
+      continue;  // it needs another snapshot anyway, or too much
+    held = std::min(held.value_or(needed), needed);
+  }
+  return held;
+}
+
+/// A member that caught up by a snapshot has more than before.
+void Core::came_forward(Progress& progress) const {
+  if (!progress.catching_up) return;
+  progress.catching_up = now_;
+  const bool follows = progress.match_index + options_.promote_lag >= log_.last_index();
+  if (follows && progress.state != PeerState::snapshot) progress.catching_up.reset();
 }
 
 void Core::start_snapshot(const ServerId& peer, Progress& progress) {
   require(snapshot_ && snapshot_->index >= log_.base_index(),
           "what was cut off the log is in a snapshot");
-  progress.become_snapshot(*snapshot_);
+  progress.become_snapshot({.meta = *snapshot_,
+                            .total_bytes = snapshot_bytes_,
+                            .shortest_patience = options_.election_timeout / 2,
+                            .patience = options_.election_timeout / 2});
+  progress.catching_up = now_;
   fetch_chunk(peer, progress);
 }
 
 void Core::fetch_chunk(const ServerId& peer, Progress& progress) {
-  progress.chunk_since = now_;
+  if (std::exchange(progress.reading, true)) return;  // what comes first sees what is wanted then
   out_.chunk_fetches.push_back({.peer = peer,
-                                .index = progress.snapshot_index,
-                                .term = progress.snapshot_term,
-                                .offset = progress.snapshot_offset,
+                                .index = progress.outgoing.meta.index,
+                                .term = progress.outgoing.meta.term,
+                                .offset = progress.outgoing.offset,
                                 .max_bytes = options_.chunk_bytes});
 }
 
@@ -37,15 +74,23 @@ void Core::on(ChunkFetched& input) {
   const auto found = progress_.find(input.peer);
   if (role_ != Role::leader || found == progress_.end()) return;
   auto& progress = found->second;
-  if (progress.state != PeerState::snapshot || progress.snapshot_index != input.index
-      || progress.snapshot_offset != input.offset)
-    return;
-  if (!snapshot_ || snapshot_->index != input.index || input.data.empty()) {
-    // Replaced by a newer one meanwhile: begin again with that.
+  if (!std::exchange(progress.reading, false) || progress.state != PeerState::snapshot) return;
+  auto& outgoing = progress.outgoing;
+  if (outgoing.meta.index != input.index || outgoing.offset != input.offset)
+    return fetch_chunk(input.peer, progress);
+  if (input.data.empty() && snapshot_->index != input.index) {
+    // Removed after newer ones had come: begin again with the newest.
     return start_snapshot(input.peer, progress);
   }
-  send(input.peer, SnapshotChunk{.meta = *snapshot_,
-                                 .total_bytes = snapshot_bytes_,
+  outgoing.sent(now_);
+  if (input.data.empty()) {
+    // As if it were under way and lost: it is tried again, ever less often.
+    out_.notices.push_back("the snapshot at index " + std::to_string(input.index)
+                           + " can't be read for server \"" + input.peer + "\"");
+    return;
+  }
+  send(input.peer, SnapshotChunk{.meta = outgoing.meta,
+                                 .total_bytes = outgoing.total_bytes,
                                  .offset = input.offset,
                                  .data = std::move(input.data),
                                  .round = round_});
@@ -152,17 +197,23 @@ void Core::receive(const Message& message, const SnapshotReply& reply) {
   if (role_ != Role::leader || found == progress_.end()) return;
   auto& progress = found->second;
   acknowledge(progress, reply.round);
-  if (progress.state != PeerState::snapshot || progress.snapshot_index != reply.index
-      || progress.snapshot_term != reply.term)
+  auto& outgoing = progress.outgoing;
+  if (progress.state != PeerState::snapshot || outgoing.meta.index != reply.index
+      || outgoing.meta.term != reply.term)
     return;
   if (reply.installed) {
     const bool news = reply.index <= log_.last_index() && progress.matched(reply.index);
     progress.become_probe();
-    if (news) advance_commit();
+    if (news) {
+      came_forward(progress);
+      advance_commit();
+    }
     return replicate_to(message.from);
   }
-  if (reply.next_offset == progress.snapshot_offset && reply.next_offset != 0) return;
-  progress.snapshot_offset = reply.next_offset;
+  // Not news, or nonsense: nothing lies behind the end.
+  if (reply.next_offset == outgoing.offset || reply.next_offset >= outgoing.total_bytes) return;
+  if (reply.next_offset > outgoing.offset) came_forward(progress);
+  outgoing.move_to(reply.next_offset, now_);
   fetch_chunk(message.from, progress);
 }
 

@@ -121,6 +121,7 @@ void RaftWorld::carry_out(Server& server, Outputs out) {
     fetch(server, wanted);
   if (out.store_chunk) store_chunk(server, std::move(*out.store_chunk));
   if (out.install) install(server, std::move(*out.install));
+  if (out.truncate_through > 0) cut_log(server, out.truncate_through);
   if (server.core->role() != Role::leader)
     for (const auto& proposal : std::exchange(server.proposals, {}))
       if (proposal.operation != nobody) give_up(proposal.operation);

@@ -131,6 +131,7 @@ private:
     raft::Index base = 0;  ///< The entry before the first one.
     std::deque<raft::Entry> log;
     std::optional<Snapshot> snapshot;
+    std::optional<Snapshot> older;  ///< The one before, which may be on its way to somebody.
     std::deque<PendingWrite> pending;
     bool busy = false;
     bool fails = false;  ///< Its next write does.
@@ -223,6 +224,7 @@ private:
   void restart(Server& server);
   void start_core(Server& server);
   void save_snapshot(Server& server);
+  void cut_log(Server& server, raft::Index through);
   void store_chunk(Server& server, raft::StoreChunk chunk);
   void install(Server& server, raft::SnapshotMeta meta);
   void fetch(Server& server, const raft::LogFetch& wanted);

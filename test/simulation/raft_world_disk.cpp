@@ -84,6 +84,7 @@ void RaftWorld::start_core(Server& server) {
   options.max_inflight_requests = 8;
   options.chunk_bytes = chunk_bytes;
   options.promote_lag = 20;
+  options.max_held_entries = 200;
   server.core.emplace(options, std::move(start), Random{random_.next()}, local(server));
   step(server, Tick{});
 }
@@ -172,20 +173,23 @@ void RaftWorld::save_snapshot(Server& server) {
     server.snapshotting = false;
     auto& disk = server.disk;
     if (disk.snapshot && disk.snapshot->meta.index >= made.meta.index) return;
-    disk.snapshot = made;
+    disk.older = std::exchange(disk.snapshot, made);
     ++counts_.snapshots;
     const auto trailing = random_.below(12);
     const auto through = made.meta.index > trailing ? made.meta.index - trailing : 0;
     step(server,
          SnapshotSaved{.meta = made.meta, .bytes = made.file.size(), .truncate_through = through});
-    // The log is cut some time after the snapshot is there, or never if it crashes before.
-    at(now_ + delay(0ms, 50ms), [this, &server, life, through] {
-      if (server.life != life) return;
-      while (!server.disk.log.empty() && server.disk.log.front().index <= through) {
-        server.disk.base = server.disk.log.front().index;
-        server.disk.log.pop_front();
-      }
-    });
+  });
+}
+
+/// Some time after the snapshot is there, or never if it crashes before.
+void RaftWorld::cut_log(Server& server, Index through) {
+  at(now_ + delay(0ms, 50ms), [&server, life = server.life, through] {
+    if (server.life != life) return;
+    while (!server.disk.log.empty() && server.disk.log.front().index <= through) {
+      server.disk.base = server.disk.log.front().index;
+      server.disk.log.pop_front();
+    }
   });
 }
 
@@ -211,7 +215,7 @@ void RaftWorld::install(Server& server, SnapshotMeta meta) {
     const bool refused = faulty_ && random_.chance(0.1);  // as if verification had failed
     if (refused) ++counts_.refused_snapshots;
     if (refused) return step(server, SnapshotInstalled{.meta = meta, .bytes = 0, .ok = false});
-    server.disk.snapshot = Snapshot{meta, file};
+    server.disk.older = std::exchange(server.disk.snapshot, Snapshot{meta, file});
     restore_from(file, server);
     server.applied = meta.index;
     ++counts_.installed_snapshots;
@@ -242,11 +246,11 @@ void RaftWorld::fetch(Server& server, const ChunkFetch& wanted) {
     if (server.life != life || !server.core) return;
     ChunkFetched answer{
         .peer = wanted.peer, .index = wanted.index, .offset = wanted.offset, .data = {}};
-    const auto& snapshot = server.disk.snapshot;
-    if (snapshot && snapshot->meta.index == wanted.index && snapshot->meta.term == wanted.term
-        && wanted.offset < snapshot->file.size())
-      answer.data
-          = Bytes::copy(std::string_view{snapshot->file}.substr(wanted.offset, wanted.max_bytes));
+    for (const auto& snapshot : {server.disk.snapshot, server.disk.older})
+      if (snapshot && snapshot->meta.index == wanted.index && snapshot->meta.term == wanted.term
+          && wanted.offset < snapshot->file.size())
+        answer.data
+            = Bytes::copy(std::string_view{snapshot->file}.substr(wanted.offset, wanted.max_bytes));
     step(server, std::move(answer));
   });
 }
