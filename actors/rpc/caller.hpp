@@ -51,6 +51,10 @@ struct Caller {
 
   bool is_server() const { return peer && peer->role == net::RpcRole::server; }
 
+  bool is_server_of(const std::string& region) const {
+    return is_server() && peer->region == region;
+  }
+
   bool is_node(const std::string& id) const { return node && node->id == id; }
 
   bool is_anonymous() const { return !node && !token && !workload && !is_server(); }

@@ -54,10 +54,14 @@ enum class Serve : std::uint8_t {
   on_leader,  ///< The leader of the region named in the request; others send it there.
 };
 
-/// Whom the router lets through, before any handler runs.
+/// Whom the router lets through, before any handler runs. Role and region are those of the
+/// connection (PeerIdentity): with TLS a certificate made out to a role or a region never counts
+/// for another. Without TLS both are claims, and what protects is that nobody else reaches the
+/// port.
 enum class Access : std::uint8_t {
   anyone,        ///< Handlers check tokens themselves.
-  server,        ///< A server's connection.
+  server,        ///< A server's connection, of whatever region.
+  own_server,    ///< A connection of a server of this region.
   cluster_peer,  ///< A server's or client's connection: its certificate, where there is TLS.
   node,          ///< A client node, by its secret.
 };

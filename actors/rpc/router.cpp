@@ -33,12 +33,14 @@ void ReplyTo::operator()(Result<Bytes> outcome) const {
   if (state_ && !state_->answered.exchange(true)) state_->send(std::move(outcome));
 }
 
-bool may_call(const Caller& caller, Access access) {
+bool may_call(const Caller& caller, Access access, const std::string& own_region) {
   switch (access) {
     case Access::anyone:
       return true;
     case Access::server:
       return caller.is_server();
+    case Access::own_server:
+      return caller.is_server_of(own_region);
     case Access::cluster_peer:
       return caller.peer.has_value();
     case Access::node:
@@ -74,9 +76,12 @@ void Router::serve(const Caller& caller, Inbound inbound) const {
               fmt::format("rpc: can't find method {}",
                           method != nullptr ? std::string{method->name} : std::to_string(number))});
   }
-  if (!may_call(caller, method->access)) {
-    log::warn("rpc", "refusing {} of {} ({}): it may not call that", method->name,
-              caller.describe(), caller.remote);
+  if (!may_call(caller, method->access, region_)) {
+    const bool is_foreign = method->access == Access::own_server && caller.is_server();
+    log::warn("rpc", "refusing {} of {} ({}): {}", method->name, caller.describe(), caller.remote,
+              is_foreign ? fmt::format("it is a server of region \"{}\", this is \"{}\"",
+                                       caller.peer->region, region_)
+                         : "it may not call that");
     return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
   }
   if (is_for_elsewhere(*method, inbound)) {

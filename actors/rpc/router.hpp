@@ -173,7 +173,7 @@ private:
   std::function<bool()> is_leader_;
 };
 
-/// Whether `caller` may call a method of that access.
-bool may_call(const Caller& caller, Access access);
+/// Whether `caller` may call a method of that access in a process of `own_region`.
+bool may_call(const Caller& caller, Access access, const std::string& own_region);
 
 }  // namespace nomad::rpc

@@ -186,9 +186,9 @@ private:
 /// "server.global.nomad": the name in the certificate of who has that role.
 std::string certificate_name(RpcRole role, std::string_view region);
 
-/// Whether the peer may be what it says. A certificate of a client never makes a server, whatever
-/// the options; with `verify_role` the certificate must be made out to role and region. Clients
-/// must be of `own_region`.
+/// Whether the peer may be what it says. A certificate of a client, or of servers of other regions,
+/// never makes a server of this one, whatever the options; with `verify_role` the certificate must
+/// be made out to role and region. Clients must be of `own_region`.
 Result<> check_claims(const RpcPeer& peer, bool verify_role, std::string_view own_region);
 
 }  // namespace nomad::net

@@ -26,8 +26,11 @@ Result<> check_claims(const RpcPeer& peer, bool verify_role, std::string_view ow
         peer.certificate.names.begin(), peer.certificate.names.end(),
         [&](const auto& name) { return name.starts_with(prefix) && name.ends_with(".nomad"); });
   };
-  const bool is_other_role = hello.role == RpcRole::server && names_role("client.");
-  if (verify_role || is_other_role) {
+  // Also a certificate of a server of another region: what servers of one region may do among each
+  // other is not for those.
+  const bool is_for_other
+      = hello.role == RpcRole::server && (names_role("client.") || names_role("server."));
+  if (verify_role || is_for_other) {
     std::string names;
     for (const auto& name : peer.certificate.names)
       names += (names.empty() ? "" : ", ") + name;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/rpc/tcp_transport.hpp"
+#include "runtime/base/log.hpp"
 #include "schema/rpc.capnp.h"
 #include "test/support/result_text.hpp"
 
@@ -12,10 +13,10 @@ namespace wire = nomad::schema::rpc;
 
 namespace {
 
-Caller peer(net::RpcRole role) {
+Caller peer(net::RpcRole role, const std::string& region = "global") {
   Caller caller;
   caller.remote = "10.0.0.7:4711";
-  caller.peer = PeerIdentity{role, "global", true};
+  caller.peer = PeerIdentity{role, region, true};
   return caller;
 }
 
@@ -70,14 +71,42 @@ TEST_CASE("router: nobody gets through without access") {
         == Errc::permission_denied);
 
   const auto client = peer(net::RpcRole::client);
-  CHECK(may_call(nobody, Access::anyone));
-  CHECK_FALSE(may_call(nobody, Access::cluster_peer));
-  CHECK(may_call(client, Access::cluster_peer));
-  CHECK_FALSE(may_call(client, Access::node));
+  CHECK(may_call(nobody, Access::anyone, "global"));
+  CHECK_FALSE(may_call(nobody, Access::cluster_peer, "global"));
+  CHECK(may_call(client, Access::cluster_peer, "global"));
+  CHECK_FALSE(may_call(client, Access::node, "global"));
   auto node = client;
   node.node = NodeIdentity{"n"};
-  CHECK(may_call(node, Access::node));
-  CHECK_FALSE(may_call(node, Access::server));
+  CHECK(may_call(node, Access::node, "global"));
+  CHECK_FALSE(may_call(node, Access::server, "global"));
+}
+
+TEST_CASE("router: what is between servers of a region is closed to servers of another") {
+  const auto router = example();
+  const auto foreign = peer(net::RpcRole::server, "eu");
+  std::string logged;
+  const auto listener = log::add_listener(
+      log::Level::warn, [&](log::Level, const std::string& line) { logged += line; });
+  CHECK(ask(router, foreign, Method::server_has_node, has_node("here"))->error()
+        == Error{Errc::permission_denied, "Permission denied"});
+  log::remove_listener(listener);
+  CHECK(logged.find("it is a server of region \"eu\", this is \"global\"") != std::string::npos);
+
+  // Naming the region that it is to be served in, or the server's own, changes nothing.
+  CHECK(ask(router, foreign, Method::server_has_node, has_node("here"), "eu")->error().code
+        == Errc::permission_denied);
+  for (const auto method : {Method::raft_message, Method::server_has_node,
+                            Method::server_write_sealed, Method::api_on_node}) {
+    CAPTURE(info(method).name);
+    CHECK_FALSE(may_call(foreign, info(method).access, "global"));
+    CHECK(may_call(peer(net::RpcRole::server), info(method).access, "global"));
+    CHECK_FALSE(may_call(peer(net::RpcRole::client), info(method).access, "global"));
+  }
+  for (const auto method : {Method::member_join, Method::member_exchange, Method::member_probe,
+                            Method::member_leave, Method::api_forward}) {
+    CAPTURE(info(method).name);
+    CHECK(may_call(foreign, info(method).access, "global"));
+  }
 }
 
 TEST_CASE("router: unknown methods, malformed bodies and forgotten answers are errors") {

@@ -510,3 +510,5 @@ TEST_CASE("rpc_link: check_claims") {
   CHECK_FALSE(allowed(RpcRole::server, "global", false, true, {"client.global.nomad"}, false));
   CHECK(allowed(RpcRole::client, "global", false, true, {"client.global.nomad"}, true));
 }
+  CHECK_FALSE(allowed(RpcRole::server, "global", false, true, {"server.eu.nomad"}, false));
+  CHECK(allowed(RpcRole::server, "eu", false, true, {"server.eu.nomad"}, false));
