@@ -123,7 +123,10 @@ bool RpcMux::write(RpcStreamId id, Bytes bytes) {
   if (found == streams_.end()) return false;
   auto& stream = found->second;
   if (!stream.byte_stream || stream.write_ended || stream.finishing) return false;
-  if (stream.data_waiting >= limits_.window_bytes) {
+  // Who has nothing waiting may always write: so whoever is refused has a frame to come, after
+  // which it is told to go on, and a reader that keeps up is not stopped by those that don't.
+  const bool too_much_of_all = data_bytes_ >= limits_.max_queue_bytes && stream.data_waiting > 0;
+  if (stream.data_waiting >= limits_.window_bytes || too_much_of_all) {
     stream.refused_write = true;
     return false;
   }
@@ -172,8 +175,12 @@ bool RpcMux::is_sendable(const Stream& stream) {
   return front.kind != RpcFrameKind::data || front.body.empty() || stream.send_window > 0;
 }
 
+std::size_t& RpcMux::count_of(const Outgoing& outgoing) {
+  return outgoing.kind == RpcFrameKind::data ? data_bytes_ : queued_bytes_;
+}
+
 void RpcMux::enqueue(RpcStreamId id, Stream& stream, Outgoing outgoing) {
-  queued_bytes_ += outgoing.head.size() + outgoing.body.size();
+  count_of(outgoing) += outgoing.head.size() + outgoing.body.size();
   stream.out.push_back(std::move(outgoing));
   if (!stream.queued && is_sendable(stream)) {
     stream.queued = true;
@@ -260,7 +267,7 @@ RpcMux::Piece RpcMux::cut(Outgoing& outgoing, RpcPriority priority, std::size_t 
   header.stream = outgoing.stream;
   header.length = static_cast<std::uint32_t>(size);
   piece.header = encode(header);
-  queued_bytes_ -= size;
+  count_of(outgoing) -= size;
   return piece;
 }
 
@@ -325,7 +332,7 @@ void RpcMux::set_deadline(RpcStreamId id, Stream& stream, Time deadline) {
 
 void RpcMux::drop_output(Stream& stream) {
   for (const auto& outgoing : stream.out)
-    queued_bytes_ -= outgoing.head.size() + outgoing.body.size() - outgoing.sent;
+    count_of(outgoing) -= outgoing.head.size() + outgoing.body.size() - outgoing.sent;
   stream.out.clear();
   stream.data_waiting = 0;
 }

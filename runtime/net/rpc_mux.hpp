@@ -13,7 +13,10 @@
 //     `window_bytes` per byte stream. Beyond a bound the peer is at fault, and the connection ends;
 //     only too many requests are refused one by one.
 // (2) What we queue is bounded by `max_queue_bytes`: beyond it new calls fail with `overloaded`,
-//     and input waits (`wants_input`) while answers pile up.
+//     and input waits (`wants_input`) while answers pile up. Data of byte streams has a bound of
+//     its own and never holds input up: it may wait for the peer's windows, which are input. Each
+//     stream has a window's worth at most; all together `max_queue_bytes`, beyond which a stream
+//     gets one write at a time.
 // (3) A stream id is used once. Ids of the dialing side are odd, of the accepting side even, both
 //     growing; 0 is the connection.
 // (4) A frame for a stream that is closed is dropped, not an error: it was under way. A frame for
@@ -153,8 +156,8 @@ public:
 
   // -- byte streams, either side
 
-  /// Queues bytes. False, with nothing queued, when a window's worth waits already (RpcWritable
-  /// comes later) or the stream is gone.
+  /// Queues bytes. False, with nothing queued, when a window's worth waits already, or too much of
+  /// all streams (RpcWritable comes later), or the stream is gone.
   bool write(RpcStreamId stream, Bytes bytes);
 
   /// No more bytes in this direction.
@@ -186,7 +189,7 @@ public:
   std::optional<Piece> next_output(RpcEvents& events);
 
   /// Bytes that wait.
-  std::size_t queued_bytes() const { return queued_bytes_; }
+  std::size_t queued_bytes() const { return queued_bytes_ + data_bytes_; }
 
   void say_goodbye(std::string_view why);
 
@@ -270,6 +273,7 @@ private:
   RpcPriority next_class();
   static bool is_sendable(const Stream& stream);
   void drop_output(Stream& stream);
+  std::size_t& count_of(const Outgoing& outgoing);
   void erase(RpcStreamId id);
   void set_deadline(RpcStreamId id, Stream& stream, Time deadline);
 
@@ -285,7 +289,8 @@ private:
   std::optional<RpcHello> peer_;
   RpcStreamId next_id_;
   RpcStreamId newest_of_peer_[rpc_priority_count] = {};  ///< Classes overtake each other.
-  std::size_t queued_bytes_ = 0;
+  std::size_t queued_bytes_ = 0;                         ///< Without data of byte streams.
+  std::size_t data_bytes_ = 0;                           ///< That (2).
   std::size_t assembling_bytes_ = 0;
   std::size_t control_bytes_ = 0;
   std::size_t peer_streams_ = 0;

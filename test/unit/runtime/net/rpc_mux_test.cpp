@@ -302,6 +302,63 @@ TEST_CASE("rpc_mux: a byte stream flows both ways under its window") {
   CHECK(pair.acceptor.queued_bytes() == 0);
 }
 
+TEST_CASE("rpc_mux: readers that stall hold up neither the connection nor those that read") {
+  constexpr std::size_t piece = 1'000;
+  constexpr std::size_t window = 20'000;
+  constexpr std::size_t bound = 100'000;
+  Pair pair{{.max_queue_bytes = bound, .window_bytes = window}};
+  std::vector<RpcStreamId> streams;
+  for (int i = 0; i < 10; ++i) {
+    auto open = request("follow", RpcPriority::bulk);
+    open.byte_stream = true;
+    streams.push_back(pair.dialer.call(open, start).value());
+  }
+  pair.pump();
+  std::map<RpcStreamId, std::size_t> written;
+  const auto write_all = [&](RpcStreamId id) {
+    while (pair.acceptor.write(id, Bytes::copy(std::string(piece, 'd'))))
+      written[id] += piece;
+  };
+  // The first window of each leaves; nobody takes it, and more is written.
+  for (int round = 0; round < 2; ++round)
+    for (const auto id : streams) {
+      write_all(id);
+      pair.pump();
+    }
+  CHECK(pair.acceptor.queued_bytes() >= bound);
+  CHECK(pair.acceptor.queued_bytes() <= bound + streams.size() * piece);
+
+  CHECK(pair.acceptor.wants_input());
+  const auto call = pair.acceptor.call(request("more"), start);
+  REQUIRE(call);
+  pair.pump();
+  CHECK(take<RpcRequested>(pair.of_dialer).size() == 1);
+
+  // One of them reads: it gets all of a megabyte, however long the others stall.
+  const auto reader = streams.back();
+  std::size_t got = 0;
+  take<RpcWritable>(pair.of_acceptor);
+  for (int turn = 0; turn < 5'000 && written[reader] < 1'000'000; ++turn) {
+    for (const auto& data : take<RpcData>(pair.of_dialer)) {
+      if (data.stream != reader) continue;
+      got += data.bytes.size();
+      pair.dialer.taken(reader, data.bytes.size());
+    }
+    pair.pump();
+    for (const auto& again : take<RpcWritable>(pair.of_acceptor))
+      write_all(again.stream);
+    pair.pump();
+  }
+  CHECK(got + window >= 1'000'000);
+  CHECK(pair.acceptor.wants_input());
+
+  // When they are gone, nothing is left of what they did not read.
+  for (const auto id : streams)
+    pair.dialer.cancel(id);
+  pair.pump();
+  CHECK(pair.acceptor.queued_bytes() == 0);
+}
+
 TEST_CASE("rpc_mux: too many requests are refused one by one") {
   Pair pair{{.max_streams = 2}};
   for (int i = 0; i < 3; ++i)
