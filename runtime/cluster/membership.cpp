@@ -125,15 +125,21 @@ bool Membership::probed(const std::string& id, bool answered, Time now) {
 }
 
 Result<> Membership::force_leave(const std::string& name, bool prune, Time now) {
-  for (auto at = rows_.begin(); at != rows_.end(); ++at) {
-    auto& row = at->second;
-    if (row.info.name != name || at->first == self_) continue;
+  // A server that was installed anew has a row for each of its ids.
+  bool is_known = false;
+  for (auto& [id, row] : rows_) {
+    if (row.info.name != name || id == self_) continue;
+    is_known = true;
     if (row.info.status == MemberStatus::failed || row.info.status == MemberStatus::leaving)
       set_row_status(row, MemberStatus::left, now);
-    if (prune && row.info.status == MemberStatus::left) rows_.erase(at);
-    return {};
   }
-  return Error{Errc::not_found, "no member is named \"" + name + "\""};
+  if (!is_known) return Error{Errc::not_found, "no member is named \"" + name + "\""};
+  if (prune)
+    std::erase_if(rows_, [&](const auto& item) {
+      const auto& [id, row] = item;
+      return row.info.name == name && id != self_ && row.info.status == MemberStatus::left;
+    });
+  return {};
 }
 
 void Membership::set_row_status(Row& row, MemberStatus status, Time now) {

@@ -90,8 +90,8 @@ public:
   /// The outcome of a probe, ours or a helper's. True as with `merge`.
   bool probed(const std::string& id, bool answered, Time now);
 
-  /// Says of a member that does not answer that it left. `not_found` when there is none of that
-  /// name; `prune` forgets it right away. One that lives will say so.
+  /// Says of each member of that name that does not answer that it left. `not_found` when there is
+  /// none; `prune` forgets it right away. One that is alive stays, and one that lives will say so.
   Result<> force_leave(const std::string& name, bool prune, Time now);
 
   /// What others must know of us has changed (we have a log now, we are leaving, we left).

@@ -156,6 +156,27 @@ TEST_CASE("membership: force-leave is for those that do not answer") {
   CHECK(a.force_leave("x", false, 6s).error().code == Errc::not_found);
 }
 
+TEST_CASE("membership: force-leave finds the dead rows of a server that was installed anew") {
+  auto a = make("a");
+  for (const auto& [id, status] :
+       {std::pair{"b1", MemberStatus::alive}, std::pair{"b2", MemberStatus::failed},
+        std::pair{"b3", MemberStatus::leaving}}) {
+    auto row = server(id);
+    row.name = "b.global";
+    row.status = status;
+    a.merge({.from = id, .members = {row}, .removed = {}}, 0s);
+  }
+  CHECK(a.force_leave("b.global", false, 1s));
+  CHECK(a.find("b1")->status == MemberStatus::alive);
+  CHECK(a.find("b2")->status == MemberStatus::left);
+  CHECK(a.find("b3")->status == MemberStatus::left);
+  CHECK(a.since("b2") == 1s);
+  CHECK(a.force_leave("b.global", true, 2s));
+  CHECK(a.find("b1")->status == MemberStatus::alive);
+  CHECK(a.find("b2") == nullptr);
+  CHECK(a.find("b3") == nullptr);
+}
+
 TEST_CASE("founders: exactly one server founds a cluster, when all are there") {
   std::vector<MemberInfo> members{server("a"), server("b")};
   std::string why;
