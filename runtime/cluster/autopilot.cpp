@@ -18,6 +18,12 @@ bool is_gone(const MemberInfo* server) {
          && server->status != MemberStatus::leaving;
 }
 
+/// It said so itself (or an operator did), and wants no second thoughts.
+bool leaves(const MemberInfo* server) {
+  return server != nullptr
+         && (server->status == MemberStatus::left || server->status == MemberStatus::leaving);
+}
+
 /// A new server, or one that has moved.
 std::optional<MemberChange> choose_arrival(const raft::Configuration& configuration,
                                            const std::vector<MemberInfo>& servers) {
@@ -87,7 +93,10 @@ void Autopilot::judge(const LogStatus& log,
     auto& now_seen = seen[member.id];
     now_seen = before == seen_.end() ? Seen{row.healthy, now, Time{0}} : before->second;
     if (now_seen.healthy != row.healthy) now_seen.healthy = row.healthy, now_seen.since = now;
-    if (!is_gone(server) || row.healthy)
+    // Of one that the table does not know (yet), only the log can say that it is there.
+    const bool heard = row.last_term > 0 && row.last_contact < config.last_contact_threshold;
+    const bool dead = server == nullptr ? !is_self && !heard : is_gone(server) && !row.healthy;
+    if (!dead)
       now_seen.dead_since = Time{0};
     else if (now_seen.dead_since == Time{0})
       now_seen.dead_since = now;
@@ -129,17 +138,17 @@ std::optional<MemberChange> Autopilot::choose_removal(const LogStatus& log,
   for (const auto& row : health_.servers) {
     if (row.id == log.self) continue;
     const auto* server = find(servers, row.id);
-    if (!is_gone(server)) continue;
-    if (row.voter) ++dead;
-    const bool may_go = !row.voter || (voters > 1 && voters - 1 >= config.min_quorum);
     const auto dead_since = seen_.at(row.id).dead_since;
-    const bool left = server->status == MemberStatus::left;
+    const bool dead_or_left = server == nullptr ? dead_since != Time{0} : is_gone(server);
+    if (!dead_or_left && !leaves(server)) continue;
+    if (row.voter && dead_or_left) ++dead;
+    const bool may_go = !row.voter || (voters > 1 && voters - 1 >= config.min_quorum);
     const bool long_dead = config.cleanup_dead_servers && now - dead_since >= dead_after;
-    if (may_go && (left || long_dead) && !found)
+    if (may_go && (leaves(server) || long_dead) && !found)
       found = MemberChange{MemberAction::remove, row.id, {}};
   }
   if (found && log.configuration.is_voter(found->id) && 2 * dead >= voters
-      && find(servers, found->id)->status != MemberStatus::left)
+      && !leaves(find(servers, found->id)))
     return std::nullopt;
   return found;
 }

@@ -1,11 +1,12 @@
 // Autopilot: what the leader does about the log's members by itself: new servers come in as
-// learners and become voters when they have been healthy for a while; servers that left, and dead
+// learners and become voters when they have been healthy for a while; servers that leave, and dead
 // ones that others can spare, go. Pure.
 //
 // (1) One change at a time, and none while the last one is not committed (the core refuses it).
 // (2) A dead voter goes only while fewer than half of the voters are dead, and at least
 //     `min_quorum` stay. Its id can never come back, so it is given `dead_after` first: a restart
-//     of the machine is no reason.
+//     of the machine is no reason. A member that the table of servers does not know is dead while
+//     the log hears nothing of it either; its time begins when this leader begins to look.
 // (3) A server whose id was removed is never added again.
 #pragma once
 

@@ -122,6 +122,12 @@ TEST_CASE("autopilot: who left goes at once, a dead one late, and never half of 
   REQUIRE(gone);
   CHECK(gone->action == MemberAction::remove);
 
+  cluster.member("b").status = MemberStatus::leaving;
+  const auto going = cluster.look();
+  REQUIRE(going);
+  CHECK(going->action == MemberAction::remove);
+  CHECK(going->id == "b");
+
   cluster.member("b").status = MemberStatus::failed;
   cluster.log.peers[0].silence = 1h;
   CHECK_FALSE(cluster.look());
@@ -136,5 +142,31 @@ TEST_CASE("autopilot: who left goes at once, a dead one late, and never half of 
 
   cluster.member("c").status = MemberStatus::failed;
   cluster.log.peers[1].silence = 1h;
+  CHECK_FALSE(cluster.look(1h));
+}
+
+TEST_CASE("autopilot: a dead server that the table does not know goes late, too") {
+  Cluster cluster{{"a", "b", "c"}};
+  std::erase_if(cluster.members, [](const MemberInfo& member) { return member.id == "b"; });
+  CHECK_FALSE(cluster.look());
+  CHECK_FALSE(cluster.look(1h));  // the log hears of it
+
+  cluster.log.peers[0].silence = 1h;
+  CHECK_FALSE(cluster.look());
+  CHECK_FALSE(cluster.look(9min));
+  const auto gone = cluster.look(2min);
+  REQUIRE(gone);
+  CHECK(gone->action == MemberAction::remove);
+  CHECK(gone->id == "b");
+
+  // A leader that has just begun to look gives it its time.
+  cluster.autopilot = Autopilot{};
+  CHECK_FALSE(cluster.look(1h));
+
+  // With half of them dead nobody goes, known or not.
+  cluster.member("c").status = MemberStatus::failed;
+  cluster.log.peers[1].silence = 1h;
+  CHECK_FALSE(cluster.look(1h));
+  std::erase_if(cluster.members, [](const MemberInfo& member) { return member.id == "c"; });
   CHECK_FALSE(cluster.look(1h));
 }
