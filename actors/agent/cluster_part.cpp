@@ -330,10 +330,10 @@ void ClusterPart::serve_nodes(const client::ServerLink& nodes) {
   nodes_->open(nodes, transport_->handle());
 }
 
-void ClusterPart::leave(caf::actor_system& system) {
+void ClusterPart::leave(caf::actor_system& system, cluster::MemberStatus status) {
   if (!membership_) return;
   caf::scoped_actor self{system};
-  self->request(membership_, leave_patience, server::membership::Leave{})
+  self->request(membership_, leave_patience, server::membership::Leave{status})
       .receive([](server::membership::Done) {},
                [](const caf::error& err) {
                  log::warn("membership", "leaving unsaid: {}", actor::from_caf(err).what);

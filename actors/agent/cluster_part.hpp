@@ -68,8 +68,9 @@ public:
 
   const std::shared_ptr<server::MemberView>& members() const { return members_; }
 
-  /// Tells the others that this server goes for good. Blocks for a second at most.
-  void leave(caf::actor_system& system);
+  /// Tells the others that this server goes for good, or that it has gone. Blocks for a second at
+  /// most.
+  void leave(caf::actor_system& system, cluster::MemberStatus status);
 
   void stop();
 

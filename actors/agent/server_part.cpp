@@ -33,7 +33,7 @@ constexpr std::chrono::milliseconds election_timeout{320};
 
 /// As long as Nomad waits to be removed when it leaves.
 constexpr std::chrono::seconds removal_patience{5};
-constexpr std::chrono::milliseconds removal_pause{50};
+constexpr std::chrono::milliseconds removal_pause{100};
 
 std::chrono::milliseconds milliseconds(Nanoseconds duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
@@ -174,10 +174,11 @@ std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
   return std::make_shared<server::JobRegistrar>(store_, raft_->proposer);
 }
 
-/// Until the leader has removed this server, if it follows one; as long as a real operator waits.
-/// Whether it has.
+/// Until the leader has removed this server; as long as a real operator waits. Whether it has: a
+/// server that is out hears no more of the log, so the others are asked, too.
 bool ServerPart::await_removal() const {
   const auto deadline = std::chrono::steady_clock::now() + removal_patience;
+  const auto& members = *cluster_->members();
   caf::scoped_actor self{*system_};
   bool is_removed = false;
   bool waits = true;
@@ -185,12 +186,15 @@ bool ServerPart::await_removal() const {
     self->request(raft_->node, removal_patience, raft::GetStatus{})
         .receive(
             [&](const raft::RaftStatus& status) {
-              is_removed = status.configuration.find(id_) == nullptr;
-              waits = !is_removed && status.configuration.members.size() > 1
-                      && !status.leader.empty();
+              const bool is_committed = status.configuration_index <= status.commit_index;
+              const bool is_out = status.configuration.find(id_) == nullptr;
+              is_removed = members.is_removed() || (is_committed && is_out);
+              waits = !is_removed && status.configuration.members.size() > 1;
             },
             [&](const caf::error&) { waits = false; });
-    if (waits) std::this_thread::sleep_for(removal_pause);
+    if (!waits) break;
+    std::this_thread::sleep_for(removal_pause);
+    cluster_->leave(*system_, cluster::MemberStatus::leaving);
   }
   return is_removed;
 }
@@ -204,10 +208,14 @@ void ServerPart::stop(bool leaving) {
   api_ = server::ServerApi{};
   caf::scoped_actor self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
+    // The leader removes who is leaving. That this server has left is said when it is out, or when
+    // nobody removes it: there is no leader, or one that waits for that word.
+    cluster_->leave(*system_, cluster::MemberStatus::leaving);
     self->request(raft_->node, removal_patience, raft::TransferLeadership{})
         .receive([](raft::Transferred) {}, [](const caf::error&) {});  // it did not lead
-    cluster_->leave(*system_);
-    if (await_removal())
+    const bool is_removed = await_removal();
+    cluster_->leave(*system_, cluster::MemberStatus::left);
+    if (is_removed)
       if (const auto retired = retire_identity(directory_); !retired)
         log::error("agent", "{}; empty \"{}\" before the next start", retired.error().what,
                    directory_);

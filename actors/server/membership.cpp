@@ -87,8 +87,11 @@ struct MembershipState {
   }
 
   void merge(const cluster::MemberTable& other) {
-    const bool expelled = std::ranges::find(other.removed, options.self.id) != other.removed.end();
-    if (expelled && !std::exchange(told_expelled, true))
+    const bool is_removed
+        = std::ranges::find(other.removed, options.self.id) != other.removed.end();
+    if (is_removed) view->set_removed();
+    const bool is_expelled = is_removed && table->self().is_usable();  // else it wanted to go
+    if (is_expelled && !std::exchange(told_expelled, true))
       log::error("membership",
                  "this server, {}, was removed from the cluster; stop it, empty its data directory "
                  "and start it again: it joins under a new id",
@@ -217,8 +220,8 @@ struct MembershipState {
     });
   }
 
-  void leave(actor::Promise<membership::Done> promise) {
-    table->set_status(MemberStatus::left);
+  void leave(MemberStatus status, actor::Promise<membership::Done> promise) {
+    table->set_status(status);
     publish();
     const auto others = table->others();
     if (others.empty()) {
@@ -280,9 +283,9 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
         state.changed();
         return Done{};
       },
-      [self](Leave) -> caf::result<Done> {
+      [self](Leave msg) -> caf::result<Done> {
         auto promise = self->make_response_promise<Done>();
-        self->state.leave(promise);
+        self->state.leave(msg.status, promise);
         return promise;
       },
       [self](const UseLog& msg) {

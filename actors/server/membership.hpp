@@ -8,6 +8,7 @@
 // Ends:   by the parent's exit message; without Leave before it, the others see it fail.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -64,9 +65,12 @@ struct ForceLeave {
   bool prune = false;
 };
 
-/// Tells everybody that this server leaves for good; answered when they know, or after a second.
+/// Tells everybody that this server leaves for good: first that it is `leaving`, so that nobody
+/// relies on it any more, then, when the log goes on without it, that it has `left`. Answered when
+/// they know, or after a second.
 struct Leave {
   using is_message = void;
+  cluster::MemberStatus status = cluster::MemberStatus::left;
 };
 
 struct Done {
@@ -119,12 +123,18 @@ public:
     members_ = std::move(members);
   }
 
+  /// Another server has said that the log goes on without this one, for good.
+  bool is_removed() const { return is_removed_; }
+
+  void set_removed() { is_removed_ = true; }
+
   /// Addresses of the servers of `region` that are alive.
   std::vector<std::string> servers_in(const std::string& region) const;
 
 private:
   mutable std::mutex mutex_;
   membership::Members members_ = std::make_shared<std::vector<cluster::MemberInfo>>();
+  std::atomic<bool> is_removed_{false};
 };
 
 struct MembershipActorOptions {
