@@ -89,9 +89,11 @@ struct KeeperState {
   /// Wraps the keys that this server can open for all who lack them. Not the leader's work alone:
   /// it may be one of those.
   void share_keys(const state::Snapshot& snapshot) {
+    using security::Keyring;
     const auto holders = holders_of(snapshot);
+    const auto others = leads ? Keyring::OtherSecrets::drop : Keyring::OtherSecrets::keep;
     for (const auto& entry : snapshot.tables().root_keys.all())
-      if (const auto wrapped = keyring->rewrap(entry.value(), holders))
+      if (const auto wrapped = keyring->rewrap(entry.value(), holders, others))
         write(cluster::change_root_key(wrapped), "wrapping a root key");
   }
 

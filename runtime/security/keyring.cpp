@@ -1,6 +1,7 @@
 #include "runtime/security/keyring.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <sodium.h>
 
@@ -10,14 +11,31 @@
 namespace nomad::security {
 namespace {
 
-constexpr std::string_view cluster_recipient = "encrypt";
+/// Who holds a configured secret; alone, the name of wraps made before names had fingerprints.
+constexpr std::string_view secret_holders = "encrypt";
+
+bool is_of_secret(std::string_view recipient) {
+  return recipient.substr(0, recipient.find(' ')) == secret_holders;
+}
+
+std::string first_digits(const unsigned char* bytes, std::size_t size) {
+  char digits[2 * 8 + 1] = {};
+  sodium_bin2hex(digits, sizeof digits, bytes, std::min<std::size_t>(size, 8));
+  return digits;
+}
 
 /// A server that lost its key file and made another is another recipient.
 std::string recipient_of(schema::KeyHolder::Reader holder) {
   const auto key = holder.getPublicKey();
-  char digits[2 * 8 + 1] = {};
-  sodium_bin2hex(digits, sizeof digits, key.begin(), std::min<std::size_t>(key.size(), 8));
-  return copy(holder.getId()) + ' ' + digits;
+  return copy(holder.getId()) + ' ' + first_digits(key.begin(), key.size());
+}
+
+/// So is who has another secret. The fingerprint is a keyed hash cut to eight bytes: it tells two
+/// secrets apart, and nothing about either.
+std::string secret_recipient(const Secret& cluster_key) {
+  const auto print = derive_key(cluster_key.bytes(), "nomadctl fingerprint of server.encrypt");
+  return std::string{secret_holders} + ' '
+         + first_digits(reinterpret_cast<const unsigned char*>(print.bytes().data()), print.size());
 }
 
 std::string wrap_place(std::string_view key_id) {
@@ -103,6 +121,7 @@ Result<std::shared_ptr<Keyring>> Keyring::open(KeyringOptions options) {
     auto key = cluster_key(given.cluster_secret);
     if (!key) return key.error();
     keyring->cluster_key_ = std::move(*key);
+    keyring->cluster_recipient_ = secret_recipient(keyring->cluster_key_);
     wipe(keyring->options_.cluster_secret);
   }
   return keyring;
@@ -120,7 +139,7 @@ Result<Bytes> Keyring::wrap_root_key(std::string_view recipient,
                                      std::string_view key_id,
                                      const Secret& root_key) {
   const auto content = wrapped_content(root_key, key_id);
-  if (recipient == cluster_recipient)
+  if (recipient == cluster_recipient_)
     return seal(cluster_key_, wrap_place(key_id), content.bytes(), options_.random);
   return wrap_for(public_key, content.bytes(), options_.random);
 }
@@ -144,14 +163,14 @@ Object<schema::RootKey> Keyring::make_root_key(std::string_view id,
   if (std::none_of(all.begin(), all.end(),
                    [&](const auto& one) { return view(one->getId()) == view(own->getId()); }))
     all.push_back(own);
-  return rewrap(draft.freeze(), all);
+  return rewrap(draft.freeze(), all, OtherSecrets::drop);
 }
 
 Result<Secret> Keyring::unwrap_root_key(schema::RootKey::Reader key) const {
   const auto id = view(key.getKeyId());
   for (const auto wrap : key.getWraps()) {
     const auto sealed = span_of(wrap.getSealed());
-    if (view(wrap.getRecipient()) == cluster_recipient) {
+    if (is_of_secret(view(wrap.getRecipient()))) {
       if (auto content = unseal(cluster_key_, wrap_place(id), sealed))
         return root_key_in(*content, id);
       continue;
@@ -181,7 +200,8 @@ bool Keyring::opens(const Object<schema::RootKey>& key) {
 }
 
 Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,
-                                        const Holders& holders) {
+                                        const Holders& holders,
+                                        OtherSecrets others) {
   const auto root_key = material(key);
   if (!root_key) return {};
   const auto id = view(key->getKeyId());
@@ -201,13 +221,17 @@ Object<schema::RootKey> Keyring::rewrap(const Object<schema::RootKey>& key,
   };
   for (const auto& each : holders)
     keep_or_make(recipient_of(*each), span_of(each->getPublicKey()));
-  if (cluster_key_.size() != 0) keep_or_make(cluster_recipient, {});
-  if (cluster_key_.size() == 0)  // what others share with the secret is not ours to drop
-    for (const auto wrap : key->getWraps())
-      if (view(wrap.getRecipient()) == cluster_recipient) {
-        const auto sealed = span_of(wrap.getSealed());
-        wraps.push_back({std::string{cluster_recipient}, {sealed.begin(), sealed.end()}});
-      }
+  std::vector<Wrap> of_secrets;
+  for (const auto wrap : key->getWraps())
+    if (is_of_secret(view(wrap.getRecipient()))) {
+      const auto sealed = span_of(wrap.getSealed());
+      of_secrets.push_back({copy(wrap.getRecipient()), {sealed.begin(), sealed.end()}});
+    }
+  const bool has_secret = cluster_key_.size() != 0;
+  if (has_secret && (others == OtherSecrets::drop || of_secrets.empty()))
+    keep_or_make(cluster_recipient_, {});
+  else  // what others share with the secret is not ours to drop
+    std::move(of_secrets.begin(), of_secrets.end(), std::back_inserter(wraps));
   if (!is_changed && wraps.size() == key->getWraps().size()) return {};
   return with_wraps(*key, wraps);
 }

@@ -5,7 +5,8 @@
 // A row holds the key wrapped, once for each recipient:
 //   - each server, with the public half of a key pair whose secret half is a file that never leaves
 //     that server's disk (key_files.hpp; the public half is a KeyHolder row);
-//   - the holders of the configured secret `server.encrypt`, if there is one.
+//   - the holders of the configured secret `server.encrypt`, if there is one. Its fingerprint is in
+//     the recipient's name, so that a changed secret gets a wrap of its own.
 // So neither the log nor a snapshot alone betrays a variable, no key ever travels unwrapped, and
 // what a restored snapshot holds can be read as long as one server's key file or the configured
 // secret has survived. (Nomad keeps the keys themselves in files of every server, which a new
@@ -61,9 +62,19 @@ public:
   /// Whether this server can unwrap `key`.
   bool opens(const Object<schema::RootKey>& key);
 
+  /// What becomes of wraps for secrets other than this server's. While a secret is being changed,
+  /// servers differ: the leader's is the one that counts, or two servers would undo each other's
+  /// wraps for ever.
+  enum class OtherSecrets : std::uint8_t {
+    keep,  ///< And this server's own secret gets a wrap only if none has.
+    drop,  ///< By the leader. Without a secret of its own it keeps them.
+  };
+
   /// `key` with what its wraps lack for `holders` and the cluster's secret, and without wraps for
   /// those who are no holders any more; empty when nothing is to be changed or `key` does not open.
-  Object<schema::RootKey> rewrap(const Object<schema::RootKey>& key, const Holders& holders);
+  Object<schema::RootKey> rewrap(const Object<schema::RootKey>& key,
+                                 const Holders& holders,
+                                 OtherSecrets others);
 
   /// A row with the items sealed; its indexes are 0 and both times are `now`.
   Result<Object<schema::Variable>> seal_variable(const Object<schema::RootKey>& key,
@@ -90,6 +101,7 @@ private:
   KeyringOptions options_;
   std::vector<KeyPair> pairs_;  ///< This server's own first.
   Secret cluster_key_;          ///< Empty without a configured secret.
+  std::string cluster_recipient_;
 
   std::mutex guard_;
   std::map<std::string, std::shared_ptr<const Secret>, std::less<>> opened_;

@@ -88,15 +88,16 @@ TEST_CASE("keyring: wraps are added for newcomers, dropped for those who left, a
   const auto two = server("two");
   const auto key = one->make_root_key(key_id, 4, {});
 
-  const auto both = one->rewrap(key, {one->holder(), two->holder()});
+  const auto both = one->rewrap(key, {one->holder(), two->holder()}, Keyring::OtherSecrets::drop);
   REQUIRE(both);
   CHECK(two->opens(both));
-  CHECK_FALSE(one->rewrap(both, {one->holder(), two->holder()}));
+  CHECK_FALSE(one->rewrap(both, {one->holder(), two->holder()}, Keyring::OtherSecrets::drop));
 
-  const auto only_one = one->rewrap(both, {one->holder()});
+  const auto only_one = one->rewrap(both, {one->holder()}, Keyring::OtherSecrets::drop);
   REQUIRE(only_one);
   CHECK(only_one->getWraps().size() == 1);
-  CHECK_FALSE(server("four")->rewrap(both, {}));  // who cannot open it cannot wrap it
+  CHECK_FALSE(server("four")->rewrap(
+      both, {}, Keyring::OtherSecrets::drop));  // who cannot open it cannot wrap it
 }
 
 TEST_CASE("keyring: a server with a new key file is another recipient") {
@@ -106,7 +107,8 @@ TEST_CASE("keyring: a server with a new key file is another recipient") {
   const auto key = one->make_root_key(key_id, 4, {two->holder()});
   REQUIRE_FALSE(two_again->opens(key));
 
-  const auto wrapped = one->rewrap(key, {one->holder(), two_again->holder()});
+  const auto wrapped
+      = one->rewrap(key, {one->holder(), two_again->holder()}, Keyring::OtherSecrets::drop);
 
   REQUIRE(wrapped);
   CHECK(two_again->opens(wrapped));
@@ -129,10 +131,58 @@ TEST_CASE("keyring: a server without the cluster's secret keeps its wrap") {
   const auto without = server("two");
   const auto key = with->make_root_key(key_id, 4, {without->holder()});
 
-  const auto again = without->rewrap(key, {without->holder()});
+  const auto again = without->rewrap(key, {without->holder()}, Keyring::OtherSecrets::drop);
 
   REQUIRE(again);
   CHECK(server("five", cluster_secret)->opens(again));
+}
+
+TEST_CASE("keyring: a changed secret gets a wrap of its own, and the old one goes") {
+  using Others = Keyring::OtherSecrets;
+  const std::string changed_secret = "ODEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=";
+  const auto before = server("one", cluster_secret);
+  const auto after = server("two", changed_secret);
+  const Keyring::Holders holders{before->holder(), after->holder()};
+  const auto key = before->make_root_key(key_id, 4, holders);
+  CHECK_FALSE(server("five", changed_secret)->opens(key));
+
+  // While servers differ, the leader's secret counts, and nobody undoes what it did.
+  CHECK_FALSE(after->rewrap(key, holders, Others::keep));
+  const auto changed = after->rewrap(key, holders, Others::drop);
+  REQUIRE(changed);
+  CHECK(changed->getWraps().size() == 3);
+  CHECK(server("five", changed_secret)->opens(changed));
+  CHECK_FALSE(server("six", cluster_secret)->opens(changed));
+  CHECK_FALSE(after->rewrap(changed, holders, Others::drop));
+  CHECK_FALSE(before->rewrap(changed, holders, Others::keep));
+
+  // The same secret has the same name everywhere, which contains nothing of it.
+  const auto recipient = [](const Object<schema::RootKey>& row) {
+    return copy(row->getWraps()[row->getWraps().size() - 1].getRecipient());
+  };
+  CHECK(recipient(key) == recipient(server("six", cluster_secret)->make_root_key(key_id, 4, {})));
+  CHECK(recipient(key) != recipient(changed));
+  CHECK(recipient(key).size() == std::string_view{"encrypt "}.size() + 16);
+  CHECK(recipient(key).find("3031323334353637") == std::string::npos);
+
+  // Without any wrap for a secret, whoever has one makes it.
+  const auto bare = server("one")->make_root_key(key_id, 4, {after->holder()});
+  CHECK(after->rewrap(bare, {after->holder()}, Others::keep));
+}
+
+TEST_CASE("keyring: a wrap made before names had fingerprints is read, and made anew") {
+  const auto one = server("one", cluster_secret);
+  Draft<schema::RootKey> draft{one->make_root_key(key_id, 4, {})};
+  draft->getWraps()[1].setRecipient("encrypt");
+  const auto old = draft.freeze();
+
+  const auto two = server("two", cluster_secret);
+  REQUIRE(two->opens(old));
+  const auto renewed = two->rewrap(old, {two->holder()}, Keyring::OtherSecrets::drop);
+  REQUIRE(renewed);
+  CHECK(renewed->getWraps().size() == 2);
+  CHECK(copy(renewed->getWraps()[1].getRecipient()).starts_with("encrypt "));
+  CHECK(server("three", cluster_secret)->opens(renewed));
 }
 
 TEST_CASE("keyring: wraps of two keys cannot change places") {
