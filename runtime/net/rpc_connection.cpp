@@ -214,7 +214,7 @@ void RpcSocket::check(RpcClock::time_point now) {
   dispatch(events);
   if (!alive) return end(alive.error());
   if (mux_->has_output()) flush_soon();
-  if (mux_->wants_input()) arm_read();
+  if (mux_->wants_input()) resume_input();
 }
 
 void RpcSocket::say_goodbye(std::string_view why) {
@@ -290,7 +290,9 @@ void RpcSocket::arm_read() {
 void RpcSocket::readable() {
   const auto self = shared_from_this();
   for (int i = 0; i < reads_at_once; ++i) {
-    if (phase_ == Phase::closed || !mux_->wants_input()) return;  // `check` or `flush` goes on
+    if (phase_ == Phase::closed) return;
+    input_paused_ = !mux_->wants_input();
+    if (input_paused_) return;  // `check` or `flush` goes on
     auto& buffer = worker_->buffer;
     if (!tls_) {
       const auto got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
@@ -358,6 +360,12 @@ void RpcSocket::on_event(RpcAnswered& event) {
   if (call.empty()) return;
   if (call.mapped().stream) call.mapped().stream->close();
   call.mapped().done({std::move(event.outcome), event.was_sent, event.by_peer});
+}
+
+/// After a pause the socket may have nothing more to show for what TLS has read ahead.
+void RpcSocket::resume_input() {
+  if (!std::exchange(input_paused_, false)) return arm_read();
+  boost::asio::post(worker_->io, [self = shared_from_this()] { self->readable(); });
 }
 
 void RpcSocket::on_event(RpcPosted& event) {
@@ -454,7 +462,7 @@ void RpcSocket::flush() {
     if (step->state == TlsSession::State::want_read) return arm_read();
     if (step->state == TlsSession::State::done) out_sent_ += step->count;
   }
-  if (mux_->wants_input() && !read_wants_write_) arm_read();
+  if (mux_->wants_input() && !read_wants_write_) resume_input();
   // The rest waits until the kernel asks for it: then the most urgent frame is chosen anew.
   if (out_sent_ < out_.size() || mux_->has_output()) return arm_write();
   out_.clear();

@@ -222,6 +222,7 @@ private:
   void on_event(RpcWritable& event);
   void on_event(RpcGreeted& event);
   void on_event(RpcGoodbye& event);
+  void resume_input();
   void begin(RpcRequest request, Call call, std::shared_ptr<RpcStreamId> id);
   void flush();
   void fill();
@@ -254,3 +255,4 @@ private:
 };
 
 }  // namespace nomad::net
+  bool input_paused_ = false;  ///< There may be bytes that no poll of the socket shows.

@@ -1,5 +1,6 @@
 #include "runtime/net/rpc_link.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <filesystem>
@@ -9,6 +10,8 @@
 #include <thread>
 
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -512,3 +515,51 @@ TEST_CASE("rpc_link: check_claims") {
 }
   CHECK_FALSE(allowed(RpcRole::server, "global", false, true, {"server.eu.nomad"}, false));
   CHECK(allowed(RpcRole::server, "eu", false, true, {"server.eu.nomad"}, false));
+TEST_CASE("rpc_link: what TLS has read ahead is not forgotten when input had to wait") {
+  Pki pki;
+  auto given = secured(RpcRole::server, pki.context("server.global.nomad"));
+  given.limits.max_queue_bytes = 4'000;
+  Server server{given};
+
+  // A peer that sends a dozen requests at once, each in a record of its own, then only listens.
+  const auto context = pki.context("client.global.nomad");
+  const Raw raw{server.address};
+  auto tls = context->connect(raw.fd, "").value();
+  while (tls.handshake().value().state != TlsSession::State::done) {
+  }
+  RpcMux mux{RpcMux::Side::dialer, options(RpcRole::client).hello, {}, RpcClock::now()};
+  RpcEvents events;
+  constexpr int requests = 12;
+  for (int i = 0; i < requests; ++i)
+    REQUIRE(mux.call({.method = 1, .head = {}, .body = Bytes::copy(std::string(1'000, 'x'))},
+                     RpcClock::now()));
+  const auto cork
+      = [&](int on) { REQUIRE(::setsockopt(raw.fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0); };
+  cork(1);
+  while (mux.has_output()) {
+    const auto piece = mux.next_output(events);
+    REQUIRE(piece);
+    std::string bytes{reinterpret_cast<const char*>(piece->header.data()), piece->header.size()};
+    bytes += piece->payload.text();
+    REQUIRE(tls.write(bytes.data(), bytes.size()).value().count == bytes.size());
+  }
+  cork(0);
+
+  std::string buffer(64 * 1024, '\0');
+  const auto patience = std::chrono::steady_clock::now() + 3s;
+  const auto answers = [&] {
+    return std::ranges::count_if(
+        events, [](const RpcEvent& event) { return std::holds_alternative<RpcAnswered>(event); });
+  };
+  while (answers() < requests && std::chrono::steady_clock::now() < patience) {
+    pollfd wanted{.fd = raw.fd, .events = POLLIN, .revents = 0};
+    if (!tls.has_pending() && ::poll(&wanted, 1, 100) == 0) continue;
+    const auto step = tls.read(buffer.data(), buffer.size());
+    REQUIRE(step);
+    if (step->state != TlsSession::State::done) continue;
+    REQUIRE(
+        mux.receive(std::as_bytes(std::span{buffer}.first(step->count)), RpcClock::now(), events));
+  }
+  CHECK(answers() == requests);
+}
+
