@@ -29,7 +29,8 @@ RpcSocket::RpcSocket(std::shared_ptr<RpcWorker> worker,
                      std::string remote,
                      std::string address,
                      std::optional<RpcDial> dial,
-                     DialDone done)
+                     DialDone done,
+                     std::deque<Address> other_addresses)
     : worker_{std::move(worker)},
       socket_{worker_->io, fd},
       remote_{std::move(remote)},
@@ -39,7 +40,9 @@ RpcSocket::RpcSocket(std::shared_ptr<RpcWorker> worker,
       phase_{dial_ ? Phase::connecting : Phase::securing},
       deadline_{RpcClock::now()
                 + (dial_ ? worker_->shared->options.connect_timeout
-                         : worker_->shared->options.handshake_timeout)} {
+                         : worker_->shared->options.handshake_timeout)},
+      other_addresses_{std::move(other_addresses)},
+      address_deadline_{share_of_dial()} {
   peer_.remote = remote_;
   peer_.accepted = !dial_;
   auto hello = worker_->shared->options.hello;
@@ -142,10 +145,48 @@ void RpcSocket::start() {
     secure();
 }
 
+Result<Descriptor> RpcSocket::begin_connect(std::deque<Address>& addresses) {
+  Error last{Errc::unavailable, "no such host"};
+  while (!addresses.empty()) {
+    const auto address = addresses.front();
+    addresses.pop_front();
+    Descriptor socket{::socket(address.protocol().family(),
+                               SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
+    if (socket.fd >= 0
+        && (::connect(socket.fd, address.data(), static_cast<socklen_t>(address.size())) == 0
+            || errno == EINPROGRESS))
+      return socket;
+    last.what = "connect: " + go_text(errno);
+  }
+  return last;
+}
+
+/// What is left for dialing, divided among the addresses that are left.
+RpcClock::time_point RpcSocket::share_of_dial() const {
+  const auto now = RpcClock::now();
+  const auto count = static_cast<RpcClock::rep>(1 + other_addresses_.size());
+  return now + (deadline_ - now) / count;
+}
+
+/// Gives this address up for the next one. False: there is none.
+bool RpcSocket::dial_next() {
+  auto next = begin_connect(other_addresses_);
+  if (!next) return false;
+  boost::system::error_code ignored;  // the old descriptor is gone either way
+  socket_.close(ignored);
+  socket_.assign(next->release());
+  ++address_number_;
+  write_armed_ = false;
+  address_deadline_ = share_of_dial();
+  start();
+  return true;
+}
+
 void RpcSocket::connected() {
   int failure = 0;
   socklen_t size = sizeof failure;
   ::getsockopt(socket_.native_handle(), SOL_SOCKET, SO_ERROR, &failure, &size);
+  if (failure != 0 && dial_next()) return;
   if (failure != 0)
     return end({Errc::unavailable, "dial tcp " + remote_ + ": connect: " + go_text(failure)});
   deadline_ = RpcClock::now() + worker_->shared->options.handshake_timeout;
@@ -204,6 +245,7 @@ void RpcSocket::on_event(RpcGreeted& event) {
 void RpcSocket::check(RpcClock::time_point now) {
   if (phase_ == Phase::closed) return;
   if (phase_ != Phase::open) {
+    if (phase_ == Phase::connecting && now >= address_deadline_ && dial_next()) return;
     if (now >= deadline_)
       end({Errc::timeout, phase_ == Phase::connecting ? "dial tcp " + remote_ + ": i/o timeout"
                                                       : "no complete handshake in time"});
@@ -320,6 +362,12 @@ void RpcSocket::readable() {
   boost::asio::post(worker_->io, [self] { self->readable(); });
 }
 
+/// After a pause the socket may have nothing more to show for what TLS has read ahead.
+void RpcSocket::resume_input() {
+  if (!std::exchange(input_paused_, false)) return arm_read();
+  boost::asio::post(worker_->io, [self = shared_from_this()] { self->readable(); });
+}
+
 bool RpcSocket::take_input(std::size_t count) {
   RpcEvents events;
   const auto bytes = std::as_bytes(std::span{worker_->buffer}.first(count));
@@ -362,12 +410,6 @@ void RpcSocket::on_event(RpcAnswered& event) {
   call.mapped().done({std::move(event.outcome), event.was_sent, event.by_peer});
 }
 
-/// After a pause the socket may have nothing more to show for what TLS has read ahead.
-void RpcSocket::resume_input() {
-  if (!std::exchange(input_paused_, false)) return arm_read();
-  boost::asio::post(worker_->io, [self = shared_from_this()] { self->readable(); });
-}
-
 void RpcSocket::on_event(RpcPosted& event) {
   auto post = posts_.extract(event.number);
   if (!post.empty()) post.mapped()(event.outcome);
@@ -408,7 +450,9 @@ void RpcSocket::arm_write() {
   if (write_armed_ || phase_ == Phase::closed) return;
   write_armed_ = true;
   socket_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
-                     [self = shared_from_this()](const boost::system::error_code& failure) {
+                     [self = shared_from_this(),
+                      number = address_number_](const boost::system::error_code& failure) {
+                       if (number != self->address_number_) return;  // that address was given up
                        self->write_armed_ = false;
                        if (failure || self->phase_ == Phase::closed) return;
                        if (self->phase_ == Phase::connecting) return self->connected();

@@ -164,14 +164,22 @@ using DialDone = std::function<void(Result<RpcConnectionRef>)>;
 
 class RpcSocket : public RpcConnection, public std::enable_shared_from_this<RpcSocket> {
 public:
-  /// An accepted socket (`dial` empty), or one that is connecting.
+  using Address = boost::asio::ip::tcp::endpoint;
+
+  /// An accepted socket (`dial` empty), or one that is connecting; should it not come to be, the
+  /// `other_addresses` are tried in turn.
   RpcSocket(std::shared_ptr<RpcWorker> worker,
             int fd,
             std::string remote,
             std::string address,
             std::optional<RpcDial> dial,
-            DialDone done);
+            DialDone done,
+            std::deque<Address> other_addresses = {});
   ~RpcSocket() override;
+
+  /// A socket that is connecting to the first of `addresses` for which that could begin; it and
+  /// those before it are taken out.
+  static Result<Descriptor> begin_connect(std::deque<Address>& addresses);
 
   // --- any thread ---
   void call(RpcRequest request, RpcDone done) override;
@@ -207,11 +215,14 @@ private:
   };
 
   void connected();
+  bool dial_next();
+  RpcClock::time_point share_of_dial() const;
   void secure();
   void greet();
   void arm_read();
   void arm_write();
   void readable();
+  void resume_input();
   bool take_input(std::size_t count);
   void dispatch(RpcEvents& events);
   void on_event(RpcRequested& event);
@@ -222,7 +233,6 @@ private:
   void on_event(RpcWritable& event);
   void on_event(RpcGreeted& event);
   void on_event(RpcGoodbye& event);
-  void resume_input();
   void begin(RpcRequest request, Call call, std::shared_ptr<RpcStreamId> id);
   void flush();
   void fill();
@@ -240,12 +250,16 @@ private:
   RpcPeer peer_;
   Phase phase_;
   RpcClock::time_point deadline_;  ///< Of everything before `open`.
+  std::deque<Address> other_addresses_;
+  RpcClock::time_point address_deadline_;  ///< While connecting: the next one's turn.
+  unsigned address_number_ = 0;            ///< Counts those tried.
   std::atomic<bool> open_{false};
   std::atomic<std::size_t> queued_{0};
   bool read_armed_ = false;
   bool write_armed_ = false;
   bool flush_posted_ = false;
   bool read_wants_write_ = false;
+  bool input_paused_ = false;  ///< There may be bytes that no poll of the socket shows.
   std::string out_;
   std::size_t out_sent_ = 0;
   std::unordered_map<RpcStreamId, Call> calls_;
@@ -255,4 +269,3 @@ private:
 };
 
 }  // namespace nomad::net
-  bool input_paused_ = false;  ///< There may be bytes that no poll of the socket shows.

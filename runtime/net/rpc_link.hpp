@@ -147,7 +147,9 @@ struct RpcOptions {
   unsigned connections_per_address = 100;
   unsigned connections = 16 * 1024;
   std::chrono::milliseconds handshake_timeout{5'000};
-  std::chrono::milliseconds connect_timeout{5'000};
+  std::chrono::milliseconds connect_timeout{5'000};  ///< Of all addresses of a name together.
+  /// The addresses of a host's name, in the order in which they are tried; empty: the system says.
+  std::function<std::vector<std::string>(const std::string& host)> resolve = {};
 };
 
 struct RpcDial {

@@ -1,6 +1,8 @@
 // Threads, listeners and dialing.
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <deque>
 #include <utility>
 
 #include <sys/socket.h>
@@ -129,6 +131,12 @@ public:
     const auto parts = split_host_port(where.address);
     if (!parts) return done(Error{Errc::invalid_argument, "dial tcp: " + parts.error().what});
     const auto worker = next_worker(where.for_raft);
+    if (const auto& resolve = shared_->options.resolve)
+      return worker->post([worker, where = std::move(where),
+                           addresses = endpoints(resolve(parts->first), parts->second),
+                           done = std::move(done)]() mutable {
+        connect(worker, std::move(where), std::move(addresses), std::move(done));
+      });
     worker->post([worker, where = std::move(where), host = parts->first, port = parts->second,
                   done = std::move(done)]() mutable {
       auto resolver = std::make_shared<asio::ip::tcp::resolver>(worker->io);
@@ -139,7 +147,10 @@ public:
             if (failure || found.empty())
               return done(
                   Error{Errc::unavailable, "dial tcp " + where.address + ": " + failure.message()});
-            connect(worker, std::move(where), found.begin()->endpoint(), std::move(done));
+            std::deque<RpcSocket::Address> addresses;
+            for (const auto& each : found)
+              addresses.push_back(each.endpoint());
+            connect(worker, std::move(where), std::move(addresses), std::move(done));
           });
     });
   }
@@ -180,23 +191,29 @@ private:
     return workers_[1 + next_++ % (workers_.size() - 1)];
   }
 
+  /// Numeric ones; others are left out.
+  static std::deque<RpcSocket::Address> endpoints(const std::vector<std::string>& addresses,
+                                                  const std::string& port) {
+    std::deque<RpcSocket::Address> found;
+    for (const auto& each : addresses) {
+      boost::system::error_code failure;
+      const auto address = asio::ip::make_address(each, failure);
+      if (!failure)
+        found.emplace_back(address, static_cast<std::uint16_t>(std::atoi(port.c_str())));
+    }
+    return found;
+  }
+
   static void connect(const std::shared_ptr<RpcWorker>& worker,
                       RpcDial where,
-                      const asio::ip::tcp::endpoint& endpoint,
+                      std::deque<RpcSocket::Address> addresses,
                       DialDone done) {
-    const auto failed = [&](int error_number) {
-      done(Error{Errc::unavailable, "dial tcp " + where.address + ": " + go_text(error_number)});
-    };
-    Descriptor socket{::socket(endpoint.protocol().family(),
-                               SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)};
-    if (socket.fd < 0) return failed(errno);
-    if (::connect(socket.fd, endpoint.data(), static_cast<socklen_t>(endpoint.size())) != 0
-        && errno != EINPROGRESS)
-      return failed(errno);
+    auto socket = RpcSocket::begin_connect(addresses);
+    if (!socket) return done(socket.error().within("dial tcp " + where.address));
     ++worker->shared->connections;
     const auto remote = where.address;
-    worker->add(std::make_shared<RpcSocket>(worker, socket.release(), remote, "", std::move(where),
-                                            std::move(done)));
+    worker->add(std::make_shared<RpcSocket>(worker, socket->release(), remote, "", std::move(where),
+                                            std::move(done), std::move(addresses)));
   }
 
   void arm(const std::shared_ptr<Listener>& listener) {
