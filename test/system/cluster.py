@@ -1,9 +1,12 @@
 """Clusters of real servers on loopback, for system tests and benches."""
+import contextlib
 import http.client
 import json
 import os
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import tempfile
 import time
@@ -280,6 +283,26 @@ class Case(unittest.TestCase):
 
     def wait_for_nodes(self, *names, timeout=60):
         harness.wait_until(lambda: self.cluster.nodes() == set(names), timeout, what=f"nodes {names}")
+
+    def is_sent_away(self, noise, line, context=None):
+        """Who says that on the RPC port is cut off, and the server's log says why."""
+        with contextlib.ExitStack() as stack:
+            stranger = stack.enter_context(
+                socket.create_connection(("127.0.0.1", self.server.rpc), timeout=20))
+            port = stranger.getsockname()[1]
+            if context:
+                stranger = stack.enter_context(context.wrap_socket(stranger))
+            stranger.sendall(noise)
+            try:
+                while stranger.recv(4096):
+                    pass
+            except (ConnectionResetError, ssl.SSLEOFError):
+                pass
+        self.log_says_of(port, line)
+
+    def log_says_of(self, port, line):
+        whole = f"rpc: closing the connection with 127.0.0.1:{port}: {line}"
+        harness.wait_until(lambda: whole in self.server.log(), timeout=10, what=f"{whole!r} in the log")
 
     def put(self, job):
         for server in self.cluster.running():

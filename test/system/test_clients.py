@@ -4,8 +4,8 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import sqlite3
+import ssl
 import subprocess
 import tempfile
 import time
@@ -44,15 +44,17 @@ class OneServerTest(cluster.Case):
     def test_strangers_are_refused_and_nobody_notices(self):
         hello = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
         huge = b"\x52\x4e\x01\x02\x01\x03\x00\x00\x01\x00\x00\x00\xff\xff\xff\xff"
-        for noise in (hello, huge, os.urandom(4096)):
-            with socket.create_connection(("127.0.0.1", self.server.rpc), timeout=10) as s:
-                s.sendall(noise)
-                try:
-                    while s.recv(4096):
-                        pass
-                except ConnectionResetError:
-                    pass
-        self.assertIn("rpc: closing the connection with 127.0.0.1:", self.server.log())
+        noise = "TLS handshake: " if self.tls else "these are no frames of ours"
+        self.is_sent_away(hello, noise)
+        self.is_sent_away(b"\0" + os.urandom(4096), noise)
+        # Four gigabytes are announced: also by who has a certificate.
+        context = None
+        if self.tls:
+            name = f"{self.pki.dir}/global-client-nomad"
+            context = ssl.create_default_context(cafile=f"{self.pki.dir}/nomad-agent-ca.pem")
+            context.check_hostname = False
+            context.load_cert_chain(name + ".pem", name + "-key.pem")
+        self.is_sent_away(huge, "a frame of 4294967295 bytes", context)
 
         self.put(shell_job("unimpressed", "sleep 1000"))
         self.wait_for("unimpressed", "running", 1)
