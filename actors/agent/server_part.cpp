@@ -176,7 +176,7 @@ std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
 
 /// Until the leader has removed this server; as long as a real operator waits. Whether it has: a
 /// server that is out hears no more of the log, so the others are asked, too.
-bool ServerPart::await_removal() const {
+bool ServerPart::await_removal() {
   const auto deadline = std::chrono::steady_clock::now() + removal_patience;
   const auto& members = *cluster_->members();
   caf::scoped_actor self{*system_};

@@ -61,7 +61,7 @@ public:
 private:
   ServerPart() = default;
 
-  bool await_removal() const;
+  bool await_removal();
 
   caf::actor_system* system_ = nullptr;
   std::string id_;

@@ -9,9 +9,11 @@
 //
 // What the operator guarantees: (1) every server that the file does not name is gone for ever; (2)
 // no server that the file names has lost its data: one that did joins again later, under a new id;
-// (3) the file is the same everywhere. What we add: an id that was ever removed is refused, the
-// members left out count as removed, and the cluster gets a new id made from the old one and the
-// file, so that a survivor that the file forgot can't speak with the others any more.
+// (3) the file is the same everywhere; (4) a corrected file, with other members than the last one
+// had, goes to servers that have all carried out that one. What we add: an id that was ever removed
+// is refused, the members left out count as removed, and the cluster gets a new id made from the
+// old one and the file, so that a survivor that the file forgot can't speak with the others any
+// more.
 #pragma once
 
 #include <string>

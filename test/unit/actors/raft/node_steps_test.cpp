@@ -14,6 +14,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
+/// The snapshot that was asked for as the `number`th, and held, is on the disk.
+struct EndSnapshot {
+  using is_message = void;
+  std::size_t number = 0;
+};
+
+using Files = actor::WithInternal<Snapshotter, void(EndSnapshot)>;
+
 struct NodeStepsFixture : test::ActorFixture {
   Recorder<log_writer::Write> writes = record<log_writer::Write>();
   Recorder<LeadershipChanged> leadership = record<LeadershipChanged>();
@@ -26,19 +34,37 @@ struct NodeStepsFixture : test::ActorFixture {
   std::vector<SnapshotMeta> snapshots;
   bool hold_snapshots = false;  ///< Those asked for are being written until they end in `held`.
   std::vector<actor::Promise<snapshotter::Saved>> held;
+  Files files;  ///< The snapshotter.
+  /// Learner "d" has nothing, and the log begins behind a snapshot at `snapshot_at`.
+  bool with_learner = false;
+  static constexpr Index snapshot_at = 10;
+  std::vector<snapshotter::ReadPart> reads;
+  Result<snapshotter::Part> part = snapshotter::Part{Bytes::copy("data")};
+  std::vector<Index> cuts;  ///< Of the log, up to here.
   RaftOptions options{.self = "a"};
   RaftNode node;
 
   void start() {
-    const Configuration members{
+    Configuration members{
         .cluster_id = "c", .members = {{.id = "a", .address = {}, .voter = true}}, .removed = {}};
     NodeParts parts;
     parts.options = options;
     parts.core_options.self = "a";
+    parts.core_options.promote_lag = 2;
     parts.start.hard_state = {.current_term = 1, .voted_for = {}};
-    parts.start.log.append(
-        {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(members)});
-    parts.start.configs.append(1, members);
+    if (with_learner) {
+      members.members.push_back({.id = "d", .address = {}, .voter = false});
+      parts.start.snapshot = SnapshotMeta{
+          .index = snapshot_at, .term = 1, .configuration = members, .configuration_index = 1};
+      parts.start.snapshot_bytes = 10;
+      parts.start.log = LogView{snapshot_at, 1};
+      parts.start.configs = ConfigHistory{{1, members}};
+      parts.applied = snapshot_at;
+    } else {
+      parts.start.log.append(
+          {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(members)});
+      parts.start.configs.append(1, members);
+    }
     parts.fsm = fsm;
     parts.queue = queue;
     parts.lease = lease;
@@ -48,13 +74,14 @@ struct NodeStepsFixture : test::ActorFixture {
     parts.spawn_log_writer = [this](caf::actor_system&, LogWriterListener listener) {
       disk = std::move(listener);
       auto seen = writes.seen;
-      return adopt(system().spawn([seen](LogWriter::pointer) -> LogWriter::behavior_type {
+      return adopt(system().spawn([this, seen](LogWriter::pointer) -> LogWriter::behavior_type {
         return {[seen](const log_writer::Write& msg) { seen->push_back(msg); },
-                [](const log_writer::TruncatePrefix&) {}};
+                [this](const log_writer::TruncatePrefix& msg) { cuts.push_back(msg.through); }};
       }));
     };
     parts.spawn_snapshotter = [this](caf::actor_system&) {
-      return adopt(system().spawn([this](Snapshotter::pointer self) -> Snapshotter::behavior_type {
+      return adopt(system().spawn([this](Files::pointer self) -> Files::behavior_type {
+        files = Files{self};
         return {
             [this, self](const snapshotter::SaveSnapshot& msg) -> caf::result<snapshotter::Saved> {
               snapshots.push_back(msg.meta);
@@ -62,9 +89,13 @@ struct NodeStepsFixture : test::ActorFixture {
               held.push_back(self->make_response_promise<snapshotter::Saved>());
               return held.back();
             },
-            [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },
+            [this](const snapshotter::ReadPart& msg) {
+              reads.push_back(msg);
+              return actor::answer(part);
+            },
             [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
-            [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; }};
+            [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; },
+            [this](EndSnapshot msg) { actor::answer(held[msg.number], saved); }};
       }));
     };
     node = adopt(spawn_raft_node(system(), std::move(parts), false));
@@ -78,6 +109,20 @@ struct NodeStepsFixture : test::ActorFixture {
     start();
     persist();
     persist();
+  }
+
+  void write(int count) {
+    for (int number = 0; number < count; ++number)
+      Proposer{queue}.propose(Bytes::copy("x"), [](Result<Applied>) {});
+    settle();
+    persist();
+  }
+
+  void from_learner(Body body) {
+    Incoming incoming;
+    incoming.message
+        = {.cluster_id = "c", .from = "d", .to = "a", .term = 2, .body = std::move(body)};
+    tell(node, std::move(incoming));
   }
 };
 
@@ -154,13 +199,6 @@ TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not bef
   options.snapshot_threshold = 5;
   options.snapshot_interval = 60s;
   lead();
-  const auto write = [this](int count) {
-    for (int number = 0; number < count; ++number)
-      Proposer{queue}.propose(Bytes::copy("x"), [](Result<Applied>) {});
-    settle();
-    persist();
-  };
-
   write(10);
   CHECK(snapshots.empty());
   advance(61s);
@@ -172,6 +210,55 @@ TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not bef
   CHECK(snapshots.size() == 1);
   write(5 * 16);
   CHECK(snapshots.size() == 2);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: automatic snapshots wait while a member catches up by one") {
+  options.snapshot_threshold = 5;
+  options.snapshot_interval = 60s;
+  options.trailing_entries = 2;
+  with_learner = true;
+  lead();
+  advance(61s);
+  from_learner(AppendReply{.accepted = false, .prev_index = snapshot_at});
+  REQUIRE(reads.size() == 1);
+
+  write(10);
+  CHECK(snapshots.empty());
+  // Who asks for one gets it; the log keeps what the member needs.
+  const auto taken = ask<SnapshotTaken>(node, TakeSnapshot{});
+  CHECK(taken->has_value());
+  CHECK(snapshots.size() == 1);
+  CHECK(cuts.empty());
+  advance(59s);
+  write(5 * 16);
+  CHECK(snapshots.size() == 2);  // nor do they wait for ever
+  CHECK(cuts.empty());
+
+  advance(61s);
+  from_learner(
+      SnapshotReply{.index = snapshot_at, .term = 1, .next_offset = 10, .installed = true});
+  write(10);
+  CHECK(snapshots.size() == 2);
+  const auto last = writes.seen->back().write.append.back().index;
+  from_learner(AppendReply{.accepted = true, .match_index = last, .prev_index = snapshot_at});
+  write(1);
+  REQUIRE(snapshots.size() == 3);
+  CHECK(cuts == std::vector<Index>{snapshots.back().index - 2});
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: a part that can't be read is read again in time") {
+  with_learner = true;
+  part = Error{Errc::io, "disk I/O error"};
+  lead();
+  from_learner(AppendReply{.accepted = false, .prev_index = snapshot_at});
+  REQUIRE(reads.size() == 1);
+  from_learner(HeartbeatReply{.round = 1});
+  CHECK(reads.size() == 1);
+
+  advance(options.election_timeout);
+  from_learner(HeartbeatReply{.round = 1});
+  CHECK(reads.size() == 2);
 }
 
 TEST_CASE_FIXTURE(NodeStepsFixture,
@@ -192,32 +279,28 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
                   "raft_node: who asks while a snapshot is written gets what was applied before") {
   lead();
   hold_snapshots = true;
-  const auto write = [this] {
+  const auto write_one = [this] {
     auto outcome = ask<Applied>(node, Propose{Bytes::copy("x")});
     persist();
     REQUIRE(outcome->has_value());
     return (*outcome)->value().index;
   };
-  const auto end = [this](std::size_t number) {
-    actor::answer(held[number], saved);
-    settle();
-  };
-  const auto before = write();
+  const auto before = write_one();
   auto first = ask<SnapshotTaken>(node, TakeSnapshot{});
   auto same = ask<SnapshotTaken>(node, TakeSnapshot{});
-  const auto acknowledged = write();
+  const auto acknowledged = write_one();
   auto second = ask<SnapshotTaken>(node, TakeSnapshot{});
   auto third = ask<SnapshotTaken>(node, TakeSnapshot{});
   REQUIRE(snapshots.size() == 1);
 
-  end(0);
+  tell(files, EndSnapshot{0});
   REQUIRE(first->has_value());
   CHECK((*first)->value().index == before);
   REQUIRE(same->has_value());
   CHECK_FALSE(second->has_value());
   REQUIRE(snapshots.size() == 2);
 
-  end(1);
+  tell(files, EndSnapshot{1});
   REQUIRE(second->has_value());
   CHECK((*second)->value().index == acknowledged);
   CHECK(third->has_value());

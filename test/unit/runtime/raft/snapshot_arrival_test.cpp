@@ -1,0 +1,101 @@
+// runtime/raft/core: a follower collects a snapshot, and another server leads meanwhile.
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "runtime/raft/core.hpp"
+
+using namespace nomad;
+using namespace nomad::raft;
+
+namespace {
+
+constexpr Index snapshot_at = 10;
+
+/// Server "d", which has only its first entry; "a" and "b" lead in turn.
+struct Receiver {
+  Configuration members{.cluster_id = "c", .members = {}, .removed = {}};
+  SnapshotMeta meta{.index = snapshot_at, .term = 1, .configuration = {}, .configuration_index = 1};
+  std::optional<Core> core;
+
+  Receiver() {
+    for (const auto* id : {"a", "b", "d"})
+      members.members.push_back({.id = id, .address = {}, .voter = true});
+    meta.configuration = members;
+    StartState state;
+    state.hard_state = {.current_term = 1, .voted_for = {}};
+    state.log.append(
+        {.index = 1, .term = 1, .kind = EntryKind::configuration, .payload = encode(members)});
+    state.configs.append(1, members);
+    core.emplace(CoreOptions{.self = "d"}, std::move(state), Random{1}, Time{0});
+  }
+
+  /// The step with all that was waiting for its write.
+  Outputs step(Input input) {
+    auto out = core->step(Time{0}, std::move(input));
+    if (!out.write) return out;
+    auto more = core->step(Time{0}, Persisted{out.write_seq});
+    std::ranges::move(more.messages, std::back_inserter(out.messages));
+    return out;
+  }
+
+  Outputs chunk(const ServerId& from, Term term, std::uint64_t offset, std::uint64_t total) {
+    return step(Received{{.cluster_id = "c",
+                          .from = from,
+                          .to = "d",
+                          .term = term,
+                          .body = SnapshotChunk{.meta = meta,
+                                                .total_bytes = total,
+                                                .offset = offset,
+                                                .data = Bytes::copy(std::string(100, 'x')),
+                                                .round = 1}}});
+  }
+
+  Outputs stored(std::uint64_t next) {
+    return step(ChunkStored{.index = snapshot_at, .term = 1, .next_offset = next});
+  }
+
+  /// What the only message says to `leader`: the next byte that is wanted.
+  static std::uint64_t wanted(const Outputs& out, const ServerId& leader) {
+    REQUIRE(out.messages.size() == 1);
+    CHECK(out.messages[0].to == leader);
+    const auto& reply = std::get<SnapshotReply>(out.messages[0].body);
+    CHECK_FALSE(reply.installed);
+    return reply.next_offset;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("snapshot transfer: another leader's file of the same snapshot begins anew") {
+  Receiver receiver;
+  REQUIRE(receiver.chunk("a", 2, 0, 300).store_chunk);
+  CHECK(Receiver::wanted(receiver.stored(100), "a") == 100);
+  REQUIRE(receiver.chunk("a", 2, 100, 300).store_chunk);
+
+  // Server b leads while that is being stored; its file of the same state has other bytes.
+  CHECK_FALSE(receiver.chunk("b", 3, 0, 300).store_chunk);
+  CHECK(receiver.stored(200).messages.empty());  // nobody waits for it any more
+  const auto late = receiver.chunk("a", 2, 200, 300);
+  CHECK_FALSE(late.store_chunk);
+
+  CHECK(Receiver::wanted(receiver.chunk("b", 3, 100, 300), "b") == 0);
+  const auto first = receiver.chunk("b", 3, 0, 300);
+  REQUIRE(first.store_chunk);
+  CHECK(first.store_chunk->offset == 0);
+  CHECK(Receiver::wanted(receiver.stored(100), "b") == 100);
+  REQUIRE(receiver.chunk("b", 3, 100, 300).store_chunk);
+  CHECK(Receiver::wanted(receiver.stored(200), "b") == 200);
+  REQUIRE(receiver.chunk("b", 3, 200, 300).store_chunk);
+  const auto whole = receiver.stored(300);
+  CHECK(whole.install == receiver.meta);
+
+  const auto done
+      = receiver.step(SnapshotInstalled{.meta = receiver.meta, .bytes = 300, .ok = true});
+  REQUIRE(done.messages.size() == 1);
+  CHECK(done.messages[0].to == "b");
+  CHECK(std::get<SnapshotReply>(done.messages[0].body).installed);
+  CHECK(receiver.core->apply_index() == snapshot_at);
+}
