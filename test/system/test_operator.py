@@ -30,9 +30,10 @@ class OperatorCase(unittest.TestCase):
         self.assertEqual(0, done.returncode, f"{words}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def peers(self, server):
+    def voters(self, server):
+        """The voters."""
         answer = server.try_get("/v1/operator/raft/configuration?stale=true") or {"Servers": []}
-        return sorted(peer["Node"] for peer in answer["Servers"])
+        return sorted(peer["Node"] for peer in answer["Servers"] if peer["Voter"])
 
     def status_of(self, server, other):
         members = (server.try_get("/v1/agent/members") or {}).get("Members", [])
@@ -78,30 +79,30 @@ class LeaveTest(OperatorCase):
     def test_leaving(self):
         leader = self.start()
         follower, other = [s for s in self.servers if s is not leader]
-        wait_until(lambda: len(self.peers(leader)) == 3, what="three peers")
+        wait_until(lambda: len(self.voters(leader)) == 3, what="three voters")
 
         with self.subTest("a server that leaves is told from one that failed"):
             follower.stop(signal.SIGINT)
             wait_until(lambda: self.status_of(leader, follower) in ("left", None), what="its leave")
-            wait_until(lambda: len(self.peers(leader)) == 2, what="two peers")
+            wait_until(lambda: len(self.voters(leader)) == 2, what="two voters")
             cluster.register(self.cluster.running(), "after-leave", 0)
 
         with self.subTest("it comes back"):
             follower.start()
             wait_until(lambda: self.status_of(leader, follower) == "alive", timeout=40,
                        what="its return")
-            wait_until(lambda: len(self.peers(leader)) == 3, timeout=40, what="three peers")
+            wait_until(lambda: len(self.voters(leader)) == 3, timeout=60, what="three voters")
 
         with self.subTest("without leave_on_terminate, SIGTERM is no leave"):
             other.stop(signal.SIGTERM)
             wait_until(lambda: self.status_of(leader, other) == "failed", timeout=30, what="failed")
-            self.assertEqual(3, len(self.peers(leader)))
+            self.assertEqual(3, len(self.voters(leader)))
 
         with self.subTest("force-leave"):
             self.assertEqual(1, leader.run("server", "force-leave", "nobody.global").returncode)
             self.ok(follower, "server", "force-leave", other.name + ".global")
             wait_until(lambda: self.status_of(leader, other) in ("left", None), what="its leave")
-            wait_until(lambda: len(self.peers(leader)) == 2, timeout=30, what="two peers")
+            wait_until(lambda: len(self.voters(leader)) == 2, timeout=30, what="two voters")
 
 
 class JoinTest(OperatorCase):
@@ -120,7 +121,7 @@ class JoinTest(OperatorCase):
         wait_until(lambda: first.run("server", "join", f"127.0.0.1:{second.rpc}").returncode == 0,
                    what="the join")
         leader = self.cluster.leader()
-        wait_until(lambda: len(self.peers(leader)) == 2, what="two peers")
+        wait_until(lambda: len(self.voters(leader)) == 2, what="two voters")
         self.assertIn("s1.global", self.ok(first, "server", "members"))
 
 
@@ -132,7 +133,7 @@ class RecoverTest(OperatorCase):
 
     def test_a_quorum_lost_for_ever(self):
         leader = self.start()
-        wait_until(lambda: len(self.peers(leader)) == 3, what="three peers")
+        wait_until(lambda: len(self.voters(leader)) == 3, what="three voters")
         ids = {p["Node"]: p["ID"]
                for p in leader.try_get("/v1/operator/raft/configuration")["Servers"]}
         cluster.register(self.servers, "kept", 0)
@@ -146,7 +147,7 @@ class RecoverTest(OperatorCase):
         self.write_peers(kept, [kept, never], ids)
         kept.start()
         wait_until(lambda: "recovered by peers.json" in kept.log(), what="the recovery")
-        wait_until(lambda: self.peers(kept) and len(self.peers(kept)) == 2, what="two peers")
+        wait_until(lambda: self.voters(kept) and len(self.voters(kept)) == 2, what="two voters")
         kept.kill9()
         self.write_peers(kept, [kept], ids)
         kept.start()
