@@ -63,6 +63,7 @@ enum class Access : std::uint8_t {
   server,        ///< A server's connection, of whatever region.
   own_server,    ///< A connection of a server of this region.
   cluster_peer,  ///< A server's or client's connection: its certificate, where there is TLS.
+  own_peer,      ///< The same, of this region.
   node,          ///< A client node, by its secret.
 };
 

@@ -43,6 +43,8 @@ bool may_call(const Caller& caller, Access access, const std::string& own_region
       return caller.is_server_of(own_region);
     case Access::cluster_peer:
       return caller.peer.has_value();
+    case Access::own_peer:
+      return caller.peer && caller.peer->region == own_region;
     case Access::node:
       return caller.node.has_value();
   }
@@ -77,7 +79,7 @@ void Router::serve(const Caller& caller, Inbound inbound) const {
                           method != nullptr ? std::string{method->name} : std::to_string(number))});
   }
   if (!may_call(caller, method->access, region_)) {
-    const bool is_foreign = method->access == Access::own_server && caller.is_server();
+    const bool is_foreign = caller.is_server() && caller.peer->region != region_;
     log::warn("rpc", "refusing {} of {} ({}): {}", method->name, caller.describe(), caller.remote,
               is_foreign ? fmt::format("it is a server of region \"{}\", this is \"{}\"",
                                        caller.peer->region, region_)

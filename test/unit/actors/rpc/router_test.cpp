@@ -102,6 +102,14 @@ TEST_CASE("router: what is between servers of a region is closed to servers of a
     CHECK(may_call(peer(net::RpcRole::server), info(method).access, "global"));
     CHECK_FALSE(may_call(peer(net::RpcRole::client), info(method).access, "global"));
   }
+  // Nor has it nodes here: who registers one gets jobs with all that they say.
+  for (const auto method : {Method::node_register, Method::node_update_status,
+                            Method::node_get_client_allocs, Method::node_update_alloc}) {
+    CAPTURE(info(method).name);
+    CHECK_FALSE(may_call(foreign, info(method).access, "global"));
+    CHECK(may_call(peer(net::RpcRole::server), info(method).access, "global"));  // sends it on
+    CHECK(may_call(peer(net::RpcRole::client), info(method).access, "global"));
+  }
   for (const auto method : {Method::member_join, Method::member_exchange, Method::member_probe,
                             Method::member_leave, Method::api_forward}) {
     CAPTURE(info(method).name);
