@@ -208,11 +208,11 @@ void ServerPart::stop(bool leaving) {
   api_ = server::ServerApi{};
   caf::scoped_actor self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
+    self->request(raft_->node, removal_patience, raft::TransferLeadership{})
+        .receive([](raft::Transferred) {}, [](const caf::error&) {});  // it did not lead
     // The leader removes who is leaving. That this server has left is said when it is out, or when
     // nobody removes it: there is no leader, or one that waits for that word.
     cluster_->leave(*system_, cluster::MemberStatus::leaving);
-    self->request(raft_->node, removal_patience, raft::TransferLeadership{})
-        .receive([](raft::Transferred) {}, [](const caf::error&) {});  // it did not lead
     const bool is_removed = await_removal();
     cluster_->leave(*system_, cluster::MemberStatus::left);
     if (is_removed)

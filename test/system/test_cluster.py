@@ -108,5 +108,25 @@ class ClusterTest(unittest.TestCase):
         cluster.register(self.servers, "still-writes", 0)
 
 
+class LeavingTest(unittest.TestCase):
+    def test_servers_leave_one_by_one_down_to_a_single_one(self):
+        servers = cluster.Cluster(3, blocks="leave_on_interrupt = true\n").start()
+        self.addCleanup(servers.destroy)
+        for others_left in (2, 1):
+            goes = servers.leader()  # it has to hand over first
+            goes.process.send_signal(signal.SIGINT)
+            goes.process.wait(20)
+
+            def said_by(other):
+                return [line.split(" is ")[-1] for line in other.log().splitlines()
+                        if f"membership: server {goes.name}.global" in line]
+            for other in servers.running():
+                wait_until(lambda: said_by(other)[-2:] == ["leaving", "left"],
+                           what=f"both lines in the log of {other.name}: {said_by(other)}")
+            peers = servers.leader().try_get("/v1/status/peers")
+            self.assertEqual(others_left, len(peers), peers)
+            self.assertNotIn("was removed from the cluster", goes.log())
+
+
 if __name__ == "__main__":
     harness.main()
