@@ -187,7 +187,8 @@ bool ServerPart::await_removal() {
         .receive(
             [&](const raft::RaftStatus& status) {
               const bool is_committed = status.configuration_index <= status.commit_index;
-              const bool is_out = status.configuration.find(id_) == nullptr;
+              const bool is_out = !status.configuration.members.empty()
+                                  && status.configuration.find(id_) == nullptr;
               is_removed = members.is_removed() || (is_committed && is_out);
               waits = !is_removed && status.configuration.members.size() > 1;
             },
