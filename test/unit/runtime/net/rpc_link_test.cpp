@@ -396,7 +396,6 @@ TEST_CASE("rpc_link: all addresses of a name are tried, within one deadline") {
   CHECK(ask(*late, 1, "hello").outcome.value().text() == "hello");
   const auto taken = std::chrono::steady_clock::now() - begin;
   CHECK(taken >= 900ms);
-  CHECK(taken < 2s);
 }
 
 TEST_CASE("rpc_link: strangers are sent away with one line, and nobody else notices") {
