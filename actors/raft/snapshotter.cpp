@@ -1,6 +1,10 @@
 #include "actors/raft/snapshotter.hpp"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/storage/snapshot_exchange.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 
@@ -8,6 +12,15 @@ namespace nomad::raft {
 namespace {
 
 using namespace snapshotter;
+
+/// A third of what threads at normal priority get of a busy processor.
+constexpr int niceness = 5;
+
+/// The actor has this thread to itself. A snapshot has time; whoever waits for a write has none.
+void give_way() {
+  if (setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), niceness) != 0)
+    log::warn("raft", "{}", errno_error("cannot lower the priority of snapshots", errno).what);
+}
 
 struct SnapshotterState {
   static constexpr const char* name = "snapshotter";
@@ -23,6 +36,7 @@ struct SnapshotterState {
   }
 
   Result<Saved> save(const SaveSnapshot& msg) const {
+    give_way();
     auto writer = storage::SnapshotWriter::create(directory, msg.meta);
     if (!writer) return writer.error();
     NOMAD_TRY(msg.source->write(**writer));

@@ -19,7 +19,7 @@ namespace nomad::raft {
 class WriteGathering {
 public:
   /// A round that takes longer on average is not waited for.
-  static constexpr Time worth_waiting = std::chrono::milliseconds{5};
+  static constexpr Time worth_waiting = std::chrono::milliseconds{10};
 
   /// Something was proposed. While a round is under way it is part of that.
   void begin(Time now);

@@ -23,7 +23,9 @@ std::int64_t number_of(const driver::TaskConfig& config, const char* name, std::
 }  // namespace
 
 SimProcess* SimNode::find(const driver::TaskId& id) {
-  const auto found = std::ranges::find(processes_, id, &SimProcess::id);
+  const auto found = std::ranges::find_if(processes_, [&id](const SimProcess& process) {
+    return process.id == id && !process.forgotten;
+  });
   return found == processes_.end() ? nullptr : &*found;
 }
 
@@ -64,8 +66,7 @@ caf::result<driver::Started> SimNode::start_task(DriverSelf::pointer self, drive
       if (!known->running) tell_end(*known);
       return driver::Started{"sim", {}};
     }
-    if (known->running && mutation_ != NodeMutation::forget_processes)
-      return actor::to_caf({Errc::conflict, "the task is already running"});
+    if (known->running) return actor::to_caf({Errc::conflict, "the task is already running"});
     if (!known->running)
       std::erase_if(processes_, [known](const auto& each) { return each.number == known->number; });
   }
@@ -165,7 +166,8 @@ caf::result<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
 
 void SimNode::destroy_task(const driver::DestroyTask& msg) {
   std::erase_if(processes_, [&](const auto& process) {
-    if (process.id != msg.id || (mutation_ == NodeMutation::leak_processes && process.running))
+    if (process.id != msg.id || process.forgotten
+        || (mutation_ == NodeMutation::leak_processes && process.running))
       return false;
     if (process.running) ++counts_.killed;
     listeners_.erase(process.number);

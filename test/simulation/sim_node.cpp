@@ -88,7 +88,7 @@ void SimNode::crash_agent() {
   listeners_.clear();
   if (mutation_ == NodeMutation::forget_processes)
     for (auto& process : processes_)
-      process.run_id += "?";
+      process.forgotten = true;
   system_.switch_off(machine_);
 }
 

@@ -42,7 +42,8 @@ struct SimProcess {
   std::string run_id;
   std::uint64_t number = 0;
   bool running = true;
-  bool attached = false;  ///< Somebody hears of its end.
+  bool attached = false;   ///< Somebody hears of its end.
+  bool forgotten = false;  ///< The agent does not look for it (`NodeMutation::forget_processes`).
   workload::ExitResult result;
 };
 

@@ -101,7 +101,9 @@ private:
           || (mutation_ == ServerMutation::apply_at_random && server_ == "s1" && through % 31 == 7);
     if (!skips) return inner_->apply(part, through);
     auto outcomes = inner_->apply(part.subspan(0, part.size() - 1), through);
-    outcomes.emplace_back();
+    auto nothing = std::make_shared<state::Outcome>();
+    nothing->index = part.back().index;
+    outcomes.push_back({{}, nothing->index, nothing});
     return outcomes;
   }
 
