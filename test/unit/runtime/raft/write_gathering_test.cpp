@@ -61,7 +61,7 @@ TEST_CASE("write gathering: long rounds are not waited for, until they are short
   rounds.pass(1, 19ms);
   CHECK(rounds.holds_back());  // one is no average
   rounds.gathering.end(rounds.now);
-  rounds.pass(20, 6ms);
+  rounds.pass(20, WriteGathering::worth_waiting + 1ms);
   CHECK(!rounds.holds_back());
   rounds.gathering.end(rounds.now);
   rounds.pass(20, 1ms);
