@@ -24,8 +24,9 @@ Result<> put_log_aside(const std::string& directory) {
   const auto log = directory + "/raft";
   const auto aside = directory + "/raft.left";
   std::error_code failure;
-  if (!fs::exists(log, failure)) return {};
-  fs::remove_all(aside, failure);
+  const bool has_log = fs::exists(log, failure);
+  if (!has_log && !failure) return {};
+  if (!failure) fs::remove_all(aside, failure);
   if (!failure) fs::rename(log, aside, failure);
   if (failure) return Error{Errc::io, fmt::format("{}: {}", aside, failure.message())};
   return storage::sync_directory(directory);
@@ -47,6 +48,7 @@ Result<std::string> make_id(int file, const std::string& path) {
   auto id = make_uuid(random);
   if (write(file, id.data(), id.size()) != static_cast<ssize_t>(id.size()) || fsync(file) != 0)
     return errno_error(path, errno);
+  NOMAD_TRY(storage::sync_directory(storage::directory_of(path)));
   return id;
 }
 
@@ -64,9 +66,11 @@ Result<ServerIdentity> server_identity(const std::string& directory) {
   }
   close(file);
   if (!id) return id.error();
-  NOMAD_TRY(storage::sync_directory(directory));
   std::error_code failure;
-  return ServerIdentity{*id, fs::exists(directory + "/raft.left", failure)};
+  const bool has_left = fs::exists(directory + "/raft.left", failure);
+  if (failure)
+    return Error{Errc::io, fmt::format("{}/raft.left: {}", directory, failure.message())};
+  return ServerIdentity{*id, has_left};
 }
 
 Result<> retire_identity(const std::string& directory) {

@@ -84,7 +84,7 @@ public:
   }
 };
 
-/// The threads for archives.
+/// Runs jobs on the threads for archives.
 RunBlocking run_blocking(const std::shared_ptr<Context>& context);
 
 /// Calls that wait for an actor or a thread are shared by the callbacks.
@@ -112,15 +112,16 @@ void ask(Call call, const Handle& dest, Request request, Respond respond) {
 
 /// Runs `work(call)` on a thread of `pool`; 429 when too much waits there already.
 template <class Work>
-void on(net::QueryPool& pool, SharedCall call, Work work) {
+void run_on(net::QueryPool& pool, const SharedCall& call, Work work) {
   std::function<void()> job = [call, work] { work(*call); };
   if (!pool.submit(job)) call->fail(429, "too many queries are waiting");
 }
 
+/// The same on the query pool.
 template <class Work>
 void on_pool(Call call, Work work) {
   const auto shared = share(std::move(call));
-  on(shared->context->pool, shared, std::move(work));
+  run_on(shared->context->pool, shared, std::move(work));
 }
 
 }  // namespace nomad::api

@@ -151,10 +151,15 @@ std::string server_named(const ApiOptions& options, std::string_view name) {
     const auto leader = options.cluster_view->leader_address();
     return leader.is_self ? std::string{} : leader.rpc_address;
   }
-  for (const auto& member : *options.cluster->members->members())
-    if (member.id == name || (member.name == name && member.is_usable()))
-      return member.rpc_address == options.agent.rpc_address ? std::string{} : member.rpc_address;
-  return {};
+  const auto members = options.cluster->members->members();
+  const cluster::MemberInfo* named = nullptr;
+  for (const auto& member : *members) {
+    if (member.id != name && member.name != name) continue;
+    // Who was set up anew has an earlier id under the same name.
+    if (named == nullptr || member.id == name || member.is_usable()) named = &member;
+  }
+  const bool is_other = named != nullptr && named->rpc_address != options.agent.rpc_address;
+  return is_other ? named->rpc_address : std::string{};
 }
 
 /// The node of what is asked for: a parameter, or the allocation of the path. Empty: our own, or

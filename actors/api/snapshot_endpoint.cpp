@@ -117,8 +117,8 @@ void take_snapshot(const SharedCall& call) {
       call->context->options.raft, raft::TakeSnapshot{}, ask_timeout,
       [call](Result<raft::SnapshotTaken> taken) {
         if (!taken) return fail_save(*call, taken.error());
-        on(call->context->archives, call,
-           [path = taken->path](Call& asked) { send_archive(asked, path); });
+        run_on(call->context->archives, call,
+               [path = taken->path](Call& asked) { send_archive(asked, path); });
       });
 }
 
@@ -190,7 +190,7 @@ void restore_snapshot(Call call) {
     return;
   }
   const auto shared = share(std::move(call));
-  on(shared->context->archives, shared, [server, shared](Call& asked) {
+  run_on(shared->context->archives, shared, [server, shared](Call& asked) {
     const auto prepared = prepare_restore(asked);
     if (!prepared) {
       log::warn("api", "a snapshot from {} is refused: {}", asked.request().remote,

@@ -37,8 +37,11 @@ void abandon_restore(Self self, const state::Snapshot& snapshot) {
   const auto id = cluster::restore_under_way(snapshot);
   if (id.empty()) return;
   log::warn("core_gc", "the restore of a snapshot ended with its leader: its rows are dropped");
-  self->state.writes->propose(GcSelf{self}, cluster::abandon_restore(id),
-                              [](const Result<Committed>&) {});
+  self->state.writes->propose(
+      GcSelf{self}, cluster::abandon_restore(id), [](const Result<Committed>& dropped) {
+        if (!dropped && !cluster::is_abandoned(dropped.error()))
+          log::warn("core_gc", "the rows of a restore stay: {}", dropped.error().what);
+      });
 }
 
 GcSelf::behavior_type core_gc(Self self,

@@ -243,7 +243,11 @@ struct EndpointState {
   void abandon(const Restoring& restoring) {
     const auto id = restoring.commands->front()->getRestoreBegin();
     writes->propose(EndpointSelf{self}, cluster::abandon_restore(view(id)),
-                    [](const Result<Committed>&) {});
+                    [](const Result<Committed>& dropped) {
+                      if (!dropped && !cluster::is_abandoned(dropped.error()))
+                        log::warn("server", "the rows of a restore stay for now: {}",
+                                  dropped.error().what);
+                    });
   }
 
   template <class Request>

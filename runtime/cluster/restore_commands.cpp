@@ -72,4 +72,8 @@ Object<schema::Command> abandon_restore(std::string_view id) {
   return finish_restore(id, std::numeric_limits<std::uint64_t>::max(), 0);
 }
 
+bool is_abandoned(const Error& refusal) {
+  return refusal.code == Errc::conflict;
+}
+
 }  // namespace nomad::cluster

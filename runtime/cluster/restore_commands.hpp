@@ -49,4 +49,7 @@ std::string restore_under_way(const state::Snapshot& snapshot);
 /// can be, and is refused.
 Object<schema::Command> abandon_restore(std::string_view id);
 
+/// Whether this answer to `abandon_restore` says that nothing of the restore is kept any more.
+bool is_abandoned(const Error& refusal);
+
 }  // namespace nomad::cluster

@@ -44,7 +44,8 @@ TEST_CASE("restore commands: what nobody goes on with is dropped") {
 
   const auto dropped = state.apply(cluster::abandon_restore("r1"));
 
-  CHECK(dropped.error->code == Errc::conflict);
+  CHECK(cluster::is_abandoned(*dropped.error));
+  CHECK_FALSE(cluster::is_abandoned({Errc::unavailable, "node is not the leader"}));
   CHECK_FALSE(dropped.replaced);
   CHECK(state.under_way().empty());
   CHECK(state.apply(last).error->code == Errc::conflict);
