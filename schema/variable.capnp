@@ -24,7 +24,7 @@ enum RootKeyState { inactive @0; active @1; rekeying @2; }
 struct RootKey {
   # The key sealed for one recipient.
   struct Wrap {
-    recipient @0 :Text;                # names a KeyHolder and its public key, or "encrypt"
+    recipient @0 :Text;                # names a KeyHolder and its public key, or a configured secret by its fingerprint
     sealed @1 :Data;
   }
 

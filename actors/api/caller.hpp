@@ -1,13 +1,13 @@
-// Caller and Capability: who asks, and what a route needs of him. Every operation of the API
-// declares its capability in the route tables, and nothing runs before `authorize` has agreed. As
-// long as there are no ACLs it agrees to everything, as Nomad does with ACLs off.
+// Who asks (runtime/net/caller.hpp) and Capability: what a route needs of him. Every operation of
+// the API declares its capability in the route tables, and nothing runs before `authorize` has
+// agreed. As long as there are no ACLs it agrees to everything, as Nomad does with ACLs off.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "runtime/base/result.hpp"
+#include "runtime/net/caller.hpp"
 #include "runtime/net/http_message.hpp"
 
 namespace nomad::api {
@@ -41,13 +41,10 @@ enum class Capability : std::uint8_t {
   management,
 };
 
-/// Who sent a request.
-struct Caller {
-  std::string token;   ///< The secret as sent; "" for anonymous.
-  std::string remote;  ///< His address.
-};
+using net::Caller;
 
-/// Reads the token from X-Nomad-Token or a bearer authorization.
+/// Who sent `request`: what the RPC layer established of one that another agent passed on, and the
+/// token in X-Nomad-Token or a bearer authorization.
 Caller caller_of(const net::Request& request);
 
 /// Whether `caller` has `needed` in `ns`; `permission_denied` "Permission denied" if not.

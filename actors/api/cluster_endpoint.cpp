@@ -32,12 +32,11 @@ server::membership::Members members_of(const Context& context) {
   return std::make_shared<std::vector<MemberInfo>>(1, member_of(context.options.agent));
 }
 
-/// One of each name: a server that has left, or was set up anew, comes back under another id.
 std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members) {
   std::map<std::string_view, const MemberInfo*> by_name;
   for (const auto& member : members) {
     auto& shown = by_name[member.name];
-    if (shown == nullptr || !shown->is_usable()) shown = &member;
+    shown = &cluster::bearer_of_name(shown, member);
   }
   std::vector<MemberInfo> all;
   for (const auto& [name, member] : by_name)

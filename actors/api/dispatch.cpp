@@ -154,9 +154,10 @@ std::string server_named(const ApiOptions& options, std::string_view name) {
   const auto members = options.cluster->members->members();
   const cluster::MemberInfo* named = nullptr;
   for (const auto& member : *members) {
-    if (member.id != name && member.name != name) continue;
-    // Who was set up anew has an earlier id under the same name.
-    if (named == nullptr || member.id == name || member.is_usable()) named = &member;
+    if (member.name == name) named = &cluster::bearer_of_name(named, member);
+    if (member.id != name) continue;
+    named = &member;
+    break;
   }
   const bool is_other = named != nullptr && named->rpc_address != options.agent.rpc_address;
   return is_other ? named->rpc_address : std::string{};

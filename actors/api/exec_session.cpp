@@ -116,7 +116,7 @@ private:
       return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
     const auto& words = request_.command.command;  // never the arguments: they may hold secrets
     log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
-              request_.alloc_id, words.empty() ? "nothing" : words.front(), caller_.remote);
+              request_.alloc_id, words.empty() ? "nothing" : words.front(), caller_.describe());
     context_->asker.ask<ExecStarted>(
         options.client, Exec{request_.alloc_id, request_.task, request_.command}, ask_timeout,
         [self = shared_from_this()](const Result<ExecStarted>& started) {

@@ -140,7 +140,7 @@ private:
         = target.address.empty() ? rpc::Method::api_on_node : rpc::Method::api_forward;
     message.call.body = body_;
     message.call.timeout = 0ms;  // blocking queries and streams end by themselves
-    message.call.credentials.token = call_.caller.token;
+    if (const auto& token = call_.caller.token) message.call.credentials.token = token->secret;
     message.call.hops = static_cast<std::uint8_t>(request.hops + 1);
     message.call.remote = call_.caller.remote;
     message.call.target_node = target.target_node;

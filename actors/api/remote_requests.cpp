@@ -1,6 +1,7 @@
 #include "actors/api/remote_requests.hpp"
 
 #include <mutex>
+#include <utility>
 
 #include "actors/api/answer.hpp"
 #include "actors/api/api_wire.hpp"
@@ -38,6 +39,13 @@ bool is_about_node(std::string_view path) {
 
 void refuse(StreamExchange& exchange, const Error& error) {
   exchange.send(to_response(Answer::error(error), exchange.request));
+}
+
+/// Who asks by way of `agent`: with the proofs that came with the request, and none of the agent's.
+std::shared_ptr<const net::Caller> user_behind(const net::Caller& agent) {
+  auto user = std::make_shared<net::Caller>(agent);
+  user->passed_on_by = std::exchange(user->peer, {});
+  return user;
 }
 
 /// Serves `exchange` when all of its body is here.
@@ -84,6 +92,7 @@ void serve(const SharedRef& shared,
     return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
   }
   request.remote = caller.remote;
+  request.caller = user_behind(caller);
   request.received = std::chrono::steady_clock::now();
   request.hops = std::max<std::uint8_t>(inbound.envelope.hops, 1);
   request.is_for_this_node = for_this_node;

@@ -193,12 +193,12 @@ void restore_snapshot(Call call) {
   run_on(shared->context->archives, shared, [server, shared](Call& asked) {
     const auto prepared = prepare_restore(asked);
     if (!prepared) {
-      log::warn("api", "a snapshot from {} is refused: {}", asked.request().remote,
+      log::warn("api", "a snapshot from {} is refused: {}", asked.caller.describe(),
                 prepared.error().what);
       asked.fail(500, "failed to restore from snapshot: " + prepared.error().what);
       return;
     }
-    log::info("api", "restoring a snapshot from {}", asked.request().remote);
+    log::info("api", "restoring a snapshot from {}", asked.caller.describe());
     const auto context = asked.context;
     context->asker.ask<Written>(
         server, *prepared, std::chrono::seconds{600}, [shared](const Result<Written>& done) {

@@ -20,11 +20,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "actors/rpc/caller.hpp"
 #include "actors/rpc/transport.hpp"
+#include "runtime/net/caller.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::rpc {
+
+using net::Caller;
 
 /// What came with a request besides its body and its caller.
 struct Envelope {

@@ -53,6 +53,12 @@ struct MemberInfo {
   friend bool operator==(const MemberInfo&, const MemberInfo&) = default;
 };
 
+/// Who stands for a name: a server that left, or was set up anew, comes back under another id. The
+/// one found so far (or null), or `other` of the same name.
+inline const MemberInfo& bearer_of_name(const MemberInfo* found, const MemberInfo& other) {
+  return found != nullptr && found->is_usable() ? *found : other;
+}
+
 /// What one server sends another.
 struct MemberTable {
   std::string from;

@@ -119,7 +119,9 @@ class Run:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, problem, *_):
+        if problem:
+            print(f"    the servers' logs are kept in {self.cluster.keep_logs()}", flush=True)
         self.close()
 
     def close(self):

@@ -187,6 +187,13 @@ class Cluster:
     def leader(self, timeout=30):
         return harness.wait_until(self.leader_now, timeout=timeout, what="a leader")
 
+    def keep_logs(self):
+        """Copies the members' logs to a directory that outlives the cluster, and names it."""
+        kept = tempfile.mkdtemp(prefix="nomadctl-logs-")
+        for member in [*self.servers, *self.clients]:
+            shutil.copyfile(member.log_path, os.path.join(kept, f"{member.name}.log"))
+        return kept
+
     def destroy(self):
         for member in [*self.clients, *self.servers]:
             if member.is_running():

@@ -16,7 +16,7 @@ namespace {
 Caller peer(net::RpcRole role, const std::string& region = "global") {
   Caller caller;
   caller.remote = "10.0.0.7:4711";
-  caller.peer = PeerIdentity{role, region, true};
+  caller.peer = net::PeerIdentity{role, region, true};
   return caller;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("router: nobody gets through without access") {
   CHECK(may_call(client, Access::cluster_peer, "global"));
   CHECK_FALSE(may_call(client, Access::node, "global"));
   auto node = client;
-  node.node = NodeIdentity{"n"};
+  node.node = net::NodeIdentity{"n"};
   CHECK(may_call(node, Access::node, "global"));
   CHECK_FALSE(may_call(node, Access::server, "global"));
 }

@@ -1,6 +1,6 @@
-#include "actors/rpc/caller.hpp"
+#include "runtime/net/caller.hpp"
 
-namespace nomad::rpc {
+namespace nomad::net {
 
 std::string Caller::describe() const {
   if (node) return "client:" + node->id;
@@ -10,4 +10,4 @@ std::string Caller::describe() const {
   return "anonymous:" + remote;
 }
 
-}  // namespace nomad::rpc
+}  // namespace nomad::net

@@ -1,11 +1,14 @@
-// Caller: who asks, as the process that serves the request has established it.
+// Caller: who asks, as the process that serves the request has established it. Every handler gets
+// one, of RPC methods (actors/rpc/router.hpp) as of the HTTP API (actors/api/call.hpp).
 //
 // The parts are independent: a request may come over a server's connection and carry a user's
 // token. Each part is present only when this process verified it for this very request: the
 // certificate of the connection, the secret of a node against the state, a token, a workload's
 // signed identity. A request that is forwarded is judged before forwarding and again by the
 // server that serves it. What is known of a connection besides its certificate (such as which node
-// registered over it) never becomes a part.
+// registered over it) never becomes a part; nor does who the agent is that passes on a user's API
+// request, or whoever reaches an agent's HTTP port would act as that agent. It stands beside the
+// caller, in `passed_on_by`.
 #pragma once
 
 #include <optional>
@@ -13,11 +16,11 @@
 
 #include "runtime/net/rpc_frame.hpp"
 
-namespace nomad::rpc {
+namespace nomad::net {
 
 /// The process at the other end of the connection.
 struct PeerIdentity {
-  net::RpcRole role = net::RpcRole::client;
+  RpcRole role = RpcRole::client;
   std::string region;
   /// A certificate proves it. Without TLS there is no proof, and the claim counts: whoever reaches
   /// the port is trusted then (the agent refuses such a port beyond loopback).
@@ -34,7 +37,7 @@ struct TokenIdentity {
   std::string secret;
 };
 
-/// A task, by the identity the servers signed for it.
+/// A task, by the identity the servers signed for it. Until they sign any, nobody has it.
 struct WorkloadIdentity {
   std::string ns;
   std::string job_id;
@@ -43,13 +46,17 @@ struct WorkloadIdentity {
 };
 
 struct Caller {
-  std::string remote;  ///< Address of the first caller, as far as it is known.
-  std::optional<PeerIdentity> peer;
+  std::string remote;                ///< Address of the first caller, as far as it is known.
+  std::optional<PeerIdentity> peer;  ///< None: a user of the HTTP API.
   std::optional<NodeIdentity> node;
   std::optional<TokenIdentity> token;
   std::optional<WorkloadIdentity> workload;
 
-  bool is_server() const { return peer && peer->role == net::RpcRole::server; }
+  /// The agent that sent a user's API request on, if that was not sent to this one. What it may do
+  /// itself, the user may not.
+  std::optional<PeerIdentity> passed_on_by = {};
+
+  bool is_server() const { return peer && peer->role == RpcRole::server; }
 
   bool is_server_of(const std::string& region) const {
     return is_server() && peer->region == region;
@@ -63,4 +70,4 @@ struct Caller {
   std::string describe() const;
 };
 
-}  // namespace nomad::rpc
+}  // namespace nomad::net
