@@ -14,9 +14,15 @@ namespace {
 constexpr auto snapshot_timeout = std::chrono::minutes{60};
 
 /// So many times the threshold do not wait for the interval.
-constexpr Index urgent_factor = 16;
+constexpr double urgent_factor = 16;
 
 }  // namespace
+
+/// Servers that apply the same entries would all write their snapshots at the same moment: each
+/// waits up to half as long again, by chance.
+void NodeState::draw_snapshot_delay() {
+  snapshot_delay_ = 1 + chance_.fraction() / 2;
+}
 
 void NodeState::snapshot_if_due() {
   const auto& options = parts_.options;
@@ -25,8 +31,10 @@ void NodeState::snapshot_if_due() {
   if (news < options.snapshot_threshold) return;
   // Nor while a member catches up by an older one: its file goes when two newer ones are there.
   const bool rested
-      = parts_.clock() - snapshot_since_ >= options.snapshot_interval && !core_->log_held_behind();
-  if (rested || news / urgent_factor >= options.snapshot_threshold) take_snapshot(std::nullopt);
+      = parts_.clock() - snapshot_since_ >= options.snapshot_interval * snapshot_delay_
+        && !core_->log_held_behind();
+  const auto most = static_cast<double>(options.snapshot_threshold) * urgent_factor;
+  if (rested || static_cast<double>(news) >= most * snapshot_delay_) take_snapshot(std::nullopt);
 }
 
 void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promise) {
@@ -43,6 +51,7 @@ void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promi
   }
   snapshotting_ = true;
   snapshot_since_ = parts_.clock();
+  draw_snapshot_delay();
   const auto meta = core_->snapshot_meta(applied_);
   self_
       ->request(snapshotter_, snapshot_timeout,

@@ -27,6 +27,8 @@ void NodeState::start(Self self, NodeParts parts) {
   if (parts_.start.snapshot) snapshot_index_ = parts_.start.snapshot->index;
   const auto now = parts_.clock();
   snapshot_since_ = now;
+  chance_ = Random{~parts_.seed};
+  draw_snapshot_delay();
   core_.emplace(parts_.core_options, std::move(parts_.start), Random{parts_.seed}, now);
   writer_ = parts_.spawn_log_writer(self->home_system(), NodeSelf{self});
   snapshotter_ = parts_.spawn_snapshotter(self->home_system());

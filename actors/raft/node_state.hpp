@@ -133,6 +133,7 @@ private:
   void lose_leadership();
   void answer_reads();
   void finish_transfer(bool moved);
+  void draw_snapshot_delay();
   void snapshot_if_due();
   void on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::Saved& saved);
   void on_snapshot_failed(const Error& reason);
@@ -181,6 +182,8 @@ private:
   bool snapshotting_ = false;
   Index snapshot_index_ = 0;
   Time snapshot_since_{0};
+  double snapshot_delay_ = 1;  ///< Of the interval and the count, until the next one is drawn.
+  Random chance_{0};
 
   /// Who asked for a snapshot, and what was applied then: an older one is no answer.
   struct SnapshotAsker {

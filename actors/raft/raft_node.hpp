@@ -156,7 +156,8 @@ struct RaftOptions {
   std::chrono::milliseconds election_timeout{1'000};
 
   /// A snapshot is taken when this many entries were applied since the last one, but not before
-  /// `snapshot_interval` has passed since then, unless it is sixteen times as many.
+  /// `snapshot_interval` has passed since then, unless it is sixteen times as many. The interval
+  /// and the sixteen are drawn up to half longer each time, so that servers don't write together.
   /// `trailing_entries` stay in the log behind it.
   std::uint64_t snapshot_threshold = 8192;
   std::chrono::seconds snapshot_interval{120};

@@ -19,6 +19,10 @@ constexpr std::string_view name_prefix = "snapshot-";
 constexpr std::string_view name_suffix = ".db";
 constexpr std::string_view unfinished_suffix = ".unfinished";
 
+/// Synced while more is written: the log's own fdatasync waits for what the file system has to
+/// write out of a snapshot, and so never for more than this.
+constexpr std::size_t most_unsynced = std::size_t{8} << 20;
+
 /// Reads `snapshot_name` backwards; false for other names.
 bool parse_name(const std::string& name, SnapshotFile& file) {
   unsigned long long term = 0;
@@ -102,6 +106,7 @@ struct SnapshotWriter::Parts {
   snapshot_format::TableSum sum;
   std::vector<snapshot_format::TableSum> done;
   std::string last_key;
+  std::size_t unsynced = 0;
   bool finished = false;
 
   void end_table() {
@@ -156,7 +161,11 @@ Result<> SnapshotWriter::row(std::string_view key, std::span<const std::byte> va
   parts.insert.bind_blob(1, std::as_bytes(std::span{key}));
   parts.insert.bind_blob(2, value);
   parts.insert.bind(3, static_cast<std::int64_t>(sum));
-  return parts.insert.run("cannot write a row of " + parts.sum.name);
+  NOMAD_TRY(parts.insert.run("cannot write a row of " + parts.sum.name));
+  parts.unsynced += key.size() + value.size();
+  if (parts.unsynced < most_unsynced) return {};
+  parts.unsynced = 0;
+  return sync_file(parts.database.path());
 }
 
 Result<SnapshotFile> SnapshotWriter::finish() {

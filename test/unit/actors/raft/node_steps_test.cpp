@@ -200,15 +200,17 @@ TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not bef
   options.snapshot_interval = 60s;
   lead();
   write(10);
+  advance(59s);
+  write(1);
   CHECK(snapshots.empty());
-  advance(61s);
+  advance(31s);
   write(1);
   REQUIRE(snapshots.size() == 1);
-  CHECK(snapshots[0].index == 13);
+  CHECK(snapshots[0].index == 14);
   CHECK(snapshots[0].configuration_index == 1);
-  write(20);
+  write(5 * 15);
   CHECK(snapshots.size() == 1);
-  write(5 * 16);
+  write(5 * 9);
   CHECK(snapshots.size() == 2);
 }
 
@@ -219,7 +221,7 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   options.trailing_entries = 2;
   with_learner = true;
   lead();
-  advance(61s);
+  advance(90s);
   from_learner(AppendReply{.accepted = false, .prev_index = snapshot_at});
   REQUIRE(reads.size() == 1);
 
@@ -231,11 +233,11 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   CHECK(snapshots.size() == 1);
   CHECK(cuts.empty());
   advance(59s);
-  write(5 * 16);
+  write(5 * 24);
   CHECK(snapshots.size() == 2);  // nor do they wait for ever
   CHECK(cuts.empty());
 
-  advance(61s);
+  advance(90s);
   from_learner(
       SnapshotReply{.index = snapshot_at, .term = 1, .next_offset = 10, .installed = true});
   write(10);
