@@ -231,7 +231,7 @@ private:
   void shake_hands(std::string_view payload) {
     auto token = parse_exec_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
-    caller_.token = std::move(*token);
+    if (!token->empty()) caller_.token = net::TokenIdentity{std::move(*token)};
     if (const auto allowed = authorize(caller_, Capability::alloc_exec, request_.ns); !allowed)
       return refuse(allowed.error());
     ask();

@@ -46,11 +46,11 @@ struct WorkloadIdentity {
 };
 
 struct Caller {
-  std::string remote;                ///< Address of the first caller, as far as it is known.
-  std::optional<PeerIdentity> peer;  ///< None: a user of the HTTP API.
-  std::optional<NodeIdentity> node;
-  std::optional<TokenIdentity> token;
-  std::optional<WorkloadIdentity> workload;
+  std::string remote;                     ///< Address of the first caller, as far as it is known.
+  std::optional<PeerIdentity> peer = {};  ///< None: a user of the HTTP API.
+  std::optional<NodeIdentity> node = {};
+  std::optional<TokenIdentity> token = {};
+  std::optional<WorkloadIdentity> workload = {};
 
   /// The agent that sent a user's API request on, if that was not sent to this one. What it may do
   /// itself, the user may not.

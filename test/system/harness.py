@@ -8,6 +8,7 @@ import glob
 import http.client
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -30,9 +31,16 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that nobody listens at. Not one that the kernel gives to outgoing connections (from
+    32768) or an agent to its tasks (from 20000): those are taken while a killed agent is away."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 20_000)
+        with socket.socket() as s:
+            try:
+                s.bind(("0.0.0.0", port))
+                return port
+            except OSError:
+                continue
 
 
 def skip_with_sanitizer(test, pid):
