@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
 
 #include <capnp/dynamic.h>
@@ -96,9 +97,12 @@ Block* Block::make(std::size_t count) {
 }
 
 Block* Block::freeze(capnp::AnyStruct::Reader source) {
-  auto* block = make(source.totalSize().wordCount + 1);  // one for the root pointer
+  const auto drop = [](Block* unfinished) { unfinished->release(); };
+  std::unique_ptr<Block, decltype(drop)> block{
+      make(source.totalSize().wordCount + 1)};  // one for the root pointer
+  // Throws where the reader's limits end, which counting the words may not have met.
   capnp::copyToUnchecked(source, kj::arrayPtr(block->words(), block->count));
-  return block;
+  return block.release();
 }
 
 Result<Block*> Block::from_bytes(std::span<const std::byte> bytes, capnp::StructSchema schema) {

@@ -53,7 +53,7 @@ void restore_rows(std::span<const std::uint8_t> input) {
     const std::string_view key{reinterpret_cast<const char*>(input.data()), key_size};
     // Rows are read from where they may be read by words.
     std::vector<std::uint64_t> value((value_size + 7) / 8);
-    std::memcpy(value.data(), input.data() + key_size, value_size);
+    if (value_size > 0) std::memcpy(value.data(), input.data() + key_size, value_size);
     if (!restored.row(table, key, std::as_bytes(std::span{value}).first(value_size))) return;
     input = input.subspan(key_size + value_size);
   }

@@ -30,17 +30,25 @@ plugin "mock_driver" {
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
+claims = []  # sockets whose ports are this process's
+
+
 def free_port():
-    """A port that nobody listens at. Not one that the kernel gives to outgoing connections (from
-    32768) or an agent to its tasks (from 20000): those are taken while a killed agent is away."""
+    """A port that is this process's until it ends, and that an agent can listen at, killed and
+    started again. Not one that the kernel gives to outgoing connections (from 32768) or an agent to
+    its tasks (from 20000)."""
     while True:
+        claim = socket.socket()
         port = random.SystemRandom().randrange(10_000, 20_000)
-        with socket.socket() as s:
-            try:
-                s.bind(("0.0.0.0", port))
-                return port
-            except OSError:
-                continue
+        try:
+            claim.bind(("0.0.0.0", port))
+        except OSError:
+            claim.close()
+            continue
+        # Bound alone: no other claim can be, and who listens with the same option may.
+        claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        claims.append(claim)
+        return port
 
 
 def skip_with_sanitizer(test, pid):
