@@ -214,6 +214,7 @@ class Starting(unittest.TestCase):
     def test_port_in_use(self):
         agent = self.new()
         with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port is claimed
             s.bind(("127.0.0.1", agent.port))
             s.listen()
             self.fails(agent, "address already in use")
