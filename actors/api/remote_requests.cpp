@@ -41,10 +41,11 @@ void refuse(StreamExchange& exchange, const Error& error) {
   exchange.send(to_response(Answer::error(error), exchange.request));
 }
 
-/// Who asks by way of `agent`: with the proofs that came with the request, and none of the agent's.
+/// Who asks by way of `agent`: with the user's token, and none of the proofs of the agent itself.
 std::shared_ptr<const net::Caller> user_behind(const net::Caller& agent) {
   auto user = std::make_shared<net::Caller>(agent);
   user->passed_on_by = std::exchange(user->peer, {});
+  user->node.reset();
   return user;
 }
 

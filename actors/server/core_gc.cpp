@@ -40,7 +40,7 @@ void abandon_restore(Self self, const state::Snapshot& snapshot) {
   self->state.writes->propose(
       GcSelf{self}, cluster::abandon_restore(id), [](const Result<Committed>& dropped) {
         if (!dropped && !cluster::is_abandoned(dropped.error()))
-          log::warn("core_gc", "the rows of a restore stay: {}", dropped.error().what);
+          log::warn("core_gc", "the next leader has to drop them: {}", dropped.error().what);
       });
 }
 

@@ -245,7 +245,7 @@ struct EndpointState {
     writes->propose(EndpointSelf{self}, cluster::abandon_restore(view(id)),
                     [](const Result<Committed>& dropped) {
                       if (!dropped && !cluster::is_abandoned(dropped.error()))
-                        log::warn("server", "the rows of a restore stay for now: {}",
+                        log::warn("server", "the next leader has to drop the rows of a restore: {}",
                                   dropped.error().what);
                     });
   }

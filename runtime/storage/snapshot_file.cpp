@@ -19,8 +19,8 @@ constexpr std::string_view name_prefix = "snapshot-";
 constexpr std::string_view name_suffix = ".db";
 constexpr std::string_view unfinished_suffix = ".unfinished";
 
-/// Synced while more is written: the log's own fdatasync waits for what the file system has to
-/// write out of a snapshot, and so never for more than this.
+/// What is written of a file before it is synced: the log's own fdatasync waits for what the file
+/// system still has to write out of a snapshot.
 constexpr std::size_t most_unsynced = std::size_t{8} << 20;
 
 /// Reads `snapshot_name` backwards; false for other names.

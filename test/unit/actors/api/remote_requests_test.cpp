@@ -31,6 +31,7 @@ public:
 net::Caller agent(net::RpcRole role) {
   net::Caller caller{.remote = "10.0.0.9:50000"};
   caller.peer = net::PeerIdentity{role, "global", true};
+  if (role == net::RpcRole::client) caller.node = net::NodeIdentity{"n1"};
   return caller;
 }
 
@@ -74,6 +75,7 @@ TEST_CASE("remote_requests: a user is nobody, whoever passes on what he asks") {
     const auto caller = seen_by_handler(agent(role), method, "");
     CHECK(caller.is_anonymous());
     CHECK_FALSE(caller.peer);
+    CHECK_FALSE(caller.node);
     CHECK_FALSE(caller.is_server());
     REQUIRE(caller.passed_on_by);
     CHECK(caller.passed_on_by->role == role);
