@@ -35,7 +35,7 @@ void suggest(Diagnostics& diagnostics, std::string_view name) {
 }
 
 std::string did_you_mean(std::string_view name) {
-  return name.empty() ? "" : " Did you mean " + quoted(name) + "?";
+  return name.empty() ? "" : " Did you mean " + in_quotes(name) + "?";
 }
 
 }  // namespace
@@ -199,7 +199,7 @@ BodyContent BodyReader::native_partial(const Wanted& wanted) const {
           {attribute->name, attribute->expr, attribute->span, attribute->name_span, nullptr});
     else if (schema.required)
       error(out.diagnostics, missing_item(), "Missing required argument",
-            "The argument " + quoted(schema.name) + " is required, but no definition was found.");
+            "The argument " + in_quotes(schema.name) + " is required, but no definition was found.");
   }
   native_blocks(wanted, out);
   return out;
@@ -262,9 +262,9 @@ void BodyReader::unsupported_attribute(const AttributeNode& attribute,
   const std::string_view near = name_suggestion(attribute.name, unused);
   std::string hint = did_you_mean(near);
   if (near.empty() && wanted.block(attribute.name) != nullptr)
-    hint = " Did you mean to define a block of type " + quoted(attribute.name) + "?";
+    hint = " Did you mean to define a block of type " + in_quotes(attribute.name) + "?";
   error(out, attribute.name_span, "Unsupported argument",
-        "An argument named " + quoted(attribute.name) + " is not expected here." + hint);
+        "An argument named " + in_quotes(attribute.name) + " is not expected here." + hint);
   suggest(out, near);
 }
 
@@ -274,10 +274,10 @@ void BodyReader::unsupported_block(const BlockNode& block,
   const std::string_view near = name_suggestion(block.type, wanted.block_types());
   std::string hint = did_you_mean(near);
   if (near.empty() && wanted.has_attribute(block.type))
-    hint = " Did you mean to define argument " + quoted(block.type)
+    hint = " Did you mean to define argument " + in_quotes(block.type)
            + "? If so, use the equals sign to assign it a value.";
   error(out, block.type_span, "Unsupported block type",
-        "Blocks of type " + quoted(block.type) + " are not expected here." + hint);
+        "Blocks of type " + in_quotes(block.type) + " are not expected here." + hint);
   suggest(out, near);
 }
 
@@ -286,7 +286,7 @@ JustAttributes BodyReader::just_attributes() const {
   if (body_.native != nullptr) {
     if (!body_.native->blocks.empty() && !body_.expands) {
       const BlockNode& example = *body_.native->blocks.front();
-      error(out.diagnostics, example.type_span, "Unexpected " + quoted(example.type) + " block",
+      error(out.diagnostics, example.type_span, "Unexpected " + in_quotes(example.type) + " block",
             "Blocks are not allowed here.");
     }
     for (const AttributeNode& attribute : body_.native->attributes)
@@ -306,7 +306,7 @@ JustAttributes BodyReader::just_attributes() const {
                                        [&](const Attribute& a) { return a.name == property.name; });
     if (existing != out.attributes.end()) {
       error(out.diagnostics, property.name_span, "Duplicate attribute definition",
-            "The argument " + quoted(property.name) + " was already set at "
+            "The argument " + in_quotes(property.name) + " was already set at "
                 + existing->range().to_string() + ".");
       continue;
     }

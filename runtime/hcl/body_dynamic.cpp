@@ -84,7 +84,7 @@ private:
     if (wanted == schema_.blocks.end()) {
       if (!partial)
         error(out, block.label_spans.front(), "Unsupported block type",
-              "Blocks of type " + quoted(type) + " are not expected here.");
+              "Blocks of type " + in_quotes(type) + " are not expected here.");
       return;
     }
     Spec spec;
@@ -172,7 +172,7 @@ private:
     const bool many = spec.labels.size() > count;
     error(out, many ? spec.labels[count]->span : attribute->expr->span,
           many ? "Extraneous dynamic block label" : "Insufficient dynamic block labels",
-          "Blocks of type " + quoted(wanted.type) + " require " + std::to_string(count)
+          "Blocks of type " + in_quotes(wanted.type) + " require " + std::to_string(count)
               + " label(s).");
     return false;
   }

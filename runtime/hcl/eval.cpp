@@ -149,8 +149,8 @@ Value Evaluator::unknown_variable(const VariableExpr& expression, bool allowed) 
         names.push_back(variable.first);
   const std::string near{closest_name(expression.root_name(), names)};
   error(expression, span, "Unknown variable",
-        "There is no variable named " + quoted(expression.root_name()) + "."
-            + (near.empty() ? "" : " Did you mean " + quoted(near) + "?"));
+        "There is no variable named " + in_quotes(expression.root_name()) + "."
+            + (near.empty() ? "" : " Did you mean " + in_quotes(near) + "?"));
   if (!near.empty() && !diagnostics_.empty()) diagnostics_.back().suggestion = near;
   return {};
 }

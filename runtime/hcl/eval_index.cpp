@@ -94,9 +94,9 @@ Evaluated attribute_value(const Value& object,
   }
   if (kind == Type::Kind::map)
     return fail(source, span, "Missing map element",
-                "This map does not have an element with the key " + quoted(name) + ".");
+                "This map does not have an element with the key " + in_quotes(name) + ".");
   return fail(source, span, "Unsupported attribute",
-              "This object does not have an attribute named " + quoted(name) + ".");
+              "This object does not have an attribute named " + in_quotes(name) + ".");
 }
 
 }  // namespace nomad::hcl

@@ -75,7 +75,7 @@ Value Evaluator::json_object(const JsonExpr& expression) {
       entries.emplace_back(name.as_string(), std::move(value));
     else
       error(expression, property.name_span, "Duplicate object attribute",
-            "An attribute named " + quoted(name.as_string()) + " was already defined at "
+            "An attribute named " + in_quotes(name.as_string()) + " was already defined at "
                 + expression.file->source().range(first->second).to_string() + ".");
   }
   return known ? bounded(expression, Value::object(std::move(entries))) : Value{};

@@ -114,7 +114,7 @@ FunctionResult rsa_decrypt(Args args) {
   const std::string_view cipher = args[0].as_string();
   const auto bytes = decode_base64(cipher);
   if (!bytes)
-    return fail("failed to decode input " + quoted(cipher)
+    return fail("failed to decode input " + in_quotes(cipher)
                 + ": cipher text must be base64-encoded");
   const std::string_view pem = args[1].as_string();
   if (pem.find("-----BEGIN ") == std::string_view::npos)
@@ -169,7 +169,7 @@ std::variant<Bytes16, std::string> parse_uuid(std::string_view text) {
       break;
     case plain + 9:
       if (lower_case(text.substr(0, 9)) != "urn:uuid:")
-        return "invalid urn prefix: " + quoted(text.substr(0, 9));
+        return "invalid urn prefix: " + in_quotes(text.substr(0, 9));
       text.remove_prefix(9);
       break;
     case plain + 2:

@@ -74,7 +74,7 @@ private:
     const std::string_view token = format_.substr(at, end - at);
     const std::string_view rule = render(token);
     if (!rule.empty())
-      error_ = "invalid date format verb " + quoted(token) + std::string{rule == "?" ? "" : rule};
+      error_ = "invalid date format verb " + in_quotes(token) + std::string{rule == "?" ? "" : rule};
     return end;
   }
 

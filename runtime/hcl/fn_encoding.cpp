@@ -168,7 +168,7 @@ FunctionResult csv_decode(Args args) {
   std::set<std::string_view> names;
   std::vector<Type::Attribute> attributes;
   for (const std::string& name : *header) {
-    if (!names.insert(name).second) return fail("duplicate column name " + quoted(name));
+    if (!names.insert(name).second) return fail("duplicate column name " + in_quotes(name));
     attributes.emplace_back(name, Type::string());
   }
   Value::Elements rows;

@@ -133,7 +133,7 @@ private:
     if (at_ >= format_.size())
       return fail("invalid format string starting at offset " + std::to_string(format_.size()));
     const std::size_t length = decode(format_, at_).length;
-    std::string shown = quoted(format_.substr(at_, length));
+    std::string shown = in_quotes(format_.substr(at_, length));
     shown.front() = shown.back() = '\'';
     if (shown == "'\\\"'")
       shown = "'\"'";
@@ -201,20 +201,20 @@ private:
     verb.mode = format_[at_++];
     verb.raw = format_.substr(verb.offset, at_ - verb.offset);
     if (verb.width > max_extent || verb.precision > max_extent)
-      return fail("the width or precision of " + quoted(verb.raw) + " is larger than is allowed");
+      return fail("the width or precision of " + in_quotes(verb.raw) + " is larger than is allowed");
     highest_ = std::max(highest_, verb.argument);
     next_ = verb.argument + 1;
     return render(verb);
   }
 
   bool unsupported(const Verb& verb, std::string_view why) {
-    return fail("unsupported value for " + quoted(verb.raw) + " at " + std::to_string(verb.offset)
+    return fail("unsupported value for " + in_quotes(verb.raw) + " at " + std::to_string(verb.offset)
                 + ": " + std::string{why});
   }
 
   bool render(const Verb& verb) {
     if (static_cast<std::size_t>(verb.argument) > args_.size())
-      return fail("not enough arguments for " + quoted(verb.raw) + " at "
+      return fail("not enough arguments for " + in_quotes(verb.raw) + " at "
                   + std::to_string(verb.offset) + ": need index " + std::to_string(verb.argument)
                   + " but have " + std::to_string(args_.size()) + " total");
     const Value& value = args_[static_cast<std::size_t>(verb.argument) - 1];
@@ -241,7 +241,7 @@ private:
         return converted(verb, value, Type::string());
       default:
         return fail("unsupported format verb '" + std::string{verb.mode} + "' in "
-                    + quoted(verb.raw) + " at offset " + std::to_string(verb.offset));
+                    + in_quotes(verb.raw) + " at offset " + std::to_string(verb.offset));
     }
   }
 

@@ -100,7 +100,7 @@ private:
     else {
       std::string letter;  // a byte is shown as the character of that number
       append_utf8(letter, static_cast<unsigned char>(c));
-      shown = quoted(letter);
+      shown = in_quotes(letter);
       shown.front() = shown.back() = '\'';
     }
     return fail("invalid character " + shown + std::string{context});

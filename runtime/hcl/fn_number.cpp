@@ -87,7 +87,7 @@ FunctionResult parseint(Args args) {
     return fail_at(1, "base must be a whole number between 2 and 62 inclusive");
   auto number = Number::parse_integer(args[0].as_string(), static_cast<int>(radix));
   if (!number)
-    return fail_at(0, "cannot parse " + quoted(args[0].as_string()) + " as a base "
+    return fail_at(0, "cannot parse " + in_quotes(args[0].as_string()) + " as a base "
                           + std::to_string(radix) + " integer");
   return Value::number(std::move(*number));
 }

@@ -246,10 +246,10 @@ private:
     const std::string name{view(event.data.alias.anchor)};
     if (pending_.contains(name))
       return fail_at(event,
-                     "cannot refer to anchor " + quoted(name) + " from inside its own definition");
+                     "cannot refer to anchor " + in_quotes(name) + " from inside its own definition");
     const auto found = anchors_.find(name);
     if (found == anchors_.end())
-      return fail_at(event, "reference to undefined anchor " + quoted(name));
+      return fail_at(event, "reference to undefined anchor " + in_quotes(name));
     return found->second;
   }
 

@@ -380,11 +380,11 @@ private:
     constexpr const char* summary = "Invalid JSON keyword";
     if (word == "undefined" || word == "NaN" || word == "Infinity")
       return fail(span, span, summary,
-                  "The JavaScript identifier " + quoted(word) + " cannot be used in JSON.");
+                  "The JavaScript identifier " + in_quotes(word) + " cannot be used in JSON.");
     const std::string_view near = name_suggestion(word, {"false", "true", "null"});
     return fail(span, span, summary,
-                quoted(word) + " is not a valid JSON keyword."
-                    + (near.empty() ? "" : " Did you mean " + quoted(near) + "?"));
+                in_quotes(word) + " is not a valid JSON keyword."
+                    + (near.empty() ? "" : " Did you mean " + in_quotes(near) + "?"));
   }
 
   TreeBuilder& builder_;

@@ -32,7 +32,7 @@ public:
           normal();
           break;
         case Level::Kind::quoted:
-          quoted();
+          in_quotes();
           break;
         case Level::Kind::heredoc:
           heredoc();
@@ -293,7 +293,7 @@ private:
     return true;
   }
 
-  void quoted() {
+  void in_quotes() {
     const char c = text_[at_];
     if (c == '"') {
       take(TokenType::close_quote, 1);

@@ -107,7 +107,7 @@ void Parser::parse_body_item(Items& items) {
 void Parser::add_attribute(Items& items, AttributeNode attribute) {
   if (const Span* existing = items.find(attribute.name))
     error(attribute.name_span, "Attribute redefined",
-          "The argument " + quoted(attribute.name) + " was already set at "
+          "The argument " + in_quotes(attribute.name) + " was already set at "
               + source_.range(*existing).to_string() + ". Each argument may be set only once.");
   else
     items.add(attribute);
@@ -286,7 +286,7 @@ const BodyNode* Parser::parse_single_attribute_body() {
       recover_after_item();
       error(cover(name.span(), next.span()), "Argument definition required",
             "A single-line block definition can contain only a single argument. If you meant to define "
-            "argument " + quoted(text(name))
+            "argument " + in_quotes(text(name))
                 + ", use an equals sign to assign it a value. To define a nested block, place it on a "
                   "line of its own within its parent block.");
       return nullptr;

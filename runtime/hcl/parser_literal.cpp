@@ -97,7 +97,7 @@ void Parser::decode_escape(Token token,
       const std::string_view symbol = content.substr(at, length);
       at += length;
       out += symbol;
-      return fail("The symbol " + quoted(symbol) + " is not a valid escape sequence selector.");
+      return fail("The symbol " + in_quotes(symbol) + " is not a valid escape sequence selector.");
     }
   }
   ++at;

@@ -354,8 +354,8 @@ void Parser::parse_control(Token open, std::vector<TemplatePart>& parts, bool& t
     const std::string_view suggestion
         = name_suggestion(word, {"if", "for", "else", "endif", "endfor"});
     quiet_error(keyword.span(), "Invalid template control keyword",
-                quoted(word) + " is not a valid template control keyword."
-                    + (suggestion.empty() ? "" : " Did you mean " + quoted(suggestion) + "?"));
+                in_quotes(word) + " is not a valid template control keyword."
+                    + (suggestion.empty() ? "" : " Did you mean " + in_quotes(suggestion) + "?"));
     recover(TokenType::template_end);
     return;
   }

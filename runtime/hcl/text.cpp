@@ -63,7 +63,7 @@ std::string map_letters(std::string_view text, Map&& map) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode(text, at);

@@ -8,7 +8,7 @@
 namespace nomad::hcl {
 
 /// Go's %q: double quotes, backslash escapes, printable Unicode as it is.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// A JSON string literal with `<`, `>`, `&` and the two line separators escaped, as Go writes it.
 std::string json_quoted(std::string_view text);

@@ -72,13 +72,13 @@ public:
       rest_.remove_prefix(1);
       return true;
     }
-    const std::string wanted = quoted(std::string{c});
+    const std::string wanted = in_quotes(std::string{c});
     if (c == 'T')
       error_ = "missing required time introducer 'T'";
     else if (rest_.empty())
       error_ = "end of string where " + wanted + " is expected";
     else
-      error_ = "found " + quoted(rest_) + " where " + wanted + " is expected";
+      error_ = "found " + in_quotes(rest_) + " where " + wanted + " is expected";
     return false;
   }
 
@@ -157,7 +157,7 @@ public:
 private:
   void misfit(std::string_view name, std::string_view hold) {
     error_ = hold.empty() ? "end of string before " + std::string{name}
-                          : "cannot use " + quoted(hold) + " as " + std::string{name};
+                          : "cannot use " + in_quotes(hold) + " as " + std::string{name};
   }
 
   std::string_view rest_;
@@ -221,7 +221,7 @@ std::variant<Timestamp, std::string> parse_timestamp(std::string_view text) {
   out.nanosecond = reader.fraction();
   out.offset = reader.offset();
   if (!reader.failed() && !reader.rest().empty())
-    reader.fail("cannot use " + quoted(reader.rest()) + " as timestamp segment");
+    reader.fail("cannot use " + in_quotes(reader.rest()) + " as timestamp segment");
   if (!reader.failed() && (out.day < 1 || out.day > days_in(out.month, out.year)))
     reader.fail("day out of range");
   if (reader.failed()) return prefix + reader.error();

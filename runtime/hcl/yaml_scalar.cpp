@@ -90,7 +90,7 @@ std::optional<Number> number(std::string_view text) {
 }
 
 YamlScalar misfit(std::string_view text, std::string_view tag, std::string_view why = "") {
-  return {{}, false, "cannot parse " + quoted(text) + " as " + std::string{tag} + std::string{why}};
+  return {{}, false, "cannot parse " + in_quotes(text) + " as " + std::string{tag} + std::string{why}};
 }
 
 YamlScalar tagged(std::string_view tag, std::string_view kind, std::string_view text) {
@@ -134,7 +134,7 @@ YamlScalar resolve_yaml_scalar(std::string_view tag, std::string_view text, bool
   std::string_view kind = tag;
   if (tag.starts_with(tag_prefix)) kind.remove_prefix(tag_prefix.size());
   if (!tag.empty() && (kind == tag || !is_known_kind(kind)))
-    return {{}, false, "unsupported tag " + quoted(tag)};
+    return {{}, false, "unsupported tag " + in_quotes(tag)};
   const char first = hint(text);
   if (first != '\0' && kind != "str" && kind != "binary") {
     if (is_quoted) return {Value::string(text), false, {}};

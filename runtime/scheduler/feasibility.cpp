@@ -41,12 +41,12 @@ bool has_alias(schema::Node::Reader node, std::string_view alias) {
 std::string missing_host_network(schema::Node::Reader node, schema::Port::Reader port) {
   const auto wanted = view(port.getHostNetwork());
   if (wanted.empty()) return {};
-  const auto quoted = [](std::string_view name) { return '"' + std::string{name} + '"'; };
-  const auto label = quoted(view(port.getLabel()));
+  const auto in_quotes = [](std::string_view name) { return '"' + std::string{name} + '"'; };
+  const auto label = in_quotes(view(port.getLabel()));
   const auto alias = resolve_target(wanted, node);
-  if (!alias) return "invalid host network " + quoted(wanted) + " template for port " + label;
+  if (!alias) return "invalid host network " + in_quotes(wanted) + " template for port " + label;
   if (has_alias(node, *alias)) return {};
-  return "missing host network " + quoted(*alias) + " for port " + label;
+  return "missing host network " + in_quotes(*alias) + " for port " + label;
 }
 
 /// Why the node's networks do not suit the group; empty if they do.

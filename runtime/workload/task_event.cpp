@@ -50,7 +50,7 @@ std::string own_sentence(std::string_view type) {
 }
 
 /// Go's %q for the texts that occur here: quotes, backslashes and control characters escaped.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')
@@ -111,7 +111,7 @@ TaskEvent driver_message(std::int64_t now, std::string text) {
 TaskEvent exited(std::int64_t now, const ExitResult& result) {
   auto text = fmt::format("Exit Code: {}", result.code);
   if (result.signal != 0) text += fmt::format(", Signal: {}", result.signal);
-  if (!result.error.empty()) text += ", Exit Message: " + quoted(result.error);
+  if (!result.error.empty()) text += ", Exit Message: " + in_quotes(result.error);
   auto event = make(terminated, now)
                    .saying(std::move(text))
                    .with("exit_code", std::to_string(result.code))
@@ -165,7 +165,7 @@ TaskEvent was_killed(std::int64_t now, std::string error) {
 
 TaskEvent failed_sibling(std::int64_t now, std::string_view task) {
   return make(sibling_failed, now)
-      .saying(fmt::format("Task's sibling {} failed", quoted(task)))
+      .saying(fmt::format("Task's sibling {} failed", in_quotes(task)))
       .with("failed_sibling", std::string{task});
 }
 
