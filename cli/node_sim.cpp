@@ -186,7 +186,7 @@ public:
 
 private:
   actor::SystemConfig config_;
-  caf::actor_system system_{config_};
+  actor::System system_{config_};
   std::shared_ptr<nodesim::Meter> meter_ = std::make_shared<nodesim::Meter>();
   std::optional<rpc::TcpTransport> transport_;
   std::vector<client::ServerLink> links_;

@@ -20,7 +20,7 @@ std::string json_text(std::string_view text) {
 }
 
 /// A text as HCL and Go quote it.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -92,7 +92,7 @@ std::string variable_hcl(const View& variable) {
       variable["ModifyIndex"].number(), variable["CreateTime"].number(),
       variable["ModifyTime"].number());
   for (const auto& [key, value] : items)
-    out += fmt::format("  {:>{}} = {}\n", key, width, quoted(value.text()));
+    out += fmt::format("  {:>{}} = {}\n", key, width, in_quotes(value.text()));
   return out + "}\n";
 }
 
@@ -139,7 +139,7 @@ Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text) 
   const bool is_number = end == text.data() + text.size() && failure != std::errc::invalid_argument;
   if (is_number && failure == std::errc{}) return std::optional{index};
   return Error{Errc::invalid_argument,
-               fmt::format("strconv.ParseUint: parsing {}: {}", quoted(text),
+               fmt::format("strconv.ParseUint: parsing {}: {}", in_quotes(text),
                            is_number ? "value out of range" : "invalid syntax")};
 }
 

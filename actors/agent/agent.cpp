@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <caf/scoped_actor.hpp>
 #include <fmt/format.h>
 #include <stdlib.h>
 
@@ -112,7 +111,7 @@ struct Agent::Parts {
   std::optional<TemporaryDirectory> temporary;
   std::optional<storage::DataDirLock> lock;
   actor::SystemConfig system_config;
-  caf::actor_system system{system_config};
+  actor::System system{system_config};
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
   Ties ties;

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include <boost/json.hpp>
-#include <caf/scoped_actor.hpp>
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
@@ -110,7 +109,7 @@ client::ClientOptions client_options(const config::AgentConfig& config,
 
 }  // namespace
 
-Result<ClientPart> ClientPart::start(caf::actor_system& system,
+Result<ClientPart> ClientPart::start(actor::System& system,
                                      const config::AgentConfig& config,
                                      const std::string& executor_path,
                                      const std::string& http_address,
@@ -128,24 +127,24 @@ Result<ClientPart> ClientPart::start(caf::actor_system& system,
   return ClientPart{system, std::move(*node)};
 }
 
-Result<std::string> ClientPart::wait_for_node_id(caf::actor_system& system) const {
+Result<std::string> ClientPart::wait_for_node_id(actor::System& system) const {
   using client::client_api::GetNode;
   using client::client_api::LocalNode;
-  caf::scoped_actor self{system};
+  actor::Outsider self{system};
   const auto deadline = std::chrono::steady_clock::now() + 30s;
   Result<std::string> outcome = Error{Errc::timeout, "the client did not come up within 30 s"};
   while (std::chrono::steady_clock::now() < deadline) {
     bool known = false;
-    self->request(api(), 5s, GetNode{})
+    self.request(api(), 5s, GetNode{})
         .receive(
             [&](const LocalNode& local) {
               if (!local.node) return;
               known = true;
               outcome = copy(local.node->getId());
             },
-            [&](const caf::error& err) {
+            [&](const Error& err) {
               known = true;
-              outcome = actor::from_caf(err);
+              outcome = err;
             });
     if (known) break;
     std::this_thread::sleep_for(1ms);
@@ -154,12 +153,12 @@ Result<std::string> ClientPart::wait_for_node_id(caf::actor_system& system) cons
 }
 
 void ClientPart::stop() {
-  caf::scoped_actor self{*system_};
-  self->request(node_.client(), 60s, client::client_actor::Stop{})
+  actor::Outsider self{*system_};
+  self.request(node_.client(), 60s, client::client_actor::Stop{})
       .receive([](client::client_actor::Stopped) {},
-               [](const caf::error& err) {
+               [](const Error& err) {
                  log::warn("agent", "the client did not stop in order: {}",
-                           actor::from_caf(err).what);
+                           err.what);
                });
   node_.stop_parts();
 }

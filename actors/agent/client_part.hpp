@@ -10,7 +10,7 @@ namespace nomad::agent {
 
 class ClientPart {
 public:
-  static Result<ClientPart> start(caf::actor_system& system,
+  static Result<ClientPart> start(actor::System& system,
                                   const config::AgentConfig& config,
                                   const std::string& executor_path,
                                   const std::string& http_address,
@@ -21,16 +21,16 @@ public:
   client::ClientApi api() const { return node_.client(); }
 
   /// The node's id, as soon as the client has read or made it. Blocks; `timeout` after 30 s.
-  Result<std::string> wait_for_node_id(caf::actor_system& system) const;
+  Result<std::string> wait_for_node_id(actor::System& system) const;
 
   /// Blocks until everything is recorded; in dev mode until the tasks are gone.
   void stop();
 
 private:
-  ClientPart(caf::actor_system& system, client::ClientNode node)
+  ClientPart(actor::System& system, client::ClientNode node)
       : system_{&system}, node_{std::move(node)} {}
 
-  caf::actor_system* system_;
+  actor::System* system_;
   client::ClientNode node_;
 };
 

@@ -1,6 +1,5 @@
 #include "actors/agent/cluster_part.hpp"
 
-#include <caf/scoped_actor.hpp>
 #include <fmt/format.h>
 
 #include "actors/agent/rpc_setup.hpp"
@@ -82,7 +81,7 @@ Bytes aligned(const Bytes& bytes) {
 }  // namespace
 
 struct ClusterPart::Doors {
-  explicit Doors(caf::actor_system& system) : asker{system, 1} {}
+  explicit Doors(actor::System& system) : asker{system, 1} {}
 
   std::mutex mutex;
   std::optional<raft::RaftInbox> inbox;
@@ -244,7 +243,7 @@ ClusterPart::ClusterPart() = default;
 ClusterPart::ClusterPart(ClusterPart&&) noexcept = default;
 ClusterPart::~ClusterPart() = default;
 
-Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
+Result<ClusterPart> ClusterPart::listen(actor::System& system,
                                         const config::AgentConfig& config,
                                         const std::string& server_id,
                                         const std::string& http_address,
@@ -303,7 +302,7 @@ Result<ClusterPart> ClusterPart::listen(caf::actor_system& system,
   return part;
 }
 
-void ClusterPart::attach(caf::actor_system& system, const raft::StartedRaft& raft) {
+void ClusterPart::attach(actor::System& system, const raft::StartedRaft& raft) {
   membership_options_.random_seed = Random::from_system().next();
   const auto self = membership_options_.self;
   membership_ = server::spawn_membership(system, transport_->handle(), members_,
@@ -330,13 +329,13 @@ void ClusterPart::serve_nodes(const client::ServerLink& nodes) {
   nodes_->open(nodes, transport_->handle());
 }
 
-void ClusterPart::leave(caf::actor_system& system, cluster::MemberStatus status) {
+void ClusterPart::leave(actor::System& system, cluster::MemberStatus status) {
   if (!membership_) return;
-  caf::scoped_actor self{system};
-  self->request(membership_, leave_patience, server::membership::Leave{status})
+  actor::Outsider self{system};
+  self.request(membership_, leave_patience, server::membership::Leave{status})
       .receive([](server::membership::Done) {},
-               [](const caf::error& err) {
-                 log::warn("membership", "leaving unsaid: {}", actor::from_caf(err).what);
+               [](const Error& err) {
+                 log::warn("membership", "leaving unsaid: {}", err.what);
                });
 }
 

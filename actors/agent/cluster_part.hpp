@@ -27,7 +27,7 @@ namespace nomad::agent {
 class ClusterPart {
 public:
   /// Binds the RPC port and serves what servers and client nodes ask.
-  static Result<ClusterPart> listen(caf::actor_system& system,
+  static Result<ClusterPart> listen(actor::System& system,
                                     const config::AgentConfig& config,
                                     const std::string& server_id,
                                     const std::string& http_address,
@@ -44,7 +44,7 @@ public:
   const std::string& address() const { return address_; }
 
   /// The log is open: membership and autopilot begin.
-  void attach(caf::actor_system& system, const raft::StartedRaft& raft);
+  void attach(actor::System& system, const raft::StartedRaft& raft);
 
   /// Client nodes are served from now on.
   void serve_nodes(const client::ServerLink& nodes);
@@ -70,7 +70,7 @@ public:
 
   /// Tells the others that this server goes for good, or that it has gone. Blocks for a second at
   /// most.
-  void leave(caf::actor_system& system, cluster::MemberStatus status);
+  void leave(actor::System& system, cluster::MemberStatus status);
 
   void stop();
 

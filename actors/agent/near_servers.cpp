@@ -43,7 +43,7 @@ client::ServerLink::behavior_type near_servers(client::ServerLink::stateful_poin
 
 }  // namespace
 
-client::ServerLink spawn_near_servers(caf::actor_system& system,
+client::ServerLink spawn_near_servers(actor::System& system,
                                       const client::ServerLink& own,
                                       const client::ServerLink& others,
                                       const raft::StartedRaft& log) {

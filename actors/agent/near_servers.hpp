@@ -16,7 +16,7 @@
 
 namespace nomad::agent {
 
-client::ServerLink spawn_near_servers(caf::actor_system& system,
+client::ServerLink spawn_near_servers(actor::System& system,
                                       const client::ServerLink& own,
                                       const client::ServerLink& others,
                                       const raft::StartedRaft& log);

@@ -45,7 +45,7 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
   return options;
 }
 
-Result<rpc::TcpTransport> start_dialer(caf::actor_system& system,
+Result<rpc::TcpTransport> start_dialer(actor::System& system,
                                        const config::AgentConfig& config,
                                        const Ties& ties) {
   const auto router = std::make_shared<rpc::Router>(config.region);

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <thread>
 
-#include <caf/scoped_actor.hpp>
 #include <fmt/format.h>
 
 #include "actors/agent/server_identity.hpp"
@@ -81,7 +80,7 @@ unsigned worker_count(const config::Server& server) {
 
 }  // namespace
 
-Result<ServerPart> ServerPart::start(caf::actor_system& system,
+Result<ServerPart> ServerPart::start(actor::System& system,
                                      const config::AgentConfig& config,
                                      const std::string& http_address,
                                      const Ties& ties,
@@ -153,19 +152,16 @@ Result<ServerPart> ServerPart::start(caf::actor_system& system,
     if (replaced) actor::tell(leader, server::StateReplaced{});
   });
   for (unsigned i = 0; i < worker_count(config.server); ++i)
-    part.actors_.push_back(caf::actor_cast<caf::actor>(server::spawn_scheduler_worker(
-        system, part.store_, proposer, broker, applier, {.random_seed = random.next()})));
+    part.actors_.push_back(server::spawn_scheduler_worker(
+        system, part.store_, proposer, broker, applier, {.random_seed = random.next()}));
   for (const auto& duty :
        {server::LeaderDuty{part.cluster_->autopilot()}, server::LeaderDuty{broker},
         server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})
     actor::tell(leader, server::AddDuty{duty});
-  for (const auto& each :
-       {caf::actor_cast<caf::actor>(keeper), caf::actor_cast<caf::actor>(sealed),
-        caf::actor_cast<caf::actor>(part.api_), caf::actor_cast<caf::actor>(applier),
-        caf::actor_cast<caf::actor>(deployments), caf::actor_cast<caf::actor>(periodic),
-        caf::actor_cast<caf::actor>(gc), caf::actor_cast<caf::actor>(tracker),
-        caf::actor_cast<caf::actor>(nodes), caf::actor_cast<caf::actor>(broker),
-        caf::actor_cast<caf::actor>(leader), caf::actor_cast<caf::actor>(watcher)})
+  for (const actor::Any& each :
+       {actor::Any{keeper}, actor::Any{sealed}, actor::Any{part.api_}, actor::Any{applier},
+        actor::Any{deployments}, actor::Any{periodic}, actor::Any{gc}, actor::Any{tracker},
+        actor::Any{nodes}, actor::Any{broker}, actor::Any{leader}, actor::Any{watcher}})
     part.actors_.push_back(each);
   return part;
 }
@@ -179,11 +175,11 @@ std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
 bool ServerPart::await_removal() {
   const auto deadline = std::chrono::steady_clock::now() + removal_patience;
   const auto& members = *cluster_->members();
-  caf::scoped_actor self{*system_};
+  actor::Outsider self{*system_};
   bool is_removed = false;
   bool waits = true;
   while (waits && std::chrono::steady_clock::now() < deadline) {
-    self->request(raft_->node, removal_patience, raft::GetStatus{})
+    self.request(raft_->node, removal_patience, raft::GetStatus{})
         .receive(
             [&](const raft::RaftStatus& status) {
               const bool is_committed = status.configuration_index <= status.commit_index;
@@ -192,7 +188,7 @@ bool ServerPart::await_removal() {
               is_removed = members.is_removed() || (is_committed && is_out);
               waits = !is_removed && status.configuration.members.size() > 1;
             },
-            [&](const caf::error&) { waits = false; });
+            [&](const Error&) { waits = false; });
     if (!waits) break;
     std::this_thread::sleep_for(removal_pause);
     cluster_->leave(*system_, cluster::MemberStatus::leaving);
@@ -207,10 +203,10 @@ void ServerPart::stop(bool leaving) {
   actors_.clear();
   link_ = client::ServerLink{};
   api_ = server::ServerApi{};
-  caf::scoped_actor self{*system_};
+  actor::Outsider self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
-    self->request(raft_->node, removal_patience, raft::TransferLeadership{})
-        .receive([](raft::Transferred) {}, [](const caf::error&) {});  // it did not lead
+    self.request(raft_->node, removal_patience, raft::TransferLeadership{})
+        .receive([](raft::Transferred) {}, [](const Error&) {});  // it did not lead
     // The leader removes who is leaving. That this server has left is said when it is out, or when
     // nobody removes it: there is no leader, or one that waits for that word.
     cluster_->leave(*system_, cluster::MemberStatus::leaving);
@@ -222,7 +218,7 @@ void ServerPart::stop(bool leaving) {
                    directory_);
   }
   actor::stop(raft_->node);
-  self->wait_for(raft_->node);
+  self.wait_for(raft_->node);
   cluster_->stop();
 }
 

@@ -23,7 +23,7 @@ namespace nomad::agent {
 class ServerPart {
 public:
   /// Opens the storage below `<data_dir>/server`, restores the state and starts the actors.
-  static Result<ServerPart> start(caf::actor_system& system,
+  static Result<ServerPart> start(actor::System& system,
                                   const config::AgentConfig& config,
                                   const std::string& http_address,
                                   const Ties& ties,
@@ -63,7 +63,7 @@ private:
 
   bool await_removal();
 
-  caf::actor_system* system_ = nullptr;
+  actor::System* system_ = nullptr;
   std::string id_;
   std::string directory_;  ///< `<data_dir>/server`
   std::optional<ClusterPart> cluster_;
@@ -73,7 +73,7 @@ private:
   std::optional<raft::StartedRaft> raft_;
   client::ServerLink link_;
   server::ServerApi api_;
-  std::vector<caf::actor> actors_;  ///< In the order in which they are stopped.
+  std::vector<actor::Any> actors_;  ///< In the order in which they are stopped.
 };
 
 }  // namespace nomad::agent

@@ -22,7 +22,7 @@ Watcher::behavior_type watcher(Watcher::stateful_pointer<WatcherState> self,
 
 }  // namespace
 
-Watcher spawn_watcher(caf::actor_system& system,
+Watcher spawn_watcher(actor::System& system,
                       const raft::RaftNode& node,
                       std::function<void(const Error&)> on_fatal) {
   return actor::spawn(system, watcher, node, std::move(on_fatal));

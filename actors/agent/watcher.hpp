@@ -19,7 +19,7 @@ struct Nothing {
 
 using Watcher = actor::Interface<void(Nothing)>;
 
-Watcher spawn_watcher(caf::actor_system& system,
+Watcher spawn_watcher(actor::System& system,
                       const raft::RaftNode& node,
                       std::function<void(const Error&)> on_fatal);
 

@@ -128,7 +128,7 @@ void Api::stop(std::chrono::milliseconds patience) {
   core_->stop(patience);
 }
 
-Result<Api> start_api(caf::actor_system& system, ApiOptions options) {
+Result<Api> start_api(actor::System& system, ApiOptions options) {
   if (!options.upload_directory.empty()) {
     auto files = net::BodyFiles::open({.directory = options.upload_directory,
                                        .most_bytes = options.upload_bytes,

@@ -27,10 +27,6 @@
 #include "runtime/state/store.hpp"
 #include "runtime/telemetry/registry.hpp"
 
-namespace caf {
-class actor_system;
-}
-
 namespace nomad::api {
 
 /// What the API says of this agent; fixed at the start.
@@ -123,13 +119,13 @@ public:
   class Core;
 
 private:
-  friend Result<Api> start_api(caf::actor_system& system, ApiOptions options);
+  friend Result<Api> start_api(actor::System& system, ApiOptions options);
   explicit Api(std::unique_ptr<Core> core);
 
   std::unique_ptr<Core> core_;
 };
 
 /// Binds and serves. A port in use is an error that names it.
-Result<Api> start_api(caf::actor_system& system, ApiOptions options);
+Result<Api> start_api(actor::System& system, ApiOptions options);
 
 }  // namespace nomad::api

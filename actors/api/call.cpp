@@ -16,7 +16,7 @@ constexpr std::size_t archive_capacity = 1024;
 
 }  // namespace
 
-Context::Context(caf::actor_system& system, ApiOptions given)
+Context::Context(actor::System& system, ApiOptions given)
     : options{std::move(given)},
       asker{system},
       pool{options.query_threads, pool_capacity},

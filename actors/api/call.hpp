@@ -27,7 +27,7 @@ class LeaderWatch;
 
 /// Lives as long as the Api and the last request in flight.
 struct Context {
-  Context(caf::actor_system& system, ApiOptions given);
+  Context(actor::System& system, ApiOptions given);
   ~Context();
 
   ApiOptions options;

@@ -127,8 +127,8 @@ void AllocState::prerun(std::size_t index) {
     const auto about = scope();
     if (entry.wanted && !entry.wanted(about)) continue;
     const auto next = [this, i] { prerun(i + 1); };
-    const auto failed = [this, name = entry.name](const caf::error& err) {
-      prerun_failed(name, actor::from_caf(err));
+    const auto failed = [this, name = entry.name](const Error& err) {
+      prerun_failed(name, err);
     };
     if (entry.prerun) {
       self_
@@ -181,7 +181,7 @@ void AllocState::over() {
   if (!destroy_promises_.empty()) run_destroy(0);
 }
 
-caf::result<alloc_runner::Done> AllocState::destroy() {
+actor::Answer<alloc_runner::Done> AllocState::destroy() {
   destroy_promises_.push_back(self_->make_response_promise<alloc_runner::Done>());
   auto answer = destroy_promises_.back();
   if (step_ == Step::over)
@@ -201,9 +201,9 @@ void AllocState::run_destroy(std::size_t index) {
                   step::make(
                       [function = entries[i].destroy, about = scope()] { return function(about); }))
         .then([this, i](const step::Outcome&) { run_destroy(i + 1); },
-              [this, i, name = entries[i].name](const caf::error& err) {
+              [this, i, name = entries[i].name](const Error& err) {
                 log::warn("client", "removing allocation {}: {}: {}", short_id(id_), name,
-                          actor::from_caf(err).what);
+                          err.what);
                 run_destroy(i + 1);
               });
     return;
@@ -218,7 +218,7 @@ void AllocState::destroyed() {
   self_->quit();
 }
 
-caf::result<alloc_runner::Done> AllocState::detach() {
+actor::Answer<alloc_runner::Done> AllocState::detach() {
   step_ = Step::gone;  // What happens from now on is the next agent's to tell.
   auto promise = self_->make_response_promise<alloc_runner::Done>();
   auto waiting = std::make_shared<std::size_t>(1);
@@ -232,7 +232,7 @@ caf::result<alloc_runner::Done> AllocState::detach() {
     ++*waiting;
     self_->request(task.runner, std::chrono::seconds{10}, task_runner::Detach{})
         .then([one_less](const task_runner::Done&) mutable { one_less(); },
-              [one_less](const caf::error&) mutable { one_less(); });
+              [one_less](const Error&) mutable { one_less(); });
   }
   one_less();
   return promise;
@@ -333,7 +333,7 @@ void AllocState::health_decided(const hook::HealthDecided& msg) {
   request_review();
 }
 
-void AllocState::child_down(const caf::actor_addr& source) {
+void AllocState::child_down(const actor::Address& source) {
   std::erase_if(hooks_, [&source](const auto& hook) { return hook.handle.address() == source; });
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     if (tasks_[i].ended || tasks_[i].runner.address() != source) continue;
@@ -349,29 +349,28 @@ void AllocState::child_down(const caf::actor_addr& source) {
 
 // -- requests of the API -------------------------------------------------------------------------
 
-caf::result<client_api::Done> AllocState::restart(const client_api::RestartTask& msg) {
+actor::Answer<client_api::Done> AllocState::restart(const client_api::RestartTask& msg) {
   if (!msg.task.empty() && msg.all_tasks)
-    return actor::to_caf(
-        {Errc::invalid_argument, "task name cannot be set when restarting all tasks"});
+    return Error{Errc::invalid_argument, "task name cannot be set when restarting all tasks"};
   if (msg.task.empty()) return restart_tasks(msg.all_tasks);
   for (auto& task : tasks_) {
     if (task.name != msg.task) continue;
-    if (task.ended) return actor::to_caf({Errc::rejected, "Task not running"});
+    if (task.ended) return Error{Errc::rejected, "Task not running"};
     auto promise = self_->make_response_promise<client_api::Done>();
     self_
         ->request(task.runner, std::chrono::minutes{10},
                   task_runner::Restart{
                       event::restart_asked(unix_now(), "User requested task to restart")})
         .then([promise](const task_runner::Done&) mutable { promise.deliver(client_api::Done{}); },
-              [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+              [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
     return promise;
   }
-  return actor::to_caf({Errc::not_found, "Could not find task runner for task: " + msg.task});
+  return Error{Errc::not_found, "Could not find task runner for task: " + msg.task};
 }
 
-caf::result<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
+actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
   if (!should_run() || killing_ != Killing::no)
-    return actor::to_caf({Errc::rejected, "restart of an alloc that should not run"});
+    return Error{Errc::rejected, "restart of an alloc that should not run"};
   if (all_tasks) coordinator_->restart();
   auto promise = self_->make_response_promise<client_api::Done>();
   auto go = [this, promise, all_tasks]() mutable {
@@ -389,7 +388,7 @@ caf::result<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
                     task_runner::Restart{.event = event::restart_asked(unix_now(), reason),
                                          .force = all_tasks})
           .then([one_less](const task_runner::Done&) mutable { one_less(); },
-                [one_less](const caf::error&) mutable { one_less(); });  // Not running: fine.
+                [one_less](const Error&) mutable { one_less(); });  // Not running: fine.
     }
     one_less();
   };
@@ -398,7 +397,7 @@ caf::result<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
   return promise;
 }
 
-caf::result<client_api::Done> AllocState::signal(const client_api::SignalTask& msg) {
+actor::Answer<client_api::Done> AllocState::signal(const client_api::SignalTask& msg) {
   auto promise = self_->make_response_promise<client_api::Done>();
   auto waiting = std::make_shared<std::size_t>(1);
   auto problems = std::make_shared<std::string>();
@@ -407,7 +406,7 @@ caf::result<client_api::Done> AllocState::signal(const client_api::SignalTask& m
     if (problems->empty())
       promise.deliver(client_api::Done{});
     else
-      promise.deliver(actor::to_caf({Errc::rejected, *problems}));
+      promise.deliver(Error{Errc::rejected, *problems});
   };
   bool found = msg.task.empty();
   for (auto& task : tasks_) {
@@ -427,18 +426,18 @@ caf::result<client_api::Done> AllocState::signal(const client_api::SignalTask& m
     }
     self_->request(task.runner, std::chrono::minutes{1}, task_runner::Signal{msg.signal})
         .then([one_less](const task_runner::Done&) mutable { one_less(); },
-              [failed](const caf::error& err) mutable { failed(actor::from_caf(err)); });
+              [failed](const Error& err) mutable { failed(err); });
   }
   if (!found) *problems = "Task not found";
   one_less();
   return promise;
 }
 
-caf::result<client_api::AllocUsage> AllocState::stats(const client_api::AllocStats& msg) {
+actor::Answer<client_api::AllocUsage> AllocState::stats(const client_api::AllocStats& msg) {
   const auto is_asked
       = [&msg](const Task& task) { return msg.task.empty() || task.name == msg.task; };
   if (std::none_of(tasks_.begin(), tasks_.end(), is_asked))
-    return actor::to_caf({Errc::not_found, fmt::format("Unknown task name \"{}\"", msg.task)});
+    return Error{Errc::not_found, fmt::format("Unknown task name \"{}\"", msg.task)};
   auto promise = self_->make_response_promise<client_api::AllocUsage>();
   auto usage = std::make_shared<client_api::AllocUsage>();
   auto waiting = std::make_shared<std::size_t>(1);
@@ -457,13 +456,13 @@ caf::result<client_api::AllocUsage> AllocState::stats(const client_api::AllocSta
               usage->tasks.emplace_back(name, std::move(read));
               one_less();
             },
-            [one_less](const caf::error&) mutable { one_less(); });  // It does not run: no usage.
+            [one_less](const Error&) mutable { one_less(); });  // It does not run: no usage.
   }
   one_less();
   return promise;
 }
 
-caf::result<client_api::AllocDir> AllocState::directory() {
+actor::Answer<client_api::AllocDir> AllocState::directory() {
   client_api::AllocDir answer{.path = setup_.context->alloc_root(id_), .tasks = {}};
   for (const auto& task : tasks_)
     answer.tasks.push_back({.name = task.name,
@@ -506,7 +505,7 @@ AllocSelf::behavior_type alloc_runner(AllocSelf::stateful_pointer<AllocState> se
 }  // namespace
 }  // namespace detail
 
-AllocRunner spawn_alloc_runner(caf::actor_system& system, AllocSetup setup) {
+AllocRunner spawn_alloc_runner(actor::System& system, AllocSetup setup) {
   return actor::spawn(system, detail::alloc_runner, std::move(setup));
 }
 

@@ -25,6 +25,6 @@ Result<> check_alloc(const ClientContext& context,
                      schema::Job::Reader job);
 
 /// The allocation must have passed `check_alloc`.
-AllocRunner spawn_alloc_runner(caf::actor_system& system, AllocSetup setup);
+AllocRunner spawn_alloc_runner(actor::System& system, AllocSetup setup);
 
 }  // namespace nomad::client

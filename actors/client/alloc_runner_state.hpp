@@ -41,20 +41,20 @@ public:
   void report_again();
   void servers_contacted();
   void driver_replaced(const alloc_runner::DriverReplaced& msg);
-  caf::result<alloc_runner::Done> destroy();
-  caf::result<alloc_runner::Done> detach();
-  caf::result<client_api::Done> restart(const client_api::RestartTask& msg);
-  caf::result<client_api::Done> signal(const client_api::SignalTask& msg);
-  caf::result<client_api::AllocUsage> stats(const client_api::AllocStats& msg);
-  caf::result<client_api::AllocDir> directory();
-  caf::result<client_api::ExecStarted> exec(client_api::Exec& msg);
+  actor::Answer<alloc_runner::Done> destroy();
+  actor::Answer<alloc_runner::Done> detach();
+  actor::Answer<client_api::Done> restart(const client_api::RestartTask& msg);
+  actor::Answer<client_api::Done> signal(const client_api::SignalTask& msg);
+  actor::Answer<client_api::AllocUsage> stats(const client_api::AllocStats& msg);
+  actor::Answer<client_api::AllocDir> directory();
+  actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
 
   // What the tasks and hooks say.
   void task_changed(const task_runner::Changed& msg);
   void task_ended(const task_runner::Ended& msg);
   void health_decided(const hook::HealthDecided& msg);
   void review();
-  void child_down(const caf::actor_addr& source);
+  void child_down(const actor::Address& source);
 
 private:
   enum class Step : std::uint8_t { idle, prerun, running, postrun, over, destroying, gone };
@@ -95,7 +95,7 @@ private:
   void spawn_health_hook();
   AllocScope scope() const;
   bool should_run() const;
-  caf::result<client_api::Done> restart_tasks(bool all_tasks);
+  actor::Answer<client_api::Done> restart_tasks(bool all_tasks);
   template <class Message, class Then>
   void ask_hooks(Phase phase, Then then, std::size_t from = 0);
 
@@ -143,7 +143,7 @@ void AllocState::ask_hooks(Phase phase, Then then, std::size_t from) {
     auto next = [this, phase, then, i]() mutable { ask_hooks<Message>(phase, then, i + 1); };
     self_->request(hooks_[i].handle, alloc_hook_timeout, Message{})
         .then([next](const hook::Done&) mutable { next(); },
-              [next](const caf::error&) mutable { next(); });
+              [next](const Error&) mutable { next(); });
     return;
   }
   then();

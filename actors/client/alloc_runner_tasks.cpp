@@ -28,7 +28,7 @@ void AllocState::task_ended(const task_runner::Ended& msg) {
 void AllocState::request_review() {
   if (review_sent_) return;
   review_sent_ = true;
-  self_->send(self_, Review{});
+  actor::send_self(self_, Review{});
 }
 
 std::vector<workload::TaskView> AllocState::views() const {

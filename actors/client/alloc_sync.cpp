@@ -30,7 +30,7 @@ struct SyncState {
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;  ///< When the latest Due fires.
 
-  Nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+  Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   /// Sends if it is time, otherwise sees to it that somebody wakes us when it is.
   void proceed() {
@@ -51,7 +51,7 @@ struct SyncState {
     self->request(setup.servers, update_timeout,
                   server_link::UpdateAllocs{setup.node_id, std::move(batch), buffer.may_wait()})
         .then([this](const server_link::Updated&) { acknowledged(); },
-              [this, count](const caf::error& err) { refused(count, actor::from_caf(err)); });
+              [this, count](const Error& err) { refused(count, err); });
   }
 
   void acknowledged() {
@@ -103,7 +103,7 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
 
 }  // namespace
 
-AllocSync spawn_alloc_sync(caf::actor_system& system, SyncSetup setup) {
+AllocSync spawn_alloc_sync(actor::System& system, SyncSetup setup) {
   return actor::spawn(system, alloc_sync, std::move(setup));
 }
 

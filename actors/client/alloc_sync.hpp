@@ -77,6 +77,6 @@ struct SyncSetup {
   std::uint64_t seed = 0;
 };
 
-AllocSync spawn_alloc_sync(caf::actor_system& system, SyncSetup setup);
+AllocSync spawn_alloc_sync(actor::System& system, SyncSetup setup);
 
 }  // namespace nomad::client

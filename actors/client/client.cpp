@@ -44,8 +44,8 @@ void ClientState::init(ClientOptions options, ClientParts parts) {
             loaded_ = std::move(loaded);
             ready_to_start();
           },
-          [this](const caf::error& err) {
-            log::error("client", "reading local state failed: {}", actor::from_caf(err).what);
+          [this](const Error& err) {
+            log::error("client", "reading local state failed: {}", err.what);
             self_->quit(err);
           });
   fingerprint();
@@ -69,8 +69,8 @@ void ClientState::fingerprint() {
                                         .cores = facts_->cpu_cores});
             spawn_drivers();
           },
-          [this](const caf::error& err) {
-            log::error("client", "fingerprinting failed: {}", actor::from_caf(err).what);
+          [this](const Error& err) {
+            log::error("client", "fingerprinting failed: {}", err.what);
             self_->quit(err);
           });
 }
@@ -113,10 +113,10 @@ void ClientState::ask_drivers() {
     };
     self_->request(driver, start_timeout, driver::Fingerprint{})
         .then([take](driver::Health& health) { take(std::move(health)); },
-              [take](const caf::error& err) {
+              [take](const Error& err) {
                 take({.detected = false,
                       .healthy = false,
-                      .description = "failed to fingerprint driver: " + actor::from_caf(err).what,
+                      .description = "failed to fingerprint driver: " + err.what,
                       .attributes = {}});
               });
   }
@@ -140,8 +140,8 @@ void ClientState::take_identity() {
   client_db::put_identity(batch, identity_.id, identity_.secret);
   self_->request(parts_.db, start_timeout, client_db::Save{std::move(batch)})
       .then([this](const client_db::Committed&) { take_up(); },
-            [this](const caf::error& err) {
-              log::error("client", "saving the node's id failed: {}", actor::from_caf(err).what);
+            [this](const Error& err) {
+              log::error("client", "saving the node's id failed: {}", err.what);
               self_->quit(err);
             });
 }
@@ -219,8 +219,8 @@ void ClientState::look_around() {
             disk_.inodes_used_percent = usage.inodes_used_percent;
             collect();
           },
-          [](const caf::error& err) {
-            log::warn("client", "reading disk usage failed: {}", actor::from_caf(err).what);
+          [](const Error& err) {
+            log::warn("client", "reading disk usage failed: {}", err.what);
           });
 }
 
@@ -247,12 +247,12 @@ void ClientState::child_down(const actor::Down& down) {
   if (down.source == sync_.address() && !stopping_) {
     // Without it no server hears of anything: end, so that the agent notices.
     log::error("client", "alloc_sync ended: {}", down.reason.what);
-    self_->quit(actor::to_caf({Errc::internal, "alloc_sync ended"}));
+    self_->quit(Error{Errc::internal, "alloc_sync ended"});
   }
 }
 
-caf::result<client_actor::Stopped> ClientState::stop() {
-  if (stopping_) return actor::to_caf({Errc::conflict, "the client is stopping already"});
+actor::Answer<client_actor::Stopped> ClientState::stop() {
+  if (stopping_) return Error{Errc::conflict, "the client is stopping already"};
   stopping_ = true;
   stop_promise_ = self_->make_response_promise<client_actor::Stopped>();
   const auto one_less = [this] {
@@ -263,7 +263,7 @@ caf::result<client_actor::Stopped> ClientState::stop() {
     if (!alloc.runner) continue;
     ++stops_awaited_;
     const auto gone = [one_less](const alloc_runner::Done&) { one_less(); };
-    const auto failed = [one_less](const caf::error&) { one_less(); };
+    const auto failed = [one_less](const Error&) { one_less(); };
     if (options_.dev)
       self_->request(alloc.runner, 10min, alloc_runner::Destroy{}).then(gone, failed);
     else
@@ -281,15 +281,15 @@ void ClientState::finish_stop() {
   };
   self_->request(parts_.db, start_timeout, client_db::Save{})
       .then([end](const client_db::Committed&) { end(); },
-            [end](const caf::error& err) {
+            [end](const Error& err) {
               log::error("client", "saving local state at the end failed: {}",
-                         actor::from_caf(err).what);
+                         err.what);
               end();
             });
 }
 
-caf::result<client_api::HostUsage> ClientState::host_stats() {
-  if (!stats_) return actor::to_caf({Errc::unavailable, "the client is starting"});
+actor::Answer<client_api::HostUsage> ClientState::host_stats() {
+  if (!stats_) return Error{Errc::unavailable, "the client is starting"};
   return self_->delegate(stats_, stats::ReadHost{});
 }
 
@@ -332,11 +332,11 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
 }  // namespace
 }  // namespace detail
 
-Client spawn_client(caf::actor_system& system, ClientOptions options, ClientParts parts) {
+Client spawn_client(actor::System& system, ClientOptions options, ClientParts parts) {
   return actor::spawn(system, detail::client_node, std::move(options), std::move(parts));
 }
 
-Result<ClientNode> ClientNode::start(caf::actor_system& system,
+Result<ClientNode> ClientNode::start(actor::System& system,
                                      ClientOptions options,
                                      ServerLink servers,
                                      Registry registry) {

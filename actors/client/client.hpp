@@ -46,20 +46,20 @@ struct ClientParts {
   ClientDb db;
   StepRunner steps;
   /// Made once the machine's figures are known.
-  std::function<StatsReader(caf::actor_system&, const StatsOptions&)> make_stats
+  std::function<StatsReader(actor::System&, const StatsOptions&)> make_stats
       = spawn_stats_reader;
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const Registry> registry;
 };
 
-Client spawn_client(caf::actor_system& system, ClientOptions options, ClientParts parts);
+Client spawn_client(actor::System& system, ClientOptions options, ClientParts parts);
 
 /// Opens the local state and spawns the client with its ordinary parts. The caller stops the
 /// client by Stop, and then drops what it gets here.
 class ClientNode {
 public:
-  static Result<ClientNode> start(caf::actor_system& system,
+  static Result<ClientNode> start(actor::System& system,
                                   ClientOptions options,
                                   ServerLink servers,
                                   Registry registry);

@@ -151,7 +151,7 @@ void ClientState::apply(server_link::AllocSet set) {
   }
   self_->request(parts_.db, save_timeout, client_db::Save{std::move(batch)})
       .then([go_on](const client_db::Committed&) { go_on({}); },
-            [go_on](const caf::error& err) { go_on(actor::from_caf(err)); });
+            [go_on](const Error& err) { go_on(err); });
 }
 
 /// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
@@ -302,13 +302,13 @@ void ClientState::destroy(const std::string& alloc_id) {
     release_job(*allocs_.at(alloc_id).job, batch);
     self_->request(parts_.db, save_timeout, client_db::Save{std::move(batch)})
         .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
-              [this, alloc_id](const caf::error&) { destroyed(alloc_id); });
+              [this, alloc_id](const Error&) { destroyed(alloc_id); });
   };
   self_->request(found->second.runner, destroy_timeout, alloc_runner::Destroy{})
       .then([gone](const alloc_runner::Done&) { gone(); },
-            [gone, alloc_id](const caf::error& err) {
+            [gone, alloc_id](const Error& err) {
               log::error("client", "removing allocation {} failed: {}", short_id(alloc_id),
-                         actor::from_caf(err).what);
+                         err.what);
               gone();
             });
 }
@@ -328,7 +328,7 @@ void ClientState::destroyed(const std::string& alloc_id) {
   collect();
 }
 
-caf::result<client_api::Done> ClientState::collect_garbage(const client_api::CollectGarbage& msg) {
+actor::Answer<client_api::Done> ClientState::collect_garbage(const client_api::CollectGarbage& msg) {
   if (msg.alloc_id.empty()) {
     std::vector<std::string> marked;
     for (const auto& [id, alloc] : allocs_)
@@ -338,10 +338,9 @@ caf::result<client_api::Done> ClientState::collect_garbage(const client_api::Col
       gc_.demand(id);
   } else {
     const auto found = allocs_.find(msg.alloc_id);
-    if (found == allocs_.end()) return actor::to_caf(unknown(msg.alloc_id));
+    if (found == allocs_.end()) return unknown(msg.alloc_id);
     if (!gc_.is_marked(msg.alloc_id))
-      return actor::to_caf(
-          {Errc::rejected, "No such allocation on client, or allocation not eligible for GC"});
+      return Error{Errc::rejected, "No such allocation on client, or allocation not eligible for GC"};
     gc_.demand(msg.alloc_id);
   }
   garbage_.push_back({msg.alloc_id, self_->make_response_promise<client_api::Done>()});
@@ -373,7 +372,7 @@ void ClientState::runner_crashed(const std::string& alloc_id, const Error& reaso
     for (const auto task : group->getTasks())
       if (const auto driver = drivers_.find(copy(task.getDriver())); driver != drivers_.end())
         self_->request(driver->second, 1min, driver::DestroyTask{{alloc_id, copy(task.getName())}})
-            .then([](const driver::Done&) {}, [](const caf::error&) {});
+            .then([](const driver::Done&) {}, [](const Error&) {});
   storage::ClientBatch batch;
   client_db::erase_alloc(batch, alloc_id);
   release_job(*alloc.job, batch);

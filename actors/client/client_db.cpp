@@ -247,7 +247,7 @@ struct DbState {
     waiting.append(std::move(changes));
     if (flush_sent) return;
     flush_sent = true;
-    self->send(self, Flush{});
+    actor::send_self(self, Flush{});
   }
 
   Result<> commit() {
@@ -270,13 +270,13 @@ DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
                                       std::shared_ptr<storage::ClientStore> store) {
   self->state.store = std::move(store);
   return {
-      [self](Save& msg) -> caf::result<Committed> {
+      [self](Save& msg) -> actor::Answer<Committed> {
         self->state.owed.push_back(self->make_response_promise<Committed>());
         self->state.add(std::move(msg.changes));
         return self->state.owed.back();
       },
       [self](SaveLater& msg) { self->state.add(std::move(msg.changes)); },
-      [self](Load) -> caf::result<Loaded> {
+      [self](Load) -> actor::Answer<Loaded> {
         self->state.flush();
         return actor::answer(Loader{*self->state.store}.load());
       },
@@ -298,18 +298,18 @@ ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>)
 
 }  // namespace
 
-Result<ClientDb> open_client_db(caf::actor_system& system, const std::string& path) {
+Result<ClientDb> open_client_db(actor::System& system, const std::string& path) {
   auto store = storage::ClientStore::open(path);
   if (!store) return store.error();
   return ClientDb{actor::spawn_detached(system, client_db_actor,
                                         std::make_shared<storage::ClientStore>(std::move(*store)))};
 }
 
-ClientDb spawn_forgetful_client_db(caf::actor_system& system) {
+ClientDb spawn_forgetful_client_db(actor::System& system) {
   return actor::spawn(system, forgetful_db);
 }
 
-ClientDb spawn_client_db_inline(caf::actor_system& system,
+ClientDb spawn_client_db_inline(actor::System& system,
                                 std::shared_ptr<storage::ClientStore> store) {
   return actor::spawn(system, client_db_actor, std::move(store));
 }

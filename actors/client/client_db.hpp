@@ -97,13 +97,13 @@ using ClientDb = actor::Interface<client_db::Committed(client_db::Save),
                                   client_db::Loaded(client_db::Load)>;
 
 /// Opens the database file and starts the actor. Errors are the ClientStore's.
-Result<ClientDb> open_client_db(caf::actor_system& system, const std::string& path);
+Result<ClientDb> open_client_db(actor::System& system, const std::string& path);
 
 /// Remembers nothing: for agents in dev mode, whose state ends with them.
-ClientDb spawn_forgetful_client_db(caf::actor_system& system);
+ClientDb spawn_forgetful_client_db(actor::System& system);
 
 /// The same actor without a thread of its own, over a store that tests have opened.
-ClientDb spawn_client_db_inline(caf::actor_system& system,
+ClientDb spawn_client_db_inline(actor::System& system,
                                 std::shared_ptr<storage::ClientStore> store);
 
 }  // namespace nomad::client

@@ -43,7 +43,7 @@ void ClientState::register_node() {
   registering_ = true;
   self_->request(parts_.servers, server_timeout, server_link::RegisterNode{node_})
       .then([this](const server_link::Registered& answer) { registered(answer); },
-            [this](const caf::error& err) { register_failed(actor::from_caf(err)); });
+            [this](const Error& err) { register_failed(err); });
 }
 
 void ClientState::registered(const server_link::Registered& answer) {
@@ -103,7 +103,7 @@ void ClientState::heartbeat_due(std::uint64_t round) {
   actor::request_urgent(self_, parts_.servers, heartbeat_timeout,
                         server_link::Heartbeat{identity_.id})
       .then([this](const server_link::Lease& lease) { heartbeat_answered(lease); },
-            [this](const caf::error& err) { heartbeat_failed(actor::from_caf(err)); });
+            [this](const Error& err) { heartbeat_failed(err); });
 }
 
 void ClientState::heartbeat_answered(const server_link::Lease& lease) {
@@ -211,7 +211,7 @@ void ClientState::watch() {
       ->request(parts_.servers, watch_wait + server_timeout,
                 server_link::WatchAllocs{identity_.id, min_index_, watch_wait})
       .then([this](server_link::AllocSet& set) { apply(std::move(set)); },
-            [this](const caf::error& err) { watch_failed(actor::from_caf(err)); });
+            [this](const Error& err) { watch_failed(err); });
 }
 
 void ClientState::watch_failed(const Error& err) {

@@ -74,19 +74,19 @@ public:
   void child_down(const actor::Down& down);
 
   // The API.
-  caf::result<client_actor::Stopped> stop();
-  caf::result<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
+  actor::Answer<client_actor::Stopped> stop();
+  actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
   client_api::LocalNode local_node() const;
   client_api::AllocCounts counts() const;
-  caf::result<client_api::HostUsage> host_stats();
-  caf::result<client_api::ExecStarted> exec(client_api::Exec& msg);
+  actor::Answer<client_api::HostUsage> host_stats();
+  actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
 
   /// Hands a request about one allocation to its runner.
   template <class Reply, class Message>
-  caf::result<Reply> pass_on(Message& msg) {
+  actor::Answer<Reply> pass_on(Message& msg) {
     const auto found = allocs_.find(msg.alloc_id);
     if (found == allocs_.end() || !found->second.runner)
-      return actor::to_caf(unknown(msg.alloc_id));
+      return unknown(msg.alloc_id);
     return self_->delegate(found->second.runner, std::move(msg));
   }
 
@@ -156,7 +156,7 @@ private:
   void runner_crashed(const std::string& alloc_id, const Error& reason);
   workload::GcUsage usage() const;
 
-  Nanoseconds now() const { return self_->clock().now().time_since_epoch(); }
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
   ClientSelf::pointer self_;
   ClientOptions options_;
@@ -204,7 +204,7 @@ private:
   std::unordered_map<std::string, Alloc> allocs_;
   std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
-  std::map<caf::actor_addr, std::string> runners_;          ///< Alloc id by runner.
+  std::map<actor::Address, std::string> runners_;          ///< Alloc id by runner.
   workload::GcQueue gc_{{}};
   workload::GcUsage disk_;
   std::vector<GarbagePromise> garbage_;

@@ -14,33 +14,33 @@
 
 namespace nomad::client::detail {
 
-caf::result<client_api::ExecStarted> ClientState::exec(client_api::Exec& msg) {
+actor::Answer<client_api::ExecStarted> ClientState::exec(client_api::Exec& msg) {
   if (options_.disable_remote_exec)
-    return actor::to_caf({Errc::permission_denied, "Permission denied"});
-  if (!allocs_.contains(msg.alloc_id)) return actor::to_caf(unknown(msg.alloc_id));
-  if (msg.task.empty()) return actor::to_caf({Errc::invalid_argument, "must provide task name"});
+    return Error{Errc::permission_denied, "Permission denied"};
+  if (!allocs_.contains(msg.alloc_id)) return unknown(msg.alloc_id);
+  if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
   if (msg.command.command.empty())
-    return actor::to_caf({Errc::invalid_argument, "command is not present"});
+    return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.
   log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
             msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
   return pass_on<client_api::ExecStarted>(msg);
 }
 
-caf::result<client_api::ExecStarted> AllocState::exec(client_api::Exec& msg) {
+actor::Answer<client_api::ExecStarted> AllocState::exec(client_api::Exec& msg) {
   const auto task = std::ranges::find(tasks_, msg.task, &Task::name);
-  if (task == tasks_.end()) return actor::to_caf({Errc::rejected, "task not found"});
+  if (task == tasks_.end()) return Error{Errc::rejected, "task not found"};
   if (task->state->started_at == 0)
-    return actor::to_caf({Errc::not_found, fmt::format("task \"{}\" not started yet.", msg.task)});
+    return Error{Errc::not_found, fmt::format("task \"{}\" not started yet.", msg.task)};
   if (task->ended)
-    return actor::to_caf({Errc::not_found, fmt::format("task \"{}\" is not running.", msg.task)});
+    return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", msg.task)};
   return self_->delegate(task->runner, task_runner::Exec{std::move(msg.command)});
 }
 
-caf::result<client_api::ExecStarted> RunnerState::exec(task_runner::Exec& msg) {
+actor::Answer<client_api::ExecStarted> RunnerState::exec(task_runner::Exec& msg) {
   if (!has_process_ || exit_)
-    return actor::to_caf({Errc::not_found, fmt::format("task \"{}\" is not running.", task_name_)});
-  if (!capabilities().exec) return actor::to_caf(driver::no_exec());
+    return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", task_name_)};
+  if (!capabilities().exec) return driver::no_exec();
   return self_->delegate(
       driver_, driver::ExecTask{{copy(setup_.alloc->getId()), task_name_}, std::move(msg.command)});
 }

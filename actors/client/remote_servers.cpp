@@ -64,7 +64,7 @@ struct RemoteState {
               if (tries == 1) return done(reply.outcome);
               ask(call, tries - 1, done);
             },
-            [done](const caf::error& err) { done(actor::from_caf(err)); });
+            [done](const Error& err) { done(err); });
   }
 
   /// All of our methods may be repeated, so everything that is no answer of the servers goes to the
@@ -110,7 +110,7 @@ struct RemoteState {
 
   /// Asks and answers `promise` by what `read` makes of the reply.
   template <class Reply, class Answer, class Read>
-  caf::result<Answer> exchange(Method method,
+  actor::Answer<Answer> exchange(Method method,
                                Bytes body,
                                std::chrono::milliseconds timeout,
                                Read read,
@@ -127,7 +127,7 @@ struct RemoteState {
     return promise;
   }
 
-  caf::result<Registered> register_node(const RegisterNode& msg) {
+  actor::Answer<Registered> register_node(const RegisterNode& msg) {
     credentials.node_id = copy(msg.node->getId());
     credentials.node_secret = copy(msg.node->getSecretId());
     auto body = rpc::make_body<wire::NodeRegisterRequest>(
@@ -140,7 +140,7 @@ struct RemoteState {
         });
   }
 
-  caf::result<Lease> beat(const Heartbeat& msg) {
+  actor::Answer<Lease> beat(const Heartbeat& msg) {
     auto body = rpc::make_body<wire::NodeUpdateStatusRequest>(
         [&](auto& request) { request.setNodeId(text(msg.node_id)); });
     return exchange<wire::NodeLeaseReply, Lease>(
@@ -152,7 +152,7 @@ struct RemoteState {
         });
   }
 
-  caf::result<AllocSet> watch(const WatchAllocs& msg) {
+  actor::Answer<AllocSet> watch(const WatchAllocs& msg) {
     auto body = rpc::make_body<wire::NodeAllocsRequest>([&](auto& request) {
       request.setNodeId(text(msg.node_id));
       request.setMinIndex(msg.min_index);
@@ -177,7 +177,7 @@ struct RemoteState {
     return set;
   }
 
-  caf::result<Updated> update(const UpdateAllocs& msg) {
+  actor::Answer<Updated> update(const UpdateAllocs& msg) {
     auto body = rpc::make_body<wire::NodeUpdateAllocRequest>([&](auto& request) {
       request.setNodeId(text(msg.node_id));
       auto list = request.initAllocs(static_cast<unsigned>(msg.allocs.size()));
@@ -229,7 +229,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
 
 }  // namespace
 
-ServerLink spawn_remote_servers(caf::actor_system& system,
+ServerLink spawn_remote_servers(actor::System& system,
                                 const rpc::CallOffice& office,
                                 RemoteServersOptions options) {
   return actor::spawn(system, remote_servers, office, std::move(options));

@@ -21,10 +21,6 @@
 #include "actors/client/server_list.hpp"
 #include "actors/rpc/transport.hpp"
 
-namespace caf {
-class actor_system;
-}
-
 namespace nomad::client {
 
 struct RemoteServersOptions {
@@ -37,7 +33,7 @@ struct RemoteServersOptions {
   std::shared_ptr<ServerList> list = {};  ///< Told of the servers in use; may be null.
 };
 
-ServerLink spawn_remote_servers(caf::actor_system& system,
+ServerLink spawn_remote_servers(actor::System& system,
                                 const rpc::CallOffice& office,
                                 RemoteServersOptions options);
 

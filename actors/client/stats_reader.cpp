@@ -100,7 +100,7 @@ StatsReader::behavior_type stats_reader(StatsReader::stateful_pointer<ReaderStat
 
 }  // namespace
 
-StatsReader spawn_stats_reader(caf::actor_system& system, const StatsOptions& options) {
+StatsReader spawn_stats_reader(actor::System& system, const StatsOptions& options) {
   return actor::spawn_detached(system, stats_reader, options);
 }
 

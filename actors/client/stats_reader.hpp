@@ -50,6 +50,6 @@ struct StatsOptions {
   unsigned cores = 1;
 };
 
-StatsReader spawn_stats_reader(caf::actor_system& system, const StatsOptions& options);
+StatsReader spawn_stats_reader(actor::System& system, const StatsOptions& options);
 
 }  // namespace nomad::client

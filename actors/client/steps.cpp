@@ -13,7 +13,7 @@ struct WorkerState {
 };
 
 StepRunner::behavior_type step_worker(StepRunner::stateful_pointer<WorkerState>) {
-  return {[](const step::RunStep& msg) -> caf::result<step::Outcome> {
+  return {[](const step::RunStep& msg) -> actor::Answer<step::Outcome> {
     return actor::answer(msg.run());
   }};
 }
@@ -39,7 +39,7 @@ StepRunner::behavior_type step_runner(StepRunner::stateful_pointer<RunnerState> 
   for (std::size_t i = 0; i < std::max<std::size_t>(threads, 1); ++i)
     self->state.workers.push_back({actor::spawn_detached_child(self, step_worker), 0});
 
-  return {[self](step::RunStep& msg) -> caf::result<step::Outcome> {
+  return {[self](step::RunStep& msg) -> actor::Answer<step::Outcome> {
     auto& workers = self->state.workers;
     const auto idlest = static_cast<std::size_t>(
         std::min_element(workers.begin(), workers.end(),
@@ -48,13 +48,13 @@ StepRunner::behavior_type step_runner(StepRunner::stateful_pointer<RunnerState> 
     ++workers[idlest].busy;
     auto promise = self->make_response_promise<step::Outcome>();
     // A step has no bound of its own: whoever asked has a timeout.
-    self->request(workers[idlest].handle, caf::infinite, std::move(msg))
+    self->request(workers[idlest].handle, actor::infinite, std::move(msg))
         .then(
             [self, promise, idlest](step::Outcome& outcome) mutable {
               --self->state.workers[idlest].busy;
               promise.deliver(std::move(outcome));
             },
-            [self, promise, idlest](caf::error& err) mutable {
+            [self, promise, idlest](const Error& err) mutable {
               --self->state.workers[idlest].busy;
               promise.deliver(std::move(err));
             });
@@ -64,11 +64,11 @@ StepRunner::behavior_type step_runner(StepRunner::stateful_pointer<RunnerState> 
 
 }  // namespace
 
-StepRunner spawn_step_runner(caf::actor_system& system, std::size_t threads) {
+StepRunner spawn_step_runner(actor::System& system, std::size_t threads) {
   return actor::spawn(system, step_runner, threads);
 }
 
-StepRunner spawn_inline_step_runner(caf::actor_system& system) {
+StepRunner spawn_inline_step_runner(actor::System& system) {
   return actor::spawn(system, step_worker);
 }
 

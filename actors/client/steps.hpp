@@ -55,9 +55,9 @@ RunStep make(Function function) {
 using StepRunner = actor::Interface<step::Outcome(step::RunStep)>;
 
 /// `threads` is at least 1.
-StepRunner spawn_step_runner(caf::actor_system& system, std::size_t threads);
+StepRunner spawn_step_runner(actor::System& system, std::size_t threads);
 
 /// Runs each step within its own message: for tests, which have one thread.
-StepRunner spawn_inline_step_runner(caf::actor_system& system);
+StepRunner spawn_inline_step_runner(actor::System& system);
 
 }  // namespace nomad::client

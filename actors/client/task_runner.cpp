@@ -188,33 +188,33 @@ void RunnerState::replace_driver(Driver driver) {
                 driver::RecoverTask{
                     {copy(setup_.alloc->getId()), task_name_}, local_.run_id, local_.handle, self_})
       .then([](const driver::Done&) {},
-            [this, run_id = local_.run_id](const caf::error& err) {
+            [this, run_id = local_.run_id](const Error& err) {
               exited({.id = {},
                       .run_id = run_id,
-                      .result = {.code = 1, .error = actor::from_caf(err).what}});
+                      .result = {.code = 1, .error = err.what}});
             });
 }
 
-caf::result<task_runner::Done> RunnerState::signal(const task_runner::Signal& msg) {
-  if (!has_process_ || exit_) return actor::to_caf({Errc::rejected, "Task not running"});
+actor::Answer<task_runner::Done> RunnerState::signal(const task_runner::Signal& msg) {
+  if (!has_process_ || exit_) return Error{Errc::rejected, "Task not running"};
   tell(event::signal_sent(unix_now()).with("signal", msg.signal));
   auto promise = self_->make_response_promise<task_runner::Done>();
   self_
       ->request(driver_, driver_timeout,
                 driver::SignalTask{{copy(setup_.alloc->getId()), task_name_}, msg.signal})
       .then([promise](const driver::Done&) mutable { promise.deliver(task_runner::Done{}); },
-            [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+            [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
   return promise;
 }
 
-caf::result<client_api::TaskUsage> RunnerState::stats() {
-  if (!has_process_ || exit_) return actor::to_caf({Errc::not_found, "Task not running"});
+actor::Answer<client_api::TaskUsage> RunnerState::stats() {
+  if (!has_process_ || exit_) return Error{Errc::not_found, "Task not running"};
   auto promise = self_->make_response_promise<client_api::TaskUsage>();
   self_
       ->request(driver_, driver_timeout,
                 driver::TaskStats{{copy(setup_.alloc->getId()), task_name_}})
       .then([promise](client_api::TaskUsage& usage) mutable { promise.deliver(std::move(usage)); },
-            [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+            [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
   return promise;
 }
 
@@ -245,7 +245,7 @@ void RunnerState::recovery_failed(const Error& err) {
   self_
       ->request(driver_, driver_timeout,
                 driver::DestroyTask{{copy(setup_.alloc->getId()), task_name_}})
-      .then([](const driver::Done&) {}, [](const caf::error&) {});
+      .then([](const driver::Done&) {}, [](const Error&) {});
   local_.run_id.clear();
   local_.has_handle = false;
   local_.handle.clear();
@@ -491,7 +491,7 @@ RunnerSelf::behavior_type task_runner(RunnerSelf::stateful_pointer<RunnerState> 
 }  // namespace
 }  // namespace detail
 
-TaskRunner spawn_task_runner(caf::actor_system& system, TaskSetup setup) {
+TaskRunner spawn_task_runner(actor::System& system, TaskSetup setup) {
   return actor::spawn(system, detail::task_runner, std::move(setup));
 }
 

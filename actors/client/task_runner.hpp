@@ -160,6 +160,6 @@ struct TaskSetup {
   Object<schema::LocalTask> saved;
 };
 
-TaskRunner spawn_task_runner(caf::actor_system& system, TaskSetup setup);
+TaskRunner spawn_task_runner(actor::System& system, TaskSetup setup);
 
 }  // namespace nomad::client

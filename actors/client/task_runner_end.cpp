@@ -80,11 +80,11 @@ void RunnerState::skip_delay() {
   if (step_ == Step::shutdown_delay) stop_process(1);
 }
 
-caf::result<task_runner::Done> RunnerState::restart(task_runner::Restart msg) {
+actor::Answer<task_runner::Done> RunnerState::restart(task_runner::Restart msg) {
   const auto state = local_.state->state;
   const bool may = state == TaskRunState::RUNNING
                    || (msg.force && state == TaskRunState::DEAD && !local_.run_complete);
-  if (!may || killed_) return actor::to_caf({Errc::rejected, "Task not running"});
+  if (!may || killed_) return Error{Errc::rejected, "Task not running"};
   tell(std::move(msg.event));
   tracker_->note_restart(msg.failure);
   if (step_ == Step::dead) {

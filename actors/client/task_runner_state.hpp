@@ -45,10 +45,10 @@ public:
   void tell(workload::TaskEvent event);
   void servers_contacted();
   void replace_driver(Driver driver);
-  caf::result<task_runner::Done> restart(task_runner::Restart msg);
-  caf::result<task_runner::Done> signal(const task_runner::Signal& msg);
-  caf::result<client_api::TaskUsage> stats();
-  caf::result<client_api::ExecStarted> exec(task_runner::Exec& msg);
+  actor::Answer<task_runner::Done> restart(task_runner::Restart msg);
+  actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
+  actor::Answer<client_api::TaskUsage> stats();
+  actor::Answer<client_api::ExecStarted> exec(task_runner::Exec& msg);
 
   // What the driver says, and the clock.
   void exited(const driver::Exited& msg);
@@ -88,8 +88,8 @@ private:
             [this, round = round_, then = std::move(then)](Reply& reply) mutable {
               if (round == round_) then(reply);
             },
-            [this, round = round_, fail = std::move(fail)](const caf::error& err) mutable {
-              if (round == round_) fail(actor::from_caf(err));
+            [this, round = round_, fail = std::move(fail)](const Error& err) mutable {
+              if (round == round_) fail(err);
             });
   }
 
@@ -128,7 +128,7 @@ private:
   const driver::Capabilities& capabilities() const;
   TaskScope scope(const std::string& hook);
 
-  Nanoseconds now() const { return self_->clock().now().time_since_epoch(); }
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
   std::int64_t unix_now() const { return setup_.context->unix_now(); }
 

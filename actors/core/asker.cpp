@@ -9,25 +9,26 @@ struct GatewayState {
   static constexpr const char* name = "gateway";
 };
 
-Gateway::behavior_type gateway_actor(Gateway::stateful_pointer<GatewayState> self) {
-  return {[self](const gateway::Run& message) { message.action(self); }};
+Gateway::behavior_type gateway(Gateway::stateful_pointer<GatewayState> self) {
+  return {[self](Ask& message) {
+    self->ask(std::move(message.question), std::move(message.then), std::move(message.failed));
+  }};
 }
 
 }  // namespace
 
-Asker::Asker(caf::actor_system& system, unsigned gateways) {
+Asker::Asker(System& system, unsigned gateways) {
   for (unsigned i = 0; i < gateways; ++i)
-    gateways_.push_back(spawn(system, gateway_actor));
+    gateways_.push_back(spawn(system, gateway));
 }
 
 Asker::~Asker() {
   stop();
 }
 
-void Asker::run(std::function<void(Gateway::base*)> action) {
+void Asker::ask(Ask message) {
   if (gateways_.empty()) return;
-  const auto& gateway = gateways_[next_++ % gateways_.size()];
-  tell(gateway, gateway::Run{std::move(action)});
+  tell(gateways_[next_++ % gateways_.size()], std::move(message));
 }
 
 void Asker::stop() {

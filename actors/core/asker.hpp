@@ -4,58 +4,49 @@
 //         actor's open questions in order.
 // Takes:  questions from any thread; the callback runs in a gateway and must be quick: it composes
 //         an answer and sends it.
-// Parent: whoever owns it (the Api, a service of the RPC router), which stops it. Questions that
-// are open then are dropped, callbacks and all.
+// Parent: whoever owns it (the Api, a service of the RPC router), which stops it.
+// Ends:   with `stop`. Questions that are open then are dropped, callbacks and all.
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <functional>
+#include <utility>
 #include <vector>
 
 #include "actors/core/actor.hpp"
 
 namespace nomad::actor {
 
-namespace gateway {
-
-struct Run;
-
-}  // namespace gateway
-
-using Gateway = Interface<void(gateway::Run)>;
-
-namespace gateway {
-
-/// Something to do inside the gateway, which is a typed actor that can ask others.
-struct Run {
+/// A question on its way into a gateway.
+struct Ask {
   using is_message = void;
-  std::function<void(Gateway::base*)> action;
+  Question question;
+  Question::OnReply then;
+  Question::OnError failed;
 };
 
-}  // namespace gateway
+using Gateway = Interface<void(Ask)>;
 
 class Asker {
 public:
-  explicit Asker(caf::actor_system& system, unsigned gateways = 4);
+  explicit Asker(System& system, unsigned gateways = 4);
   Asker(const Asker&) = delete;
   ~Asker();
 
   /// `done` gets the reply, or the error: an empty or dead handle is `unavailable`, silence
   /// `timeout`.
   template <class Reply, class Handle, Message Request, class Done>
-  void ask(const Handle& dest, Request request, std::chrono::seconds timeout, Done done) {
-    run([dest, request = std::move(request), timeout, done = std::move(done)](Gateway::base* self) {
-      self->request(dest, timeout, request)
-          .then([done](Reply& reply) { done(Result<Reply>{std::move(reply)}); },
-                [done](const caf::error& error) { done(Result<Reply>{from_caf(error)}); });
-    });
+  void ask(const Handle& dest, Request request, Timeout timeout, Done done) {
+    static_assert(std::is_same_v<Reply, ReplyOf<Handle, Request>>);
+    ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), Priority::normal},
+         .then = on_reply<Reply>(
+             [done](Reply& reply) mutable { done(Result<Reply>{std::move(reply)}); }),
+         .failed = [done](const Error& error) mutable { done(Result<Reply>{error}); }});
   }
 
   void stop();
 
 private:
-  void run(std::function<void(Gateway::base*)> action);
+  void ask(Ask message);
 
   std::vector<Gateway> gateways_;
   std::atomic<unsigned> next_{0};

@@ -15,19 +15,19 @@ using client::ServerLink;
 
 /// Hands `msg` on; `noted` sees the answer before the asker does.
 template <class Reply, class Message, class Noted>
-caf::result<Reply> hand_on(ServerLink::pointer self,
+actor::Answer<Reply> hand_on(ServerLink::pointer self,
                            const ServerLink& to,
                            const std::shared_ptr<Meter>& meter,
                            const Message& msg,
                            Noted noted) {
   auto promise = self->make_response_promise<Reply>();
-  self->request(to, caf::infinite, msg)
+  self->request(to, actor::infinite, msg)
       .then(
           [promise, noted](const Reply& reply) mutable {
             noted(reply);
             promise.deliver(reply);
           },
-          [promise, meter](const caf::error& err) mutable {
+          [promise, meter](const Error& err) mutable {
             meter->failed();
             promise.deliver(err);
           });
@@ -110,7 +110,7 @@ void Meter::updated(const link::UpdateAllocs& sent, std::int64_t now) {
   }
 }
 
-client::ServerLink spawn_metered_link(caf::actor_system& system,
+client::ServerLink spawn_metered_link(actor::System& system,
                                       const client::ServerLink& to,
                                       std::shared_ptr<Meter> meter) {
   return actor::spawn(system, metered_link, to, std::move(meter));

@@ -17,10 +17,6 @@
 #include "actors/client/server_link.hpp"
 #include "schema/alloc.capnp.h"
 
-namespace caf {
-class actor_system;
-}
-
 namespace nomad::nodesim {
 
 /// What was answered since the last look, and `registered` and `allocs`, which are of the whole
@@ -58,7 +54,7 @@ private:
   std::unordered_map<std::string, schema::ClientStatus> statuses_;
 };
 
-client::ServerLink spawn_metered_link(caf::actor_system& system,
+client::ServerLink spawn_metered_link(actor::System& system,
                                       const client::ServerLink& to,
                                       std::shared_ptr<Meter> meter);
 

@@ -69,7 +69,7 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   parts.servers = std::move(servers);
   parts.db = std::move(db);
   parts.steps = std::move(steps);
-  parts.make_stats = [](caf::actor_system& system, const StatsOptions&) {
+  parts.make_stats = [](actor::System& system, const StatsOptions&) {
     return actor::spawn(system, silent_stats);
   };
   parts.make_runner = simulated_runners(options.plan);
@@ -81,7 +81,7 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   return parts;
 }
 
-NodeFarm NodeFarm::start(caf::actor_system& system, NodeFarmOptions options, MakeLink make_link) {
+NodeFarm NodeFarm::start(actor::System& system, NodeFarmOptions options, MakeLink make_link) {
   NodeFarm farm;
   farm.db_ = spawn_forgetful_client_db(system);
   farm.steps_ = spawn_step_runner(system, 1);

@@ -168,18 +168,18 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
       [](const alloc_runner::DriverReplaced&) {},
       [state](const alloc_runner::Destroy&) { return state->leave(); },
       [state](const alloc_runner::Detach&) { return state->leave(); },
-      [](const client_api::RestartTask&) -> caf::result<client_api::Done> {
-        return actor::to_caf(RunnerState::no_tasks());
+      [](const client_api::RestartTask&) -> actor::Answer<client_api::Done> {
+        return RunnerState::no_tasks();
       },
-      [](const client_api::SignalTask&) -> caf::result<client_api::Done> {
-        return actor::to_caf(RunnerState::no_tasks());
+      [](const client_api::SignalTask&) -> actor::Answer<client_api::Done> {
+        return RunnerState::no_tasks();
       },
       [](const client_api::AllocStats&) { return client_api::AllocUsage{}; },
-      [](const client_api::AllocDirOf&) -> caf::result<client_api::AllocDir> {
-        return actor::to_caf(RunnerState::no_tasks());
+      [](const client_api::AllocDirOf&) -> actor::Answer<client_api::AllocDir> {
+        return RunnerState::no_tasks();
       },
-      [](const client_api::Exec&) -> caf::result<client_api::ExecStarted> {
-        return actor::to_caf(RunnerState::no_tasks());
+      [](const client_api::Exec&) -> actor::Answer<client_api::ExecStarted> {
+        return RunnerState::no_tasks();
       },
       [state](Due msg) { state->take(msg.step); },
   };
@@ -187,12 +187,12 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
 
 }  // namespace
 
-AllocRunner spawn_simulated_runner(caf::actor_system& system, AllocSetup setup, RunPlan plan) {
+AllocRunner spawn_simulated_runner(actor::System& system, AllocSetup setup, RunPlan plan) {
   return actor::spawn(system, simulated_runner, std::move(setup), plan);
 }
 
 AllocRunnerFactory simulated_runners(RunPlan plan) {
-  return [plan](caf::actor_system& system, AllocSetup setup) {
+  return [plan](actor::System& system, AllocSetup setup) {
     return spawn_simulated_runner(system, std::move(setup), plan);
   };
 }

@@ -23,7 +23,7 @@ struct RunPlan {
   std::chrono::milliseconds event_interval{0};  ///< A task event that changes no status; 0: none.
 };
 
-client::AllocRunner spawn_simulated_runner(caf::actor_system& system,
+client::AllocRunner spawn_simulated_runner(actor::System& system,
                                            client::AllocSetup setup,
                                            RunPlan plan);
 

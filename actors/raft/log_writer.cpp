@@ -67,10 +67,10 @@ void ask_for_checkpoint(Self self) {
             self->state.checkpointing = false;
             ++self->state.counters->checkpoints;
           },
-          [self](const caf::error& err) {
+          [self](const Error& err) {
             // Writes go on; before the write-ahead log outgrows its bound, a write itself waits.
             self->state.checkpointing = false;
-            log::warn("raft", "checkpoint failed: {}", actor::from_caf(err).what);
+            log::warn("raft", "checkpoint failed: {}", err.what);
           });
 }
 
@@ -93,7 +93,7 @@ WriterSelf::behavior_type log_writer_actor(Self self,
       [self](log_writer::Write& msg) {
         auto& state = self->state;
         if (state.failed) return;
-        if (state.batch.empty()) self->send(self, Commit{});
+        if (state.batch.empty()) actor::send_self(self, Commit{});
         state.batch_seq = msg.seq;
         state.batch.push_back(std::move(msg.write));
       },
@@ -103,7 +103,7 @@ WriterSelf::behavior_type log_writer_actor(Self self,
         if (!more) return fail(self, listener, more.error());
         ++self->state.counters->log_commits;
         ask_for_checkpoint(self);
-        if (*more) self->send(self, msg);
+        if (*more) actor::send_self(self, msg);
       },
       [self, listener](Commit) { commit(self, listener); },
   };
@@ -111,7 +111,7 @@ WriterSelf::behavior_type log_writer_actor(Self self,
 
 }  // namespace
 
-LogWriter spawn_log_writer(caf::actor_system& system,
+LogWriter spawn_log_writer(actor::System& system,
                            std::shared_ptr<storage::RaftLog> log,
                            LogWriterListener listener,
                            std::shared_ptr<RaftCounters> counters) {

@@ -53,7 +53,7 @@ using LogWriterListener
     = actor::Interface<void(log_writer::Written), void(log_writer::WriteFailed)>;
 
 /// Detached. `counters` is written to.
-LogWriter spawn_log_writer(caf::actor_system& system,
+LogWriter spawn_log_writer(actor::System& system,
                            std::shared_ptr<storage::RaftLog> log,
                            LogWriterListener listener,
                            std::shared_ptr<RaftCounters> counters);

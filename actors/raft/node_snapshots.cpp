@@ -57,7 +57,7 @@ void NodeState::take_snapshot(std::optional<actor::Promise<SnapshotTaken>> promi
       ->request(snapshotter_, snapshot_timeout,
                 snapshotter::SaveSnapshot{meta, parts_.fsm->snapshot()})
       .then([this, meta](const snapshotter::Saved& saved) { on_snapshot_saved(meta, saved); },
-            [this](const caf::error& err) { on_snapshot_failed(actor::from_caf(err)); });
+            [this](const Error& err) { on_snapshot_failed(err); });
 }
 
 void NodeState::on_snapshot_saved(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
@@ -117,9 +117,9 @@ void NodeState::carry_out_snapshots(Outputs& out) {
                                 .offset = fetch.offset,
                                 .data = std::move(part.data)});
             },
-            [this, fetch](const caf::error& err) {
+            [this, fetch](const Error& err) {
               log::error("raft", "cannot read a snapshot for another server: {}",
-                         actor::from_caf(err).what);
+                         err.what);
               step(ChunkFetched{
                   .peer = fetch.peer, .index = fetch.index, .offset = fetch.offset, .data = {}});
             });
@@ -134,9 +134,9 @@ void NodeState::carry_out_snapshots(Outputs& out) {
             [this, meta](snapshotter::Stored stored) {
               step(ChunkStored{.index = meta.index, .term = meta.term, .next_offset = stored.size});
             },
-            [this, meta](const caf::error& err) {
+            [this, meta](const Error& err) {
               log::error("raft", "cannot store an arriving snapshot: {}",
-                         actor::from_caf(err).what);
+                         err.what);
               step(ChunkStored{.index = meta.index, .term = meta.term, .next_offset = 0});
             });
   }
@@ -144,8 +144,8 @@ void NodeState::carry_out_snapshots(Outputs& out) {
     const auto meta = *out.install;
     self_->request(snapshotter_, snapshot_timeout, snapshotter::FinishArrived{meta})
         .then([this, meta](const snapshotter::Saved& saved) { install(meta, saved); },
-              [this, meta](const caf::error& err) {
-                log::error("raft", "an arrived snapshot is refused: {}", actor::from_caf(err).what);
+              [this, meta](const Error& err) {
+                log::error("raft", "an arrived snapshot is refused: {}", err.what);
                 step(SnapshotInstalled{.meta = meta, .bytes = 0, .ok = false});
               });
   }

@@ -30,8 +30,8 @@ void NodeState::start(Self self, NodeParts parts) {
   chance_ = Random{~parts_.seed};
   draw_snapshot_delay();
   core_.emplace(parts_.core_options, std::move(parts_.start), Random{parts_.seed}, now);
-  writer_ = parts_.spawn_log_writer(self->home_system(), NodeSelf{self});
-  snapshotter_ = parts_.spawn_snapshotter(self->home_system());
+  writer_ = parts_.spawn_log_writer(self->system(), NodeSelf{self});
+  snapshotter_ = parts_.spawn_snapshotter(self->system());
   self->monitor(writer_);
   self->monitor(snapshotter_);
   actor::on_down(self, [this](const actor::Down& down) {
@@ -299,9 +299,9 @@ void NodeState::stop(const Error& reason, bool is_failure) {
   release(reason);
   if (is_failure) {
     log::error("raft", "stopping: {}", reason.what);
-    self_->quit(actor::to_caf(reason));
+    self_->quit(reason);
   } else {
-    self_->quit(caf::exit_reason::user_shutdown);
+    self_->quit();
   }
 }
 

@@ -40,8 +40,8 @@ struct NodeParts {
   std::shared_ptr<RaftCounters> counters;
   std::shared_ptr<LeaderView> leader = std::make_shared<LeaderView>();
   LeadershipListener listener;
-  std::function<LogWriter(caf::actor_system&, LogWriterListener)> spawn_log_writer;
-  std::function<Snapshotter(caf::actor_system&)> spawn_snapshotter;
+  std::function<LogWriter(actor::System&, LogWriterListener)> spawn_log_writer;
+  std::function<Snapshotter(actor::System&)> spawn_snapshotter;
   std::function<Time()> clock;
 };
 
@@ -196,6 +196,6 @@ private:
 };
 
 /// The node as an actor; `detached` unless a test drives it.
-RaftNode spawn_raft_node(caf::actor_system& system, NodeParts parts, bool detached);
+RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached);
 
 }  // namespace nomad::raft

@@ -14,35 +14,35 @@ ProposalCallback answering(actor::Promise<Applied> promise) {
 NodeSelf::behavior_type raft_node(NodeState::Self self, std::shared_ptr<NodeParts> parts) {
   self->state.start(self, std::move(*parts));
   return {
-      [self](Propose& msg) -> caf::result<Applied> {
+      [self](Propose& msg) -> actor::Answer<Applied> {
         auto promise = self->make_response_promise<Applied>();
         std::vector<Proposal> proposals;
         proposals.push_back({std::move(msg.payload), answering(promise)});
         self->state.propose(std::move(proposals));
         return promise;
       },
-      [self](const ReadIndex&) -> caf::result<ReadReady> {
+      [self](const ReadIndex&) -> actor::Answer<ReadReady> {
         auto promise = self->make_response_promise<ReadReady>();
         self->state.read_index(promise);
         return promise;
       },
       [self](const GetStatus&) -> RaftStatus { return self->state.status(); },
-      [self](const TakeSnapshot&) -> caf::result<SnapshotTaken> {
+      [self](const TakeSnapshot&) -> actor::Answer<SnapshotTaken> {
         auto promise = self->make_response_promise<SnapshotTaken>();
         self->state.take_snapshot(promise);
         return promise;
       },
-      [self](const ChangeMember& msg) -> caf::result<Applied> {
+      [self](const ChangeMember& msg) -> actor::Answer<Applied> {
         auto promise = self->make_response_promise<Applied>();
         self->state.change_member(msg.change, answering(promise));
         return promise;
       },
-      [self](const TransferLeadership& msg) -> caf::result<Transferred> {
+      [self](const TransferLeadership& msg) -> actor::Answer<Transferred> {
         auto promise = self->make_response_promise<Transferred>();
         self->state.transfer(msg.target, promise);
         return promise;
       },
-      [self](const BootstrapCluster& msg) -> caf::result<Applied> {
+      [self](const BootstrapCluster& msg) -> actor::Answer<Applied> {
         auto promise = self->make_response_promise<Applied>();
         self->state.bootstrap(msg.configuration, answering(promise));
         return promise;
@@ -59,7 +59,7 @@ NodeSelf::behavior_type raft_node(NodeState::Self self, std::shared_ptr<NodePart
 
 }  // namespace
 
-RaftNode spawn_raft_node(caf::actor_system& system, NodeParts parts, bool detached) {
+RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached) {
   auto shared = std::make_shared<NodeParts>(std::move(parts));
   if (detached) return actor::spawn_detached(system, raft_node, std::move(shared));
   return actor::spawn(system, raft_node, std::move(shared));

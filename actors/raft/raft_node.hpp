@@ -193,7 +193,7 @@ struct StartedRaft {
 /// the log is applied as soon as it is known to be committed. Errors (corruption, another format,
 /// no permission, full disk) name the file and, where it applies, the row. `fsm` outlives the
 /// node; after this call only the node calls its non-const methods.
-Result<StartedRaft> start_raft(caf::actor_system& system,
+Result<StartedRaft> start_raft(actor::System& system,
                                const RaftOptions& options,
                                std::shared_ptr<Fsm> fsm,
                                LeadershipListener listener);

@@ -76,16 +76,16 @@ Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<Snaps
   self->state.directory = std::move(directory);
   self->state.keep = keep;
   return {
-      [self](const SaveSnapshot& msg) -> caf::result<Saved> {
+      [self](const SaveSnapshot& msg) -> actor::Answer<Saved> {
         return actor::answer(self->state.save(msg));
       },
-      [self](const ReadPart& msg) -> caf::result<Part> {
+      [self](const ReadPart& msg) -> actor::Answer<Part> {
         return actor::answer(self->state.read(msg));
       },
-      [self](const StorePart& msg) -> caf::result<Stored> {
+      [self](const StorePart& msg) -> actor::Answer<Stored> {
         return actor::answer(self->state.store(msg));
       },
-      [self](const FinishArrived& msg) -> caf::result<Saved> {
+      [self](const FinishArrived& msg) -> actor::Answer<Saved> {
         return actor::answer(self->state.finish(msg));
       },
   };
@@ -93,7 +93,7 @@ Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<Snaps
 
 }  // namespace
 
-Snapshotter spawn_snapshotter(caf::actor_system& system, std::string directory, std::size_t keep) {
+Snapshotter spawn_snapshotter(actor::System& system, std::string directory, std::size_t keep) {
   return actor::spawn_detached(system, snapshotter_actor, std::move(directory), keep);
 }
 

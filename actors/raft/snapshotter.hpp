@@ -74,6 +74,6 @@ using Snapshotter = actor::Interface<snapshotter::Saved(snapshotter::SaveSnapsho
                                      snapshotter::Saved(snapshotter::FinishArrived)>;
 
 /// Detached. Keeps the `keep` newest snapshots in `directory`.
-Snapshotter spawn_snapshotter(caf::actor_system& system, std::string directory, std::size_t keep);
+Snapshotter spawn_snapshotter(actor::System& system, std::string directory, std::size_t keep);
 
 }  // namespace nomad::raft

@@ -238,7 +238,7 @@ constexpr int heartbeats_of_silence = 3;
 
 }  // namespace
 
-Result<StartedRaft> start_raft(caf::actor_system& system,
+Result<StartedRaft> start_raft(actor::System& system,
                                const RaftOptions& options,
                                std::shared_ptr<Fsm> fsm,
                                LeadershipListener listener) {
@@ -279,11 +279,11 @@ Result<StartedRaft> start_raft(caf::actor_system& system,
   parts.listener = std::move(listener);
   parts.spawn_log_writer
       = [log = std::make_shared<storage::RaftLog>(std::move(*log)), counters = parts.counters](
-            caf::actor_system& home, LogWriterListener node) {
+            actor::System& home, LogWriterListener node) {
           return spawn_log_writer(home, log, std::move(node), counters);
         };
   parts.spawn_snapshotter = [directory = parts.snapshot_directory,
-                             keep = options.snapshots_kept](caf::actor_system& home) {
+                             keep = options.snapshots_kept](actor::System& home) {
     return spawn_snapshotter(home, directory, std::max(keep, 1U));
   };
   parts.clock = [] { return Time{LeaderLease::now()}; };

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "actors/core/supervise.hpp"
 #include "runtime/storage/raft_log.hpp"
 
 namespace nomad::raft {
@@ -19,13 +20,17 @@ Result<Checkpointed> run(std::optional<storage::WalCheckpointer>& connection,
   return Checkpointed{};
 }
 
-}  // namespace
-
 WalCheckpointer::behavior_type wal_checkpointer(WalCheckpointer::pointer, std::string path) {
   auto connection = std::make_shared<std::optional<storage::WalCheckpointer>>();
-  return {[connection, path = std::move(path)](Checkpoint) -> caf::result<Checkpointed> {
+  return {[connection, path = std::move(path)](Checkpoint) -> actor::Answer<Checkpointed> {
     return actor::answer(run(*connection, path));
   }};
+}
+
+}  // namespace
+
+WalCheckpointer spawn_wal_checkpointer(actor::Self* parent, std::string path) {
+  return actor::spawn_detached_twin(parent, wal_checkpointer, std::move(path));
 }
 
 }  // namespace nomad::raft

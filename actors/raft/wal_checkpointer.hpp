@@ -23,14 +23,7 @@ struct Checkpointed {
 
 using WalCheckpointer = actor::Interface<Checkpointed(Checkpoint)>;
 
-/// The behavior; spawn it as a detached child.
-WalCheckpointer::behavior_type wal_checkpointer(WalCheckpointer::pointer self, std::string path);
-
 /// Linked: neither lives without the other.
-template <class Parent>
-WalCheckpointer spawn_wal_checkpointer(Parent* parent, std::string path) {
-  return parent->template spawn<caf::linked + caf::detached>(
-      actor::detail::supervised(wal_checkpointer), std::move(path));
-}
+WalCheckpointer spawn_wal_checkpointer(actor::Self* parent, std::string path);
 
 }  // namespace nomad::raft

@@ -47,9 +47,9 @@ struct ForwarderState {
   ForwarderOptions options;
   Random random{0};
 
-  auto now() const { return self->clock().now(); }
+  auto now() const { return self->now(); }
 
-  caf::result<Reply> send_on(const SendOn& msg) {
+  actor::Answer<Reply> send_on(const SendOn& msg) {
     if (msg.call.hops >= options.max_hops)
       return Reply{Error{Errc::unavailable, "the request was sent on too often"},
                    Delivery::surely_not};
@@ -92,8 +92,8 @@ struct ForwarderState {
       return finish(attempt, {Error{Errc::timeout, "no answer in time"}, Delivery::surely_not});
     self->request(transport, call.timeout + 1s, call)
         .then([this, attempt](const Reply& reply) { judge(attempt, reply); },
-              [this, attempt](const caf::error& err) {
-                finish(attempt, {actor::from_caf(err), Delivery::maybe});
+              [this, attempt](const Error& err) {
+                finish(attempt, {err, Delivery::maybe});
               });
   }
 
@@ -145,7 +145,7 @@ Error no_leader() {
   return {Errc::unavailable, "No cluster leader"};
 }
 
-Forwarder spawn_forwarder(caf::actor_system& system,
+Forwarder spawn_forwarder(actor::System& system,
                           const Transport& transport,
                           ClusterView view,
                           ForwarderOptions options) {

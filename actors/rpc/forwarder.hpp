@@ -21,10 +21,6 @@
 #include "actors/core/asker.hpp"
 #include "actors/rpc/router.hpp"
 
-namespace caf {
-class actor_system;
-}
-
 namespace nomad::rpc {
 
 /// Where the leader of this region is, now, as far as this server knows.
@@ -65,7 +61,7 @@ struct ForwarderOptions {
 /// may ask again: nothing was done.
 Error no_leader();
 
-Forwarder spawn_forwarder(caf::actor_system& system,
+Forwarder spawn_forwarder(actor::System& system,
                           const Transport& transport,
                           ClusterView view,
                           ForwarderOptions options);

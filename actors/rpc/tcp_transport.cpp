@@ -134,14 +134,14 @@ struct TransportState {
   }
 
   void dial(const Destination& to) {
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(TransportSelf{self});
+    const auto weak = actor::Weak<TransportSelf>{self};
     network->dial({.address = to.address,
                    .for_raft = to.lane == Lane::raft,
                    .role = RpcRole::server,
                    .region = to.region},
                   [weak, to](Result<net::RpcConnectionRef> outcome) {
                     if (auto strong = weak.lock())
-                      actor::tell_urgent(caf::actor_cast<TransportSelf>(strong),
+                      actor::tell_urgent(strong,
                                          Dialed{to, std::move(outcome)});
                   });
   }
@@ -185,12 +185,12 @@ struct TransportState {
   // -- calls
 
   void put(const net::RpcConnectionRef& connection, const Call& call, std::uint64_t number) {
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(TransportSelf{self});
+    const auto weak = actor::Weak<TransportSelf>{self};
     const bool is_urgent = call.priority == RpcPriority::urgent;
     connection->call(request_of(call), [weak, number, is_urgent](net::RpcReply reply) {
       auto strong = weak.lock();
       if (!strong) return;
-      const auto to = caf::actor_cast<TransportSelf>(strong);
+      const auto to = strong;
       if (is_urgent)
         actor::tell_urgent(to, Answered{number, reply_of(std::move(reply))});
       else
@@ -198,7 +198,7 @@ struct TransportState {
     });
   }
 
-  caf::result<Reply> call(const Call& msg) {
+  actor::Answer<Reply> call(const Call& msg) {
     auto promise = self->make_response_promise<Reply>();
     const auto number = next_number++;
     calls.emplace(number, promise);
@@ -212,7 +212,7 @@ struct TransportState {
     return promise;
   }
 
-  caf::result<Reply> call_node(const CallNode& msg) {
+  actor::Answer<Reply> call_node(const CallNode& msg) {
     const auto node = nodes.find(msg.node_id);
     if (node == nodes.end() || !node->second->is_open())
       return Reply{Error{Errc::unavailable, "No path to node"}, Delivery::surely_not};
@@ -228,7 +228,7 @@ struct TransportState {
     if (!call.empty()) call.mapped().deliver(msg.reply);
   }
 
-  caf::result<Opened> open(const OpenStream& msg) {
+  actor::Answer<Opened> open(const OpenStream& msg) {
     const auto start = [](const net::RpcConnectionRef& connection, const OpenStream& what) {
       auto started = connection->call_with_stream(
           request_of(what.call),
@@ -238,7 +238,7 @@ struct TransportState {
     if (!msg.node_id.empty()) {
       const auto node = nodes.find(msg.node_id);
       if (node == nodes.end() || !node->second->is_open())
-        return actor::to_caf({Errc::unavailable, "No path to node"});
+        return Error{Errc::unavailable, "No path to node"};
       return start(node->second, msg);
     }
     auto promise = self->make_response_promise<Opened>();
@@ -247,7 +247,7 @@ struct TransportState {
                       if (connection)
                         promise.deliver(start(*connection, msg));
                       else
-                        promise.deliver(actor::to_caf(connection.error()));
+                        promise.deliver(connection.error());
                     });
     return promise;
   }
@@ -363,7 +363,6 @@ struct TcpTransport::Parts {
   std::shared_ptr<net::RpcNetwork> network;
   Transport handle;
   std::string address;
-  std::shared_ptr<caf::weak_actor_ptr> listener;
 };
 
 TcpTransport::TcpTransport(std::unique_ptr<Parts> parts) : parts_{std::move(parts)} {}
@@ -375,20 +374,20 @@ TcpTransport::~TcpTransport() {
   if (parts_) stop();
 }
 
-Result<TcpTransport> TcpTransport::start(caf::actor_system& system,
+Result<TcpTransport> TcpTransport::start(actor::System& system,
                                          TcpTransportOptions options,
                                          std::shared_ptr<const Router> router,
                                          Identify identify) {
   auto parts = std::make_unique<Parts>();
   // Set before the first connection can end: nothing is dialed or accepted before.
-  const auto listener = std::make_shared<caf::weak_actor_ptr>();
+  const auto listener = std::make_shared<actor::Weak<TransportSelf>>();
   net::RpcCallbacks callbacks;
   callbacks.on_request = [router, identify](net::RpcResponder responder) {
     serve(*router, identify, std::move(responder));
   };
   callbacks.on_closed = [listener](const net::RpcConnectionRef& connection, const Error&) {
     if (auto strong = listener->lock())
-      actor::tell(caf::actor_cast<TransportSelf>(strong), Closed{connection});
+      actor::tell(strong, Closed{connection});
   };
   auto network = net::RpcNetwork::start(options.network, std::move(callbacks));
   if (!network) return network.error();
@@ -396,7 +395,7 @@ Result<TcpTransport> TcpTransport::start(caf::actor_system& system,
   const auto handle = actor::spawn(system, transport_actor, parts->network, options.retry_after,
                                    options.max_waiting);
   parts->handle = handle;
-  *listener = caf::actor_cast<caf::weak_actor_ptr>(handle);
+  *listener = actor::weak(handle);
   TcpTransport transport{std::move(parts)};
   if (options.listen.empty()) return transport;
   auto address = transport.parts_->network->listen(options.listen);

@@ -18,10 +18,6 @@
 #include "actors/rpc/router.hpp"
 #include "actors/rpc/transport.hpp"
 
-namespace caf {
-class actor_system;
-}
-
 namespace nomad::rpc {
 
 struct TcpTransportOptions {
@@ -35,7 +31,7 @@ class TcpTransport {
 public:
   /// `router` serves what arrives, for callers that `identify` has established. Both may be called
   /// on I/O threads from now on.
-  static Result<TcpTransport> start(caf::actor_system& system,
+  static Result<TcpTransport> start(actor::System& system,
                                     TcpTransportOptions options,
                                     std::shared_ptr<const Router> router,
                                     Identify identify);

@@ -57,7 +57,7 @@ struct AutopilotState {
 
   using Self = AutopilotSelf::stateful_pointer<AutopilotState>;
 
-  std::chrono::nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+  std::chrono::nanoseconds now() const { return self->now().time_since_epoch(); }
 
   autopilot::Settings settings() const {
     auto stored = options.store ? options.store->snapshot().autopilot_configuration()
@@ -75,10 +75,10 @@ struct AutopilotState {
               looking = false;
               seen(status);
             },
-            [this](const caf::error& err) {
+            [this](const Error& err) {
               looking = false;
               log::warn("autopilot", "the log does not say how it is: {}",
-                        actor::from_caf(err).what);
+                        err.what);
             });
   }
 
@@ -107,10 +107,10 @@ struct AutopilotState {
               changing = false;
               look();
             },
-            [this, change](const caf::error& err) {
+            [this, change](const Error& err) {
               changing = false;
               log::warn("autopilot", "{} server {}: {}", verb(change.action), change.id,
-                        actor::from_caf(err).what);
+                        err.what);
             });
   }
 
@@ -130,9 +130,9 @@ struct AutopilotState {
               founders.size());
     self->request(raft, patience, raft::BootstrapCluster{configuration})
         .then([this](const raft::Applied&) { changing = false; },
-              [this](const caf::error& err) {
+              [this](const Error& err) {
                 changing = false;
-                log::warn("autopilot", "founding the cluster: {}", actor::from_caf(err).what);
+                log::warn("autopilot", "founding the cluster: {}", err.what);
               });
   }
 
@@ -159,7 +159,7 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
   state.raft = std::move(raft);
   state.membership = std::move(membership);
   state.options = std::move(options);
-  self->send(self, Look{});
+  actor::send_self(self, Look{});
   return {
       [self](Lead msg) {
         auto& now = self->state;
@@ -171,9 +171,9 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
         self->state.members = msg.members;
         self->state.look();
       },
-      [self](autopilot::GetHealth) -> caf::result<autopilot::Health> {
+      [self](autopilot::GetHealth) -> actor::Answer<autopilot::Health> {
         const auto& now = self->state;
-        if (!now.leads) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+        if (!now.leads) return Error{Errc::unavailable, "No cluster leader"};
         return autopilot::Health{now.pilot.health(), now.now()};
       },
       [self](autopilot::GetSettings) { return self->state.settings(); },
@@ -186,7 +186,7 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
 
 }  // namespace
 
-Autopilot spawn_autopilot(caf::actor_system& system,
+Autopilot spawn_autopilot(actor::System& system,
                           const RaftMembers& raft,
                           const LogKeeper& membership,
                           AutopilotOptions options) {

@@ -66,7 +66,7 @@ struct AutopilotOptions {
   std::chrono::milliseconds interval{1'000};
 };
 
-Autopilot spawn_autopilot(caf::actor_system& system,
+Autopilot spawn_autopilot(actor::System& system,
                           const RaftMembers& raft,
                           const LogKeeper& membership,
                           AutopilotOptions options);

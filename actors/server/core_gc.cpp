@@ -68,7 +68,7 @@ GcSelf::behavior_type core_gc(Self self,
 
 }  // namespace
 
-LeaderDuty spawn_core_gc(caf::actor_system& system,
+LeaderDuty spawn_core_gc(actor::System& system,
                          std::shared_ptr<state::Store> store,
                          raft::Proposer proposer,
                          CoreGcOptions options) {

@@ -23,7 +23,7 @@ struct CoreGcOptions {
   cluster::GcThresholds thresholds;
 };
 
-LeaderDuty spawn_core_gc(caf::actor_system& system,
+LeaderDuty spawn_core_gc(actor::System& system,
                          std::shared_ptr<state::Store> store,
                          raft::Proposer proposer,
                          CoreGcOptions options);

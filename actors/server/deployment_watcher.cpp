@@ -70,9 +70,9 @@ struct WatcherState {
 
   template <class Message>
   state::Watches::Callback tell(Message message) {
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(WatcherSelf{self});
+    const auto weak = actor::Weak<WatcherSelf>{self};
     return [weak, message] {
-      if (auto strong = weak.lock()) actor::tell(caf::actor_cast<WatcherSelf>(strong), message);
+      if (auto strong = weak.lock()) actor::tell(strong, message);
     };
   }
 
@@ -98,7 +98,7 @@ struct WatcherState {
     auto& entry = watched.at(id);
     if (entry.look_is_due) return;
     const auto next = entry.looked_at + options.batch_period;
-    const auto now = self->clock().now();
+    const auto now = self->now();
     if (next <= now) return look(id);
     entry.look_is_due = true;
     actor::send_self_after(self, next - now, Look{id, term});
@@ -107,7 +107,7 @@ struct WatcherState {
   void look(const std::string& id) {
     auto& entry = watched.at(id);
     entry.look_is_due = false;
-    entry.looked_at = self->clock().now();
+    entry.looked_at = self->now();
     entry.subscription
         = store->watches().subscribe({state::watch_key(Table::deployments, id),
                                       state::watch_key(Table::allocs_by_deployment, id)},
@@ -176,7 +176,7 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
 
 }  // namespace
 
-LeaderDuty spawn_deployment_watcher(caf::actor_system& system,
+LeaderDuty spawn_deployment_watcher(actor::System& system,
                                     std::shared_ptr<state::Store> store,
                                     raft::Proposer proposer,
                                     DeploymentWatcherOptions options) {

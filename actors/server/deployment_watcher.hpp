@@ -27,7 +27,7 @@ struct DeploymentWatcherOptions {
   std::uint64_t random_seed = 0;
 };
 
-LeaderDuty spawn_deployment_watcher(caf::actor_system& system,
+LeaderDuty spawn_deployment_watcher(actor::System& system,
                                     std::shared_ptr<state::Store> store,
                                     raft::Proposer proposer,
                                     DeploymentWatcherOptions options);

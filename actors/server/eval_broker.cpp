@@ -124,7 +124,7 @@ struct BrokerState {
   std::uint64_t round = 0;                  ///< Of the newest Due timer.
   std::optional<cluster::TimePoint> armed;  ///< When that timer fires.
 
-  cluster::TimePoint now() const { return self->clock().now(); }
+  cluster::TimePoint now() const { return self->now(); }
 
   void enqueue(const Object<schema::Evaluation>& eval) {
     queue.enqueue(entry_of(*eval, now()), now());
@@ -172,7 +172,7 @@ struct BrokerState {
     queue.clear();
     blocked.clear();
     for (auto& waiter : waiters)
-      waiter.promise.deliver(actor::to_caf({Errc::unavailable, "No cluster leader"}));
+      waiter.promise.deliver(Error{Errc::unavailable, "No cluster leader"});
     waiters.clear();
   }
 
@@ -319,9 +319,9 @@ struct BrokerState {
     writes->propose(BrokerSelf{self}, command, std::move(then));
   }
 
-  caf::result<eval_broker::Done> done(const Result<>& outcome) {
+  actor::Answer<eval_broker::Done> done(const Result<>& outcome) {
     work();
-    if (!outcome) return actor::to_caf(outcome.error());
+    if (!outcome) return outcome.error();
     return eval_broker::Done{};
   }
 };
@@ -343,9 +343,9 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
 
   return {
-      [self](const eval_broker::Dequeue& msg) -> caf::result<eval_broker::Delivery> {
+      [self](const eval_broker::Dequeue& msg) -> actor::Answer<eval_broker::Delivery> {
         auto& state = self->state;
-        if (!state.leads) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+        if (!state.leads) return Error{Errc::unavailable, "No cluster leader"};
         if (auto delivery = state.next(msg.types)) {
           state.arm();
           return std::move(*delivery);
@@ -421,7 +421,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
 
 }  // namespace
 
-EvalBroker spawn_eval_broker(caf::actor_system& system,
+EvalBroker spawn_eval_broker(actor::System& system,
                              std::shared_ptr<state::Store> store,
                              raft::Proposer proposer,
                              EvalBrokerOptions options) {

@@ -101,7 +101,7 @@ struct EvalBrokerOptions {
   std::uint64_t random_seed = 0;
 };
 
-EvalBroker spawn_eval_broker(caf::actor_system& system,
+EvalBroker spawn_eval_broker(actor::System& system,
                              std::shared_ptr<state::Store> store,
                              raft::Proposer proposer,
                              EvalBrokerOptions options);

@@ -33,7 +33,7 @@ void keep_scanning(Self self, std::chrono::milliseconds interval) {
 /// A new leader cannot know when each client was last heard; all get a long lease, also those that
 /// are away and may come back: it ends when they have been away too long.
 void establish(Self self, const state::Snapshot& snapshot, const HeartbeatOptions& options) {
-  const auto deadline = self->clock().now() + options.leases.failover_ttl;
+  const auto deadline = self->now() + options.leases.failover_ttl;
   for (const auto& entry : snapshot.nodes()) {
     const auto status = entry.value()->getStatus();
     if (status != schema::NodeStatus::DOWN)
@@ -48,11 +48,11 @@ TrackerSelf::behavior_type heartbeat_tracker(Self self,
   self->state.random = Random{options.random_seed};
 
   return {
-      [self, options](const heartbeat::Renew& msg) -> caf::result<heartbeat::Lease> {
+      [self, options](const heartbeat::Renew& msg) -> actor::Answer<heartbeat::Lease> {
         auto& state = self->state;
-        if (!state.leads) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+        if (!state.leads) return Error{Errc::unavailable, "No cluster leader"};
         const auto ttl = cluster::lease_ttl(state.leases.size(), options.leases, state.random);
-        state.leases.renew(msg.node, self->clock().now() + ttl + options.leases.grace);
+        state.leases.renew(msg.node, self->now() + ttl + options.leases.grace);
         keep_scanning(self, options.scan_interval);
         return heartbeat::Lease{ttl};
       },
@@ -67,7 +67,7 @@ TrackerSelf::behavior_type heartbeat_tracker(Self self,
       },
       [self, listener, options](Scan) {
         self->state.scanning = false;
-        for (auto& node : self->state.leases.expire(self->clock().now()))
+        for (auto& node : self->state.leases.expire(self->now()))
           actor::send_urgent(self, listener, heartbeat::Missed{std::move(node)});
         keep_scanning(self, options.scan_interval);
       },
@@ -76,7 +76,7 @@ TrackerSelf::behavior_type heartbeat_tracker(Self self,
 
 }  // namespace
 
-HeartbeatTracker spawn_heartbeat_tracker(caf::actor_system& system,
+HeartbeatTracker spawn_heartbeat_tracker(actor::System& system,
                                          std::shared_ptr<state::Store> store,
                                          MissedHeartbeatListener listener,
                                          HeartbeatOptions options) {

@@ -69,7 +69,7 @@ struct HeartbeatOptions {
   std::uint64_t random_seed = 0;
 };
 
-HeartbeatTracker spawn_heartbeat_tracker(caf::actor_system& system,
+HeartbeatTracker spawn_heartbeat_tracker(actor::System& system,
                                          std::shared_ptr<state::Store> store,
                                          MissedHeartbeatListener listener,
                                          HeartbeatOptions options);

@@ -45,25 +45,25 @@ struct EndpointState {
 
   /// Writes `command` and answers with what `reply` makes of the written entry.
   template <class Reply, class Make>
-  caf::result<Reply> write(const Object<schema::Command>& command, Make reply) {
+  actor::Answer<Reply> write(const Object<schema::Command>& command, Make reply) {
     auto promise = self->make_response_promise<Reply>();
     writes->propose(EndpointSelf{self}, command,
                     [promise, reply](Result<Committed> written) mutable {
                       if (written)
                         promise.deliver(reply(*written));
                       else
-                        promise.deliver(actor::to_caf(written.error()));
+                        promise.deliver(written.error());
                     });
     return promise;
   }
 
-  caf::result<server_api::Written> write_plain(const Object<schema::Command>& command) {
+  actor::Answer<server_api::Written> write_plain(const Object<schema::Command>& command) {
     return write<server_api::Written>(
         command, [](const Committed& written) { return server_api::Written{written.index}; });
   }
 
-  caf::result<JobRegistered> write_job(Result<cluster::Decision> decision) {
-    if (!decision) return actor::to_caf(decision.error());
+  actor::Answer<JobRegistered> write_job(Result<cluster::Decision> decision) {
+    if (!decision) return decision.error();
     if (!decision->command) return job_unchanged(*decision, snapshot().index());
     const auto command = std::exchange(decision->command, {});
     return write<JobRegistered>(command, [made = std::move(*decision)](const Committed& written) {
@@ -71,8 +71,8 @@ struct EndpointState {
     });
   }
 
-  caf::result<DeploymentChanged> write_deployment(Result<cluster::DeploymentDecision> decision) {
-    if (!decision) return actor::to_caf(decision.error());
+  actor::Answer<DeploymentChanged> write_deployment(Result<cluster::DeploymentDecision> decision) {
+    if (!decision) return decision.error();
     return write<DeploymentChanged>(
         decision->command, [eval_id = decision->eval_id,
                             reverted_to = decision->reverted_to](const Committed& written) {
@@ -81,7 +81,7 @@ struct EndpointState {
         });
   }
 
-  caf::result<JobDispatched> dispatch(const DispatchJob& msg) {
+  actor::Answer<JobDispatched> dispatch(const DispatchJob& msg) {
     auto decision = cluster::decide_dispatch(snapshot(),
                                              {.ns = msg.ns,
                                               .job_id = msg.job_id,
@@ -90,7 +90,7 @@ struct EndpointState {
                                               .idempotency_token = msg.idempotency_token,
                                               .id_prefix = msg.id_prefix},
                                              seed());
-    if (!decision) return actor::to_caf(decision.error());
+    if (!decision) return decision.error();
     if (!decision->command)
       return JobDispatched{decision->job_id, {}, 0, decision->job_modify_index, snapshot().index()};
     return write<JobDispatched>(decision->command, [made = *decision](const Committed& written) {
@@ -98,18 +98,18 @@ struct EndpointState {
     });
   }
 
-  caf::result<server_api::Written> delete_evals(const std::vector<std::string>& ids) {
+  actor::Answer<server_api::Written> delete_evals(const std::vector<std::string>& ids) {
     const auto state = snapshot();
     if (!state.scheduler_configuration()->getPauseEvalBroker())
-      return actor::to_caf({Errc::rejected,
+      return Error{Errc::rejected,
                             "eval broker is enabled; eval broker must be paused to "
-                            "delete evals"});
+                            "delete evals"};
     if (ids.size() > cluster::most_reaped_ids)
-      return actor::to_caf({Errc::invalid_argument,
+      return Error{Errc::invalid_argument,
                             fmt::format("request includes {} evaluation IDs, must be {} or fewer",
-                                        ids.size(), cluster::most_reaped_ids)});
+                                        ids.size(), cluster::most_reaped_ids)};
     for (const auto& id : ids)
-      if (!state.eval(id)) return actor::to_caf({Errc::rejected, "eval not found"});
+      if (!state.eval(id)) return Error{Errc::rejected, "eval not found"};
     return write_plain(make_command([&](schema::Command::Builder command) {
       auto list = command.initReap().initEvaluationIds(static_cast<unsigned>(ids.size()));
       for (unsigned i = 0; i < list.size(); ++i)
@@ -117,7 +117,7 @@ struct EndpointState {
     }));
   }
 
-  caf::result<server_api::Written> collect_garbage() {
+  actor::Answer<server_api::Written> collect_garbage() {
     const auto commands
         = cluster::collect_garbage(snapshot(), cluster::GcThresholds::none(), unix_now());
     if (commands.empty()) return server_api::Written{snapshot().index()};
@@ -137,7 +137,7 @@ struct EndpointState {
     });
   }
 
-  caf::result<SchedulerConfigured> configure(const SetSchedulerConfiguration& msg) {
+  actor::Answer<SchedulerConfigured> configure(const SetSchedulerConfiguration& msg) {
     const auto stored = snapshot().scheduler_configuration();
     if (msg.check_index && stored->getModifyIndex() != *msg.check_index)
       return SchedulerConfigured{false, snapshot().index()};
@@ -175,14 +175,14 @@ struct EndpointState {
     return planned;
   }
 
-  caf::result<SealedWritten> write_sealed(const Object<schema::Command>& command) {
+  actor::Answer<SealedWritten> write_sealed(const Object<schema::Command>& command) {
     if (!command || !cluster::is_sealed_command(command->which()))
-      return actor::to_caf({Errc::invalid_argument, "only sealed commands come ready made"});
+      return Error{Errc::invalid_argument, "only sealed commands come ready made"};
     auto promise = self->make_response_promise<SealedWritten>();
     writes->propose_raw(
         EndpointSelf{self}, command, [promise](const Result<raft::Applied>& applied) mutable {
           if (!applied) {
-            promise.deliver(actor::to_caf(applied.error()));
+            promise.deliver(applied.error());
             return;
           }
           const auto& error = applied->outcome.error;
@@ -190,7 +190,7 @@ struct EndpointState {
               = std::static_pointer_cast<const state::Outcome>(applied->outcome.value);
           const bool conflict = error && outcome && outcome->variable;
           if (error && !conflict)
-            promise.deliver(actor::to_caf(*error));
+            promise.deliver(*error);
           else
             promise.deliver(SealedWritten{conflict,
                                           outcome ? outcome->variable : Object<schema::Variable>{},
@@ -202,15 +202,15 @@ struct EndpointState {
   /// A restore under way. A few portions at a time: a large state must not fill the log's queue.
   struct Restoring {
     std::shared_ptr<const std::vector<Object<schema::Command>>> commands;
-    caf::typed_response_promise<server_api::Written> promise;
+    actor::Promise<server_api::Written> promise;
     std::size_t next = 0;
     std::size_t in_flight = 0;
     bool failed = false;
   };
 
-  caf::result<server_api::Written> restore(const RestoreState& msg) {
+  actor::Answer<server_api::Written> restore(const RestoreState& msg) {
     if (!msg.commands || msg.commands->empty())
-      return actor::to_caf({Errc::invalid_argument, "there is nothing to restore"});
+      return Error{Errc::invalid_argument, "there is nothing to restore"};
     auto promise = self->make_response_promise<server_api::Written>();
     restore_more(std::make_shared<Restoring>(Restoring{msg.commands, promise}));
     return promise;
@@ -230,7 +230,7 @@ struct EndpointState {
                         restoring->failed = written.has_error();
                         if (!written) {
                           abandon(*restoring);
-                          restoring->promise.deliver(actor::to_caf(written.error()));
+                          restoring->promise.deliver(written.error());
                         } else if (is_last)
                           restoring->promise.deliver(server_api::Written{written->index});
                         else
@@ -251,11 +251,11 @@ struct EndpointState {
   }
 
   template <class Request>
-  caf::result<NodeChanged> forward(const Request& msg) {
+  actor::Answer<NodeChanged> forward(const Request& msg) {
     auto promise = self->make_response_promise<NodeChanged>();
     self->request(options.nodes, node_timeout, msg)
         .then([promise](const NodeChanged& changed) mutable { promise.deliver(changed); },
-              [promise](const caf::error& err) mutable { promise.deliver(err); });
+              [promise](const Error& err) mutable { promise.deliver(err); });
     return promise;
   }
 };
@@ -293,11 +293,10 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
         return state->write_job(cluster::decide_scale(state->snapshot(), msg.ns, msg.job_id,
                                                       msg.group, msg.count, state->seed()));
       },
-      [state](const SetJobStability& msg) -> caf::result<server_api::Written> {
+      [state](const SetJobStability& msg) -> actor::Answer<server_api::Written> {
         if (!state->snapshot().job_version(msg.ns, msg.job_id, msg.version))
-          return actor::to_caf(
-              {Errc::rejected, fmt::format("job \"{}\" in namespace \"{}\" at version {} not found",
-                                           msg.job_id, msg.ns, msg.version)});
+          return Error{Errc::rejected, fmt::format("job \"{}\" in namespace \"{}\" at version {} not found",
+                                           msg.job_id, msg.ns, msg.version)};
         return state->write_plain(make_command([&](schema::Command::Builder command) {
           auto stability = command.initJobStability();
           stability.setNamespace(text(msg.ns));
@@ -307,20 +306,20 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
         }));
       },
       [state](const DispatchJob& msg) { return state->dispatch(msg); },
-      [state](const ForcePeriodic& msg) -> caf::result<EvalCreated> {
+      [state](const ForcePeriodic& msg) -> actor::Answer<EvalCreated> {
         auto decision
             = cluster::decide_periodic_launch(state->snapshot(), msg.ns, msg.job_id, state->seed());
-        if (!decision) return actor::to_caf(decision.error());
+        if (!decision) return decision.error();
         return state->write<EvalCreated>(decision->command,
                                          [id = decision->eval_id](const Committed& written) {
                                            return EvalCreated{id, written.index};
                                          });
       },
       [state](const PlanJob& msg) { return actor::answer(state->plan(msg.job)); },
-      [state](const StopAlloc& msg) -> caf::result<EvalCreated> {
+      [state](const StopAlloc& msg) -> actor::Answer<EvalCreated> {
         auto decision = cluster::decide_alloc_stop(state->snapshot(), msg.alloc_id,
                                                    msg.no_shutdown_delay, state->seed());
-        if (!decision) return actor::to_caf(decision.error());
+        if (!decision) return decision.error();
         return state->write<EvalCreated>(decision->command,
                                          [id = decision->eval_id](const Committed& written) {
                                            return EvalCreated{id, written.index};
@@ -380,7 +379,7 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
 
 }  // namespace
 
-ServerApi spawn_job_endpoint(caf::actor_system& system,
+ServerApi spawn_job_endpoint(actor::System& system,
                              std::shared_ptr<state::Store> store,
                              raft::Proposer proposer,
                              JobEndpointOptions options) {

@@ -24,7 +24,7 @@ struct JobEndpointOptions {
   std::uint64_t random_seed = 0;
 };
 
-ServerApi spawn_job_endpoint(caf::actor_system& system,
+ServerApi spawn_job_endpoint(actor::System& system,
                              std::shared_ptr<state::Store> store,
                              raft::Proposer proposer,
                              JobEndpointOptions options);

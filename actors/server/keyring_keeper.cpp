@@ -57,9 +57,9 @@ struct KeeperState {
             [this](const server_api::SealedWritten&) {
               if (--writing == 0) look();  // the next thing to do may depend on what was written
             },
-            [this, what = std::move(what)](const caf::error& err) {
+            [this, what = std::move(what)](const Error& err) {
               --writing;  // tried again at the next look
-              const auto why = actor::from_caf(err);
+              const auto why = err;
               const bool is_worth_saying = leads && why.code != Errc::conflict;
               log::write(is_worth_saying ? log::Level::warn : log::Level::debug, "keyring",
                          what + ": " + why.what);
@@ -154,7 +154,7 @@ KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
 
 }  // namespace
 
-LeaderDuty spawn_keyring_keeper(caf::actor_system& system,
+LeaderDuty spawn_keyring_keeper(actor::System& system,
                                 std::shared_ptr<state::Store> store,
                                 std::shared_ptr<security::Keyring> keyring,
                                 SealedOffice servers,

@@ -28,7 +28,7 @@ struct KeyringKeeperOptions {
   std::uint64_t random_seed = 0;  ///< For the ids of keys.
 };
 
-LeaderDuty spawn_keyring_keeper(caf::actor_system& system,
+LeaderDuty spawn_keyring_keeper(actor::System& system,
                                 std::shared_ptr<state::Store> store,
                                 std::shared_ptr<security::Keyring> keyring,
                                 SealedOffice servers,

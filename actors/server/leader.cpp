@@ -44,7 +44,7 @@ Leader::behavior_type leader(Self self) {
 
 }  // namespace
 
-Leader spawn_leader(caf::actor_system& system) {
+Leader spawn_leader(actor::System& system) {
   return actor::spawn(system, leader);
 }
 

@@ -27,6 +27,6 @@ struct StateReplaced {
 
 using Leader = actor::Interface<void(raft::LeadershipChanged), void(AddDuty), void(StateReplaced)>;
 
-Leader spawn_leader(caf::actor_system& system);
+Leader spawn_leader(actor::System& system);
 
 }  // namespace nomad::server

@@ -49,11 +49,11 @@ struct MembershipState {
     options = std::move(given);
     table.emplace(options.self, options.rules, Random{options.random_seed}, now());
     publish();
-    self->send(self, Beat{});
-    if (!options.retry_join.empty()) self->send(self, RetryJoin{});
+    actor::send_self(self, Beat{});
+    if (!options.retry_join.empty()) actor::send_self(self, RetryJoin{});
   }
 
-  std::chrono::nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+  std::chrono::nanoseconds now() const { return self->now().time_since_epoch(); }
 
   Object<schema::membership::Envelope> envelope() const {
     auto rows = table->table();
@@ -74,7 +74,7 @@ struct MembershipState {
     call.priority = rpc::RpcPriority::urgent;
     self->request(office, timeout + std::chrono::seconds{1}, std::move(call))
         .then([this, done](const rpc::transport::Reply& reply) { done(taken(reply.outcome)); },
-              [done](const caf::error& err) { done(actor::from_caf(err)); });
+              [done](const Error& err) { done(err); });
   }
 
   Result<cluster::MemberTable> taken(const Result<Bytes>& outcome) {
@@ -171,7 +171,7 @@ struct MembershipState {
               [answered](const rpc::transport::Reply& reply) {
                 answered(reply.outcome && says_reached(*reply.outcome));
               },
-              [answered](const caf::error&) { answered(false); });
+              [answered](const Error&) { answered(false); });
     }
   }
 
@@ -255,14 +255,14 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
                                                MembershipActorOptions options) {
   self->state.start(self, std::move(office), std::move(view), std::move(options));
   return {
-      [self](const Exchange& msg) -> caf::result<Exchanged> {
+      [self](const Exchange& msg) -> actor::Answer<Exchanged> {
         auto& state = self->state;
         const auto other = cluster::read_table(*msg.envelope, state.options.key.get());
-        if (!other) return actor::to_caf(other.error());
+        if (!other) return other.error();
         state.merge(*other);
         return Exchanged{state.envelope()};
       },
-      [self](const Probe& msg) -> caf::result<Probed> {
+      [self](const Probe& msg) -> actor::Answer<Probed> {
         auto promise = self->make_response_promise<Probed>();
         self->state.exchange(msg.address, msg.region, self->state.options.probe_timeout,
                              [promise](const Result<cluster::MemberTable>& answer) mutable {
@@ -270,20 +270,20 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
                              });
         return promise;
       },
-      [self](const Join& msg) -> caf::result<Joined> {
+      [self](const Join& msg) -> actor::Answer<Joined> {
         auto promise = self->make_response_promise<Joined>();
         self->state.join(msg.addresses,
                          [promise](Joined joined) mutable { promise.deliver(std::move(joined)); });
         return promise;
       },
-      [self](const ForceLeave& msg) -> caf::result<Done> {
+      [self](const ForceLeave& msg) -> actor::Answer<Done> {
         auto& state = self->state;
         const auto done = state.table->force_leave(msg.name, msg.prune, state.now());
-        if (!done) return actor::to_caf(done.error());
+        if (!done) return done.error();
         state.changed();
         return Done{};
       },
-      [self](Leave msg) -> caf::result<Done> {
+      [self](Leave msg) -> actor::Answer<Done> {
         auto promise = self->make_response_promise<Done>();
         self->state.leave(msg.status, promise);
         return promise;
@@ -315,7 +315,7 @@ std::vector<std::string> MemberView::servers_in(const std::string& region) const
   return addresses;
 }
 
-Membership spawn_membership(caf::actor_system& system,
+Membership spawn_membership(actor::System& system,
                             const rpc::CallOffice& office,
                             std::shared_ptr<MemberView> view,
                             MembershipActorOptions options) {

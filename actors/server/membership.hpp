@@ -149,7 +149,7 @@ struct MembershipActorOptions {
   std::uint64_t random_seed = 0;
 };
 
-Membership spawn_membership(caf::actor_system& system,
+Membership spawn_membership(actor::System& system,
                             const rpc::CallOffice& office,
                             std::shared_ptr<MemberView> view,
                             MembershipActorOptions options);

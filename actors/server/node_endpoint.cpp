@@ -60,7 +60,7 @@ constexpr std::size_t most_turns = 8;  ///< That wait for one node; heartbeats a
 
 template <class Reply>
 void refuse(actor::Promise<Reply>& promise, const Error& error) {
-  promise.deliver(actor::to_caf(error));
+  promise.deliver(error);
 }
 
 /// A node's question that is held until there is something to answer.
@@ -137,12 +137,12 @@ struct EndpointState {
     turn([this, id] { next_turn(id); });
   }
 
-  caf::result<Registered> register_node(const RegisterNode& msg) {
+  actor::Answer<Registered> register_node(const RegisterNode& msg) {
     auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
     if (!decision) {
       log::warn("node_endpoint", "registration of node {} refused: {}",
                 short_id(copy(msg.node->getId())), decision.error().what);
-      return actor::to_caf(decision.error());
+      return decision.error();
     }
     auto promise = self->make_response_promise<Registered>();
     const auto id = copy(msg.node->getId());
@@ -169,7 +169,7 @@ struct EndpointState {
     });
   }
 
-  caf::result<Lease> beat(const Heartbeat& msg) {
+  actor::Answer<Lease> beat(const Heartbeat& msg) {
     auto promise = self->make_response_promise<Lease>();
     advance(msg.node_id, [this, promise, id = msg.node_id](const Result<>& stepped) mutable {
       if (!stepped) return refuse(promise, stepped.error());
@@ -201,7 +201,7 @@ struct EndpointState {
   void renew(const std::string& id, std::function<void(Result<heartbeat::Lease>)> then) {
     self->request(tracker, tracker_timeout, heartbeat::Renew{id})
         .then([then](const heartbeat::Lease& lease) { then(lease); },
-              [then](const caf::error& err) { then(actor::from_caf(err)); });
+              [then](const Error& err) { then(err); });
   }
 
   void missed(const std::string& id) {
@@ -224,7 +224,7 @@ struct EndpointState {
 
   // -- what a node should run --------------------------------------------------------------------
 
-  caf::result<AllocSet> watch(const WatchAllocs& msg) {
+  actor::Answer<AllocSet> watch(const WatchAllocs& msg) {
     end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
     auto& watch = watches[msg.node_id];
     watch.number = next_watch++;
@@ -261,11 +261,11 @@ struct EndpointState {
   }
 
   state::Watches::Subscription subscribe(const std::string& node_id, std::uint64_t number) {
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(EndpointSelf{self});
+    const auto weak = actor::Weak<EndpointSelf>{self};
     return store->watches().subscribe(
         {state::watch_key(state::Table::allocs_for_node, node_id)}, [weak, node_id, number] {
           if (auto strong = weak.lock())
-            actor::tell(caf::actor_cast<EndpointSelf>(strong), NodeTouched{node_id, number});
+            actor::tell(strong, NodeTouched{node_id, number});
         });
   }
 
@@ -299,10 +299,10 @@ struct EndpointState {
 
   // -- what nodes report -------------------------------------------------------------------------
 
-  caf::result<Updated> report(const UpdateAllocs& msg) {
+  actor::Answer<Updated> report(const UpdateAllocs& msg) {
     const auto snapshot = store->snapshot();
     const auto node_id = cluster::check_reporter(snapshot, msg.allocs, msg.node_id);
-    if (!node_id) return actor::to_caf(node_id.error());
+    if (!node_id) return node_id.error();
     Report report{.allocs = msg.allocs, .promise = {}};
     std::erase_if(report.allocs, [&](const Object<schema::Allocation>& alloc) {
       const bool foreign = cluster::is_foreign(snapshot, *alloc, *node_id);
@@ -340,7 +340,7 @@ struct EndpointState {
         if (written)
           each.promise.deliver(Updated{written->index});
         else
-          each.promise.deliver(actor::to_caf(written.error()));
+          each.promise.deliver(written.error());
       }
       write_reports();
     });
@@ -348,9 +348,9 @@ struct EndpointState {
 
   // -- what operators change ---------------------------------------------------------------------
 
-  caf::result<NodeChanged> change(Result<cluster::NodeDecision> decision,
+  actor::Answer<NodeChanged> change(Result<cluster::NodeDecision> decision,
                                   const std::string& node_id) {
-    if (!decision) return actor::to_caf(decision.error());
+    if (!decision) return decision.error();
     if (!decision->command) return NodeChanged{};
     auto promise = self->make_response_promise<NodeChanged>();
     write(decision->command,
@@ -424,7 +424,7 @@ EndpointSelf::behavior_type node_endpoint_actor(EndpointState::Self self,
 
 }  // namespace
 
-NodeEndpoint spawn_node_endpoint(caf::actor_system& system,
+NodeEndpoint spawn_node_endpoint(actor::System& system,
                                  std::shared_ptr<state::Store> store,
                                  raft::Proposer proposer,
                                  std::uint64_t random_seed) {

@@ -45,7 +45,7 @@ using NodeEndpoint
                        server_api::NodeChanged(server_api::EvaluateNode),
                        server_api::NodeChanged(server_api::PurgeNode)>;
 
-NodeEndpoint spawn_node_endpoint(caf::actor_system& system,
+NodeEndpoint spawn_node_endpoint(actor::System& system,
                                  std::shared_ptr<state::Store> store,
                                  raft::Proposer proposer,
                                  std::uint64_t random_seed);

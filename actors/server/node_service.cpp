@@ -10,7 +10,7 @@
 namespace nomad::server {
 
 struct NodeService::Shared {
-  Shared(caf::actor_system& system, NodeServiceOptions given)
+  Shared(actor::System& system, NodeServiceOptions given)
       : options{std::move(given)}, asker{system} {}
 
   NodeServiceOptions options;
@@ -96,7 +96,7 @@ Bytes alloc_reply(const link::AllocSet& set) {
 
 }  // namespace
 
-NodeService::NodeService(caf::actor_system& system, NodeServiceOptions options)
+NodeService::NodeService(actor::System& system, NodeServiceOptions options)
     : shared_{std::make_shared<Shared>(system, std::move(options))} {}
 
 void NodeService::open(const client::ServerLink& nodes, const rpc::Transport& transport) {

@@ -41,7 +41,7 @@ struct NodeServiceOptions {
 /// Copies share everything.
 class NodeService {
 public:
-  NodeService(caf::actor_system& system, NodeServiceOptions options);
+  NodeService(actor::System& system, NodeServiceOptions options);
 
   /// Adds the methods to `router`. Once, before anything is served.
   void add_to(rpc::Router& router);

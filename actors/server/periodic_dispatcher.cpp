@@ -72,11 +72,11 @@ struct DispatcherState {
   }
 
   void subscribe() {
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(DispatcherSelf{self});
+    const auto weak = actor::Weak<DispatcherSelf>{self};
     subscription = store->watches().subscribe(
         {state::watch_prefix(state::Table::jobs, "")}, [weak, term = term] {
           if (auto strong = weak.lock())
-            actor::tell(caf::actor_cast<DispatcherSelf>(strong), JobsChanged{term});
+            actor::tell(strong, JobsChanged{term});
         });
   }
 
@@ -156,7 +156,7 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
 
 }  // namespace
 
-LeaderDuty spawn_periodic_dispatcher(caf::actor_system& system,
+LeaderDuty spawn_periodic_dispatcher(actor::System& system,
                                      std::shared_ptr<state::Store> store,
                                      raft::Proposer proposer,
                                      PeriodicDispatcherOptions options) {

@@ -26,7 +26,7 @@ struct PeriodicDispatcherOptions {
   std::function<std::int64_t()> wall_clock;
 };
 
-LeaderDuty spawn_periodic_dispatcher(caf::actor_system& system,
+LeaderDuty spawn_periodic_dispatcher(actor::System& system,
                                      std::shared_ptr<state::Store> store,
                                      raft::Proposer proposer,
                                      PeriodicDispatcherOptions options);

@@ -143,9 +143,9 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
   state.random = Random{random_seed};
 
   return {
-      [self](const SubmitPlan& msg) -> caf::result<PlanApplied> {
+      [self](const SubmitPlan& msg) -> actor::Answer<PlanApplied> {
         if (self->state.queue.size() >= most_waiting)
-          return actor::to_caf({Errc::overloaded, "too many plans are waiting"});
+          return Error{Errc::overloaded, "too many plans are waiting"};
         auto promise = self->make_response_promise<PlanApplied>();
         self->state.submit({msg.plan, promise});
         return promise;
@@ -157,7 +157,7 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
 
 }  // namespace
 
-PlanApplier spawn_plan_applier(caf::actor_system& system,
+PlanApplier spawn_plan_applier(actor::System& system,
                                std::shared_ptr<state::Store> store,
                                raft::Proposer proposer,
                                std::uint64_t random_seed) {

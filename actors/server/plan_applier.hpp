@@ -37,7 +37,7 @@ struct PlanApplied {
 
 using PlanApplier = actor::Interface<plan_applier::PlanApplied(plan_applier::SubmitPlan)>;
 
-PlanApplier spawn_plan_applier(caf::actor_system& system,
+PlanApplier spawn_plan_applier(actor::System& system,
                                std::shared_ptr<state::Store> store,
                                raft::Proposer proposer,
                                std::uint64_t random_seed);

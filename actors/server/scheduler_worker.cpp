@@ -76,7 +76,7 @@ struct WorkerState {
               if (delivery.eval) begin(delivery);
               ask();
             },
-            [this](const caf::error&) {  // not leading, or no answer
+            [this](const Error&) {  // not leading, or no answer
               asking = false;
               actor::send_self_after(self, ask_again_after, AskAgain{});
             });
@@ -150,7 +150,7 @@ struct WorkerState {
     // A paused delivery does not time out, so what is submitted is of the one that counts.
     self->request(broker, broker_timeout, eval_broker::PauseNack{id_of(token), token})
         .then([this, token, shared](eval_broker::Done) { apply(token, shared); },
-              [this, token](const caf::error& err) { fail(token, actor::from_caf(err)); });
+              [this, token](const Error& err) { fail(token, err); });
   }
 
   void apply(const std::string& token, const std::shared_ptr<const scheduler::Plan>& plan) {
@@ -166,7 +166,7 @@ struct WorkerState {
               go_on(token);
               start_deferred();
             },
-            [this, token](const caf::error& err) { fail(token, actor::from_caf(err)); });
+            [this, token](const Error& err) { fail(token, err); });
   }
 
   void start_deferred() {
@@ -191,9 +191,9 @@ struct WorkerState {
   void resume_nack(const std::string& token) {
     self->request(broker, broker_timeout, eval_broker::ResumeNack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [name = name_of(token)](const caf::error& err) {
+              [name = name_of(token)](const Error& err) {
                 log::debug("scheduler_worker", "evaluation {}: {}", name,
-                           actor::from_caf(err).what);
+                           err.what);
               });
   }
 
@@ -209,9 +209,9 @@ struct WorkerState {
     const auto name = name_of(token);
     self->request(broker, broker_timeout, eval_broker::Ack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [name](const caf::error& err) {
+              [name](const Error& err) {
                 log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}", name,
-                          actor::from_caf(err).what);
+                          err.what);
               });
     works.erase(token);
     ask();
@@ -222,9 +222,9 @@ struct WorkerState {
     const auto name = name_of(token);
     self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token})
         .then([](eval_broker::Done) {},
-              [name](const caf::error& err) {
+              [name](const Error& err) {
                 log::debug("scheduler_worker", "evaluation {}: {}", name,
-                           actor::from_caf(err).what);
+                           err.what);
               });
     works.erase(token);
     ask();
@@ -259,7 +259,7 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
 
 }  // namespace
 
-SchedulerWorker spawn_scheduler_worker(caf::actor_system& system,
+SchedulerWorker spawn_scheduler_worker(actor::System& system,
                                        std::shared_ptr<state::Store> store,
                                        raft::Proposer proposer,
                                        EvalBroker broker,

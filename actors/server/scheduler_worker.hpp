@@ -41,7 +41,7 @@ struct GetSchedulerWorkerStats {
 
 using SchedulerWorker = actor::Interface<SchedulerWorkerStats(GetSchedulerWorkerStats)>;
 
-SchedulerWorker spawn_scheduler_worker(caf::actor_system& system,
+SchedulerWorker spawn_scheduler_worker(actor::System& system,
                                        std::shared_ptr<state::Store> store,
                                        raft::Proposer proposer,
                                        EvalBroker broker,

@@ -31,7 +31,7 @@ SealedWritten read(const Object<SealedWriteReply>& reply) {
   return written;
 }
 
-caf::result<SealedWritten> ask_leader(SealedOffice::pointer self,
+actor::Answer<SealedWritten> ask_leader(SealedOffice::pointer self,
                                       const rpc::Forwarder& forwarder,
                                       const WriteSealed& msg) {
   rpc::transport::Call call;
@@ -48,9 +48,9 @@ caf::result<SealedWritten> ask_leader(SealedOffice::pointer self,
             if (reply)
               promise.deliver(read(*reply));
             else
-              promise.deliver(actor::to_caf(reply.error()));
+              promise.deliver(reply.error());
           },
-          [promise](const caf::error& err) mutable { promise.deliver(err); });
+          [promise](const Error& err) mutable { promise.deliver(err); });
   return promise;
 }
 
@@ -58,7 +58,7 @@ SealedOffice::behavior_type sealed_link(SealedOffice::pointer self,
                                         const SealedOffice& own,
                                         const rpc::Forwarder& forwarder,
                                         const std::shared_ptr<const raft::LeaderView>& leader) {
-  return {[self, own, forwarder, leader](const WriteSealed& msg) -> caf::result<SealedWritten> {
+  return {[self, own, forwarder, leader](const WriteSealed& msg) -> actor::Answer<SealedWritten> {
     if (leader->known().leads) return self->delegate(own, msg);
     return ask_leader(self, forwarder, msg);
   }};
@@ -67,7 +67,7 @@ SealedOffice::behavior_type sealed_link(SealedOffice::pointer self,
 }  // namespace
 
 struct SealedService::Shared {
-  explicit Shared(caf::actor_system& system) : asker{system, 1} {}
+  explicit Shared(actor::System& system) : asker{system, 1} {}
 
   actor::Asker asker;
   std::mutex mutex;
@@ -79,7 +79,7 @@ struct SealedService::Shared {
   }
 };
 
-SealedService::SealedService(caf::actor_system& system)
+SealedService::SealedService(actor::System& system)
     : shared_{std::make_shared<Shared>(system)} {}
 
 void SealedService::add_to(rpc::Router& router) {
@@ -108,7 +108,7 @@ void SealedService::stop() {
   shared_->asker.stop();
 }
 
-SealedOffice spawn_sealed_link(caf::actor_system& system,
+SealedOffice spawn_sealed_link(actor::System& system,
                                const SealedOffice& own,
                                const rpc::Forwarder& forwarder,
                                std::shared_ptr<const raft::LeaderView> leader) {

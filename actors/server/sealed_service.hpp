@@ -19,7 +19,7 @@ namespace nomad::server {
 /// Copies share everything.
 class SealedService {
 public:
-  explicit SealedService(caf::actor_system& system);
+  explicit SealedService(actor::System& system);
 
   /// Once, before anything is served.
   void add_to(rpc::Router& router);
@@ -36,7 +36,7 @@ private:
 
 /// Takes WriteSealed: hands it to `own` while this server leads, else to the leader.
 /// Parent: the agent's wiring. Ends: by the parent's exit message.
-SealedOffice spawn_sealed_link(caf::actor_system& system,
+SealedOffice spawn_sealed_link(actor::System& system,
                                const SealedOffice& own,
                                const rpc::Forwarder& forwarder,
                                std::shared_ptr<const raft::LeaderView> leader);

@@ -73,10 +73,10 @@ public:
   void propose_raw(const Handle& self, const Object<schema::Command>& command, ThenRaw then) {
     const auto number = next_++;
     waiting_.emplace(number, std::move(then));
-    const auto weak = caf::actor_cast<caf::weak_actor_ptr>(self);
+    const auto weak = actor::weak(self);
     proposer_.propose(raft::payload_of(command), [weak, number](Result<raft::Applied> outcome) {
       if (auto strong = weak.lock())
-        actor::tell(caf::actor_cast<Handle>(strong), WriteDone{number, std::move(outcome)});
+        actor::tell(strong, WriteDone{number, std::move(outcome)});
     });
   }
 

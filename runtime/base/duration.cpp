@@ -27,7 +27,7 @@ constexpr std::array units{
 };
 
 /// Quoted as Go's time package quotes what it could not read: byte by byte.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -42,7 +42,7 @@ std::string quoted(std::string_view text) {
 }
 
 Error duration_error(std::string_view problem, std::string_view text) {
-  return {Errc::invalid_argument, fmt::format("time: {} {}", problem, quoted(text))};
+  return {Errc::invalid_argument, fmt::format("time: {} {}", problem, in_quotes(text))};
 }
 
 bool is_digit(char c) {
@@ -83,7 +83,7 @@ Result<std::uint64_t> parse_magnitude(std::string_view rest, std::string_view wh
       if (known.name == name) unit = &known;
     if (unit == nullptr)
       return Error{Errc::invalid_argument, fmt::format("time: unknown unit {} in duration {}",
-                                                       quoted(name), quoted(whole))};
+                                                       in_quotes(name), in_quotes(whole))};
     if (number > most / unit->nanoseconds) return duration_error("invalid duration", whole);
     total += number * unit->nanoseconds
              + static_cast<std::uint64_t>(fraction * static_cast<double>(unit->nanoseconds) + 0.5);

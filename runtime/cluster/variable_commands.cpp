@@ -19,7 +19,7 @@ Error refusal(std::string what) {
 }
 
 /// `text` as Go quotes it.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -41,7 +41,7 @@ std::vector<std::string_view> parts_of(std::string_view path) {
 Result<> check_path(std::string_view path) {
   if (path.empty()) return refusal("variable requires path");
   if (path.size() > longest_path || !std::all_of(path.begin(), path.end(), is_path_character))
-    return refusal("invalid path " + quoted(path));
+    return refusal("invalid path " + in_quotes(path));
   const auto parts = parts_of(path);
   if (parts[0] != "nomad") return {};
   if (parts.size() == 1)

@@ -94,7 +94,7 @@ private:
   void item(boost::json::object& tree, int depth) {
     std::vector<std::string> keys;
     for (skip(); peek() == '"' || is_letter(peek()) || is_digit(peek()); skip())
-      keys.push_back(peek() == '"' ? quoted() : word());
+      keys.push_back(peek() == '"' ? in_quotes() : word());
     if (error_) return;
     if (keys.empty()) return fail("expected a key");
     boost::json::value content;
@@ -118,7 +118,7 @@ private:
     if (depth > max_depth) fail("values are nested too deeply");
     skip();
     const char c = peek();
-    if (c == '"') return boost::json::value(quoted());
+    if (c == '"') return boost::json::value(in_quotes());
     if (c == '<' && peek(1) == '<') return boost::json::value(heredoc());
     if (c == '-' || is_digit(c)) return number();
     if (take('{')) {
@@ -182,7 +182,7 @@ private:
     return nullptr;
   }
 
-  std::string quoted() {
+  std::string in_quotes() {
     std::string out;
     int braces = 0;  // inside "${…}" quotes and all else are text
     for (++at_; !at_end(); ++at_) {

@@ -141,11 +141,11 @@ Result<> SnapshotWriter::begin_table(std::string_view name) {
   parts.end_table();
   if (!is_table_name(name))
     return Error{Errc::internal, "\"" + std::string{name} + "\" cannot name a snapshot's table"};
-  NOMAD_TRY(parts.database.run("CREATE TABLE " + quoted(name)
+  NOMAD_TRY(parts.database.run("CREATE TABLE " + in_quotes(name)
                                + "(key BLOB NOT NULL, value BLOB NOT NULL,"
                                  " checksum INTEGER NOT NULL)"));
   NOMAD_TRY(
-      parts.database.prepare(parts.insert, "INSERT INTO " + quoted(name) + " VALUES(?1, ?2, ?3)"));
+      parts.database.prepare(parts.insert, "INSERT INTO " + in_quotes(name) + " VALUES(?1, ?2, ?3)"));
   parts.sum.name = name;
   return {};
 }
@@ -230,7 +230,7 @@ Result<> SnapshotReader::read(std::string_view table, const Row& row) {
   if (expected == parts.tables.end())
     return Error{Errc::not_found,
                  "\"" + parts.database.path() + "\" has no table " + std::string{table}};
-  auto select = parts.database.prepare("SELECT key, value, checksum FROM " + quoted(table)
+  auto select = parts.database.prepare("SELECT key, value, checksum FROM " + in_quotes(table)
                                        + " ORDER BY rowid");
   if (!select) return select.error();
   snapshot_format::TableSum seen{.name = std::string{table}};

@@ -227,7 +227,7 @@ Result<> require_format(Database& database, const FileFormat& format) {
   return {};
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string out = "\"";
   for (const char letter : name) {
     if (letter == '"') out.push_back('"');

@@ -148,6 +148,6 @@ struct FileFormat {
 Result<> require_format(Database& database, const FileFormat& format);
 
 /// An SQL identifier in quotes.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 }  // namespace nomad::storage

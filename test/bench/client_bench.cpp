@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-#include <caf/scoped_actor.hpp>
 
 #include "actors/client/client.hpp"
 #include "actors/core/system.hpp"
@@ -50,7 +49,7 @@ void wait_for(test::ServerBoard& board, ClientStatus status, std::size_t count) 
 
 struct Node {
   actor::SystemConfig config;
-  caf::actor_system system{config};
+  actor::System system{config};
   std::shared_ptr<test::ServerBoard> board = std::make_shared<test::ServerBoard>();
   test::FakeServersActor servers = actor::spawn(system, test::fake_servers, board);
   std::string directory;
@@ -79,9 +78,9 @@ struct Node {
   }
 
   void stop() {
-    caf::scoped_actor self{system};
-    self->request(node->client(), caf::infinite, client::client_actor::Stop{})
-        .receive([](const client::client_actor::Stopped&) {}, [](const caf::error&) {});
+    actor::Outsider self{system};
+    self.request(node->client(), actor::infinite, client::client_actor::Stop{})
+        .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
     node->stop_parts();
     node.reset();
   }
@@ -99,12 +98,12 @@ struct Node {
   }
 
   std::uint64_t running() {
-    caf::scoped_actor self{system};
+    actor::Outsider self{system};
     std::uint64_t count = 0;
-    self->request(node->client(), 10s, client::client_api::CountAllocs{})
+    self.request(node->client(), 10s, client::client_api::CountAllocs{})
         .receive(
             [&count](const client::client_api::AllocCounts& counts) { count = counts.running; },
-            [](const caf::error&) {});
+            [](const Error&) {});
     return count;
   }
 };

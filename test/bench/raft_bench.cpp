@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
   std::filesystem::remove_all(directory);
   {
     actor::SystemConfig config;
-    caf::actor_system system{config};
+    actor::System system{config};
     auto raft = start_raft(system, {.directory = directory, .self = "bench"},
                            std::make_shared<CountingFsm>(), {});
     if (!raft) {

@@ -167,15 +167,15 @@ void SimDisk::serve(NodeParts& parts) {
     if (found == files_.end()) return Error{Errc::not_found, "no such snapshot"};
     return std::unique_ptr<SnapshotRows>{std::make_unique<SnapshotTextRows>(found->second.rows)};
   };
-  parts.spawn_log_writer = [this](caf::actor_system& system, LogWriterListener listener) {
+  parts.spawn_log_writer = [this](actor::System& system, LogWriterListener listener) {
     return spawn_writer(system, std::move(listener));
   };
-  parts.spawn_snapshotter = [this](caf::actor_system& system) { return spawn_snapshotter(system); };
+  parts.spawn_snapshotter = [this](actor::System& system) { return spawn_snapshotter(system); };
 }
 
-LogWriter SimDisk::spawn_writer(caf::actor_system& system, LogWriterListener listener) {
+LogWriter SimDisk::spawn_writer(actor::System& system, LogWriterListener listener) {
   listener_ = std::move(listener);
-  return system_.own(machine_, system.spawn([this](LogWriter::pointer) -> LogWriter::behavior_type {
+  return system_.own(machine_, actor::spawn(system, [this](LogWriter::pointer) -> LogWriter::behavior_type {
     return {
         [this](log_writer::Write& msg) {
           pending_.push_back({msg.seq, std::move(msg.write)});
@@ -285,8 +285,8 @@ Result<snapshotter::Saved> SimDisk::finish_arrived(const SnapshotMeta& meta) {
   return snapshotter::Saved{std::to_string(meta.index), rows.size()};
 }
 
-Snapshotter SimDisk::spawn_snapshotter(caf::actor_system& system) {
-  return system_.own(machine_, system.spawn([this](SnapshotterSelf::pointer self)
+Snapshotter SimDisk::spawn_snapshotter(actor::System& system) {
+  return system_.own(machine_, actor::spawn(system, [this](SnapshotterSelf::pointer self)
                                                 -> SnapshotterSelf::behavior_type {
     return {
         [this, self](const snapshotter::SaveSnapshot& msg) {

@@ -32,7 +32,7 @@ SimProcess* SimNode::find(const driver::TaskId& id) {
 client::Driver SimNode::spawn_driver() {
   return system_.own(
       machine_,
-      system_.system().spawn([this](DriverSelf::pointer self) -> DriverSelf::behavior_type {
+      actor::spawn(system_.system(), [this](DriverSelf::pointer self) -> DriverSelf::behavior_type {
         return {
             [this, self](driver::StartTask& msg) { return start_task(self, msg); },
             [this](const driver::RecoverTask& msg) { return recover_task(msg); },
@@ -43,8 +43,8 @@ client::Driver SimNode::spawn_driver() {
             },
             [](const driver::SignalTask&) { return driver::Done{}; },
             [](const driver::TaskStats&) { return client_api::TaskUsage{}; },
-            [](const driver::ExecTask&) -> caf::result<client_api::ExecStarted> {
-              return actor::to_caf(driver::no_exec());
+            [](const driver::ExecTask&) -> actor::Answer<client_api::ExecStarted> {
+              return driver::no_exec();
             },
             [](driver::Fingerprint) {
               return driver::Health{.detected = true,
@@ -57,7 +57,7 @@ client::Driver SimNode::spawn_driver() {
       }));
 }
 
-caf::result<driver::Started> SimNode::start_task(DriverSelf::pointer self, driver::StartTask& msg) {
+actor::Answer<driver::Started> SimNode::start_task(DriverSelf::pointer self, driver::StartTask& msg) {
   if (auto* known = find(msg.config->id)) {
     if (known->run_id == msg.config->run_id) {
       ++counts_.attached;
@@ -66,13 +66,13 @@ caf::result<driver::Started> SimNode::start_task(DriverSelf::pointer self, drive
       if (!known->running) tell_end(*known);
       return driver::Started{"sim", {}};
     }
-    if (known->running) return actor::to_caf({Errc::conflict, "the task is already running"});
+    if (known->running) return Error{Errc::conflict, "the task is already running"};
     if (!known->running)
       std::erase_if(processes_, [known](const auto& each) { return each.number == known->number; });
   }
   if (faulty_ && random_.chance(0.03)) {
     ++counts_.failed_starts;
-    return actor::to_caf({Errc::unavailable, "the simulated driver could not start the task"});
+    return Error{Errc::unavailable, "the simulated driver could not start the task"};
   }
   auto promise = self->make_response_promise<driver::Started>();
   const auto life = system_.life(machine_);
@@ -128,11 +128,11 @@ void SimNode::tell_end(const SimProcess& process) {
   });
 }
 
-caf::result<driver::Done> SimNode::recover_task(const driver::RecoverTask& msg) {
+actor::Answer<driver::Done> SimNode::recover_task(const driver::RecoverTask& msg) {
   auto* known = find(msg.id);
   if (known == nullptr || known->run_id != msg.run_id) {
-    if (msg.handle.empty()) return actor::to_caf({Errc::not_found, "it was never started"});
-    return actor::to_caf({Errc::unavailable, "the task is lost"});
+    if (msg.handle.empty()) return Error{Errc::not_found, "it was never started"};
+    return Error{Errc::unavailable, "the task is lost"};
   }
   ++counts_.attached;
   known->attached = true;
@@ -141,9 +141,9 @@ caf::result<driver::Done> SimNode::recover_task(const driver::RecoverTask& msg) 
   return driver::Done{};
 }
 
-caf::result<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
+actor::Answer<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
   auto* known = find(msg.id);
-  if (known == nullptr) return actor::to_caf({Errc::not_found, "task not found"});
+  if (known == nullptr) return Error{Errc::not_found, "task not found"};
   const auto number = known->number;
   const auto takes = std::min<Time>(msg.grace, network_.delay(1ms, 2s));
   system_.at(system_.now() + takes, [this, number] {

@@ -36,7 +36,7 @@ client::Registry SimNode::registry() {
       "sim", client::DriverEntry{
                  .capabilities
                  = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
-                 .spawn = [this](caf::actor_system&, const client::DriverOptions&) {
+                 .spawn = [this](actor::System&, const client::DriverOptions&) {
                    return spawn_driver();
                  }});
   registry.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
@@ -65,7 +65,7 @@ void SimNode::start() {
     link_ = spawn_link();
     const auto stats = system_.own(
         machine_,
-        system.spawn([](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
+        actor::spawn(system, [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
           return {[](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
                   [](const client::stats::ReadTasks&) { return client::stats::TaskUsages{}; },
                   [](const client::stats::ForgetTask&) {}};
@@ -77,7 +77,7 @@ void SimNode::start() {
                        .db = spawn_db(),
                        .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
                        .make_stats
-                       = [stats](caf::actor_system&, const client::StatsOptions&) { return stats; },
+                       = [stats](actor::System&, const client::StatsOptions&) { return stats; },
                        .registry = std::make_shared<const client::Registry>(registry())}));
   });
 }
@@ -111,7 +111,7 @@ client::ClientDb SimNode::spawn_db() {
       = system_.own(machine_, client::spawn_client_db_inline(system_.system(), store_));
   return system_.own(
       machine_,
-      system_.system().spawn([this, inner](DbSelf::pointer self) -> DbSelf::behavior_type {
+      actor::spawn(system_.system(), [this, inner](DbSelf::pointer self) -> DbSelf::behavior_type {
         const auto later = [this, self, inner](storage::ClientBatch batch) {
           const auto life = system_.life(machine_);
           system_.at(saved_at(100us, 4ms), [this, self, handle = DbSelf{self}, inner, life,
@@ -124,7 +124,7 @@ client::ClientDb SimNode::spawn_db() {
           });
         };
         return {
-            [this, self, inner](const Save& msg) -> caf::result<Committed> {
+            [this, self, inner](const Save& msg) -> actor::Answer<Committed> {
               if (mutation_ == NodeMutation::forget_saved && random_.chance(0.3))
                 return Committed{};
               auto promise = self->make_response_promise<Committed>();
@@ -137,9 +137,9 @@ client::ClientDb SimNode::spawn_db() {
                 }
                 actor::tell(
                     handle, Run{[self, inner, promise, batch]() mutable {
-                      self->request(inner, caf::infinite, Save{batch})
+                      self->request(inner, actor::infinite, Save{batch})
                           .then([promise](const Committed& done) mutable { promise.deliver(done); },
-                                [promise](caf::error& err) mutable {
+                                [promise](const Error& err) mutable {
                                   promise.deliver(std::move(err));
                                 });
                     }});
@@ -156,11 +156,11 @@ client::ClientDb SimNode::spawn_db() {
 /// One question: to the server that answered last, which asks the leader; the answer comes back on
 /// the same way.
 template <class Reply, class Request>
-caf::result<Reply> SimNode::call(LinkSelf::pointer self, const Request& request) {
+actor::Answer<Reply> SimNode::call(LinkSelf::pointer self, const Request& request) {
   ++counts_.calls;
   auto promise = self->template make_response_promise<Reply>();
   const auto all = servers();
-  if (all.empty()) return actor::to_caf({Errc::unavailable, "No servers"});
+  if (all.empty()) return Error{Errc::unavailable, "No servers"};
   auto& server = *all[chosen_server_ % all.size()];
   const auto answer = [this, handle = LinkSelf{self}, promise](Result<Reply> reply) {
     if (!reply
@@ -188,7 +188,7 @@ caf::result<Reply> SimNode::call(LinkSelf::pointer self, const Request& request)
 
 client::ServerLink SimNode::spawn_link() {
   return system_.own(
-      machine_, system_.system().spawn([this](LinkSelf::pointer self) -> LinkSelf::behavior_type {
+      machine_, actor::spawn(system_.system(), [this](LinkSelf::pointer self) -> LinkSelf::behavior_type {
         return {
             [this, self](const RegisterNode& msg) {
               id_ = copy(msg.node->getId());

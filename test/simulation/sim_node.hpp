@@ -103,12 +103,12 @@ private:
   using DriverSelf = actor::WithInternal<client::Driver, void(Run)>;
 
   template <class Reply, class Request>
-  caf::result<Reply> call(LinkSelf::pointer self, const Request& request);
+  actor::Answer<Reply> call(LinkSelf::pointer self, const Request& request);
 
-  caf::result<client::driver::Started> start_task(DriverSelf::pointer self,
+  actor::Answer<client::driver::Started> start_task(DriverSelf::pointer self,
                                                   client::driver::StartTask& msg);
-  caf::result<client::driver::Done> recover_task(const client::driver::RecoverTask& msg);
-  caf::result<client::driver::Done> stop_task(const client::driver::StopTask& msg);
+  actor::Answer<client::driver::Done> recover_task(const client::driver::RecoverTask& msg);
+  actor::Answer<client::driver::Done> stop_task(const client::driver::StopTask& msg);
   void destroy_task(const client::driver::DestroyTask& msg);
   void begin(const client::driver::TaskConfig& config, const client::TaskListener& listener);
   void end(std::uint64_t number, int exit_code);

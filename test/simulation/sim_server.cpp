@@ -173,7 +173,7 @@ void SimServer::start() {
     const auto leader = system_.own(machine_, server::spawn_leader(system_.system()));
     const auto listener = system_.own(
         machine_,
-        system_.system().spawn(
+        actor::spawn(system_.system(),
             [this, leader](LeadershipListener::pointer self) -> LeadershipListener::behavior_type {
               return {[this, leader, self](const LeadershipChanged& msg) {
                 on_leadership(*this, msg);
@@ -183,14 +183,14 @@ void SimServer::start() {
     const auto proposer = start_raft(listener);
     failure_.reset();
     system_.own(
-        machine_, system_.system().spawn([this, life = system_.life(machine_)](
-                                             caf::event_based_actor* self) -> caf::behavior {
+        machine_, actor::spawn(system_.system(), [this, life = system_.life(machine_)](
+                                             actor::Any::pointer self) -> actor::Any::behavior_type {
           self->monitor(live_->raft);
           actor::on_down(self, [this, life](const actor::Down& down) {
             if (system_.life(machine_) == life)
               failure_ = down.crashed ? down.reason : Error{Errc::internal, "the node has ended"};
           });
-          return {[](int) {}};
+          return {};
         }));
     start_duties(proposer, leader);
   });
@@ -294,7 +294,7 @@ server::SealedOffice SimServer::spawn_sealed_link() {
   using server::server_api::WriteSealed;
   using Self = actor::WithInternal<server::SealedOffice, void(Run)>;
   const auto link = [this](Self::pointer self) -> Self::behavior_type {
-    return {[this, self](const WriteSealed& msg) -> caf::result<SealedWritten> {
+    return {[this, self](const WriteSealed& msg) -> actor::Answer<SealedWritten> {
               auto promise = self->make_response_promise<SealedWritten>();
               const auto answer = [self = Self{self}, promise](const Result<SealedWritten>& reply) {
                 actor::tell(self,
@@ -310,7 +310,7 @@ server::SealedOffice SimServer::spawn_sealed_link() {
             },
             [](const Run& msg) { msg.action(); }};
   };
-  return system_.own(machine_, server::SealedOffice{system_.system().spawn(link)});
+  return system_.own(machine_, server::SealedOffice{actor::spawn(system_.system(), link)});
 }
 
 Carrier SimServer::make_carrier() {

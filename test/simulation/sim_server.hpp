@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-#include <caf/event_based_actor.hpp>
 
 #include "actors/client/server_link.hpp"
 #include "actors/raft/node_state.hpp"
@@ -128,15 +127,19 @@ public:
   void ask(const Handle& to, const Request& request, std::function<void(Result<Reply>)> answer) {
     const auto still_lives
         = [this, life = system_.life(machine_)] { return system_.life(machine_) == life; };
-    system_.system().spawn([to, request, answer, still_lives](caf::event_based_actor* self) {
-      self->request(to, caf::infinite, request)
+    actor::spawn(system_.system(), [to, request, answer, still_lives](
+                                       actor::Any::pointer self) -> actor::Any::behavior_type {
+      self->request(to, actor::infinite, request)
           .then(
-              [answer, still_lives](Reply& reply) {
+              [self, answer, still_lives](Reply& reply) {
                 if (still_lives()) answer(std::move(reply));
+                self->quit();
               },
-              [answer, still_lives](const caf::error& err) {
-                if (still_lives()) answer(actor::from_caf(err));
+              [self, answer, still_lives](const Error& err) {
+                if (still_lives()) answer(err);
+                self->quit();
               });
+      return {};
     });
   }
 

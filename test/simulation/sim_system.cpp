@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include <caf/send.hpp>
 
 namespace nomad::test {
 
@@ -102,7 +101,7 @@ void SimSystem::switch_off(Machine machine) {
   for (auto* job : std::exchange(state.held, {}))
     scheduler_->jobs.push_back(job);
   for (const auto& each : std::exchange(state.actors, {}))
-    caf::anon_send_exit(each, caf::exit_reason::kill);
+    actor::kill(each);
 }
 
 /// What was spawned since the last call belongs to whoever is running.

@@ -19,7 +19,7 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
-#include "actors/core/actor.hpp"
+#include "actors/core/supervise.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/raft/core.hpp"
 #include "test/simulation/sim_clock.hpp"
@@ -50,7 +50,7 @@ public:
   SimSystem& operator=(const SimSystem&) = delete;
   ~SimSystem();
 
-  caf::actor_system& system() { return *system_; }
+  actor::System& system() { return *system_; }
 
   /// Ends all actors. Whoever owns what they refer to calls it first.
   void shut_down();
@@ -95,7 +95,7 @@ public:
   /// An actor that is ended when its machine is switched off.
   template <class Handle>
   Handle own(Machine machine, Handle handle) {
-    machines_[machine].actors.push_back(caf::actor_cast<caf::actor>(handle));
+    machines_[machine].actors.push_back(handle);
     return handle;
   }
 
@@ -137,7 +137,7 @@ private:
     Time wall_offset{0};
     double clock_rate = 1;
     std::deque<caf::resumable*> held;
-    std::vector<caf::actor> actors;
+    std::vector<actor::Any> actors;
   };
 
   class Scope {

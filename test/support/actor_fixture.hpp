@@ -13,11 +13,9 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
-#include <caf/event_based_actor.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
-#include <caf/send.hpp>
 
-#include "actors/core/actor.hpp"
+#include "actors/core/supervise.hpp"
 
 namespace nomad::test {
 
@@ -31,23 +29,23 @@ public:
   /// Kills every adopted actor: a self-ticking one would keep the system's destructor waiting.
   ~ActorFixture() {
     for (auto& handle : adopted_)
-      caf::anon_send_exit(handle, caf::exit_reason::kill);
+      actor::kill(handle);
     settle();
   }
 
-  caf::actor_system& system() { return system_; }
+  actor::System& system() { return system_; }
 
   /// Makes the fixture responsible for stopping the actor.
   template <class Handle>
   Handle adopt(Handle handle) {
-    adopted_.push_back(caf::actor_cast<caf::actor>(handle));
+    adopted_.push_back(handle);
     return handle;
   }
 
   /// Sends `msg` and lets all actors work until no message is left.
   template <class Handle, actor::Message M>
   void tell(const Handle& dest, M msg) {
-    caf::anon_send(dest, std::move(msg));
+    actor::tell(dest, std::move(msg));
     settle();
   }
 
@@ -59,10 +57,19 @@ public:
   template <class Reply, class Handle, actor::Message M>
   Answer<Reply> ask(const Handle& dest, M msg) {
     auto slot = std::make_shared<std::optional<Result<Reply>>>();
-    adopt(system_.spawn([slot, dest, msg = std::move(msg)](caf::event_based_actor* self) {
-      self->request(dest, caf::infinite, msg)
-          .then([slot](Reply& reply) { slot->emplace(std::move(reply)); },
-                [slot](const caf::error& err) { slot->emplace(actor::from_caf(err)); });
+    adopt(actor::spawn(system_, [slot, dest, msg = std::move(msg)](
+                                    actor::Any::pointer self) -> actor::Any::behavior_type {
+      self->request(dest, actor::infinite, msg)
+          .then(
+              [self, slot](Reply& reply) {
+                slot->emplace(std::move(reply));
+                self->quit();
+              },
+              [self, slot](const Error& err) {
+                slot->emplace(err);
+                self->quit();
+              });
+      return {};
     }));
     settle();
     return slot;
@@ -80,7 +87,7 @@ public:
     using SelfPointer = typename actor::Interface<void(M)>::pointer;
     using Behavior = typename actor::Interface<void(M)>::behavior_type;
     auto seen = std::make_shared<std::vector<M>>();
-    auto handle = system_.spawn([seen](SelfPointer) -> Behavior {
+    auto handle = actor::spawn(system_, [seen](SelfPointer) -> Behavior {
       return {[seen](const M& msg) { seen->push_back(msg); }};
     });
     return {adopt(handle), seen};
@@ -112,14 +119,14 @@ private:
     return config;
   }
 
-  static caf::scheduler::test_coordinator& coordinator(caf::actor_system& system) {
+  static caf::scheduler::test_coordinator& coordinator(actor::System& system) {
     return dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
   }
 
   caf::actor_system_config config_;
   caf::actor_system system_;
   caf::scheduler::test_coordinator& scheduler_;
-  std::vector<caf::actor> adopted_;
+  std::vector<actor::Any> adopted_;
 };
 
 }  // namespace nomad::test

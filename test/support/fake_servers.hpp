@@ -69,7 +69,7 @@ inline FakeServersActor::behavior_type fake_servers(
         return Registered{++self->state.index, std::chrono::seconds{10}};
       },
       [](const Heartbeat&) { return Lease{.ttl = std::chrono::seconds{10}}; },
-      [self](const WatchAllocs& msg) -> caf::result<AllocSet> {
+      [self](const WatchAllocs& msg) -> actor::Answer<AllocSet> {
         self->state.held = self->make_response_promise<AllocSet>();
         auto promise = self->state.held;
         if (msg.min_index == 0) self->state.answer();

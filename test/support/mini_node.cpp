@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 
-#include <caf/scoped_actor.hpp>
 
 #include "actors/client/client.hpp"
 #include "actors/core/system.hpp"
@@ -21,21 +20,21 @@ using namespace std::chrono_literals;
 
 namespace {
 
-bool answers(caf::scoped_actor& self, const client::Client& client, const std::string& id) {
+bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
   bool fine = false;
-  self->request(client, 5s, client::client_api::SignalTask{id, "", "SIGNULL"})
-      .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const caf::error&) {});
+  self.request(client, 5s, client::client_api::SignalTask{id, "", "SIGNULL"})
+      .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
   return fine;
 }
 
-bool is_empty(caf::scoped_actor& self, const client::Client& client) {
+bool is_empty(actor::Outsider& self, const client::Client& client) {
   bool empty = false;
-  self->request(client, 5s, client::client_api::CountAllocs{})
+  self.request(client, 5s, client::client_api::CountAllocs{})
       .receive(
           [&empty](const client::client_api::AllocCounts& counts) {
             empty = counts.contacted && counts.pending + counts.running + counts.terminal == 0;
           },
-          [](const caf::error&) {});
+          [](const Error&) {});
   return empty;
 }
 
@@ -67,7 +66,7 @@ int main(int argc, char** argv) {
     board->assigned.push_back({test::simple_alloc(job, number, owner), job});
 
   actor::SystemConfig config;
-  caf::actor_system system{config};
+  actor::System system{config};
   auto servers = actor::spawn(system, test::fake_servers, board);
   client::ClientOptions options;
   options.state_dir = directory + "/state";
@@ -80,7 +79,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   {
-    caf::scoped_actor self{system};
+    actor::Outsider self{system};
     for (int number = 0; number < count;) {
       if (answers(self, node->client(), test::numbered_id(number, owner)))
         ++number;
@@ -97,8 +96,8 @@ int main(int argc, char** argv) {
 
     int received = 0;
     sigwait(&signals, &received);
-    self->request(node->client(), 30s, client::client_actor::Stop{})
-        .receive([](const client::client_actor::Stopped&) {}, [](const caf::error&) {});
+    self.request(node->client(), 30s, client::client_actor::Stop{})
+        .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
   }
   node->stop_parts();
   actor::stop(servers);

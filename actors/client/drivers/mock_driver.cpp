@@ -65,21 +65,21 @@ struct MockState {
   Random random{1};
   std::optional<Nanoseconds> disabled_from;
 
-  Nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+  Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   // -- starting ----------------------------------------------------------------------------------
 
-  caf::result<Started> start(driver::StartTask& msg) {
+  actor::Answer<Started> start(driver::StartTask& msg) {
     auto& running = tasks[msg.config->id];
     running.listener = msg.listener;
     if (!running.run_id.empty() && running.run_id == msg.config->run_id)
       return Started{running.handle, running.task->network};
     if (!running.run_id.empty() && !running.ended)
-      return actor::to_caf({Errc::conflict, "task is already running"});
+      return Error{Errc::conflict, "task is already running"};
     auto task = parse_mock_task(msg.config->config);
     if (!task) {
       tasks.erase(msg.config->id);
-      return actor::to_caf(task.error());
+      return task.error();
     }
     running = {.config = msg.config,
                .task = std::make_shared<const MockTask>(std::move(*task)),
@@ -103,8 +103,7 @@ struct MockState {
     const auto task = running.task;
     if (!task->start_error.empty()) {
       tasks.erase(id);
-      owed.deliver(actor::to_caf(
-          {task->start_error_recoverable ? Errc::unavailable : Errc::rejected, task->start_error}));
+      owed.deliver(Error{task->start_error_recoverable ? Errc::unavailable : Errc::rejected, task->start_error});
       return;
     }
     running.handle = boost::json::serialize(
@@ -242,7 +241,7 @@ struct MockState {
         end(event.id, running);
         return;
       case Act::crash:
-        if (!running.ended) self->quit(actor::to_caf({Errc::unavailable, "plugin_exit_after"}));
+        if (!running.ended) self->quit(Error{Errc::unavailable, "plugin_exit_after"});
         return;
     }
   }
@@ -276,8 +275,8 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
     const auto after = parse_duration(setting("shutdown_periodic_duration"));
     self->state.disabled_from = self->state.now() + (after ? *after : Nanoseconds{0});
   }
-  const auto done = [](const Result<>& outcome) -> caf::result<Done> {
-    if (!outcome) return actor::to_caf(outcome.error());
+  const auto done = [](const Result<>& outcome) -> actor::Answer<Done> {
+    if (!outcome) return outcome.error();
     return Done{};
   };
   return {
@@ -290,8 +289,8 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
       },
       [self, done](const driver::SignalTask& msg) { return done(self->state.signal(msg)); },
       [self](const driver::TaskStats&) { return self->state.usage(); },
-      [](const driver::ExecTask&) -> caf::result<client_api::ExecStarted> {
-        return actor::to_caf(driver::no_exec());
+      [](const driver::ExecTask&) -> actor::Answer<client_api::ExecStarted> {
+        return driver::no_exec();
       },
       [self](driver::Fingerprint) { return self->state.health(); },
       [self](Due msg) { self->state.due(msg.round); },
@@ -303,7 +302,7 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
 DriverEntry mock_driver_entry() {
   return {
       .capabilities = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
-      .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
+      .spawn = [](actor::System& system, const DriverOptions& options) -> Driver {
         return actor::spawn(system, mock_driver, options);
       }};
 }

@@ -128,11 +128,11 @@ struct RawExecState {
 
   // -- starting and finding ----------------------------------------------------------------------
 
-  caf::result<Started> start(const driver::StartTask& msg) {
+  actor::Answer<Started> start(const driver::StartTask& msg) {
     if (!executors)
-      return actor::to_caf({Errc::rejected, enabled ? problem : "raw_exec is disabled"});
+      return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
     auto command = command_of(*msg.config);
-    if (!command) return actor::to_caf(command.error());
+    if (!command) return command.error();
     const auto& id = msg.config->id;
     auto& process = processes[id];
     process = {.run_id = msg.config->run_id,
@@ -174,8 +174,8 @@ struct RawExecState {
     return command;
   }
 
-  caf::result<Done> recover(const driver::RecoverTask& msg) {
-    if (!executors) return actor::to_caf({Errc::unavailable, problem});
+  actor::Answer<Done> recover(const driver::RecoverTask& msg) {
+    if (!executors) return Error{Errc::unavailable, problem};
     auto& process = processes[msg.id];
     process = {.run_id = msg.run_id,
                .listener = msg.listener,
@@ -197,8 +197,8 @@ struct RawExecState {
       const auto err = msg.outcome.error();
       if (starting.pending())
         starting.deliver(
-            actor::to_caf({err.code, "failed to launch command with executor: " + err.what}));
-      if (recovering.pending()) recovering.deliver(actor::to_caf(err));
+            Error{err.code, "failed to launch command with executor: " + err.what});
+      if (recovering.pending()) recovering.deliver(err);
       return;
     }
     process.executor_pid = msg.outcome->executor_pid;
@@ -219,7 +219,7 @@ struct RawExecState {
 
   /// Gives an order whose outcome comes back as OrderDone.
   template <class Give>
-  caf::result<Done> order(const Give& give) {
+  actor::Answer<Done> order(const Give& give) {
     const auto ticket = ++tickets;
     const RawExecSelf internal{self};
     auto answer = self->make_response_promise<Done>();
@@ -236,13 +236,13 @@ struct RawExecState {
     if (msg.outcome)
       waiting.mapped().deliver(Done{});
     else
-      waiting.mapped().deliver(actor::to_caf(msg.outcome.error()));
+      waiting.mapped().deliver(msg.outcome.error());
   }
 
-  caf::result<Done> stop(const driver::StopTask& msg) {
+  actor::Answer<Done> stop(const driver::StopTask& msg) {
     const auto found = processes.find(msg.id);
     if (!executors || found == processes.end())
-      return actor::to_caf({Errc::not_found, "task not found"});
+      return Error{Errc::not_found, "task not found"};
     if (found->second.ended) return Done{};
     int number = SIGINT;
     if (!msg.signal.empty()) {
@@ -255,7 +255,7 @@ struct RawExecState {
         [&](auto done) { executors->stop(key(msg.id), number, msg.grace, std::move(done)); });
   }
 
-  caf::result<Done> destroy(const driver::DestroyTask& msg) {
+  actor::Answer<Done> destroy(const driver::DestroyTask& msg) {
     if (!executors) return Done{};
     const auto found = processes.find(msg.id);
     const bool ended = found != processes.end() && found->second.ended;
@@ -269,18 +269,18 @@ struct RawExecState {
     });
   }
 
-  caf::result<Done> signal(const driver::SignalTask& msg) {
+  actor::Answer<Done> signal(const driver::SignalTask& msg) {
     if (!executors || !processes.contains(msg.id))
-      return actor::to_caf({Errc::not_found, "task not found"});
+      return Error{Errc::not_found, "task not found"};
     auto number = host::parse_signal(msg.signal);
-    if (!number) return actor::to_caf(number.error());
+    if (!number) return number.error();
     return order([&](auto done) { executors->signal(key(msg.id), *number, std::move(done)); });
   }
 
-  caf::result<client_api::TaskUsage> usage(const driver::TaskStats& msg) {
+  actor::Answer<client_api::TaskUsage> usage(const driver::TaskStats& msg) {
     const auto found = processes.find(msg.id);
     if (!executors || found == processes.end())
-      return actor::to_caf({Errc::not_found, "task not found"});
+      return Error{Errc::not_found, "task not found"};
     auto promise = self->make_response_promise<client_api::TaskUsage>();
     const auto name = key(msg.id);
     self->request(stats, stats_timeout,
@@ -294,14 +294,14 @@ struct RawExecState {
               else
                 promise.deliver(std::move(answer.usages.front()));
             },
-            [promise](caf::error& err) mutable { promise.deliver(std::move(err)); });
+            [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
     return promise;
   }
 
-  caf::result<client_api::ExecStarted> exec(const driver::ExecTask& msg) {
+  actor::Answer<client_api::ExecStarted> exec(const driver::ExecTask& msg) {
     const auto found = processes.find(msg.id);
     if (!executors || found == processes.end() || found->second.ended)
-      return actor::to_caf({Errc::not_found, "task not found"});
+      return Error{Errc::not_found, "task not found"};
     const auto ticket = ++tickets;
     const RawExecSelf internal{self};
     auto answer = self->make_response_promise<client_api::ExecStarted>();
@@ -319,7 +319,7 @@ struct RawExecState {
     if (msg.outcome)
       waiting.mapped().deliver(client_api::ExecStarted{std::move(*msg.outcome)});
     else
-      waiting.mapped().deliver(actor::to_caf(msg.outcome.error()));
+      waiting.mapped().deliver(msg.outcome.error());
   }
 
   driver::Health health() const {
@@ -359,7 +359,7 @@ DriverEntry raw_exec_entry() {
                            .secrets_in_memory = true,
                            .exec = true,
                            .mounts = false},
-          .spawn = [](caf::actor_system& system, const DriverOptions& options) -> Driver {
+          .spawn = [](actor::System& system, const DriverOptions& options) -> Driver {
             return actor::spawn(system, raw_exec, options);
           }};
 }

@@ -63,7 +63,7 @@ struct HookState {
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;
 
-  Nanoseconds now() const { return self->clock().now().time_since_epoch(); }
+  Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   void act_on(AllocHealth::Verdict verdict) {
     if (verdict == AllocHealth::Verdict::undecided) {
@@ -131,7 +131,7 @@ AllocHookEntry health_hook() {
               },
           .prerun = {},
           .destroy = {},
-          .spawn = [](caf::actor_system& system, const AllocScope& scope,
+          .spawn = [](actor::System& system, const AllocScope& scope,
                       HealthListener listener) -> AllocHook {
             return actor::spawn(system, health_watcher, *rules_of(scope), tasks_of(scope),
                                 scope.unix_now, std::move(listener));

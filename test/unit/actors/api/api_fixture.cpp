@@ -13,14 +13,14 @@ namespace ca = client::client_api;
 
 /// The refusal that the test asked for, or `reply`.
 template <class Reply>
-caf::result<Reply> answer(Played& played, Reply reply) {
-  if (played.refusal) return actor::to_caf(*played.refusal);
+actor::Answer<Reply> answer(Played& played, Reply reply) {
+  if (played.refusal) return *played.refusal;
   return reply;
 }
 
 /// Notes the message in `list`, then answers.
 template <class Reply, class Message>
-caf::result<Reply> note(Played& played,
+actor::Answer<Reply> note(Played& played,
                         std::vector<Message>& list,
                         const Message& message,
                         Reply reply) {
@@ -111,9 +111,9 @@ server::ServerApi::behavior_type play_server(server::ServerApi::stateful_pointer
 
 /// The reply, if the allocation is the one this client runs.
 template <class Reply>
-caf::result<Reply> if_own(Played& played, const std::string& alloc, Reply reply) {
+actor::Answer<Reply> if_own(Played& played, const std::string& alloc, Reply reply) {
   if (alloc != own_alloc)
-    return actor::to_caf({Errc::not_found, "Unknown allocation \"" + alloc + '"'});
+    return Error{Errc::not_found, "Unknown allocation \"" + alloc + '"'};
   return answer(played, std::move(reply));
 }
 
@@ -132,21 +132,21 @@ ca::AllocUsage usage() {
 client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer<Nameless>,
                                              std::shared_ptr<Played> p) {
   return {
-      [p](const ca::Exec& m) -> caf::result<ca::ExecStarted> {
+      [p](const ca::Exec& m) -> actor::Answer<ca::ExecStarted> {
         const std::lock_guard lock{p->guard};
         p->executed.push_back(m);
         auto session = p->start_session();
-        if (!session) return actor::to_caf(session.error());
+        if (!session) return session.error();
         return ca::ExecStarted{std::move(*session)};
       },
-      [p](const ca::RestartTask& m) -> caf::result<ca::Done> {
+      [p](const ca::RestartTask& m) -> actor::Answer<ca::Done> {
         {
           const std::lock_guard lock{p->guard};
           p->restarted.push_back(m);
         }
         return if_own(*p, m.alloc_id, ca::Done{});
       },
-      [p](const ca::SignalTask& m) -> caf::result<ca::Done> {
+      [p](const ca::SignalTask& m) -> actor::Answer<ca::Done> {
         {
           const std::lock_guard lock{p->guard};
           p->signalled.push_back(m);
@@ -186,9 +186,9 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
 RaftReader::behavior_type play_raft(RaftReader::stateful_pointer<Nameless>,
                                     std::shared_ptr<Played> p) {
   return {
-      [p](const raft::ReadIndex&) -> caf::result<raft::ReadReady> {
+      [p](const raft::ReadIndex&) -> actor::Answer<raft::ReadReady> {
         const std::lock_guard lock{p->guard};
-        if (!p->leads) return actor::to_caf({Errc::unavailable, "not the leader"});
+        if (!p->leads) return Error{Errc::unavailable, "not the leader"};
         return raft::ReadReady{1};
       },
       [p](const raft::GetStatus&) {
@@ -201,8 +201,8 @@ RaftReader::behavior_type play_raft(RaftReader::stateful_pointer<Nameless>,
         status.configuration.members = {{"server-1", "127.0.0.1:4647", true}};
         return status;
       },
-      [](const raft::TakeSnapshot&) -> caf::result<raft::SnapshotTaken> {
-        return actor::to_caf({Errc::conflict, "nothing was applied yet that could be saved"});
+      [](const raft::TakeSnapshot&) -> actor::Answer<raft::SnapshotTaken> {
+        return Error{Errc::conflict, "nothing was applied yet that could be saved"};
       },
   };
 }

@@ -88,7 +88,7 @@ public:
 private:
   std::shared_ptr<state::StateFixture> state_ = std::make_shared<state::StateFixture>();
   actor::SystemConfig config_;
-  caf::actor_system system_{config_};
+  actor::System system_{config_};
   server::ServerApi server_;
   client::ClientApi client_;
   RaftReader raft_;

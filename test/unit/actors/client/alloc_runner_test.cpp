@@ -313,7 +313,7 @@ struct HookFixture : ClientFixture {
          .wanted = {},
          .announcement = {},
          .prestart = {},
-         .spawn = [this](caf::actor_system&, const client::TaskScope&) { return spawn_hook(); },
+         .spawn = [this](actor::System&, const client::TaskScope&) { return spawn_hook(); },
          .asked_in
          = client::phases({Phase::poststart, Phase::pre_kill, Phase::exited, Phase::stop})});
     return made;
@@ -321,7 +321,7 @@ struct HookFixture : ClientFixture {
 
   client::TaskHook spawn_hook() {
     namespace hook = client::hook;
-    return system().spawn([this](client::TaskHook::pointer) -> client::TaskHook::behavior_type {
+    return actor::spawn(system(), [this](client::TaskHook::pointer) -> client::TaskHook::behavior_type {
       return {
           [this](const hook::Prestart& msg) {
             asked.push_back("prestart " + std::to_string(msg.data.size()));

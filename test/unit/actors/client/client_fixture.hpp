@@ -158,7 +158,7 @@ struct ClientFixture : ActorFixture {
   ClientFixture() { servers = adopt(spawn_servers()); }
 
   ~ClientFixture() {
-    caf::anon_send_exit(client, caf::exit_reason::kill);
+    actor::kill(client);
     settle();
     held->reset();
   }
@@ -169,23 +169,23 @@ struct ClientFixture : ActorFixture {
 
   FakeServers spawn_servers() {
     using namespace client::server_link;
-    return system().spawn([this](FakeServers::pointer self) -> FakeServers::behavior_type {
+    return actor::spawn(system(), [this](FakeServers::pointer self) -> FakeServers::behavior_type {
       return {
-          [this](const RegisterNode& msg) -> caf::result<Registered> {
+          [this](const RegisterNode& msg) -> actor::Answer<Registered> {
             ++registrations;
-            if (register_refusal) return actor::to_caf(*register_refusal);
+            if (register_refusal) return *register_refusal;
             heard_order += 'r';
             node = msg.node;
             return Registered{++index, 10s};
           },
-          [this](const Heartbeat&) -> caf::result<Lease> {
+          [this](const Heartbeat&) -> actor::Answer<Lease> {
             ++heartbeats;
-            if (heartbeat_refusal) return actor::to_caf(*heartbeat_refusal);
+            if (heartbeat_refusal) return *heartbeat_refusal;
             heard_order += 'h';
             was_heard_of = true;
             return Lease{.ttl = 10s, .was_missed = gave_up};
           },
-          [this, self](const WatchAllocs& msg) -> caf::result<AllocSet> {
+          [this, self](const WatchAllocs& msg) -> actor::Answer<AllocSet> {
             ++watches;
             auto promise = self->make_response_promise<AllocSet>();
             *held = promise;
@@ -193,10 +193,10 @@ struct ClientFixture : ActorFixture {
             if (msg.min_index == 0) answer_held();
             return promise;
           },
-          [this](const UpdateAllocs& msg) -> caf::result<Updated> {
-            if (refusal) return actor::to_caf(*refusal);
+          [this](const UpdateAllocs& msg) -> actor::Answer<Updated> {
+            if (refusal) return *refusal;
             if (gave_up && !was_heard_of)
-              return actor::to_caf({Errc::conflict, "not allowed to update allocs"});
+              return Error{Errc::conflict, "not allowed to update allocs"};
             gave_up = false;
             heard_order += 'u';
             batches.push_back(msg.allocs.size());
@@ -272,8 +272,9 @@ struct ClientFixture : ActorFixture {
          .db = db,
          .steps = adopt(client::spawn_inline_step_runner(system())),
          .make_stats =
-             [this](caf::actor_system&, const client::StatsOptions&) {
-               return adopt(system().spawn(
+             [this](actor::System&, const client::StatsOptions&) {
+               return adopt(actor::spawn(
+                   system(),
                    [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
                      return {
                          [](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
@@ -289,7 +290,7 @@ struct ClientFixture : ActorFixture {
 
   /// kill -9 of the agent: nothing of it is left but what is on disk.
   void crash() {
-    caf::anon_send_exit(client, caf::exit_reason::kill);
+    actor::kill(client);
     client = client::Client{};
     held->reset();
     settle();

@@ -149,7 +149,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: one that is wanted again while it ends
   // The servers answer what they were asked before, of which it is no part; then they are asked for
   // everything.
   const auto wanted = std::exchange(assigned, {});
-  caf::anon_send(servers, Push{});
+  actor::tell(servers, Push{});
   run_steps(1);
   assigned = wanted;
   advance(1s);

@@ -35,7 +35,7 @@ struct ExecFixture : ClientFixture {
     made.drivers.emplace(
         "able",
         client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
-                            .spawn = [this](caf::actor_system&, const client::DriverOptions&) {
+                            .spawn = [this](actor::System&, const client::DriverOptions&) {
                               return spawn_driver();
                             }});
     return made;
@@ -43,7 +43,7 @@ struct ExecFixture : ClientFixture {
 
   client::Driver spawn_driver() {
     namespace driver = client::driver;
-    return system().spawn([this](client::Driver::pointer self) -> client::Driver::behavior_type {
+    return actor::spawn(system(), [this](client::Driver::pointer self) -> client::Driver::behavior_type {
       return {[this](const driver::StartTask& msg) {
                 listener = msg.listener;
                 run_id = msg.config->run_id;
@@ -57,9 +57,9 @@ struct ExecFixture : ClientFixture {
               [](const driver::DestroyTask&) { return driver::Done{}; },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
-              [this](const driver::ExecTask& msg) -> caf::result<ExecStarted> {
+              [this](const driver::ExecTask& msg) -> actor::Answer<ExecStarted> {
                 asked.push_back(msg);
-                if (refusal_of_exec) return actor::to_caf(*refusal_of_exec);
+                if (refusal_of_exec) return *refusal_of_exec;
                 return ExecStarted{session};
               },
               [](driver::Fingerprint) {

@@ -12,7 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <caf/scoped_actor.hpp>
 #include <doctest/doctest.h>
 
 #include "actors/client/client.hpp"
@@ -53,7 +52,7 @@ struct RealNode {
   test::TempDir dir;
   std::size_t owner = std::hash<std::string>{}(dir.path());
   actor::SystemConfig config;
-  caf::actor_system system{config};
+  actor::System system{config};
   std::shared_ptr<test::ServerBoard> board = std::make_shared<test::ServerBoard>();
   test::FakeServersActor servers = actor::spawn(system, test::fake_servers, board);
   std::optional<client::ClientNode> node;
@@ -66,15 +65,15 @@ struct RealNode {
       board->assigned.clear();
     }
     actor::tell(servers, test::BoardChanged{});
-    caf::scoped_actor self{system};
+    actor::Outsider self{system};
     eventually([&] {
       std::uint64_t left = 1;
-      self->request(node->client(), 5s, client::client_api::CountAllocs{})
+      self.request(node->client(), 5s, client::client_api::CountAllocs{})
           .receive(
               [&left](const client::client_api::AllocCounts& counts) {
                 left = counts.pending + counts.running + counts.terminal;
               },
-              [](const caf::error&) {});
+              [](const Error&) {});
       return left == 0;
     });
     stop();
@@ -96,9 +95,9 @@ struct RealNode {
   }
 
   void stop() {
-    caf::scoped_actor self{system};
-    self->request(node->client(), 30s, client::client_actor::Stop{})
-        .receive([](const client::client_actor::Stopped&) {}, [](const caf::error&) {});
+    actor::Outsider self{system};
+    self.request(node->client(), 30s, client::client_actor::Stop{})
+        .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
     node->stop_parts();
     node.reset();
   }
@@ -204,16 +203,16 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: stopping sends the signal, and its end is
 TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   run(1, test::simple_job("job", "service", "raw_exec", script("exec sleep 1000")));
   REQUIRE(reaches(ClientStatus::RUNNING));
-  caf::scoped_actor self{system};
+  actor::Outsider self{system};
   CHECK(eventually([&] {
     std::uint64_t rss = 0;
-    self->request(node->client(), 5s,
+    self.request(node->client(), 5s,
                   client::client_api::AllocStats{test::numbered_id(1, owner), ""})
         .receive(
             [&rss](const client::client_api::AllocUsage& usage) {
               rss = client::client_api::sum(usage).memory.rss;
             },
-            [](const caf::error&) {});
+            [](const Error&) {});
     return rss > 0;
   }));
 }
@@ -229,13 +228,13 @@ struct Told {
 
 Result<std::shared_ptr<host::ExecSession>> ask_exec(RealNode& real,
                                                     std::vector<std::string> command) {
-  caf::scoped_actor self{real.system};
+  actor::Outsider self{real.system};
   Result<std::shared_ptr<host::ExecSession>> answer = Error{Errc::internal, "no answer"};
-  self->request(real.node->client(), 30s,
+  self.request(real.node->client(), 30s,
                 client::client_api::Exec{
                     test::numbered_id(1, real.owner), "task", {.command = std::move(command)}})
       .receive([&answer](client::client_api::ExecStarted& started) { answer = started.session; },
-               [&answer](const caf::error& err) { answer = actor::from_caf(err); });
+               [&answer](const Error& err) { answer = err; });
   return answer;
 }
 
@@ -299,13 +298,13 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
   stop();
   CHECK(::kill(std::stoi(before), 0) == 0);
   start();
-  caf::scoped_actor self{system};
+  actor::Outsider self{system};
   CHECK(eventually([&] {
     bool fine = false;
-    self->request(node->client(), 5s,
+    self.request(node->client(), 5s,
                   client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL"})
         .receive([&fine](const client::client_api::Done&) { fine = true; },
-                 [](const caf::error&) {});
+                 [](const Error&) {});
     return fine;
   }));
   CHECK(log(1) == before);

@@ -145,7 +145,7 @@ struct ForgetfulDriver : ClientFixture {
     made.drivers.emplace(
         "forgetful",
         client::DriverEntry{.capabilities = {.secrets_in_memory = false},
-                            .spawn = [this](caf::actor_system&, const client::DriverOptions&) {
+                            .spawn = [this](actor::System&, const client::DriverOptions&) {
                               return spawn_driver();
                             }});
     return made;
@@ -153,22 +153,22 @@ struct ForgetfulDriver : ClientFixture {
 
   client::Driver spawn_driver() {
     namespace driver = client::driver;
-    return system().spawn([this](client::Driver::pointer) -> client::Driver::behavior_type {
+    return actor::spawn(system(), [this](client::Driver::pointer) -> client::Driver::behavior_type {
       return {[this](const driver::StartTask&) {
                 ++starts;
                 return driver::Started{};
               },
-              [](const driver::RecoverTask&) -> caf::result<driver::Done> {
-                return actor::to_caf({Errc::unavailable, "gone"});
+              [](const driver::RecoverTask&) -> actor::Answer<driver::Done> {
+                return Error{Errc::unavailable, "gone"};
               },
-              [](const driver::StopTask&) -> caf::result<driver::Done> {
-                return actor::to_caf({Errc::not_found, "task not found"});
+              [](const driver::StopTask&) -> actor::Answer<driver::Done> {
+                return Error{Errc::not_found, "task not found"};
               },
               [](const driver::DestroyTask&) { return driver::Done{}; },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
-              [](const driver::ExecTask&) -> caf::result<client::client_api::ExecStarted> {
-                return actor::to_caf(driver::no_exec());
+              [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {
+                return driver::no_exec();
               },
               [](driver::Fingerprint) {
                 return driver::Health{
@@ -191,17 +191,17 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
   index = 0;
   auto servers_away = servers;
   bool reachable = false;
-  servers = adopt(system().spawn([&](FakeServers::pointer self) -> FakeServers::behavior_type {
+  servers = adopt(actor::spawn(system(), [&](FakeServers::pointer self) -> FakeServers::behavior_type {
     using namespace client::server_link;
-    return {[&](const RegisterNode&) -> caf::result<Registered> {
-              if (!reachable) return actor::to_caf({Errc::unavailable, "No cluster leader"});
+    return {[&](const RegisterNode&) -> actor::Answer<Registered> {
+              if (!reachable) return Error{Errc::unavailable, "No cluster leader"};
               return Registered{1, 10s};
             },
             [](const Heartbeat&) { return Lease{.ttl = 10s}; },
-            [self, servers_away](WatchAllocs& msg) -> caf::result<AllocSet> {
+            [self, servers_away](WatchAllocs& msg) -> actor::Answer<AllocSet> {
               return self->delegate(servers_away, std::move(msg));
             },
-            [self, servers_away](UpdateAllocs& msg) -> caf::result<Updated> {
+            [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {
               return self->delegate(servers_away, std::move(msg));
             },
             [](Push) {}};
@@ -242,7 +242,7 @@ TEST_CASE("restore: whatever was saved last, the next agent carries on") {
     const auto job = make_job({});
     const auto alloc = make_alloc(job, 1);
     test.assigned.push_back({alloc, job});
-    caf::anon_send(test.servers, Push{});
+    actor::tell(test.servers, Push{});
     test.run_steps(steps);
     test.crash();
     test.start(true);
@@ -301,7 +301,7 @@ TEST_CASE_FIXTURE(ClientFixture,
   advance(2s);
   const auto next_job = make_job({.version = 1});
   assigned = {{make_alloc(next_job, 1, 2), next_job}};
-  caf::anon_send(servers, Push{});
+  actor::tell(servers, Push{});
   for (int steps = 0; steps < 100; ++steps) {
     run_steps(1);
     const auto rows = rows_of(*store);

@@ -1,6 +1,8 @@
 // actors/core/actor.hpp: errors through CAF, urgent messages, answers from results.
 #include "actors/core/actor.hpp"
 
+#include "actors/core/caf_actor.hpp"
+
 #include <doctest/doctest.h>
 
 #include "test/support/actor_fixture.hpp"
@@ -27,7 +29,7 @@ struct Half {
 using Halver = actor::Interface<Half(Halve)>;
 
 Halver::behavior_type halver(Halver::pointer) {
-  return {[](const Halve& msg) -> caf::result<Half> {
+  return {[](const Halve& msg) -> actor::Answer<Half> {
     if (msg.number % 2 != 0)
       return actor::answer(Result<Half>{Error{Errc::invalid_argument, "the number is odd"}});
     return actor::answer(Result<Half>{Half{msg.number / 2}});
@@ -44,7 +46,7 @@ TEST_CASE("actor: an error survives the trip through CAF") {
 }
 
 TEST_CASE_FIXTURE(test::ActorFixture, "actor: a result becomes an answer or its error") {
-  auto halves = adopt(system().spawn(halver));
+  auto halves = adopt(actor::spawn(system(), halver));
 
   auto even = ask<Half>(halves, Halve{8});
   auto odd = ask<Half>(halves, Halve{7});
@@ -58,11 +60,12 @@ TEST_CASE_FIXTURE(test::ActorFixture, "actor: a result becomes an answer or its 
 TEST_CASE_FIXTURE(test::ActorFixture, "actor: urgent messages overtake normal ones") {
   auto notes = record<Note>();
 
-  system().spawn([&notes](caf::event_based_actor* self) {
+  adopt(actor::spawn(system(), [&notes](actor::Any::pointer self) -> actor::Any::behavior_type {
     for (int number : {1, 2, 3})
       self->send(notes.handle, Note{number});
     actor::send_urgent(self, notes.handle, Note{100});
-  });
+    return {};
+  }));
   settle();
 
   std::vector<int> order;

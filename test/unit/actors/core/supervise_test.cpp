@@ -118,9 +118,9 @@ TEST_CASE("supervise: crashes and unexpected messages print nothing to stdout") 
   CapturedStdout captured;
   {
     actor::SystemConfig config;
-    caf::actor_system system{config};
+    actor::System system{config};
     auto crashing = actor::spawn(system, child);
-    caf::anon_send(caf::actor_cast<caf::actor>(crashing), std::string{"no handler for this"});
+    crashing.ref().tell(actor::Mail::of(Ended{}), actor::Priority::normal);  // it has no handler
     actor::tell(crashing, Fail{});
     system.await_all_actors_done();
   }
@@ -129,7 +129,7 @@ TEST_CASE("supervise: crashes and unexpected messages print nothing to stdout") 
 
 TEST_CASE("system: the options reach CAF, and there are at least two workers") {
   actor::SystemConfig config{{.workers = 1, .max_throughput = 7}};
-  caf::actor_system system{config};
+  actor::System system{config};
 
   CHECK(system.scheduler().num_workers() == 2);
   CHECK(system.scheduler().max_throughput() == 7);

@@ -34,8 +34,8 @@ struct Farm : test::ServerFixture {
     commit();
   }
 
-  void pass(caf::timespan time) {
-    for (caf::timespan done{0}; done < time; done += 100ms) {
+  void pass(std::chrono::nanoseconds time) {
+    for (std::chrono::nanoseconds done{0}; done < time; done += 100ms) {
       advance(100ms);
       commit();
     }
@@ -106,7 +106,7 @@ TEST_CASE_FIXTURE(Farm, "node farm: nodes that fall silent are given up") {
   REQUIRE(ready() == 20);
 
   for (std::size_t i = 0; i < 5; ++i)
-    caf::anon_send_exit(nodes[i], caf::exit_reason::kill);
+    actor::kill(nodes[i]);
   pass(90s);
 
   CHECK(ready() == 15);

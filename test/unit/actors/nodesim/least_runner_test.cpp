@@ -15,8 +15,8 @@ namespace {
 
 /// Everything that the runner does not know how to do.
 template <class Reply>
-caf::result<Reply> no() {
-  return actor::to_caf({Errc::rejected, "this runner only says that it runs"});
+actor::Answer<Reply> no() {
+  return Error{Errc::rejected, "this runner only says that it runs"};
 }
 
 AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup setup) {
@@ -53,7 +53,7 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
 }
 
 /// The factory that ClientParts takes.
-const AllocRunnerFactory factory = [](caf::actor_system& system, AllocSetup setup) {
+const AllocRunnerFactory factory = [](actor::System& system, AllocSetup setup) {
   return actor::spawn(system, least_runner, std::move(setup));
 };
 

@@ -44,7 +44,7 @@ RaftOptions options_in(const test::TempDir& dir) {
                                      int answers) {
   if (!failpoint::configure(orders)) _exit(3);
   actor::SystemConfig config{{.workers = 2}};
-  caf::actor_system system{config};
+  actor::System system{config};
   auto raft = start_raft(system, options_in(dir), std::make_shared<test::ListFsm>(), {});
   if (!raft) _exit(4);
   while (!raft->lease->holds())
@@ -93,7 +93,7 @@ Ended run_child(const test::TempDir& dir, const std::string& orders) {
 /// What a server that starts again in `dir` has.
 std::vector<std::string> recovered(const test::TempDir& dir) {
   actor::SystemConfig config{{.workers = 2}};
-  caf::actor_system system{config};
+  actor::System system{config};
   auto fsm = std::make_shared<test::ListFsm>();
   auto raft = start_raft(system, options_in(dir), fsm, {});
   REQUIRE(raft.has_value());

@@ -84,8 +84,8 @@ struct NodesFixture : test::ActorFixture {
     parts.counters = std::make_shared<RaftCounters>();
     parts.leader = server.leader;
     parts.clock = [this] { return Time{system().scheduler().clock().now().time_since_epoch()}; };
-    parts.spawn_log_writer = [this, &server](caf::actor_system&, LogWriterListener listener) {
-      return adopt(system().spawn([&server, listener](Disk::pointer self) -> Disk::behavior_type {
+    parts.spawn_log_writer = [this, &server](actor::System&, LogWriterListener listener) {
+      return adopt(actor::spawn(system(), [&server, listener](Disk::pointer self) -> Disk::behavior_type {
         return {
             [self, &server](const log_writer::Write& msg) {
               actor::send_self_after(self, server.disk_delay, DiskDone{msg.seq});
@@ -94,8 +94,8 @@ struct NodesFixture : test::ActorFixture {
             [self, listener](DiskDone msg) { self->send(listener, log_writer::Written{msg.seq}); }};
       }));
     };
-    parts.spawn_snapshotter = [this](caf::actor_system&) {
-      return adopt(system().spawn([](Snapshotter::pointer) -> Snapshotter::behavior_type {
+    parts.spawn_snapshotter = [this](actor::System&) {
+      return adopt(actor::spawn(system(), [](Snapshotter::pointer) -> Snapshotter::behavior_type {
         return {[](const snapshotter::SaveSnapshot&) { return snapshotter::Saved{}; },
                 [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },
                 [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },

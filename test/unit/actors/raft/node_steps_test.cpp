@@ -71,19 +71,19 @@ struct NodeStepsFixture : test::ActorFixture {
     parts.counters = counters;
     parts.listener = leadership.handle;
     parts.clock = [this] { return Time{system().scheduler().clock().now().time_since_epoch()}; };
-    parts.spawn_log_writer = [this](caf::actor_system&, LogWriterListener listener) {
+    parts.spawn_log_writer = [this](actor::System&, LogWriterListener listener) {
       disk = std::move(listener);
       auto seen = writes.seen;
-      return adopt(system().spawn([this, seen](LogWriter::pointer) -> LogWriter::behavior_type {
+      return adopt(actor::spawn(system(), [this, seen](LogWriter::pointer) -> LogWriter::behavior_type {
         return {[seen](const log_writer::Write& msg) { seen->push_back(msg); },
                 [this](const log_writer::TruncatePrefix& msg) { cuts.push_back(msg.through); }};
       }));
     };
-    parts.spawn_snapshotter = [this](caf::actor_system&) {
-      return adopt(system().spawn([this](Files::pointer self) -> Files::behavior_type {
+    parts.spawn_snapshotter = [this](actor::System&) {
+      return adopt(actor::spawn(system(), [this](Files::pointer self) -> Files::behavior_type {
         files = Files{self};
         return {
-            [this, self](const snapshotter::SaveSnapshot& msg) -> caf::result<snapshotter::Saved> {
+            [this, self](const snapshotter::SaveSnapshot& msg) -> actor::Answer<snapshotter::Saved> {
               snapshots.push_back(msg.meta);
               if (!hold_snapshots) return actor::answer(saved);
               held.push_back(self->make_response_promise<snapshotter::Saved>());

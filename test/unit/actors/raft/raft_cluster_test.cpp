@@ -5,7 +5,6 @@
 #include <mutex>
 #include <thread>
 
-#include <caf/scoped_actor.hpp>
 #include <doctest/doctest.h>
 
 #include "actors/core/supervise.hpp"
@@ -52,7 +51,7 @@ private:
 struct ClusterFixture {
   test::TempDir dir;
   actor::SystemConfig config{{.workers = 2}};
-  caf::actor_system system{config};
+  actor::System system{config};
   std::shared_ptr<Network> net = std::make_shared<Network>();
   std::map<ServerId, StartedRaft> servers;
   std::map<ServerId, std::shared_ptr<test::ListFsm>> fsms;
@@ -80,20 +79,20 @@ struct ClusterFixture {
 
   void stop(const ServerId& id) {
     net->disconnect(id);
-    caf::scoped_actor self{system};
+    actor::Outsider self{system};
     auto node = servers.at(id).node;
     servers.erase(id);
     actor::stop(node);
-    self->wait_for(node);
+    self.wait_for(node);
   }
 
   template <class Reply, class M>
   Result<Reply> ask(const ServerId& id, M msg) {
-    caf::scoped_actor self{system};
+    actor::Outsider self{system};
     Result<Reply> answer = Error{Errc::internal, "not answered"};
-    self->request(servers.at(id).node, 30s, std::move(msg))
+    self.request(servers.at(id).node, 30s, std::move(msg))
         .receive([&answer](Reply& reply) { answer = std::move(reply); },
-                 [&answer](const caf::error& err) { answer = actor::from_caf(err); });
+                 [&answer](const Error& err) { answer = err; });
     return answer;
   }
 

@@ -6,7 +6,6 @@
 #include <future>
 #include <thread>
 
-#include <caf/scoped_actor.hpp>
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
@@ -59,17 +58,17 @@ public:
 
   template <class Reply, class M>
   Result<Reply> ask(M msg) {
-    caf::scoped_actor self{system_};
+    actor::Outsider self{system_};
     Result<Reply> answer = Error{Errc::internal, "not answered"};
-    self->request(raft_->node, patience, std::move(msg))
+    self.request(raft_->node, patience, std::move(msg))
         .receive([&answer](Reply& reply) { answer = std::move(reply); },
-                 [&answer](const caf::error& err) { answer = actor::from_caf(err); });
+                 [&answer](const Error& err) { answer = err; });
     return answer;
   }
 
 private:
   actor::SystemConfig config_{{.workers = 2}};
-  caf::actor_system system_;
+  actor::System system_;
   std::shared_ptr<test::ListFsm> fsm_;
   std::optional<StartedRaft> raft_;
   std::optional<Error> error_;

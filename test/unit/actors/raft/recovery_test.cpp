@@ -7,7 +7,6 @@
 #include <future>
 #include <thread>
 
-#include <caf/scoped_actor.hpp>
 #include <doctest/doctest.h>
 
 #include "actors/core/supervise.hpp"
@@ -86,7 +85,7 @@ struct RecoveryFixture {
   /// Starts the server, waits until it leads if it is `alone`, writes `command`, and stops it.
   Started run(bool alone, const std::string& command = {}) const {
     actor::SystemConfig config{{.workers = 2}};
-    caf::actor_system system{config};
+    actor::System system{config};
     auto fsm = std::make_shared<test::ListFsm>();
     Started result;
     auto raft = start_raft(system, options, fsm, {});
@@ -100,10 +99,10 @@ struct RecoveryFixture {
       std::this_thread::sleep_for(1ms);
     CHECK(raft->lease->holds() == alone);
     {
-      caf::scoped_actor self{system};
-      self->request(raft->node, 30s, GetStatus{})
+      actor::Outsider self{system};
+      self.request(raft->node, 30s, GetStatus{})
           .receive([&result](RaftStatus& status) { result.configuration = status.configuration; },
-                   [](const caf::error&) { FAIL("no status"); });
+                   [](const Error&) { FAIL("no status"); });
     }
     if (alone && !command.empty()) {
       std::promise<bool> done;

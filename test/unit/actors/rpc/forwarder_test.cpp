@@ -24,8 +24,8 @@ struct Script {
   std::vector<Call> calls;
 };
 
-Transport fake_transport(caf::actor_system& system, std::shared_ptr<Script> script) {
-  return system.spawn([script](Transport::pointer) -> Transport::behavior_type {
+Transport fake_transport(actor::System& system, std::shared_ptr<Script> script) {
+  return actor::spawn(system, [script](Transport::pointer) -> Transport::behavior_type {
     return {
         [script](const Call& call) {
           script->calls.push_back(call);

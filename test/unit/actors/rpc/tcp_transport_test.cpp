@@ -4,7 +4,6 @@
 #include <future>
 #include <thread>
 
-#include <caf/scoped_actor.hpp>
 #include <doctest/doctest.h>
 
 #include "actors/core/supervise.hpp"
@@ -69,11 +68,11 @@ struct Pair {
 
   template <class Answer, class Message>
   Result<Answer> ask(const Transport& to, Message msg) {
-    caf::scoped_actor self{system};
+    actor::Outsider self{system};
     Result<Answer> outcome = Error{};
-    self->request(to, 20s, std::move(msg))
+    self.request(to, 20s, std::move(msg))
         .receive([&](Answer& answer) { outcome = std::move(answer); },
-                 [&](const caf::error& err) { outcome = actor::from_caf(err); });
+                 [&](const Error& err) { outcome = err; });
     return outcome;
   }
 
@@ -88,7 +87,7 @@ struct Pair {
   }
 
   actor::SystemConfig config;
-  caf::actor_system system{config};
+  actor::System system{config};
   std::atomic<int> posts{0};
   std::optional<TcpTransport> server;
   std::optional<TcpTransport> client;

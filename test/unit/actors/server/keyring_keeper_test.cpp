@@ -32,7 +32,7 @@ struct Keyrings : test::ServerFixture {
     commit();
   }
 
-  void pass(caf::timespan time) {
+  void pass(std::chrono::nanoseconds time) {
     advance(time);
     commit();
   }

@@ -34,9 +34,10 @@ struct MembersFixture : test::ActorFixture {
 
   /// Whoever asks by this office asks from `from`.
   rpc::CallOffice office(const std::string& from) {
-    return adopt(system().spawn(
+    return adopt(actor::spawn(
+        system(),
         [this, from](rpc::CallOffice::pointer self) -> rpc::CallOffice::behavior_type {
-          return {[this, self, from](const rpc::transport::Call& msg) -> caf::result<Reply> {
+          return {[this, self, from](const rpc::transport::Call& msg) -> actor::Answer<Reply> {
             auto promise = self->make_response_promise<Reply>();
             const auto& to = msg.to.address;
             if (dead.contains(to) || dead.contains(from) || cut.contains({from, to})
@@ -55,8 +56,8 @@ struct MembersFixture : test::ActorFixture {
                const rpc::transport::Call& msg,
                actor::Promise<Reply> promise) {
     const auto& to = servers.at(msg.to.address).membership;
-    const auto fail = [promise](const caf::error& err) mutable {
-      promise.deliver(Reply{actor::from_caf(err), rpc::transport::Delivery::answered});
+    const auto fail = [promise](const Error& err) mutable {
+      promise.deliver(Reply{err, rpc::transport::Delivery::answered});
     };
     if (msg.method == rpc::Method::member_probe) {
       const auto request
@@ -205,7 +206,7 @@ struct PilotFixture : MembersFixture {
 
   Autopilot start_pilot(const std::string& id) {
     using Raft = RaftMembers;
-    const auto raft = adopt(system().spawn([this](Raft::pointer) -> Raft::behavior_type {
+    const auto raft = adopt(actor::spawn(system(), [this](Raft::pointer) -> Raft::behavior_type {
       return {[this](raft::GetStatus) { return status; },
               [this](const raft::ChangeMember& msg) {
                 changes.push_back(msg.change);

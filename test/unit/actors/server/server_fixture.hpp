@@ -57,7 +57,7 @@ struct ServerFixture : ActorFixture {
     for (std::size_t i = 0; i < proposals.size(); ++i)
       proposals[i].callback(raft::Applied{batch[i].index, outcomes[i]});
     for (const auto& listener : listeners)
-      caf::anon_send(listener, server::BatchApplied{applied});
+      actor::tell(listener, server::BatchApplied{applied});
     entries += proposals.size();
     return proposals.size();
   }
