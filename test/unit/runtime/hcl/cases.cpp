@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/hcl/functions.hpp"
-#include "runtime/hcl/parser.hpp"
-#include "runtime/hcl/text.hpp"
+#include "runtime/hcl/functions/functions.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
+#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
