@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "runtime/base/log.hpp"
-#include "runtime/host/process_id.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/process_id.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 

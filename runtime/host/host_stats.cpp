@@ -12,7 +12,7 @@
 
 #include "runtime/base/log.hpp"
 #include "runtime/host/fingerprint/text.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 

@@ -8,7 +8,7 @@
 #include <dirent.h>
 
 #include "runtime/host/fingerprint/text.hpp"
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 
 namespace nomad::host {
 

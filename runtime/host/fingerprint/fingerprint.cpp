@@ -21,7 +21,7 @@
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/host/fingerprint/text.hpp"
 #include "runtime/host/host_stats.hpp"
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 #include "runtime/host/signals.hpp"
 
 namespace nomad::host {

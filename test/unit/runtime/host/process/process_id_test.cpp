@@ -1,4 +1,4 @@
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>

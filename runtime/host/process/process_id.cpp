@@ -1,4 +1,4 @@
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 
 #include <array>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 
