@@ -7,11 +7,17 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/scheduler/score.hpp"
 #include "runtime/state/usage.hpp"
 #include "schema/node.capnp.h"
 
 namespace nomad::scheduler {
+
+/// How full a node is, or will be: the share of its cpu and memory that stays free, which is below
+/// zero when it is overcommitted.
+struct FreeShare {
+  double cpu = 0;
+  double memory = 0;
+};
 
 /// Total minus reserved.
 struct Capacity {

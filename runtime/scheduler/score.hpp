@@ -1,7 +1,7 @@
 // Scores: the arithmetic by which nodes are compared. Each part is a number that is averaged with
 // the others; a part that is exactly 0 is left out, so that a neutral opinion does not dilute.
 //
-// May depend on: runtime/base. Pure.
+// May depend on: runtime/state. Pure.
 #pragma once
 
 #include <array>
@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "runtime/scheduler/capacity.hpp"
 
 namespace nomad::scheduler {
 
@@ -25,13 +27,6 @@ inline constexpr std::size_t score_names = 7;
 
 /// As AllocMetric names it: "job-anti-affinity".
 std::string_view to_string(ScoreName name);
-
-/// How full a node is, or will be: the share of its cpu and memory that stays free, which is below
-/// zero when it is overcommitted.
-struct FreeShare {
-  double cpu = 0;
-  double memory = 0;
-};
 
 /// 1 for a full node, 0 for an empty one: prefers nodes that are already in use.
 double binpack_score(FreeShare free);
