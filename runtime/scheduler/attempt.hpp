@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "runtime/scheduler/alloc_rows.hpp"
-#include "runtime/scheduler/eligibility.hpp"
 #include "runtime/scheduler/outcome.hpp"
-#include "runtime/scheduler/plan.hpp"
-#include "runtime/scheduler/proposal.hpp"
-#include "runtime/scheduler/reconcile.hpp"
+#include "runtime/scheduler/placement/eligibility.hpp"
+#include "runtime/scheduler/placement/proposal.hpp"
+#include "runtime/scheduler/placement/selector.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/scheduler/reconcile/reconcile.hpp"
 #include "runtime/scheduler/scheduler.hpp"
-#include "runtime/scheduler/selector.hpp"
 
 namespace nomad::scheduler {
 

@@ -4,9 +4,9 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/attempt.hpp"
-#include "runtime/scheduler/deployment_draft.hpp"
-#include "runtime/scheduler/node_facts.hpp"
-#include "runtime/scheduler/reschedule.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/reconcile/deployment_draft.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
 namespace {

@@ -1,9 +1,9 @@
 // Small deciding parts: names, reschedule times, comparison of versions, facts of nodes, spreads.
-#include "harness.hpp"
-#include "runtime/scheduler/name_index.hpp"
-#include "runtime/scheduler/network.hpp"
-#include "runtime/scheduler/reschedule.hpp"
-#include "runtime/scheduler/tasks_updated.hpp"
+#include "runtime/scheduler/plan/network.hpp"
+#include "runtime/scheduler/reconcile/name_index.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
+#include "runtime/scheduler/reconcile/tasks_updated.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
