@@ -5,7 +5,7 @@
 
 #include "runtime/hcl/syntax/json_node.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
-#include "runtime/hcl/syntax/parser_impl.hpp"
+#include "runtime/hcl/syntax/tree_builder.hpp"
 
 namespace nomad::hcl {
 

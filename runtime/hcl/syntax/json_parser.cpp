@@ -6,7 +6,7 @@
 
 #include "runtime/hcl/syntax/json_node.hpp"
 #include "runtime/hcl/syntax/json_text.hpp"
-#include "runtime/hcl/syntax/parser_impl.hpp"
+#include "runtime/hcl/syntax/tree_builder.hpp"
 #include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {

@@ -1,15 +1,15 @@
-// The parser's entry points, its view of the tokens, and how it goes on after a mistake.
 #include "runtime/hcl/syntax/parser.hpp"
 
+#include "runtime/hcl/syntax/body_parser.hpp"
+#include "runtime/hcl/syntax/expression_parser.hpp"
 #include "runtime/hcl/syntax/json_node.hpp"
-#include "runtime/hcl/syntax/parser_impl.hpp"
+#include "runtime/hcl/syntax/template_parser.hpp"
+#include "runtime/hcl/syntax/token_reader.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
 
 namespace {
-
-constexpr std::size_t max_diagnostics = 1000;
 
 Parsed too_large(std::string file_name, Syntax syntax) {
   auto file = std::make_shared<File>(std::move(file_name), std::string{}, syntax);
@@ -26,20 +26,6 @@ Parsed too_large(std::string file_name, Syntax syntax) {
   }
   out.file = std::move(file);
   return out;
-}
-
-Parsed parse_alone(std::string file_name, std::string text, Syntax syntax, Position origin) {
-  if (text.size() > max_text_bytes) return too_large(std::move(file_name), syntax);
-  auto file = std::make_shared<File>(std::move(file_name), std::move(text), syntax, origin);
-  Parser parser{*file, lex(file->source().text(), syntax)};
-  parser.check_tokens();
-  if (syntax == Syntax::native)
-    parser.builder().set_body(parser.parse_body(TokenType::end_of_file));
-  else if (syntax == Syntax::expression)
-    parser.builder().set_expression(parser.parse_whole_expression());
-  else
-    parser.builder().set_expression(parser.parse_whole_template());
-  return {std::move(file), parser.take_diagnostics()};
 }
 
 /// Reports characters that no HCL text may hold, each kind a limited number of times.
@@ -136,6 +122,26 @@ private:
   int bad_utf8_ = 0;
 };
 
+void check_tokens(TokenReader& in) {
+  TokenCheck check{in.source()};
+  for (const Token& token : in.tokens())
+    if (token.type >= TokenType::bitwise_and) check.check(token, in.diagnostics());
+}
+
+Parsed parse_alone(std::string file_name, std::string text, Syntax syntax, Position origin) {
+  if (text.size() > max_text_bytes) return too_large(std::move(file_name), syntax);
+  auto file = std::make_shared<File>(std::move(file_name), std::move(text), syntax, origin);
+  TokenReader in{*file, lex(file->source().text(), syntax)};
+  check_tokens(in);
+  if (syntax == Syntax::native)
+    in.builder().set_body(BodyParser{in}.parse(TokenType::end_of_file));
+  else if (syntax == Syntax::expression)
+    in.builder().set_expression(ExpressionParser{in}.parse_whole());
+  else
+    in.builder().set_expression(TemplateParser{in}.parse_whole());
+  return {std::move(file), std::move(in.diagnostics())};
+}
+
 }  // namespace
 
 File::File(std::string file_name, std::string text, Syntax syntax, Position origin)
@@ -177,182 +183,6 @@ bool is_identifier(std::string_view name) {
   const auto tokens = lex(name, Syntax::expression);
   return tokens.size() == 2 && tokens[0].type == TokenType::identifier && tokens[0].begin == 0
          && tokens[0].end == name.size();
-}
-
-Parser::Parser(File& file, std::vector<Token> tokens)
-    : builder_{file},
-      source_text_{file.source().text()},
-      source_{file.source()},
-      tokens_{std::move(tokens)} {}
-
-void Parser::check_tokens() {
-  TokenCheck check{source_};
-  for (const Token& token : tokens_)
-    if (token.type >= TokenType::bitwise_and) check.check(token, diagnostics_);
-}
-
-std::pair<Token, std::size_t> Parser::next_token() const {
-  for (std::size_t i = next_; i < tokens_.size(); ++i) {
-    Token token = tokens_[i];
-    if (token.type == TokenType::comment) {
-      if (!see_newlines_ || source_text_[token.end - 1] != '\n') continue;
-      token.type = TokenType::newline;
-    } else if (token.type == TokenType::newline && !see_newlines_) {
-      continue;
-    }
-    return {token, i + 1};
-  }
-  return {tokens_.back(), tokens_.size()};
-}
-
-Span Parser::previous_span() const {
-  return next_ == 0 ? peek().span() : tokens_[next_ - 1].span();
-}
-
-std::string_view Parser::text(Token token) const {
-  return source_text_.substr(token.begin, token.end - token.begin);
-}
-
-bool Parser::at_keyword(std::string_view keyword) const {
-  const Token token = peek();
-  return token.type == TokenType::identifier && text(token) == keyword;
-}
-
-void Parser::error(Span span, std::string summary, std::string detail) {
-  ++errors_;
-  if (diagnostics_.size() < max_diagnostics)
-    diagnostics_.push_back(error_at(source_, span, std::move(summary), std::move(detail)));
-}
-
-/// An error that is only worth reporting while the parser still knows where it is.
-void Parser::quiet_error(Span span, std::string summary, std::string detail) {
-  if (!recovering_) error(span, std::move(summary), std::move(detail));
-}
-
-/// Reports excessive nesting once and gives up on the rest of the text. Answers false.
-bool Parser::too_deep(Span span) {
-  error(span, "Nesting too deep",
-        "Expressions and blocks may be nested at most " + std::to_string(max_height)
-            + " levels deep.");
-  recovering_ = true;
-  next_ = tokens_.size();
-  return false;
-}
-
-/// Reads up to and with the next `end` that closes the current bracket.
-Token Parser::recover(TokenType end) {
-  const TokenType start = opposite(end);
-  recovering_ = true;
-  std::size_t nested = 0;
-  for (;;) {
-    const Token token = read();
-    TokenType type = token.type;
-    if (end == TokenType::template_end && type == TokenType::template_control)
-      type = TokenType::template_interp;
-    if (type == TokenType::end_of_file) return token;
-    if (type == end) {
-      if (nested == 0) return token;
-      --nested;
-    } else if (type == start) {
-      ++nested;
-    }
-  }
-}
-
-/// Reads to the end of the line on which everything that was opened is closed again.
-void Parser::recover_after_item() {
-  recovering_ = true;
-  std::vector<TokenType> open;
-  const auto close = [&open](auto&& is_opener) {
-    while (!open.empty() && !is_opener(open.back()))
-      open.pop_back();
-    if (!open.empty()) open.pop_back();
-  };
-  for (;;) {
-    const Token token = read();
-    switch (token.type) {
-      case TokenType::newline:
-        if (open.empty()) return;
-        break;
-      case TokenType::end_of_file:
-        return;
-      case TokenType::open_brace:
-      case TokenType::open_bracket:
-      case TokenType::open_paren:
-      case TokenType::open_quote:
-      case TokenType::open_heredoc:
-      case TokenType::template_interp:
-      case TokenType::template_control:
-        open.push_back(token.type);
-        break;
-      case TokenType::close_brace:
-      case TokenType::close_bracket:
-      case TokenType::close_paren:
-      case TokenType::close_quote:
-      case TokenType::close_heredoc:
-        close([opener = opposite(token.type)](TokenType type) { return type == opener; });
-        break;
-      case TokenType::template_end:
-        close([](TokenType type) {
-          return type == TokenType::template_interp || type == TokenType::template_control;
-        });
-        break;
-      default:
-        break;
-    }
-  }
-}
-
-TokenType Parser::opposite(TokenType type) {
-  switch (type) {
-    case TokenType::open_brace:
-      return TokenType::close_brace;
-    case TokenType::close_brace:
-      return TokenType::open_brace;
-    case TokenType::open_bracket:
-      return TokenType::close_bracket;
-    case TokenType::close_bracket:
-      return TokenType::open_bracket;
-    case TokenType::open_paren:
-      return TokenType::close_paren;
-    case TokenType::close_paren:
-      return TokenType::open_paren;
-    case TokenType::open_quote:
-      return TokenType::close_quote;
-    case TokenType::close_quote:
-      return TokenType::open_quote;
-    case TokenType::open_heredoc:
-      return TokenType::close_heredoc;
-    case TokenType::close_heredoc:
-      return TokenType::open_heredoc;
-    case TokenType::template_control:
-    case TokenType::template_interp:
-      return TokenType::template_end;
-    case TokenType::template_end:
-      return TokenType::template_interp;
-    default:
-      return TokenType::end_of_file;
-  }
-}
-
-const Expression* Parser::literal(Value value, Span span) {
-  LiteralExpr node{};
-  node.kind = ExprKind::literal;
-  node.value = builder_.arena().keep(std::move(value));
-  node.height = 1;
-  node.span = span;
-  node.file = builder_.file();
-  return builder_.arena().make(node);
-}
-
-const Expression* Parser::parse_whole_expression() {
-  const IgnoreNewlines ignore{*this};
-  const Expression* out = parse_expression();
-  const Token next = peek();
-  if (next.type != TokenType::end_of_file)
-    quiet_error(next.span(), "Extra characters after expression",
-                "An expression was successfully parsed, but extra characters were found after it.");
-  return out;
 }
 
 }  // namespace nomad::hcl

@@ -1,8 +1,10 @@
-// Bodies, attributes and blocks.
+#include "runtime/hcl/syntax/body_parser.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 
-#include "runtime/hcl/syntax/parser_impl.hpp"
+#include "runtime/hcl/syntax/expression_parser.hpp"
+#include "runtime/hcl/syntax/template_parser.hpp"
 #include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
@@ -16,7 +18,7 @@ constexpr const char* block_definition = "Invalid block definition";
 }  // namespace
 
 /// The content of a body while it is read.
-struct Parser::Items {
+struct BodyParser::Items {
   std::vector<AttributeNode> attributes;
   std::vector<const BlockNode*> blocks;
   std::unordered_map<std::string_view, Span> names;  // only when there are many attributes
@@ -43,49 +45,51 @@ struct Parser::Items {
   }
 };
 
-const BodyNode* Parser::parse_body(TokenType end) {
+const BodyNode* BodyParser::parse(TokenType end) {
   Items items;
-  const Span start = previous_span();
+  const Span start = in_.previous_span();
   Span last;
-  ++depth_;
+  const bool too_deep_here = in_.is_full_depth();
+  in_.enter();
   for (;;) {
-    if (depth_ > max_height) {
-      last = previous_span();
-      too_deep(last);
+    if (too_deep_here) {
+      last = in_.previous_span();
+      in_.too_deep(last);
       break;
     }
-    const Token next = peek();
+    const Token next = in_.peek();
     if (next.type == end) {
-      last = read().span();
+      last = in_.read().span();
       break;
     }
     if (next.type == TokenType::newline) {
-      read();
+      in_.read();
     } else if (next.type == TokenType::identifier) {
       parse_body_item(items);
     } else {
-      const Token bad = read();
+      const Token bad = in_.read();
       if (bad.type == TokenType::open_quote)
-        quiet_error(bad.span(), "Invalid argument name", "Argument names must not be quoted.");
+        in_.quiet_error(bad.span(), "Invalid argument name", "Argument names must not be quoted.");
       else
-        quiet_error(bad.span(), item_required, "An argument or block definition is required here.");
-      last = previous_span();
-      recover(end);
+        in_.quiet_error(bad.span(), item_required,
+                        "An argument or block definition is required here.");
+      last = in_.previous_span();
+      in_.recover(end);
       break;
     }
   }
-  --depth_;
+  in_.leave();
   BodyNode body;
-  body.attributes = builder_.arena().copy(items.attributes);
-  body.blocks = builder_.arena().copy(items.blocks);
+  body.attributes = in_.arena().copy(items.attributes);
+  body.blocks = in_.arena().copy(items.blocks);
   body.span = cover(start, last);
   body.end = {last.end, last.end};
-  return builder_.arena().make(body);
+  return in_.arena().make(body);
 }
 
-void Parser::parse_body_item(Items& items) {
-  const Token name = read();
-  switch (peek().type) {
+void BodyParser::parse_body_item(Items& items) {
+  const Token name = in_.read();
+  switch (in_.peek().type) {
     case TokenType::equal:
       add_attribute(items, finish_attribute(name, false));
       return;
@@ -96,48 +100,51 @@ void Parser::parse_body_item(Items& items) {
       items.blocks.push_back(finish_block(name));
       return;
     default:
-      recover_after_item();
-      error(name.span(), item_required,
-            "An argument or block definition is required here. To set an argument, use the equals "
-            "sign "
-            "\"=\" to introduce the argument value.");
+      in_.recover_after_item();
+      in_.error(
+          name.span(), item_required,
+          "An argument or block definition is required here. To set an argument, use the equals "
+          "sign "
+          "\"=\" to introduce the argument value.");
   }
 }
 
-void Parser::add_attribute(Items& items, AttributeNode attribute) {
+void BodyParser::add_attribute(Items& items, AttributeNode attribute) {
   if (const Span* existing = items.find(attribute.name))
-    error(attribute.name_span, "Attribute redefined",
-          "The argument " + quoted(attribute.name) + " was already set at "
-              + source_.range(*existing).to_string() + ". Each argument may be set only once.");
+    in_.error(attribute.name_span, "Attribute redefined",
+              "The argument " + quoted(attribute.name) + " was already set at "
+                  + in_.source().range(*existing).to_string()
+                  + ". Each argument may be set only once.");
   else
     items.add(attribute);
 }
 
-AttributeNode Parser::finish_attribute(Token name, bool single_line) {
-  const Token equals = read();
-  const std::size_t before = mark();
+AttributeNode BodyParser::finish_attribute(Token name, bool single_line) {
+  const Token equals = in_.read();
+  const std::size_t before = in_.mark();
   AttributeNode out;
-  out.name = text(name);
+  out.name = in_.text(name);
   out.name_span = name.span();
   out.equals = equals.span();
-  out.expr = parse_expression();
-  Span last = previous_span();
-  if (recovering_ && failed_since(before)) {
-    recover_after_item();
+  out.expr = ExpressionParser{in_}.parse();
+  Span last = in_.previous_span();
+  if (in_.recovering_since(before)) {
+    in_.recover_after_item();
   } else if (!single_line) {
-    const Token next = peek();
+    const Token next = in_.peek();
     if (next.type == TokenType::newline || next.type == TokenType::end_of_file) {
-      read();
+      in_.read();
     } else {
       if (next.type == TokenType::comma)
-        quiet_error(next.span(), "Unexpected comma after argument",
-                    "Argument definitions must be separated by newlines, not commas. An argument "
-                    "definition must end with a newline.");
+        in_.quiet_error(
+            next.span(), "Unexpected comma after argument",
+            "Argument definitions must be separated by newlines, not commas. An argument "
+            "definition must end with a newline.");
       else
-        quiet_error(next.span(), "Missing newline after argument",
-                    "An argument definition must end with a newline.");
-      last = previous_span();
-      recover_after_item();
+        in_.quiet_error(next.span(), "Missing newline after argument",
+                        "An argument definition must end with a newline.");
+      last = in_.previous_span();
+      in_.recover_after_item();
     }
   }
   out.span = cover(name.span(), last);
@@ -145,39 +152,41 @@ AttributeNode Parser::finish_attribute(Token name, bool single_line) {
 }
 
 /// Labels up to the opening brace; false when there is none.
-bool Parser::parse_labels(std::vector<std::string_view>& labels,
-                          std::vector<Span>& spans,
-                          Token& brace) {
+bool BodyParser::parse_labels(std::vector<std::string_view>& labels,
+                              std::vector<Span>& spans,
+                              Token& brace) {
   for (;;) {
-    const Token next = peek();
+    const Token next = in_.peek();
     switch (next.type) {
       case TokenType::open_brace:
-        brace = read();
+        brace = in_.read();
         return true;
       case TokenType::open_quote: {
         Span span;
-        labels.push_back(parse_quoted_literal(span));
+        labels.push_back(TemplateParser{in_}.parse_label(span));
         spans.push_back(span);
         break;
       }
       case TokenType::identifier:
-        read();
-        labels.push_back(text(next));
+        in_.read();
+        labels.push_back(in_.text(next));
         spans.push_back(next.span());
         break;
       case TokenType::equal:
-        error(next.span(), block_definition,
-              "The equals sign \"=\" indicates an argument definition, and must not be used when "
-              "defining a block.");
+        in_.error(
+            next.span(), block_definition,
+            "The equals sign \"=\" indicates an argument definition, and must not be used when "
+            "defining a block.");
         return false;
       case TokenType::newline:
-        error(next.span(), block_definition,
-              "A block definition must have block content delimited by \"{\" and \"}\", starting "
-              "on the "
-              "same line as the block header.");
+        in_.error(
+            next.span(), block_definition,
+            "A block definition must have block content delimited by \"{\" and \"}\", starting "
+            "on the "
+            "same line as the block header.");
         return false;
       default:
-        quiet_error(
+        in_.quiet_error(
             next.span(), block_definition,
             "Either a quoted string block label or an opening brace (\"{\") is expected here.");
         return false;
@@ -185,125 +194,127 @@ bool Parser::parse_labels(std::vector<std::string_view>& labels,
   }
 }
 
-const BlockNode* Parser::finish_block(Token name) {
+const BlockNode* BodyParser::finish_block(Token name) {
   std::vector<std::string_view> labels;
   std::vector<Span> spans;
   Token brace = name;
   BlockNode block{};
-  block.type = text(name);
-  block.file = builder_.file();
+  block.type = in_.text(name);
+  block.file = in_.file();
   block.type_span = name.span();
   if (!parse_labels(labels, spans, brace)) {
-    recover_after_item();
+    in_.recover_after_item();
     BodyNode empty;
     empty.span = name.span();
     empty.end = name.span();
-    block.body = builder_.arena().make(empty);
+    block.body = in_.arena().make(empty);
     block.open_brace = name.span();
     block.close_brace = name.span();
   } else {
     block.open_brace = brace.span();
     block.body = parse_block_body();
-    block.close_brace = previous_span();
-    const Token next = peek();
+    block.close_brace = in_.previous_span();
+    const Token next = in_.peek();
     if (next.type == TokenType::newline || next.type == TokenType::end_of_file) {
-      read();
+      in_.read();
     } else {
-      quiet_error(next.span(), "Missing newline after block definition",
-                  "A block definition must end with a newline.");
-      recover_after_item();
+      in_.quiet_error(next.span(), "Missing newline after block definition",
+                      "A block definition must end with a newline.");
+      in_.recover_after_item();
     }
     if (block.body == nullptr) {
       BodyNode empty;
       empty.span = cover(block.open_brace, block.close_brace);
       empty.end = block.close_brace;
-      block.body = builder_.arena().make(empty);
+      block.body = in_.arena().make(empty);
     }
   }
-  block.labels = builder_.arena().copy(labels);
-  block.label_spans = builder_.arena().copy(spans);
-  return builder_.arena().make(block);
+  block.labels = in_.arena().copy(labels);
+  block.label_spans = in_.arena().copy(spans);
+  return in_.arena().make(block);
 }
 
 /// What follows an opening brace, with the closing one. Null when there was no usable content.
-const BodyNode* Parser::parse_block_body() {
-  const TokenType next = peek().type;
+const BodyNode* BodyParser::parse_block_body() {
+  const TokenType next = in_.peek().type;
   if (next == TokenType::newline || next == TokenType::end_of_file
       || next == TokenType::close_brace)
-    return parse_body(TokenType::close_brace);
-  const std::size_t stored = diagnostics_.size();
+    return parse(TokenType::close_brace);
+  const std::size_t stored = in_.diagnostics().size();
   const BodyNode* body = parse_single_attribute_body();
-  const std::size_t inner = diagnostics_.size() - stored;
+  const std::size_t inner = in_.diagnostics().size() - stored;
   close_single_line();
   // What is wrong with the block is told before what is wrong in it.
-  const auto begin = diagnostics_.begin() + static_cast<std::ptrdiff_t>(stored);
-  std::rotate(begin, begin + static_cast<std::ptrdiff_t>(inner), diagnostics_.end());
+  const auto begin = in_.diagnostics().begin() + static_cast<std::ptrdiff_t>(stored);
+  std::rotate(begin, begin + static_cast<std::ptrdiff_t>(inner), in_.diagnostics().end());
   return body;
 }
 
-void Parser::close_single_line() {
-  const Token next = peek();
+void BodyParser::close_single_line() {
+  const Token next = in_.peek();
   switch (next.type) {
     case TokenType::close_brace:
-      read();
+      in_.read();
       return;
     case TokenType::comma:
-      error(next.span(), single_argument,
-            "Single-line block syntax can include only one argument definition. To define multiple "
-            "arguments, use the multi-line block syntax with one argument definition per line.");
+      in_.error(
+          next.span(), single_argument,
+          "Single-line block syntax can include only one argument definition. To define multiple "
+          "arguments, use the multi-line block syntax with one argument definition per line.");
       break;
     case TokenType::newline:
-      error(
+      in_.error(
           next.span(), single_argument,
           "An argument definition on the same line as its containing block creates a single-line "
           "block definition, which must also be closed on the same line. Place the block's closing "
           "brace immediately after the argument definition.");
       break;
     default:
-      quiet_error(
+      in_.quiet_error(
           next.span(), single_argument,
           "A single-line block definition must end with a closing brace immediately after its "
           "single argument definition.");
       break;
   }
-  recover(TokenType::close_brace);
+  in_.recover(TokenType::close_brace);
 }
 
-const BodyNode* Parser::parse_single_attribute_body() {
-  const Token name = read();
+const BodyNode* BodyParser::parse_single_attribute_body() {
+  const Token name = in_.read();
   if (name.type != TokenType::identifier) {
-    recover_after_item();
-    error(name.span(), item_required, "An argument or block definition is required here.");
+    in_.recover_after_item();
+    in_.error(name.span(), item_required, "An argument or block definition is required here.");
     return nullptr;
   }
-  const Token next = peek();
+  const Token next = in_.peek();
   switch (next.type) {
     case TokenType::equal:
       break;
     case TokenType::open_quote:
     case TokenType::open_brace:
     case TokenType::identifier:
-      recover_after_item();
-      error(cover(name.span(), next.span()), "Argument definition required",
+      in_.recover_after_item();
+      in_.error(cover(name.span(), next.span()), "Argument definition required",
             "A single-line block definition can contain only a single argument. If you meant to define "
-            "argument " + quoted(text(name))
+            "argument " + quoted(in_.text(name))
                 + ", use an equals sign to assign it a value. To define a nested block, place it on a "
                   "line of its own within its parent block.");
       return nullptr;
     default:
-      recover_after_item();
-      error(name.span(), item_required,
-            "An argument or block definition is required here. To set an argument, use the equals "
-            "sign "
-            "\"=\" to introduce the argument value.");
+      in_.recover_after_item();
+      in_.error(
+          name.span(), item_required,
+          "An argument or block definition is required here. To set an argument, use the equals "
+          "sign "
+          "\"=\" to introduce the argument value.");
       return nullptr;
   }
   const std::vector<AttributeNode> attributes{finish_attribute(name, true)};
   BodyNode body;
-  body.attributes = builder_.arena().copy(attributes);
+  body.attributes = in_.arena().copy(attributes);
   body.span = attributes.front().span;
   body.end = {body.span.end, body.span.end};
-  return builder_.arena().make(body);
+  return in_.arena().make(body);
 }
 
 }  // namespace nomad::hcl
