@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/convert.hpp"
 #include "runtime/jobspec/decode_value.hpp"
 #include "runtime/jobspec/interpolation.hpp"

@@ -4,6 +4,7 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/type_expression.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/hcl/value/convert.hpp"

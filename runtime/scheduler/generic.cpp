@@ -65,10 +65,6 @@ private:
   std::optional<Step> finished_;
 };
 
-int attempt_limit(bool is_batch) {
-  return is_batch ? 2 : 5;
-}
-
 Step GenericScheduler::start(const Moment& moment) {
   if (eval_->getTriggeredBy() == schema::EvalTrigger::NONE) {
     Step step;

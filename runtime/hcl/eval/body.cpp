@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/body_impl.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -23,19 +23,12 @@ auto* find_block_schema(Schemas& schemas, std::string_view type) {
   return static_cast<decltype(&schemas.front())>(nullptr);
 }
 
-std::string joined(const std::vector<std::string_view>& names) {
-  std::string out;
-  for (const std::string_view name : names)
-    out += (out.empty() && name.data() == names.front().data() ? "" : ", ") + std::string{name};
-  return out;
-}
-
 void suggest(Diagnostics& diagnostics, std::string_view name) {
   if (!name.empty()) diagnostics.back().suggestion = name;
 }
 
 std::string did_you_mean(std::string_view name) {
-  return name.empty() ? "" : " Did you mean " + quoted(name) + "?";
+  return name.empty() ? "" : " Did you mean " + quote(name) + "?";
 }
 
 }  // namespace
@@ -199,7 +192,7 @@ BodyContent BodyReader::native_partial(const Wanted& wanted) const {
           {attribute->name, attribute->expr, attribute->span, attribute->name_span, nullptr});
     else if (schema.required)
       error(out.diagnostics, missing_item(), "Missing required argument",
-            "The argument " + quoted(schema.name) + " is required, but no definition was found.");
+            "The argument " + quote(schema.name) + " is required, but no definition was found.");
   }
   native_blocks(wanted, out);
   return out;
@@ -230,7 +223,7 @@ bool BodyReader::check_labels(const BlockNode& block,
   if (block.labels.size() > wanted) {
     const std::string detail = wanted == 0 ? "No labels are expected for " + type + " blocks."
                                            : "Only " + std::to_string(wanted) + " labels ("
-                                                 + joined(schema.label_names)
+                                                 + join(schema.label_names, ", ")
                                                  + ") are expected for " + type + " blocks.";
     error(out, block.label_spans[wanted], "Extraneous label for " + type, detail);
     return false;
@@ -238,7 +231,7 @@ bool BodyReader::check_labels(const BlockNode& block,
   error(out, block.open_brace,
         "Missing " + std::string{schema.label_names[block.labels.size()]} + " for " + type,
         "All " + type + " blocks must have " + std::to_string(wanted) + " labels ("
-            + joined(schema.label_names) + ").");
+            + join(schema.label_names, ", ") + ").");
   return false;
 }
 
@@ -262,9 +255,9 @@ void BodyReader::unsupported_attribute(const AttributeNode& attribute,
   const std::string_view near = name_suggestion(attribute.name, unused);
   std::string hint = did_you_mean(near);
   if (near.empty() && wanted.block(attribute.name) != nullptr)
-    hint = " Did you mean to define a block of type " + quoted(attribute.name) + "?";
+    hint = " Did you mean to define a block of type " + quote(attribute.name) + "?";
   error(out, attribute.name_span, "Unsupported argument",
-        "An argument named " + quoted(attribute.name) + " is not expected here." + hint);
+        "An argument named " + quote(attribute.name) + " is not expected here." + hint);
   suggest(out, near);
 }
 
@@ -274,10 +267,10 @@ void BodyReader::unsupported_block(const BlockNode& block,
   const std::string_view near = name_suggestion(block.type, wanted.block_types());
   std::string hint = did_you_mean(near);
   if (near.empty() && wanted.has_attribute(block.type))
-    hint = " Did you mean to define argument " + quoted(block.type)
+    hint = " Did you mean to define argument " + quote(block.type)
            + "? If so, use the equals sign to assign it a value.";
   error(out, block.type_span, "Unsupported block type",
-        "Blocks of type " + quoted(block.type) + " are not expected here." + hint);
+        "Blocks of type " + quote(block.type) + " are not expected here." + hint);
   suggest(out, near);
 }
 
@@ -286,7 +279,7 @@ JustAttributes BodyReader::just_attributes() const {
   if (body_.native != nullptr) {
     if (!body_.native->blocks.empty() && !body_.expands) {
       const BlockNode& example = *body_.native->blocks.front();
-      error(out.diagnostics, example.type_span, "Unexpected " + quoted(example.type) + " block",
+      error(out.diagnostics, example.type_span, "Unexpected " + quote(example.type) + " block",
             "Blocks are not allowed here.");
     }
     for (const AttributeNode& attribute : body_.native->attributes)
@@ -306,7 +299,7 @@ JustAttributes BodyReader::just_attributes() const {
                                        [&](const Attribute& a) { return a.name == property.name; });
     if (existing != out.attributes.end()) {
       error(out.diagnostics, property.name_span, "Duplicate attribute definition",
-            "The argument " + quoted(property.name) + " was already set at "
+            "The argument " + quote(property.name) + " was already set at "
                 + existing->range().to_string() + ".");
       continue;
     }

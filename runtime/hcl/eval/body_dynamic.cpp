@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/body_impl.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -84,7 +84,7 @@ private:
     if (wanted == schema_.blocks.end()) {
       if (!partial)
         error(out, block.label_spans.front(), "Unsupported block type",
-              "Blocks of type " + quoted(type) + " are not expected here.");
+              "Blocks of type " + quote(type) + " are not expected here.");
       return;
     }
     Spec spec;
@@ -172,7 +172,7 @@ private:
     const bool many = spec.labels.size() > count;
     error(out, many ? spec.labels[count]->span : attribute->expr->span,
           many ? "Extraneous dynamic block label" : "Insufficient dynamic block labels",
-          "Blocks of type " + quoted(wanted.type) + " require " + std::to_string(count)
+          "Blocks of type " + quote(wanted.type) + " require " + std::to_string(count)
               + " label(s).");
     return false;
   }

@@ -2,8 +2,8 @@
 // nested property names.
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/body_impl.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -60,8 +60,8 @@ BodyContent BodyReader::json_partial(const Wanted& wanted, std::vector<std::stri
     if (wanted.has_attribute(name)) {
       if (const Attribute* existing = out.find(name))
         error(out.diagnostics, property->name_span, "Duplicate argument",
-              "The argument " + quoted(name) + " was already set at "
-                  + existing->range().to_string() + ".");
+              "The argument " + quote(name) + " was already set at " + existing->range().to_string()
+                  + ".");
       else
         out.attributes.push_back(json_attribute(*property));
       if (used != nullptr) used->emplace_back(name);
@@ -85,7 +85,7 @@ void BodyReader::missing_arguments(const Wanted& wanted, BodyContent& out) const
   for (const AttributeSchema& schema : wanted.attributes())
     if (schema.required && out.find(schema.name) == nullptr)
       error(out.diagnostics, missing_item(), "Missing required argument",
-            "The argument " + quoted(schema.name) + " is required, but no definition was found.");
+            "The argument " + quote(schema.name) + " is required, but no definition was found.");
 }
 
 void BodyReader::json_leftovers(const Wanted& wanted,
@@ -100,8 +100,8 @@ void BodyReader::json_leftovers(const Wanted& wanted,
     if (name == "//" || contains(used, name) || hides_attribute(name)) continue;
     const std::string_view near = name_suggestion(name, names);
     error(out, property->name_span, "Extraneous JSON object property",
-          "No argument or block type is named " + quoted(name) + "."
-              + (near.empty() ? "" : " Did you mean " + quoted(near) + "?"));
+          "No argument or block type is named " + quote(name) + "."
+              + (near.empty() ? "" : " Did you mean " + quote(near) + "?"));
     out.back().suggestion = near;
   }
 }
@@ -147,7 +147,7 @@ void BodyReader::unpack(const JsonNode& node,
   error(
       out.diagnostics, node.start(), wrong_type,
       "Either a JSON object or a JSON array is required, representing the contents of one or more "
-          + quoted(schema.type) + " blocks.");
+          + quote(schema.type) + " blocks.");
 }
 
 void BodyReader::add_json_block(const JsonNode& node,

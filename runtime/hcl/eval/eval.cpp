@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/evaluator.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -149,8 +149,8 @@ Value Evaluator::unknown_variable(const VariableExpr& expression, bool allowed) 
         names.push_back(variable.first);
   const std::string near{closest_name(expression.root_name(), names)};
   error(expression, span, "Unknown variable",
-        "There is no variable named " + quoted(expression.root_name()) + "."
-            + (near.empty() ? "" : " Did you mean " + quoted(near) + "?"));
+        "There is no variable named " + quote(expression.root_name()) + "."
+            + (near.empty() ? "" : " Did you mean " + quote(near) + "?"));
   if (!near.empty() && !diagnostics_.empty()) diagnostics_.back().suggestion = near;
   return {};
 }

@@ -1,10 +1,10 @@
 // Function calls, and the three functions that see their arguments unevaluated.
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/evaluator.hpp"
 #include "runtime/hcl/eval/type_expression.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -49,8 +49,8 @@ const Function* Evaluator::find_function(const CallExpr& call) {
   }
   const std::string near{closest_name(call.name, names)};
   error(call, call.name_span, "Call to unknown function",
-        "There is no function named " + quoted(call.name) + "."
-            + (near.empty() ? "" : " Did you mean " + quoted(near) + "?"));
+        "There is no function named " + quote(call.name) + "."
+            + (near.empty() ? "" : " Did you mean " + quote(near) + "?"));
   if (!near.empty() && !diagnostics_.empty()) diagnostics_.back().suggestion = near;
   return nullptr;
 }
@@ -90,14 +90,14 @@ bool Evaluator::count_arguments(const CallExpr& call,
   const std::size_t wanted = function.parameters.size();
   if (args.size() < wanted) {
     error(call, call.close_paren, "Not enough function arguments",
-          "Function " + quoted(call.name) + " expects" + (function.variadic ? " at least" : "")
-              + " " + std::to_string(wanted) + " argument(s). Missing value for "
-              + quoted(function.parameters[args.size()].name) + ".");
+          "Function " + quote(call.name) + " expects" + (function.variadic ? " at least" : "") + " "
+              + std::to_string(wanted) + " argument(s). Missing value for "
+              + quote(function.parameters[args.size()].name) + ".");
     return false;
   }
   if (!function.variadic && args.size() > wanted) {
     error(call, args[wanted].start, "Too many function arguments",
-          "Function " + quoted(call.name) + " expects only " + std::to_string(wanted)
+          "Function " + quote(call.name) + " expects only " + std::to_string(wanted)
               + " argument(s).");
     return false;
   }
@@ -132,13 +132,13 @@ void Evaluator::argument_error(const CallExpr& call,
   // An argument that came out of an expanded list is reported at the list.
   const Span span = at < call.args.size() ? start_span(*call.args[at]) : args[at].start;
   error(call, span, invalid_argument,
-        "Invalid value for " + quoted(parameter(function, index).name) + " parameter: " + message
+        "Invalid value for " + quote(parameter(function, index).name) + " parameter: " + message
             + ".");
 }
 
 Value Evaluator::call_error(const CallExpr& call, const std::string& message) {
   error(call, cover(call.name_span, call.open_paren), "Error in function call",
-        "Call to function " + quoted(call.name) + " failed: " + message + ".");
+        "Call to function " + quote(call.name) + " failed: " + message + ".");
   return {};
 }
 
@@ -154,7 +154,7 @@ Value Evaluator::call_plain(const CallExpr& call,
     Converted converted = convert(value, parameter(function, i).type);
     if (const auto* wrong = std::get_if<ConversionError>(&converted)) {
       error(call, args[i].start, invalid_argument,
-            "Invalid value for " + quoted(parameter(function, i).name)
+            "Invalid value for " + quote(parameter(function, i).name)
                 + " parameter: " + wrong->message + ".");
       values.emplace_back();
       continue;

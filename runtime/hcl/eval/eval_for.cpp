@@ -1,9 +1,9 @@
 // `for` expressions.
 #include <map>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/evaluator.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -169,7 +169,7 @@ Value Evaluator::loop_object(Loop& loop) {
     Value::Elements& group = groups[key];
     if (!group.empty() && !loop.expression.group) {
       error(*loop.expression.key, "Duplicate object key",
-            "Two different items produced the key " + quoted(key)
+            "Two different items produced the key " + quote(key)
                 + " in this 'for' expression. If duplicates are expected, use the ellipsis (...) after the "
                   "value expression to enable grouping by key.");
       continue;

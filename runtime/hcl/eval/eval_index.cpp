@@ -1,7 +1,7 @@
 // Indexing and attribute access.
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/eval.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -94,9 +94,9 @@ Evaluated attribute_value(const Value& object,
   }
   if (kind == Type::Kind::map)
     return fail(source, span, "Missing map element",
-                "This map does not have an element with the key " + quoted(name) + ".");
+                "This map does not have an element with the key " + quote(name) + ".");
   return fail(source, span, "Unsupported attribute",
-              "This object does not have an attribute named " + quoted(name) + ".");
+              "This object does not have an attribute named " + quote(name) + ".");
 }
 
 }  // namespace nomad::hcl

@@ -1,10 +1,10 @@
 // Values of JSON files: strings are templates wherever there is a context to evaluate them in.
 #include <unordered_map>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/evaluator.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -75,7 +75,7 @@ Value Evaluator::json_object(const JsonExpr& expression) {
       entries.emplace_back(name.as_string(), std::move(value));
     else
       error(expression, property.name_span, "Duplicate object attribute",
-            "An attribute named " + quoted(name.as_string()) + " was already defined at "
+            "An attribute named " + quote(name.as_string()) + " was already defined at "
                 + expression.file->source().range(first->second).to_string() + ".");
   }
   return known ? bounded(expression, Value::object(std::move(entries))) : Value{};

@@ -1,8 +1,8 @@
 #include "runtime/hcl/eval/type_expression.hpp"
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/json_node.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -74,17 +74,17 @@ private:
                   "required.");
     if (is_constructor(keyword)) return fail(expression, expression.span, one_argument(keyword));
     return fail(expression, expression.span,
-                "The keyword " + quoted(keyword) + " is not a valid type specification.");
+                "The keyword " + quote(keyword) + " is not a valid type specification.");
   }
 
   Type from_call(const CallExpr& call) {
     const Span parentheses = cover(call.open_paren, call.close_paren);
     if (call.name == "bool" || call.name == "string" || call.name == "number" || call.name == "any")
       return fail(call, parentheses,
-                  "Primitive type keyword " + quoted(call.name) + " does not expect arguments.");
+                  "Primitive type keyword " + quote(call.name) + " does not expect arguments.");
     if (!is_constructor(call.name))
       return fail(call, call.span,
-                  "Keyword " + quoted(call.name) + " is not a valid type constructor.");
+                  "Keyword " + quote(call.name) + " is not a valid type constructor.");
     if (call.args.size() != 1)
       return fail(
           call,

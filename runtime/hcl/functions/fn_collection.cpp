@@ -3,7 +3,6 @@
 #include <map>
 
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 

@@ -9,6 +9,7 @@
 #include <openssl/rsa.h>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/value/text.hpp"
 
@@ -19,16 +20,6 @@ namespace {
 using Args = std::span<const Value>;
 using Bytes16 = std::array<std::uint8_t, 16>;
 
-std::string hex(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += digits[static_cast<unsigned char>(c) >> 4U];
-    out += digits[static_cast<unsigned char>(c) & 0xFU];
-  }
-  return out;
-}
-
 std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
   unsigned size = 0;
@@ -38,7 +29,8 @@ std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
 
 Function hash(std::string_view name, const EVP_MD* algorithm) {
   Function out{name, {{"str", Type::string()}}};
-  out.call = [algorithm](Args args) { return text(hex(digest(algorithm, args[0].as_string()))); };
+  out.call
+      = [algorithm](Args args) { return text(to_hex(digest(algorithm, args[0].as_string()))); };
   return out;
 }
 
@@ -114,8 +106,7 @@ FunctionResult rsa_decrypt(Args args) {
   const std::string_view cipher = args[0].as_string();
   const auto bytes = decode_base64(cipher);
   if (!bytes)
-    return fail("failed to decode input " + quoted(cipher)
-                + ": cipher text must be base64-encoded");
+    return fail("failed to decode input " + quote(cipher) + ": cipher text must be base64-encoded");
   const std::string_view pem = args[1].as_string();
   if (pem.find("-----BEGIN ") == std::string_view::npos)
     return fail("failed to parse key: no key found");
@@ -147,16 +138,10 @@ FunctionResult rsa_decrypt(Args args) {
 std::string uuid_text(Bytes16 bytes, std::uint8_t version) {
   bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0FU) | version << 4U);
   bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3FU) | 0x80U);
-  std::string out = hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  std::string out = to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   for (const std::size_t at : {20U, 16U, 12U, 8U})
     out.insert(at, 1, '-');
   return out;
-}
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /// Plain, in braces, as a URN, or 32 digits.
@@ -169,7 +154,7 @@ std::variant<Bytes16, std::string> parse_uuid(std::string_view text) {
       break;
     case plain + 9:
       if (lower_case(text.substr(0, 9)) != "urn:uuid:")
-        return "invalid urn prefix: " + quoted(text.substr(0, 9));
+        return "invalid urn prefix: " + quote(text.substr(0, 9));
       text.remove_prefix(9);
       break;
     case plain + 2:

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/timestamp.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -17,16 +17,6 @@ constexpr std::array<std::string_view, 12> month_names{
     "July",    "August",   "September", "October", "November", "December"};
 constexpr std::array<std::string_view, 7> day_names{"Sunday",   "Monday", "Tuesday", "Wednesday",
                                                     "Thursday", "Friday", "Saturday"};
-
-std::string padded(std::int64_t value, std::size_t width) {
-  std::string digits = std::to_string(value);
-  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
-  return digits;
-}
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 /// Renders a timestamp by a format such as "YYYY-MM-DD'T'hh:mm:ssZ".
 class DateFormat {
@@ -74,7 +64,7 @@ private:
     const std::string_view token = format_.substr(at, end - at);
     const std::string_view rule = render(token);
     if (!rule.empty())
-      error_ = "invalid date format verb " + quoted(token) + std::string{rule == "?" ? "" : rule};
+      error_ = "invalid date format verb " + quote(token) + std::string{rule == "?" ? "" : rule};
     return end;
   }
 

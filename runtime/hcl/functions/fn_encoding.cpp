@@ -3,8 +3,8 @@
 #include <set>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
@@ -12,15 +12,6 @@ namespace nomad::hcl {
 namespace {
 
 using Args = std::span<const Value>;
-
-bool is_valid_utf8(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const CodePoint point = decode(bytes, at);
-    if (point.value == 0xFFFD && point.length == 1) return false;
-    at += point.length;
-  }
-  return true;
-}
 
 FunctionResult base64_encode(Args args) {
   return text(encode_base64(args[0].as_string()));
@@ -40,9 +31,9 @@ FunctionResult url_encode(Args args) {
   std::string out;
   for (const char c : args[0].as_string()) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool plain = byte < 0x80
-                       && (is_identifier_start(byte) || (c >= '0' && c <= '9') || c == '-'
-                           || c == '.' || c == '~');
+    const bool plain
+        = byte < 0x80
+          && (is_identifier_start(byte) || is_digit(c) || c == '-' || c == '.' || c == '~');
     if (plain) {
       out += c;
     } else if (c == ' ') {
@@ -168,7 +159,7 @@ FunctionResult csv_decode(Args args) {
   std::set<std::string_view> names;
   std::vector<Type::Attribute> attributes;
   for (const std::string& name : *header) {
-    if (!names.insert(name).second) return fail("duplicate column name " + quoted(name));
+    if (!names.insert(name).second) return fail("duplicate column name " + quote(name));
     attributes.emplace_back(name, Type::string());
   }
   Value::Elements rows;

@@ -1,6 +1,7 @@
 // `format` and `formatlist`: verbs as in C's printf, with Go's number formats.
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/grapheme.hpp"
 #include "runtime/hcl/syntax/source.hpp"
@@ -36,10 +37,6 @@ std::string pad(const Verb& verb, std::string text) {
   if (verb.width < 0 || length >= static_cast<std::size_t>(verb.width)) return text;
   const std::string padding(static_cast<std::size_t>(verb.width) - length, verb.zero ? '0' : ' ');
   return verb.minus ? text + padding : padding + text;
-}
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 std::string sign_of(const Verb& verb, bool negative) {
@@ -132,8 +129,8 @@ private:
   bool unexpected() {
     if (at_ >= format_.size())
       return fail("invalid format string starting at offset " + std::to_string(format_.size()));
-    const std::size_t length = decode(format_, at_).length;
-    std::string shown = quoted(format_.substr(at_, length));
+    const std::size_t length = decode_utf8(format_, at_).length;
+    std::string shown = quote(format_.substr(at_, length));
     shown.front() = shown.back() = '\'';
     if (shown == "'\\\"'")
       shown = "'\"'";
@@ -142,7 +139,7 @@ private:
     return fail("unrecognized format character " + shown + " at offset " + std::to_string(at_));
   }
 
-  bool digit() const { return at_ < format_.size() && format_[at_] >= '0' && format_[at_] <= '9'; }
+  bool digit() const { return at_ < format_.size() && is_digit(format_[at_]); }
 
   int number() {
     int value = 0;
@@ -201,20 +198,20 @@ private:
     verb.mode = format_[at_++];
     verb.raw = format_.substr(verb.offset, at_ - verb.offset);
     if (verb.width > max_extent || verb.precision > max_extent)
-      return fail("the width or precision of " + quoted(verb.raw) + " is larger than is allowed");
+      return fail("the width or precision of " + quote(verb.raw) + " is larger than is allowed");
     highest_ = std::max(highest_, verb.argument);
     next_ = verb.argument + 1;
     return render(verb);
   }
 
   bool unsupported(const Verb& verb, std::string_view why) {
-    return fail("unsupported value for " + quoted(verb.raw) + " at " + std::to_string(verb.offset)
+    return fail("unsupported value for " + quote(verb.raw) + " at " + std::to_string(verb.offset)
                 + ": " + std::string{why});
   }
 
   bool render(const Verb& verb) {
     if (static_cast<std::size_t>(verb.argument) > args_.size())
-      return fail("not enough arguments for " + quoted(verb.raw) + " at "
+      return fail("not enough arguments for " + quote(verb.raw) + " at "
                   + std::to_string(verb.offset) + ": need index " + std::to_string(verb.argument)
                   + " but have " + std::to_string(args_.size()) + " total");
     const Value& value = args_[static_cast<std::size_t>(verb.argument) - 1];
@@ -240,8 +237,8 @@ private:
       case 'q':
         return converted(verb, value, Type::string());
       default:
-        return fail("unsupported format verb '" + std::string{verb.mode} + "' in "
-                    + quoted(verb.raw) + " at offset " + std::to_string(verb.offset));
+        return fail("unsupported format verb '" + std::string{verb.mode} + "' in " + quote(verb.raw)
+                    + " at offset " + std::to_string(verb.offset));
     }
   }
 

@@ -1,4 +1,5 @@
 // `jsonencode` and `jsondecode`.
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/syntax/json_text.hpp"
 #include "runtime/hcl/value/text.hpp"
@@ -11,7 +12,6 @@ namespace {
 using Args = std::span<const Value>;
 
 /// Nesting that `jsondecode` accepts; deeper values could not be used anyway.
-constexpr int max_nesting = 250;
 
 class JsonEncoder {
 public:
@@ -100,7 +100,7 @@ private:
     else {
       std::string letter;  // a byte is shown as the character of that number
       append_utf8(letter, static_cast<unsigned char>(c));
-      shown = quoted(letter);
+      shown = quote(letter);
       shown.front() = shown.back() = '\'';
     }
     return fail("invalid character " + shown + std::string{context});
@@ -153,7 +153,7 @@ private:
     const std::size_t begin = at_;
     const auto digits = [this] {
       const std::size_t first = at_;
-      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9')
+      while (at_ < text_.size() && is_digit(text_[at_]))
         ++at_;
       return at_ > first;
     };

@@ -1,8 +1,8 @@
 // Functions on maps and objects.
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -61,14 +61,14 @@ FunctionResult merge(Args args) {
       break;
     }
     if (type.kind() != Type::Kind::map && type.kind() != Type::Kind::object)
-      return fail("arguments must be maps or objects, got " + quoted(type.friendly_name()));
+      return fail("arguments must be maps or objects, got " + quote(type.friendly_name()));
     if (!first) first = type;
     matching = matching && type == *first;
   }
   for (const Value& arg : args) {
     if (arg.is_null()) continue;
     if (!arg.is_mapping())
-      return fail("arguments must be maps or objects, got " + quoted(arg.type().friendly_name()));
+      return fail("arguments must be maps or objects, got " + quote(arg.type().friendly_name()));
     out.insert(out.end(), arg.entries().begin(), arg.entries().end());
   }
   if (first && matching && !dynamic && first->kind() == Type::Kind::map)

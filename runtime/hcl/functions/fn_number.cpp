@@ -2,8 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -87,7 +87,7 @@ FunctionResult parseint(Args args) {
     return fail_at(1, "base must be a whole number between 2 and 62 inclusive");
   auto number = Number::parse_integer(args[0].as_string(), static_cast<int>(radix));
   if (!number)
-    return fail_at(0, "cannot parse " + quoted(args[0].as_string()) + " as a base "
+    return fail_at(0, "cannot parse " + quote(args[0].as_string()) + " as a base "
                           + std::to_string(radix) + " integer");
   return Value::number(std::move(*number));
 }

@@ -6,6 +6,7 @@
 #include <unicode/locid.h>
 
 #include "runtime/base/re2_words.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/grapheme.hpp"
 #include "runtime/hcl/syntax/source.hpp"
@@ -110,7 +111,7 @@ FunctionResult split(Args args) {
   Value::Elements out;
   if (separator.empty()) {
     for (std::size_t at = 0; at < in.size();) {
-      const std::size_t length = decode(in, at).length;
+      const std::size_t length = decode_utf8(in, at).length;
       out.push_back(Value::string(in.substr(at, length)));
       at += length;
     }
@@ -140,7 +141,7 @@ FunctionResult replace_all(std::string_view in, std::string_view from, std::stri
     if (from.empty()) {
       out += to;
       if (at == in.size()) return text(out);
-      const std::size_t length = decode(in, at).length;
+      const std::size_t length = decode_utf8(in, at).length;
       out += in.substr(at, length);
       at += length;
       continue;
@@ -177,14 +178,14 @@ FunctionResult trim(Args args) {
   const std::string_view cutset = args[1].as_string();
   const auto cuts = [&](std::string_view character) {
     for (std::size_t at = 0; at < cutset.size();) {
-      const std::size_t length = decode(cutset, at).length;
+      const std::size_t length = decode_utf8(cutset, at).length;
       if (cutset.substr(at, length) == character) return true;
       at += length;
     }
     return false;
   };
-  while (!in.empty() && cuts(in.substr(0, decode(in, 0).length)))
-    in.remove_prefix(decode(in, 0).length);
+  while (!in.empty() && cuts(in.substr(0, decode_utf8(in, 0).length)))
+    in.remove_prefix(decode_utf8(in, 0).length);
   while (!in.empty()) {
     std::size_t last = in.size() - 1;
     while (last > 0 && (static_cast<unsigned char>(in[last]) & 0xC0) == 0x80)
@@ -215,7 +216,7 @@ std::optional<std::string_view> reference(std::string_view replacement, std::siz
   const std::size_t begin = at + (braces ? 1 : 0);
   std::size_t end = begin;
   while (end < replacement.size()) {
-    const CodePoint point = decode(replacement, end);
+    const CodePoint point = decode_utf8(replacement, end);
     const bool word = point.value < 0x80
                           ? point.value == '_' || (point.value >= '0' && point.value <= '9')
                                 || is_identifier_start(point.value)
@@ -256,9 +257,7 @@ public:
 private:
   int index(std::string_view name) const {
     constexpr std::size_t max_digits = 8;
-    if (name.size() <= max_digits
-        && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; }))
-      return std::stoi(std::string{name});
+    if (name.size() <= max_digits && is_digits(name)) return std::stoi(std::string{name});
     const auto found = pattern_.NamedCapturingGroups().find(std::string{name});
     return found == pattern_.NamedCapturingGroups().end() ? -1 : found->second;
   }
@@ -291,7 +290,7 @@ FunctionResult regex_replace(Args args) {
     if (end > copied || begin == 0)  // not for an empty match right after another one
       replacement.append(out, groups);
     copied = end;
-    const std::size_t width = at < in.size() ? decode(in, at).length : 0;
+    const std::size_t width = at < in.size() ? decode_utf8(in, at).length : 0;
     at = at + width > end ? at + width : at + 1 > end ? at + 1 : end;
   }
   out += in.substr(copied);

@@ -4,9 +4,9 @@
 
 #include <yaml.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/yaml_scalar.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -14,7 +14,6 @@ namespace {
 
 using Args = std::span<const Value>;
 
-constexpr int max_nesting = 250;
 constexpr std::size_t max_nodes = 1'000'000;
 
 std::string_view view(const yaml_char_t* text) {
@@ -246,10 +245,10 @@ private:
     const std::string name{view(event.data.alias.anchor)};
     if (pending_.contains(name))
       return fail_at(event,
-                     "cannot refer to anchor " + quoted(name) + " from inside its own definition");
+                     "cannot refer to anchor " + quote(name) + " from inside its own definition");
     const auto found = anchors_.find(name);
     if (found == anchors_.end())
-      return fail_at(event, "reference to undefined anchor " + quoted(name));
+      return fail_at(event, "reference to undefined anchor " + quote(name));
     return found->second;
   }
 

@@ -13,6 +13,9 @@
 
 namespace nomad::hcl {
 
+/// How deep a value may be nested in a text that a function decodes.
+inline constexpr int max_nesting = 250;
+
 void add_string_functions(std::vector<Function>& out);
 void add_format_functions(std::vector<Function>& out);
 void add_number_functions(std::vector<Function>& out);

@@ -2,6 +2,7 @@
 #include "runtime/hcl/functions/functions.hpp"
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
@@ -12,15 +13,6 @@ namespace {
 using Args = std::span<const Value>;
 
 constexpr const char* disabled = "filesystem function disabled";
-
-bool is_valid_utf8(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const CodePoint point = decode(bytes, at);
-    if (point.value == 0xFFFD && point.length == 1) return false;
-    at += point.length;
-  }
-  return true;
-}
 
 FunctionResult read_file(const FileAccess& files, std::string_view path, bool base64) {
   const auto bytes = files.read(path);

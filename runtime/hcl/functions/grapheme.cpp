@@ -41,11 +41,11 @@ std::size_t grapheme_length(std::string_view text, std::size_t at) {
   UErrorCode status = U_ZERO_ERROR;
   UText* utext
       = utext_openUTF8(nullptr, part.data(), static_cast<std::int64_t>(part.size()), &status);
-  if (U_FAILURE(status) != 0 || clusters == nullptr) return decode(text, at).length;
+  if (U_FAILURE(status) != 0 || clusters == nullptr) return decode_utf8(text, at).length;
   clusters->setText(utext, status);
   const std::int32_t next = clusters->next();
   utext_close(utext);
-  return next > 0 ? static_cast<std::size_t>(next) : decode(text, at).length;
+  return next > 0 ? static_cast<std::size_t>(next) : decode_utf8(text, at).length;
 }
 
 std::size_t count_graphemes_exactly(std::string_view text) {

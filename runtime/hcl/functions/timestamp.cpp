@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/hcl/value/text.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::hcl {
 
@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::int64_t seconds_per_day = 86'400;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_leap(std::int64_t year) {
   return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -49,12 +45,6 @@ void civil_from_days(std::int64_t days, Timestamp& out) {
   out.year = year_of_era + era * 400 + (out.month <= 2 ? 1 : 0);
 }
 
-std::string padded(std::int64_t value, std::size_t width) {
-  std::string digits = std::to_string(value < 0 ? -value : value);
-  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
-  return (value < 0 ? "-" : "") + digits;
-}
-
 /// Takes parts off the front of a timestamp and remembers what did not fit.
 class Reader {
 public:
@@ -72,13 +62,13 @@ public:
       rest_.remove_prefix(1);
       return true;
     }
-    const std::string wanted = quoted(std::string{c});
+    const std::string wanted = quote(std::string{c});
     if (c == 'T')
       error_ = "missing required time introducer 'T'";
     else if (rest_.empty())
       error_ = "end of string where " + wanted + " is expected";
     else
-      error_ = "found " + quoted(rest_) + " where " + wanted + " is expected";
+      error_ = "found " + quote(rest_) + " where " + wanted + " is expected";
     return false;
   }
 
@@ -157,7 +147,7 @@ public:
 private:
   void misfit(std::string_view name, std::string_view hold) {
     error_ = hold.empty() ? "end of string before " + std::string{name}
-                          : "cannot use " + quoted(hold) + " as " + std::string{name};
+                          : "cannot use " + quote(hold) + " as " + std::string{name};
   }
 
   std::string_view rest_;
@@ -165,6 +155,12 @@ private:
 };
 
 }  // namespace
+
+std::string padded(std::int64_t value, std::size_t width) {
+  std::string digits = std::to_string(value < 0 ? -value : value);
+  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  return (value < 0 ? "-" : "") + digits;
+}
 
 int Timestamp::weekday() const {
   const std::int64_t days = days_from_civil(year, month, day);
@@ -221,7 +217,7 @@ std::variant<Timestamp, std::string> parse_timestamp(std::string_view text) {
   out.nanosecond = reader.fraction();
   out.offset = reader.offset();
   if (!reader.failed() && !reader.rest().empty())
-    reader.fail("cannot use " + quoted(reader.rest()) + " as timestamp segment");
+    reader.fail("cannot use " + quote(reader.rest()) + " as timestamp segment");
   if (!reader.failed() && (out.day < 1 || out.day > days_in(out.month, out.year)))
     reader.fail("day out of range");
   if (reader.failed()) return prefix + reader.error();

@@ -27,6 +27,9 @@ struct Timestamp {
   std::string to_rfc3339() const;
 };
 
+/// With zeros in front until it has `width` digits; the sign, if any, is no digit.
+std::string padded(std::int64_t value, std::size_t width);
+
 /// RFC 3339; the error says what part is wrong.
 std::variant<Timestamp, std::string> parse_timestamp(std::string_view text);
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/timestamp.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -53,7 +53,7 @@ bool looks_like_float(std::string_view text) {
   std::size_t at = text.starts_with('+') || text.starts_with('-') ? 1 : 0;
   const auto digits = [&] {
     const std::size_t first = at;
-    while (at < text.size() && text[at] >= '0' && text[at] <= '9')
+    while (at < text.size() && is_digit(text[at]))
       ++at;
     return at > first;
   };
@@ -90,7 +90,7 @@ std::optional<Number> number(std::string_view text) {
 }
 
 YamlScalar misfit(std::string_view text, std::string_view tag, std::string_view why = "") {
-  return {{}, false, "cannot parse " + quoted(text) + " as " + std::string{tag} + std::string{why}};
+  return {{}, false, "cannot parse " + quote(text) + " as " + std::string{tag} + std::string{why}};
 }
 
 YamlScalar tagged(std::string_view tag, std::string_view kind, std::string_view text) {
@@ -123,7 +123,7 @@ bool is_known_kind(std::string_view kind) {
 char hint(std::string_view text) {
   if (text.empty()) return 'N';
   const char c = text.front();
-  if (c == '+' || c == '-' || (c >= '0' && c <= '9')) return 'D';
+  if (c == '+' || c == '-' || is_digit(c)) return 'D';
   if (c == '.') return '.';
   return std::string_view{"yYnNtTfFoO~"}.find(c) != std::string_view::npos ? 'M' : '\0';
 }
@@ -134,7 +134,7 @@ YamlScalar resolve_yaml_scalar(std::string_view tag, std::string_view text, bool
   std::string_view kind = tag;
   if (tag.starts_with(tag_prefix)) kind.remove_prefix(tag_prefix.size());
   if (!tag.empty() && (kind == tag || !is_known_kind(kind)))
-    return {{}, false, "unsupported tag " + quoted(tag)};
+    return {{}, false, "unsupported tag " + quote(tag)};
   const char first = hint(text);
   if (first != '\0' && kind != "str" && kind != "binary") {
     if (is_quoted) return {Value::string(text), false, {}};

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/expression_parser.hpp"
 #include "runtime/hcl/syntax/template_parser.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -112,7 +112,7 @@ void BodyParser::parse_body_item(Items& items) {
 void BodyParser::add_attribute(Items& items, AttributeNode attribute) {
   if (const Span* existing = items.find(attribute.name))
     in_.error(attribute.name_span, "Attribute redefined",
-              "The argument " + quoted(attribute.name) + " was already set at "
+              "The argument " + quote(attribute.name) + " was already set at "
                   + in_.source().range(*existing).to_string()
                   + ". Each argument may be set only once.");
   else
@@ -296,7 +296,7 @@ const BodyNode* BodyParser::parse_single_attribute_body() {
       in_.recover_after_item();
       in_.error(cover(name.span(), next.span()), "Argument definition required",
             "A single-line block definition can contain only a single argument. If you meant to define "
-            "argument " + quoted(in_.text(name))
+            "argument " + quote(in_.text(name))
                 + ", use an equals sign to assign it a value. To define a nested block, place it on a "
                   "line of its own within its parent block.");
       return nullptr;

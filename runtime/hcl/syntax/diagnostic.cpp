@@ -31,7 +31,7 @@ std::size_t byte_of_column(std::string_view line, std::size_t clusters) {
 std::u32string code_points(std::string_view text) {
   std::u32string out;
   for (std::size_t at = 0; at < text.size();) {
-    const CodePoint point = decode(text, at);
+    const CodePoint point = decode_utf8(text, at);
     out += point.value;
     at += point.length;
   }

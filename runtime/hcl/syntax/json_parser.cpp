@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/json_node.hpp"
 #include "runtime/hcl/syntax/json_text.hpp"
 #include "runtime/hcl/syntax/tree_builder.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -32,10 +32,6 @@ struct Scanned {
   JsonToken type = JsonToken::end;
   Span span;
 };
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 constexpr std::string_view number_bytes = "-+.0123456789";
 
@@ -380,11 +376,11 @@ private:
     constexpr const char* summary = "Invalid JSON keyword";
     if (word == "undefined" || word == "NaN" || word == "Infinity")
       return fail(span, span, summary,
-                  "The JavaScript identifier " + quoted(word) + " cannot be used in JSON.");
+                  "The JavaScript identifier " + quote(word) + " cannot be used in JSON.");
     const std::string_view near = name_suggestion(word, {"false", "true", "null"});
     return fail(span, span, summary,
-                quoted(word) + " is not a valid JSON keyword."
-                    + (near.empty() ? "" : " Did you mean " + quoted(near) + "?"));
+                quote(word) + " is not a valid JSON keyword."
+                    + (near.empty() ? "" : " Did you mean " + quote(near) + "?"));
   }
 
   TreeBuilder& builder_;

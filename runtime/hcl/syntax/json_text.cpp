@@ -2,32 +2,21 @@
 
 #include <cstdint>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// The code unit of `\uXXXX` at `at`; nothing with `at` behind the offending byte.
 std::optional<std::uint32_t> code_unit(std::string_view text, std::size_t& at) {
   std::uint32_t value = 0;
   for (int i = 0; i < 4; ++i) {
     if (at >= text.size()) return std::nullopt;
-    const char c = text[at++];
-    std::uint32_t digit = 0;
-    if (is_digit(c))
-      digit = static_cast<std::uint32_t>(c - '0');
-    else if (c >= 'a' && c <= 'f')
-      digit = static_cast<std::uint32_t>(c - 'a' + 10);
-    else if (c >= 'A' && c <= 'F')
-      digit = static_cast<std::uint32_t>(c - 'A' + 10);
-    else
-      return std::nullopt;
-    value = value * 16 + digit;
+    const int digit = hex_value(text[at++]);
+    if (digit < 0) return std::nullopt;
+    value = value * 16 + static_cast<std::uint32_t>(digit);
   }
   return value;
 }
@@ -107,7 +96,7 @@ std::optional<std::size_t> unescape_json(std::string_view text, std::string& out
     if (c == '"') return at + 1 == text.size() ? std::nullopt : std::optional{at + 2};
     if (static_cast<unsigned char>(c) < 0x20) return at + 1;
     if (static_cast<unsigned char>(c) >= 0x80) {
-      const CodePoint point = decode(text, at);
+      const CodePoint point = decode_utf8(text, at);
       append_utf8(out, point.value);
       at += point.length;
       continue;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
@@ -32,7 +33,7 @@ public:
           normal();
           break;
         case Level::Kind::quoted:
-          quoted();
+          quote();
           break;
         case Level::Kind::heredoc:
           heredoc();
@@ -79,7 +80,7 @@ private:
       while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t'));
     } else if (is_ascii_letter(static_cast<unsigned char>(c))) {
       emit(TokenType::identifier, end_of_identifier(at_ + 1));
-    } else if (c >= '0' && c <= '9') {
+    } else if (is_digit(c)) {
       emit(TokenType::number, end_of_number());
     } else if (static_cast<unsigned char>(c) >= 0x80) {
       wide();
@@ -96,7 +97,7 @@ private:
         continue;
       }
       if (c < 0x80) break;
-      const CodePoint point = decode(text_, at);
+      const CodePoint point = decode_utf8(text_, at);
       if (point.value == 0xFFFD || !is_identifier_part(point.value)) break;
       at += point.length;
     }
@@ -105,8 +106,7 @@ private:
 
   /// Digits, dots and exponents in any order that does not end with a dot.
   std::size_t end_of_number() const {
-    const auto digit
-        = [this](std::size_t i) { return i < text_.size() && text_[i] >= '0' && text_[i] <= '9'; };
+    const auto digit = [this](std::size_t i) { return i < text_.size() && is_digit(text_[i]); };
     std::size_t end = at_ + 1;
     for (std::size_t at = end; at < text_.size();) {
       const char c = text_[at];
@@ -129,7 +129,7 @@ private:
   void wide() {
     const std::size_t length = sequence_length(text_, at_);
     if (length == 0) return take(TokenType::bad_utf8, 1);
-    const CodePoint point = decode(text_, at_);
+    const CodePoint point = decode_utf8(text_, at_);
     if (point.length == length && is_identifier_start(point.value))
       return emit(TokenType::identifier, end_of_identifier(at_ + length));
     take(TokenType::invalid, length);
@@ -241,7 +241,7 @@ private:
     std::size_t begin = at_ + 2;
     if (begin < text_.size() && text_[begin] == '-') ++begin;
     if (begin >= text_.size()) return false;
-    const CodePoint first = decode(text_, begin);
+    const CodePoint first = decode_utf8(text_, begin);
     if (!is_identifier_start(first.value)) return false;
     const std::size_t end = end_of_identifier(begin + first.length);
     std::size_t line_end = end;
@@ -293,7 +293,7 @@ private:
     return true;
   }
 
-  void quoted() {
+  void quote() {
     const char c = text_[at_];
     if (c == '"') {
       take(TokenType::close_quote, 1);

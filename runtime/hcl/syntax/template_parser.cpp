@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/expression_parser.hpp"
-#include "runtime/hcl/value/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {
@@ -24,12 +24,6 @@ struct TemplatePart {
 namespace {
 
 constexpr const char* invalid_escape = "Invalid escape sequence";
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 using Kind = TemplatePart::Kind;
 
@@ -378,8 +372,8 @@ void TemplateParser::parse_control(Token open, std::vector<TemplatePart>& parts,
     const std::string_view suggestion
         = name_suggestion(word, {"if", "for", "else", "endif", "endfor"});
     in_.quiet_error(keyword.span(), "Invalid template control keyword",
-                    quoted(word) + " is not a valid template control keyword."
-                        + (suggestion.empty() ? "" : " Did you mean " + quoted(suggestion) + "?"));
+                    quote(word) + " is not a valid template control keyword."
+                        + (suggestion.empty() ? "" : " Did you mean " + quote(suggestion) + "?"));
     in_.recover(TokenType::template_end);
     return;
   }
@@ -454,7 +448,7 @@ void TemplateParser::flush_heredoc(std::vector<TemplatePart>& parts) {
   for (TemplatePart* part : adjust) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < least && bytes < part->text.size(); ++i)
-      bytes += hcl::decode(part->text, bytes).length;
+      bytes += decode_utf8(part->text, bytes).length;
     part->text.erase(0, bytes);
     part->span.begin
         = std::min(part->span.begin + static_cast<std::uint32_t>(bytes), part->span.end);
@@ -519,8 +513,8 @@ void TemplateParser::decode_escape(Token token,
       const std::size_t digits = selector == 'u' ? 4 : 8;
       std::uint32_t value = 0;
       std::size_t have = 0;
-      for (++at; have < digits && at < content.size() && hex_digit(content[at]) >= 0; ++at, ++have)
-        value = value * 16 + static_cast<std::uint32_t>(hex_digit(content[at]));
+      for (++at; have < digits && at < content.size() && hex_value(content[at]) >= 0; ++at, ++have)
+        value = value * 16 + static_cast<std::uint32_t>(hex_value(content[at]));
       if (have < digits)
         return fail(selector == 'u'
                         ? "The \\u escape sequence must be followed by four hexadecimal digits."
@@ -541,7 +535,7 @@ void TemplateParser::decode_escape(Token token,
       const std::string_view symbol = content.substr(at, length);
       at += length;
       out += symbol;
-      return fail("The symbol " + quoted(symbol) + " is not a valid escape sequence selector.");
+      return fail("The symbol " + quote(symbol) + " is not a valid escape sequence selector.");
     }
   }
   ++at;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
@@ -254,7 +255,7 @@ std::optional<Value::Entries> Converter::entries(const Value& value, const Type&
   out.reserve(value.entries().size());
   for (const auto& [key, each] : value.entries()) {
     auto converted
-        = below("[" + quoted(key) + "]", [&, &from = each] { return convert(from, element); });
+        = below("[" + quote(key) + "]", [&, &from = each] { return convert(from, element); });
     if (!converted) return std::nullopt;
     out.emplace_back(key, std::move(*converted));
   }
@@ -353,14 +354,14 @@ std::optional<Value> Converter::to_object(const Value& value, const Type& to) {
   for (const auto& [name, each] : value.entries()) {
     const Type* wanted = to.attribute(name);
     if (wanted == nullptr) continue;
-    const std::string step = map ? "[" + quoted(name) + "]" : "." + name;
+    const std::string step = map ? "[" + quote(name) + "]" : "." + name;
     auto converted = below(step, [&, &from = each] { return convert(from, *wanted); });
     if (!converted) return std::nullopt;
     out.emplace_back(name, std::move(*converted));
   }
   for (const auto& wanted : to.attributes())
     if (value.find(wanted.first) == nullptr)
-      return fail("map has no element for required attribute " + quoted(wanted.first));
+      return fail("map has no element for required attribute " + quote(wanted.first));
   return Value::object(std::move(out));
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/big_float.hpp"
 
 namespace nomad::hcl {
@@ -48,7 +49,7 @@ std::optional<Scanned> scan(std::string_view text) {
   std::size_t at = 0;
   bool point = false;
   for (; at < text.size(); ++at) {
-    if (text[at] >= '0' && text[at] <= '9') {
+    if (is_digit(text[at])) {
       out.digits += text[at];
       out.exponent -= point ? 1 : 0;
     } else if (text[at] == '.' && !point) {
@@ -66,7 +67,7 @@ std::optional<Scanned> scan(std::string_view text) {
   if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
   std::int64_t exponent = 0;
   const std::size_t first = at;
-  for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
+  for (; at < text.size() && is_digit(text[at]); ++at)
     exponent = std::min<std::int64_t>(exponent * 10 + (text[at] - '0'), 1'000'000'000);
   if (at == first || at != text.size()) return std::nullopt;
   if (out.binary && out.exponent != 0)
@@ -226,7 +227,7 @@ std::optional<Number> Number::parse_integer(std::string_view text, int base) {
   Integer value{0};
   for (const char c : text) {
     int digit = 99;
-    if (c >= '0' && c <= '9')
+    if (is_digit(c))
       digit = c - '0';
     else if (c >= 'a' && c <= 'z')
       digit = c - 'a' + 10;

@@ -1,14 +1,10 @@
-// Text as Go writes it: quoting, case, and joining, because error messages and function results
-// show it.
+// Text as Go writes it: JSON strings and the case of letters, because results of functions show it.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 namespace nomad::hcl {
-
-/// Go's %q: double quotes, backslash escapes, printable Unicode as it is.
-std::string quoted(std::string_view text);
 
 /// A JSON string literal with `<`, `>`, `&` and the two line separators escaped, as Go writes it.
 std::string json_quoted(std::string_view text);

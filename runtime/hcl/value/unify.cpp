@@ -1,8 +1,8 @@
 // The common type of several types, and how to say why a type is not another.
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/hcl/value/text.hpp"
 
 namespace nomad::hcl {
 
@@ -220,13 +220,13 @@ std::string required(const Type& want) {
 }
 
 std::string missing_attributes(const std::vector<std::string>& names) {
-  if (names.size() == 1) return "attribute " + quoted(names[0]) + " is required";
+  if (names.size() == 1) return "attribute " + quote(names[0]) + " is required";
   if (names.size() == 2)
-    return "attributes " + quoted(names[0]) + " and " + quoted(names[1]) + " are required";
+    return "attributes " + quote(names[0]) + " and " + quote(names[1]) + " are required";
   std::string out = "attributes ";
   for (std::size_t i = 0; i + 1 < names.size(); ++i)
-    out += quoted(names[i]) + ", ";
-  return out + "and " + quoted(names.back()) + " are required";
+    out += quote(names[i]) + ", ";
+  return out + "and " + quote(names.back()) + " are required";
 }
 
 std::string object_mismatch(const Type& got, const Type& want) {
@@ -241,7 +241,7 @@ std::string object_mismatch(const Type& got, const Type& want) {
     }
     if (*have == wanted) continue;
     const auto describe = [&name = name, have, &wanted = wanted] {
-      return "attribute " + quoted(name) + ": " + mismatch_message(*have, wanted);
+      return "attribute " + quote(name) + ": " + mismatch_message(*have, wanted);
     };
     if (unsafe_mismatch.empty() && !is_convertible(*have, wanted, true))
       unsafe_mismatch = describe();
@@ -263,7 +263,7 @@ std::string structural_mismatch(const Type& got, const Type& want) {
         return "element " + std::to_string(i) + ": " + mismatch_message(got.elements()[i], element);
   } else {
     for (const auto& [name, have] : got.attributes())
-      if (!fits(have)) return "element " + quoted(name) + ": " + mismatch_message(have, element);
+      if (!fits(have)) return "element " + quote(name) + ": " + mismatch_message(have, element);
   }
   return "all elements must be " + element.friendly_name_for_constraint();
 }

@@ -1,4 +1,4 @@
-// UTF-8 in small: decoding one code point and the character classes that HCL's grammar uses.
+// The character classes that HCL's grammar uses.
 #pragma once
 
 #include <array>
@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "runtime/base/utf8.hpp"
 
 namespace nomad::hcl {
 
@@ -17,16 +19,6 @@ std::size_t wide_sequence_length(std::string_view text, std::size_t at);
 inline std::size_t sequence_length(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]) < 0x80 ? 1 : wide_sequence_length(text, at);
 }
-
-struct CodePoint {
-  char32_t value = 0;      ///< U+FFFD for an invalid sequence
-  std::size_t length = 1;  ///< bytes
-};
-
-/// The code point at `text[at]`; an invalid byte is U+FFFD of length 1.
-CodePoint decode(std::string_view text, std::size_t at);
-void append_utf8(std::string& out, char32_t code_point);
-bool is_ascii(std::string_view text);
 
 /// See below, for code points of 0x80 and above.
 bool is_wide_identifier_start(char32_t c);

@@ -5,7 +5,6 @@
 #include <limits>
 #include <span>
 
-#include "runtime/hcl/value/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 
 namespace nomad::hcl {

@@ -1,7 +1,7 @@
 // Comparing values: the language's `==`, and the order in which a set holds its elements.
 #include <algorithm>
 
-#include "runtime/hcl/value/text.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/value/value.hpp"
 
 namespace nomad::hcl {
@@ -52,7 +52,7 @@ void append_order_text(const Value& value, std::string& out) {
   } else if (value.is_bool()) {
     out += value.as_bool() ? 'T' : 'F';
   } else if (value.is_string()) {
-    out += quoted(value.as_string());
+    out += quote(value.as_string());
   } else if (value.is_sequence()) {
     const bool tuple = value.kind() == Type::Kind::tuple;
     out += tuple ? '<' : '[';
@@ -65,7 +65,7 @@ void append_order_text(const Value& value, std::string& out) {
     const bool object = value.kind() == Type::Kind::object;
     out += object ? '<' : '{';
     for (const auto& [key, element] : value.entries()) {
-      if (!object) out.append(quoted(key)).append(":");
+      if (!object) out.append(quote(key)).append(":");
       append_order_text(element, out);
       out += ';';
     }

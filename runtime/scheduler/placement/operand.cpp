@@ -5,6 +5,8 @@
 
 #include <re2/re2.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::scheduler {
 namespace {
 
@@ -40,18 +42,11 @@ bool ordered(std::string_view operand, std::string_view left, std::string_view r
   return in_order(operand, left, right);
 }
 
-std::string_view trim_space(std::string_view text) {
-  constexpr std::string_view space = " \t\n\v\f\r";
-  const auto first = text.find_first_not_of(space);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(space) - first + 1);
-}
-
 std::set<std::string_view> split_set(std::string_view text) {
   std::set<std::string_view> items;
   while (true) {
     const auto comma = text.find(',');
-    items.insert(trim_space(text.substr(0, comma)));
+    items.insert(trim(text.substr(0, comma)));
     if (comma == std::string_view::npos) return items;
     text.remove_prefix(comma + 1);
   }

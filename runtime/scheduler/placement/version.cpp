@@ -3,28 +3,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::scheduler {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 /// A character of a prerelease or metadata identifier.
 bool is_identifier(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '~';
-}
-
-bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && is_space(text.front()))
-    text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back()))
-    text.remove_suffix(1);
-  return text;
+  return is_alphanumeric(c) || c == '-' || c == '~';
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
@@ -194,9 +180,9 @@ Result<VersionConstraints> VersionConstraints::parse(std::string_view text, Kind
   while (true) {
     const auto comma = text.find(',', start);
     const auto single = text.substr(start, comma == std::string_view::npos ? comma : comma - start);
-    auto rest = trim(single);
+    auto rest = trim(single, regex_space);
     const auto op = take_operator(rest, kind);
-    rest = trim(rest);
+    rest = trim(rest, regex_space);
     auto bound = !op                    ? std::nullopt
                  : kind == Kind::semver ? parse_semver(rest)
                                         : parse_version(rest);

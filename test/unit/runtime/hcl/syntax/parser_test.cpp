@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/lexer.hpp"
-#include "runtime/hcl/value/text.hpp"
 #include "test/unit/runtime/hcl/cases.hpp"
 
 namespace nomad::hcl {
@@ -35,7 +35,7 @@ void show_body(std::string& out,
       const BlockNode& node = **block++;
       std::string labels;
       for (const std::string_view label : node.labels)
-        labels += (labels.empty() ? "" : " ") + quoted(label);
+        labels += (labels.empty() ? "" : " ") + quote(label);
       out += indent + std::string{node.type} + " [" + labels + "] @"
              + place(cover(node.type_span, node.open_brace)) + " body@" + place(node.body->span)
              + "\n";
@@ -84,7 +84,7 @@ TEST_CASE("lex: tokens have the reference's bounds and places") {
     const Source source{"f.hcl", c.input};
     std::string out;
     for (const Token& token : lex(c.input, Syntax::native))
-      out += show(source.range(token.span())) + " " + quoted(source.text(token.span())) + "\n";
+      out += show(source.range(token.span())) + " " + quote(source.text(token.span())) + "\n";
     CHECK(out == c.expected);
   }
 }
