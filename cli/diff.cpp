@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/layout.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {

@@ -1,5 +1,5 @@
 // fmt: rewrites job files and agent configurations in their canonical layout.
-#include "runtime/hcl/format.hpp"
+#include "runtime/hcl/syntax/format.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +17,7 @@
 #include "cli/arguments.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 
 namespace nomad::cli {
 namespace {

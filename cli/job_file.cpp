@@ -13,7 +13,7 @@
 #include <sodium/randombytes.h>
 
 #include "cli/layout.hpp"
-#include "runtime/hcl/functions.hpp"
+#include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/parse_job.hpp"
 #include "runtime/object/json_codec.hpp"

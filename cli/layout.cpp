@@ -10,6 +10,7 @@
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/net/http_message.hpp"
 
 namespace nomad::cli {
@@ -144,15 +145,6 @@ std::string bytes(std::uint64_t count) {
   const double rounded = static_cast<double>(static_cast<std::int64_t>(amount * 10 + 0.5)) / 10;
   if (unit == 0 || rounded >= 10) return fmt::format("{:.0f} {}", amount, units[unit]);
   return fmt::format("{:.1f} {}", rounded, units[unit]);
-}
-
-std::string join(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const auto& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
 }
 
 std::string json_text(const boost::json::value& value) {

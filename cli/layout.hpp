@@ -52,8 +52,6 @@ std::string clock_now();
 /// "4.0 KiB", "106 MiB".
 std::string bytes(std::uint64_t count);
 
-std::string join(const std::vector<std::string>& parts, std::string_view separator);
-
 /// A value as 4-space indented JSON, without a line break at the end.
 std::string json_text(const boost::json::value& value);
 

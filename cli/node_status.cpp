@@ -11,6 +11,7 @@
 #include "cli/output.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {

@@ -9,6 +9,7 @@
 #include "cli/layout.hpp"
 #include "cli/output.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <termios.h>
 
 #include "runtime/base/result.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::cli {
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cli/layout.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/net/url.hpp"
 
 namespace nomad::cli {
@@ -19,8 +20,8 @@ std::string json_text(std::string_view text) {
   return boost::json::serialize(boost::json::string{text.data(), text.size()});
 }
 
-/// A text as HCL and Go quote it.
-std::string in_quotes(std::string_view text) {
+/// A text as HCL quotes it.
+std::string hcl_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -92,7 +93,7 @@ std::string variable_hcl(const View& variable) {
       variable["ModifyIndex"].number(), variable["CreateTime"].number(),
       variable["ModifyTime"].number());
   for (const auto& [key, value] : items)
-    out += fmt::format("  {:>{}} = {}\n", key, width, in_quotes(value.text()));
+    out += fmt::format("  {:>{}} = {}\n", key, width, hcl_quoted(value.text()));
   return out + "}\n";
 }
 
@@ -139,7 +140,7 @@ Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text) 
   const bool is_number = end == text.data() + text.size() && failure != std::errc::invalid_argument;
   if (is_number && failure == std::errc{}) return std::optional{index};
   return Error{Errc::invalid_argument,
-               fmt::format("strconv.ParseUint: parsing {}: {}", in_quotes(text),
+               fmt::format("strconv.ParseUint: parsing {}: {}", quote(text),
                            is_number ? "value out of range" : "invalid syntax")};
 }
 

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "runtime/host/file_watcher.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::api {
 

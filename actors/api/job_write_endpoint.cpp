@@ -11,7 +11,7 @@
 #include "actors/api/json_out.hpp"
 #include "actors/api/request_body.hpp"
 #include "runtime/base/duration.hpp"
-#include "runtime/hcl/functions.hpp"
+#include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/cron.hpp"
 #include "runtime/jobspec/diff.hpp"

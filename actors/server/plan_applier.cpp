@@ -8,8 +8,8 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/plan_queue.hpp"
-#include "runtime/scheduler/plan_check.hpp"
-#include "runtime/scheduler/plan_command.hpp"
+#include "runtime/scheduler/plan/plan_check.hpp"
+#include "runtime/scheduler/plan/plan_command.hpp"
 
 namespace nomad::server {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
-#include "runtime/scheduler/plan.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {

@@ -7,7 +7,7 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/scheduler/proposal.hpp"
+#include "runtime/scheduler/placement/proposal.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace nomad::server {

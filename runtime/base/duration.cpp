@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad {
 namespace {
 
@@ -43,10 +45,6 @@ std::string in_quotes(std::string_view text) {
 
 Error duration_error(std::string_view problem, std::string_view text) {
   return {Errc::invalid_argument, fmt::format("time: {} {}", problem, in_quotes(text))};
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 /// The unsigned part of a duration, in nanoseconds; at most 2^63.

@@ -2,12 +2,10 @@
 
 #include <array>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad {
 namespace {
-
-bool is_hex(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
 
 /// A byte as Go's %#U shows it: U+007A 'z'.
 std::string go_rune(char c) {
@@ -44,7 +42,7 @@ std::string make_uuid(Random& random) {
 bool is_uuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (std::size_t i = 0; i < text.size(); ++i)
-    if (is_dash_place(i) ? text[i] != '-' : !is_hex(text[i])) return false;
+    if (is_dash_place(i) ? text[i] != '-' : !is_hex_digit(text[i])) return false;
   return true;
 }
 
@@ -66,7 +64,7 @@ Result<> check_uuid_prefix(std::string_view prefix) {
   if (hex.size() % 2 != 0)
     return Error{Errc::rejected, "Input (without hyphens) must be even length"};
   for (char c : hex)
-    if (!is_hex(c))
+    if (!is_hex_digit(c))
       return Error{Errc::rejected, "Invalid UUID: encoding/hex: invalid byte: " + go_rune(c)};
   return {};
 }

@@ -12,6 +12,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::log {
 namespace {
@@ -112,7 +113,7 @@ void refresh_listener_level(const Sinks& all) {
 Result<Level> parse_level(std::string_view text) {
   std::string lower{text};
   for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    c = to_lower(c);
   if (lower == "warning" || lower == "err") lower = lower == "err" ? "error" : "warn";
   for (auto level :
        {Level::trace, Level::debug, Level::info, Level::warn, Level::error, Level::off})

@@ -5,7 +5,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/node_facts.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
 
 namespace nomad::cluster {
 namespace {

@@ -42,32 +42,28 @@ void write(const MemberTable& from, wire::Table::Builder to) {
     removed.set(at, from.removed[at]);
 }
 
-std::string text(capnp::Text::Reader value) {
-  return {value.begin(), value.size()};
-}
-
 Result<MemberTable> read(wire::Table::Reader from) {
   if (from.getMembers().size() > max_members || from.getRemoved().size() > max_removed)
     return Error{Errc::too_large, "the table of members has too many rows"};
-  MemberTable table{.from = text(from.getFrom()), .members = {}, .removed = {}};
+  MemberTable table{.from = copy(from.getFrom()), .members = {}, .removed = {}};
   for (const auto row : from.getMembers()) {
     if (row.getStatus() > static_cast<std::uint8_t>(MemberStatus::left))
       return Error{Errc::corrupt, "a member has an unknown status"};
-    table.members.push_back({.id = text(row.getId()),
-                             .name = text(row.getName()),
-                             .region = text(row.getRegion()),
-                             .datacenter = text(row.getDatacenter()),
-                             .rpc_address = text(row.getRpcAddress()),
-                             .http_address = text(row.getHttpAddress()),
-                             .build = text(row.getBuild()),
+    table.members.push_back({.id = copy(row.getId()),
+                             .name = copy(row.getName()),
+                             .region = copy(row.getRegion()),
+                             .datacenter = copy(row.getDatacenter()),
+                             .rpc_address = copy(row.getRpcAddress()),
+                             .http_address = copy(row.getHttpAddress()),
+                             .build = copy(row.getBuild()),
                              .expect = row.getExpect(),
-                             .cluster_id = text(row.getClusterId()),
+                             .cluster_id = copy(row.getClusterId()),
                              .non_voter = row.getNonVoter(),
                              .incarnation = row.getIncarnation(),
                              .status = static_cast<MemberStatus>(row.getStatus())});
   }
   for (const auto id : from.getRemoved())
-    table.removed.push_back(text(id));
+    table.removed.push_back(copy(id));
   return table;
 }
 

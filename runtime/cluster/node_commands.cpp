@@ -7,8 +7,8 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
-#include "runtime/scheduler/alloc_sets.hpp"
-#include "runtime/scheduler/node_facts.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
 namespace nomad::cluster {
 namespace {

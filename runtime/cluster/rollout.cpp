@@ -7,7 +7,7 @@
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
-#include "runtime/scheduler/reschedule.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::cluster {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -10,39 +11,18 @@ namespace {
 constexpr std::size_t longest_path = 128;
 
 bool is_path_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'
-         || c == '_' || c == '~' || c == '/';
+  return is_alphanumeric(c) || c == '-' || c == '_' || c == '~' || c == '/';
 }
 
 Error refusal(std::string what) {
   return {Errc::rejected, std::move(what)};
 }
 
-/// `text` as Go quotes it.
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
-}
-
-std::vector<std::string_view> parts_of(std::string_view path) {
-  std::vector<std::string_view> parts;
-  for (std::size_t begin = 0;;) {
-    const auto end = path.find('/', begin);
-    parts.push_back(path.substr(begin, end - begin));
-    if (end == std::string_view::npos) return parts;
-    begin = end + 1;
-  }
-}
-
 Result<> check_path(std::string_view path) {
   if (path.empty()) return refusal("variable requires path");
   if (path.size() > longest_path || !std::all_of(path.begin(), path.end(), is_path_character))
-    return refusal("invalid path " + in_quotes(path));
-  const auto parts = parts_of(path);
+    return refusal("invalid path " + quote(path));
+  const auto parts = split(path, '/');
   if (parts[0] != "nomad") return {};
   if (parts.size() == 1)
     return refusal(

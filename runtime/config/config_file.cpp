@@ -11,9 +11,9 @@
 #include "runtime/config/agent_config.hpp"
 #include "runtime/config/hcl1.hpp"
 #include "runtime/config/section.hpp"
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/eval.hpp"
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 
 namespace nomad::config {
 namespace {

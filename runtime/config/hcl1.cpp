@@ -9,22 +9,19 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::config {
 namespace {
 
 constexpr int max_depth = 64;
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'
-         || static_cast<unsigned char>(c) >= 0x80;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
+bool is_word_start(char c) {
+  return is_letter(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 bool is_word(char c) {
-  return is_letter(c) || is_digit(c) || c == '-' || c == '.';
+  return is_word_start(c) || is_digit(c) || c == '-' || c == '.';
 }
 
 /// Reads from the front of a text. The first error stays; after it everything reads as nothing.
@@ -93,7 +90,7 @@ private:
 
   void item(boost::json::object& tree, int depth) {
     std::vector<std::string> keys;
-    for (skip(); peek() == '"' || is_letter(peek()) || is_digit(peek()); skip())
+    for (skip(); peek() == '"' || is_word_start(peek()) || is_digit(peek()); skip())
       keys.push_back(peek() == '"' ? in_quotes() : word());
     if (error_) return;
     if (keys.empty()) return fail("expected a key");
@@ -128,7 +125,7 @@ private:
     }
     if (take('[')) return list(depth);
     const auto start = at_;
-    const auto name = is_letter(c) ? word() : std::string{};
+    const auto name = is_word_start(c) ? word() : std::string{};
     if (name == "true" || name == "false") return name == "true";
     at_ = start;
     fail("expected a value");

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "runtime/hcl/diagnostic.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
 
 namespace nomad::config {
 namespace {

@@ -24,7 +24,7 @@
 #include <sys/types.h>
 
 #include "runtime/base/result.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 

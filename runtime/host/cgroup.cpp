@@ -10,24 +10,13 @@
 #include <unistd.h>
 
 #include "runtime/base/log.hpp"
-#include "runtime/host/process_id.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/process_id.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 
 namespace {
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> words;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    std::size_t end = text.find(separator, begin);
-    if (end == std::string_view::npos) end = text.size();
-    words.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
 
 bool is_directory(const std::string& path) {
   struct stat status {};

@@ -98,24 +98,20 @@ bool is_binary(char c) {
          || (byte >= 0x1C && byte <= 0x1F);
 }
 
-bool starts_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 std::string_view sniff(std::string_view data) {
   std::size_t first = data.find_first_not_of(white_space);
   std::string_view text = first == std::string_view::npos ? "" : data.substr(first);
   if (is_html(text)) return html;
-  if (starts_with(text, "<?xml")) return "text/xml; charset=utf-8";
+  if (text.starts_with("<?xml")) return "text/xml; charset=utf-8";
   for (const Exact& each : exact) {
-    if (starts_with(data, each.bytes)) return each.type;
+    if (data.starts_with(each.bytes)) return each.type;
   }
-  if (data.size() >= 12 && starts_with(data, "RIFF")) {
+  if (data.size() >= 12 && data.starts_with("RIFF")) {
     for (const Exact& each : riff) {
-      if (starts_with(data.substr(8), each.bytes)) return each.type;
+      if (data.substr(8).starts_with(each.bytes)) return each.type;
     }
   }
-  if (data.size() >= 12 && starts_with(data, "FORM") && data.substr(8, 4) == "AIFF")
+  if (data.size() >= 12 && data.starts_with("FORM") && data.substr(8, 4) == "AIFF")
     return "audio/aiff";
   if (is_mp4(data)) return "video/mp4";
   if (std::any_of(text.begin(), text.end(), is_binary)) return "application/octet-stream";

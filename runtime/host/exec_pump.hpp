@@ -10,7 +10,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/host/exec_session.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 

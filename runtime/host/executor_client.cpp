@@ -11,6 +11,7 @@
 
 #include <dirent.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/host/executor_loop.hpp"
 
 namespace nomad::host {
@@ -28,10 +29,8 @@ std::uint64_t hash(std::string_view text) {
 bool is_plain(std::string_view text) {
   constexpr std::size_t longest = 64;
   return !text.empty() && text.size() <= longest && text.front() != '.'
-         && std::all_of(text.begin(), text.end(), [](char c) {
-              return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
-                     || c == '-' || c == '_';
-            });
+         && std::all_of(text.begin(), text.end(),
+                        [](char c) { return is_alphanumeric(c) || c == '-' || c == '_'; });
 }
 
 std::string plain_or_hashed(std::string_view text) {

@@ -36,7 +36,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/host/cgroup.hpp"
 #include "runtime/host/exec_session.hpp"
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 #include "runtime/host/users.hpp"
 
 namespace nomad::host {

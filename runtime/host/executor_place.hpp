@@ -12,7 +12,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/host/cgroup.hpp"
 #include "runtime/host/executor/state_file.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 

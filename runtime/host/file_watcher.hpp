@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 

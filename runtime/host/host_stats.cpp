@@ -11,18 +11,12 @@
 #include <unistd.h>
 
 #include "runtime/base/log.hpp"
-#include "runtime/host/fingerprint/text.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 
 namespace {
-
-std::uint64_t number(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 // Mount points are written with blanks and the like as \ooo.
 std::string unescape(std::string_view text) {
@@ -75,7 +69,7 @@ HostMemory parse_meminfo(std::string_view text) {
     std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) continue;
     std::string_view key = line.substr(0, colon);
-    std::uint64_t bytes = number(trim(line.substr(colon + 1))) * 1024;
+    std::uint64_t bytes = leading_number(trim(line.substr(colon + 1))) * 1024;
     if (key == "MemTotal") memory.total = bytes;
     if (key == "MemFree") memory.free = bytes;
     if (key == "MemAvailable") memory.available = bytes, has_available = true;
@@ -109,7 +103,7 @@ Result<DiskUsage> disk_usage(const std::string& path) {
 std::vector<Partition> parse_partitions(std::string_view mountinfo, std::string_view filesystems) {
   std::set<std::string_view> on_devices;
   for (std::string_view line : split(filesystems, '\n')) {
-    auto words = fields(line);
+    auto words = fields(line, file_space);
     // Like other tools, zfs counts as a disk although the kernel lists it without a device.
     if (words.size() == 1) on_devices.insert(words[0]);
     if (words.size() == 2 && words[1] == "zfs") on_devices.insert(words[1]);
@@ -118,7 +112,8 @@ std::vector<Partition> parse_partitions(std::string_view mountinfo, std::string_
   for (std::string_view line : split(mountinfo, '\n')) {
     std::size_t dash = line.find(" - ");
     if (dash == std::string_view::npos) continue;
-    auto before = fields(line.substr(0, dash)), after = fields(line.substr(dash + 3));
+    auto before = fields(line.substr(0, dash), file_space),
+         after = fields(line.substr(dash + 3), file_space);
     if (before.size() < 5 || after.size() < 2) continue;
     if (after[1] == "none" || on_devices.count(after[0]) == 0) continue;
     partitions.push_back({std::string{after[1]}, unescape(before[4]), std::string{after[0]}});
@@ -134,12 +129,12 @@ void HostStats::read_cpu(HostUsage& usage) {
   auto text = read_small_file(options_.proc + "/stat");
   if (text.has_error()) return warn_once("cpu", text.error().what);
   for (std::string_view line : split(*text, '\n')) {
-    auto words = fields(line);
+    auto words = fields(line, file_space);
     if (words.size() < 8 || words[0].substr(0, 3) != "cpu" || words[0] == "cpu") continue;
     // user nice system idle iowait irq softirq steal
     std::array<std::uint64_t, 8> times{};
     for (std::size_t i = 0; i < times.size() && i + 1 < words.size(); ++i)
-      times[i] = number(words[i + 1]);
+      times[i] = leading_number(words[i + 1]);
     CpuTimes now{times[0], times[2], times[3], 0};
     for (std::uint64_t time : times)
       now.total += time;
@@ -201,7 +196,7 @@ HostUsage HostStats::read() {
   if (auto text = read_small_file(options_.proc + "/uptime"); text.has_error()) {
     warn_once("uptime", text.error().what);
   } else {
-    usage.uptime_seconds = number(*text);
+    usage.uptime_seconds = leading_number(*text);
   }
   if (auto text = read_small_file(options_.proc + "/meminfo"); text.has_error()) {
     warn_once("meminfo", text.error().what);

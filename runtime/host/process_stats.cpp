@@ -7,8 +7,8 @@
 
 #include <dirent.h>
 
-#include "runtime/host/fingerprint/text.hpp"
-#include "runtime/host/process_id.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/process_id.hpp"
 
 namespace nomad::host {
 
@@ -16,19 +16,12 @@ namespace {
 
 constexpr std::uint64_t nanoseconds_per_second = 1'000'000'000;
 
-std::uint64_t number(std::string_view text) {
-  std::uint64_t value = 0;
-  text = trim(text);
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 // The number after `key` in lines of "key value" or "key:  value".
 std::uint64_t value_of(std::string_view text, std::string_view key) {
   for (std::string_view line : split(text, '\n')) {
     if (line.substr(0, key.size()) != key || line.size() == key.size()) continue;
     char next = line[key.size()];
-    if (next == ' ' || next == ':') return number(line.substr(key.size() + 1));
+    if (next == ' ' || next == ':') return leading_number(line.substr(key.size() + 1));
   }
   return 0;
 }
@@ -69,8 +62,8 @@ void add_cgroup_memory(const CgroupScope& scope, MemoryUsage& memory) {
   auto file = [&](const char* name) { return read_proc_file(scope.memory + '/' + name); };
   if (scope.memory_is_v2) {
     std::string stat = file("memory.stat");
-    memory.usage = number(file("memory.current"));
-    memory.max_usage = number(file("memory.peak"));
+    memory.usage = leading_number(file("memory.current"));
+    memory.max_usage = leading_number(file("memory.peak"));
     memory.cache = value_of(stat, "file");
     memory.mapped_file = value_of(stat, "file_mapped");
     memory.kernel_usage = value_of(stat, "kernel");
@@ -80,10 +73,10 @@ void add_cgroup_memory(const CgroupScope& scope, MemoryUsage& memory) {
     return;
   }
   std::string stat = file("memory.stat");
-  memory.usage = number(file("memory.usage_in_bytes"));
-  memory.max_usage = number(file("memory.max_usage_in_bytes"));
-  memory.kernel_usage = number(file("memory.kmem.usage_in_bytes"));
-  memory.kernel_max_usage = number(file("memory.kmem.max_usage_in_bytes"));
+  memory.usage = leading_number(file("memory.usage_in_bytes"));
+  memory.max_usage = leading_number(file("memory.max_usage_in_bytes"));
+  memory.kernel_usage = leading_number(file("memory.kmem.usage_in_bytes"));
+  memory.kernel_max_usage = leading_number(file("memory.kmem.max_usage_in_bytes"));
   memory.cache = value_of(stat, "cache");
   memory.mapped_file = value_of(stat, "mapped_file");
   for (const char* name : {"Cache", "Usage", "Max Usage", "Kernel Usage", "Kernel Max Usage"})

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/schema.hpp"
 #include "runtime/jobspec/tree.hpp"
 
@@ -18,11 +19,8 @@ using boost::json::object;
 using boost::json::value;
 using namespace std::chrono_literals;
 using tree::each;
+using tree::ns;
 using tree::set_default;
-
-constexpr std::int64_t ns(std::chrono::nanoseconds duration) {
-  return duration.count();
-}
 
 /// Overwrites members of `base` by those that `over` sets.
 void merge(object& base, const object& over) {
@@ -160,7 +158,7 @@ void fill_artifact(object& artifact) {
 
 void upper_case(boost::json::string& text) {
   for (char& c : text)
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+    c = to_upper(c);
 }
 
 void fill_template(object& tmpl) {

@@ -32,10 +32,12 @@ UnixSeconds floor_to_minute(UnixSeconds time) {
   return time - rest;
 }
 
+}  // namespace
+
 /// Walks forward from an instant, keeping its local calendar fields at hand.
-class Clock {
+class CronClock {
 public:
-  Clock(UnixSeconds time, const TimeZone& zone) : zone_{zone} { set(time); }
+  CronClock(UnixSeconds time, const TimeZone& zone) : zone_{zone} { set(time); }
 
   void set(UnixSeconds time) {
     time_ = time;
@@ -68,8 +70,10 @@ private:
   LocalTime local_;
 };
 
+namespace {
+
 /// Some zones have no midnight on the day a change takes place: goes to the start of that day.
-void leave_gap_at_midnight(Clock& clock) {
+void leave_gap_at_midnight(CronClock& clock) {
   const int hour = clock.local().hour;
   if (hour == 0) return;
   clock.set(clock.time() + (hour > 12 ? 24 - hour : -hour) * hour_seconds);
@@ -117,7 +121,7 @@ struct CronExpression::Search {
   enum class Step : std::uint8_t { again, proceed, never };
 
   const CronExpression& cron;
-  Clock clock;
+  CronClock clock;
   int first_month;
   int first_minute;
   int first_second;
@@ -217,7 +221,7 @@ struct CronExpression::Search {
 
 std::optional<UnixSeconds> CronExpression::next(UnixSeconds from, const TimeZone& zone) const {
   if (seconds_.none() || minutes_.none() || hours_.none() || months_.none()) return std::nullopt;
-  Search search{*this, Clock{from + 1, zone}, first_at_or_above(months_, 0),
+  Search search{*this, CronClock{from + 1, zone}, first_at_or_above(months_, 0),
                 first_at_or_above(minutes_, 0), first_at_or_above(seconds_, 0)};
   for (;;) {
     const Search::Step step = search.round();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/cron.hpp"
 
 namespace nomad::jobspec {
@@ -52,12 +53,6 @@ constexpr UnitInfo info_of(Unit unit) {
       return {"year", 1970, 2099};
   }
   return {};
-}
-
-bool is_digits(std::string_view text) {
-  for (char c : text)
-    if (c < '0' || c > '9') return false;
-  return !text.empty();
 }
 
 template <std::size_t size>
@@ -122,13 +117,6 @@ Error invalid(std::string what) {
 Error syntax_error(Unit unit, std::string_view entry) {
   return invalid("syntax error in " + std::string{info_of(unit).name} + " field: '"
                  + std::string{entry} + "'");
-}
-
-std::string to_lower(std::string_view text) {
-  std::string lower{text};
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return lower;
 }
 
 /// Fills first and last from the part before a step. False: not of the common forms.
@@ -231,17 +219,6 @@ std::string expand_aliases(std::string_view text) {
   return out;
 }
 
-std::vector<std::string_view> split_fields(std::string_view text) {
-  constexpr std::string_view blanks = " \t\n\f\r";
-  std::vector<std::string_view> fields;
-  for (std::size_t at = text.find_first_not_of(blanks); at != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(blanks, at), text.size());
-    fields.push_back(text.substr(at, end - at));
-    at = text.find_first_not_of(blanks, end);
-  }
-  return fields;
-}
-
 }  // namespace
 
 struct CronExpression::Parser {
@@ -312,23 +289,23 @@ struct CronExpression::Parser {
 
 Result<CronExpression> CronExpression::parse(std::string_view text) {
   const std::string expanded = expand_aliases(text);
-  const std::vector<std::string_view> fields = split_fields(expanded);
-  if (fields.size() < 5) return invalid("missing field(s)");
+  const std::vector<std::string_view> words = fields(expanded, regex_space);
+  if (words.size() < 5) return invalid("missing field(s)");
 
   CronExpression parsed;
   Parser parser{parsed};
   std::size_t at = 0;
-  if (fields.size() >= 7)
-    NOMAD_TRY(read_plain(Unit::second, fields[at++], parsed.seconds_));
+  if (words.size() >= 7)
+    NOMAD_TRY(read_plain(Unit::second, words[at++], parsed.seconds_));
   else
     parsed.seconds_.set(0);
-  NOMAD_TRY(read_plain(Unit::minute, fields[at++], parsed.minutes_));
-  NOMAD_TRY(read_plain(Unit::hour, fields[at++], parsed.hours_));
-  NOMAD_TRY(parser.read_days(fields[at++]));
-  NOMAD_TRY(read_plain(Unit::month, fields[at++], parsed.months_));
-  NOMAD_TRY(parser.read_weekdays(fields[at++]));
-  if (at < fields.size())
-    NOMAD_TRY(read_plain(Unit::year, fields[at], parsed.years_, first_year));
+  NOMAD_TRY(read_plain(Unit::minute, words[at++], parsed.minutes_));
+  NOMAD_TRY(read_plain(Unit::hour, words[at++], parsed.hours_));
+  NOMAD_TRY(parser.read_days(words[at++]));
+  NOMAD_TRY(read_plain(Unit::month, words[at++], parsed.months_));
+  NOMAD_TRY(parser.read_weekdays(words[at++]));
+  if (at < words.size())
+    NOMAD_TRY(read_plain(Unit::year, words[at], parsed.years_, first_year));
   else
     parsed.years_.set();
   return parsed;

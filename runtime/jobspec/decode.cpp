@@ -7,7 +7,8 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "runtime/hcl/convert.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/hcl/value/convert.hpp"
 #include "runtime/jobspec/decode_value.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/tree.hpp"

@@ -6,9 +6,9 @@
 
 #include <boost/json/object.hpp>
 
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/diagnostic.hpp"
-#include "runtime/hcl/eval.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
 #include "runtime/jobspec/schema.hpp"
 
 namespace nomad::jobspec {

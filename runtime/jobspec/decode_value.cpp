@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/duration.hpp"
-#include "runtime/hcl/convert.hpp"
+#include "runtime/hcl/value/convert.hpp"
 
 namespace nomad::jobspec {
 

@@ -8,10 +8,10 @@
 
 #include <boost/json/value.hpp>
 
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/diagnostic.hpp"
-#include "runtime/hcl/eval.hpp"
-#include "runtime/hcl/value.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
+#include "runtime/hcl/value/value.hpp"
 #include "runtime/jobspec/schema.hpp"
 
 namespace nomad::jobspec {

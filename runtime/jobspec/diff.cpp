@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/diff_parts.hpp"
 #include "runtime/jobspec/diff_rules.hpp"
 #include "runtime/jobspec/differ.hpp"

@@ -6,13 +6,14 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::jobspec {
 
 namespace {
 
 bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
-         || c == '-' || c == '.';
+  return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
 /// The end of the reference that starts at `at` ("${name}"), or 0.
@@ -38,38 +39,7 @@ std::string replace_each(std::string_view text, Replace&& replace) {
   return out;
 }
 
-void append_escape(std::string& out, const char* format, std::uint32_t number) {
-  char buffer[12];
-  std::snprintf(buffer, sizeof buffer, format, number);
-  out += buffer;
-}
-
 /// The character's own escape; null when it has none.
-const char* short_escape(std::int32_t c) {
-  switch (c) {
-    case '\a':
-      return "\\a";
-    case '\b':
-      return "\\b";
-    case '\f':
-      return "\\f";
-    case '\n':
-      return "\\n";
-    case '\r':
-      return "\\r";
-    case '\t':
-      return "\\t";
-    case '\v':
-      return "\\v";
-    case '"':
-      return "\\\"";
-    case '\\':
-      return "\\\\";
-    default:
-      return nullptr;
-  }
-}
-
 }  // namespace
 
 std::string interpolate_service_name(std::string_view name,
@@ -94,29 +64,6 @@ bool has_reference(std::string_view text) {
   for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1))
     if (reference_end(text, at) != 0) return true;
   return false;
-}
-
-std::string quote(std::string_view text, bool ascii) {
-  std::string out = "\"";
-  const auto size = static_cast<std::int32_t>(text.size());
-  for (std::int32_t at = 0; at < size;) {
-    const std::int32_t start = at;
-    std::int32_t c = 0;
-    U8_NEXT(text.data(), at, size, c);
-    if (c < 0) {
-      at = start + 1;
-      append_escape(out, "\\x%02x", static_cast<unsigned char>(text[start]));
-    } else if (const char* escape = short_escape(c)) {
-      out += escape;
-    } else if (c < ' ' || c == 0x7f) {
-      append_escape(out, "\\x%02x", static_cast<std::uint32_t>(c));
-    } else if (c < 0x7f || (!ascii && u_isgraph(c))) {
-      out += text.substr(start, at - start);
-    } else {
-      append_escape(out, c > 0xffff ? "\\U%08x" : "\\u%04x", static_cast<std::uint32_t>(c));
-    }
-  }
-  return out + "\"";
 }
 
 }  // namespace nomad::jobspec

@@ -19,8 +19,4 @@ std::string replace_references(std::string_view text, std::string_view replaceme
 /// Whether `text` holds a `${name}`.
 bool has_reference(std::string_view text);
 
-/// Go's %q: quoted, with control characters and invalid UTF-8 escaped. With `ascii`, %+q: other
-/// characters are escaped too.
-std::string quote(std::string_view text, bool ascii = false);
-
 }  // namespace nomad::jobspec

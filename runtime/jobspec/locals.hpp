@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/hcl/ast.hpp"
-#include "runtime/hcl/diagnostic.hpp"
-#include "runtime/hcl/eval.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/syntax/ast.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
 
 namespace nomad::jobspec {
 

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "runtime/base/random.hpp"
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/eval.hpp"
-#include "runtime/hcl/functions.hpp"
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/functions/functions.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/decode.hpp"
 #include "runtime/jobspec/locals.hpp"

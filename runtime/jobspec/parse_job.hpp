@@ -14,8 +14,8 @@
 
 #include <boost/json/object.hpp>
 
-#include "runtime/hcl/diagnostic.hpp"
-#include "runtime/hcl/function.hpp"
+#include "runtime/hcl/eval/function.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
 
 namespace nomad::jobspec {
 

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
 #include "runtime/jobspec/tree.hpp"

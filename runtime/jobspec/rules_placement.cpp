@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
 #include "runtime/jobspec/tree.hpp"

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/cron.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
@@ -18,10 +19,7 @@ namespace {
 using boost::json::object;
 using boost::json::value;
 using namespace std::chrono_literals;
-
-constexpr std::int64_t ns(std::chrono::nanoseconds duration) {
-  return duration.count();
-}
+using tree::ns;
 
 constexpr std::int64_t restart_min_interval = ns(5s);
 constexpr std::int64_t reschedule_min_interval = ns(15s);

@@ -8,6 +8,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
 #include "runtime/jobspec/tree.hpp"
@@ -22,17 +23,6 @@ using tree::each;
 
 constexpr std::int64_t min_check_time = 1'000'000'000;
 
-std::string to_lower(std::string_view text) {
-  std::string lower{text};
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + 32);
-  return lower;
-}
-
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 /// RFC 1123: up to 63 letters, digits and inner dashes.
 bool is_service_name(std::string_view name) {
   if (name.empty() || name.size() > 63) return false;
@@ -44,9 +34,7 @@ bool is_service_name(std::string_view name) {
 enum class UrlKind : std::uint8_t { relative, absolute, invalid };
 
 bool has_bad_escape(std::string_view text) {
-  const auto hexadecimal = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-  };
+  const auto hexadecimal = [](char c) { return is_hex_digit(c); };
   for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1))
     if (at + 2 >= text.size() || !hexadecimal(text[at + 1]) || !hexadecimal(text[at + 2]))
       return true;
@@ -65,8 +53,8 @@ UrlKind classify_url(std::string_view url) {
   for (std::size_t at = 0; at < path.size(); ++at) {
     const char c = path[at];
     if (c == ':') return at == 0 ? UrlKind::invalid : UrlKind::absolute;
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    const bool later = (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+    const bool letter = is_letter(c);
+    const bool later = is_digit(c) || c == '+' || c == '-' || c == '.';
     if (!letter && (!later || at == 0)) break;
   }
   path = path.substr(0, path.find('?'));
@@ -226,7 +214,7 @@ std::string missing_port(const object& service, const object& check) {
   return fmt::format(
       "Check {} invalid: check requires a port but neither check nor service {} "
       "have a port",
-      tree::text(check, "Name"), quote(tree::text(service, "Name"), true));
+      tree::text(check, "Name"), quote_ascii(tree::text(service, "Name")));
 }
 
 void check_consul_service(const object& service, Mistakes& out) {
@@ -296,7 +284,7 @@ void check_task_service(const object& service, int index, UsedPorts& used, Mista
   const std::string_view name = tree::text(service, "Name");
   const std::string_view mode = tree::text(service, "AddressMode");
   const std::string_view port = tree::text(service, "PortLabel");
-  out.add_joined(fmt::format("service[{}] {} validation failed: ", index, quote(name, true)),
+  out.add_joined(fmt::format("service[{}] {} validation failed: ", index, quote_ascii(name)),
                  check_service(service));
   if (mode == "alloc")
     out.add(

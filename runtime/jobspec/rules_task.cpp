@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
 #include "runtime/jobspec/tree.hpp"
@@ -249,7 +250,7 @@ void check_change_mode(const object& tmpl, Mistakes& out) {
 std::string check_hexadecimal(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
-    const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    const bool digit = is_hex_digit(c);
     if (digit) continue;
     const auto byte = static_cast<unsigned char>(c);
     return byte >= 0x20 && byte < 0x7f

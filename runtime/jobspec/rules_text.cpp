@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
 

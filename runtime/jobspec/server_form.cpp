@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/complete.hpp"
 #include "runtime/jobspec/interpolation.hpp"
@@ -23,7 +24,7 @@ void upper_case_member(object& in, std::string_view name) {
   value* found = tree::find(in, name);
   if (found == nullptr || !found->is_string()) return;
   for (char& c : found->get_string())
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+    c = to_upper(c);
 }
 
 void store_network(object& network) {
@@ -97,14 +98,14 @@ void store_check(object& check,
     check["TaskName"] = service_task;
 }
 
-struct Place {
+struct StoredPlace {
   std::string_view job;
   std::string_view job_namespace;
   std::string_view group;
   const std::string* task;  ///< null for a group's service
 };
 
-void store_service(object& service, const Place& place) {
+void store_service(object& service, const StoredPlace& place) {
   const bool in_group = place.task == nullptr;
   service.erase("CheckRestart");
   for (const std::string_view name : {"Tags", "CanaryTags", "Checks", "TaggedAddresses"})
@@ -126,7 +127,7 @@ void store_service(object& service, const Place& place) {
                                                                        : std::string_view{};
 }
 
-void store_scaling(object& scaling, const Place& place, std::int64_t count) {
+void store_scaling(object& scaling, const StoredPlace& place, std::int64_t count) {
   for (const std::string_view name : {"Namespace", "ID", "CreateIndex", "ModifyIndex"})
     scaling.erase(name);
   object target{{"Namespace", place.job_namespace}, {"Job", place.job}, {"Group", place.group}};

@@ -5,6 +5,7 @@
 // Names must be string literals or outlive the call.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -17,6 +18,11 @@ namespace nomad::jobspec::tree {
 using boost::json::array;
 using boost::json::object;
 using boost::json::value;
+
+/// A duration as a job has it.
+constexpr std::int64_t ns(std::chrono::nanoseconds duration) {
+  return duration.count();
+}
 
 /// The member, unless it is missing or null.
 inline const value* find(const object& in, std::string_view name) {

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/rules.hpp"
 #include "runtime/jobspec/tree.hpp"
@@ -18,13 +19,6 @@ using boost::json::value;
 using tree::each;
 
 constexpr std::int64_t min_priority = 1;
-
-std::string_view trim(std::string_view text) {
-  constexpr std::string_view blanks = " \t\n\v\f\r";
-  const std::size_t first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
 
 bool contains(std::string_view text, char c) {
   return text.find(c) != std::string_view::npos;

@@ -4,9 +4,10 @@
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 
-#include "runtime/hcl/convert.hpp"
-#include "runtime/hcl/parser.hpp"
-#include "runtime/hcl/type_expression.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/hcl/eval/type_expression.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
+#include "runtime/hcl/value/convert.hpp"
 #include "runtime/jobspec/interpolation.hpp"
 #include "runtime/jobspec/parse_job.hpp"
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/diagnostic.hpp"
-#include "runtime/hcl/eval.hpp"
-#include "runtime/hcl/value.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
+#include "runtime/hcl/value/value.hpp"
 
 namespace nomad::jobspec {
 

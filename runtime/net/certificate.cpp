@@ -13,6 +13,8 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::net {
 namespace {
 
@@ -124,13 +126,6 @@ Result<CertifiedKey> sign(Blank blank, EVP_PKEY* signer) {
   return CertifiedKey{text_of(certificate.get()), text_of(key.get())};
 }
 
-std::string join(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const auto& part : parts)
-    all += (all.empty() ? "" : ",") + part;
-  return all;
-}
-
 /// Names come from flags: a comma in one would start another extension field.
 Result<std::string> alternative_names(const CertificateOptions& options) {
   std::vector<std::string> parts;
@@ -146,7 +141,7 @@ Result<std::string> alternative_names(const CertificateOptions& options) {
       return Error{Errc::invalid_argument, "\"" + address + "\" is no IP address"};
     parts.push_back("IP:" + address);
   }
-  return join(parts);
+  return join(parts, ",");
 }
 
 Result<> verify(X509* authority, X509* certificate) {
@@ -191,7 +186,7 @@ Result<CertifiedKey> make_authority(const AuthorityOptions& options) {
         return Error{Errc::invalid_argument, "\"" + domain + "\" is no DNS name"};
       parts.push_back("permitted;DNS:" + domain);
     }
-    NOMAD_TRY(add_extension(certificate, certificate, NID_name_constraints, join(parts)));
+    NOMAD_TRY(add_extension(certificate, certificate, NID_name_constraints, join(parts, ",")));
   }
   auto* key = blank->key.get();
   return sign(std::move(*blank), key);

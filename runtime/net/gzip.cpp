@@ -14,6 +14,8 @@ constexpr int level = 3;
 constexpr int whole_memory = 8;
 constexpr int stream_memory = 5;
 
+}  // namespace
+
 /// A compressor that `begin` makes ready for the next body.
 class Deflater {
 public:
@@ -45,8 +47,6 @@ public:
 private:
   z_stream stream_{};
 };
-
-}  // namespace
 
 std::string gzip(std::string_view body) {
   thread_local Deflater deflater{whole_window, whole_memory};

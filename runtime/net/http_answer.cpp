@@ -20,7 +20,7 @@ constexpr int stream_patience = 5;              ///< Times the write timeout.
 constexpr std::chrono::seconds drain_time{2};
 
 template <class Number>
-void append_number(std::string& out, Number number, int base = 10) {
+void append_digits(std::string& out, Number number, int base = 10) {
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, base).ptr;
   out.append(digits.data(), end);
@@ -52,7 +52,7 @@ void Connection::append_head(const Response& response,
                              bool is_gzip) {
   const auto& request = exchange_->request;
   out_ += request.is_http11 ? "HTTP/1.1 " : "HTTP/1.0 ";
-  append_number(out_, response.status);
+  append_digits(out_, response.status);
   (out_ += ' ') += reason_phrase(response.status);
   out_ += "\r\n";
   if (!response.content_type.empty()) append_header(out_, "Content-Type", response.content_type);
@@ -72,7 +72,7 @@ void Connection::append_head(const Response& response,
   if (length) {
     if (!has_no_body(response.status)) {
       out_ += "Content-Length: ";
-      append_number(out_, *length);
+      append_digits(out_, *length);
       out_ += "\r\n";
     }
   } else if (is_chunked_) {
@@ -116,7 +116,7 @@ void Connection::start_stream(const std::shared_ptr<detail::HttpExchange>& excha
 void Connection::append_chunk(std::string_view bytes) {
   if (bytes.empty() || is_head()) return;
   if (is_chunked_) {
-    append_number(out_, bytes.size(), 16);
+    append_digits(out_, bytes.size(), 16);
     out_ += "\r\n";
   }
   out_ += bytes;

@@ -14,6 +14,7 @@
 #include <netdb.h>
 
 #include "runtime/net/http_parser.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/net/tls_context.hpp"
 
 namespace nomad::net {
@@ -23,13 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 Error timed_out() {
   return {Errc::timeout, "context deadline exceeded"};
-}
-
-/// Go's words for what connect(2) says.
-std::string go_text(int error_number) {
-  std::string text = std::strerror(error_number);
-  if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  return text;
 }
 
 /// Waits until `fd` is ready for `events`.

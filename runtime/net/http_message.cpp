@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::net {
 namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// What a file of a known kind begins with.
 struct Signature {
@@ -44,7 +42,7 @@ constexpr std::array html_tags = std::to_array<std::string_view>(
 bool begins_with_tag(std::string_view body, std::string_view tag) {
   if (body.size() <= tag.size()) return false;
   for (std::size_t i = 0; i < tag.size(); ++i)
-    if (lower(body[i]) != lower(tag[i])) return false;
+    if (to_lower(body[i]) != to_lower(tag[i])) return false;
   return body[tag.size()] == ' ' || body[tag.size()] == '>';
 }
 
@@ -58,7 +56,7 @@ bool is_binary_byte(unsigned char byte) {
 bool same_header(std::string_view left, std::string_view right) {
   return left.size() == right.size()
          && std::equal(left.begin(), left.end(), right.begin(),
-                       [](char a, char b) { return lower(a) == lower(b); });
+                       [](char a, char b) { return to_lower(a) == to_lower(b); });
 }
 
 const std::string* Request::parameter(std::string_view name) const {

@@ -19,9 +19,7 @@ namespace nomad::net {
 
 namespace {
 
-constexpr std::size_t read_buffer_bytes = 64 * 1024;
-constexpr int accepted_at_once = 64;
-constexpr std::chrono::milliseconds accept_pause{100};  ///< When out of descriptors.
+constexpr std::size_t http_read_bytes = 64 * 1024;
 
 constexpr std::string_view too_many_of_address
     = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
@@ -90,7 +88,7 @@ void ServerShared::leave(const std::string& address) {
 
 Worker::Worker(std::shared_ptr<ServerShared> shared)
     : server{std::move(shared)},
-      buffer(read_buffer_bytes, '\0'),
+      buffer(http_read_bytes, '\0'),
       work_{io.get_executor()},
       timer_{io} {}
 

@@ -29,6 +29,8 @@ namespace nomad::net {
 inline constexpr std::size_t rpc_frame_header_bytes = 16;
 inline constexpr std::size_t rpc_frame_payload_bytes = 64 * 1024;
 inline constexpr std::uint8_t rpc_frame_version = 1;
+/// What stands before the head and the body in the bytes of a request.
+inline constexpr std::size_t rpc_request_fixed_bytes = 12;
 
 /// Sent as a number: never renumber.
 enum class RpcFrameKind : std::uint8_t {

@@ -14,26 +14,24 @@ constexpr unsigned higher_at_most = 64;
 /// not read either.
 constexpr std::size_t control_limit = 256 * 1024;
 
-constexpr std::size_t request_fixed_bytes = 12;
-
 std::size_t index_of(RpcPriority priority) {
   return static_cast<std::size_t>(priority);
 }
 
 template <class Number>
-void append_number(std::string& out, Number value) {
+void append_little_endian(std::string& out, Number value) {
   for (std::size_t i = 0; i < sizeof value; ++i)
     out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i));
 }
 
 Bytes request_head(const RpcRequest& request) {
   std::string head;
-  head.reserve(request_fixed_bytes + request.head.size());
-  append_number(head, request.method);
-  append_number(head, std::uint16_t{0});
-  append_number(head, static_cast<std::uint32_t>(
-                          std::clamp<std::int64_t>(request.timeout.count(), 0, 0xffffffff)));
-  append_number(head, static_cast<std::uint32_t>(request.head.size()));
+  head.reserve(rpc_request_fixed_bytes + request.head.size());
+  append_little_endian(head, request.method);
+  append_little_endian(head, std::uint16_t{0});
+  append_little_endian(head, static_cast<std::uint32_t>(
+                                 std::clamp<std::int64_t>(request.timeout.count(), 0, 0xffffffff)));
+  append_little_endian(head, static_cast<std::uint32_t>(request.head.size()));
   head += request.head.text();
   return Bytes::copy(head);
 }
@@ -53,7 +51,7 @@ RpcMux::RpcMux(Side side, const RpcHello& hello, RpcLimits limits, Time now)
 
 Result<RpcStreamId> RpcMux::call(RpcRequest request, Time now) {
   if (closing_) return Error{Errc::unavailable, "the connection is about to close"};
-  const auto size = request.head.size() + request.body.size() + request_fixed_bytes;
+  const auto size = request.head.size() + request.body.size() + rpc_request_fixed_bytes;
   if (size > limits_.max_message_bytes || request.head.size() > rpc_frame_payload_bytes / 2)
     return Error{Errc::too_large, "the request is too large"};
   if (queued_bytes_ + size > limits_.max_queue_bytes || next_id_ > 0xfffffff0U)
@@ -76,7 +74,7 @@ Result<RpcStreamId> RpcMux::call(RpcRequest request, Time now) {
 
 Result<> RpcMux::post(RpcRequest request, std::uint64_t number) {
   if (closing_) return Error{Errc::unavailable, "the connection is about to close"};
-  const auto size = request.head.size() + request.body.size() + request_fixed_bytes;
+  const auto size = request.head.size() + request.body.size() + rpc_request_fixed_bytes;
   if (size > limits_.max_message_bytes || request.head.size() > rpc_frame_payload_bytes / 2)
     return Error{Errc::too_large, "the request is too large"};
   if (queued_bytes_ + size > limits_.max_queue_bytes)
@@ -154,7 +152,7 @@ void RpcMux::taken(RpcStreamId id, std::size_t count) {
   stream.unreported = 0;
   stream.receive_window += grant;
   std::string payload;
-  append_number(payload, grant);
+  append_little_endian(payload, grant);
   control(RpcFrameKind::window, id, payload);
 }
 

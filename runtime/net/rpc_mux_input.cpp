@@ -7,7 +7,6 @@
 namespace nomad::net {
 namespace {
 
-constexpr std::size_t request_fixed_bytes = 12;
 constexpr std::uint32_t largest_window = 0x7fffffff;
 
 template <class Number>
@@ -136,18 +135,18 @@ Bytes RpcMux::finish_message(std::string& assembled) {
 
 Result<RpcRequest> RpcMux::split_request(const RpcFrameHeader& header, const Bytes& message) const {
   const auto bytes = message.view();
-  if (bytes.size() < request_fixed_bytes) return fault(header.kind, "cut short");
+  if (bytes.size() < rpc_request_fixed_bytes) return fault(header.kind, "cut short");
   const std::size_t head_size = number_at<std::uint32_t>(bytes, 8);
-  if (head_size > bytes.size() - request_fixed_bytes) return fault(header.kind, "cut short");
+  if (head_size > bytes.size() - rpc_request_fixed_bytes) return fault(header.kind, "cut short");
   RpcRequest request;
   request.method = number_at<std::uint16_t>(bytes, 0);
   request.timeout = std::chrono::milliseconds{number_at<std::uint32_t>(bytes, 4)};
   request.priority = header.priority;
   request.one_way = header.one_way;
   request.byte_stream = header.byte_stream;
-  request.head = message.slice(request_fixed_bytes, head_size);
-  request.body = message.slice(request_fixed_bytes + head_size,
-                               bytes.size() - request_fixed_bytes - head_size);
+  request.head = message.slice(rpc_request_fixed_bytes, head_size);
+  request.body = message.slice(rpc_request_fixed_bytes + head_size,
+                               bytes.size() - rpc_request_fixed_bytes - head_size);
   return request;
 }
 

@@ -9,16 +9,15 @@
 
 #include "runtime/base/log.hpp"
 #include "runtime/net/rpc_connection.hpp"
+#include "runtime/net/socket.hpp"
 
 namespace nomad::net {
 namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t read_buffer_bytes = 128 * 1024;
+constexpr std::size_t rpc_read_bytes = 128 * 1024;
 constexpr std::chrono::milliseconds tick_interval{100};
-constexpr std::chrono::milliseconds accept_pause{100};
-constexpr int accepted_at_once = 64;
 
 }  // namespace
 
@@ -44,10 +43,7 @@ void RpcShared::leave(const std::string& address) {
 // -- RpcWorker -----------------------------------------------------------------------------------
 
 RpcWorker::RpcWorker(std::shared_ptr<RpcShared> all)
-    : shared{std::move(all)},
-      buffer(read_buffer_bytes, '\0'),
-      work_{io.get_executor()},
-      timer_{io} {}
+    : shared{std::move(all)}, buffer(rpc_read_bytes, '\0'), work_{io.get_executor()}, timer_{io} {}
 
 void RpcWorker::start() {
   thread_ = std::thread{[this] {

@@ -3,6 +3,7 @@
 // May depend on: runtime/base.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,12 @@ std::string join_host_port(const std::string& host, const std::string& port);
 
 /// "10.0.0.1:4647" or "[::1]:4647" in its two parts, without brackets.
 Result<std::pair<std::string, std::string>> split_host_port(const std::string& address);
+
+/// How many connections a listener takes in before others get their turn.
+inline constexpr int accepted_at_once = 64;
+
+/// How long a listener rests when the process is out of descriptors.
+inline constexpr std::chrono::milliseconds accept_pause{100};
 
 /// A listening, non-blocking socket. Errors read like Go's.
 Result<Descriptor> listen_tcp(const std::string& address);

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::net {
 namespace {
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 bool is_unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-'
-         || c == '_' || c == '.' || c == '~';
+  return is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '~';
 }
 
 }  // namespace

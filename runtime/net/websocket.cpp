@@ -7,6 +7,8 @@
 #include <openssl/evp.h>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/base/utf8.hpp"
 
 namespace nomad::net::websocket {
 namespace {
@@ -14,37 +16,6 @@ namespace {
 constexpr std::size_t largest_control = 125;
 constexpr std::size_t key_bytes = 16;
 constexpr std::string_view accept_salt = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-
-/// How many continuation bytes follow a first byte, and the smallest code point of that length.
-struct Sequence {
-  int more;
-  std::uint32_t smallest;
-  std::uint32_t bits;
-};
-
-std::optional<Sequence> sequence_of(unsigned char first) {
-  if (first < 0x80) return Sequence{0, 0, first};
-  if ((first & 0xe0) == 0xc0) return Sequence{1, 0x80, first & 0x1fU};
-  if ((first & 0xf0) == 0xe0) return Sequence{2, 0x800, first & 0x0fU};
-  if ((first & 0xf8) == 0xf0) return Sequence{3, 0x10000, first & 0x07U};
-  return {};
-}
-
-bool is_utf8(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const auto sequence = sequence_of(static_cast<unsigned char>(text[at++]));
-    if (!sequence || text.size() - at < static_cast<std::size_t>(sequence->more)) return false;
-    auto point = sequence->bits;
-    for (int i = 0; i < sequence->more; ++i) {
-      const auto byte = static_cast<unsigned char>(text[at++]);
-      if ((byte & 0xc0) != 0x80) return false;
-      point = point << 6 | (byte & 0x3fU);
-    }
-    if (point < sequence->smallest || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-      return false;
-  }
-  return true;
-}
 
 /// Codes that may be sent in a close frame.
 bool is_close_code(std::uint16_t code) {
@@ -63,7 +34,7 @@ std::uint64_t number_at(std::string_view bytes, std::size_t place, std::size_t s
   return number;
 }
 
-void append_number(std::string& out, std::uint64_t number, unsigned size) {
+void append_big_endian(std::string& out, std::uint64_t number, unsigned size) {
   for (unsigned i = size; i-- > 0;)
     out += static_cast<char>(number >> (8 * i));
 }
@@ -84,13 +55,13 @@ Close parse_close(std::string_view payload) {
 
 std::string close_payload(CloseCode code, std::string_view reason) {
   std::string payload;
-  append_number(payload, static_cast<std::uint16_t>(code), 2);
+  append_big_endian(payload, static_cast<std::uint16_t>(code), 2);
   auto size = std::min(reason.size(), largest_control - 2);
   if (size < reason.size())  // not within a character
     while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80)
       --size;
   const auto kept = reason.substr(0, size);
-  if (is_utf8(kept)) return payload.append(kept);
+  if (is_valid_utf8(kept)) return payload.append(kept);
   for (const char c : kept)
     payload += static_cast<unsigned char>(c) < 0x80 ? c : '?';
   return payload;
@@ -106,17 +77,17 @@ void append_frame(std::string& out,
     out += static_cast<char>(masked | payload.size());
   } else if (payload.size() <= 0xffff) {
     out += static_cast<char>(masked | 126U);
-    append_number(out, payload.size(), 2);
+    append_big_endian(out, payload.size(), 2);
   } else {
     out += static_cast<char>(masked | 127U);
-    append_number(out, payload.size(), 8);
+    append_big_endian(out, payload.size(), 8);
   }
   if (!mask) {
     out += payload;
     return;
   }
   const auto key_at = out.size();
-  append_number(out, *mask, 4);
+  append_big_endian(out, *mask, 4);
   const std::string key = out.substr(key_at, 4);
   const auto start = out.size();
   out += payload;
@@ -135,10 +106,8 @@ std::string accept_for(std::string_view key) {
 
 bool is_key(std::string_view key) {
   if (key.size() != (key_bytes + 2) / 3 * 4 || !key.ends_with("==")) return false;
-  return std::all_of(key.begin(), key.end() - 2, [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+'
-           || c == '/';
-  });
+  return std::all_of(key.begin(), key.end() - 2,
+                     [](char c) { return is_alphanumeric(c) || c == '+' || c == '/'; });
 }
 
 bool FrameReader::fail(CloseCode code, std::string_view why) {
@@ -238,7 +207,7 @@ std::optional<Message> FrameReader::finish_frame() {
         fail(CloseCode::protocol_error, "a close has no valid code");
         return {};
       }
-      if (!is_utf8(close.reason)) {
+      if (!is_valid_utf8(close.reason)) {
         fail(CloseCode::bad_text, "a close's reason is not UTF-8");
         return {};
       }
@@ -247,7 +216,7 @@ std::optional<Message> FrameReader::finish_frame() {
   }
   if (!is_final_) return {};
   const auto kind = *std::exchange(message_kind_, std::nullopt);
-  if (kind == Kind::text && !is_utf8(message_)) {
+  if (kind == Kind::text && !is_valid_utf8(message_)) {
     fail(CloseCode::bad_text, "a text is not UTF-8");
     return {};
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "runtime/base/text.hpp"
 #include "schema/annotations.capnp.h"
 
 namespace nomad::object {
@@ -38,13 +39,6 @@ std::optional<std::string> annotated_name(Proto proto) {
   for (auto annotation : proto.getAnnotations())
     if (annotation.getId() == json_id) return std::string{annotation.getValue().getText().cStr()};
   return std::nullopt;
-}
-
-std::string lower(std::string_view text) {
-  std::string folded{text};
-  for (char& c : folded)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return folded;
 }
 
 /// Makes and keeps all plans. Schemas do not recurse, so neither do plans without end.
@@ -80,7 +74,7 @@ private:
       if (is_pointer(plan.fields[i].field)) plan.pointers.push_back(static_cast<std::uint16_t>(i));
     }
     std::sort(plan.by_folded.begin(), plan.by_folded.end(), [&plan](auto a, auto b) {
-      return lower(plan.fields[a].name) < lower(plan.fields[b].name);
+      return to_lower(plan.fields[a].name) < to_lower(plan.fields[b].name);
     });
   }
 
@@ -169,11 +163,12 @@ const FieldPlan* StructPlan::find(std::string_view name) const {
       fields.begin(), fields.end(), name,
       [](const FieldPlan& field, std::string_view wanted) { return field.name < wanted; });
   if (exact != fields.end() && exact->name == name) return &*exact;
-  const auto folded = lower(name);
-  const auto near = std::lower_bound(
-      by_folded.begin(), by_folded.end(), folded,
-      [this](auto place, const std::string& wanted) { return lower(fields[place].name) < wanted; });
-  if (near != by_folded.end() && lower(fields[*near].name) == folded) return &fields[*near];
+  const auto folded = to_lower(name);
+  const auto near = std::lower_bound(by_folded.begin(), by_folded.end(), folded,
+                                     [this](auto place, const std::string& wanted) {
+                                       return to_lower(fields[place].name) < wanted;
+                                     });
+  if (near != by_folded.end() && to_lower(fields[*near].name) == folded) return &fields[*near];
   return nullptr;
 }
 

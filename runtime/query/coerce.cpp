@@ -5,6 +5,8 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::query {
 namespace {
 
@@ -34,9 +36,9 @@ std::errc read_unsigned(std::string_view text, std::uint64_t& number) {
   int base = 10;
   if (text.size() > 1 && text[0] == '0') {
     const char kind = text[1];
-    const bool is_octal = kind == 'o' || kind == 'O' || (kind >= '0' && kind <= '9') || kind == '_';
+    const bool is_octal = kind == 'o' || kind == 'O' || is_digit(kind) || kind == '_';
     base = is_octal ? 8 : kind == 'x' || kind == 'X' ? 16 : kind == 'b' || kind == 'B' ? 2 : 10;
-    text.remove_prefix(kind >= '0' && kind <= '9' ? 1 : base == 10 ? 0 : kind == '_' ? 1 : 2);
+    text.remove_prefix(is_digit(kind) ? 1 : base == 10 ? 0 : kind == '_' ? 1 : 2);
     if (!text.empty() && text[0] == '_') text.remove_prefix(1);
   } else if (text.find('_') != std::string_view::npos) {
     return std::errc::invalid_argument;  // Go allows them behind a prefix only

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/base/text.hpp"
 #include "runtime/query/filter_scanner.hpp"
 #include "runtime/query/filter_text.hpp"
 

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::query {
 namespace {
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -18,10 +16,6 @@ bool is_identifier_char(char c) {
 }
 
 }  // namespace
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_pointer_char(char c) {
   return is_letter(c) || is_digit(c) || (static_cast<unsigned char>(c) & 0x80) != 0 || c == '-'

@@ -61,8 +61,6 @@ private:
   bool inverted_ = false;  ///< In a negative look-ahead, where finding is failing.
 };
 
-bool is_digit(char c);
-
 /// Characters of a JSON pointer's segment: letters and digits of any alphabet, and some signs.
 bool is_pointer_char(char c);
 

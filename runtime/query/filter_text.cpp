@@ -2,26 +2,11 @@
 
 #include <cstdint>
 
+#include "runtime/base/text.hpp"
+#include "runtime/base/utf8.hpp"
+
 namespace nomad::query {
 namespace {
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | code >> 6);
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | code >> 12);
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | code >> 18);
-    out += static_cast<char>(0x80 | (code >> 12 & 0x3F));
-    out += static_cast<char>(0x80 | (code >> 6 & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
 
 /// Reads `digits` digits of base 8 or 16 at `text`, as an escape has them.
 std::optional<std::uint32_t> read_digits(std::string_view text,
@@ -30,12 +15,9 @@ std::optional<std::uint32_t> read_digits(std::string_view text,
   if (text.size() < digits) return std::nullopt;
   std::uint32_t value = 0;
   for (const char c : text.substr(0, digits)) {
-    std::uint32_t digit = 99;
-    if (c >= '0' && c <= '9') digit = static_cast<std::uint32_t>(c - '0');
-    if (c >= 'a' && c <= 'f') digit = static_cast<std::uint32_t>(c - 'a' + 10);
-    if (c >= 'A' && c <= 'F') digit = static_cast<std::uint32_t>(c - 'A' + 10);
-    if (digit >= base) return std::nullopt;
-    value = value * base + digit;
+    const int digit = hex_value(c);
+    if (digit < 0 || static_cast<std::uint32_t>(digit) >= base) return std::nullopt;
+    value = value * base + static_cast<std::uint32_t>(digit);
   }
   return value;
 }

@@ -2,7 +2,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/reschedule.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "runtime/base/random.hpp"
-#include "runtime/scheduler/reconcile.hpp"
-#include "runtime/scheduler/selector.hpp"
+#include "runtime/scheduler/placement/selector.hpp"
+#include "runtime/scheduler/reconcile/reconcile.hpp"
 
 namespace nomad::scheduler {
 

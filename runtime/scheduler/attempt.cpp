@@ -1,8 +1,8 @@
 #include "runtime/scheduler/attempt.hpp"
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/node_facts.hpp"
-#include "runtime/scheduler/tasks_updated.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/reconcile/tasks_updated.hpp"
 
 namespace nomad::scheduler {
 namespace {

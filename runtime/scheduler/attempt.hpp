@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "runtime/scheduler/alloc_rows.hpp"
-#include "runtime/scheduler/eligibility.hpp"
 #include "runtime/scheduler/outcome.hpp"
-#include "runtime/scheduler/plan.hpp"
-#include "runtime/scheduler/proposal.hpp"
-#include "runtime/scheduler/reconcile.hpp"
+#include "runtime/scheduler/placement/eligibility.hpp"
+#include "runtime/scheduler/placement/proposal.hpp"
+#include "runtime/scheduler/placement/selector.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/scheduler/reconcile/reconcile.hpp"
 #include "runtime/scheduler/scheduler.hpp"
-#include "runtime/scheduler/selector.hpp"
 
 namespace nomad::scheduler {
 
@@ -90,6 +90,12 @@ private:
 std::optional<Selection> select_in_place(Attempt& attempt,
                                          const AllocEntry& alloc,
                                          const GroupSpec& group);
+
+/// How many plans in a row may come to nothing, before an evaluation of a job that runs once (batch,
+/// sysbatch) or for ever gives up.
+constexpr int attempt_limit(bool runs_once) {
+  return runs_once ? 2 : 5;
+}
 
 /// Remembers for each old version of the job whether the new one needs new allocations.
 class VersionComparison {

@@ -10,7 +10,7 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/object/object.hpp"
-#include "runtime/scheduler/plan.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::scheduler {

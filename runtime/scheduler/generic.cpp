@@ -4,9 +4,9 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/attempt.hpp"
-#include "runtime/scheduler/deployment_draft.hpp"
-#include "runtime/scheduler/node_facts.hpp"
-#include "runtime/scheduler/reschedule.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/reconcile/deployment_draft.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -64,10 +64,6 @@ private:
   std::map<std::uint64_t, OtherVersion> other_versions_;
   std::optional<Step> finished_;
 };
-
-int attempt_limit(bool is_batch) {
-  return is_batch ? 2 : 5;
-}
 
 Step GenericScheduler::start(const Moment& moment) {
   if (eval_->getTriggeredBy() == schema::EvalTrigger::NONE) {

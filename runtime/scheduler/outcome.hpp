@@ -12,8 +12,8 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/object/object.hpp"
-#include "runtime/scheduler/eligibility.hpp"
-#include "runtime/scheduler/metrics.hpp"
+#include "runtime/scheduler/placement/eligibility.hpp"
+#include "runtime/scheduler/placement/metrics.hpp"
 #include "schema/eval.capnp.h"
 
 namespace nomad::scheduler {

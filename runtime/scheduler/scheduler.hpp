@@ -16,8 +16,8 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/object/object.hpp"
-#include "runtime/scheduler/plan.hpp"
-#include "runtime/scheduler/proposal.hpp"
+#include "runtime/scheduler/placement/proposal.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "schema/eval.capnp.h"
 

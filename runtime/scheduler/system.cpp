@@ -53,10 +53,6 @@ private:
   std::optional<Step> finished_;
 };
 
-int attempt_limit(bool is_sysbatch) {
-  return is_sysbatch ? 2 : 5;
-}
-
 Step SystemScheduler::resume(const Moment& moment, const PlanResult& result) {
   if (result.is_full()) {
     Step step = std::move(*finished_);

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/alloc_sets.hpp"
+#include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
 namespace nomad::scheduler {
 namespace {

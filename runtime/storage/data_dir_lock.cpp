@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/storage/directory.hpp"
 
 namespace nomad::storage {
@@ -16,7 +17,7 @@ std::string holder(int file) {
   char text[32];
   const auto count = ::pread(file, text, sizeof text, 0);
   std::string pid;
-  for (ssize_t at = 0; at < count && text[at] >= '0' && text[at] <= '9'; ++at)
+  for (ssize_t at = 0; at < count && is_digit(text[at]); ++at)
     pid.push_back(text[at]);
   return pid.empty() ? std::string{} : " (pid " + pid + ")";
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/failpoint.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/storage/checksum.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/snapshot_format.hpp"
@@ -41,10 +42,8 @@ bool ends_with_any(const std::string& name, std::initializer_list<std::string_vi
 
 bool is_table_name(std::string_view name) {
   return !name.empty() && !name.starts_with("sqlite_") && !name.starts_with("snapshot_")
-         && std::ranges::all_of(name, [](char letter) {
-              return letter == '_' || (letter >= '0' && letter <= '9')
-                     || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-            });
+         && std::ranges::all_of(
+             name, [](char letter) { return letter == '_' || is_alphanumeric(letter); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "runtime/base/text.hpp"
 #include "runtime/object/json_codec.hpp"
 
 namespace nomad::telemetry {
@@ -62,10 +63,8 @@ void append_summary(std::string& out,
 std::string prometheus_name(std::string_view name) {
   std::string out{name};
   for (char& c : out)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'
-          || c == ':'))
-      c = '_';
-  if (!out.empty() && out[0] >= '0' && out[0] <= '9') out.insert(0, 1, '_');
+    if (!(is_alphanumeric(c) || c == '_' || c == ':')) c = '_';
+  if (!out.empty() && is_digit(out[0])) out.insert(0, 1, '_');
   return out;
 }
 

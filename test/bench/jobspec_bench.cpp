@@ -11,7 +11,7 @@
 
 #include <boost/json.hpp>
 
-#include "runtime/hcl/functions.hpp"
+#include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonicalize.hpp"
 #include "runtime/jobspec/diff.hpp"
 #include "runtime/jobspec/parse_job.hpp"

@@ -1,7 +1,7 @@
 // Evaluator and functions: any expression has a value or a mistake, within its limits, and the same
 // one each time; also in the attributes of a file, in which `dynamic` blocks are expanded.
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 #include "test/fuzz/hcl_input.hpp"
 
 namespace {

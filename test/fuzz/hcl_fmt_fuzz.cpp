@@ -1,8 +1,8 @@
 // Formatting: a second run changes nothing, no token is changed, and what the text says stays the
 // same.
-#include "runtime/hcl/body.hpp"
-#include "runtime/hcl/format.hpp"
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/eval/body.hpp"
+#include "runtime/hcl/syntax/format.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 #include "test/fuzz/hcl_input.hpp"
 
 namespace {

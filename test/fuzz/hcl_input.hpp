@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/hcl/ast.hpp"
-#include "runtime/hcl/eval.hpp"
-#include "runtime/hcl/functions.hpp"
-#include "runtime/hcl/lexer.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/functions/functions.hpp"
+#include "runtime/hcl/syntax/ast.hpp"
+#include "runtime/hcl/syntax/lexer.hpp"
 
 namespace fuzz {
 

@@ -1,6 +1,6 @@
 // Lexer and parser: any bytes give tokens that cover the text in order and a tree whose nodes lie
 // within it, and every mistake has a place that can be shown.
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 #include "test/fuzz/hcl_input.hpp"
 
 namespace {

@@ -1,6 +1,6 @@
 // Templates: any text, bare, quoted or in a heredoc, gives a value or a mistake; text without
 // sequences is its own value.
-#include "runtime/hcl/parser.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 #include "test/fuzz/hcl_input.hpp"
 
 namespace {

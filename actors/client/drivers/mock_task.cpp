@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "actors/client/drivers/config_reader.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::client {
 namespace {

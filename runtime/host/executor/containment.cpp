@@ -8,8 +8,8 @@
 
 #include <dirent.h>
 
-#include "runtime/host/process_id.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/process_id.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
 

@@ -18,7 +18,7 @@
 
 #include "runtime/host/executor/containment.hpp"
 #include "runtime/host/executor/exit_status.hpp"
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 
 namespace nomad::host::executor {
 

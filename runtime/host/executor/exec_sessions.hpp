@@ -21,7 +21,7 @@
 
 #include "runtime/host/executor/launch.hpp"
 #include "runtime/host/executor/protocol.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
 

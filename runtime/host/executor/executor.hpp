@@ -27,7 +27,7 @@
 #include "runtime/host/executor/log_writer.hpp"
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor/state_file.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
 

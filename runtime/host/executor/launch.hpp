@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "runtime/host/executor/protocol.hpp"
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
 

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "runtime/host/unique_fd.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host::executor {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 
 namespace nomad::host::executor {
 

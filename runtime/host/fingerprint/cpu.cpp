@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "runtime/base/text.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
-#include "runtime/host/fingerprint/text.hpp"
 
 namespace nomad::host {
 
@@ -78,21 +78,13 @@ std::string shell_value(std::string_view text, std::string_view name) {
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result{text};
-  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  });
-  return result;
-}
-
 // "CentOS Linux release 7.9.2009 (Core)" is centos 7.9.2009; Rawhide has no number.
 OsName parse_redhat_release(std::string_view text) {
-  std::string line = lower(split(text, '\n').front());
+  std::string line = to_lower(split(text, '\n').front());
   OsName os;
   if (line.find("red hat") != std::string::npos) {
     os.name = "redhat";
-  } else if (auto words = fields(line); !words.empty()) {
+  } else if (auto words = fields(line, file_space); !words.empty()) {
     os.name = words.front();
   }
   if (line.find("rawhide") != std::string::npos) {
@@ -135,7 +127,7 @@ OsName parse_os(const std::map<std::string, std::string>& etc) {
   if (!file("alpine-release").empty()) return {"alpine", first_line(file("alpine-release"))};
   if (std::string_view release = file("os-release"); !release.empty())
     return {shell_value(release, "ID"), shell_value(release, "VERSION_ID")};
-  return {lower(lsb_id), lsb_release};
+  return {to_lower(lsb_id), lsb_release};
 }
 
 }  // namespace nomad::host

@@ -17,11 +17,11 @@
 #include <netpacket/packet.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/host/cgroup.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
-#include "runtime/host/fingerprint/text.hpp"
 #include "runtime/host/host_stats.hpp"
-#include "runtime/host/process_id.hpp"
+#include "runtime/host/process/process_id.hpp"
 #include "runtime/host/signals.hpp"
 
 namespace nomad::host {

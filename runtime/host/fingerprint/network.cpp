@@ -5,8 +5,8 @@
 
 #include <arpa/inet.h>
 
+#include "runtime/base/text.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
-#include "runtime/host/fingerprint/text.hpp"
 
 namespace nomad::host {
 
@@ -100,13 +100,13 @@ std::string parse_default_route(std::string_view route, std::string_view ipv6_ro
     best_metric = value;
   };
   for (std::string_view line : split(route, '\n')) {
-    auto words = fields(line);
+    auto words = fields(line, file_space);
     if (words.size() >= 8 && words[1] == "00000000" && words[7] == "00000000")
       consider(words[0], words[3], words[6], 10);
   }
   if (!best.empty()) return best;
   for (std::string_view line : split(ipv6_route, '\n')) {
-    auto words = fields(line);
+    auto words = fields(line, file_space);
     if (words.size() >= 10 && words[0] == "00000000000000000000000000000000" && words[1] == "00"
         && words[9] != "lo")
       consider(words[9], words[8], words[5], 16);

@@ -1,6 +1,6 @@
 // Parsers for mounts and kernel modules (see parse.hpp).
+#include "runtime/base/text.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
-#include "runtime/host/fingerprint/text.hpp"
 
 namespace nomad::host {
 
@@ -23,7 +23,7 @@ bool has_module(std::string_view name,
                 std::string_view builtin,
                 std::string_view dep) {
   for (std::string_view line : split(modules, '\n')) {
-    auto words = fields(line);
+    auto words = fields(line, file_space);
     if (!words.empty() && words.front() == name) return true;
   }
   std::string file = "/" + std::string{name} + ".ko";
@@ -45,7 +45,8 @@ std::string parse_volume(std::string_view mountinfo,
   for (std::string_view line : split(mountinfo, '\n')) {
     std::size_t dash = line.find(" - ");
     if (dash == std::string_view::npos) continue;
-    auto before = fields(line.substr(0, dash)), after = fields(line.substr(dash + 3));
+    auto before = fields(line.substr(0, dash), file_space),
+         after = fields(line.substr(dash + 3), file_space);
     if (before.size() < 5 || after.size() < 2) continue;
     if (before[2] == number) return std::string{after[1]};
     std::string_view mount = before[4];

@@ -17,7 +17,7 @@
 #include "actors/server/scheduler_worker.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/node_facts.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/state/store.hpp"
 #include "test/support/actor_fixture.hpp"
 

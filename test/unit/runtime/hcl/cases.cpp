@@ -5,9 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "runtime/hcl/functions.hpp"
-#include "runtime/hcl/parser.hpp"
-#include "runtime/hcl/text.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/hcl/functions/functions.hpp"
+#include "runtime/hcl/syntax/parser.hpp"
 
 namespace nomad::hcl {
 
@@ -64,7 +64,7 @@ std::vector<Case> load_cases(std::string_view name) {
 std::string show(const Value& value) {
   if (value.is_unknown()) return "unknown(" + value.type().to_expression() + ")";
   if (value.is_null()) return "null(" + value.type().to_expression() + ")";
-  if (value.is_string()) return in_quotes(value.as_string());
+  if (value.is_string()) return quote(value.as_string());
   if (value.is_number()) return value.as_number().to_string();
   if (value.is_bool()) return value.as_bool() ? "true" : "false";
   std::string out;
@@ -75,7 +75,7 @@ std::string show(const Value& value) {
     out = "[" + out + "]";
   } else {
     for (const auto& [key, element] : value.entries())
-      add(in_quotes(key) + "=" + show(element));
+      add(quote(key) + "=" + show(element));
     out = "{" + out + "}";
   }
   const bool structural = value.kind() == Type::Kind::tuple || value.kind() == Type::Kind::object;

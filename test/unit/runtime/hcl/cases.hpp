@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/hcl/eval.hpp"
-#include "runtime/hcl/function.hpp"
+#include "runtime/hcl/eval/eval.hpp"
+#include "runtime/hcl/eval/function.hpp"
 
 namespace nomad::hcl {
 

@@ -12,7 +12,7 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
-#include "runtime/hcl/functions.hpp"
+#include "runtime/hcl/functions/functions.hpp"
 #include "test/unit/runtime/jobspec/cases.hpp"
 
 using namespace nomad::jobspec;

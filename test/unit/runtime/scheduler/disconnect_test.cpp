@@ -2,7 +2,7 @@
 // both when the client is back.
 #include <algorithm>
 
-#include "harness.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;

@@ -1,7 +1,7 @@
 // `job plan`: shows what would happen and changes nothing.
 #include "runtime/scheduler/dry_run.hpp"
 
-#include "harness.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;

@@ -1,7 +1,7 @@
 // The scheduler of service and batch jobs on a real state store.
 #include <set>
 
-#include "harness.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;

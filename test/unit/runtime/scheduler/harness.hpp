@@ -11,9 +11,9 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/node_facts.hpp"
-#include "runtime/scheduler/plan_check.hpp"
-#include "runtime/scheduler/plan_command.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/plan/plan_check.hpp"
+#include "runtime/scheduler/plan/plan_command.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/state/store.hpp"
 

@@ -2,8 +2,8 @@
 // whatever happens.
 #include <set>
 
-#include "harness.hpp"
-#include "runtime/scheduler/capacity.hpp"
+#include "runtime/scheduler/plan/capacity.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;

@@ -1,7 +1,7 @@
 // The scheduler of system and sysbatch jobs.
 #include <set>
 
-#include "harness.hpp"
+#include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;

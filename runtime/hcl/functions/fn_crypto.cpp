@@ -1,0 +1,239 @@
+// Hashes, passwords, RSA and UUIDs.
+#include <array>
+#include <cstring>
+#include <memory>
+
+#include <crypt.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rsa.h>
+
+#include "runtime/base/base64.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/hcl/functions/function_family.hpp"
+#include "runtime/hcl/value/text.hpp"
+
+namespace nomad::hcl {
+
+namespace {
+
+using Args = std::span<const Value>;
+using Bytes16 = std::array<std::uint8_t, 16>;
+
+std::string digest(const EVP_MD* algorithm, std::string_view bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> out{};
+  unsigned size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), out.data(), &size, algorithm, nullptr);
+  return {reinterpret_cast<const char*>(out.data()), size};
+}
+
+Function hash(std::string_view name, const EVP_MD* algorithm) {
+  Function out{name, {{"str", Type::string()}}};
+  out.call
+      = [algorithm](Args args) { return text(to_hex(digest(algorithm, args[0].as_string()))); };
+  return out;
+}
+
+// --- bcrypt ------------------------------------------------------------------------------------
+
+constexpr std::int64_t default_cost = 10;
+constexpr std::int64_t lowest_cost = 4;
+constexpr std::int64_t highest_cost = 14;  // above, one hash takes seconds
+
+std::string bcrypt_salt(const Bytes16& random) {
+  constexpr std::string_view alphabet
+      = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  std::string out;
+  std::uint32_t bits = 0;
+  int have = 0;
+  for (const std::uint8_t byte : random) {
+    bits = bits << 8U | byte;
+    for (have += 8; have >= 6; have -= 6)
+      out += alphabet[bits >> static_cast<unsigned>(have - 6) & 0x3FU];
+  }
+  return out + alphabet[bits << static_cast<unsigned>(6 - have) & 0x3FU];
+}
+
+FunctionResult bcrypt(Args args, const FunctionOptions& options) {
+  std::int64_t cost = default_cost;
+  if (args.size() > 1) {
+    const auto given = to_int(args[1]);
+    if (const auto* wrong = std::get_if<std::string>(&given)) return fail(*wrong);
+    cost = std::get<std::int64_t>(given);
+  }
+  if (args.size() > 2) return fail("bcrypt() takes no more than two arguments");
+  constexpr const char* prefix = "error occured generating password ";
+  constexpr std::size_t longest = 72;
+  const std::string password{args[0].as_string()};
+  if (password.size() > longest)
+    return fail(std::string{prefix} + "bcrypt: password length exceeds 72 bytes");
+  if (password.find('\0') != std::string::npos)
+    return fail(std::string{prefix} + "the password holds a zero byte");
+  if (cost < lowest_cost) cost = default_cost;
+  if (cost > 31)
+    return fail(std::string{prefix} + "crypto/bcrypt: cost " + std::to_string(cost)
+                + " is outside allowed range (4,31)");
+  if (cost > highest_cost)
+    return fail(std::string{prefix} + "a cost of " + std::to_string(cost)
+                + " takes too long, the limit is " + std::to_string(highest_cost));
+  Bytes16 random{};
+  options.random(random);
+  const std::string setting = "$2a$" + std::string{cost < 10 ? "0" : ""} + std::to_string(cost)
+                              + "$" + bcrypt_salt(random);
+  const auto data = std::make_unique<crypt_data>();
+  const char* out = crypt_rn(password.c_str(), setting.c_str(), data.get(), sizeof(crypt_data));
+  if (out == nullptr || *out == '*') return fail(std::string{prefix} + "bcrypt is not available");
+  return text(out);
+}
+
+// --- RSA ---------------------------------------------------------------------------------------
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using KeyContext = std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)>;
+using Memory = std::unique_ptr<BIO, decltype(&BIO_free)>;
+
+/// The message in a decrypted PKCS #1 v1.5 block: 00 02, eight or more bytes not zero, 00, message.
+std::optional<std::string_view> unpad(std::string_view block) {
+  constexpr std::size_t least_padding = 8;
+  if (block.size() < least_padding + 3 || block[0] != '\0' || block[1] != '\x02')
+    return std::nullopt;
+  const std::size_t zero = block.find('\0', 2);
+  if (zero == std::string_view::npos || zero < 2 + least_padding) return std::nullopt;
+  return block.substr(zero + 1);
+}
+
+FunctionResult rsa_decrypt(Args args) {
+  const std::string_view cipher = args[0].as_string();
+  const auto bytes = decode_base64(cipher);
+  if (!bytes)
+    return fail("failed to decode input " + quote(cipher) + ": cipher text must be base64-encoded");
+  const std::string_view pem = args[1].as_string();
+  if (pem.find("-----BEGIN ") == std::string_view::npos)
+    return fail("failed to parse key: no key found");
+  if (pem.find("Proc-Type: 4,ENCRYPTED") != std::string_view::npos)
+    return fail(
+        "failed to parse key: password protected keys are not supported. Please decrypt the key "
+        "prior to use");
+  const Memory memory{BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free};
+  const auto no_password = [](char*, int, int, void*) { return -1; };
+  const Key key{PEM_read_bio_PrivateKey(memory.get(), nullptr, no_password, nullptr),
+                &EVP_PKEY_free};
+  if (key == nullptr) return fail("failed to parse key: no key found");
+  const KeyContext context{EVP_PKEY_CTX_new(key.get(), nullptr), &EVP_PKEY_CTX_free};
+  std::string block(static_cast<std::size_t>(EVP_PKEY_get_size(key.get())), '\0');
+  std::size_t size = block.size();
+  const auto* in = reinterpret_cast<const unsigned char*>(bytes->data());
+  const bool decrypted
+      = context != nullptr && EVP_PKEY_decrypt_init(context.get()) > 0
+        && EVP_PKEY_CTX_set_rsa_padding(context.get(), RSA_NO_PADDING) > 0
+        && EVP_PKEY_decrypt(context.get(), reinterpret_cast<unsigned char*>(block.data()), &size,
+                            in, bytes->size())
+               > 0;
+  const auto message = decrypted ? unpad(std::string_view{block}.substr(0, size)) : std::nullopt;
+  return message ? text(*message) : fail("crypto/rsa: decryption error");
+}
+
+// --- UUIDs -------------------------------------------------------------------------------------
+
+std::string uuid_text(Bytes16 bytes, std::uint8_t version) {
+  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0FU) | version << 4U);
+  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3FU) | 0x80U);
+  std::string out = to_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  for (const std::size_t at : {20U, 16U, 12U, 8U})
+    out.insert(at, 1, '-');
+  return out;
+}
+
+/// Plain, in braces, as a URN, or 32 digits.
+std::variant<Bytes16, std::string> parse_uuid(std::string_view text) {
+  constexpr std::size_t plain = 36;
+  constexpr std::size_t digits_only = 32;
+  switch (text.size()) {
+    case plain:
+    case digits_only:
+      break;
+    case plain + 9:
+      if (lower_case(text.substr(0, 9)) != "urn:uuid:")
+        return "invalid urn prefix: " + quote(text.substr(0, 9));
+      text.remove_prefix(9);
+      break;
+    case plain + 2:
+      text = text.substr(1, plain);
+      break;
+    default:
+      return "invalid UUID length: " + std::to_string(text.size());
+  }
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool dash = text.size() == plain && (i == 8 || i == 13 || i == 18 || i == 23);
+    if (dash ? text[i] != '-' : hex_value(text[i]) < 0) return "invalid UUID format";
+    if (!dash) digits += text[i];
+  }
+  Bytes16 out{};
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i]
+        = static_cast<std::uint8_t>(hex_value(digits[2 * i]) * 16 + hex_value(digits[2 * i + 1]));
+  return out;
+}
+
+/// The last two digits of the first group tell the well-known namespaces apart.
+std::optional<Bytes16> known_namespace(std::string_view name) {
+  Bytes16 out{0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
+              0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8};
+  if (name == "dns") return out;
+  out[3] = name == "url" ? 0x11 : name == "oid" ? 0x12 : name == "x500" ? 0x14 : 0;
+  return out[3] == 0 ? std::nullopt : std::optional{out};
+}
+
+FunctionResult uuid_v5(Args args) {
+  const std::string name_space{args[0].as_string()};
+  Bytes16 prefix{};
+  if (const auto known = known_namespace(name_space)) {
+    prefix = *known;
+  } else {
+    const auto parsed = parse_uuid(name_space);
+    if (const auto* wrong = std::get_if<std::string>(&parsed))
+      return fail("uuidv5() doesn't support namespace " + name_space + " (" + *wrong + ")");
+    prefix = std::get<Bytes16>(parsed);
+  }
+  std::string input{reinterpret_cast<const char*>(prefix.data()), prefix.size()};
+  input += args[1].as_string();
+  const std::string hashed = digest(EVP_sha1(), input);
+  Bytes16 out{};
+  std::memcpy(out.data(), hashed.data(), out.size());
+  return text(uuid_text(out, 5));
+}
+
+}  // namespace
+
+void add_crypto_functions(std::vector<Function>& out, const FunctionOptions& options) {
+  const Type string = Type::string();
+  out.push_back(hash("md5", EVP_md5()));
+  out.push_back(hash("sha1", EVP_sha1()));
+  out.push_back(hash("sha256", EVP_sha256()));
+  out.push_back(hash("sha512", EVP_sha512()));
+  Function password{"bcrypt", {{"str", string}}, Parameter{"cost", Type::number()}};
+  password.call = [options](Args args) { return bcrypt(args, options); };
+  password.cost = [](Args args) {
+    const std::int64_t cost
+        = args.size() > 1 ? args[1].as_number().to_int64().value_or(0) : default_cost;
+    constexpr std::uint64_t steps_per_round = 500;
+    return steps_per_round << static_cast<unsigned>(
+               std::clamp<std::int64_t>(cost, default_cost, highest_cost));
+  };
+  out.push_back(std::move(password));
+  Function decrypt{
+      "rsadecrypt", {{"ciphertext", string}, {"privatekey", string}}, std::nullopt, rsa_decrypt};
+  decrypt.cost = [](Args) { return std::uint64_t{20'000}; };
+  out.push_back(std::move(decrypt));
+  out.push_back({"uuidv5", {{"namespace", string}, {"name", string}}, std::nullopt, uuid_v5});
+  Function random_id{"uuidv4"};
+  random_id.call = [options](Args) {
+    Bytes16 bytes{};
+    options.random(bytes);
+    return text(uuid_text(bytes, 4));
+  };
+  out.push_back(std::move(random_id));
+}
+
+}  // namespace nomad::hcl

@@ -1,0 +1,361 @@
+// `format` and `formatlist`: verbs as in C's printf, with Go's number formats.
+#include <algorithm>
+
+#include "runtime/base/text.hpp"
+#include "runtime/hcl/functions/function_family.hpp"
+#include "runtime/hcl/functions/grapheme.hpp"
+#include "runtime/hcl/syntax/source.hpp"
+#include "runtime/hcl/value/text.hpp"
+#include "runtime/hcl/value/utf8.hpp"
+
+namespace nomad::hcl {
+
+namespace {
+
+using Args = std::span<const Value>;
+
+/// Widest field and most digits that a verb may ask for.
+constexpr int max_extent = 100'000;
+
+/// One `%…` sequence.
+struct Verb {
+  std::string_view raw;
+  std::size_t offset = 0;
+  int argument = 0;  // from 1
+  char mode = '\0';
+  bool zero = false;
+  bool sharp = false;
+  bool plus = false;
+  bool minus = false;
+  bool space = false;
+  int width = -1;
+  int precision = -1;
+};
+
+std::string pad(const Verb& verb, std::string text) {
+  const std::size_t length = count_graphemes_exactly(text);
+  if (verb.width < 0 || length >= static_cast<std::size_t>(verb.width)) return text;
+  const std::string padding(static_cast<std::size_t>(verb.width) - length, verb.zero ? '0' : ' ');
+  return verb.minus ? text + padding : padding + text;
+}
+
+std::string sign_of(const Verb& verb, bool negative) {
+  return negative ? "-" : verb.plus ? "+" : verb.space ? " " : "";
+}
+
+std::string real(const Verb& verb, const Number& number) {
+  const bool general = verb.mode == 'g' || verb.mode == 'G';
+  constexpr int default_precision = 6;
+  const int precision = verb.precision >= 0 ? verb.precision : general ? -1 : default_precision;
+  std::string digits = number.format(verb.mode, precision);
+  std::string sign;
+  if (digits.starts_with('-') || digits.starts_with('+')) {
+    sign = digits.starts_with('+') && verb.space ? " " : digits.substr(0, 1);
+    digits.erase(0, 1);
+  } else {
+    sign = sign_of(verb, false);
+  }
+  const std::size_t length = sign.size() + digits.size();
+  const std::size_t missing
+      = verb.width > static_cast<int>(length) ? static_cast<std::size_t>(verb.width) - length : 0;
+  if (verb.minus) return sign + digits + std::string(missing, ' ');
+  if (verb.zero && !number.is_infinite()) return sign + std::string(missing, '0') + digits;
+  return std::string(missing, ' ') + sign + digits;
+}
+
+std::string integer(const Verb& verb, const Number& number) {
+  const int base = verb.mode == 'b' ? 2 : verb.mode == 'o' ? 8 : verb.mode == 'd' ? 10 : 16;
+  std::string digits = number.integer_digits(base);
+  const bool negative = digits.starts_with('-');
+  if (negative) digits.erase(0, 1);
+  std::string prefix;
+  if (verb.sharp && verb.mode != 'd')
+    prefix = verb.mode == 'b' ? "0b" : verb.mode == 'o' ? "0" : verb.mode == 'x' ? "0x" : "0X";
+  if (verb.mode == 'X') digits = upper_case(digits);
+  const std::string sign = sign_of(verb, negative);
+  std::size_t zeros = 0;
+  if (verb.precision >= 0 && digits.size() < static_cast<std::size_t>(verb.precision))
+    zeros = static_cast<std::size_t>(verb.precision) - digits.size();
+  else if (verb.precision == 0 && digits == "0")
+    return "";
+  const std::size_t length = sign.size() + prefix.size() + zeros + digits.size();
+  std::size_t left = 0;
+  std::size_t right = 0;
+  if (verb.width > static_cast<int>(length)) {
+    const std::size_t missing = static_cast<std::size_t>(verb.width) - length;
+    (verb.minus ? right : verb.zero && verb.precision < 0 ? zeros : left) += missing;
+  }
+  return std::string(left, ' ') + sign + prefix + std::string(zeros, '0') + digits
+         + std::string(right, ' ');
+}
+
+/// Reads a format string and renders its verbs.
+class Formatter {
+public:
+  Formatter(std::string_view format, Args args) : format_{format}, args_{args} {}
+
+  std::variant<std::string, FunctionError> run() {
+    while (at_ < format_.size()) {
+      const char c = format_[at_];
+      if (c != '%') {
+        out_ += c;
+        ++at_;
+      } else if (format_.substr(at_).starts_with("%%")) {
+        out_ += '%';
+        at_ += 2;
+      } else if (!verb()) {
+        return *error_;
+      }
+      if (out_.size() > max_result_bytes)
+        return FunctionError{"the result is larger than is allowed"};
+    }
+    if (static_cast<std::size_t>(highest_) < args_.size()) {
+      const auto first_bad = static_cast<std::size_t>(highest_) + 1;
+      if (highest_ == 0)
+        return FunctionError{"too many arguments; no verbs in format string", first_bad};
+      return FunctionError{
+          "too many arguments; only " + std::to_string(highest_) + " used by format string",
+          first_bad};
+    }
+    return std::move(out_);
+  }
+
+private:
+  bool fail(std::string message) {
+    error_ = FunctionError{std::move(message)};
+    return false;
+  }
+
+  bool unexpected() {
+    if (at_ >= format_.size())
+      return fail("invalid format string starting at offset " + std::to_string(format_.size()));
+    const std::size_t length = decode_utf8(format_, at_).length;
+    std::string shown = quote(format_.substr(at_, length));
+    shown.front() = shown.back() = '\'';
+    if (shown == "'\\\"'")
+      shown = "'\"'";
+    else if (shown == "'''")
+      shown = "'\\''";
+    return fail("unrecognized format character " + shown + " at offset " + std::to_string(at_));
+  }
+
+  bool digit() const { return at_ < format_.size() && is_digit(format_[at_]); }
+
+  int number() {
+    int value = 0;
+    for (; digit(); ++at_)
+      value = std::min(value * 10 + (format_[at_] - '0'), max_extent + 1);
+    return value;
+  }
+
+  void flags(Verb& verb) {
+    for (; at_ < format_.size(); ++at_) {
+      switch (format_[at_]) {
+        case '0':
+          verb.zero = true;
+          continue;
+        case '#':
+          verb.sharp = true;
+          continue;
+        case '-':
+          verb.minus = true;
+          continue;
+        case '+':
+          verb.plus = true;
+          continue;
+        case ' ':
+          verb.space = true;
+          continue;
+        default:
+          return;
+      }
+    }
+  }
+
+  /// `[n]`.
+  bool index(Verb& verb) {
+    if (at_ >= format_.size() || format_[at_] != '[') return true;
+    ++at_;
+    if (!digit() || format_[at_] == '0') return unexpected();
+    verb.argument = number();
+    if (at_ >= format_.size() || format_[at_] != ']') return unexpected();
+    ++at_;
+    return true;
+  }
+
+  bool verb() {
+    Verb verb;
+    verb.argument = next_;
+    verb.offset = at_++;
+    flags(verb);
+    if (digit()) verb.width = number();
+    if (at_ < format_.size() && format_[at_] == '.') {
+      ++at_;
+      verb.precision = number();
+    }
+    if (!index(verb)) return false;
+    if (at_ >= format_.size() || !is_letter(format_[at_])) return unexpected();
+    verb.mode = format_[at_++];
+    verb.raw = format_.substr(verb.offset, at_ - verb.offset);
+    if (verb.width > max_extent || verb.precision > max_extent)
+      return fail("the width or precision of " + quote(verb.raw) + " is larger than is allowed");
+    highest_ = std::max(highest_, verb.argument);
+    next_ = verb.argument + 1;
+    return render(verb);
+  }
+
+  bool unsupported(const Verb& verb, std::string_view why) {
+    return fail("unsupported value for " + quote(verb.raw) + " at " + std::to_string(verb.offset)
+                + ": " + std::string{why});
+  }
+
+  bool render(const Verb& verb) {
+    if (static_cast<std::size_t>(verb.argument) > args_.size())
+      return fail("not enough arguments for " + quote(verb.raw) + " at "
+                  + std::to_string(verb.offset) + ": need index " + std::to_string(verb.argument)
+                  + " but have " + std::to_string(args_.size()) + " total");
+    const Value& value = args_[static_cast<std::size_t>(verb.argument) - 1];
+    if (verb.mode != 'v' && value.is_null())
+      return unsupported(verb, "null value cannot be formatted");
+    switch (verb.mode) {
+      case 'v':
+        return as_is(verb, value);
+      case 't':
+        return converted(verb, value, Type::boolean());
+      case 'b':
+      case 'd':
+      case 'o':
+      case 'x':
+      case 'X':
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'g':
+      case 'G':
+        return converted(verb, value, Type::number());
+      case 's':
+      case 'q':
+        return converted(verb, value, Type::string());
+      default:
+        return fail("unsupported format verb '" + std::string{verb.mode} + "' in " + quote(verb.raw)
+                    + " at offset " + std::to_string(verb.offset));
+    }
+  }
+
+  bool as_is(const Verb& verb, const Value& value) {
+    if (!verb.sharp && (value.is_string() || value.is_number())) {
+      out_ += pad(verb, value.is_string() ? std::string{value.as_string()}
+                                          : value.as_number().format('g', -1));
+      return true;
+    }
+    auto json = encode_json(value);
+    if (const auto* wrong = std::get_if<FunctionError>(&json))
+      return unsupported(verb, wrong->message);
+    out_ += pad(verb, std::move(std::get<std::string>(json)));
+    return true;
+  }
+
+  bool converted(const Verb& verb, const Value& value, const Type& type) {
+    const Converted result = convert(value, type);
+    if (const auto* wrong = std::get_if<ConversionError>(&result))
+      return unsupported(verb, wrong->message);
+    const Value& out = std::get<Value>(result);
+    if (out.is_bool()) {
+      out_ += out.as_bool() ? "true" : "false";
+    } else if (out.is_string()) {
+      std::string_view shown = out.as_string();
+      if (verb.precision > 0) {
+        std::size_t end = 0;
+        for (int i = 0; i < verb.precision && end < shown.size(); ++i)
+          end += grapheme_length(shown, end);
+        shown = shown.substr(0, end);
+      }
+      out_ += pad(verb, verb.mode == 'q' ? json_quoted(shown) : std::string{shown});
+    } else if (std::string_view{"bdoxX"}.find(verb.mode) == std::string_view::npos) {
+      out_ += real(verb, out.as_number());
+    } else {
+      if (!out.as_number().is_whole()) return unsupported(verb, "an integer is required");
+      out_ += integer(verb, out.as_number());
+    }
+    return true;
+  }
+
+  std::string_view format_;
+  Args args_;
+  std::size_t at_ = 0;
+  int next_ = 1;
+  int highest_ = 0;
+  std::string out_;
+  std::optional<FunctionError> error_;
+};
+
+bool all_known(Args args) {
+  return std::all_of(args.begin(), args.end(), [](const Value& v) { return v.is_wholly_known(); });
+}
+
+FunctionResult format(Args args) {
+  if (!all_known(args)) return Value::unknown(Type::string());
+  auto out = Formatter{args[0].as_string(), args.subspan(1)}.run();
+  if (auto* wrong = std::get_if<FunctionError>(&out)) return std::move(*wrong);
+  return Value::string(std::get<std::string>(out));
+}
+
+/// How often `formatlist` runs: the common length of its sequences.
+std::variant<std::size_t, FunctionError> iterations(Args args) {
+  std::optional<std::size_t> length;
+  std::size_t chooser = 0;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (!args[i].is_sequence()) continue;
+    if (length && *length != args[i].size())
+      return FunctionError{
+          "argument " + std::to_string(i + 1) + " has length " + std::to_string(args[i].size())
+              + ", which is inconsistent with argument " + std::to_string(chooser + 1)
+              + " of length " + std::to_string(*length),
+          i + 1};
+    if (!length) chooser = i;
+    length = args[i].size();
+  }
+  return length.value_or(1);
+}
+
+FunctionResult formatlist(Args args) {
+  const Args values = args.subspan(1);
+  const Type strings = Type::list(Type::string());
+  if (std::any_of(values.begin(), values.end(), [](const Value& v) { return v.is_unknown(); }))
+    return Value::unknown(strings);
+  const auto count = iterations(values);
+  if (const auto* wrong = std::get_if<FunctionError>(&count)) return *wrong;
+  Value::Elements out;
+  std::vector<Value> row(values.size());
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < std::get<std::size_t>(count); ++i) {
+    for (std::size_t j = 0; j < values.size(); ++j)
+      row[j] = values[j].is_sequence() ? values[j].elements()[i] : values[j];
+    if (!all_known(row)) {
+      out.push_back(Value::unknown(Type::string()));
+      continue;
+    }
+    auto line = Formatter{args[0].as_string(), row}.run();
+    if (const auto* wrong = std::get_if<FunctionError>(&line)) {
+      if (values.empty()) return *wrong;
+      return fail("error on format iteration " + std::to_string(i) + ": " + wrong->message);
+    }
+    bytes += std::get<std::string>(line).size();
+    if (bytes > max_result_bytes) return too_large();
+    out.push_back(Value::string(std::get<std::string>(line)));
+  }
+  return Value::list(Type::string(), std::move(out));
+}
+
+}  // namespace
+
+void add_format_functions(std::vector<Function>& out) {
+  out.push_back(
+      {"format", {{"format", Type::string()}}, Parameter{"args", Type::dynamic(), true}, format});
+  out.push_back({"formatlist",
+                 {{"format", Type::string()}},
+                 Parameter{"args", Type::dynamic(), true, true},
+                 formatlist});
+}
+
+}  // namespace nomad::hcl

@@ -1,0 +1,203 @@
+// Arithmetic on IP networks.
+#include <array>
+
+#include <arpa/inet.h>
+
+#include "runtime/hcl/functions/function_family.hpp"
+
+namespace nomad::hcl {
+
+namespace {
+
+using Args = std::span<const Value>;
+__extension__ using U128 = unsigned __int128;
+
+/// A prefix of `length` bits of an address of `bits` (32 or 128) bits; bits behind it are zero.
+struct Network {
+  U128 address = 0;
+  int length = 0;
+  int bits = 32;
+
+  std::string to_string() const;
+};
+
+U128 low_bits(int count) {
+  return count >= 128 ? ~U128{0} : (U128{1} << count) - 1;
+}
+
+std::string dotted(std::uint32_t address) {
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8)
+    out += std::to_string(address >> static_cast<unsigned>(shift) & 0xFFU) + (shift > 0 ? "." : "");
+  return out;
+}
+
+/// RFC 5952: the longest run of two or more zero groups as "::".
+std::string grouped(U128 address) {
+  std::array<unsigned, 8> groups{};
+  for (std::size_t i = 0; i < 8; ++i)
+    groups[i] = static_cast<unsigned>(address >> (112 - 16 * i) & 0xFFFFU);
+  std::size_t run_at = 8;
+  std::size_t run_size = 1;
+  for (std::size_t i = 0; i < 8; ++i) {
+    std::size_t size = 0;
+    while (i + size < 8 && groups[i + size] == 0)
+      ++size;
+    if (size > run_size) {
+      run_at = i;
+      run_size = size;
+    }
+  }
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < 8; ++i) {
+    if (i == run_at) {
+      out += "::";
+      i += run_size - 1;
+      continue;
+    }
+    if (!out.empty() && !out.ends_with(':')) out += ':';
+    bool leading = true;
+    for (int shift = 12; shift >= 0; shift -= 4) {
+      const unsigned digit = groups[i] >> static_cast<unsigned>(shift) & 0xFU;
+      leading = leading && digit == 0 && shift > 0;
+      if (!leading) out += digits[digit];
+    }
+  }
+  return out;
+}
+
+std::string address_text(U128 address, int bits) {
+  if (bits == 32 || address >> 32 == 0xFFFF)  // also an IPv4 address in IPv6 clothes
+    return dotted(static_cast<std::uint32_t>(address));
+  return grouped(address);
+}
+
+std::string Network::to_string() const {
+  return address_text(address, bits) + "/" + std::to_string(length);
+}
+
+std::optional<Network> parse_network(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos) return std::nullopt;
+  const std::string address = text.substr(0, slash);
+  Network out;
+  std::array<unsigned char, 16> bytes{};
+  if (inet_pton(AF_INET, address.c_str(), bytes.data()) != 1) {
+    if (inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return std::nullopt;
+    out.bits = 128;
+  }
+  for (int i = 0; i < out.bits / 8; ++i)
+    out.address = out.address << 8 | bytes[static_cast<std::size_t>(i)];
+  const std::string length = text.substr(slash + 1);
+  if (length.empty() || length.size() > 3
+      || length.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  out.length = std::stoi(length);
+  if (out.length > out.bits) return std::nullopt;
+  out.address &= ~low_bits(out.bits - out.length);
+  return out;
+}
+
+std::string invalid_network(std::string_view text) {
+  return "invalid CIDR expression: invalid CIDR address: " + std::string{text};
+}
+
+FunctionResult cidrhost(Args args) {
+  const auto number = to_int(args[1]);
+  if (const auto* wrong = std::get_if<std::string>(&number)) return fail(*wrong);
+  const auto network = parse_network(std::string{args[0].as_string()});
+  if (!network) return fail(invalid_network(args[0].as_string()));
+  const std::int64_t host = std::get<std::int64_t>(number);
+  const U128 highest = low_bits(network->bits - network->length);
+  const U128 distance = host < 0 ? U128{static_cast<std::uint64_t>(-(host + 1))}
+                                 : U128{static_cast<std::uint64_t>(host)};
+  if (distance > highest)
+    return fail("prefix of " + std::to_string(network->length)
+                + " does not accommodate a host numbered " + std::to_string(host));
+  return text(
+      address_text(network->address | (host < 0 ? highest - distance : distance), network->bits));
+}
+
+FunctionResult cidrnetmask(Args args) {
+  const auto network = parse_network(std::string{args[0].as_string()});
+  if (!network) return fail(invalid_network(args[0].as_string()));
+  const U128 mask = low_bits(network->bits) & ~low_bits(network->bits - network->length);
+  return text(network->bits == 32 ? dotted(static_cast<std::uint32_t>(mask)) : grouped(mask));
+}
+
+FunctionResult cidrsubnet(Args args) {
+  const auto bits_arg = to_int(args[1]);
+  const auto number_arg = to_int(args[2]);
+  for (const auto* arg : {&bits_arg, &number_arg})
+    if (const auto* wrong = std::get_if<std::string>(arg)) return fail(*wrong);
+  const auto network = parse_network(std::string{args[0].as_string()});
+  if (!network) return fail(invalid_network(args[0].as_string()));
+  const std::int64_t bits = std::get<std::int64_t>(bits_arg);
+  const std::int64_t number = std::get<std::int64_t>(number_arg);
+  if (bits > 32) return fail("may not extend prefix by more than 32 bits");
+  if (bits < 0) return fail("must extend prefix by at least one bit");
+  if (network->length + bits > network->bits)
+    return fail("insufficient address space to extend prefix of " + std::to_string(network->length)
+                + " by " + std::to_string(bits));
+  if (number < 0
+      || static_cast<std::uint64_t>(number)
+             > static_cast<std::uint64_t>(low_bits(static_cast<int>(bits))))
+    return fail("prefix extension of " + std::to_string(bits)
+                + " does not accommodate a subnet numbered " + std::to_string(number));
+  Network out = *network;
+  out.length += static_cast<int>(bits);
+  if (out.length > 0)
+    out.address |= U128{static_cast<std::uint64_t>(number)} << (out.bits - out.length);
+  return text(out.to_string());
+}
+
+/// Lays subnets of the wanted lengths one behind the other into `network`.
+FunctionResult cidrsubnets(Args args) {
+  const auto network = parse_network(std::string{args[0].as_string()});
+  if (!network) return fail_at(0, invalid_network(args[0].as_string()));
+  Value::Elements out;
+  const U128 end = network->address | low_bits(network->bits - network->length);
+  U128 next = network->address;  // the first address not taken
+  bool full = false;
+  std::string previous;
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    const auto bits = to_int(args[i]);
+    if (const auto* wrong = std::get_if<std::string>(&bits)) return fail_at(i, *wrong);
+    const std::int64_t extra = std::get<std::int64_t>(bits);
+    if (extra < 1) return fail_at(i, "must extend prefix by at least one bit");
+    if (extra > 32) return fail_at(i, "may not extend prefix by more than 32 bits");
+    Network subnet = *network;
+    subnet.length += static_cast<int>(extra);
+    if (subnet.length > subnet.bits)
+      return fail_at(i, "would extend prefix to " + std::to_string(subnet.length)
+                            + " bits, which is too long for an "
+                            + (subnet.bits == 32 ? "IPv4" : "IPv6") + " address");
+    const U128 size = low_bits(subnet.bits - subnet.length);
+    subnet.address = (next + size) & ~size;
+    if (full || subnet.address < next || subnet.address > end)
+      return fail_at(i, "not enough remaining address space for a subnet with a prefix of "
+                            + std::to_string(subnet.length) + " bits after " + previous);
+    next = subnet.address + size + 1;
+    full = next == 0 || (network->bits == 32 && next > low_bits(32));
+    previous = subnet.to_string();
+    out.push_back(Value::string(previous));
+  }
+  return Value::list(Type::string(), std::move(out));
+}
+
+}  // namespace
+
+void add_network_functions(std::vector<Function>& out) {
+  const Type string = Type::string();
+  const Type number = Type::number();
+  out.push_back({"cidrhost", {{"prefix", string}, {"hostnum", number}}, std::nullopt, cidrhost});
+  out.push_back({"cidrnetmask", {{"prefix", string}}, std::nullopt, cidrnetmask});
+  out.push_back({"cidrsubnet",
+                 {{"prefix", string}, {"newbits", number}, {"netnum", number}},
+                 std::nullopt,
+                 cidrsubnet});
+  out.push_back({"cidrsubnets", {{"prefix", string}}, Parameter{"newbits", number}, cidrsubnets});
+}
+
+}  // namespace nomad::hcl

@@ -1,0 +1,255 @@
+#include "runtime/hcl/functions/timestamp.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/base/text.hpp"
+
+namespace nomad::hcl {
+
+namespace {
+
+constexpr std::int64_t seconds_per_day = 86'400;
+constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
+
+bool is_leap(std::int64_t year) {
+  return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+int days_in(int month, std::int64_t year) {
+  constexpr std::array<int, 12> days{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return month == 2 && is_leap(year) ? 29 : days[static_cast<std::size_t>(month - 1)];
+}
+
+/// Days since 1970-01-01.
+std::int64_t days_from_civil(std::int64_t year, int month, int day) {
+  year -= month <= 2 ? 1 : 0;
+  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
+  const std::int64_t year_of_era = year - era * 400;
+  const std::int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146'097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year
+         - 719'468;
+}
+
+void civil_from_days(std::int64_t days, Timestamp& out) {
+  days += 719'468;
+  const std::int64_t era = (days >= 0 ? days : days - 146'096) / 146'097;
+  const std::int64_t day_of_era = days - era * 146'097;
+  const std::int64_t year_of_era
+      = (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const std::int64_t day_of_year
+      = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const std::int64_t shifted = (5 * day_of_year + 2) / 153;
+  out.day = static_cast<int>(day_of_year - (153 * shifted + 2) / 5 + 1);
+  out.month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
+  out.year = year_of_era + era * 400 + (out.month <= 2 ? 1 : 0);
+}
+
+/// Takes parts off the front of a timestamp and remembers what did not fit.
+class Reader {
+public:
+  explicit Reader(std::string_view text) : rest_{text} {}
+
+  bool failed() const { return !error_.empty(); }
+
+  const std::string& error() const { return error_; }
+
+  std::string_view rest() const { return rest_; }
+
+  bool literal(char c) {
+    if (failed()) return false;
+    if (rest_.starts_with(c)) {
+      rest_.remove_prefix(1);
+      return true;
+    }
+    const std::string wanted = quote(std::string{c});
+    if (c == 'T')
+      error_ = "missing required time introducer 'T'";
+    else if (rest_.empty())
+      error_ = "end of string where " + wanted + " is expected";
+    else
+      error_ = "found " + quote(rest_) + " where " + wanted + " is expected";
+    return false;
+  }
+
+  bool at(char c) const { return rest_.starts_with(c); }
+
+  /// Two digits, or one if `fixed` is false.
+  int two(std::string_view name, int low, int high, bool fixed = true) {
+    if (failed()) return low;
+    const std::string_view hold = rest_;
+    if (rest_.empty() || !is_digit(rest_[0])
+        || (fixed && (rest_.size() < 2 || !is_digit(rest_[1])))) {
+      misfit(name, hold);
+      return low;
+    }
+    int value = rest_[0] - '0';
+    const bool both = rest_.size() > 1 && is_digit(rest_[1]);
+    if (both) value = value * 10 + (rest_[1] - '0');
+    rest_.remove_prefix(both ? 2 : 1);
+    if (value < low || value > high) misfit(name, rest_);
+    return value;
+  }
+
+  std::int64_t year() {
+    if (failed()) return 1;
+    if (rest_.size() < 4 || !std::all_of(rest_.begin(), rest_.begin() + 4, is_digit)) {
+      misfit("year", rest_);
+      return 1;
+    }
+    std::int64_t value = 0;
+    for (const char c : rest_.substr(0, 4))
+      value = value * 10 + (c - '0');
+    rest_.remove_prefix(4);
+    return value;
+  }
+
+  int fraction() {
+    if (failed() || rest_.size() < 2 || (rest_[0] != '.' && rest_[0] != ',') || !is_digit(rest_[1]))
+      return 0;
+    int value = 0;
+    int scale = static_cast<int>(nanoseconds_per_second);
+    rest_.remove_prefix(1);
+    while (!rest_.empty() && is_digit(rest_[0])) {
+      scale /= 10;
+      value += scale * (rest_[0] - '0');
+      rest_.remove_prefix(1);
+    }
+    return value;
+  }
+
+  int offset() {
+    if (failed()) return 0;
+    if (rest_.starts_with('Z')) {
+      rest_.remove_prefix(1);
+      return 0;
+    }
+    const auto digit = [this](std::size_t i) { return is_digit(rest_[i]); };
+    constexpr std::size_t size = 6;  // +hh:mm
+    if (rest_.size() < size || (rest_[0] != '+' && rest_[0] != '-') || rest_[3] != ':' || !digit(1)
+        || !digit(2) || !digit(4) || !digit(5)) {
+      misfit("UTC offset", rest_);
+      return 0;
+    }
+    const auto number
+        = [this](std::size_t i) { return (rest_[i] - '0') * 10 + (rest_[i + 1] - '0'); };
+    const int seconds = (number(1) * 60 + number(4)) * 60;
+    if (number(1) > 24 || number(4) > 60) misfit("UTC offset", rest_.substr(size));
+    const bool west = rest_[0] == '-';
+    rest_.remove_prefix(size);
+    return west ? -seconds : seconds;
+  }
+
+  void fail(std::string message) {
+    if (!failed()) error_ = std::move(message);
+  }
+
+private:
+  void misfit(std::string_view name, std::string_view hold) {
+    error_ = hold.empty() ? "end of string before " + std::string{name}
+                          : "cannot use " + quote(hold) + " as " + std::string{name};
+  }
+
+  std::string_view rest_;
+  std::string error_;
+};
+
+}  // namespace
+
+std::string padded(std::int64_t value, std::size_t width) {
+  std::string digits = std::to_string(value < 0 ? -value : value);
+  if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
+  return (value < 0 ? "-" : "") + digits;
+}
+
+int Timestamp::weekday() const {
+  const std::int64_t days = days_from_civil(year, month, day);
+  return static_cast<int>(((days + 4) % 7 + 7) % 7);
+}
+
+Timestamp Timestamp::plus(std::int64_t nanoseconds) const {
+  std::int64_t seconds = days_from_civil(year, month, day) * seconds_per_day + hour * 3600
+                         + minute * 60 + second + nanoseconds / nanoseconds_per_second;
+  std::int64_t rest = nanosecond + nanoseconds % nanoseconds_per_second;
+  seconds += rest >= nanoseconds_per_second ? 1 : rest < 0 ? -1 : 0;
+  rest += rest < 0                         ? nanoseconds_per_second
+          : rest >= nanoseconds_per_second ? -nanoseconds_per_second
+                                           : 0;
+  const std::int64_t days
+      = (seconds >= 0 ? seconds : seconds - seconds_per_day + 1) / seconds_per_day;
+  Timestamp out = *this;
+  civil_from_days(days, out);
+  seconds -= days * seconds_per_day;
+  out.hour = static_cast<int>(seconds / 3600);
+  out.minute = static_cast<int>(seconds / 60 % 60);
+  out.second = static_cast<int>(seconds % 60);
+  out.nanosecond = static_cast<int>(rest);
+  return out;
+}
+
+std::string Timestamp::to_rfc3339() const {
+  std::string zone = "Z";
+  if (offset != 0) {
+    const int minutes = std::abs(offset) / 60;
+    zone = std::string{offset < 0 ? '-' : '+'} + padded(minutes / 60, 2) + ":"
+           + padded(minutes % 60, 2);
+  }
+  return padded(year, 4) + "-" + padded(month, 2) + "-" + padded(day, 2) + "T" + padded(hour, 2)
+         + ":" + padded(minute, 2) + ":" + padded(second, 2) + zone;
+}
+
+std::variant<Timestamp, std::string> parse_timestamp(std::string_view text) {
+  constexpr const char* prefix = "not a valid RFC3339 timestamp: ";
+  constexpr int any = 99;
+  Reader reader{text};
+  Timestamp out;
+  out.year = reader.year();
+  reader.literal('-');
+  out.month = reader.two("month", 1, 12);
+  reader.literal('-');
+  out.day = reader.two("day of month", 0, any);
+  reader.literal('T');
+  out.hour = reader.two("hour", 0, 23, false);
+  reader.literal(':');
+  out.minute = reader.two("minute", 0, 59);
+  reader.literal(':');
+  out.second = reader.two("second", 0, 59);
+  out.nanosecond = reader.fraction();
+  out.offset = reader.offset();
+  if (!reader.failed() && !reader.rest().empty())
+    reader.fail("cannot use " + quote(reader.rest()) + " as timestamp segment");
+  if (!reader.failed() && (out.day < 1 || out.day > days_in(out.month, out.year)))
+    reader.fail("day out of range");
+  if (reader.failed()) return prefix + reader.error();
+  return out;
+}
+
+std::optional<std::string> parse_yaml_timestamp(std::string_view text) {
+  constexpr std::size_t year_digits = 4;
+  if (text.size() <= year_digits || !std::all_of(text.begin(), text.begin() + year_digits, is_digit)
+      || text[year_digits] != '-')
+    return std::nullopt;
+  Reader reader{text};
+  Timestamp out;
+  out.year = reader.year();
+  reader.literal('-');
+  out.month = reader.two("month", 1, 12, false);
+  reader.literal('-');
+  out.day = reader.two("day", 1, 31, false);
+  if (!reader.failed() && !reader.rest().empty()) {
+    const bool zoned = !reader.at(' ');
+    reader.literal(reader.at('T') ? 'T' : reader.at('t') ? 't' : ' ');
+    out.hour = reader.two("hour", 0, 23, false);
+    reader.literal(':');
+    out.minute = reader.two("minute", 0, 59, false);
+    reader.literal(':');
+    out.second = reader.two("second", 0, 59, false);
+    out.nanosecond = reader.fraction();
+    if (zoned) out.offset = reader.offset();
+  }
+  if (reader.failed() || !reader.rest().empty() || out.day > days_in(out.month, out.year))
+    return std::nullopt;
+  return out.to_rfc3339();
+}
+
+}  // namespace nomad::hcl

@@ -1,0 +1,711 @@
+#include "runtime/hcl/syntax/expression_parser.hpp"
+
+#include <algorithm>
+
+#include "runtime/hcl/syntax/template_parser.hpp"
+
+namespace nomad::hcl {
+
+namespace {
+
+constexpr const char* invalid_for = "Invalid 'for' expression";
+
+struct Operator {
+  BinaryOp op;
+  int level;  // the higher the tighter; 0 is no operator
+};
+
+Operator binary_operator(TokenType type) {
+  switch (type) {
+    case TokenType::logical_or:
+      return {BinaryOp::logical_or, 1};
+    case TokenType::logical_and:
+      return {BinaryOp::logical_and, 2};
+    case TokenType::equal_op:
+      return {BinaryOp::equal, 3};
+    case TokenType::not_equal:
+      return {BinaryOp::not_equal, 3};
+    case TokenType::greater:
+      return {BinaryOp::greater, 4};
+    case TokenType::greater_equal:
+      return {BinaryOp::greater_equal, 4};
+    case TokenType::less:
+      return {BinaryOp::less, 4};
+    case TokenType::less_equal:
+      return {BinaryOp::less_equal, 4};
+    case TokenType::plus:
+      return {BinaryOp::add, 5};
+    case TokenType::minus:
+      return {BinaryOp::subtract, 5};
+    case TokenType::star:
+      return {BinaryOp::multiply, 6};
+    case TokenType::slash:
+      return {BinaryOp::divide, 6};
+    case TokenType::percent:
+      return {BinaryOp::modulo, 6};
+    default:
+      return {BinaryOp::add, 0};
+  }
+}
+
+}  // namespace
+
+const Expression* ExpressionParser::parse() {
+  const Token first = in_.peek();
+  if (in_.is_full_depth()) {
+    in_.too_deep(first.span());
+    return in_.placeholder(first.span());
+  }
+  in_.enter();
+  const auto leave = [this](const Expression* out) {
+    in_.leave();
+    return out;
+  };
+  std::size_t before = in_.mark();
+  ConditionalExpr node{};
+  node.kind = ExprKind::conditional;
+  node.condition = parse_binary(1);
+  if ((in_.recovering_since(before)) || in_.peek().type != TokenType::question)
+    return leave(node.condition);
+  in_.read();
+  before = in_.mark();
+  node.if_true = parse();
+  if (in_.recovering_since(before)) return leave(node.condition);
+  const Token colon = in_.peek();
+  if (colon.type != TokenType::colon) {
+    in_.error(colon.span(), "Missing false expression in conditional",
+              "The conditional operator (...?...:...) requires a false expression, delimited by a "
+              "colon.");
+    return leave(node.condition);
+  }
+  in_.read();
+  before = in_.mark();
+  node.if_false = parse();
+  if (in_.recovering_since(before)) return leave(node.condition);
+  return leave(in_.make(node, cover(first.span(), node.if_false->span),
+                        {node.condition, node.if_true, node.if_false}));
+}
+
+const Expression* ExpressionParser::parse_binary(int level) {
+  const std::size_t before = in_.mark();
+  const Expression* left = parse_with_traversals();
+  if (in_.recovering_since(before)) return left;
+  for (;;) {
+    const Operator next = binary_operator(in_.peek().type);
+    if (next.level < level) return left;
+    in_.read();
+    const std::size_t before_right = in_.mark();
+    const Expression* right = parse_binary(next.level + 1);
+    if (in_.recovering_since(before_right)) return left;
+    BinaryExpr node{};
+    node.kind = ExprKind::binary;
+    node.op = next.op;
+    node.left = left;
+    node.right = right;
+    left = in_.make(node, cover(left->span, right->span), {left, right});
+  }
+}
+
+const Expression* ExpressionParser::parse_with_traversals() {
+  return parse_traversals(parse_term());
+}
+
+/// A term and what was read after it so far. Steps are gathered and become one node at the end.
+class ExpressionParser::Chain {
+public:
+  Chain(TokenReader& in, const Expression* from)
+      : in_{in}, from_{from}, base_{from}, end_{from->span} {}
+
+  void add(Step step) {
+    steps_.push_back(step);
+    end_ = step.span;
+  }
+
+  /// What stands there so far, as one node.
+  const Expression* node() {
+    if (steps_.empty()) return base_;
+    const Span span = cover(base_->span, end_);
+    if (base_->kind == ExprKind::variable) {
+      VariableExpr node = as<VariableExpr>(*base_);
+      steps_.insert(steps_.begin(), node.steps.begin(), node.steps.end());
+      node.steps = in_.arena().copy(steps_);
+      base_ = in_.make(node, span);
+    } else {
+      RelativeExpr node{};
+      node.kind = ExprKind::relative;
+      node.source = base_;
+      node.steps = in_.arena().copy(steps_);
+      base_ = in_.make(node, span, {node.source});
+    }
+    steps_.clear();
+    return base_;
+  }
+
+  void replace(const Expression* node) {
+    base_ = node;
+    end_ = node->span;
+  }
+
+  const Expression* from() const { return from_; }
+
+private:
+  TokenReader& in_;
+  const Expression* from_;
+  const Expression* base_;
+  Span end_;
+  std::vector<Step> steps_;
+};
+
+const Expression* ExpressionParser::parse_traversals(const Expression* from) {
+  for (Chain chain{in_, from};;) {
+    switch (in_.peek().type) {
+      case TokenType::dot:
+        parse_dot(chain);
+        break;
+      case TokenType::open_bracket:
+        parse_bracket(chain);
+        break;
+      default:
+        return chain.node();
+    }
+  }
+}
+
+const Value* ExpressionParser::number_value(Token token) {
+  auto number = Number::parse(in_.text(token));
+  if (!number) {
+    in_.error(token.span(), "Invalid number literal",
+              "Failed to recognize the value of this number literal.");
+    return in_.arena().keep(Value::unknown(Type::number()));
+  }
+  return in_.arena().keep(Value::number(std::move(*number)));
+}
+
+/// The number in `a.0`. In `a.0.1` the lexer sees one fraction, which is refused at `at`.
+Step ExpressionParser::legacy_index(Token dot, Span at, bool splat) {
+  const Token number = in_.read();
+  Step step{Step::Kind::index, cover(dot.span(), number.span()), {}, nullptr};
+  const std::string_view digits = in_.text(number);
+  const std::size_t point = digits.find('.');
+  if (point == std::string_view::npos) {
+    step.key = number_value(number);
+    return step;
+  }
+  in_.error(
+      at, "Invalid legacy index syntax",
+      "When using the legacy index syntax, chaining two indexes together is not permitted. Use the "
+      "proper index syntax "
+          + std::string{splat ? "with a full splat expression [*] " : ""} + "instead, like ["
+          + std::string{digits.substr(0, point)} + "][" + std::string{digits.substr(point + 1)}
+          + "].");
+  step.key = in_.arena().keep(Value{});
+  return step;
+}
+
+void ExpressionParser::parse_dot(Chain& chain) {
+  const Token dot = in_.read();
+  const Token next = in_.peek();
+  switch (next.type) {
+    case TokenType::identifier:
+      in_.read();
+      chain.add({Step::Kind::attribute, cover(dot.span(), next.span()), in_.text(next), nullptr});
+      return;
+    case TokenType::number:
+      chain.add(legacy_index(dot, next.span(), false));
+      return;
+    case TokenType::star:
+      parse_attribute_splat(chain, dot);
+      return;
+    default:
+      in_.error(next.span(), "Invalid attribute name",
+                "An attribute name is required after a dot.");
+      in_.start_recovering();
+  }
+}
+
+/// The attributes (and legacy indexes) after `.*`, which apply to each element.
+bool ExpressionParser::parse_splat_steps(Span star, std::vector<Step>& steps, Span& last) {
+  while (in_.peek().type == TokenType::dot) {
+    const Token dot = in_.read();
+    const Token next = in_.peek();
+    if (next.type == TokenType::number) {
+      steps.push_back(legacy_index(dot, star, true));
+    } else if (next.type == TokenType::identifier) {
+      in_.read();
+      steps.push_back(
+          {Step::Kind::attribute, cover(dot.span(), next.span()), in_.text(next), nullptr});
+    } else {
+      if (next.type == TokenType::star)
+        in_.quiet_error(next.span(), "Nested splat expression not allowed",
+                        "A splat expression (*) cannot be used inside another attribute-only splat "
+                        "expression.");
+      else
+        in_.quiet_error(star, "Invalid attribute name",
+                        "An attribute name is required after a dot.");
+      in_.start_recovering();
+      return false;
+    }
+    last = next.span();
+  }
+  return true;
+}
+
+void ExpressionParser::parse_attribute_splat(Chain& chain, Token dot) {
+  const Token star = in_.read();
+  const Span marker = cover(dot.span(), star.span());
+  const Span first = in_.peek().span();
+  Span last = star.span();
+  std::vector<Step> steps;
+  if (!parse_splat_steps(star.span(), steps, last)) return;
+  SplatItemExpr item{};
+  item.kind = ExprKind::splat_item;
+  const Expression* item_expr = in_.make(item, marker);
+  SplatExpr node{};
+  node.kind = ExprKind::splat;
+  node.source = chain.node();
+  node.item = static_cast<const SplatItemExpr*>(item_expr);
+  node.each = item_expr;
+  node.marker = marker;
+  if (!steps.empty()) {
+    RelativeExpr each{};
+    each.kind = ExprKind::relative;
+    each.source = item_expr;
+    each.steps = in_.arena().copy(steps);
+    node.each = in_.make(each, cover(first, last), {item_expr});
+  }
+  chain.replace(in_.make(node, cover(chain.from()->span, last), {node.source, node.each}));
+}
+
+/// `[*]` and everything after it, which applies to each element.
+void ExpressionParser::parse_full_splat(Chain& chain, Token open) {
+  in_.read();
+  Token close = in_.read();
+  if (close.type != TokenType::close_bracket && !in_.is_recovering()) {
+    close = in_.recover(TokenType::close_bracket);
+    in_.error(
+        close.span(), "Missing close bracket on splat index",
+        "The star for a full splat operator must be immediately followed by a closing bracket "
+        "(\"]\").");
+    close = in_.recover(TokenType::close_bracket);
+  }
+  if (in_.is_full_depth()) {
+    in_.too_deep(open.span());
+    return;
+  }
+  const Span marker = cover(open.span(), close.span());
+  SplatItemExpr item{};
+  item.kind = ExprKind::splat_item;
+  const Expression* item_expr = in_.make(item, marker);
+  SplatExpr node{};
+  node.kind = ExprKind::splat;
+  node.source = chain.node();
+  node.item = static_cast<const SplatItemExpr*>(item_expr);
+  node.marker = marker;
+  in_.enter();
+  node.each = parse_traversals(item_expr);
+  in_.leave();
+  chain.replace(
+      in_.make(node, cover(chain.from()->span, node.each->span), {node.source, node.each}));
+}
+
+void ExpressionParser::parse_bracket(Chain& chain) {
+  const Token open = in_.read();
+  if (in_.peek().type == TokenType::star) return parse_full_splat(chain, open);
+  const TokenReader::IgnoreNewlines ignore{in_};
+  const std::size_t before = in_.mark();
+  const Expression* key = parse();
+  Token close = open;
+  if (in_.recovering_since(before)) {
+    close = in_.recover(TokenType::close_bracket);
+  } else {
+    close = in_.read();
+    if (close.type != TokenType::close_bracket && !in_.is_recovering()) {
+      close = in_.recover(TokenType::close_bracket);
+      in_.error(close.span(), "Missing close bracket on index",
+                "The index operator must end with a closing bracket (\"]\").");
+    }
+  }
+  const Span brackets = cover(open.span(), close.span());
+  const Expression* constant = key;
+  if (key->kind == ExprKind::template_text && as<TemplateExpr>(*key).parts.size() == 1)
+    constant = as<TemplateExpr>(*key).parts.front();
+  if (constant->kind == ExprKind::literal) {
+    chain.add({Step::Kind::index, brackets, {}, as<LiteralExpr>(*constant).value});
+    return;
+  }
+  IndexExpr node{};
+  node.kind = ExprKind::index;
+  node.collection = chain.node();
+  node.key = key;
+  node.open_bracket = open.span();
+  node.brackets = brackets;
+  chain.replace(in_.make(node, cover(chain.from()->span, brackets), {node.collection, key}));
+}
+
+const Expression* ExpressionParser::parse_term() {
+  const Token first = in_.peek();
+  switch (first.type) {
+    case TokenType::open_paren:
+      return parse_parentheses();
+    case TokenType::number: {
+      in_.read();
+      LiteralExpr node{};
+      node.kind = ExprKind::literal;
+      node.value = number_value(first);
+      return in_.make(node, first.span());
+    }
+    case TokenType::identifier:
+      return parse_name();
+    case TokenType::open_quote:
+    case TokenType::open_heredoc:
+      return TemplateParser{in_}.parse_string();
+    case TokenType::minus:
+      return parse_unary(UnaryOp::negate);
+    case TokenType::bang:
+      return parse_unary(UnaryOp::logical_not);
+    case TokenType::open_bracket:
+      return parse_tuple();
+    case TokenType::open_brace:
+      return parse_object();
+    default:
+      in_.quiet_error(
+          first.span(), "Invalid expression",
+          "Expected the start of an expression, but found an invalid expression token.");
+      in_.start_recovering();
+      return in_.placeholder(first.span());
+  }
+}
+
+const Expression* ExpressionParser::parse_parentheses() {
+  const Token open = in_.read();
+  const TokenReader::IgnoreNewlines ignore{in_};
+  const std::size_t before = in_.mark();
+  const Expression* inner = parse();
+  if (in_.failed_since(before)) {
+    in_.recover(TokenType::close_paren);
+    return inner;
+  }
+  const Token close = in_.peek();
+  if (close.type != TokenType::close_paren) {
+    in_.error(close.span(), "Unbalanced parentheses",
+              "Expected a closing parenthesis to terminate the expression.");
+    in_.start_recovering();
+  }
+  in_.read();
+  ParenthesesExpr node{};
+  node.kind = ExprKind::parentheses;
+  node.inner = inner;
+  return in_.make(node, cover(open.span(), close.span()), {inner});
+}
+
+const Expression* ExpressionParser::parse_name() {
+  const Token name = in_.read();
+  if (in_.peek().type == TokenType::open_paren) return parse_call(name);
+  const std::string_view word = in_.text(name);
+  if (word == "true" || word == "false")
+    return in_.literal(Value::boolean(word == "true"), name.span());
+  if (word == "null") return in_.literal(Value::null(), name.span());
+  VariableExpr node{};
+  node.kind = ExprKind::variable;
+  node.steps = in_.arena().one(Step{Step::Kind::root, name.span(), word, nullptr});
+  return in_.make(node, name.span());
+}
+
+const Expression* ExpressionParser::parse_unary(UnaryOp op) {
+  const Token symbol = in_.read();
+  if (in_.is_full_depth()) {
+    in_.too_deep(symbol.span());
+    return in_.placeholder(symbol.span());
+  }
+  in_.enter();
+  UnaryExpr node{};
+  node.kind = ExprKind::unary;
+  node.op = op;
+  node.operand = parse_with_traversals();
+  node.symbol = symbol.span();
+  in_.leave();
+  return in_.make(node, cover(symbol.span(), node.operand->span), {node.operand});
+}
+
+const Expression* ExpressionParser::parse_call(Token name) {
+  const Token open = in_.read();
+  Token close = open;
+  std::vector<const Expression*> args;
+  CallExpr node{};
+  const TokenReader::IgnoreNewlines ignore{in_};
+  for (;;) {
+    if (in_.peek().type == TokenType::close_paren) {
+      close = in_.read();
+      break;
+    }
+    const std::size_t before = in_.mark();
+    args.push_back(parse());
+    if (in_.recovering_since(before)) {
+      in_.recover(TokenType::close_paren);
+      break;
+    }
+    const Token separator = in_.read();
+    if (separator.type == TokenType::close_paren) {
+      close = separator;
+      break;
+    }
+    if (separator.type == TokenType::ellipsis) {
+      node.expand_final = true;
+      if (in_.peek().type == TokenType::close_paren) {
+        close = in_.read();
+      } else {
+        in_.quiet_error(
+            separator.span(), "Missing closing parenthesis",
+            "An expanded function argument (with ...) must be immediately followed by closing "
+            "parentheses.");
+        close = in_.recover(TokenType::close_paren);
+      }
+      break;
+    }
+    if (separator.type != TokenType::comma) {
+      in_.error(separator.span(), "Missing argument separator",
+                "A comma is required to separate each function argument from the next.");
+      close = in_.recover(TokenType::close_paren);
+      break;
+    }
+  }
+  node.kind = ExprKind::call;
+  node.name = in_.text(name);
+  node.args = in_.arena().copy(args);
+  node.name_span = name.span();
+  node.open_paren = open.span();
+  node.close_paren = close.span();
+  return in_.make_over(node, cover(name.span(), close.span()), args);
+}
+
+const Expression* ExpressionParser::parse_tuple() {
+  const Token open = in_.read();
+  const TokenReader::IgnoreNewlines ignore{in_};
+  if (in_.at_keyword("for")) return parse_for(open);
+  Token close = open;
+  std::vector<const Expression*> elements;
+  for (;;) {
+    if (in_.peek().type == TokenType::close_bracket) {
+      close = in_.read();
+      break;
+    }
+    const std::size_t before = in_.mark();
+    elements.push_back(parse());
+    if (in_.recovering_since(before)) {
+      close = in_.recover(TokenType::close_bracket);
+      break;
+    }
+    const Token next = in_.peek();
+    if (next.type == TokenType::close_bracket) {
+      close = in_.read();
+      break;
+    }
+    if (next.type != TokenType::comma) {
+      in_.quiet_error(next.span(), "Missing item separator",
+                      "Expected a comma to mark the beginning of the next item.");
+      close = in_.recover(TokenType::close_bracket);
+      break;
+    }
+    in_.read();
+  }
+  TupleExpr node{};
+  node.kind = ExprKind::tuple;
+  node.elements = in_.arena().copy(elements);
+  node.open = open.span();
+  return in_.make_over(node, cover(open.span(), close.span()), elements);
+}
+
+const Expression* ExpressionParser::parse_object() {
+  const Token open = in_.read();
+  {
+    const TokenReader::IgnoreNewlines ignore{in_};  // `for` may stand on the next line
+    if (in_.at_keyword("for")) return parse_for(open);
+  }
+  const TokenReader::SeeNewlines see{in_};
+  Token close = open;
+  std::vector<ObjectItem> items;
+  std::vector<const Expression*> children;
+  for (bool more = true; more;) {
+    const Token next = in_.peek();
+    if (next.type == TokenType::newline) {
+      in_.read();
+    } else if (next.type == TokenType::close_brace) {
+      close = in_.read();
+      more = false;
+    } else {
+      more = parse_object_item(items, close);
+    }
+  }
+  for (const ObjectItem& item : items) {
+    children.push_back(item.key);
+    children.push_back(item.value);
+  }
+  ObjectExpr node{};
+  node.kind = ExprKind::object;
+  node.items = in_.arena().copy(items);
+  node.open = open.span();
+  return in_.make_over(node, cover(open.span(), close.span()), children);
+}
+
+/// One item with its separator; false when the object ended, with `close` as its last token.
+bool ExpressionParser::parse_object_item(std::vector<ObjectItem>& items, Token& close) {
+  const bool force_expression = in_.peek().type == TokenType::open_paren;
+  const auto give_up = [&] {
+    close = in_.recover(TokenType::close_brace);
+    return false;
+  };
+  std::size_t before = in_.mark();
+  const Expression* wrapped = parse();
+  if (in_.recovering_since(before)) return give_up();
+  ObjectKeyExpr key{};
+  key.kind = ExprKind::object_key;
+  key.wrapped = wrapped;
+  key.force_expression = force_expression;
+  Token next = in_.peek();
+  if (next.type != TokenType::equal && next.type != TokenType::colon) {
+    report_missing_separator(next);
+    return give_up();
+  }
+  in_.read();
+  before = in_.mark();
+  const Expression* value = parse();
+  if (in_.recovering_since(before)) return give_up();
+  items.push_back({in_.make(key, wrapped->span, {wrapped}), value});
+  next = in_.peek();
+  if (next.type == TokenType::close_brace) {
+    close = in_.read();
+    return false;
+  }
+  if (next.type != TokenType::comma && next.type != TokenType::newline) {
+    in_.quiet_error(next.span(), "Missing attribute separator",
+                    "Expected a newline or comma to mark the beginning of the next attribute.");
+    return give_up();
+  }
+  in_.read();
+  return true;
+}
+
+void ExpressionParser::report_missing_separator(Token next) {
+  if (next.type == TokenType::newline || next.type == TokenType::comma)
+    in_.quiet_error(next.span(), "Missing attribute value",
+                    "Expected an attribute value, introduced by an equals sign (\"=\").");
+  else if (next.type == TokenType::identifier)
+    in_.quiet_error(
+        next.span(), "Missing key/value separator",
+        "Expected an equals sign (\"=\") to mark the beginning of the attribute value. If you "
+        "intended to given an attribute name containing periods or spaces, write the name in "
+        "quotes to create a string literal.");
+  else
+    in_.quiet_error(
+        next.span(), "Missing key/value separator",
+        "Expected an equals sign (\"=\") to mark the beginning of the attribute value.");
+}
+
+const Expression* ExpressionParser::abandon_for(Token open) {
+  const Token close = in_.recover(in_.opposite(open.type));
+  return in_.placeholder(cover(open.span(), close.span()));
+}
+
+bool ExpressionParser::parse_for_names(std::string_view& key, std::string_view& value) {
+  if (in_.peek().type != TokenType::identifier) {
+    in_.quiet_error(in_.peek().span(), invalid_for,
+                    "For expression requires variable name after 'for'.");
+    return false;
+  }
+  value = in_.text(in_.read());
+  if (in_.peek().type == TokenType::comma) {
+    key = value;
+    in_.read();
+    if (in_.peek().type != TokenType::identifier) {
+      in_.quiet_error(in_.peek().span(), invalid_for,
+                      "For expression requires value variable name after comma.");
+      return false;
+    }
+    value = in_.text(in_.read());
+  }
+  if (!in_.at_keyword("in")) {
+    in_.quiet_error(in_.peek().span(), invalid_for,
+                    "For expression requires the 'in' keyword after its name declarations.");
+    return false;
+  }
+  in_.read();
+  return true;
+}
+
+const Expression* ExpressionParser::parse_for(Token open) {
+  const TokenReader::IgnoreNewlines ignore{in_};
+  in_.read();
+  ForExpr node{};
+  node.kind = ExprKind::for_loop;
+  if (!parse_for_names(node.key_name, node.value_name)) return abandon_for(open);
+  std::size_t before = in_.mark();
+  node.collection = parse();
+  if (in_.recovering_since(before)) return abandon_for(open);
+  if (in_.peek().type != TokenType::colon) {
+    in_.quiet_error(in_.peek().span(), invalid_for,
+                    "For expression requires a colon after the collection expression.");
+    return abandon_for(open);
+  }
+  in_.read();
+  before = in_.mark();
+  node.value = parse();
+  if (in_.peek().type == TokenType::fat_arrow) {
+    in_.read();
+    node.key = node.value;
+    node.value = parse();
+  }
+  if (in_.recovering_since(before)) return abandon_for(open);
+  Token ellipsis = open;
+  if (in_.peek().type == TokenType::ellipsis) {
+    ellipsis = in_.read();
+    node.group = true;
+  }
+  if (in_.at_keyword("if")) {
+    in_.read();
+    before = in_.mark();
+    node.condition = parse();
+    if (in_.recovering_since(before)) return abandon_for(open);
+  }
+  Token close = open;
+  if (in_.peek().type == in_.opposite(open.type)) {
+    close = in_.read();
+  } else {
+    in_.quiet_error(in_.peek().span(), invalid_for,
+                    "Extra characters after the end of the 'for' expression.");
+    close = in_.recover(in_.opposite(open.type));
+  }
+  check_for(node, open, ellipsis);
+  node.open = open.span();
+  node.close = close.span();
+  std::vector<const Expression*> children{node.collection, node.value};
+  for (const Expression* optional : {node.key, node.condition})
+    if (optional != nullptr) children.push_back(optional);
+  return in_.make_over(node, cover(open.span(), close.span()), children);
+}
+
+void ExpressionParser::check_for(const ForExpr& loop, Token open, Token ellipsis) {
+  if (open.type == TokenType::open_brace) {
+    if (loop.key == nullptr)
+      in_.error(loop.value->span, invalid_for,
+                "Key expression is required when building an object.");
+    return;
+  }
+  if (loop.key != nullptr)
+    in_.error(loop.key->span, invalid_for, "Key expression is not valid when building a tuple.");
+  if (loop.group)
+    in_.error(ellipsis.span(), invalid_for,
+              "Grouping ellipsis (...) cannot be used when building a tuple.");
+}
+
+const Expression* ExpressionParser::parse_whole() {
+  const TokenReader::IgnoreNewlines ignore{in_};
+  const Expression* out = parse();
+  const Token next = in_.peek();
+  if (next.type != TokenType::end_of_file)
+    in_.quiet_error(
+        next.span(), "Extra characters after expression",
+        "An expression was successfully parsed, but extra characters were found after it.");
+  return out;
+}
+
+}  // namespace nomad::hcl

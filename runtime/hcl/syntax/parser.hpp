@@ -1,0 +1,45 @@
+// Parsing: text to tree. Pure; a syntax error is a diagnostic and leaves a usable partial tree.
+//
+// Bounds: a text above `max_text_bytes` and nesting above `max_height` are diagnostics; time and
+// memory are linear in the text.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/hcl/syntax/ast.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
+
+namespace nomad::hcl {
+
+inline constexpr std::size_t max_text_bytes = 16U << 20U;
+
+struct Parsed {
+  /// Never null.
+  std::shared_ptr<const File> file;
+  Diagnostics diagnostics;
+
+  bool ok() const { return !has_errors(diagnostics); }
+};
+
+/// A whole file in native syntax.
+Parsed parse(std::string file_name, std::string text);
+
+/// A whole file in JSON syntax.
+Parsed parse_json(std::string file_name, std::string text);
+
+/// JSON when the first byte that is no space is `{`, as Nomad decides.
+Parsed parse_native_or_json(std::string file_name, std::string text);
+
+/// One expression, newlines ignored.
+Parsed parse_expression(std::string file_name, std::string text, Position origin = {});
+
+/// The inside of a quoted string.
+Parsed parse_template(std::string file_name, std::string text, Position origin = {});
+
+/// Whether `name` can be an attribute or variable name.
+bool is_identifier(std::string_view name);
+
+}  // namespace nomad::hcl

@@ -1,0 +1,93 @@
+#include "runtime/hcl/value/utf8.hpp"
+
+#include <cstdint>
+
+#include <unicode/normalizer2.h>
+#include <unicode/stringpiece.h>
+#include <unicode/uchar.h>
+
+namespace nomad::hcl {
+
+namespace {
+
+unsigned char byte_at(std::string_view text, std::size_t at) {
+  return static_cast<unsigned char>(text[at]);
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text, at);
+    append_utf8(out, point.value);
+    at += point.length;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::size_t wide_sequence_length(std::string_view text, std::size_t at) {
+  const unsigned char lead = byte_at(text, at);
+  std::size_t length = 0;
+  if (lead >= 0xC0 && lead <= 0xDF)
+    length = 2;
+  else if (lead >= 0xE0 && lead <= 0xEF)
+    length = 3;
+  else if (lead >= 0xF0 && lead <= 0xF7)
+    length = 4;
+  if (length == 0 || at + length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i)
+    if ((byte_at(text, at + i) & 0xC0) != 0x80) return 0;
+  return length;
+}
+
+bool is_wide_identifier_start(char32_t c) {
+  return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_ID_START) != 0;
+}
+
+bool is_wide_identifier_part(char32_t c) {
+  return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_ID_CONTINUE) != 0;
+}
+
+bool is_space(char32_t c) {
+  if (c < 0x80) return c == ' ' || (c >= '\t' && c <= '\r');
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028
+         || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
+}
+
+std::string_view trim_left_space(std::string_view text) {
+  while (!text.empty()) {
+    const CodePoint point = decode_utf8(text, 0);
+    if (!is_space(point.value)) break;
+    text.remove_prefix(point.length);
+  }
+  return text;
+}
+
+std::string_view trim_right_space(std::string_view text) {
+  while (!text.empty()) {
+    std::size_t at = text.size() - 1;
+    while (at > 0 && text.size() - at < 4 && (byte_at(text, at) & 0xC0) == 0x80)
+      --at;
+    const CodePoint point = decode_utf8(text, at);
+    if (at + point.length != text.size() || !is_space(point.value)) break;
+    text.remove_suffix(point.length);
+  }
+  return text;
+}
+
+std::string normalized(std::string_view text) {
+  if (is_ascii(text)) return std::string{text};
+  std::string valid = valid_utf8(text);
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* nfc = icu::Normalizer2::getNFCInstance(status);
+  const icu::StringPiece piece{valid.data(), static_cast<std::int32_t>(valid.size())};
+  if (U_FAILURE(status) != 0 || nfc->isNormalizedUTF8(piece, status)) return valid;
+  std::string out;
+  icu::StringByteSink<std::string> sink{&out};
+  nfc->normalizeUTF8(0, piece, sink, nullptr, status);
+  return U_FAILURE(status) != 0 ? valid : out;
+}
+
+}  // namespace nomad::hcl

@@ -1,0 +1,108 @@
+#include "runtime/scheduler/placement/metrics.hpp"
+
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+constexpr std::size_t kept_scores = 5;
+
+template <class Counts>
+void count(Counts& counts, std::string_view key) {
+  if (key.empty()) return;
+  auto place = counts.find(key);
+  if (place == counts.end()) place = counts.emplace(std::string{key}, 0).first;
+  ++place->second;
+}
+
+template <class ListBuilder, class Counts>
+void fill(ListBuilder list, const Counts& counts) {
+  unsigned next = 0;
+  for (const auto& [key, value] : counts) {
+    list[next].setKey(text(key));
+    list[next++].setValue(value);
+  }
+}
+
+/// The scores of a node by name, in alphabetical order.
+std::map<std::string_view, double> scores_by_name(const MetricBuilder::ScoredNode& node) {
+  std::map<std::string_view, double> scores;
+  for (std::size_t i = 0; i < score_names; ++i) {
+    const auto name = static_cast<ScoreName>(i);
+    if (const auto part = node.score.part(name)) scores.emplace(to_string(name), *part);
+  }
+  return scores;
+}
+
+}  // namespace
+
+void MetricBuilder::filtered(std::string_view node_class, std::string_view reason) {
+  ++nodes_filtered_;
+  count(class_filtered_, node_class);
+  count(constraint_filtered_, reason);
+}
+
+void MetricBuilder::exhausted(std::string_view node_class, std::string_view dimension) {
+  ++nodes_exhausted_;
+  count(class_exhausted_, node_class);
+  count(dimension_exhausted_, dimension);
+}
+
+void MetricBuilder::scored(std::string_view node_id, const Score& score) {
+  const double normalized = score.normalized();
+  if (best_.size() >= kept_scores && best_.back().normalized >= normalized) return;
+  const auto place = std::ranges::find_if(
+      best_, [normalized](const ScoredNode& node) { return node.normalized < normalized; });
+  best_.insert(place, {std::string{node_id}, score, normalized});
+  if (best_.size() > kept_scores) best_.pop_back();
+}
+
+void MetricBuilder::set_nodes(std::int64_t in_pool,
+                              const std::map<std::string, std::int64_t>& by_datacenter) {
+  nodes_in_pool_ = in_pool;
+  nodes_available_ = by_datacenter;
+}
+
+void MetricBuilder::merge_filters(const MetricBuilder& other) {
+  nodes_evaluated_ += other.nodes_evaluated_;
+  nodes_filtered_ += other.nodes_filtered_;
+  nodes_in_pool_ = other.nodes_in_pool_;
+  nodes_available_ = other.nodes_available_;
+  for (const auto& [key, value] : other.class_filtered_)
+    class_filtered_[key] += value;
+  for (const auto& [key, value] : other.constraint_filtered_)
+    constraint_filtered_[key] += value;
+}
+
+Object<schema::AllocMetric> MetricBuilder::build() const {
+  Draft<schema::AllocMetric> draft;
+  auto& metric = *draft;
+  metric.setNodesEvaluated(nodes_evaluated_);
+  metric.setNodesFiltered(nodes_filtered_);
+  metric.setNodesInPool(nodes_in_pool_);
+  metric.setNodesExhausted(nodes_exhausted_);
+  metric.setCoalescedFailures(coalesced_failures_);
+  const auto size = [](const auto& counts) { return static_cast<unsigned>(counts.size()); };
+  fill(metric.initNodesAvailable(size(nodes_available_)), nodes_available_);
+  if (!class_filtered_.empty())
+    fill(metric.initClassFiltered(size(class_filtered_)), class_filtered_);
+  if (!constraint_filtered_.empty())
+    fill(metric.initConstraintFiltered(size(constraint_filtered_)), constraint_filtered_);
+  if (!class_exhausted_.empty())
+    fill(metric.initClassExhausted(size(class_exhausted_)), class_exhausted_);
+  if (!dimension_exhausted_.empty())
+    fill(metric.initDimensionExhausted(size(dimension_exhausted_)), dimension_exhausted_);
+  if (best_.empty()) return draft.freeze();
+  auto nodes = metric.initScoreMetaData(size(best_));
+  for (unsigned i = 0; i < nodes.size(); ++i) {
+    nodes[i].setNodeId(text(best_[i].node_id));
+    nodes[i].setNormScore(best_[i].normalized);
+    const auto scores = scores_by_name(best_[i]);
+    fill(nodes[i].initScores(size(scores)), scores);
+  }
+  return draft.freeze();
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,67 @@
+// MetricBuilder: counts what one selection of a node looked at and why nodes fell out; becomes the
+// AllocMetric that `alloc status` and `eval status` show.
+//
+// May depend on: runtime/object.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/object/object.hpp"
+#include "runtime/scheduler/placement/score.hpp"
+#include "schema/alloc.capnp.h"
+
+namespace nomad::scheduler {
+
+class MetricBuilder {
+public:
+  /// A node's scores; the best five are kept.
+  struct ScoredNode {
+    std::string node_id;
+    Score score;
+    double normalized = 0;
+  };
+
+  void evaluated() { ++nodes_evaluated_; }
+
+  /// The node is no candidate: `reason` as ConstraintFiltered shows it.
+  void filtered(std::string_view node_class, std::string_view reason);
+
+  /// The node has no room: `dimension` as DimensionExhausted shows it.
+  void exhausted(std::string_view node_class, std::string_view dimension);
+
+  void scored(std::string_view node_id, const Score& score);
+
+  /// Facts about the whole selection.
+  void set_nodes(std::int64_t in_pool, const std::map<std::string, std::int64_t>& by_datacenter);
+
+  /// One more allocation of the group failed after this one, without a try.
+  void coalesce() { ++coalesced_failures_; }
+
+  std::int64_t nodes_filtered() const { return nodes_filtered_; }
+
+  /// Adds the filter counts of another selection, for system jobs that ask node by node.
+  void merge_filters(const MetricBuilder& other);
+
+  Object<schema::AllocMetric> build() const;
+
+private:
+  using Counts = std::map<std::string, std::int64_t, std::less<>>;
+
+  std::int64_t nodes_evaluated_ = 0;
+  std::int64_t nodes_filtered_ = 0;
+  std::int64_t nodes_exhausted_ = 0;
+  std::int64_t nodes_in_pool_ = 0;
+  std::int64_t coalesced_failures_ = 0;
+  std::map<std::string, std::int64_t> nodes_available_;
+  Counts class_filtered_;
+  Counts constraint_filtered_;
+  Counts class_exhausted_;
+  Counts dimension_exhausted_;
+  std::vector<ScoredNode> best_;
+};
+
+}  // namespace nomad::scheduler

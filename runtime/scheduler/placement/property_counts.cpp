@@ -1,0 +1,38 @@
+#include "runtime/scheduler/placement/property_counts.hpp"
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+
+namespace nomad::scheduler {
+
+PropertyCounts::PropertyCounts(std::string_view attribute,
+                               std::string_view group,
+                               const state::Snapshot& state,
+                               const std::vector<state::AllocRef>& allocs)
+    : attribute_{attribute}, group_{group} {
+  for (const auto& row : allocs) {
+    if (row->terminal()) continue;
+    const auto node = state.node(view(row->alloc->getNodeId()));
+    if (node) change(*node, view(row->alloc->getTaskGroup()), 1);
+  }
+}
+
+void PropertyCounts::change(schema::Node::Reader node, std::string_view group, int by) {
+  if (!group_.empty() && group_ != group) return;
+  const auto value = resolve_target(attribute_, node);
+  if (!value) return;
+  auto place = counts_.find(*value);
+  if (by > 0) {
+    if (place == counts_.end()) place = counts_.emplace(std::string{*value}, 0).first;
+    ++place->second;
+  } else if (place != counts_.end() && --place->second == 0) {
+    counts_.erase(place);
+  }
+}
+
+std::uint64_t PropertyCounts::count(std::string_view value) const {
+  const auto place = counts_.find(value);
+  return place == counts_.end() ? 0 : place->second;
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,96 @@
+#include "runtime/scheduler/placement/proposal.hpp"
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::scheduler {
+
+std::size_t Plan::placement_count() const {
+  std::size_t count = 0;
+  for (const auto& [node, changes] : nodes)
+    count += changes.placements.size();
+  return count;
+}
+
+void Reservations::add(const Plan& plan) {
+  auto& uses = plans_[plan.eval_token];
+  for (const auto& [node, changes] : plan.nodes) {
+    for (const auto& placed : changes.placements) {
+      if (placed.is_new) uses[node].push_back({placed.demand, placed.row});
+    }
+  }
+}
+
+void Reservations::apply(std::string_view node_id, state::NodeUsage& usage) const {
+  for (const auto& [eval, nodes] : plans_) {
+    const auto uses = nodes.find(node_id);
+    if (uses == nodes.end()) continue;
+    for (const auto& use : uses->second)
+      usage.add(use.demand, use.row->getAllocatedResources());
+  }
+}
+
+const NodeNetwork* ProposedNode::network() {
+  if (!network_) network_.emplace(NodeNetwork::make(*node_));
+  return network_->has_value() ? &**network_ : nullptr;
+}
+
+Proposal::Proposal(const state::Snapshot& state,
+                   const std::vector<state::AllocRef>& job_allocs,
+                   const Reservations* reservations)
+    : state_{state}, reservations_{reservations} {
+  for (const auto& row : job_allocs) {
+    if (row->client_terminal) continue;
+    const auto alloc = *row->alloc;
+    count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), 1);
+  }
+}
+
+ProposedNode* Proposal::node(std::string_view id) {
+  const std::string key{id};
+  if (const auto known = nodes_.find(key); known != nodes_.end()) return known->second.get();
+  auto object = state_.node(id);
+  std::unique_ptr<ProposedNode> node;
+  if (object) {
+    const auto* base = state_.usage(id);
+    state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
+    if (reservations_ != nullptr) reservations_->apply(id, usage);
+    node = std::make_unique<ProposedNode>(std::move(object), std::move(usage));
+  }
+  return nodes_.emplace(key, std::move(node)).first->second.get();
+}
+
+const JobUsage& Proposal::job_usage(std::string_view node_id) const {
+  static const JobUsage none;
+  const auto known = job_usage_.find(node_id);
+  return known == job_usage_.end() ? none : known->second;
+}
+
+void Proposal::count(std::string_view node_id, std::string_view group, int change) {
+  auto usage = job_usage_.find(node_id);
+  if (usage == job_usage_.end()) usage = job_usage_.emplace(std::string{node_id}, JobUsage{}).first;
+  usage->second.total += static_cast<std::size_t>(change);
+  usage->second.by_group[group] += static_cast<std::size_t>(change);
+}
+
+void Proposal::stop(const state::AllocRef& row) {
+  if (row->client_terminal) return;
+  const auto alloc = *row->alloc;
+  if (auto* known = node(view(alloc.getNodeId()))) known->remove(row->demand, alloc);
+  count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), -1);
+}
+
+void Proposal::unstop(const state::AllocRef& row) {
+  if (row->client_terminal) return;
+  const auto alloc = *row->alloc;
+  if (auto* known = node(view(alloc.getNodeId()))) known->add(row->demand, alloc);
+  count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), 1);
+}
+
+void Proposal::place(const PlannedAlloc& placed, std::string_view group) {
+  const auto alloc = *placed.row;
+  const auto node_id = view(alloc.getNodeId());
+  if (auto* known = node(node_id)) known->add(placed.demand, alloc);
+  count(node_id, group, 1);
+}
+
+}  // namespace nomad::scheduler

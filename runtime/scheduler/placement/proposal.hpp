@@ -1,0 +1,113 @@
+// Proposal: the cluster as the plan in progress would leave it: for each node that was looked at,
+// what is used of it and how many of the job's allocations it holds. Everything is kept up to date
+// by steps; nothing is summed up anew for a placement.
+//
+// May depend on: runtime/state.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/scheduler/plan/capacity.hpp"
+#include "runtime/scheduler/plan/network.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/state/snapshot.hpp"
+
+namespace nomad::scheduler {
+
+/// Uses of nodes that a snapshot does not show yet, because the plans that bring them are under
+/// way. Keeps one worker from giving a place away twice.
+class Reservations {
+public:
+  /// Until `remove` is called with the plan's token.
+  void add(const Plan& plan);
+
+  void remove(const std::string& eval_token) { plans_.erase(eval_token); }
+
+  bool empty() const { return plans_.empty(); }
+
+  /// Adds what is under way on the node to `usage`.
+  void apply(std::string_view node_id, state::NodeUsage& usage) const;
+
+private:
+  struct Use {
+    state::Demand demand;
+    Object<schema::Allocation> row;
+  };
+
+  std::unordered_map<std::string, std::map<std::string, std::vector<Use>, std::less<>>> plans_;
+};
+
+/// One node in the plan in progress.
+class ProposedNode {
+public:
+  ProposedNode(Object<schema::Node> node, state::NodeUsage usage)
+      : node_{std::move(node)}, capacity_{Capacity::of(*node_)}, usage_{std::move(usage)} {}
+
+  schema::Node::Reader reader() const { return *node_; }
+
+  const Object<schema::Node>& object() const { return node_; }
+
+  const Capacity& capacity() const { return capacity_; }
+
+  const state::NodeUsage& usage() const { return usage_; }
+
+  void add(const state::Demand& demand, schema::Allocation::Reader alloc) {
+    usage_.add(demand, alloc.getAllocatedResources());
+  }
+
+  void remove(const state::Demand& demand, schema::Allocation::Reader alloc) {
+    usage_.remove(demand, alloc.getAllocatedResources());
+  }
+
+  /// Null if the node's own network facts can't be read.
+  const NodeNetwork* network();
+
+private:
+  Object<schema::Node> node_;
+  Capacity capacity_;
+  state::NodeUsage usage_;
+  std::optional<Result<NodeNetwork>> network_;
+};
+
+/// How many of the job's allocations that hold resources are on a node.
+struct JobUsage {
+  std::size_t total = 0;
+  std::map<std::string_view, std::size_t> by_group;
+};
+
+class Proposal {
+public:
+  /// `job_allocs` are all the job's allocations; they and `state` outlive this.
+  Proposal(const state::Snapshot& state,
+           const std::vector<state::AllocRef>& job_allocs,
+           const Reservations* reservations);
+
+  /// The node, or null if it is gone.
+  ProposedNode* node(std::string_view id);
+
+  const JobUsage& job_usage(std::string_view node_id) const;
+
+  /// Frees what the allocation uses; `unstop` takes it back.
+  void stop(const state::AllocRef& alloc);
+  void unstop(const state::AllocRef& alloc);
+
+  /// Takes what the new row of group `group` uses.
+  void place(const PlannedAlloc& placed, std::string_view group);
+
+private:
+  void count(std::string_view node_id, std::string_view group, int change);
+
+  const state::Snapshot& state_;
+  const Reservations* reservations_;
+  std::unordered_map<std::string, std::unique_ptr<ProposedNode>> nodes_;
+  std::map<std::string, JobUsage, std::less<>> job_usage_;
+};
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,71 @@
+#include "runtime/scheduler/placement/score.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace nomad::scheduler {
+namespace {
+
+constexpr double best_fit = 18.0;
+
+double emptiness(FreeShare free) {
+  return std::pow(10.0, free.cpu) + std::pow(10.0, free.memory);
+}
+
+}  // namespace
+
+std::string_view to_string(ScoreName name) {
+  switch (name) {
+    case ScoreName::binpack:
+      return "binpack";
+    case ScoreName::devices:
+      return "devices";
+    case ScoreName::job_anti_affinity:
+      return "job-anti-affinity";
+    case ScoreName::node_reschedule_penalty:
+      return "node-reschedule-penalty";
+    case ScoreName::node_affinity:
+      return "node-affinity";
+    case ScoreName::allocation_spread:
+      return "allocation-spread";
+    case ScoreName::preemption:
+      return "preemption";
+  }
+  return "";
+}
+
+double binpack_score(FreeShare free) {
+  return std::clamp(20.0 - emptiness(free), 0.0, best_fit) / best_fit;
+}
+
+double spread_fit_score(FreeShare free) {
+  return std::clamp(emptiness(free) - 2.0, 0.0, best_fit) / best_fit;
+}
+
+double anti_affinity_score(std::size_t collisions, std::int64_t count) {
+  if (collisions == 0 || count <= 0) return 0;
+  return -(static_cast<double>(collisions) + 1) / static_cast<double>(count);
+}
+
+double Score::normalized() const {
+  double sum = 0;
+  int counted = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (!parts_[i]) continue;
+    if (*parts_[i] == 0 && i != static_cast<std::size_t>(ScoreName::binpack)) continue;
+    sum += *parts_[i];
+    ++counted;
+  }
+  return counted == 0 ? 0 : sum / counted;
+}
+
+std::size_t node_limit(bool is_batch, std::size_t nodes, bool has_preferences, std::int64_t count) {
+  constexpr std::size_t fewest = 2;
+  if (has_preferences)
+    return std::max<std::size_t>(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), 100);
+  if (is_batch || nodes < 2) return fewest;
+  return std::max(fewest, static_cast<std::size_t>(std::bit_width(nodes - 1)));
+}
+
+}  // namespace nomad::scheduler

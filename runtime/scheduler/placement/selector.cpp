@@ -1,0 +1,367 @@
+#include "runtime/scheduler/placement/selector.hpp"
+
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+/// Options with no better score than this are set aside at first, but not many.
+constexpr double score_threshold = 0;
+constexpr std::size_t most_skipped = 3;
+
+bool needs_cores(const GroupSpec& group) {
+  return std::ranges::any_of(group.tasks, [](const TaskSpec& task) { return task.cores > 0; });
+}
+
+state::Demand demand_of(const GroupSpec& group, const Selection& selection) {
+  Draft<schema::AllocatedResources> draft;
+  fill_resources(*draft, group, selection, true);
+  return state::demand_of(draft.reader());
+}
+
+std::vector<Port> ports_of(const Selection& selection) {
+  std::vector<Port> ports;
+  const auto add = [&ports](const AssignedNetwork& network) {
+    for (const auto& port : network.static_ports)
+      ports.push_back(static_cast<Port>(port.value));
+    for (const auto& port : network.dynamic_ports)
+      ports.push_back(static_cast<Port>(port.value));
+  };
+  if (selection.network) add(*selection.network);
+  for (const auto& task : selection.tasks) {
+    if (task.network) add(*task.network);
+  }
+  return ports;
+}
+
+}  // namespace
+
+Selector::Selector(const JobSpec& job,
+                   const state::Snapshot& state,
+                   const std::vector<state::AllocRef>& job_allocs,
+                   Proposal& proposal,
+                   Eligibility& eligibility,
+                   Random& random,
+                   SelectorOptions options)
+    : job_{job},
+      state_{state},
+      job_allocs_{job_allocs},
+      proposal_{proposal},
+      random_{random},
+      options_{options},
+      feasibility_{job, operands_, eligibility} {
+  for (const auto& group : job.groups())
+    state_of(group);
+}
+
+Selector::GroupState& Selector::state_of(const GroupSpec& group) {
+  if (const auto known = groups_.find(group.name); known != groups_.end()) return known->second;
+  auto& state = groups_[group.name];
+  for (const auto& property : group.distinct_properties) {
+    const auto scope = property.whole_job ? std::string_view{} : group.name;
+    state.distinct.emplace_back(property.attribute, scope, state_, job_allocs_);
+  }
+  for (const auto& spread : group.spreads)
+    state.spread_counts.emplace_back(spread.attribute, group.name, state_, job_allocs_);
+  if (!group.spreads.empty())
+    state.spread = std::make_unique<SpreadScorer>(group, state.spread_counts);
+  if (!needs_cores(group)) {
+    Selection plain;
+    for (const auto& task : group.tasks)
+      plain.tasks.push_back({&task, task.cpu, {}, {}, {}});
+    state.demand = demand_of(group, plain);
+  }
+  return state;
+}
+
+void Selector::set_nodes(std::vector<const Object<schema::Node>*> nodes) {
+  nodes_ = std::move(nodes);
+  next_node_ = 0;
+  shuffled_ = options_.is_system ? nodes_.size() : 0;
+}
+
+/// The next node of the ring. Its place is drawn when it is first reached.
+const Object<schema::Node>& Selector::take_node() {
+  if (next_node_ == shuffled_ && shuffled_ < nodes_.size()) {
+    std::swap(nodes_[shuffled_], nodes_[shuffled_ + random_.below(nodes_.size() - shuffled_)]);
+    ++shuffled_;
+  }
+  const auto& node = *nodes_[next_node_];
+  next_node_ = (next_node_ + 1) % nodes_.size();
+  return node;
+}
+
+void Selector::count_change(schema::Node::Reader node, std::string_view group, int by) {
+  for (auto& [name, state] : groups_) {
+    for (auto& counts : state.distinct)
+      counts.change(node, group, by);
+    for (auto& counts : state.spread_counts)
+      counts.change(node, group, by);
+  }
+}
+
+std::optional<Selection> Selector::select(const GroupSpec& group,
+                                          const SelectRequest& request,
+                                          MetricBuilder& metrics) {
+  if (request.preferred) {
+    if (auto selection = select_on(request.preferred, group, request, metrics)) return selection;
+  }
+  return best_of_ring(group, request, metrics);
+}
+
+std::optional<Selection> Selector::best_of_ring(const GroupSpec& group,
+                                                const SelectRequest& request,
+                                                MetricBuilder& metrics) {
+  const auto limit
+      = node_limit(options_.is_batch, nodes_.size(), group.has_preferences(), group.count);
+  std::optional<Selection> best;
+  std::vector<Selection> skipped;
+  std::size_t compared = 0;
+  const auto consider = [&best](Selection selection) {
+    if (!best || selection.normalized > best->normalized) best = std::move(selection);
+  };
+  for (std::size_t seen = 0; seen < nodes_.size() && compared < limit; ++seen) {
+    auto selection = select_on(take_node(), group, request, metrics);
+    if (!selection) continue;
+    if (selection->normalized <= score_threshold && skipped.size() < most_skipped) {
+      skipped.push_back(std::move(*selection));
+      continue;
+    }
+    ++compared;
+    consider(std::move(*selection));
+  }
+  for (auto& selection : skipped) {
+    if (compared++ >= limit) break;
+    consider(std::move(selection));
+  }
+  return best;
+}
+
+std::optional<Selection> Selector::select_on(const Object<schema::Node>& node,
+                                             const GroupSpec& group,
+                                             const SelectRequest& request,
+                                             MetricBuilder& metrics) {
+  auto& known = state_of(group);
+  const auto reader = *node;
+  const auto& here = proposal_.job_usage(view(reader.getId()));
+  if (!feasibility_.check(group, reader, request.alloc_name, known.distinct, here, metrics))
+    return std::nullopt;
+  auto* proposed = proposal_.node(view(reader.getId()));
+  if (proposed == nullptr) return std::nullopt;
+  auto selection = fit(group, known, *proposed, metrics);
+  if (!selection) return std::nullopt;
+  score(group, known, request, *selection);
+  metrics.scored(view(reader.getId()), selection->score);
+  return selection;
+}
+
+/// Gives out ports, devices and cores, and checks that the rest is enough.
+std::optional<Selection> Selector::fit(const GroupSpec& group,
+                                       GroupState& known,
+                                       ProposedNode& node,
+                                       MetricBuilder& metrics) {
+  const auto node_class = view(node.reader().getNodeClass());
+  const auto exhausted = [&](std::string_view dimension) {
+    metrics.exhausted(node_class, dimension);
+    return std::nullopt;
+  };
+  Selection selection;
+  selection.node = &node;
+  if (group.has_network()) {
+    const auto* network = node.network();
+    if (network == nullptr) return exhausted("network: invalid node");
+    auto assigned
+        = network->assign(group.group.getNetworks()[0], node.reader(), node.usage(), random_);
+    if (!assigned) return exhausted("network: " + assigned.error().what);
+    selection.network = std::move(*assigned);
+  }
+  std::string reason;
+  if (!assign_tasks(group, node, selection, reason)) return exhausted(reason);
+  selection.demand = known.demand ? *known.demand : demand_of(group, selection);
+  auto used = node.usage().total();
+  used += selection.demand;
+  if (const auto dimension = node.capacity().exhausted_by(used); !dimension.empty())
+    return exhausted(dimension);
+  const auto free = node.capacity().free_share(used);
+  selection.score.set(ScoreName::binpack,
+                      options_.spread_fit ? spread_fit_score(free) : binpack_score(free));
+  return selection;
+}
+
+bool Selector::assign_tasks(const GroupSpec& group,
+                            ProposedNode& node,
+                            Selection& selection,
+                            std::string& reason) {
+  std::vector<std::uint16_t> cores;
+  std::vector<std::string> devices;
+  selection.tasks.reserve(group.tasks.size());
+  for (const auto& spec : group.tasks) {
+    TaskAssignment task{&spec, spec.cpu, {}, {}, {}};
+    const auto resources = spec.task.getResources();
+    if (resources.getNetworks().size() > 0) {
+      const auto* network = node.network();
+      if (network == nullptr) return reason = "network: invalid node", false;
+      auto assigned = network->assign_task(resources.getNetworks()[0], node.usage(),
+                                           ports_of(selection), random_);
+      if (!assigned) return reason = "network: " + assigned.error().what, false;
+      task.network = std::move(*assigned);
+    }
+    for (const auto request : resources.getDevices()) {
+      auto assigned = assign_device(node.reader(), request, node.usage(), devices);
+      if (!assigned) return reason = "devices: no devices match request", false;
+      for (const auto id : assigned->ids)
+        devices.push_back(assigned->usage_key(id));
+      task.devices.push_back(std::move(*assigned));
+    }
+    if (spec.cores > 0 && !assign_cores(task, node, cores)) return reason = "cores", false;
+    selection.tasks.push_back(std::move(task));
+  }
+  return true;
+}
+
+/// The lowest free core ids. `taken` are those of the allocation's earlier tasks.
+bool Selector::assign_cores(TaskAssignment& task,
+                            const ProposedNode& node,
+                            std::vector<std::uint16_t>& taken) const {
+  const auto wanted = static_cast<std::size_t>(task.task->cores);
+  for (const auto core : node.capacity().cores) {
+    if (task.cores.size() == wanted) break;
+    const bool in_use = std::ranges::binary_search(node.usage().cores(), core)
+                        || std::ranges::find(taken, core) != taken.end();
+    if (!in_use) task.cores.push_back(core);
+  }
+  if (task.cores.size() < wanted) return false;
+  taken.insert(taken.end(), task.cores.begin(), task.cores.end());
+  task.cpu_mhz = node.capacity().shares_of_cores(task.task->cores);
+  return true;
+}
+
+void Selector::score(const GroupSpec& group,
+                     GroupState& known,
+                     const SelectRequest& request,
+                     Selection& selection) {
+  auto& score = selection.score;
+  const auto node = selection.node->reader();
+  if (!options_.is_system) {
+    const auto& here = proposal_.job_usage(view(node.getId())).by_group;
+    const auto own = here.find(group.name);
+    score.set(ScoreName::job_anti_affinity,
+              anti_affinity_score(own == here.end() ? 0 : own->second, group.count));
+    const bool penalty = request.penalty_nodes.contains(view(node.getId()));
+    score.set(ScoreName::node_reschedule_penalty, penalty ? -1 : 0);
+    const double affinity = feasibility_.affinity_score(group, node);
+    if (affinity != 0 || group.affinities.empty()) score.set(ScoreName::node_affinity, affinity);
+    const double spread = known.spread ? known.spread->score(node) : 0;
+    if (spread != 0) score.set(ScoreName::allocation_spread, spread);
+  }
+  selection.normalized = score.normalized();
+}
+
+namespace {
+
+void fill_port(schema::Port::Builder into, const AssignedPort& port) {
+  into.setLabel(text(port.label));
+  into.setValue(port.value);
+  into.setTo(port.to);
+  into.setHostNetwork(text(port.host_network));
+}
+
+/// The network as the job asks for it, with what it was given.
+void fill_network(schema::NetworkResource::Builder into,
+                  schema::NetworkResource::Reader ask,
+                  const AssignedNetwork& given) {
+  if (!given.device.empty()) into.setDevice(text(given.device));
+  into.setIp(text(given.ip));
+  into.setMode(ask.getMode());
+  if (ask.getHostname().size() > 0) into.setHostname(ask.getHostname());
+  into.setMBits(ask.getMBits());
+  if (ask.hasDns()) into.setDns(ask.getDns());
+  const auto fill = [](auto list, const std::vector<AssignedPort>& ports) {
+    for (unsigned i = 0; i < ports.size(); ++i)
+      fill_port(list[i], ports[i]);
+  };
+  const auto size = [](const auto& ports) { return static_cast<unsigned>(ports.size()); };
+  if (!given.static_ports.empty())
+    fill(into.initReservedPorts(size(given.static_ports)), given.static_ports);
+  if (!given.dynamic_ports.empty())
+    fill(into.initDynamicPorts(size(given.dynamic_ports)), given.dynamic_ports);
+}
+
+void fill_task(schema::AllocatedTaskResources::Builder into,
+               const TaskAssignment& task,
+               bool memory_oversubscription) {
+  auto cpu = into.initCpu();
+  cpu.setCpuShares(task.cpu_mhz);
+  if (!task.cores.empty()) {
+    auto cores = cpu.initReservedCores(static_cast<unsigned>(task.cores.size()));
+    for (unsigned i = 0; i < cores.size(); ++i)
+      cores.set(i, task.cores[i]);
+  }
+  auto memory = into.initMemory();
+  memory.setMemoryMb(task.task->memory_mb);
+  if (memory_oversubscription) memory.setMemoryMaxMb(task.task->memory_max_mb);
+  if (task.network) {
+    const auto ask = task.task->task.getResources().getNetworks()[0];
+    fill_network(into.initNetworks(1)[0], ask, *task.network);
+  }
+  if (task.devices.empty()) return;
+  auto devices = into.initDevices(static_cast<unsigned>(task.devices.size()));
+  for (unsigned i = 0; i < devices.size(); ++i) {
+    const auto& given = task.devices[i];
+    devices[i].setVendor(given.group.getVendor());
+    devices[i].setType(given.group.getType());
+    devices[i].setName(given.group.getName());
+    auto ids = devices[i].initDeviceIds(static_cast<unsigned>(given.ids.size()));
+    for (unsigned id = 0; id < ids.size(); ++id)
+      ids.set(id, text(given.ids[id]));
+  }
+}
+
+void fill_shared(schema::AllocatedSharedResources::Builder shared,
+                 const GroupSpec& group,
+                 const Selection& selection) {
+  shared.setDiskMb(group.disk_mb);
+  if (!selection.network) return;
+  const auto& network = *selection.network;
+  fill_network(shared.initNetworks(1)[0], group.group.getNetworks()[0], network);
+  const auto statics = network.static_ports.size();
+  const auto count = static_cast<unsigned>(statics + network.dynamic_ports.size());
+  if (count == 0) return;
+  auto ports = shared.initPorts(count);
+  for (unsigned i = 0; i < count; ++i) {
+    const auto& port = i < statics ? network.static_ports[i] : network.dynamic_ports[i - statics];
+    ports[i].setLabel(text(port.label));
+    ports[i].setValue(port.value);
+    ports[i].setTo(port.to);
+    ports[i].setHostIp(text(port.host_ip));
+  }
+}
+
+}  // namespace
+
+void fill_resources(schema::AllocatedResources::Builder resources,
+                    const GroupSpec& group,
+                    const Selection& selection,
+                    bool memory_oversubscription) {
+  std::map<std::string_view, const TaskAssignment*> by_name;
+  for (const auto& task : selection.tasks)
+    by_name.emplace(task.task->name, &task);
+  const auto count = static_cast<unsigned>(by_name.size());
+  auto tasks = resources.initTasks(count);
+  auto lifecycles = resources.initTaskLifecycles(count);
+  unsigned next = 0;
+  for (const auto& [name, task] : by_name) {
+    tasks[next].setKey(text(name));
+    fill_task(tasks[next].initValue(), *task, memory_oversubscription);
+    lifecycles[next].setKey(text(name));
+    const auto spec = task->task->task;
+    if (spec.hasLifecycle()) lifecycles[next].setValue(spec.getLifecycle());
+    ++next;
+  }
+  fill_shared(resources.initShared(), group, selection);
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,194 @@
+#include "runtime/scheduler/plan/network.hpp"
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/node_facts.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+constexpr std::string_view default_alias = "default";
+
+Error invalid_port(std::int32_t value) {
+  return {Errc::conflict, "invalid port " + std::to_string(value) + " (out of range)"};
+}
+
+Error collision(schema::Port::Reader port) {
+  return {Errc::conflict, "reserved port collision " + copy(port.getLabel()) + "="
+                              + std::to_string(port.getValue())};
+}
+
+bool is_valid(std::int32_t value) {
+  return value >= 0 && value <= 65'535;
+}
+
+Port dynamic_bound(std::int64_t configured, Port fallback) {
+  return configured > 0 && configured <= 65'535 ? static_cast<Port>(configured) : fallback;
+}
+
+AssignedPort describe_static(schema::Port::Reader port, std::string_view ip) {
+  return {view(port.getLabel()), view(port.getHostNetwork()), ip, port.getValue(), port.getTo()};
+}
+
+AssignedPort describe_dynamic(schema::Port::Reader port, std::string_view ip, Port value) {
+  const std::int32_t to = port.getTo() == -1 ? value : port.getTo();
+  return {view(port.getLabel()), view(port.getHostNetwork()), ip, value, to};
+}
+
+}  // namespace
+
+Result<NodeNetwork> NodeNetwork::make(schema::Node::Reader node) {
+  NodeNetwork index;
+  const auto resources = node.getNodeResources();
+  auto everywhere
+      = parse_port_ranges(view(node.getReservedResources().getNetworks().getReservedHostPorts()));
+  if (!everywhere) return everywhere.error().within("error parsing reserved_ports");
+  for (const auto network : resources.getNetworks()) {
+    if (network.getDevice().size() == 0) continue;
+    index.task_networks_.push_back({view(network.getIp()), view(network.getDevice())});
+    index.reserve(view(network.getIp()), *everywhere);
+  }
+  for (const auto network : resources.getNodeNetworks()) {
+    for (const auto address : network.getAddresses()) {
+      const auto ip = view(address.getAddress());
+      const auto alias = view(address.getAlias());
+      index.aliases_[alias.empty() ? default_alias : alias].push_back(ip);
+      index.reserve(ip, *everywhere);
+      auto own = parse_port_ranges(view(address.getReservedPorts()));
+      if (!own) return own.error().within("error parsing reserved_ports for network");
+      index.reserve(ip, *own);
+      if (index.host_ip_.empty() && view(network.getMode()) == "host") index.host_ip_ = ip;
+    }
+  }
+  if (index.host_ip_.empty() && !index.task_networks_.empty())
+    index.host_ip_ = index.task_networks_.front().ip;
+  index.first_dynamic_ = dynamic_bound(resources.getMinDynamicPort(), index.first_dynamic_);
+  index.last_dynamic_ = dynamic_bound(resources.getMaxDynamicPort(), index.last_dynamic_);
+  return index;
+}
+
+void NodeNetwork::reserve(std::string_view ip, const std::vector<Port>& ports) {
+  if (ports.empty()) return;
+  auto& reserved = reserved_[ip];
+  for (const auto port : ports)
+    reserved.insert(port);
+}
+
+bool NodeNetwork::is_reserved(std::string_view ip, Port port) const {
+  const auto reserved = reserved_.find(ip);
+  return reserved != reserved_.end() && reserved->second.contains(port);
+}
+
+bool NodeNetwork::is_taken(std::string_view ip, Port port, const state::NodeUsage& usage) const {
+  return is_reserved(ip, port) || usage.port_taken(ip, port);
+}
+
+std::optional<Port> NodeNetwork::pick(std::string_view ip,
+                                      const state::NodeUsage& usage,
+                                      const std::vector<Port>& offered,
+                                      Random& random) const {
+  const auto reserved = reserved_.find(ip);
+  const auto* used = usage.ports(ip);
+  const auto word = [&](unsigned index) {
+    std::uint64_t bits = used != nullptr ? used->word(index) : 0;
+    if (reserved != reserved_.end()) bits |= reserved->second.word(index);
+    return bits;
+  };
+  return pick_free_port(word, first_dynamic_, last_dynamic_, offered, random);
+}
+
+Result<const NodeNetwork::Addresses*> NodeNetwork::addresses(std::string_view alias) const {
+  const auto known = aliases_.find(alias);
+  if (known == aliases_.end()) {
+    return Error{Errc::not_found, "no addresses available for " + std::string{alias} + " network"};
+  }
+  return &known->second;
+}
+
+/// Only the alias's first address is looked at.
+Result<AssignedPort> NodeNetwork::assign_static(schema::Port::Reader port,
+                                                std::string_view alias,
+                                                const state::NodeUsage& usage) const {
+  const auto candidates = addresses(alias);
+  if (!candidates) return candidates.error();
+  if (!is_valid(port.getValue())) return invalid_port(port.getValue());
+  const auto ip = (*candidates)->front();
+  if (is_taken(ip, static_cast<Port>(port.getValue()), usage)) return collision(port);
+  return describe_static(port, ip);
+}
+
+/// The alias's addresses are tried in order.
+Result<AssignedPort> NodeNetwork::assign_dynamic(schema::Port::Reader port,
+                                                 std::string_view alias,
+                                                 const state::NodeUsage& usage,
+                                                 const std::vector<Port>& offered,
+                                                 Random& random) const {
+  const auto candidates = addresses(alias);
+  if (!candidates) return candidates.error();
+  for (const auto ip : **candidates) {
+    if (const auto value = pick(ip, usage, offered, random))
+      return describe_dynamic(port, ip, *value);
+  }
+  return Error{Errc::overloaded, "dynamic port selection failed"};
+}
+
+Result<AssignedNetwork> NodeNetwork::assign(schema::NetworkResource::Reader ask,
+                                            schema::Node::Reader node,
+                                            const state::NodeUsage& usage,
+                                            Random& random) const {
+  const auto alias_of = [&node](schema::Port::Reader port) {
+    auto alias = interpolate(view(port.getHostNetwork()), node);
+    return alias.empty() ? std::string{default_alias} : alias;
+  };
+  AssignedNetwork network{{}, host_ip_, {}, {}};
+  std::vector<Port> offered;
+  for (const auto port : ask.getReservedPorts()) {
+    auto assigned = assign_static(port, alias_of(port), usage);
+    if (!assigned) return assigned.error();
+    offered.push_back(static_cast<Port>(assigned->value));
+    network.static_ports.push_back(*assigned);
+  }
+  for (const auto port : ask.getDynamicPorts()) {
+    auto assigned = assign_dynamic(port, alias_of(port), usage, offered, random);
+    if (!assigned) return assigned.error();
+    offered.push_back(static_cast<Port>(assigned->value));
+    network.dynamic_ports.push_back(*assigned);
+  }
+  return network;
+}
+
+Result<AssignedNetwork> NodeNetwork::assign_task_on(const TaskNetwork& candidate,
+                                                    schema::NetworkResource::Reader ask,
+                                                    const state::NodeUsage& usage,
+                                                    std::vector<Port> offered,
+                                                    Random& random) const {
+  AssignedNetwork network{candidate.device, candidate.ip, {}, {}};
+  for (const auto port : ask.getReservedPorts()) {
+    if (!is_valid(port.getValue())) return invalid_port(port.getValue());
+    const auto value = static_cast<Port>(port.getValue());
+    if (is_taken(candidate.ip, value, usage)) return collision(port);
+    offered.push_back(value);
+    network.static_ports.push_back(describe_static(port, candidate.ip));
+  }
+  for (const auto port : ask.getDynamicPorts()) {
+    const auto value = pick(candidate.ip, usage, offered, random);
+    if (!value) return Error{Errc::overloaded, "dynamic port selection failed"};
+    offered.push_back(*value);
+    network.dynamic_ports.push_back(describe_dynamic(port, candidate.ip, *value));
+  }
+  return network;
+}
+
+Result<AssignedNetwork> NodeNetwork::assign_task(schema::NetworkResource::Reader ask,
+                                                 const state::NodeUsage& usage,
+                                                 std::vector<Port> offered,
+                                                 Random& random) const {
+  Error last{Errc::not_found, "no networks available"};
+  for (const auto& candidate : task_networks_) {
+    auto network = assign_task_on(candidate, ask, usage, offered, random);
+    if (network) return network;
+    last = network.error();
+  }
+  return last;
+}
+
+}  // namespace nomad::scheduler

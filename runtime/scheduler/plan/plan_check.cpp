@@ -1,0 +1,167 @@
+#include "runtime/scheduler/plan/plan_check.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/capacity.hpp"
+#include "runtime/scheduler/plan/network.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+/// Whether each row is of an allocation that is there already: nothing new is used.
+bool only_updates(const NodeChanges& changes) {
+  return std::ranges::none_of(changes.placements,
+                              [](const PlannedAlloc& placed) { return placed.is_new; });
+}
+
+/// Why an updated row can't replace the stored one, which may have changed since the plan was
+/// made: an operator's wish in it must not be overwritten. Empty if it can.
+std::string outdated_row(std::string_view node_id,
+                         const NodeChanges& changes,
+                         std::uint64_t snapshot_index,
+                         const state::Snapshot& state) {
+  for (const auto& placed : changes.placements) {
+    if (placed.is_new) continue;
+    const auto stored = state.alloc(view(placed.row->getId()));
+    if (!stored || view(stored->alloc->getNodeId()) != node_id)
+      return "alloc to update is not there any more";
+    if (stored->alloc->getAllocModifyIndex() > snapshot_index)
+      return "alloc to update was changed meanwhile";
+  }
+  return {};
+}
+
+/// Why allocations can't be taken for unknown: their client is back, or away for good. Empty if
+/// they can.
+std::string not_away(std::string_view node_id,
+                     const NodeChanges& changes,
+                     const state::Snapshot& state) {
+  for (const auto& placed : changes.placements) {
+    if (placed.is_new || placed.row->getClientStatus() != schema::ClientStatus::UNKNOWN) continue;
+    const auto stored = state.alloc(view(placed.row->getId()));
+    if (stored && stored->alloc->getClientStatus() == schema::ClientStatus::UNKNOWN) continue;
+    const auto node = state.node(node_id);
+    if (!node || node->getStatus() != schema::NodeStatus::DISCONNECTED)
+      return "node is not disconnected any more";
+  }
+  return {};
+}
+
+template <class Function>
+void for_each_port(schema::AllocatedResources::Reader resources, Function&& function) {
+  const auto shared = resources.getShared();
+  for (const auto port : shared.getPorts())
+    function(view(port.getHostIp()), port.getValue());
+  for (const auto entry : resources.getTasks()) {
+    for (const auto network : entry.getValue().getNetworks()) {
+      for (const auto port : network.getReservedPorts())
+        function(view(network.getIp()), port.getValue());
+      for (const auto port : network.getDynamicPorts())
+        function(view(network.getIp()), port.getValue());
+    }
+  }
+}
+
+/// Why the row's ports can't be given out on top of `usage`; empty if they can.
+std::string port_collision(const state::NodeUsage& usage,
+                           const NodeNetwork& network,
+                           schema::Allocation::Reader row) {
+  std::string reason;
+  std::set<std::pair<std::string_view, std::int32_t>> own;
+  for_each_port(row.getAllocatedResources(), [&](std::string_view ip, std::int32_t value) {
+    const auto port = static_cast<Port>(value);
+    const bool taken = value < 0 || value > 65'535 || !own.emplace(ip, value).second
+                       || usage.port_taken(ip, port) || network.is_reserved(ip, port);
+    if (taken && reason.empty())
+      reason = "reserved port collision: port " + std::to_string(value) + " already in use";
+  });
+  return reason;
+}
+
+bool has_ports(schema::Allocation::Reader row) {
+  bool found = false;
+  for_each_port(row.getAllocatedResources(), [&](std::string_view, std::int32_t) { found = true; });
+  return found;
+}
+
+/// Sorted values that occur twice.
+template <class Values>
+bool has_twice(const Values& sorted) {
+  return std::ranges::adjacent_find(sorted) != sorted.end();
+}
+
+/// Why the new rows don't fit on what the node has left; empty if they do.
+std::string check_fit(schema::Node::Reader node,
+                      const NodeChanges& changes,
+                      const state::Snapshot& state) {
+  const auto* base = state.usage(view(node.getId()));
+  state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
+  const auto free = [&](const state::AllocRef& row) {
+    const auto stored = state.alloc(view(row->alloc->getId()));
+    if (stored && !stored->client_terminal)
+      usage.remove(stored->demand, stored->alloc->getAllocatedResources());
+  };
+  for (const auto& stop : changes.stops)
+    free(stop.alloc);
+  for (const auto& stop : changes.preemptions)
+    free(stop.alloc);
+  std::optional<Result<NodeNetwork>> network;
+  for (const auto& placed : changes.placements) {
+    const auto row = *placed.row;
+    if (!placed.is_new) {
+      const auto existing = state.alloc(view(row.getId()));
+      if (!existing || existing->client_terminal) continue;  // it uses nothing any more
+      usage.remove(existing->demand, existing->alloc->getAllocatedResources());
+    }
+    if (has_ports(row)) {
+      if (!network) network.emplace(NodeNetwork::make(node));
+      if (network->has_error()) return network->error().what;
+      if (auto reason = port_collision(usage, **network, row); !reason.empty()) return reason;
+    }
+    usage.add(placed.demand, row.getAllocatedResources());
+  }
+  const auto capacity = Capacity::of(node);
+  if (has_twice(usage.cores())) return "cores";
+  if (has_twice(usage.devices())) return "device oversubscribed";
+  return std::string{capacity.exhausted_by(usage.total())};
+}
+
+}  // namespace
+
+std::string check_node(std::string_view node_id,
+                       const NodeChanges& changes,
+                       std::uint64_t snapshot_index,
+                       const state::Snapshot& state) {
+  if (changes.placements.empty()) return {};
+  if (auto reason = outdated_row(node_id, changes, snapshot_index, state); !reason.empty())
+    return reason;
+  if (auto reason = not_away(node_id, changes, state); !reason.empty()) return reason;
+  if (only_updates(changes)) return {};
+  const auto node = state.node(node_id);
+  if (!node) return "node does not exist";
+  if (node->getStatus() != schema::NodeStatus::READY) return "node is not ready for placements";
+  if (node->getSchedulingEligibility() != schema::SchedulingEligibility::ELIGIBLE)
+    return "node is not eligible";
+  return check_fit(*node, changes, state);
+}
+
+PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state) {
+  PlanVerdict verdict;
+  for (const auto& [node_id, changes] : plan.nodes) {
+    auto reason = check_node(node_id, changes, plan.snapshot_index, state);
+    if (!reason.empty()) verdict.rejected_nodes.emplace(node_id, std::move(reason));
+  }
+  if (plan.all_at_once && !verdict.rejected_nodes.empty()) {
+    for (const auto& [node_id, changes] : plan.nodes)
+      verdict.rejected_nodes.emplace(node_id, "all at once");
+  }
+  const bool rejects_all
+      = !plan.nodes.empty() && verdict.rejected_nodes.size() == plan.nodes.size();
+  const bool changes_deployment = plan.deployment || !plan.deployment_changes.empty();
+  verdict.accepts_nothing = rejects_all && (plan.all_at_once || !changes_deployment);
+  return verdict;
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,33 @@
+// Plan verification: which parts of a plan still fit the newest state. Atomic for each node: a node
+// whose part does not fit is left out with everything that the plan wants there.
+//
+// May depend on: runtime/state. Pure.
+//
+// Invariant: applying what is accepted never oversubscribes a node: cpu, memory, disk, reserved
+// cores, device instances and ports, over all allocations that have not ended on the client.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/state/snapshot.hpp"
+
+namespace nomad::scheduler {
+
+struct PlanVerdict {
+  std::map<std::string, std::string, std::less<>> rejected_nodes;  ///< Why, by node.
+  bool accepts_nothing = false;  ///< Every node was rejected, or all-at-once failed.
+};
+
+PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state);
+
+/// Why the plan's part of one node does not fit; empty if it does. Stops always do, and so do new
+/// versions of rows that nobody else changed after `snapshot_index`, whatever the node's state.
+std::string check_node(std::string_view node_id,
+                       const NodeChanges& changes,
+                       std::uint64_t snapshot_index,
+                       const state::Snapshot& state);
+
+}  // namespace nomad::scheduler

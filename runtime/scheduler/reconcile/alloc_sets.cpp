@@ -1,0 +1,295 @@
+#include "runtime/scheduler/reconcile/alloc_sets.hpp"
+
+#include <algorithm>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/scheduler/reconcile/name_index.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+using schema::ClientStatus;
+using schema::DesiredStatus;
+
+/// Failures that are due within this time are dealt with at once.
+constexpr std::int64_t reschedule_window = 1'000'000'000;
+
+constexpr std::int64_t default_kill_timeout = 5'000'000'000;
+
+/// RanSuccessfully: all tasks are dead without having failed.
+bool ran_successfully(schema::Allocation::Reader alloc) {
+  for (const auto entry : alloc.getTaskStates()) {
+    const auto state = entry.getValue();
+    if (state.getState() != schema::TaskRunState::DEAD || state.getFailed()) return false;
+  }
+  return alloc.getTaskStates().size() > 0;
+}
+
+template <class Transition>
+bool is_set(Transition transition) {
+  return transition.isValue() && transition.getValue();
+}
+
+const AllocSet& sorted(AllocSet& set) {
+  std::ranges::sort(set);
+  return set;
+}
+
+}  // namespace
+
+std::string_view AllocEntry::id() const {
+  return view(alloc().getId());
+}
+
+std::string_view AllocEntry::name() const {
+  return view(alloc().getName());
+}
+
+AllocSet difference(const AllocSet& from, const AllocSet& without) {
+  AllocSet result;
+  std::ranges::set_difference(from, without, std::back_inserter(result));
+  return result;
+}
+
+AllocSet united(const AllocSet& a, const AllocSet& b) {
+  AllocSet result;
+  result.reserve(a.size() + b.size());
+  std::ranges::set_union(a, b, std::back_inserter(result));
+  return result;
+}
+
+bool contains(const AllocSet& set, const AllocEntry* alloc) {
+  return std::ranges::binary_search(set, alloc);
+}
+
+AllocSet filtered(const AllocSet& set, const std::function<bool(const AllocEntry&)>& keep) {
+  AllocSet result;
+  for (const auto* alloc : set) {
+    if (keep(*alloc)) result.push_back(alloc);
+  }
+  return result;
+}
+
+AllocSet by_name_index(AllocSet set) {
+  std::ranges::stable_sort(set, {},
+                           [](const AllocEntry* alloc) { return alloc_index(alloc->name()); });
+  return set;
+}
+
+bool is_older(const AllocEntry& alloc, const JobSpec& job) {
+  const auto row = alloc.alloc();
+  return row.getJobVersion() < job.reader().getVersion()
+         || row.getJobCreateIndex() < job.reader().getCreateIndex();
+}
+
+bool is_canary(const AllocEntry& alloc) {
+  return alloc.alloc().getDeploymentStatus().getCanary();
+}
+
+bool supports_disconnect(const AllocEntry& alloc) {
+  const auto group = find_group(alloc.job(), view(alloc.alloc().getTaskGroup()));
+  return group && group->getMaxClientDisconnect().isValue();
+}
+
+std::int64_t last_unknown(const AllocEntry& alloc) {
+  std::int64_t last = 0;
+  for (const auto state : alloc.alloc().getAllocStates()) {
+    if (view(state.getField()) == "client_status" && view(state.getValue()) == "unknown")
+      last = std::max(last, state.getTime());
+  }
+  return last;
+}
+
+bool is_expired(const AllocEntry& alloc, std::int64_t now) {
+  if (alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN) return false;
+  const auto group = find_group(alloc.job(), view(alloc.alloc().getTaskGroup()));
+  if (!group || !group->getMaxClientDisconnect().isValue()) return false;
+  const auto since = last_unknown(alloc);
+  return since != 0 && since + group->getMaxClientDisconnect().getValue() <= now;
+}
+
+bool needs_reconnect(const AllocEntry& alloc) {
+  std::string_view last;
+  for (const auto state : alloc.alloc().getAllocStates()) {
+    if (view(state.getField()) == "client_status") last = view(state.getValue());
+  }
+  return last == "unknown";
+}
+
+bool wants_migration(const AllocEntry& alloc) {
+  return is_set(alloc.alloc().getDesiredTransition().getMigrate());
+}
+
+bool wants_reschedule(const AllocEntry& alloc) {
+  return is_set(alloc.alloc().getDesiredTransition().getReschedule());
+}
+
+bool forces_reschedule(const AllocEntry& alloc) {
+  return is_set(alloc.alloc().getDesiredTransition().getForceReschedule());
+}
+
+namespace {
+
+/// Where an allocation belongs because of its node, or null if that does not say.
+AllocSet* by_node(const AllocEntry& entry,
+                  const Object<schema::Node>& node,
+                  bool supports,
+                  bool reconnect,
+                  std::int64_t now,
+                  ByTaint& sets) {
+  const auto status = entry.alloc().getClientStatus();
+  if (node->getStatus() == schema::NodeStatus::DISCONNECTED) {
+    if (!supports) return entry.row->terminal() ? nullptr : &sets.lost;
+    if (status == ClientStatus::RUNNING) return &sets.disconnecting;
+    if (status == ClientStatus::PENDING) return &sets.lost;
+  }
+  if (node->getStatus() == schema::NodeStatus::READY && reconnect)
+    return is_expired(entry, now) ? &sets.lost : &sets.reconnecting;
+  return nullptr;
+}
+
+AllocSet& classify(const AllocEntry& entry,
+                   const TaintedNodes& tainted,
+                   std::int64_t now,
+                   ByTaint& sets) {
+  const auto alloc = entry.alloc();
+  const auto status = alloc.getClientStatus();
+  const bool supports = supports_disconnect(entry);
+  const bool may_reconnect = status == ClientStatus::UNKNOWN || status == ClientStatus::RUNNING
+                             || status == ClientStatus::FAILED;
+  const bool reconnect = supports && may_reconnect && needs_reconnect(entry);
+  const bool wanted = alloc.getDesiredStatus() == DesiredStatus::RUN;
+  if (reconnect && wanted && status == ClientStatus::FAILED) return sets.reconnecting;
+
+  const auto node = tainted.find(view(alloc.getNodeId()));
+  if (node != tainted.end() && node->second) {
+    if (auto* set = by_node(entry, node->second, supports, reconnect, now, sets)) return *set;
+  }
+  if (entry.row->terminal() && !reconnect) return supports ? sets.ignore : sets.untainted;
+  if (wants_migration(entry)) return sets.migrate;
+  if (supports && is_expired(entry, now)) return sets.lost;
+  if (supports && status == ClientStatus::UNKNOWN && wanted) return sets.untainted;
+  if (reconnect && status == ClientStatus::FAILED) return sets.ignore;
+  if (node == tainted.end()) {
+    if (!reconnect) return sets.untainted;
+    return is_expired(entry, now) ? sets.lost : sets.reconnecting;
+  }
+  const bool gone = !node->second || node->second->getStatus() == schema::NodeStatus::DOWN;
+  return gone ? sets.lost : sets.untainted;
+}
+
+}  // namespace
+
+ByTaint filter_by_taint(const AllocSet& set, const TaintedNodes& tainted, std::int64_t now) {
+  ByTaint sets;
+  for (const auto* alloc : set)
+    classify(*alloc, tainted, now, sets).push_back(alloc);
+  return sets;
+}
+
+namespace {
+
+enum class Filter : std::uint8_t { candidate, untainted, ignore };
+
+Filter judge_batch(const AllocEntry& entry) {
+  const auto alloc = entry.alloc();
+  switch (alloc.getDesiredStatus()) {
+    case DesiredStatus::STOP:
+      return ran_successfully(alloc) ? Filter::untainted : Filter::ignore;
+    case DesiredStatus::EVICT:
+      return Filter::ignore;
+    case DesiredStatus::RUN:
+      break;
+  }
+  return alloc.getClientStatus() == ClientStatus::FAILED ? Filter::candidate : Filter::untainted;
+}
+
+Filter judge_service(const AllocEntry& entry) {
+  const auto alloc = entry.alloc();
+  if (alloc.getDesiredStatus() != DesiredStatus::RUN) return Filter::ignore;
+  const auto status = alloc.getClientStatus();
+  const bool ended = status == ClientStatus::COMPLETE || status == ClientStatus::LOST;
+  return ended ? Filter::ignore : Filter::candidate;
+}
+
+RescheduleTime time_of(const AllocEntry& entry, const RescheduleInput& input) {
+  const auto alloc = entry.alloc();
+  const auto group = find_group(entry.job(), view(alloc.getTaskGroup()));
+  const bool own_followup = view(alloc.getFollowupEvalId()) == input.eval_id;
+  const bool was_unknown = alloc.getClientStatus() == ClientStatus::UNKNOWN && own_followup;
+  if (!input.disconnecting && !was_unknown) return reschedule_time(alloc, entry.job());
+  if (!group || !group->hasReschedulePolicy()) return {};
+  const auto since = input.disconnecting ? input.now : last_unknown(entry);
+  return reschedule_time(alloc, group->getReschedulePolicy(), since);
+}
+
+void place_candidate(const AllocEntry* entry, const RescheduleInput& input, ByReschedule& sets) {
+  const auto alloc = entry->alloc();
+  const bool in_deployment = !input.active_deployment.empty()
+                             && view(alloc.getDeploymentId()) == input.active_deployment;
+  const bool forced = forces_reschedule(*entry);
+  // The deployment's watcher decides about its own allocations.
+  if (in_deployment && !wants_reschedule(*entry)) {
+    sets.untainted.push_back(entry);
+    return;
+  }
+  const auto due = time_of(*entry, input);
+  const bool own_followup
+      = !input.eval_id.empty() && view(alloc.getFollowupEvalId()) == input.eval_id;
+  if (forced || (due.eligible && (own_followup || due.time - input.now <= reschedule_window))) {
+    sets.now.push_back(entry);
+    return;
+  }
+  sets.untainted.push_back(entry);
+  if (due.eligible && (alloc.getFollowupEvalId().size() == 0 || input.disconnecting))
+    sets.later.push_back({entry, due.time});
+}
+
+}  // namespace
+
+ByReschedule filter_by_reschedule(const AllocSet& set, const RescheduleInput& input) {
+  ByReschedule sets;
+  for (const auto* entry : set) {
+    const auto alloc = entry->alloc();
+    if (input.disconnecting && alloc.getClientStatus() == ClientStatus::UNKNOWN) continue;
+    if (alloc.getNextAllocation().size() > 0 && entry->row->terminal()) continue;
+    switch (input.is_batch ? judge_batch(*entry) : judge_service(*entry)) {
+      case Filter::ignore:
+        break;
+      case Filter::untainted:
+        if (!input.disconnecting) sets.untainted.push_back(entry);
+        break;
+      case Filter::candidate:
+        place_candidate(entry, input, sets);
+        break;
+    }
+  }
+  sorted(sets.untainted);
+  return sets;
+}
+
+std::vector<Delayed> delayed_by_client_stop(const AllocSet& lost, std::int64_t now) {
+  std::vector<Delayed> delayed;
+  for (const auto* entry : lost) {
+    const auto alloc = entry->alloc();
+    const auto group = find_group(entry->job(), view(alloc.getTaskGroup()));
+    if (!group || !group->getStopAfterClientDisconnect().isValue()) continue;
+    const auto patience = group->getStopAfterClientDisconnect().getValue();
+    if (patience == 0) continue;
+    std::int64_t since = now;
+    for (const auto state : alloc.getAllocStates()) {
+      if (view(state.getField()) != "client_status" || view(state.getValue()) != "lost") continue;
+      since = state.getTime();
+      break;
+    }
+    std::int64_t kill_timeout = default_kill_timeout;
+    for (const auto task : group->getTasks())
+      kill_timeout = std::max(kill_timeout, task.getKillTimeout());
+    const auto until = since + patience + kill_timeout;
+    if (until > now) delayed.push_back({entry, until});
+  }
+  return delayed;
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,88 @@
+// Sets of a group's allocations, and how the reconciler sorts them: by what their nodes do, and by
+// whether they failed and are to be replaced.
+//
+// May depend on: runtime/state. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "runtime/scheduler/reconcile/reconcile.hpp"
+
+namespace nomad::scheduler {
+
+/// Sorted by address, which is by id: all entries are in one vector.
+using AllocSet = std::vector<const AllocEntry*>;
+
+AllocSet difference(const AllocSet& from, const AllocSet& without);
+AllocSet united(const AllocSet& a, const AllocSet& b);
+bool contains(const AllocSet& set, const AllocEntry* alloc);
+
+/// The members for which `keep` holds.
+AllocSet filtered(const AllocSet& set, const std::function<bool(const AllocEntry&)>& keep);
+
+/// Ascending by the index in the name, then by id.
+AllocSet by_name_index(AllocSet set);
+
+/// Of an older version or an older incarnation than `job`.
+bool is_older(const AllocEntry& alloc, const JobSpec& job);
+
+bool is_canary(const AllocEntry& alloc);
+
+/// Whether its group tolerates that its client is away for a while.
+bool supports_disconnect(const AllocEntry& alloc);
+
+/// When the client was last noticed to be away; 0 if never.
+std::int64_t last_unknown(const AllocEntry& alloc);
+
+/// Away for longer than its group tolerates.
+bool is_expired(const AllocEntry& alloc, std::int64_t now);
+
+/// Was away and has not been dealt with since it is back.
+bool needs_reconnect(const AllocEntry& alloc);
+
+/// Whether the operator or a watcher asks for the transition.
+bool wants_migration(const AllocEntry& alloc);
+bool wants_reschedule(const AllocEntry& alloc);
+bool forces_reschedule(const AllocEntry& alloc);
+
+struct ByTaint {
+  AllocSet untainted;
+  AllocSet migrate;
+  AllocSet lost;
+  AllocSet disconnecting;
+  AllocSet reconnecting;
+  AllocSet ignore;
+};
+
+ByTaint filter_by_taint(const AllocSet& set, const TaintedNodes& tainted, std::int64_t now);
+
+/// An allocation that is to be replaced, or declared lost, at a later time.
+struct Delayed {
+  const AllocEntry* alloc = nullptr;
+  std::int64_t time = 0;
+};
+
+struct ByReschedule {
+  AllocSet untainted;
+  AllocSet now;
+  std::vector<Delayed> later;
+};
+
+struct RescheduleInput {
+  bool is_batch = false;
+  bool disconnecting = false;  ///< The set is of disconnecting allocations, not of failed ones.
+  std::int64_t now = 0;
+  std::string_view eval_id;
+  std::string_view active_deployment;  ///< Its id; empty if none is active.
+};
+
+ByReschedule filter_by_reschedule(const AllocSet& set, const RescheduleInput& input);
+
+/// Those of `lost` that stop by themselves some time after their client lost contact and may still
+/// run until then.
+std::vector<Delayed> delayed_by_client_stop(const AllocSet& lost, std::int64_t now);
+
+}  // namespace nomad::scheduler

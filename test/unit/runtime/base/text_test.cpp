@@ -1,0 +1,98 @@
+#include "runtime/base/text.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using Parts = std::vector<std::string_view>;
+
+TEST_CASE("text: characters are judged as ASCII") {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    CAPTURE(byte);
+    CHECK(is_digit(c) == (byte >= '0' && byte <= '9'));
+    CHECK(is_letter(c) == ((byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z')));
+    CHECK(is_alphanumeric(c) == (is_digit(c) || is_letter(c)));
+    CHECK(to_upper(to_lower(c)) == (is_letter(c) ? to_upper(c) : c));
+    CHECK((to_lower(c) != c) == (byte >= 'A' && byte <= 'Z'));
+    CHECK((to_upper(c) != c) == (byte >= 'a' && byte <= 'z'));
+  }
+  CHECK(to_lower("ÄBC-1") == "Äbc-1");
+  CHECK(to_upper("äbc-1") == "äBC-1");
+}
+
+TEST_CASE("text: hexadecimal digits") {
+  CHECK(hex_value('0') == 0);
+  CHECK(hex_value('9') == 9);
+  CHECK(hex_value('a') == 10);
+  CHECK(hex_value('F') == 15);
+  for (const char c : {'g', 'G', '/', ':', '@', '`', '\xff'})
+    CHECK_FALSE(is_hex_digit(c));
+  CHECK(to_hex(std::string_view{"\x00\x7f\xff", 3}) == "007fff");
+  std::string out = "U+";
+  append_hex(out, 0x1f600, 6);
+  CHECK(out == "U+01f600");
+}
+
+TEST_CASE("text: only digits, and at least one") {
+  CHECK(is_digits("0123456789"));
+  CHECK_FALSE(is_digits(""));
+  CHECK_FALSE(is_digits("1 "));
+  CHECK_FALSE(is_digits("-1"));
+}
+
+TEST_CASE("text: the number that a text begins with") {
+  CHECK(leading_number(" 65536 kB") == 65536);
+  CHECK(leading_number("12.5") == 12);
+  CHECK(leading_number("18446744073709551615") == 18446744073709551615U);
+  CHECK(leading_number("18446744073709551616") == 0);
+  CHECK(leading_number("-1") == 0);
+  CHECK(leading_number("max") == 0);
+  CHECK(leading_number("") == 0);
+}
+
+TEST_CASE("text: trimming takes blanks from the ends and nothing between") {
+  CHECK(trim("\t a b\v\f\r\n") == "a b");
+  CHECK(trim(" \n") == "");
+  CHECK(trim("") == "");
+  CHECK(trim("\va ", regex_space) == "\va");
+  CHECK(trim("--a-", "-") == "a");
+}
+
+TEST_CASE("text: a split text has one part more than separators") {
+  CHECK(split("a,b", ',') == Parts{"a", "b"});
+  CHECK(split(",a,", ',') == Parts{"", "a", ""});
+  CHECK(split("", ',') == Parts{""});
+  CHECK(split("a", ',') == Parts{"a"});
+}
+
+TEST_CASE("text: fields are never empty") {
+  CHECK(fields("  a\tb \n c ") == Parts{"a", "b", "c"});
+  CHECK(fields("a\vb") == Parts{"a", "b"});
+  CHECK(fields("a\vb", file_space) == Parts{"a\vb"});
+  CHECK(fields(" ").empty());
+  CHECK(fields("").empty());
+}
+
+TEST_CASE("text: joining puts a separator between each two, empty ones included") {
+  CHECK(join(Parts{"a", "b"}, ", ") == "a, b");
+  CHECK(join(Parts{"", "", "b"}, ",") == ",,b");
+  CHECK(join(Parts{"a"}, ",") == "a");
+  CHECK(join(std::vector<std::string>{}, ",") == "");
+}
+
+TEST_CASE("text: quoting is that of Go's strconv") {
+  CHECK(quote("a b") == R"("a b")");
+  CHECK(quote(R"(say "\")") == R"("say \"\\\"")");
+  CHECK(quote("\a\b\f\n\r\t\v") == R"("\a\b\f\n\r\t\v")");
+  CHECK(quote(std::string_view{"\0\x1f\x7f", 3}) == R"("\x00\x1f\x7f")");
+  CHECK(quote("grün ☺ 😀") == "\"grün ☺ 😀\"");
+  CHECK(quote("\xff"
+              "a\xc3")
+        == R"("\xffa\xc3")");
+  CHECK(quote("\u00a0\u200b\u0085") == R"("\u00a0\u200b\u0085")");
+  CHECK(quote("\ufffd") == "\"\ufffd\"");
+  CHECK(quote("\ue000") == R"("\ue000")");
+  CHECK(quote("\U000e0001") == R"("\U000e0001")");
+  CHECK(quote_ascii("grün ☺ 😀") == R"("gr\u00fcn \u263a \U0001f600")");
+  CHECK(quote_ascii("\xff\n") == R"("\xff\n")");
+}

@@ -1,0 +1,56 @@
+#include "runtime/scheduler/plan/network.hpp"
+
+#include "test/unit/runtime/scheduler/harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+TEST_CASE("networks: reserved ports, aliases and a second address") {
+  Draft<schema::Node> node;
+  node->initReservedResources().initNetworks().setReservedHostPorts("22");
+  auto resources = node->initNodeResources();
+  resources.setMinDynamicPort(100);
+  resources.setMaxDynamicPort(101);
+  auto network = resources.initNodeNetworks(1)[0];
+  network.setMode("host");
+  auto addresses = network.initAddresses(3);
+  addresses[0].setAlias("default");
+  addresses[0].setAddress("10.0.0.1");
+  addresses[0].setReservedPorts("100-101");
+  addresses[1].setAlias("default");
+  addresses[1].setAddress("::1");
+  addresses[2].setAlias("private");
+  addresses[2].setAddress("192.168.0.1");
+  const auto made = NodeNetwork::make(node.reader());
+  REQUIRE(made.has_value());
+  CHECK(made->is_reserved("192.168.0.1", 22));
+  CHECK(made->is_reserved("10.0.0.1", 100));
+  CHECK_FALSE(made->is_reserved("::1", 100));
+
+  Random random{1};
+  const state::NodeUsage unused;
+  const auto ask = [&](const char* alias, int fixed) {
+    Draft<schema::NetworkResource> request;
+    if (fixed > 0) {
+      auto port = request->initReservedPorts(1)[0];
+      port.setLabel("p");
+      port.setValue(fixed);
+      port.setHostNetwork(alias);
+    } else {
+      auto port = request->initDynamicPorts(1)[0];
+      port.setLabel("p");
+      port.setHostNetwork(alias);
+    }
+    const auto given = made->assign(request.reader(), node.reader(), unused, random);
+    if (!given) return given.error().what;
+    const auto& port = fixed > 0 ? given->static_ports[0] : given->dynamic_ports[0];
+    return std::string{port.host_ip};
+  };
+  CHECK(ask("", 0) == "::1");  // the first address has none left
+  CHECK(ask("private", 0) == "192.168.0.1");
+  CHECK(ask("public", 0) == "no addresses available for public network");
+  CHECK(ask("", 22) == "reserved port collision p=22");
+  CHECK(ask("", 100) == "reserved port collision p=100");  // statics: the first address only
+  CHECK(ask("", 8080) == "10.0.0.1");
+  CHECK(ask("", 70'000) == "invalid port 70000 (out of range)");
+}

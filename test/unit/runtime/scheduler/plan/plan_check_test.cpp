@@ -1,0 +1,202 @@
+// Verification of plans against a newer state than they were made on.
+#include "runtime/scheduler/plan/plan_check.hpp"
+
+#include "test/unit/runtime/scheduler/harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+namespace {
+
+struct CheckHarness : Harness {
+  /// The first plan of an evaluation, not submitted.
+  Plan plan_of(const Object<schema::Evaluation>& eval) {
+    auto scheduler = make_scheduler(eval, seed++);
+    const auto snapshot = state();
+    auto step = scheduler->start({snapshot, now, nullptr});
+    REQUIRE(step.plan.has_value());
+    return std::move(*step.plan);
+  }
+
+  Object<schema::Job> named(const char* id, std::int64_t count, const EditJob& edit = {}) {
+    return make_job(count, [&](schema::Job::Builder job) {
+      job.setId(id);
+      job.setName(id);
+      if (edit) edit(job);
+    });
+  }
+
+  std::string reason(const Plan& plan) {
+    const auto verdict = check_plan(plan, state());
+    return verdict.rejected_nodes.empty() ? "" : verdict.rejected_nodes.begin()->second;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(CheckHarness, "two plans for the same room: the second is rejected") {
+  add_node();
+  const auto first = plan_of(register_job(named("one", 5)));
+  const auto second = plan_of(register_job(named("two", 5)));
+  CHECK(reason(first).empty());
+  CHECK(reason(second).empty());
+  CHECK(submit(first).is_full());
+  CHECK(reason(second) == "cpu");
+  const auto result = submit(second);
+  CHECK_FALSE(result.is_full());
+  CHECK_FALSE(result.made_progress);
+  CHECK(live("two").empty());
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "only the nodes that do not fit are left out") {
+  const auto one = add_node();
+  const auto plan_with_one = plan_of(register_job(named("one", 5)));
+  add_node();
+  auto wide = plan_of(register_job(named("two", 10)));
+  REQUIRE(wide.nodes.size() == 2);
+  CHECK(submit(plan_with_one).is_full());
+  const auto result = submit(wide);
+  REQUIRE(result.rejected_nodes.size() == 1);
+  CHECK(result.rejected_nodes.begin()->first == one);
+  CHECK(result.made_progress);
+  CHECK_FALSE(result.completion_written);
+  for (const auto& row : live("two"))
+    CHECK(view(row->alloc->getNodeId()) != one);
+  CHECK_FALSE(live("two").empty());
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "all at once is all or nothing") {
+  add_node();
+  const auto before = plan_of(register_job(named("one", 5)));
+  add_node();
+  const auto wide = plan_of(
+      register_job(named("two", 10, [](schema::Job::Builder job) { job.setAllAtOnce(true); })));
+  submit(before);
+  CHECK_FALSE(submit(wide).made_progress);
+  CHECK(live("two").empty());
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "what happened to the node meanwhile") {
+  const auto node = add_node();
+  const auto plan = plan_of(register_job(make_job(1)));
+  set_status(node, schema::NodeStatus::DOWN);
+  CHECK(reason(plan) == "node is not ready for placements");
+  set_status(node, schema::NodeStatus::READY);
+  CHECK(reason(plan).empty());
+  apply([&](schema::Command::Builder command) {
+    auto update = command.initNodeEligibilityUpdate();
+    update.setNodeId(text(node));
+    update.setEligibility(schema::SchedulingEligibility::INELIGIBLE);
+  });
+  CHECK(reason(plan) == "node is not eligible");
+  apply([&](schema::Command::Builder command) {
+    command.initNodeDeregister().initNodeIds(1).set(0, text(node));
+  });
+  CHECK(reason(plan) == "node does not exist");
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "stops and in-place updates pass on an ineligible node") {
+  const auto node = add_node();
+  process(register_job(make_job(2)));
+  apply([&](schema::Command::Builder command) {
+    auto update = command.initNodeEligibilityUpdate();
+    update.setNodeId(text(node));
+    update.setEligibility(schema::SchedulingEligibility::INELIGIBLE);
+  });
+  const auto in_place = plan_of(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setKillTimeout(second);
+  })));
+  CHECK(submit(in_place).is_full());
+  CHECK(live().size() == 1);
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "a row that was changed meanwhile is not overwritten") {
+  add_node();
+  process(register_job(make_job(1)));
+  const auto in_place = plan_of(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setKillTimeout(second);
+  })));
+  apply([&](schema::Command::Builder command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId(live()[0]->alloc->getId());
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  CHECK(reason(in_place) == "alloc to update was changed meanwhile");
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "a port that was given out meanwhile") {
+  add_node();
+  const auto fixed = [](schema::Job::Builder job) {
+    auto port = job.getTaskGroups()[0].initNetworks(1)[0].initReservedPorts(1)[0];
+    port.setLabel("http");
+    port.setValue(8080);
+  };
+  const auto first = plan_of(register_job(named("one", 1, fixed)));
+  const auto second = plan_of(register_job(named("two", 1, fixed)));
+  CHECK(submit(first).is_full());
+  CHECK(reason(second) == "reserved port collision: port 8080 already in use");
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "a partial commit is retried until nothing conflicts") {
+  add_node();
+  const auto big = plan_of(register_job(named("one", 6)));
+  const auto eval = register_job(named("two", 4));
+  auto scheduler = make_scheduler(eval, seed++);
+  auto snapshot = state();
+  auto step = scheduler->start({snapshot, now, nullptr});
+  REQUIRE(step.plan);
+  submit(big);  // 2 of 8 places are left
+  auto result = submit(*step.plan);
+  CHECK_FALSE(result.made_progress);
+  snapshot = state();
+  step = scheduler->resume({snapshot, now, nullptr}, result);
+  REQUIRE(step.plan);
+  CHECK(step.plan->placement_count() == 2);
+  result = submit(*step.plan);
+  CHECK(result.is_full());
+  snapshot = state();
+  step = scheduler->resume({snapshot, now, nullptr}, result);
+  CHECK_FALSE(step.plan);
+  CHECK(live("two").size() == 2);
+  const auto done = state().eval(view(eval->getId()));
+  CHECK(done->getStatus() == schema::EvalStatus::COMPLETE);
+  CHECK(done->getBlockedEval().size() > 0);
+  CHECK(state().eval(view(done->getBlockedEval())));
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "after too many conflicts the evaluation fails and blocks") {
+  add_node();
+  const auto eval = register_job(make_job(1));
+  auto scheduler = make_scheduler(eval, seed++);
+  const auto snapshot = state();
+  auto step = scheduler->start({snapshot, now, nullptr});
+  int attempts = 0;
+  while (step.plan) {
+    REQUIRE(++attempts < 10);
+    PlanResult refused;
+    refused.rejected_nodes.emplace("node", "for the test");
+    step = scheduler->resume({snapshot, now, nullptr}, refused);
+  }
+  CHECK(attempts == 5);
+  REQUIRE(step.evaluations.size() == 2);
+  CHECK(step.evaluations[0]->getTriggeredBy() == schema::EvalTrigger::MAX_PLAN_ATTEMPTS);
+  CHECK(step.evaluations[0]->getStatus() == schema::EvalStatus::BLOCKED);
+  CHECK(step.evaluations[1]->getStatus() == schema::EvalStatus::FAILED);
+  CHECK(view(step.evaluations[1]->getStatusDescription()) == "maximum attempts reached (5)");
+  CHECK(view(step.evaluations[1]->getBlockedEval()) == view(step.evaluations[0]->getId()));
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "reservations keep a second plan off the same room") {
+  add_node();
+  const auto first = plan_of(register_job(named("one", 5)));
+  Reservations reservations;
+  reservations.add(first);
+  auto scheduler = make_scheduler(register_job(named("two", 5)), seed++);
+  const auto snapshot = state();
+  const auto step = scheduler->start({snapshot, now, &reservations});
+  REQUIRE(step.plan);
+  CHECK(step.lacks_room);
+  CHECK(step.plan->placement_count() == 3);
+  CHECK(submit(first).is_full());
+  CHECK(submit(*step.plan).is_full());
+}

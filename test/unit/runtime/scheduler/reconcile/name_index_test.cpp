@@ -1,0 +1,32 @@
+#include "runtime/scheduler/reconcile/name_index.hpp"
+
+#include "test/unit/runtime/scheduler/harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+TEST_CASE("names: the lowest free ones, then again from the start") {
+  CHECK(alloc_name("web", "api", 3) == "web.api[3]");
+  CHECK(alloc_index("web.api[12]") == 12);
+  CHECK(alloc_index("web.a[1]b[7]") == 7);
+  CHECK(alloc_index("nonsense") == 0);
+  NameIndex names{"j", "g", 4, {"j.g[1]", "j.g[2]"}};
+  CHECK(names.next(3) == std::vector<std::string>{"j.g[0]", "j.g[3]", "j.g[0]"});
+  NameIndex more{"j", "g", 2, {"j.g[0]", "j.g[0]", "j.g[5]"}};
+  CHECK(more.is_duplicate(0));
+  CHECK_FALSE(more.is_duplicate(5));
+  CHECK(more.take_highest(2) == std::set<std::string>{"j.g[0]", "j.g[5]"});
+  NameIndex again{"j", "g", 2, {"j.g[0]", "j.g[0]"}};
+  again.release(0);
+  CHECK_FALSE(again.is_duplicate(0));
+  CHECK(again.next(1) == std::vector<std::string>{"j.g[1]"});
+}
+
+TEST_CASE("names of canaries are those of what they will replace") {
+  NameIndex names{"j", "g", 3, {"j.g[0]", "j.g[1]", "j.g[2]"}};
+  CHECK(names.next_canaries(2, {"j.g[0]"}, {"j.g[0]", "j.g[1]", "j.g[2]"})
+        == std::vector<std::string>{"j.g[1]", "j.g[2]"});
+  NameIndex full{"j", "g", 1, {"j.g[0]"}};
+  CHECK(full.next_canaries(2, {"j.g[0]"}, {"j.g[0]"})
+        == std::vector<std::string>{"j.g[1]", "j.g[2]"});
+}
