@@ -36,9 +36,15 @@ std::string_view to_string(Errc code) {
   return "unknown";
 }
 
-void throw_exception_from_error(const Error& err, const boost::source_location&) {
+namespace detail {
+
+const Error no_error;
+
+void unwrapped(const Error& err) {
   throw std::logic_error("unchecked result: " + err.what);
 }
+
+}  // namespace detail
 
 Error errno_error(std::string_view attempt, int error_number, Errc code) {
   return {code, std::string{attempt} + ": " + std::generic_category().message(error_number)};

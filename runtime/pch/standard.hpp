@@ -43,5 +43,4 @@
 #include <vector>
 
 #include <boost/json.hpp>
-#include <boost/system/result.hpp>
 #include <fmt/format.h>

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+
 
 namespace nomad::test {
 
@@ -36,7 +40,8 @@ SimSystem::Scope::~Scope() {
 }
 
 SimSystem::SimSystem(std::uint64_t seed)
-    : system_(std::make_unique<caf::actor_system>(configure(config_))),
+    : config_(std::make_unique<caf::actor_system_config>()),
+      system_(std::make_unique<caf::actor_system>(configure(*config_))),
       scheduler_(dynamic_cast<caf::scheduler::test_coordinator*>(&system_->scheduler())),
       random_(seed) {
   owners_.resize(system_->latest_actor_id() + 1);

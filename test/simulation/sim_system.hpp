@@ -15,14 +15,18 @@
 #include <string>
 #include <vector>
 
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
-
 #include "actors/core/supervise.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/raft/core.hpp"
 #include "test/simulation/sim_clock.hpp"
+
+namespace caf {
+class actor_system_config;
+class resumable;
+namespace scheduler {
+class test_coordinator;
+}
+}  // namespace caf
 
 namespace nomad::test {
 
@@ -160,8 +164,8 @@ private:
   void settle(const std::function<bool()>& is_over);
   std::optional<Time> next_time();
 
-  caf::actor_system_config config_;
-  std::unique_ptr<caf::actor_system> system_;
+  std::unique_ptr<caf::actor_system_config> config_;
+  std::unique_ptr<actor::System> system_;
   caf::scheduler::test_coordinator* scheduler_;
   SimClock clock_;
   Random random_;

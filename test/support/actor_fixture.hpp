@@ -5,15 +5,11 @@
 // actor that answers).
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include <caf/actor_system.hpp>
-#include <caf/actor_system_config.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 
 #include "actors/core/supervise.hpp"
 
@@ -21,19 +17,17 @@ namespace nomad::test {
 
 class ActorFixture {
 public:
-  ActorFixture() : system_(configure(config_)), scheduler_(coordinator(system_)) {}
-
+  ActorFixture();
   ActorFixture(const ActorFixture&) = delete;
   ActorFixture& operator=(const ActorFixture&) = delete;
 
   /// Kills every adopted actor: a self-ticking one would keep the system's destructor waiting.
-  ~ActorFixture() {
-    for (auto& handle : adopted_)
-      actor::kill(handle);
-    settle();
-  }
+  ~ActorFixture();
 
-  actor::System& system() { return system_; }
+  actor::System& system();
+
+  /// The time that only the test moves.
+  std::chrono::steady_clock::time_point now() const;
 
   /// Makes the fixture responsible for stopping the actor.
   template <class Handle>
@@ -57,7 +51,7 @@ public:
   template <class Reply, class Handle, actor::Message M>
   Answer<Reply> ask(const Handle& dest, M msg) {
     auto slot = std::make_shared<std::optional<Result<Reply>>>();
-    adopt(actor::spawn(system_, [slot, dest, msg = std::move(msg)](
+    adopt(actor::spawn(system(), [slot, dest, msg = std::move(msg)](
                                     actor::Any::pointer self) -> actor::Any::behavior_type {
       self->request(dest, actor::infinite, msg)
           .then(
@@ -87,45 +81,26 @@ public:
     using SelfPointer = typename actor::Interface<void(M)>::pointer;
     using Behavior = typename actor::Interface<void(M)>::behavior_type;
     auto seen = std::make_shared<std::vector<M>>();
-    auto handle = actor::spawn(system_, [seen](SelfPointer) -> Behavior {
+    auto handle = actor::spawn(system(), [seen](SelfPointer) -> Behavior {
       return {[seen](const M& msg) { seen->push_back(msg); }};
     });
     return {adopt(handle), seen};
   }
 
   /// Lets all actors work until no message is left; the time stands still.
-  void settle() {
-    while (scheduler_.try_run_once())
-      continue;
-  }
+  void settle();
+
+  /// Lets one actor handle one message; false when none is left.
+  bool run_one_message();
 
   /// Moves the time forward by `step`, stopping at each timer on the way so that actors re-arming
   /// one fire as often as they would in real life.
-  void advance(caf::timespan step) {
-    settle();
-    auto& clock = scheduler_.clock();
-    const auto target = clock.now() + step;
-    while (!clock.schedule().empty() && clock.schedule().begin()->first <= target) {
-      const auto due = clock.schedule().begin()->first;
-      clock.advance_time(std::max(due - clock.now(), caf::timespan{0}));
-      settle();
-    }
-    clock.advance_time(target - clock.now());
-  }
+  void advance(std::chrono::nanoseconds step);
 
 private:
-  static caf::actor_system_config& configure(caf::actor_system_config& config) {
-    config.set("scheduler.policy", caf::atom("testing"));
-    return config;
-  }
+  struct Core;
 
-  static caf::scheduler::test_coordinator& coordinator(actor::System& system) {
-    return dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
-  }
-
-  caf::actor_system_config config_;
-  caf::actor_system system_;
-  caf::scheduler::test_coordinator& scheduler_;
+  std::unique_ptr<Core> core_;
   std::vector<actor::Any> adopted_;
 };
 

@@ -164,7 +164,7 @@ struct ClientFixture : ActorFixture {
   }
 
   std::int64_t unix_now() {
-    return 1'700'000'000'000'000'000 + system().clock().now().time_since_epoch().count();
+    return 1'700'000'000'000'000'000 + now().time_since_epoch().count();
   }
 
   FakeServers spawn_servers() {
@@ -298,8 +298,7 @@ struct ClientFixture : ActorFixture {
 
   /// Lets `count` messages be handled, no more.
   void run_steps(int count) {
-    auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system().scheduler());
-    while (count-- > 0 && scheduler.try_run_once())
+    while (count-- > 0 && run_one_message())
       continue;
   }
 

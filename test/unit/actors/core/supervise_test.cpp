@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <caf/actor_system.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
 #include <doctest/doctest.h>
 
 #include "actors/core/system.hpp"

@@ -83,7 +83,7 @@ struct NodesFixture : test::ActorFixture {
     parts.lease = std::make_shared<LeaderLease>();
     parts.counters = std::make_shared<RaftCounters>();
     parts.leader = server.leader;
-    parts.clock = [this] { return Time{system().scheduler().clock().now().time_since_epoch()}; };
+    parts.clock = [this] { return Time{now().time_since_epoch()}; };
     parts.spawn_log_writer = [this, &server](actor::System&, LogWriterListener listener) {
       return adopt(actor::spawn(system(), [&server, listener](Disk::pointer self) -> Disk::behavior_type {
         return {

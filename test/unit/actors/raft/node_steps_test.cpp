@@ -70,7 +70,7 @@ struct NodeStepsFixture : test::ActorFixture {
     parts.lease = lease;
     parts.counters = counters;
     parts.listener = leadership.handle;
-    parts.clock = [this] { return Time{system().scheduler().clock().now().time_since_epoch()}; };
+    parts.clock = [this] { return Time{now().time_since_epoch()}; };
     parts.spawn_log_writer = [this](actor::System&, LogWriterListener listener) {
       disk = std::move(listener);
       auto seen = writes.seen;
