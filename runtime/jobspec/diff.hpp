@@ -2,7 +2,7 @@
 // `job/:id/versions?diffs=true`.
 //
 // Works on server forms (see canonicalize.hpp); members that are left out count as zero. Driven by
-// the table of fields (schema.hpp) and a table that says under which name and by which identity
+// the fields of the schema (schema.hpp) and a table that says under which name and by which identity
 // nested objects are compared. Pure.
 #pragma once
 
