@@ -143,12 +143,4 @@ Result<object> diff(const object* old_job, const object* new_job, bool contextua
   return JobDiffer{contextual}.job(old_job, new_job);
 }
 
-bool same_specification(const object& a, const object& b) {
-  for (const Field& field : block_types().job.fields) {
-    if (field.has(Trait::api_only | Trait::bookkeeping)) continue;
-    if (!same_member(field, a.if_contains(field.json), b.if_contains(field.json))) return false;
-  }
-  return true;
-}
-
 }  // namespace nomad::jobspec

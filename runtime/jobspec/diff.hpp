@@ -24,10 +24,6 @@ Result<boost::json::object> diff(const boost::json::object* old_job,
                                  const boost::json::object* new_job,
                                  bool contextual);
 
-/// Whether two server forms are the same specification: status, versions, indexes and times do not
-/// count.
-bool same_specification(const boost::json::object& a, const boost::json::object& b);
-
 /// What the scheduler would do to one group; the fields of DesiredUpdates.
 struct DesiredUpdates {
   std::uint64_t ignore = 0;
