@@ -10,8 +10,8 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
 
-annotation json @0xb1d2c3e4f5a60001 (field, group, union, enumerant) :Text;
-# The name in the HTTP API.
+annotation json @0xb1d2c3e4f5a60001 (field, group, union, enumerant, struct) :Text;
+# The name in the HTTP API; a struct's is told by errors.
 
 annotation map @0xb1d2c3e4f5a60002 (field) :Void;
 # A list of {key, value}, sorted by key, that the API shows as an object.
@@ -37,5 +37,54 @@ annotation omitZero @0xb1d2c3e4f5a60008 (struct) :Void;
 annotation always @0xb1d2c3e4f5a60009 (field) :Void;
 # A struct that the API never shows as null: absent is shown as one of zeros.
 
-annotation durationText @0xb1d2c3e4f5a6000a (field) :Void;
+annotation duration @0xb1d2c3e4f5a6000a (field, group, union) :Void;
 # Int64 nanoseconds; the API also accepts Go's text ("10s") on input, and shows a number.
+
+# What follows is about jobs: how a field looks in job files and requests, and what its change means
+# for running allocations. A field without any of it is an attribute of job files under its own
+# name, may be left out, is then zero, is compared by `job plan` and makes new allocations.
+# Fields stand in the order of Nomad's API, in which clients send them; ordinals tell their age.
+
+annotation hcl @0xb1d2c3e4f5a6000b (field, group, union) :Text;
+# The name in job files; otherwise that of the schema in snake case. "": not written there.
+
+annotation label @0xb1d2c3e4f5a6000c (field) :Void;
+# The label of its block in job files; $hcl then is what errors call the label.
+
+annotation nullable @0xb1d2c3e4f5a6000d (struct, field) :Bool;
+# A single value that may be null in requests, until canonicalization; of a struct: all of its own
+# that don't say otherwise. Lists, maps and structs always may be.
+
+annotation default @0xb1d2c3e4f5a6000e (field, group, union) :Text;
+# What canonicalization makes of a null value; of a zero one, where null can't be. Durations are
+# written as Go's text. Defaults that depend on other fields are code (jobspec/canonicalize).
+
+annotation int64 @0xb1d2c3e4f5a6000f (field) :Void;
+# Go's int64, which errors tell from its int.
+
+annotation byValue @0xb1d2c3e4f5a60010 (field) :Void;
+# A list that holds its elements themselves in Go, which errors tell from one of pointers.
+
+annotation omitNull @0xb1d2c3e4f5a60011 (field) :Void;
+# Left out where a request's form is completed, instead of shown as null.
+
+annotation serverOnly @0xb1d2c3e4f5a60012 (field) :Void;
+# Worked out by servers: neither in job files, nor heard from requests.
+
+annotation requestOnly @0xb1d2c3e4f5a60013 (field) :Void;
+# Merged into other fields by canonicalization: the stored form is without it.
+
+annotation bookkeeping @0xb1d2c3e4f5a60014 (field) :Void;
+# Tells what became of a job, not what it is to be: jobs that differ in it have one specification.
+
+enum Update {
+  destructive @0;
+  # Running allocations are replaced. It is what a field means that says nothing, as that is safe.
+  inPlace @1;
+  # Running allocations take the new value over.
+  special @2;
+  # Judged by code of its own in scheduler/tasks_updated.
+}
+
+annotation update @0xb1d2c3e4f5a60015 (field, group, union) :Update;
+# What a change means for running allocations, in the groups and tasks of jobs.

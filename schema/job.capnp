@@ -3,32 +3,42 @@
 @0xd5a1c1e3f5b2a903;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema");
-using import "annotations.capnp".json;
-using import "annotations.capnp".map;
-using import "annotations.capnp".raw;
 using import "annotations.capnp".always;
+using import "annotations.capnp".bookkeeping;
+using import "annotations.capnp".byValue;
+using import "annotations.capnp".default;
+using import "annotations.capnp".duration;
+using import "annotations.capnp".hcl;
+using import "annotations.capnp".int64;
+using import "annotations.capnp".json;
+using import "annotations.capnp".label;
+using import "annotations.capnp".map;
+using import "annotations.capnp".nullable;
+using import "annotations.capnp".omitNull;
+using import "annotations.capnp".raw;
 using import "annotations.capnp".secret;
-using import "annotations.capnp".durationText;
+using import "annotations.capnp".serverOnly;
+using import "annotations.capnp".update;
 using Common = import "common.capnp";
 
-struct UpdateStrategy {
-  stagger @0 :Int64;
-  maxParallel @1 :Int64;
-  healthCheck @2 :Text;
-  minHealthyTime @3 :Int64;
-  healthyDeadline @4 :Int64;
-  progressDeadline @5 :Int64;
-  autoRevert @6 :Bool;
-  autoPromote @7 :Bool;
-  canary @8 :Int64;
+struct UpdateStrategy $nullable(true) {
+  stagger @0 :Int64 $duration $default("30s");
+  maxParallel @1 :Int64 $default("1");
+  healthCheck @2 :Text $default("checks");
+  minHealthyTime @3 :Int64 $duration $default("10s");
+  healthyDeadline @4 :Int64 $duration $default("5m");
+  progressDeadline @5 :Int64 $duration $default("10m");
+  canary @8 :Int64 $default("0");
+  autoRevert @6 :Bool $default("false");
+  autoPromote @7 :Bool $default("false");
 }
 
-struct PeriodicConfig {
-  enabled @0 :Bool;
-  spec @1 :Text;
-  specs @2 :List(Text);
-  specType @3 :Text;
-  prohibitOverlap @4 :Bool;
+struct PeriodicConfig $nullable(true) {
+  enabled @0 :Bool $default("true");
+  spec @1 :Text $hcl("cron") $default("");
+  specs @2 :List(Text) $hcl("crons");
+  specType @3 :Text $hcl("") $default("cron");
+  prohibitOverlap @4 :Bool $default("false");
   timeZone @5 :Text;
 }
 
@@ -38,39 +48,39 @@ struct ParameterizedJobConfig {
   metaOptional @2 :List(Text);
 }
 
-struct RestartPolicy {
-  attempts @0 :Int64;
-  interval @1 :Int64;
-  delay @2 :Int64;
-  mode @3 :Text;
-  renderTemplates @4 :Bool;
+struct RestartPolicy $nullable(true) {
+  interval @1 :Int64 $duration $update(inPlace);
+  attempts @0 :Int64 $update(inPlace);
+  delay @2 :Int64 $duration $default("15s") $update(inPlace);
+  mode @3 :Text $default("fail") $update(inPlace);
+  renderTemplates @4 :Bool $default("false");
 }
 
-struct ReschedulePolicy {
+struct ReschedulePolicy $nullable(true) {
   attempts @0 :Int64;
-  interval @1 :Int64;
-  delay @2 :Int64;
+  interval @1 :Int64 $duration;
+  delay @2 :Int64 $duration;
   delayFunction @3 :Text;
-  maxDelay @4 :Int64;
+  maxDelay @4 :Int64 $duration;
   unlimited @5 :Bool;
 }
 
-struct MigrateStrategy {
-  maxParallel @0 :Int64;
-  healthCheck @1 :Text;
-  minHealthyTime @2 :Int64;
-  healthyDeadline @3 :Int64;
+struct MigrateStrategy $nullable(true) {
+  maxParallel @0 :Int64 $default("1");
+  healthCheck @1 :Text $default("checks");
+  minHealthyTime @2 :Int64 $duration $default("10s");
+  healthyDeadline @3 :Int64 $duration $default("5m");
 }
 
-struct EphemeralDisk {
-  sticky @0 :Bool;
-  sizeMb @1 :Int64 $json("SizeMB");
-  migrate @2 :Bool;
+struct EphemeralDisk $nullable(true) {
+  sticky @0 :Bool $default("false");
+  migrate @2 :Bool $default("false");
+  sizeMb @1 :Int64 $json("SizeMB") $hcl("size") $default("300");
 }
 
 struct CheckRestart {
   limit @0 :Int64;
-  grace @1 :Int64 $durationText;
+  grace @1 :Int64 $duration $nullable(true) $default("1s");
   ignoreWarnings @2 :Bool;
 }
 
@@ -81,20 +91,20 @@ struct ServiceCheck {
   args @3 :List(Text);
   path @4 :Text;
   protocol @5 :Text;
-  portLabel @6 :Text;
+  portLabel @6 :Text $hcl("port");
   expose @7 :Bool;
   addressMode @8 :Text;
-  interval @9 :Int64 $durationText;
-  timeout @10 :Int64 $durationText;
+  interval @9 :Int64 $duration;
+  timeout @10 :Int64 $duration;
   initialStatus @11 :Text;
   tlsServerName @12 :Text $json("TLSServerName");
   tlsSkipVerify @13 :Bool $json("TLSSkipVerify");
-  method @14 :Text;
   header @15 :List(Common.TextListEntry) $map;
+  method @14 :Text;
   checkRestart @16 :CheckRestart;
   grpcService @17 :Text $json("GRPCService");
   grpcUseTls @18 :Bool $json("GRPCUseTLS");
-  taskName @19 :Text;
+  taskName @19 :Text $hcl("task");
   successBeforePassing @20 :Int64;
   failuresBeforeCritical @21 :Int64;
   body @22 :Text;
@@ -103,30 +113,30 @@ struct ServiceCheck {
 
 struct Service {
   name @0 :Text;
-  taskName @1 :Text;
-  portLabel @2 :Text;
-  addressMode @3 :Text;
-  address @4 :Text;
-  enableTagOverride @5 :Bool;
   tags @6 :List(Text);
   canaryTags @7 :List(Text);
-  checks @8 :List(ServiceCheck);
-  connect @9 :Text $raw;
+  enableTagOverride @5 :Bool;
+  portLabel @2 :Text $hcl("port");
+  addressMode @3 :Text $default("auto");
+  address @4 :Text;
+  checks @8 :List(ServiceCheck) $hcl("check") $byValue;
+  connect @9 :Text $raw;  # ConsulConnect of unstored.capnp
   meta @10 :List(Common.TextEntry) $map;
   canaryMeta @11 :List(Common.TextEntry) $map;
   taggedAddresses @12 :List(Common.TextEntry) $map;
-  namespace @13 :Text;
-  onUpdate @14 :Text;
-  provider @15 :Text;
+  taskName @1 :Text $hcl("task");
+  onUpdate @14 :Text $default("require_healthy");
+  provider @15 :Text $default("consul");
+  namespace @13 :Text $serverOnly;
 }
 
-struct MountOptions {
+struct MountOptions $json("CSIMountOptions") {
   fsType @0 :Text $json("FSType");
   mountFlags @1 :List(Text);
 }
 
 struct VolumeRequest {
-  name @0 :Text;
+  name @0 :Text $label;
   type @1 :Text;
   source @2 :Text;
   readOnly @3 :Bool;
@@ -136,195 +146,202 @@ struct VolumeRequest {
   perAlloc @7 :Bool;
 }
 
-struct VolumeMount {
+struct VolumeMount $nullable(true) {
   volume @0 :Text;
   destination @1 :Text;
-  readOnly @2 :Bool;
-  propagationMode @3 :Text;
+  readOnly @2 :Bool $default("false");
+  propagationMode @3 :Text $default("private");
 }
 
-struct Lifecycle {
+struct Lifecycle $json("TaskLifecycle") {
   hook @0 :Text;
   sidecar @1 :Bool;
 }
 
-struct LogConfig {
-  maxFiles @0 :Int64;
-  maxFileSizeMb @1 :Int64 $json("MaxFileSizeMB");
-  disabled @2 :Bool;
+struct LogConfig $nullable(true) {
+  maxFiles @0 :Int64 $default("10") $update(inPlace);
+  maxFileSizeMb @1 :Int64 $json("MaxFileSizeMB") $hcl("max_file_size") $default("10")
+      $update(inPlace);
+  disabled @2 :Bool $default("false");
 }
 
-struct ChangeScript {
-  command @0 :Text;
+struct ChangeScript $nullable(true) {
+  command @0 :Text $default("");
   args @1 :List(Text);
-  timeout @2 :Int64;
-  failOnError @3 :Bool;
+  timeout @2 :Int64 $duration $default("5s");
+  failOnError @3 :Bool $default("false");
 }
 
 struct WaitConfig {
-  min :union $json("Min") { unset @0 :Void; value @1 :Int64; }
-  max :union $json("Max") { unset @2 :Void; value @3 :Int64; }
+  min :union $json("Min") $duration { unset @0 :Void; value @1 :Int64; }
+  max :union $json("Max") $duration { unset @2 :Void; value @3 :Int64; }
 }
 
-struct Template {
-  sourcePath @0 :Text;
-  destPath @1 :Text;
-  embeddedTmpl @2 :Text;
-  changeMode @3 :Text;
-  changeSignal @4 :Text;
+struct Template $nullable(true) {
+  sourcePath @0 :Text $hcl("source") $default("");
+  destPath @1 :Text $hcl("destination") $default("");
+  embeddedTmpl @2 :Text $hcl("data") $default("");
+  changeMode @3 :Text $default("restart");
   changeScript @5 :ChangeScript;
-  splay @6 :Int64;
-  perms @7 :Text;
+  changeSignal @4 :Text;
+  splay @6 :Int64 $duration $default("5s");
+  perms @7 :Text $default("0644");
   uid :union $json("Uid") { unset @8 :Void; value @9 :Int64; }
   gid :union $json("Gid") { unset @10 :Void; value @11 :Int64; }
-  leftDelim @12 :Text;
-  rightDelim @13 :Text;
-  envvars @14 :Bool;
-  vaultGrace @15 :Int64;
+  leftDelim @12 :Text $hcl("left_delimiter") $default("{{");
+  rightDelim @13 :Text $hcl("right_delimiter") $default("}}");
+  envvars @14 :Bool $hcl("env") $default("false");
+  vaultGrace @15 :Int64 $duration $default("0s");
   wait @16 :WaitConfig;
-  errMissingKey @17 :Bool;
+  errMissingKey @17 :Bool $hcl("error_on_missing_key") $default("false");
 }
 
-struct Vault {
+struct Vault $nullable(true) {
   policies @0 :List(Text);
-  namespace @1 :Text;
-  env @2 :Bool;
-  disableFile @3 :Bool;
-  changeMode @4 :Text;
-  changeSignal @5 :Text;
+  namespace @1 :Text $default("");
+  env @2 :Bool $default("true");
+  disableFile @3 :Bool $default("false");
+  changeMode @4 :Text $default("restart");
+  changeSignal @5 :Text $default("SIGHUP");
 }
 
-struct Artifact {
-  getterSource @0 :Text;
-  getterOptions @1 :List(Common.TextEntry) $map;
-  getterHeaders @2 :List(Common.TextEntry) $map;
-  getterMode @3 :Text;
-  relativeDest @4 :Text;
+struct Artifact $json("TaskArtifact") $nullable(true) {
+  getterSource @0 :Text $hcl("source") $default("");
+  getterOptions @1 :List(Common.TextEntry) $map $hcl("options");
+  getterHeaders @2 :List(Common.TextEntry) $map $hcl("headers");
+  getterMode @3 :Text $hcl("mode") $default("any");
+  relativeDest @4 :Text $hcl("destination");
 }
 
-struct DispatchPayload { file @0 :Text; }
+struct DispatchPayload $json("DispatchPayloadConfig") { file @0 :Text; }
 
-struct CsiPluginConfig {
+struct CsiPluginConfig $json("TaskCSIPluginConfig") {
   id @0 :Text $json("ID");
   type @1 :Text;
-  mountDir @2 :Text;
-  stagePublishBaseDir @3 :Text;
-  healthTimeout @4 :Int64;
+  mountDir @2 :Text $default("/csi");
+  stagePublishBaseDir @3 :Text $default("/local/csi");
+  healthTimeout @4 :Int64 $duration $default("30s");
 }
 
-struct Identity {
+struct Identity $json("WorkloadIdentity") {
   env @0 :Bool;
   file @1 :Bool;
 }
 
 struct ScalingPolicy {
-  id @0 :Text $json("ID");
-  type @1 :Text;
-  target @2 :List(Common.TextEntry) $map;
+  min @4 :Int64 $int64 $nullable(true);
+  max @5 :Int64 $int64 $nullable(true);
   policy @3 :Text $raw;
-  min @4 :Int64;
-  max @5 :Int64;
-  enabled @6 :Bool;
-  createIndex @7 :UInt64;
-  modifyIndex @8 :UInt64;
+  enabled @6 :Bool $nullable(true);
+  type @1 :Text;
+  id @0 :Text $json("ID") $hcl("");
+  target @2 :List(Common.TextEntry) $map $hcl("");
+  createIndex @7 :UInt64 $hcl("");
+  modifyIndex @8 :UInt64 $hcl("");
 }
 
 struct Task {
-  name @0 :Text;
+  name @0 :Text $label $update(special);
   driver @1 :Text;
   user @2 :Text;
+  lifecycle @13 :Lifecycle $update(inPlace);
   config @3 :Text $raw;
+  constraints @8 :List(Common.Constraint) $hcl("constraint") $update(inPlace);
+  affinities @9 :List(Common.Affinity) $hcl("affinity") $update(special);
   env @4 :List(Common.TextEntry) $map;
-  services @5 :List(Service);
-  vault @6 :Vault;
-  templates @7 :List(Template);
-  constraints @8 :List(Common.Constraint);
-  affinities @9 :List(Common.Affinity);
+  services @5 :List(Service) $hcl("service") $update(inPlace);
   resources @10 :Common.Resources;
-  restartPolicy @11 :RestartPolicy;
-  dispatchPayload @12 :DispatchPayload;
-  lifecycle @13 :Lifecycle;
-  meta @14 :List(Common.TextEntry) $map;
-  killTimeout @15 :Int64;
-  logConfig @16 :LogConfig;
-  artifacts @17 :List(Artifact);
-  leader @18 :Bool;
-  shutdownDelay @19 :Int64;
-  volumeMounts @20 :List(VolumeMount);
-  scalingPolicies @21 :List(ScalingPolicy);
-  killSignal @22 :Text;
-  kind @23 :Text;
-  csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig");
+  restartPolicy @11 :RestartPolicy $hcl("restart");
+  meta @14 :List(Common.TextEntry) $map $update(special);
+  killTimeout @15 :Int64 $duration $nullable(true) $default("5s") $update(inPlace);
+  logConfig @16 :LogConfig $hcl("logs");
+  artifacts @17 :List(Artifact) $hcl("artifact");
+  vault @6 :Vault;
+  templates @7 :List(Template) $hcl("template");
+  dispatchPayload @12 :DispatchPayload $update(inPlace);
+  volumeMounts @20 :List(VolumeMount) $hcl("volume_mount");
+  csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull;
+  leader @18 :Bool $update(inPlace);
+  shutdownDelay @19 :Int64 $duration $update(inPlace);
+  killSignal @22 :Text $update(inPlace);
+  kind @23 :Text $update(inPlace);
+  scalingPolicies @21 :List(ScalingPolicy) $hcl("scaling") $update(inPlace);
   identity @25 :Identity;
 }
 
 struct Consul { namespace @0 :Text; }
 
 struct TaskGroup {
-  name @0 :Text;
-  count @1 :Int64;
-  update @2 :UpdateStrategy;
-  migrate @3 :MigrateStrategy;
-  constraints @4 :List(Common.Constraint);
-  scaling @5 :ScalingPolicy;
-  restartPolicy @6 :RestartPolicy;
-  tasks @7 :List(Task);
+  name @0 :Text $label $nullable(true) $default("") $update(special);
+  count @1 :Int64 $nullable(true) $default("1") $update(inPlace);
+  constraints @4 :List(Common.Constraint) $hcl("constraint") $update(inPlace);
+  affinities @11 :List(Common.Affinity) $hcl("affinity") $update(special);
+  tasks @7 :List(Task) $hcl("task") $update(special);
+  spreads @12 :List(Common.Spread) $hcl("spread") $update(special);
+  volumes @16 :List(VolumeEntry) $map $hcl("volume");
+  restartPolicy @6 :RestartPolicy $hcl("restart");
+  reschedulePolicy @10 :ReschedulePolicy $hcl("reschedule") $update(inPlace);
   ephemeralDisk @8 :EphemeralDisk;
-  meta @9 :List(Common.TextEntry) $map;
-  reschedulePolicy @10 :ReschedulePolicy;
-  affinities @11 :List(Common.Affinity);
-  spreads @12 :List(Common.Spread);
-  networks @13 :List(Common.NetworkResource);
-  consul @14 :Consul;
-  services @15 :List(Service);
-  volumes @16 :List(VolumeEntry) $map;
-  shutdownDelay :union $json("ShutdownDelay") { unset @17 :Void; value @18 :Int64; }
-  stopAfterClientDisconnect :union $json("StopAfterClientDisconnect") {
+  update @2 :UpdateStrategy $update(inPlace);
+  migrate @3 :MigrateStrategy $update(inPlace);
+  networks @13 :List(Common.NetworkResource) $hcl("network") $update(special);
+  meta @9 :List(Common.TextEntry) $map $update(special);
+  services @15 :List(Service) $hcl("service") $update(special);
+  shutdownDelay :union $json("ShutdownDelay") $duration $update(inPlace) {
+    unset @17 :Void;
+    value @18 :Int64;
+  }
+  stopAfterClientDisconnect :union $json("StopAfterClientDisconnect") $duration $update(inPlace) {
     unset @19 :Void;
     value @20 :Int64;
   }
-  maxClientDisconnect :union $json("MaxClientDisconnect") { unset @21 :Void; value @22 :Int64; }
+  maxClientDisconnect :union $json("MaxClientDisconnect") $duration $update(inPlace) {
+    unset @21 :Void;
+    value @22 :Int64;
+  }
+  scaling @5 :ScalingPolicy $update(inPlace);
+  consul @14 :Consul;
 
   struct VolumeEntry { key @0 :Text; value @1 :VolumeRequest; }
 }
 
-struct Job {
-  id @0 :Text $json("ID");
+struct Job $nullable(true) {
+  region @3 :Text $default("global");
+  namespace @2 :Text $default("default");
+  id @0 :Text $json("ID") $default("");
   name @1 :Text;
-  namespace @2 :Text;
-  region @3 :Text;
-  type @4 :Text;
-  priority @5 :Int64;
-  allAtOnce @6 :Bool;
+  type @4 :Text $default("service");
+  priority @5 :Int64 $default("50");
+  allAtOnce @6 :Bool $default("false");
   datacenters @7 :List(Text);
-  nodePool @8 :Text;
-  constraints @9 :List(Common.Constraint);
-  affinities @10 :List(Common.Affinity);
-  spreads @11 :List(Common.Spread);
-  taskGroups @12 :List(TaskGroup);
+  nodePool @8 :Text $default("");
+  constraints @9 :List(Common.Constraint) $hcl("constraint");
+  affinities @10 :List(Common.Affinity) $hcl("affinity");
+  taskGroups @12 :List(TaskGroup) $hcl("group");
   update @13 :UpdateStrategy $always;
-  multiregion @14 :Text $raw;
+  multiregion @14 :Text $raw;  # Multiregion of unstored.capnp
+  spreads @11 :List(Common.Spread) $hcl("spread");
   periodic @15 :PeriodicConfig;
-  parameterizedJob @16 :ParameterizedJobConfig;
+  parameterizedJob @16 :ParameterizedJobConfig $hcl("parameterized");
   meta @17 :List(Common.TextEntry) $map;
-  payload @18 :Data;
-  dispatched @19 :Bool;
-  dispatchIdempotencyToken @20 :Text;
-  parentId @21 :Text $json("ParentID");
-  consulToken @22 :Text $secret;
-  vaultToken @23 :Text $secret;
-  consulNamespace @24 :Text;
-  vaultNamespace @25 :Text;
-  nomadTokenId @26 :Text $json("NomadTokenID");
-  stop @27 :Bool;
-  status @28 :Text;
-  statusDescription @29 :Text;
-  stable @30 :Bool;
-  version @31 :UInt64;
-  submitTime @32 :Int64;
-  createIndex @33 :UInt64;
-  modifyIndex @34 :UInt64;
-  jobModifyIndex @35 :UInt64;
+  consulToken @22 :Text $secret $default("");
+  vaultToken @23 :Text $secret $default("");
+  stop @27 :Bool $hcl("") $default("false");
+  parentId @21 :Text $json("ParentID") $serverOnly $default("");
+  dispatched @19 :Bool $serverOnly $nullable(false);
+  dispatchIdempotencyToken @20 :Text $serverOnly;
+  payload @18 :Data $hcl("");
+  consulNamespace @24 :Text $serverOnly $default("");
+  vaultNamespace @25 :Text $hcl("") $default("");
+  nomadTokenId @26 :Text $json("NomadTokenID") $serverOnly $default("");
+  status @28 :Text $serverOnly $bookkeeping $default("");
+  statusDescription @29 :Text $serverOnly $bookkeeping $default("");
+  stable @30 :Bool $serverOnly $bookkeeping $default("false");
+  version @31 :UInt64 $serverOnly $bookkeeping $default("0");
+  submitTime @32 :Int64 $int64 $serverOnly $bookkeeping;
+  createIndex @33 :UInt64 $serverOnly $bookkeeping $default("0");
+  modifyIndex @34 :UInt64 $serverOnly $bookkeeping $default("0");
+  jobModifyIndex @35 :UInt64 $serverOnly $bookkeeping $default("0");
 }
 
 struct TaskGroupSummary {

@@ -5,9 +5,11 @@
 #include <set>
 
 #include <capnp/any.h>
+#include <capnp/dynamic.h>
 #include <fmt/format.h>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 
@@ -80,18 +82,13 @@ bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
   Draft<schema::Job> left{a};
   Draft<schema::Job> right{b};
   for (Draft<schema::Job>* draft : {&left, &right}) {
-    auto job = **draft;
-    job.setStatus("");
-    job.setStatusDescription("");
-    job.setStable(false);
-    job.setVersion(0);
-    job.setCreateIndex(0);
-    job.setModifyIndex(0);
-    job.setJobModifyIndex(0);
-    job.setSubmitTime(0);
-    job.setNomadTokenId("");
-    job.setVaultToken("");
-    job.setConsulToken("");
+    capnp::DynamicStruct::Builder job{**draft};
+    for (const auto field : job.getSchema().getFields()) {
+      const object::Annotations notes{field.getProto()};
+      if (notes.has(object::Annotation::bookkeeping) || notes.has(object::Annotation::secret))
+        job.clear(field);
+    }
+    (*draft)->setNomadTokenId("");
   }
   return capnp::AnyStruct::Reader{left.reader()} == capnp::AnyStruct::Reader{right.reader()};
 }

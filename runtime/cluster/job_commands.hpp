@@ -98,7 +98,8 @@ Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
                                    bool no_shutdown_delay,
                                    const EvalSeed& seed);
 
-/// Whether both are the same specification: status, versions, indexes and times do not count.
+/// Whether both are the same specification: neither bookkeeping (as the schema calls status,
+/// version, indexes and times) nor the tokens that came with a request count.
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b);
 
 }  // namespace nomad::cluster

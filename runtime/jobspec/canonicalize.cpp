@@ -1,7 +1,11 @@
-// Defaults and inheritance of the api form. One function per block, called from the outside in; a
-// group is finished before its tasks, because tasks inherit from the finished group.
+// Defaults and inheritance of the api form. A default that stands for itself is an annotation of
+// its field; here is what depends on other fields, and what is inherited. One function per block
+// that has such rules, called from the outside in; a group's own policies are finished before its
+// tasks, because tasks inherit from the finished ones. Last come the annotated defaults of all
+// blocks.
 #include "runtime/jobspec/canonicalize.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 #include <boost/json.hpp>
@@ -28,52 +32,66 @@ void merge(object& base, const object& over) {
     if (!member.value().is_null()) base[member.key()] = member.value();
 }
 
-void fill_update(object& update) {
-  set_default(update, "MaxParallel", 1);
-  set_default(update, "Stagger", ns(30s));
-  set_default(update, "HealthCheck", "checks");
-  set_default(update, "HealthyDeadline", ns(5min));
-  set_default(update, "ProgressDeadline", ns(10min));
-  set_default(update, "MinHealthyTime", ns(10s));
-  set_default(update, "AutoRevert", false);
-  set_default(update, "Canary", 0);
-  set_default(update, "AutoPromote", false);
+bool is_zero(const value& single) {
+  if (single.is_number()) return tree::number_of(single) == 0;
+  return single.is_bool() ? !single.get_bool() : tree::text_of(single).empty();
+}
+
+/// The block's own annotated defaults.
+void fill_own(object& block, const BlockType& type) {
+  if (!type.has_fallbacks) return;
+  for (const Field& field : type.fields) {
+    if (field.fallback == nullptr) continue;
+    const auto [at, added] = block.emplace(field.json, *field.fallback);
+    if (added) continue;
+    value& present = at->value();
+    if (present.is_null() || (!field.has(Trait::nullable) && is_zero(present)))
+      present = *field.fallback;
+  }
+}
+
+/// The same for all blocks below too. What only requests have is merged elsewhere as it is.
+void fill_all(object& block, const BlockType& type) {
+  if (!type.has_fallbacks) return;
+  fill_own(block, type);
+  for (const Field& field : type.fields) {
+    if (field.block == nullptr || !field.block->has_fallbacks || field.has(Trait::api_only))
+      continue;
+    value* found = block.if_contains(field.json);
+    if (found == nullptr) continue;
+    const auto fill = [&](value& inner) {
+      if (object* content = inner.if_object()) fill_all(*content, *field.block);
+    };
+    if (field.kind == Kind::block) {
+      fill(*found);
+    } else if (array* elements = found->if_array()) {
+      for (value& element : *elements)
+        fill(element);
+    } else if (object* entries = found->if_object()) {
+      for (auto& entry : *entries)
+        fill(entry.value());
+    }
+  }
 }
 
 bool update_is_empty(const object& update) {
-  using namespace tree;
-  return number(update, "Stagger") == 0 && number(update, "MaxParallel") == 0
-         && text(update, "HealthCheck").empty() && number(update, "MinHealthyTime") == 0
-         && number(update, "HealthyDeadline") == 0 && number(update, "ProgressDeadline") == 0
-         && !flag(update, "AutoRevert") && !flag(update, "AutoPromote")
-         && number(update, "Canary") == 0;
+  return std::all_of(update.begin(), update.end(), [](const auto& member) {
+    return member.value().is_null() || is_zero(member.value());
+  });
 }
 
 void fill_multiregion(object& multiregion) {
   set_default(multiregion, "Strategy", object{});
-  if (object* strategy = tree::child(multiregion, "Strategy")) {
-    set_default(*strategy, "MaxParallel", 0);
-    set_default(*strategy, "OnFailure", "");
-  }
   set_default(multiregion, "Regions", array{});
   each(multiregion, "Regions", [](object& region) {
-    set_default(region, "Count", 1);
     set_default(region, "Datacenters", array{});
     set_default(region, "Meta", object{});
   });
 }
 
 void fill_periodic(object& periodic) {
-  set_default(periodic, "Enabled", true);
-  set_default(periodic, "Spec", "");
   set_default(periodic, "Specs", array{});
-  set_default(periodic, "SpecType", "cron");
-  set_default(periodic, "ProhibitOverlap", false);
-  tree::set_default_text(periodic, "TimeZone", "UTC");
-}
-
-void fill_weights(object& in, std::string_view list) {
-  each(in, list, [](object& item) { set_default(item, "Weight", 50); });
+  tree::set_default_text(periodic, "TimeZone", "UTC");  // for "" too, though it may be null
 }
 
 void fill_reschedule(object& policy, std::string_view job_type) {
@@ -87,26 +105,11 @@ void fill_reschedule(object& policy, std::string_view job_type) {
   set_default(policy, "Unlimited", service);
 }
 
-void fill_migrate(object& migrate) {
-  set_default(migrate, "MaxParallel", 1);
-  set_default(migrate, "HealthCheck", "checks");
-  set_default(migrate, "MinHealthyTime", ns(10s));
-  set_default(migrate, "HealthyDeadline", ns(5min));
-}
-
 void fill_restart(object& policy, std::string_view job_type) {
   const bool service = job_type == "service" || job_type == "system";
-  set_default(policy, "Delay", ns(15s));
   set_default(policy, "Attempts", service ? 2 : 3);
   set_default(policy, "Interval", service ? ns(30min) : ns(24h));
-  set_default(policy, "Mode", "fail");
-  set_default(policy, "RenderTemplates", false);
-}
-
-void fill_disk(object& disk) {
-  set_default(disk, "Sticky", false);
-  set_default(disk, "Migrate", false);
-  set_default(disk, "SizeMB", 300);
+  fill_own(policy, block_types().restart);  // before tasks inherit it
 }
 
 void fill_resources(object& resources) {
@@ -115,17 +118,6 @@ void fill_resources(object& resources) {
     set_default(resources, "CPU", 100);
   }
   set_default(resources, "CPU", 0);
-  set_default(resources, "MemoryMB", 300);
-  each(resources, "Devices", [](object& device) {
-    set_default(device, "Count", 1);
-    fill_weights(device, "Affinities");
-  });
-}
-
-void fill_logs(object& logs) {
-  set_default(logs, "MaxFiles", 10);
-  set_default(logs, "MaxFileSizeMB", 10);
-  set_default(logs, "Disabled", false);
 }
 
 /// The last element of a slash-separated path, as Go's path.Base has it.
@@ -146,8 +138,6 @@ std::string under_local(std::string_view element) {
 }
 
 void fill_artifact(object& artifact) {
-  set_default(artifact, "GetterMode", "any");
-  set_default(artifact, "GetterSource", "");
   tree::null_if_empty(artifact, "GetterOptions");
   tree::null_if_empty(artifact, "GetterHeaders");
   if (tree::find(artifact, "RelativeDest") != nullptr) return;
@@ -162,35 +152,12 @@ void upper_case(boost::json::string& text) {
 }
 
 void fill_template(object& tmpl) {
-  set_default(tmpl, "SourcePath", "");
-  set_default(tmpl, "DestPath", "");
-  set_default(tmpl, "EmbeddedTmpl", "");
-  set_default(tmpl, "ChangeMode", "restart");
+  fill_own(tmpl, block_types().tmpl);
   if (value* signal = tree::find(tmpl, "ChangeSignal"))
     upper_case(signal->get_string());
   else
     tmpl["ChangeSignal"] = tree::text(tmpl, "ChangeMode") == "signal" ? "SIGHUP" : "";
-  if (object* script = tree::child(tmpl, "ChangeScript")) {
-    set_default(*script, "Command", "");
-    set_default(*script, "Args", array{});
-    set_default(*script, "Timeout", ns(5s));
-    set_default(*script, "FailOnError", false);
-  }
-  set_default(tmpl, "Splay", ns(5s));
-  set_default(tmpl, "Perms", "0644");
-  set_default(tmpl, "LeftDelim", "{{");
-  set_default(tmpl, "RightDelim", "}}");
-  set_default(tmpl, "Envvars", false);
-  set_default(tmpl, "ErrMissingKey", false);
-  set_default(tmpl, "VaultGrace", 0);
-}
-
-void fill_vault(object& vault) {
-  set_default(vault, "Env", true);
-  set_default(vault, "DisableFile", false);
-  set_default(vault, "Namespace", "");
-  set_default(vault, "ChangeMode", "restart");
-  set_default(vault, "ChangeSignal", "SIGHUP");
+  if (object* script = tree::child(tmpl, "ChangeScript")) set_default(*script, "Args", array{});
 }
 
 void fill_sidecar_task(object& task) {
@@ -199,9 +166,6 @@ void fill_sidecar_task(object& task) {
   set_default(task, "Resources", object{});
   if (object* resources = tree::child(task, "Resources")) fill_resources(*resources);
   set_default(task, "LogConfig", object{});
-  if (object* logs = tree::child(task, "LogConfig")) fill_logs(*logs);
-  set_default(task, "KillTimeout", ns(5s));
-  set_default(task, "ShutdownDelay", 0);
 }
 
 void fill_proxy(object& proxy) {
@@ -216,16 +180,13 @@ void fill_proxy(object& proxy) {
 
 void fill_gateway(object& gateway) {
   if (object* proxy = tree::child(gateway, "Proxy")) {
-    set_default(*proxy, "ConnectTimeout", ns(5s));
     tree::null_if_empty(*proxy, "EnvoyGatewayBindAddresses");
     tree::null_if_empty(*proxy, "Config");
   }
   if (object* ingress = tree::child(gateway, "Ingress")) {
     tree::null_if_empty(*ingress, "Listeners");
-    each(*ingress, "Listeners", [](object& listener) {
-      tree::set_default_text(listener, "Protocol", "tcp");
-      tree::null_if_empty(listener, "Services");
-    });
+    each(*ingress, "Listeners",
+         [](object& listener) { tree::null_if_empty(listener, "Services"); });
   }
   if (object* terminating = tree::child(gateway, "Terminating"))
     tree::null_if_empty(*terminating, "Services");
@@ -255,7 +216,6 @@ void inherit_check_restart(object& check, const object* service_policy) {
     slot = std::move(merged);
     own = &slot.get_object();
   }
-  if (own != nullptr) set_default(*own, "Grace", ns(1s));
 }
 
 void fill_check(object& check, const object* service_policy, std::string_view on_update) {
@@ -278,9 +238,7 @@ void fill_service(object& service, const Place& place) {
     if (place.task != nullptr) name += "-" + *place.task;
     service["Name"] = name;
   }
-  tree::set_default_text(service, "AddressMode", "auto");
-  tree::set_default_text(service, "OnUpdate", "require_healthy");
-  tree::set_default_text(service, "Provider", "consul");
+  fill_own(service, block_types().service);  // before its checks inherit OnUpdate
   for (const std::string_view name : {"Meta", "CanaryMeta", "TaggedAddresses"})
     tree::null_if_empty(service, name);
   if (object* connect = tree::child(service, "Connect")) fill_connect(*connect);
@@ -289,31 +247,16 @@ void fill_service(object& service, const Place& place) {
   each(service, "Checks", [&](object& check) { fill_check(check, policy, on_update); });
 }
 
-void fill_csi_plugin(object& plugin) {
-  tree::set_default_text(plugin, "MountDir", "/csi");
-  tree::set_default_text(plugin, "StagePublishBaseDir", "/local/csi");
-  if (tree::number(plugin, "HealthTimeout") == 0) plugin["HealthTimeout"] = ns(30s);
-}
-
 void fill_task(object& task, const object& group_restart, const Place& place) {
   set_default(task, "Resources", object{});
   if (object* resources = tree::child(task, "Resources")) fill_resources(*resources);
-  set_default(task, "KillTimeout", ns(5s));
   set_default(task, "LogConfig", object{});
-  if (object* logs = tree::child(task, "LogConfig")) fill_logs(*logs);
   each(task, "Artifacts", fill_artifact);
-  if (object* vault = tree::child(task, "Vault")) fill_vault(*vault);
   each(task, "Templates", fill_template);
   each(task, "Services", [&](object& service) { fill_service(service, place); });
-  fill_weights(task, "Affinities");
-  each(task, "VolumeMounts", [](object& mount) {
-    set_default(mount, "PropagationMode", "private");
-    set_default(mount, "ReadOnly", false);
-  });
   if (object* lifecycle = tree::child(task, "Lifecycle");
       lifecycle != nullptr && tree::text(*lifecycle, "Hook").empty())
     task["Lifecycle"] = nullptr;
-  if (object* plugin = tree::child(task, "CSIPluginConfig")) fill_csi_plugin(*plugin);
   object restart = group_restart;
   if (const object* own = tree::child(task, "RestartPolicy")) merge(restart, *own);
   task["RestartPolicy"] = std::move(restart);
@@ -342,8 +285,7 @@ object* inherit(object& group, std::string_view member, const object* from_job) 
 void fill_group_policies(object& group, const JobDefaults& job) {
   const bool own_update = tree::child(group, "Update") != nullptr;
   const bool use_job = job.update != nullptr && (own_update || !update_is_empty(*job.update));
-  if (object* update = inherit(group, "Update", use_job ? job.update : nullptr))
-    fill_update(*update);
+  inherit(group, "Update", use_job ? job.update : nullptr);
 
   if (inherit(group, "ReschedulePolicy", job.reschedule) == nullptr && job.type != "system")
     group["ReschedulePolicy"] = object{};
@@ -351,19 +293,17 @@ void fill_group_policies(object& group, const JobDefaults& job) {
 
   if (inherit(group, "Migrate", job.migrate) == nullptr && job.type == "service")
     group["Migrate"] = object{};
-  if (object* migrate = tree::child(group, "Migrate")) fill_migrate(*migrate);
 
   set_default(group, "RestartPolicy", object{});
   if (object* restart = tree::child(group, "RestartPolicy")) fill_restart(*restart, job.type);
 }
 
 void fill_group(object& group, const JobDefaults& job) {
-  set_default(group, "Name", "");
   if (object* scaling = tree::child(group, "Scaling")) {
     if (tree::find(group, "Count") == nullptr)
       if (const value* least = tree::find(*scaling, "Min")) group["Count"] = *least;
   }
-  set_default(group, "Count", 1);
+  fill_own(group, block_types().group);
   const std::int64_t count = tree::number(group, "Count");
   if (object* scaling = tree::child(group, "Scaling")) {
     set_default(*scaling, "Enabled", true);
@@ -371,7 +311,6 @@ void fill_group(object& group, const JobDefaults& job) {
     tree::set_default_text(*scaling, "Type", "horizontal");
   }
   set_default(group, "EphemeralDisk", object{});
-  if (object* disk = tree::child(group, "EphemeralDisk")) fill_disk(*disk);
   set_default(group, "Consul", object{});
   if (object* consul = tree::child(group, "Consul"))
     tree::set_default_text(*consul, "Namespace", job.consul_namespace);
@@ -383,38 +322,20 @@ void fill_group(object& group, const JobDefaults& job) {
     const std::string task_name{tree::text(task, "Name")};
     fill_task(task, restart, {job.name, name, &task_name});
   });
-  fill_weights(group, "Spreads");
-  fill_weights(group, "Affinities");
   each(group, "Services", [&](object& service) {
     fill_service(service, {job.name, name, nullptr});
   });
-}
-
-void fill_job_scalars(object& job) {
-  set_default(job, "ID", "");
-  if (tree::find(job, "Name") == nullptr) job["Name"] = std::string{tree::text(job, "ID")};
-  set_default(job, "Namespace", "default");
-  set_default(job, "Priority", 50);
-  set_default(job, "Region", "global");
-  set_default(job, "Type", "service");
-  for (const std::string_view name :
-       {"ParentID", "NodePool", "ConsulToken", "ConsulNamespace", "VaultToken", "VaultNamespace",
-        "NomadTokenID", "Status", "StatusDescription"})
-    set_default(job, name, "");
-  for (const std::string_view name : {"Stop", "AllAtOnce", "Stable"})
-    set_default(job, name, false);
-  for (const std::string_view name : {"Version", "CreateIndex", "ModifyIndex", "JobModifyIndex"})
-    set_default(job, name, 0);
 }
 
 }  // namespace
 
 void canonicalize(object& job) {
   job.reserve(job.size() + 24);
-  fill_job_scalars(job);
+  fill_own(job, block_types().job);
+  if (tree::find(job, "Name") == nullptr) job["Name"] = std::string{tree::text(job, "ID")};
   if (object* periodic = tree::child(job, "Periodic")) fill_periodic(*periodic);
   if (tree::text(job, "Type") == "service") set_default(job, "Update", object{});
-  if (object* update = tree::child(job, "Update")) fill_update(*update);
+  if (object* update = tree::child(job, "Update")) fill_own(*update, block_types().update);
   if (object* multiregion = tree::child(job, "Multiregion")) fill_multiregion(*multiregion);
 
   const JobDefaults defaults{
@@ -426,8 +347,7 @@ void canonicalize(object& job) {
       .migrate = tree::child(job, "Migrate"),
   };
   each(job, "TaskGroups", [&](object& group) { fill_group(group, defaults); });
-  fill_weights(job, "Spreads");
-  fill_weights(job, "Affinities");
+  fill_all(job, block_types().job);
 }
 
 }  // namespace nomad::jobspec

@@ -46,7 +46,7 @@ value zero_of(const Field& field, Form form) {
 /// Server-only fields of nested blocks are no part of the api form; the job's own are.
 bool belongs(const Field& field, const BlockType& type, Form form) {
   if (form == Form::server) return !field.has(Trait::api_only);
-  return &type == &job_type || !field.has(Trait::server_only);
+  return &type == &block_types().job || !field.has(Trait::server_only);
 }
 
 void complete_block(object& block, const BlockType& type, Form form) {
@@ -75,7 +75,7 @@ void complete_block(object& block, const BlockType& type, Form form) {
 }  // namespace
 
 void complete(object& job) {
-  complete_block(job, job_type, Form::api);
+  complete_block(job, block_types().job, Form::api);
 }
 
 void complete_stored(object& block, const BlockType& type) {

@@ -36,7 +36,7 @@ BodySchema make_schema(const BlockType& type) {
   for (const Field& field : type.fields) {
     if (field.hcl.empty() || field.has(Trait::label)) continue;
     if (field.is_attribute()) {
-      schema.attributes.push_back({field.hcl, field.has(Trait::required)});
+      schema.attributes.push_back({field.hcl, false});
       continue;
     }
     hcl::BlockSchema block{field.hcl, {}};
@@ -58,12 +58,11 @@ void add_schemas(const BlockType& type, std::map<const BlockType*, BodySchema>& 
     if (field.block != nullptr) add_schemas(*field.block, out);
 }
 
-/// Every block type that is reached from jobs, and those that stand in odd places.
+/// Every block type that is reached from jobs.
 const BodySchema& schema_of(const BlockType& type) {
   static const auto schemas = [] {
     std::map<const BlockType*, BodySchema> all;
-    for (const BlockType* root : {&job_type, &vault_type, &scaling_type, &task_type})
-      add_schemas(*root, all);
+    add_schemas(block_types().job, all);
     return all;
   }();
   return schemas.at(&type);
@@ -104,7 +103,7 @@ public:
         {{}, {hcl::BlockSchema{"vault", {}}, hcl::BlockSchema{"task", {"name"}}}});
     report(std::move(extra.content.diagnostics));
     decode_extras(extra.content);
-    decode_plain(extra.remain, job_type, job);
+    decode_plain(extra.remain, types_.job, job);
     if (meta.map) job["Meta"] = std::move(*meta.map);
     if (!block.labels.empty()) {
       for (const std::string_view name : {"Name", "ID"})
@@ -398,7 +397,7 @@ private:
     for (const Block& block : content.blocks) {
       if (block.type == "task") {
         object task;
-        decode_labeled(block, task_type, task);
+        decode_labeled(block, types_.task, task);
         bare_tasks_.push_back(std::move(task));
       } else if (vault != nullptr) {
         report(hcl::error_at(block.source(), block.definition_span, "Duplicate vault block",
@@ -408,7 +407,7 @@ private:
       } else {
         vault = &block;
         object decoded;
-        decode_plain(block.body, vault_type, decoded);
+        decode_plain(block.body, types_.vault, decoded);
         normalize_vault(decoded);
         job_vault_ = std::move(decoded);
       }
@@ -426,10 +425,10 @@ private:
       // Mistakes in here were never reported, and files rely on it.
       DecodedJob unheard;
       object decoded;
-      Decoder{context_, unheard}.decode_plain(block.body, vault_type, decoded);
+      Decoder{context_, unheard}.decode_plain(block.body, types_.vault, decoded);
       vault = std::move(decoded);
     }
-    decode_plain(extra.remain, group_type, out);
+    decode_plain(extra.remain, types_.group, out);
     if (meta.map) out["Meta"] = std::move(*meta.map);
     if (vault)
       tree::each(out, "Tasks",
@@ -463,7 +462,7 @@ private:
         = meta.rest.partial_content({{}, {hcl::BlockSchema{"scaling", {"name"}}}});
     report(std::move(scaling.content.diagnostics));
     decode_task_scaling(scaling.content.blocks, out);
-    decode_plain(scaling.remain, task_type, out);
+    decode_plain(scaling.remain, types_.task, out);
     if (env.map) out["Env"] = std::move(*env.map);
     if (meta.map) out["Meta"] = std::move(*meta.map);
   }
@@ -490,7 +489,7 @@ private:
         continue;
       }
       object policy;
-      decode_plain(block.body, scaling_type, policy);
+      decode_plain(block.body, types_.scaling, policy);
       const std::string wanted = "vertical_" + label;
       tree::set_default_text(policy, "Type", wanted);
       if (tree::text(policy, "Type") == wanted)
@@ -524,6 +523,7 @@ private:
     });
   }
 
+  const BlockTypes& types_ = block_types();
   const hcl::EvalContext& context_;
   DecodedJob& out_;
   std::size_t blocks_ = 0;

@@ -27,8 +27,8 @@ public:
   explicit JobDiffer(bool contextual) : differ_{contextual} {}
 
   object job(const object* before, const object* after) const {
-    const FieldDiffs fields = plain(job_rule, before, after);
-    ObjectDiffs objects = differ_.children_diffs(job_rule, before, after);
+    const FieldDiffs fields = plain(job_, before, after);
+    ObjectDiffs objects = differ_.children_diffs(job_, before, after);
     value groups = named(before, after, "TaskGroups",
                          [this](const object* a, const object* b) { return group(a, b); });
     Change change = before == nullptr  ? Change::added
@@ -54,33 +54,33 @@ private:
   }
 
   object group(const object* before, const object* after) const {
-    Flat old_flat = flatten_fields(before, group_rule);
-    Flat new_flat = flatten_fields(after, group_rule);
+    Flat old_flat = flatten_fields(before, group_);
+    Flat new_flat = flatten_fields(after, group_);
     if (before != nullptr && after != nullptr)
-      for (const Field& field : group_type.fields) {
+      for (const Field& field : group_.type.fields) {
         if (!field.has(Trait::pointer)) continue;
         old_flat[std::string{field.json}] = number_text(*before, field.json);
         new_flat[std::string{field.json}] = number_text(*after, field.json);
       }
     value tasks = named(before, after, "Tasks",
                         [this](const object* a, const object* b) { return task(a, b); });
-    object out = named_diff(group_rule, before, after, field_diffs(old_flat, new_flat, false));
+    object out = named_diff(group_, before, after, field_diffs(old_flat, new_flat, false));
     out["Tasks"] = std::move(tasks);
     out["Updates"] = nullptr;
     return out;
   }
 
   object task(const object* before, const object* after) const {
-    object out = named_diff(task_rule, before, after, plain(task_rule, before, after));
+    object out = named_diff(task_, before, after, plain(task_, before, after));
     out["Annotations"] = nullptr;
     return out;
   }
 
-  object named_diff(const ObjectRule& rule,
+  object named_diff(TypedRule rule,
                     const object* before,
                     const object* after,
                     const FieldDiffs& fields) const {
-    const Change change = same_object(*rule.type, before, after)
+    const Change change = same_object(rule.type, before, after)
                               ? Change::none
                               : change_by_presence(before != nullptr, after != nullptr);
     return {{"Type", to_text(change)},
@@ -89,7 +89,7 @@ private:
             {"Objects", to_json(differ_.children_diffs(rule, before, after))}};
   }
 
-  static FieldDiffs plain(const ObjectRule& rule, const object* before, const object* after) {
+  static FieldDiffs plain(TypedRule rule, const object* before, const object* after) {
     return field_diffs(flatten_fields(before, rule), flatten_fields(after, rule), false);
   }
 
@@ -121,6 +121,9 @@ private:
   }
 
   Differ differ_;
+  TypedRule job_{job_rule, block_types().job};
+  TypedRule group_{group_rule, block_types().group};
+  TypedRule task_{task_rule, block_types().task};
 };
 
 }  // namespace
@@ -138,18 +141,6 @@ Result<object> diff(const object* old_job, const object* new_job, bool contextua
                  fmt::format("can not diff jobs with different IDs: {} and {}",
                              quote(tree::text(*old_job, "ID")), quote(tree::text(*new_job, "ID")))};
   return JobDiffer{contextual}.job(old_job, new_job);
-}
-
-bool same_specification(const object& a, const object& b) {
-  for (const Field& field : job_type.fields) {
-    if (field.has(Trait::api_only) || field.json == "Status" || field.json == "StatusDescription"
-        || field.json == "Stable" || field.json == "Version" || field.json == "CreateIndex"
-        || field.json == "ModifyIndex" || field.json == "JobModifyIndex"
-        || field.json == "SubmitTime")
-      continue;
-    if (!same_member(field, a.if_contains(field.json), b.if_contains(field.json))) return false;
-  }
-  return true;
 }
 
 }  // namespace nomad::jobspec

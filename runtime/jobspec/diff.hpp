@@ -2,7 +2,7 @@
 // `job/:id/versions?diffs=true`.
 //
 // Works on server forms (see canonicalize.hpp); members that are left out count as zero. Driven by
-// the table of fields (schema.hpp) and a table that says under which name and by which identity
+// the fields of the schema (schema.hpp) and a table that says under which name and by which identity
 // nested objects are compared. Pure.
 #pragma once
 
@@ -23,10 +23,6 @@ namespace nomad::jobspec {
 Result<boost::json::object> diff(const boost::json::object* old_job,
                                  const boost::json::object* new_job,
                                  bool contextual);
-
-/// Whether two server forms are the same specification: status, versions, indexes and times do not
-/// count.
-bool same_specification(const boost::json::object& a, const boost::json::object& b);
 
 /// What the scheduler would do to one group; the fields of DesiredUpdates.
 struct DesiredUpdates {

@@ -1,5 +1,9 @@
 // How nested objects of a job are compared: under which name, by which identity, and which of their
-// own nested objects count. Private to this folder.
+// own nested objects count. Plain fields need no rule.
+//
+// These are no annotations of the schema, because they are no traits of a field: one type is
+// compared in one way here and in another there, and objects are shown in the order of the rules. A
+// test fails when the schema has a nested object that no rule names. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +48,8 @@ struct ChildRule {
   const ObjectRule* rule = nullptr;  ///< of nested objects
 };
 
+/// How two objects of one type are compared. Their plain fields are compared without being named.
 struct ObjectRule {
-  const BlockType* type;
   std::span<const ChildRule> children{};
   /// Whether unchanged fields are listed where the caller wants context.
   bool contextual = true;
@@ -53,6 +57,12 @@ struct ObjectRule {
   std::span<const std::string_view> ignored{};
   /// The members that identify an object in a list; by_key only.
   std::span<const std::string_view> key{};
+};
+
+/// A rule, and the type of the objects that it is about.
+struct TypedRule {
+  const ObjectRule& rule;
+  const BlockType& type;
 };
 
 extern const ObjectRule job_rule;

@@ -28,7 +28,7 @@ void add_pointer_fields(const BlockType& type,
     const value* old_value = before == nullptr ? nullptr : tree::find(*before, field.json);
     const value* new_value = after == nullptr ? nullptr : tree::find(*after, field.json);
     const bool both = before != nullptr && after != nullptr;
-    if (&type == &template_type) {
+    if (&type == &block_types().tmpl) {
       if (old_value != nullptr)
         old_flat[std::string{field.json}] = std::to_string(tree::number_of(*old_value));
       if (new_value != nullptr)
@@ -60,38 +60,41 @@ ObjectDiffs flat_map(std::string_view name,
 }  // namespace
 
 std::optional<ObjectDiff> Differ::object_diff(std::string_view name,
-                                              const ObjectRule& rule,
+                                              TypedRule rule,
                                               const object* before,
                                               const object* after) const {
-  if (same_object(*rule.type, before, after)) return std::nullopt;
+  if (same_object(rule.type, before, after)) return std::nullopt;
   ObjectDiff diff;
   diff.name = name;
   diff.change = change_by_presence(before != nullptr, after != nullptr);
   Flat old_flat = flatten_fields(before, rule);
   Flat new_flat = flatten_fields(after, rule);
-  add_pointer_fields(*rule.type, before, after, old_flat, new_flat);
-  diff.fields = field_diffs(old_flat, new_flat, contextual_ && rule.contextual);
+  add_pointer_fields(rule.type, before, after, old_flat, new_flat);
+  diff.fields = field_diffs(old_flat, new_flat, contextual_ && rule.rule.contextual);
   diff.objects = children_diffs(rule, before, after);
   return diff;
 }
 
-ObjectDiffs Differ::children_diffs(const ObjectRule& rule,
+ObjectDiffs Differ::children_diffs(TypedRule rule,
                                    const object* before,
                                    const object* after) const {
   static const object nothing;
   ObjectDiffs out;
-  for (const ChildRule& child : rule.children)
-    append(out, child_diffs(child, *rule.type, before == nullptr ? nothing : *before,
-                            after == nullptr ? nothing : *after));
+  for (const ChildRule& child : rule.rule.children) {
+    const Field& field = *rule.type.find(child.member);
+    append(out,
+           child_diffs(child.how, {child.member, child.name, field.kind, child.rule, field.block},
+                       before == nullptr ? nothing : *before, after == nullptr ? nothing : *after));
+  }
   return out;
 }
 
-ObjectDiffs Differ::child_diffs(const ChildRule& child,
-                                const BlockType& type,
+ObjectDiffs Differ::child_diffs(Compare how,
+                                const Child& child,
                                 const object& before,
                                 const object& after) const {
   const std::string_view member = child.member;
-  switch (child.how) {
+  switch (how) {
     case Compare::text_set:
       return text_set(child, before, after, false);
     case Compare::changed_text_set:
@@ -99,17 +102,17 @@ ObjectDiffs Differ::child_diffs(const ChildRule& child,
     case Compare::fields_or_zero:
       return fields_or_zero(child, before, after);
     case Compare::fields:
-      return one(fields_diff(child.name, *child.rule, tree::child(before, member),
+      return one(fields_diff(child.name, child.typed(), tree::child(before, member),
                              tree::child(after, member)));
     case Compare::field_set:
       return field_set(child, before, after, {});
     case Compare::artifact_set:
       return field_set(child, before, after, "RelativeDest");
     case Compare::object:
-      return one(object_diff(child.name, *child.rule, tree::child(before, member),
+      return one(object_diff(child.name, child.typed(), tree::child(before, member),
                              tree::child(after, member)));
     case Compare::by_key:
-      return keyed(child, type, before, after);
+      return keyed(child, before, after);
     case Compare::services:
       return matched(child, before, after, match_service);
     case Compare::templates:
@@ -139,7 +142,7 @@ ObjectDiffs Differ::child_diffs(const ChildRule& child,
   return {};
 }
 
-ObjectDiffs Differ::text_set(const ChildRule& child,
+ObjectDiffs Differ::text_set(const Child& child,
                              const object& before,
                              const object& after,
                              bool only_changed) const {
@@ -179,7 +182,7 @@ ObjectDiffs Differ::text_set(const ChildRule& child,
 }
 
 std::optional<ObjectDiff> Differ::fields_diff(std::string_view name,
-                                              const ObjectRule& rule,
+                                              TypedRule rule,
                                               const object* before,
                                               const object* after) const {
   ObjectDiff diff;
@@ -191,16 +194,16 @@ std::optional<ObjectDiff> Differ::fields_diff(std::string_view name,
 }
 
 /// The same for an object that a new job always has.
-ObjectDiffs Differ::fields_or_zero(const ChildRule& child,
+ObjectDiffs Differ::fields_or_zero(const Child& child,
                                    const object& before,
                                    const object& after) const {
   static const object zero;
   const object* old_object = tree::child(before, child.member);
-  return one(fields_diff(child.name, *child.rule, old_object == nullptr ? &zero : old_object,
+  return one(fields_diff(child.name, child.typed(), old_object == nullptr ? &zero : old_object,
                          tree::child(after, child.member)));
 }
 
-ObjectDiffs Differ::free_map(const ChildRule& child,
+ObjectDiffs Differ::free_map(const Child& child,
                              const object& before,
                              const object& after,
                              bool contextual) const {
@@ -220,9 +223,7 @@ ObjectDiffs Differ::free_map(const ChildRule& child,
   return one(std::move(diff));
 }
 
-ObjectDiffs Differ::addresses(const ChildRule& child,
-                              const object& before,
-                              const object& after) const {
+ObjectDiffs Differ::addresses(const Child& child, const object& before, const object& after) const {
   const auto collect = [&](const object& in) {
     Flat out;
     if (const object* entries = tree::child(in, child.member))
@@ -249,7 +250,7 @@ ObjectDiffs Differ::addresses(const ChildRule& child,
   return one(std::move(diff));
 }
 
-ObjectDiffs Differ::dns(const ChildRule& child, const object& before, const object& after) const {
+ObjectDiffs Differ::dns(const Child& child, const object& before, const object& after) const {
   const object* old_dns = tree::child(before, child.member);
   const object* new_dns = tree::child(after, child.member);
   const auto collect = [](const object* in) {
@@ -268,7 +269,7 @@ ObjectDiffs Differ::dns(const ChildRule& child, const object& before, const obje
                   new_dns == nullptr, contextual_);
 }
 
-ObjectDiffs Differ::wait(const ChildRule& child, const object& before, const object& after) const {
+ObjectDiffs Differ::wait(const Child& child, const object& before, const object& after) const {
   const object* old_wait = tree::child(before, child.member);
   const object* new_wait = tree::child(after, child.member);
   const auto collect = [](const object* in) {

@@ -23,13 +23,11 @@ public:
 
   /// An object diff with the diffs of nested objects; nothing when the two are equal.
   std::optional<ObjectDiff> object_diff(std::string_view name,
-                                        const ObjectRule& rule,
+                                        TypedRule rule,
                                         const object* before,
                                         const object* after) const;
 
-  ObjectDiffs children_diffs(const ObjectRule& rule,
-                             const object* before,
-                             const object* after) const;
+  ObjectDiffs children_diffs(TypedRule rule, const object* before, const object* after) const;
 
 private:
   /// The index in `candidates` that belongs to `element` at `position`, or -1.
@@ -38,42 +36,50 @@ private:
                         const array& candidates,
                         const std::vector<bool>& taken);
 
-  ObjectDiffs child_diffs(const ChildRule& child,
-                          const BlockType& type,
+  /// A member with nested objects, as rule and table together describe it.
+  struct Child {
+    std::string_view member;
+    std::string_view name;
+    Kind kind;
+    const ObjectRule* rule;
+    const BlockType* type;  ///< of the objects in it
+
+    TypedRule typed() const { return {*rule, *type}; }
+  };
+
+  ObjectDiffs child_diffs(Compare how,
+                          const Child& child,
                           const object& before,
                           const object& after) const;
   std::optional<ObjectDiff> fields_diff(std::string_view name,
-                                        const ObjectRule& rule,
+                                        TypedRule rule,
                                         const object* before,
                                         const object* after) const;
 
-  ObjectDiffs text_set(const ChildRule&,
+  ObjectDiffs text_set(const Child&,
                        const object& before,
                        const object& after,
                        bool only_changed) const;
-  ObjectDiffs fields_or_zero(const ChildRule&, const object& before, const object& after) const;
-  ObjectDiffs free_map(const ChildRule&,
+  ObjectDiffs fields_or_zero(const Child&, const object& before, const object& after) const;
+  ObjectDiffs free_map(const Child&,
                        const object& before,
                        const object& after,
                        bool contextual) const;
-  ObjectDiffs addresses(const ChildRule&, const object& before, const object& after) const;
-  ObjectDiffs dns(const ChildRule&, const object& before, const object& after) const;
-  ObjectDiffs wait(const ChildRule&, const object& before, const object& after) const;
+  ObjectDiffs addresses(const Child&, const object& before, const object& after) const;
+  ObjectDiffs dns(const Child&, const object& before, const object& after) const;
+  ObjectDiffs wait(const Child&, const object& before, const object& after) const;
 
   // Lists of objects, whose elements are matched first.
-  ObjectDiffs field_set(const ChildRule&,
+  ObjectDiffs field_set(const Child&,
                         const object& before,
                         const object& after,
                         std::string_view id_member) const;
-  ObjectDiffs keyed(const ChildRule&,
-                    const BlockType&,
-                    const object& before,
-                    const object& after) const;
-  ObjectDiffs matched(const ChildRule&, const object& before, const object& after, Match) const;
-  ObjectDiffs networks(const ChildRule&, const object& before, const object& after) const;
-  ObjectDiffs ports(const ChildRule&, const object& before, const object& after) const;
-  ObjectDiffs upstreams(const ChildRule&, const object& before, const object& after) const;
-  ObjectDiffs regions(const ChildRule&, const object& before, const object& after) const;
+  ObjectDiffs keyed(const Child&, const object& before, const object& after) const;
+  ObjectDiffs matched(const Child&, const object& before, const object& after, Match) const;
+  ObjectDiffs networks(const Child&, const object& before, const object& after) const;
+  ObjectDiffs ports(const Child&, const object& before, const object& after) const;
+  ObjectDiffs upstreams(const Child&, const object& before, const object& after) const;
+  ObjectDiffs regions(const Child&, const object& before, const object& after) const;
 
   bool contextual_;
 };

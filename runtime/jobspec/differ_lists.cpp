@@ -79,28 +79,26 @@ int match_template(const object& element,
   return -1;
 }
 
-ObjectDiffs Differ::field_set(const ChildRule& child,
+ObjectDiffs Differ::field_set(const Child& child,
                               const object& before,
                               const object& after,
                               std::string_view id_member) const {
   const auto key = [&](const object& element) {
     const std::string_view id
         = id_member.empty() ? std::string_view{} : tree::text(element, id_member);
-    return id.empty() ? "\x1f" + content_key(*child.rule->type, element) : std::string{id};
+    return id.empty() ? "\x1f" + content_key(*child.type, element) : std::string{id};
   };
-  return join(
-      key_objects(before, child.member, key), key_objects(after, child.member, key),
-      [&](const object* a, const object* b) { return fields_diff(child.name, *child.rule, a, b); });
+  return join(key_objects(before, child.member, key), key_objects(after, child.member, key),
+              [&](const object* a, const object* b) {
+                return fields_diff(child.name, child.typed(), a, b);
+              });
 }
 
-ObjectDiffs Differ::keyed(const ChildRule& child,
-                          const BlockType& type,
-                          const object& before,
-                          const object& after) const {
+ObjectDiffs Differ::keyed(const Child& child, const object& before, const object& after) const {
   const auto compare = [&](const object* a, const object* b) {
-    return object_diff(child.name, *child.rule, a, b);
+    return object_diff(child.name, child.typed(), a, b);
   };
-  if (type.find(child.member)->kind == Kind::block_map) {
+  if (child.kind == Kind::block_map) {
     const auto collect = [&](const object& in) {
       Keyed out;
       if (const object* entries = tree::child(in, child.member))
@@ -120,14 +118,14 @@ ObjectDiffs Differ::keyed(const ChildRule& child,
               compare);
 }
 
-ObjectDiffs Differ::matched(const ChildRule& child,
+ObjectDiffs Differ::matched(const Child& child,
                             const object& before,
                             const object& after,
                             Match match) const {
   const array& olds = tree::list(before, child.member);
   const array& news = tree::list(after, child.member);
   const auto compare = [&](const object* a, const object* b) {
-    return object_diff(child.name, *child.rule, a, b);
+    return object_diff(child.name, child.typed(), a, b);
   };
   if (olds.size() == 1 && news.size() == 1)
     return one(compare(olds.front().if_object(), news.front().if_object()));
@@ -148,27 +146,24 @@ ObjectDiffs Differ::matched(const ChildRule& child,
   return out;
 }
 
-ObjectDiffs Differ::networks(const ChildRule& child,
-                             const object& before,
-                             const object& after) const {
-  const auto key = [&](const object& element) { return content_key(*child.rule->type, element); };
+ObjectDiffs Differ::networks(const Child& child, const object& before, const object& after) const {
+  const auto key = [&](const object& element) { return content_key(*child.type, element); };
   return join(key_objects(before, child.member, key), key_objects(after, child.member, key),
               [&](const object* a, const object* b) {
                 return a != nullptr && b != nullptr ? std::nullopt
-                                                    : object_diff(child.name, *child.rule, a, b);
+                                                    : object_diff(child.name, child.typed(), a, b);
               });
 }
 
-ObjectDiffs Differ::ports(const ChildRule& child, const object& before, const object& after) const {
+ObjectDiffs Differ::ports(const Child& child, const object& before, const object& after) const {
   const auto key = [](const object& port) { return std::string{tree::text(port, "Label")}; };
-  return join(
-      key_objects(before, child.member, key), key_objects(after, child.member, key),
-      [&](const object* a, const object* b) { return fields_diff(child.name, *child.rule, a, b); });
+  return join(key_objects(before, child.member, key), key_objects(after, child.member, key),
+              [&](const object* a, const object* b) {
+                return fields_diff(child.name, child.typed(), a, b);
+              });
 }
 
-ObjectDiffs Differ::upstreams(const ChildRule& child,
-                              const object& before,
-                              const object& after) const {
+ObjectDiffs Differ::upstreams(const Child& child, const object& before, const object& after) const {
   static const object nothing;
   const auto key = [](const object& upstream) {
     return fmt::format("{}/{}", tree::text(upstream, "Datacenter"),
@@ -176,7 +171,7 @@ ObjectDiffs Differ::upstreams(const ChildRule& child,
   };
   return join(key_objects(before, child.member, key), key_objects(after, child.member, key),
               [&](const object* a, const object* b) {
-                auto diff = object_diff(child.name, *child.rule, a, b);
+                auto diff = object_diff(child.name, child.typed(), a, b);
                 if (!diff) return diff;
                 // Its mesh gateway is a value, so it is never absent.
                 const auto gateway = [](const object* upstream) {
@@ -185,19 +180,18 @@ ObjectDiffs Differ::upstreams(const ChildRule& child,
                   return found == nullptr ? &nothing : found;
                 };
                 const ChildRule& mesh = child.rule->children.front();
-                diff->objects = one(fields_diff(mesh.name, *mesh.rule, gateway(a), gateway(b)));
+                const TypedRule typed{*mesh.rule, *child.type->find(mesh.member)->block};
+                diff->objects = one(fields_diff(mesh.name, typed, gateway(a), gateway(b)));
                 return diff;
               });
 }
 
 /// A region's change is that of its fields; one that changed otherwise is not shown.
-ObjectDiffs Differ::regions(const ChildRule& child,
-                            const object& before,
-                            const object& after) const {
+ObjectDiffs Differ::regions(const Child& child, const object& before, const object& after) const {
   const auto key = [](const object& region) { return std::string{tree::text(region, "Name")}; };
   return join(key_objects(before, child.member, key), key_objects(after, child.member, key),
               [&](const object* a, const object* b) {
-                auto diff = object_diff(child.name, *child.rule, a, b);
+                auto diff = object_diff(child.name, child.typed(), a, b);
                 if (diff) diff->change = change_by_fields(diff->fields);
                 if (diff && diff->change == Change::none) diff.reset();
                 return diff;

@@ -49,10 +49,6 @@ std::string text_of_field(const Field& field, const value* member) {
   return std::to_string(tree::number_of(*member));
 }
 
-bool is_plain(Kind kind) {
-  return kind < Kind::texts;
-}
-
 void flatten_value(Flat& out, const std::string& name, const value& from) {
   switch (from.kind()) {
     case boost::json::kind::null:
@@ -121,13 +117,13 @@ bool same_block_map(const BlockType& type, const object& a, const object& b) {
 
 }  // namespace
 
-Flat flatten_fields(const object* from, const ObjectRule& rule) {
+Flat flatten_fields(const object* from, TypedRule typed) {
   Flat out;
   if (from == nullptr) return out;
-  for (const Field& field : rule.type->fields) {
-    if (field.has(Trait::api_only) || field.has(Trait::pointer)) continue;
+  for (const Field& field : typed.type.fields) {
+    if (field.has(Trait::api_only | Trait::pointer | Trait::bookkeeping)) continue;
     const value* member = from->if_contains(field.json);
-    if (is_plain(field.kind)) {
+    if (field.is_single()) {
       out.emplace(field.json, text_of_field(field, member));
     } else if (field.kind == Kind::text_map && member != nullptr && member->is_object()) {
       for (const auto& entry : member->get_object())
@@ -135,7 +131,7 @@ Flat flatten_fields(const object* from, const ObjectRule& rule) {
                     tree::text_of(entry.value()));
     }
   }
-  for (const std::string_view name : rule.ignored)
+  for (const std::string_view name : typed.rule.ignored)
     if (const auto found = out.find(name); found != out.end()) out.erase(found);
   return out;
 }
@@ -148,7 +144,7 @@ Flat flatten_free(const object& content) {
 }
 
 bool same_member(const Field& field, const value* a, const value* b) {
-  if (is_plain(field.kind)) {
+  if (field.is_single()) {
     const bool a_null = a == nullptr || a->is_null();
     const bool b_null = b == nullptr || b->is_null();
     if (field.has(Trait::pointer) && a_null != b_null) return false;
@@ -190,7 +186,7 @@ std::string content_key(const BlockType& type, const object& from) {
     const value* member = from.if_contains(field.json);
     key += field.json;
     key += '=';
-    if (is_plain(field.kind)) {
+    if (field.is_single()) {
       key += field.has(Trait::pointer) && (member == nullptr || member->is_null())
                  ? "null"
                  : text_of_field(field, member);

@@ -18,7 +18,7 @@ namespace nomad::jobspec {
 using Flat = std::map<std::string, std::string, std::less<>>;
 
 /// The plain fields and string maps of an object ("Meta[key]"), zeros included; nothing for null.
-Flat flatten_fields(const boost::json::object* object, const ObjectRule& rule);
+Flat flatten_fields(const boost::json::object* object, TypedRule rule);
 
 /// Everything in content without schema: "args[0]", "mount[0][source]"; "nil" for null.
 Flat flatten_free(const boost::json::object& content);

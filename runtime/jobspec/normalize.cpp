@@ -1,4 +1,7 @@
 // What is done to every decoded job, canonicalized or not.
+#include <initializer_list>
+#include <string_view>
+
 #include <boost/json.hpp>
 
 #include "runtime/jobspec/decode.hpp"
@@ -13,8 +16,6 @@ using boost::json::object;
 using boost::json::value;
 using tree::each;
 using tree::set_default;
-
-constexpr std::int64_t five_seconds = 5'000'000'000;
 
 /// Job files have one kind of port block; those with a number are reserved.
 void sort_ports(object& network) {
@@ -32,24 +33,27 @@ void sort_ports(object& network) {
       = reserved_ports.empty() ? value(nullptr) : value(std::move(reserved_ports));
 }
 
+/// The annotated defaults of these fields, which job files have even before canonicalization.
+void fill_some(object& block,
+               const BlockType& type,
+               std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    set_default(block, name, *type.find(name)->fallback);
+}
+
 void normalize_template(object& tmpl) {
-  set_default(tmpl, "ChangeMode", "restart");
-  set_default(tmpl, "Perms", "0644");
-  set_default(tmpl, "Splay", five_seconds);
-  set_default(tmpl, "ErrMissingKey", false);
+  const BlockType& type = block_types().tmpl;
+  fill_some(tmpl, type, {"ChangeMode", "Perms", "Splay", "ErrMissingKey"});
   if (object* script = tree::child(tmpl, "ChangeScript")) {
     set_default(*script, "Args", array{});
-    set_default(*script, "Timeout", five_seconds);
-    set_default(*script, "FailOnError", false);
+    fill_some(*script, *type.find("ChangeScript")->block, {"Timeout", "FailOnError"});
   }
 }
 
 }  // namespace
 
 void normalize_vault(object& vault) {
-  set_default(vault, "Env", true);
-  set_default(vault, "DisableFile", false);
-  set_default(vault, "ChangeMode", "restart");
+  fill_some(vault, block_types().vault, {"Env", "DisableFile", "ChangeMode"});
 }
 
 void normalize(object& job) {

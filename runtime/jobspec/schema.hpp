@@ -1,14 +1,16 @@
-// The one table of everything a job consists of: for each block its attributes and nested blocks,
-// with the name in job files, the name in JSON, the type, and what absence means.
+// Everything a job consists of: for each block its attributes and nested blocks, with the name in
+// job files, the name in JSON, the type, and what absence means.
 //
-// Decoding of job files, matching of JSON names, completion of trees and the structural diff are
-// all driven by it, so a new attribute is one line here. May be used from any thread; all data is
-// constant.
+// It is worked out once, from the annotations of schema/job.capnp. Decoding of job files, matching
+// of JSON names, defaults, completion of trees and the structural diff are all driven by it, so a
+// new attribute is one line of schema. May be used from any thread; nothing ever changes.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
+#include <vector>
+
+#include <boost/json/fwd.hpp>
 
 namespace nomad::jobspec {
 
@@ -35,13 +37,13 @@ enum class Kind : std::uint8_t {
 enum class Trait : std::uint8_t {
   none = 0,
   nullable = 1,       ///< absent is null in the api form; otherwise it is the type's zero
-  required = 2,       ///< must be given in job files
-  label = 4,          ///< a label of the block in job files
-  api_only = 8,       ///< merged elsewhere in the server form, which does not have it
-  server_only = 16,   ///< computed by servers; clients' values are ignored
-  optional_key = 32,  ///< left out of answers when null
-  by_value = 64,      ///< Go holds the elements themselves, which only error texts show
-  pointer = 128,      ///< a single value that may be null in the server form too
+  label = 2,          ///< a label of the block in job files
+  api_only = 4,       ///< merged elsewhere in the server form, which does not have it
+  server_only = 8,    ///< computed by servers; clients' values are ignored
+  optional_key = 16,  ///< left out of answers when null
+  by_value = 32,      ///< Go holds the elements themselves, which only error texts show
+  pointer = 64,       ///< a single value that may be null in the server form too
+  bookkeeping = 128,  ///< tells what became of the job: no part of its specification
 };
 
 constexpr Trait operator|(Trait a, Trait b) {
@@ -55,45 +57,49 @@ struct Field {
   std::string_view hcl;  ///< empty: not written in job files
   Kind kind = Kind::text;
   Trait traits = Trait::none;
-  const BlockType* block = nullptr;  ///< of block, blocks and block_map
+  const BlockType* block = nullptr;              ///< of block, blocks and block_map
+  const boost::json::value* fallback = nullptr;  ///< what canonicalization fills in, if anything
 
-  constexpr bool has(Trait trait) const {
-    return (static_cast<std::uint8_t>(traits) & static_cast<std::uint8_t>(trait)) != 0;
+  /// Whether it has any of the traits.
+  constexpr bool has(Trait any) const {
+    return (static_cast<std::uint8_t>(traits) & static_cast<std::uint8_t>(any)) != 0;
   }
 
   constexpr bool is_attribute() const { return kind < Kind::block; }
+
+  /// One value, which requests may leave null only if the schema says so.
+  constexpr bool is_single() const { return kind < Kind::texts; }
 };
 
 /// How a block is decoded from job files beyond what its fields say.
 enum class Decoding : std::uint8_t { plain, job, group, task, constraint, affinity };
 
 struct BlockType {
-  std::string_view name;  ///< as Go's decoder calls it in errors
-  std::span<const Field> fields;
+  std::string_view name{};      ///< as Go's decoder calls it in errors
+  std::vector<Field> fields{};  ///< in the order of Nomad's API, in which clients send them
   Decoding decoding = Decoding::plain;
+  bool has_fallbacks = false;  ///< here, or in a block below
 
   /// By JSON name, exactly, or without regard to case. Null when there is none.
   const Field* find(std::string_view json) const;
   const Field* find_any_case(std::string_view json) const;
 };
 
-extern const BlockType job_type;
-extern const BlockType group_type;
-extern const BlockType task_type;
-extern const BlockType service_type;
-extern const BlockType check_type;
-extern const BlockType connect_type;
-extern const BlockType constraint_type;
-extern const BlockType affinity_type;
-extern const BlockType spread_type;
-extern const BlockType update_type;
-extern const BlockType network_type;
-extern const BlockType resources_type;
-extern const BlockType logs_type;
-extern const BlockType scaling_type;
-extern const BlockType vault_type;
-extern const BlockType template_type;
-extern const BlockType volume_type;
-extern const BlockType multiregion_type;
+/// The blocks that code treats in a way of their own. All others are reached from `job`.
+struct BlockTypes {
+  const BlockType& job;
+  const BlockType& group;
+  const BlockType& task;
+  const BlockType& service;
+  const BlockType& update;
+  const BlockType& restart;
+  const BlockType& tmpl;
+  const BlockType& scaling;
+  const BlockType& vault;
+  const BlockType& connect;
+  const BlockType& multiregion;
+};
+
+const BlockTypes& block_types();
 
 }  // namespace nomad::jobspec

@@ -73,7 +73,7 @@ void store_connect(object& connect) {
     if (object* resources = tree::child(*task, "Resources")) store_resources(*resources);
     if (object* logs = tree::child(*task, "LogConfig")) logs->erase("Enabled");
   }
-  complete_stored(connect, connect_type);
+  complete_stored(connect, block_types().connect);
   object* gateway = tree::child(connect, "Gateway");
   object* proxy = gateway == nullptr ? nullptr : tree::child(*gateway, "Proxy");
   if (proxy == nullptr) return;
@@ -229,7 +229,7 @@ void store_update(object& job) {
 }  // namespace
 
 void to_server_form(object& job, const AdmissionOptions& options) {
-  for (const Field& field : job_type.fields)
+  for (const Field& field : block_types().job.fields)
     if (field.has(Trait::api_only) || field.has(Trait::server_only)) job.erase(field.json);
   store_update(job);
   for (const std::string_view name : {"Meta", "Spreads", "TaskGroups"})
@@ -239,7 +239,7 @@ void to_server_form(object& job, const AdmissionOptions& options) {
   if (tree::number(job, "Priority") == 0) job["Priority"] = options.default_priority;
   tree::set_default_text(job, "NodePool", options.default_node_pool);
   if (object* multiregion = tree::child(job, "Multiregion"))
-    complete_stored(*multiregion, multiregion_type);
+    complete_stored(*multiregion, block_types().multiregion);
   if (object* parameterized = tree::child(job, "ParameterizedJob"))
     tree::set_default_text(*parameterized, "Payload", "optional");
 

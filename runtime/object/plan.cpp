@@ -8,38 +8,12 @@
 #include <optional>
 
 #include "runtime/base/text.hpp"
-#include "schema/annotations.capnp.h"
+#include "runtime/object/annotations.hpp"
 
 namespace nomad::object {
 namespace {
 
 using Which = capnp::schema::Type::Which;
-
-// The ids in schema/annotations.capnp.
-constexpr std::uint64_t json_id = 0xb1d2c3e4f5a60001;
-constexpr std::uint64_t map_id = 0xb1d2c3e4f5a60002;
-constexpr std::uint64_t time_id = 0xb1d2c3e4f5a60003;
-constexpr std::uint64_t raw_id = 0xb1d2c3e4f5a60004;
-constexpr std::uint64_t secret_id = 0xb1d2c3e4f5a60005;
-constexpr std::uint64_t hidden_id = 0xb1d2c3e4f5a60006;
-constexpr std::uint64_t omit_empty_id = 0xb1d2c3e4f5a60007;
-constexpr std::uint64_t omit_zero_id = 0xb1d2c3e4f5a60008;
-constexpr std::uint64_t always_id = 0xb1d2c3e4f5a60009;
-constexpr std::uint64_t duration_text_id = 0xb1d2c3e4f5a6000a;
-
-template <class Proto>
-bool has_annotation(Proto proto, std::uint64_t id) {
-  for (auto annotation : proto.getAnnotations())
-    if (annotation.getId() == id) return true;
-  return false;
-}
-
-template <class Proto>
-std::optional<std::string> annotated_name(Proto proto) {
-  for (auto annotation : proto.getAnnotations())
-    if (annotation.getId() == json_id) return std::string{annotation.getValue().getText().cStr()};
-  return std::nullopt;
-}
 
 /// Makes and keeps all plans. Schemas do not recurse, so neither do plans without end.
 class Planner {
@@ -56,14 +30,15 @@ public:
 private:
   void fill(StructPlan& plan, capnp::StructSchema schema) {
     plan.schema = schema;
-    const bool omit_zero = has_annotation(schema.getProto(), omit_zero_id);
+    const bool omit_zero = Annotations{schema.getProto()}.has(Annotation::omit_zero);
     for (auto field : schema.getFields()) {
       auto proto = field.getProto();
+      const Annotations notes{proto};
       FieldPlan entry{.field = field, .name = name_of(proto), .quoted_name = {}, .value = {}};
       entry.quoted_name = '"' + entry.name + "\":";
-      entry.hidden = has_annotation(proto, hidden_id);
-      entry.omit_empty = omit_zero || has_annotation(proto, omit_empty_id);
-      entry.always = has_annotation(proto, always_id);
+      entry.hidden = notes.has(Annotation::hidden);
+      entry.omit_empty = omit_zero || notes.has(Annotation::omit_empty);
+      entry.always = notes.has(Annotation::always);
       entry.value = value_plan(field.getType(), proto);
       plan.fields.push_back(std::move(entry));
     }
@@ -86,19 +61,20 @@ private:
   }
 
   static std::string name_of(capnp::schema::Field::Reader proto) {
-    if (auto given = annotated_name(proto)) return *given;
+    if (auto given = Annotations{proto}.text(Annotation::json)) return std::string{*given};
     std::string name = proto.getName().cStr();
     name[0] = static_cast<char>(name[0] - 'a' + 'A');  // schema names start in lower case
     return name;
   }
 
   ValuePlan value_plan(capnp::Type type, capnp::schema::Field::Reader proto) {
-    if (proto.isGroup()) return optional_plan(type);
-    if (has_annotation(proto, map_id)) return map_plan(type);
-    if (has_annotation(proto, time_id)) return {Shape::timestamp, type};
-    if (has_annotation(proto, duration_text_id)) return {Shape::duration, type};
-    if (has_annotation(proto, raw_id)) return {Shape::raw_json, type};
-    if (has_annotation(proto, secret_id)) return {Shape::secret_text, type};
+    const Annotations notes{proto};
+    if (proto.isGroup()) return optional_plan(type, notes);
+    if (notes.has(Annotation::map)) return map_plan(type);
+    if (notes.has(Annotation::time)) return {Shape::timestamp, type};
+    if (notes.has(Annotation::duration)) return {Shape::duration, type};
+    if (notes.has(Annotation::raw)) return {Shape::raw_json, type};
+    if (notes.has(Annotation::secret)) return {Shape::secret_text, type};
     return plain_plan(type);
   }
 
@@ -146,9 +122,10 @@ private:
     return {Shape::map, type, &fields, &values_.back()};
   }
 
-  ValuePlan optional_plan(capnp::Type type) {
-    const auto group = type.asStruct();
-    values_.push_back(plain_plan(group.getFieldByName("value").getType()));
+  ValuePlan optional_plan(capnp::Type type, const Annotations& notes) {
+    const auto content = type.asStruct().getFieldByName("value").getType();
+    values_.push_back(notes.has(Annotation::duration) ? ValuePlan{Shape::duration, content}
+                                                      : plain_plan(content));
     return {Shape::optional, type, nullptr, &values_.back()};
   }
 
@@ -181,11 +158,7 @@ const StructPlan& plan_of(capnp::StructSchema schema) {
 
 std::string_view json_name(capnp::EnumSchema::Enumerant enumerant) {
   auto proto = enumerant.getProto();
-  for (auto annotation : proto.getAnnotations())
-    if (annotation.getId() == json_id) {
-      auto name = annotation.getValue().getText();
-      return {name.begin(), name.size()};
-    }
+  if (const auto given = Annotations{proto}.text(Annotation::json)) return *given;
   auto name = proto.getName();
   return {name.begin(), name.size()};
 }

@@ -5,6 +5,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/state/alloc_index.hpp"
 #include "runtime/state/store.hpp"
+#include "runtime/state/stored_tables.hpp"
 
 namespace nomad::state {
 
@@ -17,6 +18,23 @@ Result<> put(PersistentMap<Object<T>>& map,
   auto object = Object<T>::from_bytes(bytes);
   if (!object) return object.error();
   map.insert_or_assign(key, std::move(*object));
+  return {};
+}
+
+/// Joined with its job and metrics once all rows are there.
+Result<> put(PersistentMap<AllocRef>& map, std::string_view key, std::span<const std::byte> bytes) {
+  auto alloc = Object<schema::Allocation>::from_bytes(bytes);
+  if (!alloc) return alloc.error();
+  map.insert_or_assign(key, AllocRef::make(make_row(std::move(*alloc), {}, {})));
+  return {};
+}
+
+/// A table of one row.
+template <class T>
+Result<> put(Object<T>& object, std::string_view, std::span<const std::byte> bytes) {
+  auto read = Object<T>::from_bytes(bytes);
+  if (!read) return read.error();
+  object = std::move(*read);
   return {};
 }
 
@@ -77,75 +95,11 @@ void derive_variables(Tables& t) {
 }  // namespace
 
 Result<> Restore::row(Table table, std::string_view key, std::span<const std::byte> bytes) {
-  const auto store = [&]() -> Result<> {
-    Tables& t = tables_;
-    switch (table) {
-      case Table::jobs:
-        return put(t.jobs, key, bytes);
-      case Table::job_versions:
-        return put(t.job_versions, key, bytes);
-      case Table::retained_jobs:
-        return put(t.retained_jobs, key, bytes);
-      case Table::job_summaries:
-        return put(t.job_summaries, key, bytes);
-      case Table::nodes:
-        return put(t.nodes, key, bytes);
-      case Table::node_pools:
-        return put(t.node_pools, key, bytes);
-      case Table::namespaces:
-        return put(t.namespaces, key, bytes);
-      case Table::allocs: {
-        auto alloc = Object<schema::Allocation>::from_bytes(bytes);
-        if (!alloc) return alloc.error();
-        t.allocs.insert_or_assign(key, AllocRef::make(make_row(std::move(*alloc), {}, {})));
-        return {};
-      }
-      case Table::alloc_metrics:
-        return put(t.alloc_metrics, key, bytes);
-      case Table::evals:
-        return put(t.evals, key, bytes);
-      case Table::deployments:
-        return put(t.deployments, key, bytes);
-      case Table::services:
-        return put(t.services, key, bytes);
-      case Table::scheduler_config: {
-        auto config = Object<schema::SchedulerConfiguration>::from_bytes(bytes);
-        if (!config) return config.error();
-        t.scheduler_config = std::move(*config);
-        return {};
-      }
-      case Table::variables:
-        return put(t.variables, key, bytes);
-      case Table::root_keys:
-        return put(t.root_keys, key, bytes);
-      case Table::key_holders:
-        return put(t.key_holders, key, bytes);
-      case Table::restore_rows:
-        return put(t.restore_rows, key, bytes);
-      case Table::autopilot_config: {
-        auto config = Object<schema::AutopilotConfiguration>::from_bytes(bytes);
-        if (!config) return config.error();
-        t.autopilot_config = std::move(*config);
-        return {};
-      }
-      case Table::allocs_by_node:
-      case Table::allocs_for_node:
-      case Table::allocs_by_job:
-      case Table::allocs_by_eval:
-      case Table::allocs_by_deployment:
-      case Table::evals_by_job:
-      case Table::deployments_by_job:
-      case Table::services_by_name:
-      case Table::services_by_alloc:
-      case Table::applied:
-        break;
-    }
-    return Error{Errc::corrupt, "the table is not a stored one"};
-  };
-  const Result<> stored = store();
-  if (stored.has_error())
+  Result<> outcome = Error{Errc::corrupt, "the table is not a stored one"};
+  visit_stored(table, [&](const auto& stored) { outcome = put(tables_.*stored.rows, key, bytes); });
+  if (outcome.has_error())
     return Error{Errc::corrupt, "table " + std::string{to_string(table)} + ", row \""
-                                    + printable(key) + "\": " + stored.error().what};
+                                    + printable(key) + "\": " + outcome.error().what};
   return {};
 }
 

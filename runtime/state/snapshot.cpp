@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/state/stored_tables.hpp"
 
 namespace nomad::state {
 
@@ -27,10 +28,22 @@ std::vector<AllocRef> rows_of(const Tables& tables,
 }
 
 template <class T>
-Result<> visit_objects(const PersistentMap<Object<T>>& map, const Snapshot::RowVisitor& row) {
+Result<> visit_rows(const PersistentMap<Object<T>>& map, const Snapshot::RowVisitor& row) {
   for (const auto& entry : map.all())
     NOMAD_TRY(row(entry.key(), entry.value().bytes()));
   return {};
+}
+
+Result<> visit_rows(const PersistentMap<AllocRef>& map, const Snapshot::RowVisitor& row) {
+  for (const auto& entry : map.all())
+    NOMAD_TRY(row(entry.key(), entry.value()->alloc.bytes()));
+  return {};
+}
+
+/// A table of one row, if that was ever set.
+template <class T>
+Result<> visit_rows(const Object<T>& object, const Snapshot::RowVisitor& row) {
+  return object ? row("", object.bytes()) : Result<>{};
 }
 
 }  // namespace
@@ -204,61 +217,10 @@ bool Snapshot::root_key_in_use(std::string_view id) const {
 }
 
 Result<> Snapshot::for_each_row(Table table, const RowVisitor& row) const {
-  const Tables& t = *tables_;
-  switch (table) {
-    case Table::jobs:
-      return visit_objects(t.jobs, row);
-    case Table::job_versions:
-      return visit_objects(t.job_versions, row);
-    case Table::retained_jobs:
-      return visit_objects(t.retained_jobs, row);
-    case Table::job_summaries:
-      return visit_objects(t.job_summaries, row);
-    case Table::nodes:
-      return visit_objects(t.nodes, row);
-    case Table::node_pools:
-      return visit_objects(t.node_pools, row);
-    case Table::namespaces:
-      return visit_objects(t.namespaces, row);
-    case Table::allocs:
-      for (const auto& entry : t.allocs.all())
-        NOMAD_TRY(row(entry.key(), entry.value()->alloc.bytes()));
-      return {};
-    case Table::alloc_metrics:
-      return visit_objects(t.alloc_metrics, row);
-    case Table::evals:
-      return visit_objects(t.evals, row);
-    case Table::deployments:
-      return visit_objects(t.deployments, row);
-    case Table::services:
-      return visit_objects(t.services, row);
-    case Table::scheduler_config:
-      if (t.scheduler_config) return row("", t.scheduler_config.bytes());
-      return {};
-    case Table::variables:
-      return visit_objects(t.variables, row);
-    case Table::root_keys:
-      return visit_objects(t.root_keys, row);
-    case Table::key_holders:
-      return visit_objects(t.key_holders, row);
-    case Table::restore_rows:
-      return visit_objects(t.restore_rows, row);
-    case Table::autopilot_config:
-      if (t.autopilot_config) return row("", t.autopilot_config.bytes());
-      return {};
-    case Table::allocs_by_node:
-    case Table::allocs_for_node:
-    case Table::allocs_by_job:
-    case Table::allocs_by_eval:
-    case Table::allocs_by_deployment:
-    case Table::evals_by_job:
-    case Table::deployments_by_job:
-    case Table::services_by_name:
-    case Table::services_by_alloc:
-    case Table::applied:
-      break;
-  }
-  return {};
+  Result<> outcome;
+  visit_stored(table,
+               [&](const auto& stored) { outcome = visit_rows((*tables_).*stored.rows, row); });
+  return outcome;
 }
 
 std::vector<std::byte> Snapshot::offset_row() const {

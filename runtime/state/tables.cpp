@@ -2,59 +2,14 @@
 
 #include <cassert>
 
+#include "runtime/state/stored_tables.hpp"
+
 namespace nomad::state {
 
 std::string_view to_string(Table table) {
-  switch (table) {
-    case Table::jobs:
-      return "jobs";
-    case Table::job_versions:
-      return "job_versions";
-    case Table::retained_jobs:
-      return "retained_jobs";
-    case Table::job_summaries:
-      return "job_summaries";
-    case Table::nodes:
-      return "nodes";
-    case Table::node_pools:
-      return "node_pools";
-    case Table::namespaces:
-      return "namespaces";
-    case Table::allocs:
-      return "allocs";
-    case Table::alloc_metrics:
-      return "alloc_metrics";
-    case Table::evals:
-      return "evals";
-    case Table::deployments:
-      return "deployments";
-    case Table::services:
-      return "services";
-    case Table::scheduler_config:
-      return "scheduler_config";
-    case Table::variables:
-      return "variables";
-    case Table::root_keys:
-      return "root_keys";
-    case Table::key_holders:
-      return "key_holders";
-    case Table::restore_rows:
-      return "restore_rows";
-    case Table::autopilot_config:
-      return "autopilot_config";
-    case Table::allocs_by_node:
-    case Table::allocs_for_node:
-    case Table::allocs_by_job:
-    case Table::allocs_by_eval:
-    case Table::allocs_by_deployment:
-    case Table::evals_by_job:
-    case Table::deployments_by_job:
-    case Table::services_by_name:
-    case Table::services_by_alloc:
-    case Table::applied:
-      break;
-  }
-  return "";  // not stored
+  std::string_view name;  // "": not stored
+  visit_stored(table, [&name](const auto& stored) { name = stored.name; });
+  return name;
 }
 
 std::string join_key(std::string_view first, std::string_view second) {

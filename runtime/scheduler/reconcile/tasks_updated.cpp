@@ -1,3 +1,6 @@
+// What of a group and its tasks must be equal is told by the $update annotations of the schema: a
+// field that says nothing is compared as it is, those marked `special` are compared here, each for
+// the reason given.
 #include "runtime/scheduler/reconcile/tasks_updated.hpp"
 
 #include <algorithm>
@@ -8,9 +11,12 @@
 #include <vector>
 
 #include <capnp/any.h>
+#include <capnp/dynamic.h>
 
+#include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
+#include "schema/annotations.capnp.h"
 
 namespace nomad::scheduler {
 namespace {
@@ -20,11 +26,6 @@ using Group = schema::TaskGroup::Reader;
 using Task = schema::Task::Reader;
 using Networks = capnp::List<schema::NetworkResource>::Reader;
 
-template <class T>
-bool same_list(typename capnp::List<T>::Reader a, typename capnp::List<T>::Reader b) {
-  return capnp::AnyList::Reader{a} == capnp::AnyList::Reader{b};
-}
-
 template <class Reader>
 bool same_struct(Reader a, Reader b) {
   return capnp::AnyStruct::Reader{a} == capnp::AnyStruct::Reader{b};
@@ -33,6 +34,123 @@ bool same_struct(Reader a, Reader b) {
 bool same(capnp::Text::Reader a, capnp::Text::Reader b) {
   return view(a) == view(b);
 }
+
+// ---- what annotations say
+
+/// The fields of a struct that running allocations can't take over, found once.
+struct ComparedFields {
+  struct Entry {
+    capnp::StructSchema::Field field;
+    const ComparedFields* nested = nullptr;  ///< of a struct
+  };
+
+  std::vector<Entry> entries;
+};
+
+schema::Update declared_update(capnp::StructSchema::Field field) {
+  const auto said = object::Annotations{field.getProto()}.find(object::Annotation::update);
+  return said ? static_cast<schema::Update>(said->getEnum()) : schema::Update::DESTRUCTIVE;
+}
+
+class ComparedStructs {
+public:
+  const ComparedFields& of(capnp::StructSchema schema) {
+    const auto [slot, is_new] = structs_.try_emplace(schema.getProto().getId());
+    if (!is_new) return slot->second;
+    for (const auto field : schema.getFields()) {
+      if (declared_update(field) != schema::Update::DESTRUCTIVE) continue;
+      const auto type = field.getType();
+      slot->second.entries.push_back({field, type.isStruct() ? &of(type.asStruct()) : nullptr});
+    }
+    return slot->second;
+  }
+
+private:
+  std::map<std::uint64_t, ComparedFields> structs_;  // they stay where they are
+};
+
+struct Comparisons {
+  const ComparedFields& group;
+  const ComparedFields& task;
+};
+
+const Comparisons& comparisons() {
+  static ComparedStructs structs;
+  static const Comparisons all{structs.of(capnp::Schema::from<schema::TaskGroup>()),
+                               structs.of(capnp::Schema::from<schema::Task>())};
+  return all;
+}
+
+bool same_fields(const ComparedFields& fields,
+                 const capnp::DynamicStruct::Reader& a,
+                 const capnp::DynamicStruct::Reader& b);
+
+/// Byte by byte, but an absent list is an empty one.
+bool same_list(capnp::StructSchema::Field field,
+               const capnp::DynamicStruct::Reader& a,
+               const capnp::DynamicStruct::Reader& b) {
+  const auto size = a.get(field).as<capnp::DynamicList>().size();
+  if (b.get(field).as<capnp::DynamicList>().size() != size) return false;
+  if (size == 0) return true;
+  const auto place = field.getProto().getSlot().getOffset();
+  const auto bytes = [place](const capnp::DynamicStruct::Reader& in) {
+    return capnp::AnyStruct::Reader{in}.getPointerSection()[place].getAs<capnp::AnyList>();
+  };
+  return bytes(a) == bytes(b);
+}
+
+/// An absent struct is one of zeros, an absent text an empty one.
+bool same_field(const ComparedFields::Entry& entry,
+                const capnp::DynamicStruct::Reader& a,
+                const capnp::DynamicStruct::Reader& b) {
+  using Which = capnp::schema::Type::Which;
+  const auto type = entry.field.getType();
+  if (type.isList()) return same_list(entry.field, a, b);
+  const auto left = a.get(entry.field);
+  const auto right = b.get(entry.field);
+  switch (type.which()) {
+    case Which::STRUCT:
+      return same_fields(*entry.nested, left.as<capnp::DynamicStruct>(),
+                         right.as<capnp::DynamicStruct>());
+    case Which::TEXT:
+      return same(left.as<capnp::Text>(), right.as<capnp::Text>());
+    case Which::DATA:
+      return left.as<capnp::Data>() == right.as<capnp::Data>();
+    case Which::BOOL:
+      return left.as<bool>() == right.as<bool>();
+    case Which::UINT8:
+    case Which::UINT16:
+    case Which::UINT32:
+    case Which::UINT64:
+      return left.as<std::uint64_t>() == right.as<std::uint64_t>();
+    case Which::FLOAT32:
+    case Which::FLOAT64:
+      return left.as<double>() == right.as<double>();
+    case Which::ENUM:
+      return left.as<capnp::DynamicEnum>().getRaw() == right.as<capnp::DynamicEnum>().getRaw();
+    default:
+      return left.as<std::int64_t>() == right.as<std::int64_t>();
+  }
+}
+
+bool same_fields(const ComparedFields& fields,
+                 const capnp::DynamicStruct::Reader& a,
+                 const capnp::DynamicStruct::Reader& b) {
+  return std::ranges::all_of(fields.entries, [&](const ComparedFields::Entry& entry) {
+    // Only one member of a union is there to be read.
+    if (entry.field.getProto().getDiscriminantValue() != capnp::schema::Field::NO_DISCRIMINANT) {
+      const auto is_set = [&](const capnp::DynamicStruct::Reader& in) {
+        const auto which = in.which();
+        return which != nullptr && KJ_ASSERT_NONNULL(which) == entry.field;
+      };
+      if (!is_set(a) || !is_set(b)) return is_set(a) == is_set(b);
+      if (entry.field.getType().isVoid()) return true;
+    }
+    return same_field(entry, a, b);
+  });
+}
+
+// ---- what they can't say
 
 /// A port as far as it matters before it is given a value: a dynamic one is -1.
 using PortKey = std::tuple<std::string_view, std::int32_t, std::int32_t, std::string_view>;
@@ -115,38 +233,20 @@ std::vector<std::tuple<std::string_view, std::string_view, std::string_view>> co
   return all;
 }
 
-bool same_resources(schema::Resources::Reader a, schema::Resources::Reader b) {
-  return a.getCpu() == b.getCpu() && a.getCores() == b.getCores()
-         && a.getMemoryMb() == b.getMemoryMb() && a.getMemoryMaxMb() == b.getMemoryMaxMb()
-         && same_list<schema::RequestedDevice>(a.getDevices(), b.getDevices())
-         && same_networks(a.getNetworks(), b.getNetworks());
-}
-
+/// Beside what annotations say: ports of networks have no values yet, names and meta are compared
+/// by who looks for the task, and affinities with those of the group.
 bool same_task(Task a, Task b) {
-  return same(a.getDriver(), b.getDriver()) && same(a.getUser(), b.getUser())
-         && same(a.getConfig(), b.getConfig())
-         && same_list<schema::TextEntry>(a.getEnv(), b.getEnv())
-         && same_list<schema::Artifact>(a.getArtifacts(), b.getArtifacts())
-         && a.hasVault() == b.hasVault() && same_struct(a.getVault(), b.getVault())
-         && same_list<schema::Template>(a.getTemplates(), b.getTemplates())
-         && same_struct(a.getCsiPluginConfig(), b.getCsiPluginConfig())
-         && same_list<schema::VolumeMount>(a.getVolumeMounts(), b.getVolumeMounts())
-         && same_resources(a.getResources(), b.getResources())
-         && same_struct(a.getIdentity(), b.getIdentity())
-         && a.getLogConfig().getDisabled() == b.getLogConfig().getDisabled()
-         && a.getRestartPolicy().getRenderTemplates() == b.getRestartPolicy().getRenderTemplates();
+  return same_fields(comparisons().task, a, b)
+         && same_networks(a.getResources().getNetworks(), b.getResources().getNetworks());
 }
 
+/// Beside what annotations say: ports as above; affinities and spreads count together with the
+/// job's; of services only Connect counts.
 bool same_group(Job job_a, Group a, Job job_b, Group b) {
-  return a.getTasks().size() == b.getTasks().size()
-         && same_struct(a.getEphemeralDisk(), b.getEphemeralDisk())
+  return a.getTasks().size() == b.getTasks().size() && same_fields(comparisons().group, a, b)
          && same_networks(a.getNetworks(), b.getNetworks())
          && merged_affinities(job_a, a) == merged_affinities(job_b, b)
-         && same_spreads(job_a, a, job_b, b)
-         && same(a.getConsul().getNamespace(), b.getConsul().getNamespace())
-         && connect_of(a) == connect_of(b)
-         && same_list<schema::TaskGroup::VolumeEntry>(a.getVolumes(), b.getVolumes())
-         && a.getRestartPolicy().getRenderTemplates() == b.getRestartPolicy().getRenderTemplates();
+         && same_spreads(job_a, a, job_b, b) && connect_of(a) == connect_of(b);
 }
 
 std::optional<Task> find_task(Group group, capnp::Text::Reader name) {

@@ -126,23 +126,7 @@ TEST_CASE("what the server keeps about a job is no change") {
   after["SubmitTime"] = 1;
   after["Status"] = "running";
   after["Stable"] = true;
-  CHECK(same_specification(before, after));
   CHECK(between(before, after).at("Type") == "None");
-}
-
-TEST_CASE("same specification") {
-  const object before = stored(small_job());
-  object after = before;
-  CHECK(same_specification(before, after));
-  after.at("TaskGroups").at(0).as_object()["Count"] = 2;
-  CHECK_FALSE(same_specification(before, after));
-  CHECK_FALSE(same_specification(after, before));
-
-  object without = before;
-  without["Meta"] = nullptr;
-  object empty = before;
-  empty.erase("Meta");
-  CHECK(same_specification(without, empty));
 }
 
 TEST_CASE("annotations of counts, tasks and groups") {

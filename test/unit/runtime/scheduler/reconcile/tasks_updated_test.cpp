@@ -1,5 +1,12 @@
 #include "runtime/scheduler/reconcile/tasks_updated.hpp"
 
+#include <map>
+#include <string>
+
+#include <capnp/dynamic.h>
+
+#include "runtime/object/annotations.hpp"
+#include "schema/annotations.capnp.h"
 #include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
@@ -62,4 +69,116 @@ TEST_CASE_FIXTURE(Harness, "ports: values of dynamic ones do not count, labels d
   };
   CHECK_FALSE(tasks_updated(*with_port("a", 1), *with_port("a", 2), "api"));
   CHECK(tasks_updated(*with_port("a", 1), *with_port("b", 1), "api"));
+}
+
+// ---- walking the schema: one field after the other is changed, so that none is forgotten
+
+namespace {
+
+using Field = capnp::StructSchema::Field;
+
+/// What tasks_updated judges by itself, and whether what `change` does is destructive there.
+const std::map<std::string, bool> special{
+    {"group.name", true},       {"group.tasks", true},
+    {"group.affinities", true}, {"group.spreads", true},
+    {"group.networks", true},   {"group.meta", true},
+    {"group.services", false},  // without Connect
+    {"task.name", true},        {"task.affinities", true},
+    {"task.meta", true},        {"task.resources.networks", true},
+};
+
+schema::Update update_of(Field field) {
+  const auto said = object::Annotations{field.getProto()}.find(object::Annotation::update);
+  return said ? static_cast<schema::Update>(said->getEnum()) : schema::Update::DESTRUCTIVE;
+}
+
+/// Gives the field another value than it has.
+void change(capnp::DynamicStruct::Builder in, Field field) {
+  using Which = capnp::schema::Type::Which;
+  const auto type = field.getType();
+  switch (type.which()) {
+    case Which::TEXT:
+      return in.set(field, "other");
+    case Which::DATA:
+      return in.set(field, capnp::Data::Reader{reinterpret_cast<const kj::byte*>("other"), 5});
+    case Which::BOOL:
+      return in.set(field, !in.get(field).as<bool>());
+    case Which::STRUCT: {
+      auto content = in.init(field).as<capnp::DynamicStruct>();
+      return field.getProto().isGroup() ? content.set("value", 7)
+                                        : change(content, content.getSchema().getFields()[0]);
+    }
+    case Which::LIST: {
+      auto list = in.init(field, 1).as<capnp::DynamicList>();
+      if (type.asList().whichElementType() == Which::TEXT) return list.set(0, "other");
+      auto element = list[0].as<capnp::DynamicStruct>();
+      return change(element, element.getSchema().getFields()[0]);
+    }
+    default:
+      return in.set(field, in.get(field).as<std::int64_t>() + 1);
+  }
+}
+
+struct Walk : Harness {
+  enum class Where { group, task };
+
+  capnp::DynamicStruct::Builder root(schema::Job::Builder job, Where where) {
+    auto group = job.getTaskGroups()[0];
+    if (where == Where::group) return group;
+    return group.getTasks()[0];
+  }
+
+  /// Whether tasks_updated sees a change of the field at the end of `path`.
+  bool is_destructive(Where where, const std::vector<Field>& path) {
+    const auto before = make_job(1);
+    const auto after = make_job(1, [&](schema::Job::Builder job) {
+      auto at = root(job, where);
+      for (std::size_t i = 0; i + 1 < path.size(); ++i)
+        at = at.get(path[i]).as<capnp::DynamicStruct>();
+      change(at, path.back());
+    });
+    return scheduler::tasks_updated(*before, *after, "api");
+  }
+
+  void visit(Where where, capnp::StructSchema schema, std::vector<Field> path, std::string name) {
+    for (const auto field : schema.getFields()) {
+      const std::string place = name + "." + field.getProto().getName().cStr();
+      CAPTURE(place);
+      path.push_back(field);
+      const auto update = update_of(field);
+      const bool nested = field.getType().isStruct() && !field.getProto().isGroup();
+      if (update == schema::Update::SPECIAL) {
+        REQUIRE(special.contains(place));
+        CHECK(is_destructive(where, path) == special.at(place));
+        ++specials_;
+      } else if (nested && update == schema::Update::DESTRUCTIVE) {
+        visit(where, field.getType().asStruct(), path, place);
+      } else {
+        CHECK(is_destructive(where, path) == (update == schema::Update::DESTRUCTIVE));
+      }
+      path.pop_back();
+    }
+  }
+
+  std::size_t specials_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Walk, "every field of a group and a task is judged as the schema says") {
+  visit(Where::group, capnp::Schema::from<schema::TaskGroup>(), {}, "group");
+  visit(Where::task, capnp::Schema::from<schema::Task>(), {}, "task");
+  CHECK(specials_ == special.size());
+}
+
+TEST_CASE_FIXTURE(Harness, "of a service only Connect makes new allocations necessary") {
+  const auto with_connect = [this](const char* connect) {
+    return make_job(1, [&](schema::Job::Builder job) {
+      auto service = job.getTaskGroups()[0].initServices(1)[0];
+      service.setName("s");
+      service.setConnect(connect);
+    });
+  };
+  CHECK(scheduler::tasks_updated(*with_connect(""), *with_connect("{}"), "api"));
+  CHECK_FALSE(scheduler::tasks_updated(*with_connect("{}"), *with_connect("{}"), "api"));
 }
