@@ -157,8 +157,7 @@ void ClientPart::stop() {
   self.request(node_.client(), 60s, client::client_actor::Stop{})
       .receive([](client::client_actor::Stopped) {},
                [](const Error& err) {
-                 log::warn("agent", "the client did not stop in order: {}",
-                           err.what);
+                 log::warn("agent", "the client did not stop in order: {}", err.what);
                });
   node_.stop_parts();
 }

@@ -334,9 +334,7 @@ void ClusterPart::leave(actor::System& system, cluster::MemberStatus status) {
   actor::Outsider self{system};
   self.request(membership_, leave_patience, server::membership::Leave{status})
       .receive([](server::membership::Done) {},
-               [](const Error& err) {
-                 log::warn("membership", "leaving unsaid: {}", err.what);
-               });
+               [](const Error& err) { log::warn("membership", "leaving unsaid: {}", err.what); });
 }
 
 void ClusterPart::stop() {

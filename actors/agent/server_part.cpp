@@ -152,8 +152,8 @@ Result<ServerPart> ServerPart::start(actor::System& system,
     if (replaced) actor::tell(leader, server::StateReplaced{});
   });
   for (unsigned i = 0; i < worker_count(config.server); ++i)
-    part.actors_.push_back(server::spawn_scheduler_worker(
-        system, part.store_, proposer, broker, applier, {.random_seed = random.next()}));
+    part.actors_.push_back(server::spawn_scheduler_worker(system, part.store_, proposer, broker,
+                                                          applier, {.random_seed = random.next()}));
   for (const auto& duty :
        {server::LeaderDuty{part.cluster_->autopilot()}, server::LeaderDuty{broker},
         server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})

@@ -127,9 +127,7 @@ void AllocState::prerun(std::size_t index) {
     const auto about = scope();
     if (entry.wanted && !entry.wanted(about)) continue;
     const auto next = [this, i] { prerun(i + 1); };
-    const auto failed = [this, name = entry.name](const Error& err) {
-      prerun_failed(name, err);
-    };
+    const auto failed = [this, name = entry.name](const Error& err) { prerun_failed(name, err); };
     if (entry.prerun) {
       self_
           ->request(setup_.context->steps, alloc_hook_timeout,

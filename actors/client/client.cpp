@@ -219,9 +219,7 @@ void ClientState::look_around() {
             disk_.inodes_used_percent = usage.inodes_used_percent;
             collect();
           },
-          [](const Error& err) {
-            log::warn("client", "reading disk usage failed: {}", err.what);
-          });
+          [](const Error& err) { log::warn("client", "reading disk usage failed: {}", err.what); });
 }
 
 // -- children and the end ------------------------------------------------------------------------
@@ -282,8 +280,7 @@ void ClientState::finish_stop() {
   self_->request(parts_.db, start_timeout, client_db::Save{})
       .then([end](const client_db::Committed&) { end(); },
             [end](const Error& err) {
-              log::error("client", "saving local state at the end failed: {}",
-                         err.what);
+              log::error("client", "saving local state at the end failed: {}", err.what);
               end();
             });
 }

@@ -46,8 +46,7 @@ struct ClientParts {
   ClientDb db;
   StepRunner steps;
   /// Made once the machine's figures are known.
-  std::function<StatsReader(actor::System&, const StatsOptions&)> make_stats
-      = spawn_stats_reader;
+  std::function<StatsReader(actor::System&, const StatsOptions&)> make_stats = spawn_stats_reader;
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const Registry> registry;

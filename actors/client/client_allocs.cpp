@@ -328,7 +328,8 @@ void ClientState::destroyed(const std::string& alloc_id) {
   collect();
 }
 
-actor::Answer<client_api::Done> ClientState::collect_garbage(const client_api::CollectGarbage& msg) {
+actor::Answer<client_api::Done> ClientState::collect_garbage(
+    const client_api::CollectGarbage& msg) {
   if (msg.alloc_id.empty()) {
     std::vector<std::string> marked;
     for (const auto& [id, alloc] : allocs_)
@@ -340,7 +341,8 @@ actor::Answer<client_api::Done> ClientState::collect_garbage(const client_api::C
     const auto found = allocs_.find(msg.alloc_id);
     if (found == allocs_.end()) return unknown(msg.alloc_id);
     if (!gc_.is_marked(msg.alloc_id))
-      return Error{Errc::rejected, "No such allocation on client, or allocation not eligible for GC"};
+      return Error{Errc::rejected,
+                   "No such allocation on client, or allocation not eligible for GC"};
     gc_.demand(msg.alloc_id);
   }
   garbage_.push_back({msg.alloc_id, self_->make_response_promise<client_api::Done>()});

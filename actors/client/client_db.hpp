@@ -103,7 +103,6 @@ Result<ClientDb> open_client_db(actor::System& system, const std::string& path);
 ClientDb spawn_forgetful_client_db(actor::System& system);
 
 /// The same actor without a thread of its own, over a store that tests have opened.
-ClientDb spawn_client_db_inline(actor::System& system,
-                                std::shared_ptr<storage::ClientStore> store);
+ClientDb spawn_client_db_inline(actor::System& system, std::shared_ptr<storage::ClientStore> store);
 
 }  // namespace nomad::client

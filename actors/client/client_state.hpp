@@ -85,8 +85,7 @@ public:
   template <class Reply, class Message>
   actor::Answer<Reply> pass_on(Message& msg) {
     const auto found = allocs_.find(msg.alloc_id);
-    if (found == allocs_.end() || !found->second.runner)
-      return unknown(msg.alloc_id);
+    if (found == allocs_.end() || !found->second.runner) return unknown(msg.alloc_id);
     return self_->delegate(found->second.runner, std::move(msg));
   }
 
@@ -204,7 +203,7 @@ private:
   std::unordered_map<std::string, Alloc> allocs_;
   std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
-  std::map<actor::Address, std::string> runners_;          ///< Alloc id by runner.
+  std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
   workload::GcQueue gc_{{}};
   workload::GcUsage disk_;
   std::vector<GarbagePromise> garbage_;

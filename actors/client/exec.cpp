@@ -15,12 +15,10 @@
 namespace nomad::client::detail {
 
 actor::Answer<client_api::ExecStarted> ClientState::exec(client_api::Exec& msg) {
-  if (options_.disable_remote_exec)
-    return Error{Errc::permission_denied, "Permission denied"};
+  if (options_.disable_remote_exec) return Error{Errc::permission_denied, "Permission denied"};
   if (!allocs_.contains(msg.alloc_id)) return unknown(msg.alloc_id);
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
-  if (msg.command.command.empty())
-    return Error{Errc::invalid_argument, "command is not present"};
+  if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.
   log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
             msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");

@@ -111,10 +111,10 @@ struct RemoteState {
   /// Asks and answers `promise` by what `read` makes of the reply.
   template <class Reply, class Answer, class Read>
   actor::Answer<Answer> exchange(Method method,
-                               Bytes body,
-                               std::chrono::milliseconds timeout,
-                               Read read,
-                               std::optional<rpc::RpcPriority> priority = {}) {
+                                 Bytes body,
+                                 std::chrono::milliseconds timeout,
+                                 Read read,
+                                 std::optional<rpc::RpcPriority> priority = {}) {
     auto promise = self->make_response_promise<Answer>();
     auto call = call_of(method, std::move(body), timeout);
     if (priority) call.priority = *priority;

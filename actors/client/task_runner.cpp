@@ -189,9 +189,7 @@ void RunnerState::replace_driver(Driver driver) {
                     {copy(setup_.alloc->getId()), task_name_}, local_.run_id, local_.handle, self_})
       .then([](const driver::Done&) {},
             [this, run_id = local_.run_id](const Error& err) {
-              exited({.id = {},
-                      .run_id = run_id,
-                      .result = {.code = 1, .error = err.what}});
+              exited({.id = {}, .run_id = run_id, .result = {.code = 1, .error = err.what}});
             });
 }
 

@@ -42,6 +42,7 @@ template <class Reply>
 class Promise {
 public:
   Promise() = default;
+
   explicit Promise(std::shared_ptr<detail::PromiseCore> core) : core_(std::move(core)) {}
 
   /// Whether somebody waits for it.
@@ -62,8 +63,11 @@ template <class Reply>
 class [[nodiscard]] Answer {
 public:
   Answer(Reply reply) : outcome_(detail::outcome_of(std::move(reply))) {}
+
   Answer(Error error) : outcome_{.reply = {}, .error = std::move(error), .later = false} {}
+
   Answer(const Promise<Reply>&) : outcome_{.reply = {}, .error = {}, .later = true} {}
+
   Answer(Delegated<Reply>) : outcome_{.reply = {}, .error = {}, .later = true} {}
 
   Outcome release() && { return std::move(outcome_); }

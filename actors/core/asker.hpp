@@ -38,8 +38,8 @@ public:
   void ask(const Handle& dest, Request request, Timeout timeout, Done done) {
     static_assert(std::is_same_v<Reply, ReplyOf<Handle, Request>>);
     ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), Priority::normal},
-         .then = on_reply<Reply>(
-             [done](Reply& reply) mutable { done(Result<Reply>{std::move(reply)}); }),
+         .then
+         = on_reply<Reply>([done](Reply& reply) mutable { done(Result<Reply>{std::move(reply)}); }),
          .failed = [done](const Error& error) mutable { done(Result<Reply>{error}); }});
   }
 

@@ -16,6 +16,7 @@ namespace nomad::actor {
 class Handler {
 public:
   explicit Handler(const std::type_info& type) : type_(type) {}
+
   virtual ~Handler() = default;
 
   const std::type_info& type() const { return type_; }
@@ -51,7 +52,8 @@ Outcome released(Answer<Reply> answer) {
 /// What a handler may return where `Reply` is promised.
 template <class Returned, class Reply>
 inline constexpr bool answers
-    = std::is_void_v<Reply> ? std::is_void_v<Returned> : std::is_convertible_v<Returned, Answer<Reply>>;
+    = std::is_void_v<Reply> ? std::is_void_v<Returned>
+                            : std::is_convertible_v<Returned, Answer<Reply>>;
 
 template <class Function, class Reply>
 class HandlerOf final : public Handler {

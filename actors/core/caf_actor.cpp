@@ -71,7 +71,8 @@ caf::actor as_caf(const Ref& ref) {
   return caf::actor_cast<caf::actor>(caf::strong_actor_ptr{ref.get()});
 }
 
-// -- mail ------------------------------------------------------------------------------------------
+// -- mail
+// ------------------------------------------------------------------------------------------
 
 Mail::Mail(const Mail& other) : content_(other.content_) {
   if (content_ != nullptr) content_->references.fetch_add(1, std::memory_order_relaxed);
@@ -86,7 +87,8 @@ const std::type_info& Mail::type() const {
   return content_ == nullptr ? typeid(void) : content_->type;
 }
 
-// -- handles ---------------------------------------------------------------------------------------
+// -- handles
+// ---------------------------------------------------------------------------------------
 
 Ref::Ref(caf::actor_control_block* at) : at_(at) {
   if (at_ != nullptr) caf::intrusive_ptr_add_ref(at_);
@@ -129,7 +131,8 @@ Ref WeakRef::lock() const {
   return strong;
 }
 
-// -- promises --------------------------------------------------------------------------------------
+// -- promises
+// --------------------------------------------------------------------------------------
 
 namespace detail {
 
@@ -161,7 +164,8 @@ bool is_open(const std::shared_ptr<PromiseCore>& core) {
 
 }  // namespace detail
 
-// -- an actor of its own ---------------------------------------------------------------------------
+// -- an actor of its own
+// ---------------------------------------------------------------------------
 
 System& Self::system() const {
   return actor_.system();
@@ -203,8 +207,10 @@ void Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
 }
 
 void Self::delegate_mail(const Ref& dest, Mail mail) {
-  if (actor_.is_question()) actor_.delegate(as_caf(dest), std::move(mail));
-  else send_mail(dest, std::move(mail), Priority::normal);
+  if (actor_.is_question())
+    actor_.delegate(as_caf(dest), std::move(mail));
+  else
+    send_mail(dest, std::move(mail), Priority::normal);
 }
 
 std::shared_ptr<detail::PromiseCore> Self::promise_core() {
@@ -225,7 +231,8 @@ void Self::ask(Question question, Question::OnReply then, Question::OnError fail
     listen(actor_.request(dest, timeout, std::move(question.mail)));
 }
 
-// -- outsiders -------------------------------------------------------------------------------------
+// -- outsiders
+// -------------------------------------------------------------------------------------
 
 struct Outsider::Core {
   explicit Core(System& system) : self(system) {}
@@ -247,7 +254,8 @@ void Outsider::ask(Question question, Question::OnReply then, Question::OnError 
                [&failed](const caf::error& err) { failed(from_caf(err)); });
 }
 
-// -- supervision -----------------------------------------------------------------------------------
+// -- supervision
+// -----------------------------------------------------------------------------------
 
 void on_down(Self* self, std::function<void(const Down&)> handler) {
   self->caf_actor().set_down_handler([handler = std::move(handler)](caf::down_msg& message) {
@@ -298,7 +306,8 @@ Ref spawn_boot(Self* parent, std::unique_ptr<Boot> boot, Thread thread, Tie tie)
   return Ref{caf::actor_cast<caf::actor_control_block*>(spawned)};
 }
 
-// -- the actor itself ------------------------------------------------------------------------------
+// -- the actor itself
+// ------------------------------------------------------------------------------
 
 CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot)
     : caf::event_based_actor(config), name_(boot->name()), boot_(std::move(boot)) {

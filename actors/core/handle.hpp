@@ -35,17 +35,21 @@ struct Address {
   friend auto operator<=>(Address, Address) = default;
 };
 
-/// Keeps an actor reachable, whatever it understands. Copies are cheap; thread-safe as a pointer is.
+/// Keeps an actor reachable, whatever it understands. Copies are cheap; thread-safe as a pointer
+/// is.
 class Ref {
 public:
   Ref() = default;
   explicit Ref(caf::actor_control_block* at);  ///< Null is fine.
   Ref(const Ref& other);
+
   Ref(Ref&& other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
+
   Ref& operator=(Ref other) noexcept {
     std::swap(at_, other.at_);
     return *this;
   }
+
   ~Ref();
 
   explicit operator bool() const { return at_ != nullptr; }
@@ -108,18 +112,24 @@ public:
   using Protocol = detail::Protocol<Signatures...>;
 
   Interface() = default;
+
   Interface(std::nullptr_t) {}
+
   explicit Interface(Ref ref) : ref_(std::move(ref)) {}
 
   template <class... Wider>
-    requires(!std::is_same_v<Interface, Interface<Wider...>>
-             && (detail::is_one_of<Signatures, Wider...> && ...))
-  Interface(const Interface<Wider...>& other) : ref_(other.ref()) {}
+
+  requires(!std::is_same_v<Interface,
+                           Interface<Wider...>> && (detail::is_one_of<Signatures, Wider...> && ...))
+      Interface(const Interface<Wider...>& other)
+      : ref_(other.ref()) {}
 
   /// An actor's handle to itself.
   template <class... Wider>
-    requires(detail::is_one_of<Signatures, Wider...>&&...)
-  Interface(const TypedSelf<Interface<Wider...>>* self) : ref_(self->ref()) {}
+
+  requires(detail::is_one_of<Signatures, Wider...>&&...)
+      Interface(const TypedSelf<Interface<Wider...>>* self)
+      : ref_(self->ref()) {}
 
   explicit operator bool() const { return static_cast<bool>(ref_); }
 
@@ -153,6 +163,7 @@ concept Understands = Message<M> && requires {
 /// Sends from code that is no actor (I/O threads, callbacks). Thread-safe.
 template <class Handle, Message M>
 requires Understands<Handle, M>
+
 void tell(const Handle& dest, M&& message) {
   dest.ref().tell(Mail::of(std::forward<M>(message)), Priority::normal);
 }
@@ -160,6 +171,7 @@ void tell(const Handle& dest, M&& message) {
 /// The same, ahead of normal messages.
 template <class Handle, Message M>
 requires Understands<Handle, M>
+
 void tell_urgent(const Handle& dest, M&& message) {
   dest.ref().tell(Mail::of(std::forward<M>(message)), Priority::urgent);
 }
@@ -174,11 +186,14 @@ public:
   WeakRef() = default;
   explicit WeakRef(const Ref& ref);
   WeakRef(const WeakRef& other);
+
   WeakRef(WeakRef&& other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
+
   WeakRef& operator=(WeakRef other) noexcept {
     std::swap(at_, other.at_);
     return *this;
   }
+
   ~WeakRef();
 
   Ref lock() const;
@@ -191,6 +206,7 @@ template <class... Signatures>
 class Weak<Interface<Signatures...>> {
 public:
   Weak() = default;
+
   explicit Weak(const Interface<Signatures...>& handle) : ref_(handle.ref()) {}
 
   /// Null when the actor is gone.

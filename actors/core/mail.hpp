@@ -30,11 +30,14 @@ public:
   }
 
   Mail(const Mail& other);
+
   Mail(Mail&& other) noexcept : content_(std::exchange(other.content_, nullptr)) {}
+
   Mail& operator=(Mail other) noexcept {
     std::swap(content_, other.content_);
     return *this;
   }
+
   ~Mail();
 
   /// `void` when empty.
@@ -49,6 +52,7 @@ public:
 private:
   struct Content {
     explicit Content(const std::type_info& of) : type(of) {}
+
     virtual ~Content() = default;
 
     const std::type_info& type;

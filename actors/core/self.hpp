@@ -51,6 +51,7 @@ Question::OnReply on_reply(Function function) {
 class Self {
 public:
   explicit Self(CafActor& actor) : actor_(actor) {}
+
   Self(const Self&) = delete;
   Self& operator=(const Self&) = delete;
   virtual ~Self() = default;
@@ -71,6 +72,7 @@ public:
 
   template <class Handle, Message M>
   requires Understands<Handle, M>
+
   void send(const Handle& dest, M&& message) {
     send_mail(dest.ref(), Mail::of(std::forward<M>(message)), Priority::normal);
   }
@@ -95,22 +97,23 @@ public:
 
   template <class Handle, Message M>
   requires Understands<Handle, M>
+
   auto request(const Handle& dest, Timeout timeout, M&& message) {
     return Asked<ReplyOf<Handle, M>>{
-        *this,
-        {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::normal}};
+        *this, {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::normal}};
   }
 
   template <class Handle, Message M>
   requires Understands<Handle, M>
+
   auto request_urgent(const Handle& dest, Timeout timeout, M&& message) {
     return Asked<ReplyOf<Handle, M>>{
-        *this,
-        {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::urgent}};
+        *this, {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::urgent}};
   }
 
   /// Lets another actor answer the present question.
   template <class Handle, Message M>
+
   requires Understands<Handle, M> Delegated<ReplyOf<Handle, M>> delegate(const Handle& dest,
                                                                          M&& message) {
     delegate_mail(dest.ref(), Mail::of(std::forward<M>(message)));
@@ -153,8 +156,8 @@ public:
 
 private:
   static State made(TypedSelf<Interface>* self) {
-    if constexpr (!std::is_aggregate_v<State>
-                  && std::is_constructible_v<State, TypedSelf<Interface>*>)
+    if constexpr (!std::is_aggregate_v<
+                      State> && std::is_constructible_v<State, TypedSelf<Interface>*>)
       return State(self);
     else
       return State();
@@ -164,6 +167,7 @@ private:
 /// Sends ahead of normal messages; see Priority.
 template <class SelfPointer, class Handle, Message M>
 requires Understands<Handle, M>
+
 void send_urgent(SelfPointer self, const Handle& dest, M&& message) {
   self->send_mail(dest.ref(), Mail::of(std::forward<M>(message)), Priority::urgent);
 }
@@ -216,10 +220,10 @@ public:
 
   template <class Handle, Message M>
   requires Understands<Handle, M>
+
   auto request(const Handle& dest, Timeout timeout, M&& message) {
     return Asked<ReplyOf<Handle, M>>{
-        *this,
-        {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::normal}};
+        *this, {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::normal}};
   }
 
   /// Returns when the actor has ended.

@@ -111,9 +111,8 @@ public:
   void make(CafActor& actor) override { self_.emplace(actor); }
 
   Handlers begin() override {
-    return std::apply(
-               [this](auto&... args) { return function_(&*self_, std::move(args)...); },
-               arguments_)
+    return std::apply([this](auto&... args) { return function_(&*self_, std::move(args)...); },
+                      arguments_)
         .release();
   }
 

@@ -16,10 +16,10 @@ using client::ServerLink;
 /// Hands `msg` on; `noted` sees the answer before the asker does.
 template <class Reply, class Message, class Noted>
 actor::Answer<Reply> hand_on(ServerLink::pointer self,
-                           const ServerLink& to,
-                           const std::shared_ptr<Meter>& meter,
-                           const Message& msg,
-                           Noted noted) {
+                             const ServerLink& to,
+                             const std::shared_ptr<Meter>& meter,
+                             const Message& msg,
+                             Noted noted) {
   auto promise = self->make_response_promise<Reply>();
   self->request(to, actor::infinite, msg)
       .then(

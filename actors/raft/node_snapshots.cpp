@@ -118,8 +118,7 @@ void NodeState::carry_out_snapshots(Outputs& out) {
                                 .data = std::move(part.data)});
             },
             [this, fetch](const Error& err) {
-              log::error("raft", "cannot read a snapshot for another server: {}",
-                         err.what);
+              log::error("raft", "cannot read a snapshot for another server: {}", err.what);
               step(ChunkFetched{
                   .peer = fetch.peer, .index = fetch.index, .offset = fetch.offset, .data = {}});
             });
@@ -135,8 +134,7 @@ void NodeState::carry_out_snapshots(Outputs& out) {
               step(ChunkStored{.index = meta.index, .term = meta.term, .next_offset = stored.size});
             },
             [this, meta](const Error& err) {
-              log::error("raft", "cannot store an arriving snapshot: {}",
-                         err.what);
+              log::error("raft", "cannot store an arriving snapshot: {}", err.what);
               step(ChunkStored{.index = meta.index, .term = meta.term, .next_offset = 0});
             });
   }

@@ -282,10 +282,10 @@ Result<StartedRaft> start_raft(actor::System& system,
             actor::System& home, LogWriterListener node) {
           return spawn_log_writer(home, log, std::move(node), counters);
         };
-  parts.spawn_snapshotter = [directory = parts.snapshot_directory,
-                             keep = options.snapshots_kept](actor::System& home) {
-    return spawn_snapshotter(home, directory, std::max(keep, 1U));
-  };
+  parts.spawn_snapshotter
+      = [directory = parts.snapshot_directory, keep = options.snapshots_kept](actor::System& home) {
+          return spawn_snapshotter(home, directory, std::max(keep, 1U));
+        };
   parts.clock = [] { return Time{LeaderLease::now()}; };
 
   const Proposer proposer{parts.queue};

@@ -141,8 +141,7 @@ struct TransportState {
                    .region = to.region},
                   [weak, to](Result<net::RpcConnectionRef> outcome) {
                     if (auto strong = weak.lock())
-                      actor::tell_urgent(strong,
-                                         Dialed{to, std::move(outcome)});
+                      actor::tell_urgent(strong, Dialed{to, std::move(outcome)});
                   });
   }
 
@@ -386,8 +385,7 @@ Result<TcpTransport> TcpTransport::start(actor::System& system,
     serve(*router, identify, std::move(responder));
   };
   callbacks.on_closed = [listener](const net::RpcConnectionRef& connection, const Error&) {
-    if (auto strong = listener->lock())
-      actor::tell(strong, Closed{connection});
+    if (auto strong = listener->lock()) actor::tell(strong, Closed{connection});
   };
   auto network = net::RpcNetwork::start(options.network, std::move(callbacks));
   if (!network) return network.error();

@@ -77,8 +77,7 @@ struct AutopilotState {
             },
             [this](const Error& err) {
               looking = false;
-              log::warn("autopilot", "the log does not say how it is: {}",
-                        err.what);
+              log::warn("autopilot", "the log does not say how it is: {}", err.what);
             });
   }
 
@@ -109,8 +108,7 @@ struct AutopilotState {
             },
             [this, change](const Error& err) {
               changing = false;
-              log::warn("autopilot", "{} server {}: {}", verb(change.action), change.id,
-                        err.what);
+              log::warn("autopilot", "{} server {}: {}", verb(change.action), change.id, err.what);
             });
   }
 

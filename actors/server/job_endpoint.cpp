@@ -102,12 +102,12 @@ struct EndpointState {
     const auto state = snapshot();
     if (!state.scheduler_configuration()->getPauseEvalBroker())
       return Error{Errc::rejected,
-                            "eval broker is enabled; eval broker must be paused to "
-                            "delete evals"};
+                   "eval broker is enabled; eval broker must be paused to "
+                   "delete evals"};
     if (ids.size() > cluster::most_reaped_ids)
       return Error{Errc::invalid_argument,
-                            fmt::format("request includes {} evaluation IDs, must be {} or fewer",
-                                        ids.size(), cluster::most_reaped_ids)};
+                   fmt::format("request includes {} evaluation IDs, must be {} or fewer",
+                               ids.size(), cluster::most_reaped_ids)};
     for (const auto& id : ids)
       if (!state.eval(id)) return Error{Errc::rejected, "eval not found"};
     return write_plain(make_command([&](schema::Command::Builder command) {
@@ -295,8 +295,9 @@ EndpointSelf::behavior_type job_endpoint_actor(EndpointState::Self self,
       },
       [state](const SetJobStability& msg) -> actor::Answer<server_api::Written> {
         if (!state->snapshot().job_version(msg.ns, msg.job_id, msg.version))
-          return Error{Errc::rejected, fmt::format("job \"{}\" in namespace \"{}\" at version {} not found",
-                                           msg.job_id, msg.ns, msg.version)};
+          return Error{Errc::rejected,
+                       fmt::format("job \"{}\" in namespace \"{}\" at version {} not found",
+                                   msg.job_id, msg.ns, msg.version)};
         return state->write_plain(make_command([&](schema::Command::Builder command) {
           auto stability = command.initJobStability();
           stability.setNamespace(text(msg.ns));

@@ -262,11 +262,11 @@ struct EndpointState {
 
   state::Watches::Subscription subscribe(const std::string& node_id, std::uint64_t number) {
     const auto weak = actor::Weak<EndpointSelf>{self};
-    return store->watches().subscribe(
-        {state::watch_key(state::Table::allocs_for_node, node_id)}, [weak, node_id, number] {
-          if (auto strong = weak.lock())
-            actor::tell(strong, NodeTouched{node_id, number});
-        });
+    return store->watches().subscribe({state::watch_key(state::Table::allocs_for_node, node_id)},
+                                      [weak, node_id, number] {
+                                        if (auto strong = weak.lock())
+                                          actor::tell(strong, NodeTouched{node_id, number});
+                                      });
   }
 
   AllocSet alloc_set(const std::string& node_id, std::uint64_t min_index) {
@@ -349,7 +349,7 @@ struct EndpointState {
   // -- what operators change ---------------------------------------------------------------------
 
   actor::Answer<NodeChanged> change(Result<cluster::NodeDecision> decision,
-                                  const std::string& node_id) {
+                                    const std::string& node_id) {
     if (!decision) return decision.error();
     if (!decision->command) return NodeChanged{};
     auto promise = self->make_response_promise<NodeChanged>();

@@ -73,11 +73,11 @@ struct DispatcherState {
 
   void subscribe() {
     const auto weak = actor::Weak<DispatcherSelf>{self};
-    subscription = store->watches().subscribe(
-        {state::watch_prefix(state::Table::jobs, "")}, [weak, term = term] {
-          if (auto strong = weak.lock())
-            actor::tell(strong, JobsChanged{term});
-        });
+    subscription = store->watches().subscribe({state::watch_prefix(state::Table::jobs, "")},
+                                              [weak, term = term] {
+                                                if (auto strong = weak.lock())
+                                                  actor::tell(strong, JobsChanged{term});
+                                              });
   }
 
   void sync() {

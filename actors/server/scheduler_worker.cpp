@@ -192,8 +192,7 @@ struct WorkerState {
     self->request(broker, broker_timeout, eval_broker::ResumeNack{id_of(token), token})
         .then([](eval_broker::Done) {},
               [name = name_of(token)](const Error& err) {
-                log::debug("scheduler_worker", "evaluation {}: {}", name,
-                           err.what);
+                log::debug("scheduler_worker", "evaluation {}: {}", name, err.what);
               });
   }
 
@@ -223,8 +222,7 @@ struct WorkerState {
     self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token})
         .then([](eval_broker::Done) {},
               [name](const Error& err) {
-                log::debug("scheduler_worker", "evaluation {}: {}", name,
-                           err.what);
+                log::debug("scheduler_worker", "evaluation {}: {}", name, err.what);
               });
     works.erase(token);
     ask();

@@ -32,8 +32,8 @@ SealedWritten read(const Object<SealedWriteReply>& reply) {
 }
 
 actor::Answer<SealedWritten> ask_leader(SealedOffice::pointer self,
-                                      const rpc::Forwarder& forwarder,
-                                      const WriteSealed& msg) {
+                                        const rpc::Forwarder& forwarder,
+                                        const WriteSealed& msg) {
   rpc::transport::Call call;
   call.method = rpc::Method::server_write_sealed;
   call.body = rpc::bytes_of(msg.command);
@@ -79,8 +79,7 @@ struct SealedService::Shared {
   }
 };
 
-SealedService::SealedService(actor::System& system)
-    : shared_{std::make_shared<Shared>(system)} {}
+SealedService::SealedService(actor::System& system) : shared_{std::make_shared<Shared>(system)} {}
 
 void SealedService::add_to(rpc::Router& router) {
   router.on<schema::Command, SealedWriteReply>(

@@ -75,8 +75,7 @@ public:
     waiting_.emplace(number, std::move(then));
     const auto weak = actor::weak(self);
     proposer_.propose(raft::payload_of(command), [weak, number](Result<raft::Applied> outcome) {
-      if (auto strong = weak.lock())
-        actor::tell(strong, WriteDone{number, std::move(outcome)});
+      if (auto strong = weak.lock()) actor::tell(strong, WriteDone{number, std::move(outcome)});
     });
   }
 

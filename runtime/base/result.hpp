@@ -60,39 +60,43 @@ extern const Error no_error;
 
 /// Either a value or the `Error` that prevented it.
 ///
-/// By hand, and not boost::system::result, because that costs 73 ms of compile time for each type and
-/// source, this 14 ms: with some thousand pairs of them it was a fifth of the build.
+/// By hand, and not boost::system::result, because that costs 73 ms of compile time for each type
+/// and source, this 14 ms: with some thousand pairs of them it was a fifth of the build.
 template <class T = void>
 class [[nodiscard]] Result {
 public:
   using value_type = T;
 
-  Result()
-    requires std::is_default_constructible_v<T>
-  : Result(T()) {}
+  Result() requires std::is_default_constructible_v<T> : Result(T()) {}
+
   Result(T value) : has_value_(true) { std::construct_at(&value_, std::move(value)); }
+
   Result(Error error) : has_value_(false) { std::construct_at(&error_, std::move(error)); }
 
   /// From what a `T` is made of without a word.
   template <class U>
-    requires(std::is_convertible_v<U &&, T> && !std::is_same_v<std::remove_cvref_t<U>, T>
-             && !std::is_same_v<std::remove_cvref_t<U>, Error>
-             && !std::is_same_v<std::remove_cvref_t<U>, Result>)
-  Result(U&& value) : Result(T(std::forward<U>(value))) {}
 
-  Result(const Result& other)
-    requires std::is_copy_constructible_v<T>
-  : has_value_(other.has_value_) { take(other); }
+  requires(
+      std::is_convertible_v<
+          U&&,
+          T> && !std::is_same_v<std::remove_cvref_t<U>, T> && !std::is_same_v<std::remove_cvref_t<U>, Error> && !std::is_same_v<std::remove_cvref_t<U>, Result>)
+      Result(U&& value)
+      : Result(T(std::forward<U>(value))) {}
+
+  Result(const Result& other) requires std::is_copy_constructible_v<T>
+      : has_value_(other.has_value_) {
+    take(other);
+  }
+
   Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>)
       : has_value_(other.has_value_) {
     take(std::move(other));
   }
 
-  Result& operator=(const Result& other)
-    requires std::is_copy_constructible_v<T>
-  {
+  Result& operator=(const Result& other) requires std::is_copy_constructible_v<T> {
     return *this = Result(other);
   }
+
   Result& operator=(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
     if (this == &other) return *this;
     clear();
@@ -104,26 +108,34 @@ public:
   ~Result() { clear(); }
 
   explicit operator bool() const { return has_value_; }
+
   bool has_value() const { return has_value_; }
+
   bool has_error() const { return !has_value_; }
 
   const Error& error() const { return has_value_ ? detail::no_error : error_; }
 
   /// Unchecked: for after a look at `has_value`.
   T& operator*() & { return value_; }
+
   const T& operator*() const& { return value_; }
+
   T&& operator*() && { return std::move(value_); }
+
   T* operator->() { return &value_; }
+
   const T* operator->() const { return &value_; }
 
   T& value() & {
     if (!has_value_) detail::unwrapped(error_);
     return value_;
   }
+
   const T& value() const& {
     if (!has_value_) detail::unwrapped(error_);
     return value_;
   }
+
   T&& value() && {
     if (!has_value_) detail::unwrapped(error_);
     return std::move(value_);
@@ -133,6 +145,7 @@ public:
   T value_or(U&& instead) const& {
     return has_value_ ? value_ : T(std::forward<U>(instead));
   }
+
   template <class U>
   T value_or(U&& instead) && {
     return has_value_ ? std::move(value_) : T(std::forward<U>(instead));
@@ -163,6 +176,7 @@ private:
     T value_;
     Error error_;
   };
+
   bool has_value_;
 };
 
@@ -172,10 +186,13 @@ public:
   using value_type = void;
 
   Result() = default;
+
   Result(Error error) : error_(std::move(error)) {}
 
   explicit operator bool() const { return !error_; }
+
   bool has_value() const { return !error_; }
+
   bool has_error() const { return error_.has_value(); }
 
   const Error& error() const { return error_ ? *error_ : detail::no_error; }

@@ -2,8 +2,8 @@
 // `job/:id/versions?diffs=true`.
 //
 // Works on server forms (see canonicalize.hpp); members that are left out count as zero. Driven by
-// the fields of the schema (schema.hpp) and a table that says under which name and by which identity
-// nested objects are compared. Pure.
+// the fields of the schema (schema.hpp) and a table that says under which name and by which
+// identity nested objects are compared. Pure.
 #pragma once
 
 #include <cstdint>

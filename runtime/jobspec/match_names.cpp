@@ -320,7 +320,8 @@ private:
 
 Result<> match_names(object& job, std::string_view path) {
   Matcher matcher{path};
-  if (!matcher.match(job, block_types().job)) return Error{Errc::invalid_argument, matcher.take_error()};
+  if (!matcher.match(job, block_types().job))
+    return Error{Errc::invalid_argument, matcher.take_error()};
   return {};
 }
 

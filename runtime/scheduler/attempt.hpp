@@ -91,8 +91,8 @@ std::optional<Selection> select_in_place(Attempt& attempt,
                                          const AllocEntry& alloc,
                                          const GroupSpec& group);
 
-/// How many plans in a row may come to nothing, before an evaluation of a job that runs once (batch,
-/// sysbatch) or for ever gives up.
+/// How many plans in a row may come to nothing, before an evaluation of a job that runs once
+/// (batch, sysbatch) or for ever gives up.
 constexpr int attempt_limit(bool runs_once) {
   return runs_once ? 2 : 5;
 }

@@ -143,8 +143,8 @@ Result<> SnapshotWriter::begin_table(std::string_view name) {
   NOMAD_TRY(parts.database.run("CREATE TABLE " + in_quotes(name)
                                + "(key BLOB NOT NULL, value BLOB NOT NULL,"
                                  " checksum INTEGER NOT NULL)"));
-  NOMAD_TRY(
-      parts.database.prepare(parts.insert, "INSERT INTO " + in_quotes(name) + " VALUES(?1, ?2, ?3)"));
+  NOMAD_TRY(parts.database.prepare(parts.insert,
+                                   "INSERT INTO " + in_quotes(name) + " VALUES(?1, ?2, ?3)"));
   parts.sum.name = name;
   return {};
 }

@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-
 #include "actors/client/client.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/base/random.hpp"

@@ -175,17 +175,18 @@ void SimDisk::serve(NodeParts& parts) {
 
 LogWriter SimDisk::spawn_writer(actor::System& system, LogWriterListener listener) {
   listener_ = std::move(listener);
-  return system_.own(machine_, actor::spawn(system, [this](LogWriter::pointer) -> LogWriter::behavior_type {
-    return {
-        [this](log_writer::Write& msg) {
-          pending_.push_back({msg.seq, std::move(msg.write)});
-          write_next();
-        },
-        [this](log_writer::TruncatePrefix msg) {
-          later(0ms, 50ms, [this, through = msg.through] { truncate_prefix(through); });
-        },
-    };
-  }));
+  return system_.own(
+      machine_, actor::spawn(system, [this](LogWriter::pointer) -> LogWriter::behavior_type {
+        return {
+            [this](log_writer::Write& msg) {
+              pending_.push_back({msg.seq, std::move(msg.write)});
+              write_next();
+            },
+            [this](log_writer::TruncatePrefix msg) {
+              later(0ms, 50ms, [this, through = msg.through] { truncate_prefix(through); });
+            },
+        };
+      }));
 }
 
 void SimDisk::write_next() {
@@ -286,55 +287,58 @@ Result<snapshotter::Saved> SimDisk::finish_arrived(const SnapshotMeta& meta) {
 }
 
 Snapshotter SimDisk::spawn_snapshotter(actor::System& system) {
-  return system_.own(machine_, actor::spawn(system, [this](SnapshotterSelf::pointer self)
-                                                -> SnapshotterSelf::behavior_type {
-    return {
-        [this, self](const snapshotter::SaveSnapshot& msg) {
-          auto promise = self->make_response_promise<snapshotter::Saved>();
-          SnapshotText text;
-          const auto written = msg.source->write(text);
-          auto rows = text.finish();
-          if (mutation_ == DiskMutation::short_snapshot) rows = SnapshotText{}.finish();
-          later(1ms, 300ms,
-                [this, handle = SnapshotterSelf{self}, promise, written, meta = msg.meta, rows] {
-                  Result<snapshotter::Saved> saved
-                      = snapshotter::Saved{std::to_string(meta.index), rows.size()};
-                  if (!written) saved = written.error();
-                  if (saved) {
-                    ++counts_.snapshots;
-                    files_[meta.index] = {meta, rows};
-                  }
-                  while (files_.size() > 2)
-                    files_.erase(files_.begin());
-                  actor::tell(handle,
-                              Run{[promise, saved]() mutable { actor::answer(promise, saved); }});
-                });
-          return promise;
-        },
-        [this](const snapshotter::ReadPart& msg) {
-          const auto found = files_.find(msg.index);
-          if (found == files_.end() || found->second.meta.term != msg.term
-              || msg.offset >= found->second.rows.size())
-            return snapshotter::Part{};
-          return snapshotter::Part{
-              Bytes::copy(std::string_view{found->second.rows}.substr(msg.offset, msg.max_bytes))};
-        },
-        [this](const snapshotter::StorePart& msg) {
-          if (msg.offset == 0) arriving_.clear();
-          if (msg.offset == arriving_.size()) arriving_ += msg.data.text();
-          return snapshotter::Stored{arriving_.size()};
-        },
-        [this, self](const snapshotter::FinishArrived& msg) {
-          auto promise = self->make_response_promise<snapshotter::Saved>();
-          later(1ms, 100ms, [this, handle = SnapshotterSelf{self}, promise, meta = msg.meta] {
-            const auto saved = finish_arrived(meta);
-            actor::tell(handle, Run{[promise, saved]() mutable { actor::answer(promise, saved); }});
-          });
-          return promise;
-        },
-        [](const Run& msg) { msg.action(); },
-    };
-  }));
+  return system_.own(
+      machine_,
+      actor::spawn(system, [this](SnapshotterSelf::pointer self) -> SnapshotterSelf::behavior_type {
+        return {
+            [this, self](const snapshotter::SaveSnapshot& msg) {
+              auto promise = self->make_response_promise<snapshotter::Saved>();
+              SnapshotText text;
+              const auto written = msg.source->write(text);
+              auto rows = text.finish();
+              if (mutation_ == DiskMutation::short_snapshot) rows = SnapshotText{}.finish();
+              later(
+                  1ms, 300ms,
+                  [this, handle = SnapshotterSelf{self}, promise, written, meta = msg.meta, rows] {
+                    Result<snapshotter::Saved> saved
+                        = snapshotter::Saved{std::to_string(meta.index), rows.size()};
+                    if (!written) saved = written.error();
+                    if (saved) {
+                      ++counts_.snapshots;
+                      files_[meta.index] = {meta, rows};
+                    }
+                    while (files_.size() > 2)
+                      files_.erase(files_.begin());
+                    actor::tell(handle,
+                                Run{[promise, saved]() mutable { actor::answer(promise, saved); }});
+                  });
+              return promise;
+            },
+            [this](const snapshotter::ReadPart& msg) {
+              const auto found = files_.find(msg.index);
+              if (found == files_.end() || found->second.meta.term != msg.term
+                  || msg.offset >= found->second.rows.size())
+                return snapshotter::Part{};
+              return snapshotter::Part{Bytes::copy(
+                  std::string_view{found->second.rows}.substr(msg.offset, msg.max_bytes))};
+            },
+            [this](const snapshotter::StorePart& msg) {
+              if (msg.offset == 0) arriving_.clear();
+              if (msg.offset == arriving_.size()) arriving_ += msg.data.text();
+              return snapshotter::Stored{arriving_.size()};
+            },
+            [this, self](const snapshotter::FinishArrived& msg) {
+              auto promise = self->make_response_promise<snapshotter::Saved>();
+              later(1ms, 100ms, [this, handle = SnapshotterSelf{self}, promise, meta = msg.meta] {
+                const auto saved = finish_arrived(meta);
+                actor::tell(handle,
+                            Run{[promise, saved]() mutable { actor::answer(promise, saved); }});
+              });
+              return promise;
+            },
+            [](const Run& msg) { msg.action(); },
+        };
+      }));
 }
 
 }  // namespace nomad::test

@@ -57,7 +57,8 @@ client::Driver SimNode::spawn_driver() {
       }));
 }
 
-actor::Answer<driver::Started> SimNode::start_task(DriverSelf::pointer self, driver::StartTask& msg) {
+actor::Answer<driver::Started> SimNode::start_task(DriverSelf::pointer self,
+                                                   driver::StartTask& msg) {
   if (auto* known = find(msg.config->id)) {
     if (known->run_id == msg.config->run_id) {
       ++counts_.attached;

@@ -65,20 +65,21 @@ void SimNode::start() {
     link_ = spawn_link();
     const auto stats = system_.own(
         machine_,
-        actor::spawn(system, [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
-          return {[](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
-                  [](const client::stats::ReadTasks&) { return client::stats::TaskUsages{}; },
-                  [](const client::stats::ForgetTask&) {}};
-        }));
+        actor::spawn(
+            system, [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
+              return {[](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
+                      [](const client::stats::ReadTasks&) { return client::stats::TaskUsages{}; },
+                      [](const client::stats::ForgetTask&) {}};
+            }));
     client_ = system_.own(
-        machine_, client::spawn_client(
-                      system, std::move(options),
-                      {.servers = link_,
-                       .db = spawn_db(),
-                       .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
-                       .make_stats
-                       = [stats](actor::System&, const client::StatsOptions&) { return stats; },
-                       .registry = std::make_shared<const client::Registry>(registry())}));
+        machine_,
+        client::spawn_client(
+            system, std::move(options),
+            {.servers = link_,
+             .db = spawn_db(),
+             .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
+             .make_stats = [stats](actor::System&, const client::StatsOptions&) { return stats; },
+             .registry = std::make_shared<const client::Registry>(registry())}));
   });
 }
 
@@ -188,7 +189,8 @@ actor::Answer<Reply> SimNode::call(LinkSelf::pointer self, const Request& reques
 
 client::ServerLink SimNode::spawn_link() {
   return system_.own(
-      machine_, actor::spawn(system_.system(), [this](LinkSelf::pointer self) -> LinkSelf::behavior_type {
+      machine_,
+      actor::spawn(system_.system(), [this](LinkSelf::pointer self) -> LinkSelf::behavior_type {
         return {
             [this, self](const RegisterNode& msg) {
               id_ = copy(msg.node->getId());

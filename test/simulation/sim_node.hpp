@@ -106,7 +106,7 @@ private:
   actor::Answer<Reply> call(LinkSelf::pointer self, const Request& request);
 
   actor::Answer<client::driver::Started> start_task(DriverSelf::pointer self,
-                                                  client::driver::StartTask& msg);
+                                                    client::driver::StartTask& msg);
   actor::Answer<client::driver::Done> recover_task(const client::driver::RecoverTask& msg);
   actor::Answer<client::driver::Done> stop_task(const client::driver::StopTask& msg);
   void destroy_task(const client::driver::DestroyTask& msg);

@@ -173,7 +173,8 @@ void SimServer::start() {
     const auto leader = system_.own(machine_, server::spawn_leader(system_.system()));
     const auto listener = system_.own(
         machine_,
-        actor::spawn(system_.system(),
+        actor::spawn(
+            system_.system(),
             [this, leader](LeadershipListener::pointer self) -> LeadershipListener::behavior_type {
               return {[this, leader, self](const LeadershipChanged& msg) {
                 on_leadership(*this, msg);
@@ -182,16 +183,19 @@ void SimServer::start() {
             }));
     const auto proposer = start_raft(listener);
     failure_.reset();
-    system_.own(
-        machine_, actor::spawn(system_.system(), [this, life = system_.life(machine_)](
-                                             actor::Any::pointer self) -> actor::Any::behavior_type {
-          self->monitor(live_->raft);
-          actor::on_down(self, [this, life](const actor::Down& down) {
-            if (system_.life(machine_) == life)
-              failure_ = down.crashed ? down.reason : Error{Errc::internal, "the node has ended"};
-          });
-          return {};
-        }));
+    system_.own(machine_,
+                actor::spawn(system_.system(),
+                             [this, life = system_.life(machine_)](
+                                 actor::Any::pointer self) -> actor::Any::behavior_type {
+                               self->monitor(live_->raft);
+                               actor::on_down(self, [this, life](const actor::Down& down) {
+                                 if (system_.life(machine_) == life)
+                                   failure_ = down.crashed
+                                                  ? down.reason
+                                                  : Error{Errc::internal, "the node has ended"};
+                               });
+                               return {};
+                             }));
     start_duties(proposer, leader);
   });
 }

@@ -7,7 +7,6 @@
 #include <memory>
 #include <string>
 
-
 #include "actors/client/server_link.hpp"
 #include "actors/raft/node_state.hpp"
 #include "actors/raft/state_fsm.hpp"
@@ -127,20 +126,21 @@ public:
   void ask(const Handle& to, const Request& request, std::function<void(Result<Reply>)> answer) {
     const auto still_lives
         = [this, life = system_.life(machine_)] { return system_.life(machine_) == life; };
-    actor::spawn(system_.system(), [to, request, answer, still_lives](
-                                       actor::Any::pointer self) -> actor::Any::behavior_type {
-      self->request(to, actor::infinite, request)
-          .then(
-              [self, answer, still_lives](Reply& reply) {
-                if (still_lives()) answer(std::move(reply));
-                self->quit();
-              },
-              [self, answer, still_lives](const Error& err) {
-                if (still_lives()) answer(err);
-                self->quit();
-              });
-      return {};
-    });
+    actor::spawn(
+        system_.system(),
+        [to, request, answer, still_lives](actor::Any::pointer self) -> actor::Any::behavior_type {
+          self->request(to, actor::infinite, request)
+              .then(
+                  [self, answer, still_lives](Reply& reply) {
+                    if (still_lives()) answer(std::move(reply));
+                    self->quit();
+                  },
+                  [self, answer, still_lives](const Error& err) {
+                    if (still_lives()) answer(err);
+                    self->quit();
+                  });
+          return {};
+        });
   }
 
   std::uint64_t digest() const { return digest_of(*live_->fsm); }

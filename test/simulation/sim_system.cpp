@@ -7,7 +7,6 @@
 #include <caf/actor_system_config.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
 
-
 namespace nomad::test {
 
 using namespace std::chrono_literals;

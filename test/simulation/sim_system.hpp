@@ -23,6 +23,7 @@
 namespace caf {
 class actor_system_config;
 class resumable;
+
 namespace scheduler {
 class test_coordinator;
 }

@@ -10,7 +10,6 @@
 #include <optional>
 #include <vector>
 
-
 #include "actors/core/supervise.hpp"
 
 namespace nomad::test {
@@ -51,20 +50,21 @@ public:
   template <class Reply, class Handle, actor::Message M>
   Answer<Reply> ask(const Handle& dest, M msg) {
     auto slot = std::make_shared<std::optional<Result<Reply>>>();
-    adopt(actor::spawn(system(), [slot, dest, msg = std::move(msg)](
-                                    actor::Any::pointer self) -> actor::Any::behavior_type {
-      self->request(dest, actor::infinite, msg)
-          .then(
-              [self, slot](Reply& reply) {
-                slot->emplace(std::move(reply));
-                self->quit();
-              },
-              [self, slot](const Error& err) {
-                slot->emplace(err);
-                self->quit();
-              });
-      return {};
-    }));
+    adopt(actor::spawn(
+        system(),
+        [slot, dest, msg = std::move(msg)](actor::Any::pointer self) -> actor::Any::behavior_type {
+          self->request(dest, actor::infinite, msg)
+              .then(
+                  [self, slot](Reply& reply) {
+                    slot->emplace(std::move(reply));
+                    self->quit();
+                  },
+                  [self, slot](const Error& err) {
+                    slot->emplace(err);
+                    self->quit();
+                  });
+          return {};
+        }));
     settle();
     return slot;
   }

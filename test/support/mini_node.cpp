@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 
-
 #include "actors/client/client.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/object/json_codec.hpp"

@@ -2,13 +2,20 @@
 
 A test file ends with `harness.main()`. Test cases derive from AgentTest, which starts one agent for
 the class; NOMADCTL names the binary. The closing line is "N passed, N failed[, N skipped]".
+
+Many of these programs run side by side, also of several trees on one machine: ports are claimed,
+directories, network namespaces and words in command lines are a process's own, and a test waits for
+what it wants instead of for a time.
 """
 import atexit
+import contextlib
+import fcntl
 import glob
 import http.client
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -33,22 +40,32 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 claims = []  # sockets whose ports are this process's
 
 
-def free_port():
-    """A port that is this process's until it ends, and that an agent can listen at, killed and
-    started again. Not one that the kernel gives to outgoing connections (from 32768) or an agent to
-    its tasks (from 20000)."""
+def claim(port):
+    """Whether `port` is now this process's until it ends, and an agent can listen at it, killed and
+    started again."""
+    taken = socket.socket()
+    try:
+        taken.bind(("0.0.0.0", port))
+    except OSError:
+        taken.close()
+        return False
+    # Bound alone: no other claim can be, and who listens with the same option may.
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    claims.append(taken)
+    return True
+
+
+def free_ports(*offsets):
+    """A number of which all that lie `offsets` above it are ports claimed for this process. None that
+    the kernel gives to outgoing connections (from 32768) or an agent to its tasks (from 20000)."""
     while True:
-        claim = socket.socket()
-        port = random.SystemRandom().randrange(10_000, 20_000)
-        try:
-            claim.bind(("0.0.0.0", port))
-        except OSError:
-            claim.close()
-            continue
-        # Bound alone: no other claim can be, and who listens with the same option may.
-        claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        claims.append(claim)
-        return port
+        base = random.SystemRandom().randrange(10_000, 20_000 - max(offsets))
+        if all(claim(base + offset) for offset in offsets):
+            return base
+
+
+def free_port():
+    return free_ports(0)
 
 
 def skip_with_sanitizer(test, pid):
@@ -125,7 +142,15 @@ def clear_living():
 
 
 def clear_abandoned():
-    """What earlier runs left behind that were killed before they could clean up."""
+    """What earlier runs left behind that were killed before they could clean up. One process at a
+    time: another one would look like a process of the directory that it removes."""
+    with open(os.path.join(tempfile.gettempdir(), "nomadctl-test.lock"), "w") as lock:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            clear_those_without_owner()
+
+
+def clear_those_without_owner():
     for owner in glob.glob(os.path.join(tempfile.gettempdir(), "nomadctl-test-*", "owner")):
         try:
             with open(owner) as f:
@@ -317,17 +342,33 @@ class AgentTest(unittest.TestCase):
         cls.agent.destroy()
 
 
+def cases_of(suite):
+    return [case for part in suite for case in (cases_of(part) if isinstance(part, unittest.TestSuite) else [part])]
+
+
+def chosen_cases(suite, words):
+    """Those of `suite` whose ids contain the word; the word "2/3" is the second of three shares, so
+    that they run side by side."""
+    cases = cases_of(suite)
+    for word in words:
+        share = re.fullmatch(r"(\d+)/(\d+)", word)
+        if share:
+            number, shares = int(share[1]), int(share[2])
+            cases = cases[(number - 1) * len(cases) // shares:number * len(cases) // shares]
+        else:
+            cases = [case for case in cases if word in case.id()]
+    return cases
+
+
 def main():
     clear_abandoned()
     atexit.register(clear_living)  # for a run that ends early
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(1))
-    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
-    if len(sys.argv) > 1:
-        wanted = sys.argv[1]
-        flat = [case for group in suite for case in group if wanted in case.id()]
-        suite = unittest.TestSuite(flat)
-    result = unittest.TextTestRunner(verbosity=2, stream=sys.stdout).run(suite)
+    cases = chosen_cases(unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"]), sys.argv[1:])
+    if not cases:
+        sys.exit(f"no case is chosen by {sys.argv[1:]}")
+    result = unittest.TextTestRunner(verbosity=2, stream=sys.stdout).run(unittest.TestSuite(cases))
     failed = len(result.failures) + len(result.errors)
     skipped = len(result.skipped)
     print(f"{result.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")

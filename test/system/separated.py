@@ -17,7 +17,9 @@ class Namespaces:
     def __init__(self, count):
         self.bridge = f"nomad{os.getpid() % 100_000}"  # an interface's name has 15 characters
         self.count = count
-        self.addresses = [f"10.217.93.{n + 1}" for n in range(count)]
+        # Several clusters may be separated at a time; test_disconnect has 10.200 and above.
+        self.net = f"10.{150 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
+        self.addresses = [f"{self.net}.{n + 1}" for n in range(count)]
 
     def name(self, number):
         return f"{self.bridge}{number}"
@@ -32,7 +34,7 @@ class Namespaces:
 
     def build(self):
         ip("link", "add", self.bridge, "type", "bridge")
-        ip("address", "add", "10.217.93.254/24", "dev", self.bridge)
+        ip("address", "add", f"{self.net}.254/24", "dev", self.bridge)
         ip("link", "set", self.bridge, "up")
         for number, address in enumerate(self.addresses):
             name = self.name(number)

@@ -362,7 +362,8 @@ class ExampleTest(unittest.TestCase):
     def test_it_starts_survives_and_leaves_nothing(self):
         self.dir = tempfile.mkdtemp(prefix="nomadctl-example-")
         self.addCleanup(harness.clear, self.dir)
-        self.port = 30000 + os.getpid() % 2000  # below the ephemeral ports
+        # The script's n-th agent listens 10 n and the next two above the port.
+        self.port = harness.free_ports(*(10 * n + more for n in range(1, 6) for more in range(3)))
         self.address = re.search(r"NOMAD_ADDR=(http://127.0.0.1:\d+)", self.call("start")).group(1)
         self.assertEqual(self.nomadctl("server", "members").count("alive"), 3)
         self.nomadctl("job", "run", "-detach",

@@ -310,11 +310,13 @@ class CommandTest(harness.AgentTest):
 
     def test_a_signal_ends_it_and_the_command(self):
         marker = f"exec-marker-{os.getpid()}-signal"
-        command = subprocess.Popen([harness.BINARY, "alloc", "exec", self.alloc, "/bin/sh", "-c", "sleep 1000; :",
-                                    marker], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        command = subprocess.Popen([harness.BINARY, "alloc", "exec", self.alloc, "/bin/sh", "-c",
+                                    "echo ready; sleep 1000; :", marker], stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=dict(os.environ, NOMAD_ADDR=f"http://127.0.0.1:{self.agent.port}"))
+        self.assertEqual("ready\n", command.stdout.readline())  # it looks for signals by now
         # The marker is also among our own words.
-        wait_until(lambda: is_running(marker, besides=command.pid), what="the command")
+        self.assertTrue(is_running(marker, besides=command.pid))
         command.send_signal(signal.SIGINT)
         self.assertIn("context canceled", command.communicate(timeout=10)[1])
         self.assertEqual(1, command.returncode)

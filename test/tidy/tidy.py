@@ -1,18 +1,28 @@
-"""The rules of the tree that a machine can check. usage: tidy.py ROOT [--self-test]
+"""The rules of the tree that a machine can check. usage: tidy.py ROOT [--self-test|--settle]
 
-1. Includes point one way: schema <- runtime <- actors <- cli; inside runtime/, at every depth, only
-   from a folder to those before it in the meson.build above them. A folder's own files come after
-   its subfolders.
+1. Includes point one way: schema <- runtime <- actors <- cli; inside runtime/ and actors/, at every
+   depth, only from a folder to those before it in the meson.build above them. A folder's own files
+   come after its subfolders.
 2. No CAF below actors/.
 3. Every header, and every source without a header, starts with a comment that says what it is for.
 4. No `catch (...)` that swallows, no TODO without a kind, no path of somebody's machine.
-5. Every source is named by a meson.build. Length only warns.
+5. Every source is named by a meson.build.
+6. Deciding folders have no clock, thread, file or random device (deciding.py).
+7. No folder has more than 40 files; the header of an actor starts with its card; each deciding class
+   and each entry point that ships has a test of its own (house.py).
+The length of files and functions and words of the house only warn, but long functions don't become more
+(functions.py). What is let pass all the same, and why, is in allowed.txt, which only shrinks.
 """
 import os
 import re
 import sys
 
-MAX_LINES = 400
+import allowed as allow_list
+import deciding
+import functions
+import house
+
+MAX_LINES = 600
 
 
 def folders(root, layer):
@@ -45,7 +55,7 @@ def may_include(path, included, order):
         if mine[0] == "cli" and theirs[0] == "actors" and not mine[1].startswith(("agent", "node_sim")):
             return "only the commands agent and node-sim may include actors/"
         return None
-    if mine[0] != "runtime":
+    if mine[0] not in ("runtime", "actors"):
         return None
     depth = 1
     while mine[depth] == theirs[depth] and depth < min(len(mine), len(theirs)) - 1:
@@ -61,14 +71,14 @@ def may_include(path, included, order):
     return None
 
 
-def check(path, text, built, order):
+def check(path, text, built, order, allowed=allow_list.Allowed("")):
     found = []
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         include = re.match(r'#include "([^"]+)"', line)
         if include:
             why = may_include(path, include[1], order)
-            if why:
+            if why and ("include", f"{path} {include[1]}") not in allowed:
                 found.append(f"{path}:{number}: {why}")
         if re.match(r"#include <caf/", line) and not path.startswith(("actors/", "test/")):
             found.append(f"{path}:{number}: CAF is for actors/ alone")
@@ -85,37 +95,95 @@ def check(path, text, built, order):
             found.append(f"{path}:1: starts without saying what it is for")
     if path.endswith(".cpp") and os.path.basename(path) not in built["named"]:
         found.append(f"{path}: no meson.build names it")
+    forbidden = list(deciding.check(path, text))
+    if forbidden and ("deciding", path) not in allowed:
+        found += [f"{path}:{number}: {why}" for number, why in forbidden]
+    if house.spawns_actor(path, text):
+        missing = house.missing_of_card(text)
+        if missing and ("card", path) not in allowed:
+            found.append(f"{path}:1: the actor's card does not say {', '.join(missing)}")
     return found
+
+
+def check_tests(texts, allowed):
+    """Failures of the classes and entry points without a test of their own, and a line about all."""
+    wanted = sorted(path for path, text in texts.items() if house.wants_test(path, text, texts))
+    untested = [path for path in wanted if house.test_of(path) not in texts]
+    listed = [path for path in untested if ("mirror", path) in allowed]
+    return [f"{path}: there is no {house.test_of(path)}" for path in untested if path not in listed], \
+        f"{len(wanted)} deciding classes and entry points: {len(wanted) - len(untested)} have a test of " \
+        f"their own, {len(listed)} are listed with a reason"
+
+
+def check_folders(root, allowed):
+    """Failures of the folders that hold too much."""
+    files = (os.path.relpath(os.path.join(at, name), root)
+             for layer in ("schema", "runtime", "actors", "cli", "test")
+             for at, _, names in os.walk(os.path.join(root, layer)) if not at.endswith("__pycache__")
+             for name in names)
+    return [f"{folder}: {count} files, at most {most}" for folder, count in house.full_folders(files)
+            if count > (most := allowed.folder_limit(folder, house.MAX_FILES))]
+
+
+def check_words(texts):
+    """Warnings of the names that are nobody's terms."""
+    users = {}
+    for path, text in texts.items():
+        for name, instead in house.house_words(path, text):
+            users.setdefault((name, instead), []).append(path)
+    return [f"{name} (rather {instead}): {', '.join(paths)}" for (name, instead), paths in users.items()]
 
 
 def run(root):
     paths = list(sources(root))
+    with open(os.path.join(root, "test/tidy/allowed.txt")) as f:
+        list_of_allowed = f.read()
+    allowed = allow_list.Allowed(list_of_allowed, root)
     built = {"files": set(paths), "named": set()}
     for at, dirs, files in os.walk(root):
         dirs[:] = [d for d in dirs if d not in ("build", ".git")]
         if "meson.build" in files:
             text = open(os.path.join(at, "meson.build")).read()
             built["named"].update(os.path.basename(n) for n in re.findall(r"'([^']+\.cpp)'", text))
-    order = folders(root, "runtime")
-    failures, warnings = [], []
+    order = folders(root, "runtime") | folders(root, "actors")
+    failures, warnings, texts = [], [], {}
     for path in paths:
-        text = open(os.path.join(root, path), errors="replace").read()
-        failures += check(path, text, built, order)
+        with open(os.path.join(root, path), errors="replace") as f:
+            texts[path] = f.read()
+    long_functions = [line for path in paths for line in functions.too_long(path, texts[path])]
+    for path, text in texts.items():
+        failures += check(path, text, built, order, allowed)
         count = text.count("\n")
         if count > MAX_LINES:
-            warnings.append(f"{path}: {count} lines")
+            warnings.append(f"long: {path}: {count} lines")
+    failures += [f"{layer}/{name}: {layer}/meson.build does not name it" for layer in ("runtime", "actors")
+                 for name in sorted({path.split("/")[1] for path in paths if path.startswith(layer + "/")})
+                 if name not in order[layer]]
+    untested, tests = check_tests(texts, allowed)
+    failures += untested + check_folders(root, allowed)
+    warnings += [f"long: {line}" for line in long_functions] + [f"word: {line}" for line in check_words(texts)]
+    if len(long_functions) > functions.MOST_LONG:
+        failures.append(f"test/tidy/functions.py: {len(long_functions)} functions are too long, "
+                        f"{functions.MOST_LONG} were: shorten what you have lengthened")
+    elif len(long_functions) < functions.MOST_LONG:
+        warnings.append(f"long: lower MOST_LONG in functions.py to {len(long_functions)}")
+    if "--settle" in sys.argv:
+        with open(os.path.join(root, "test/tidy/allowed.txt"), "w") as f:
+            f.write(allowed.settled(list_of_allowed))
+    failures += allowed.wrong + allowed.needless()
     for line in warnings:
-        print("long:", line)
+        print(line)
+    print(f"{len(long_functions)} functions have more than {functions.MAX_LINES} lines; {tests}")
     for line in failures:
         print("tidy:", line)
-    print(f"{len(paths) - len({f.split(':')[0] for f in failures})} passed, "
-          f"{len({f.split(':')[0] for f in failures})} failed")
+    failed = {line.split(":")[0] for line in failures}
+    print(f"{len(set(paths) - failed)} passed, {len(failed)} failed")
     return 1 if failures else 0
 
 
 def self_test():
     """Each rule must bite."""
-    order = {"runtime": ["base", "state"], "runtime/state": ["rows", "reads"]}
+    order = {"runtime": ["base", "state"], "runtime/state": ["rows", "reads"], "actors": ["roles", "server"]}
     built = {"files": set(), "named": {"x.cpp"}}
     cases = [
         ("runtime/base/x.cpp", '// x\n#include "actors/core/actor.hpp"\n'),
@@ -129,6 +197,9 @@ def self_test():
         ("runtime/base/x.cpp", "int x;\n"),
         ("runtime/base/y.cpp", "// y\n"),
         ("cli/x.cpp", '// x\n#include "actors/agent/agent.hpp"\n'),
+        ("actors/roles/x.cpp", '// x\n#include "actors/server/leader.hpp"\n'),
+        ("runtime/state/x.cpp", "// x\n#include <fstream>\n"),
+        ("actors/server/x.hpp", "// x\nX spawn_x(int a);\n"),
     ]
     for path, text in cases:
         if not check(path, text, built, order):
@@ -143,6 +214,21 @@ def self_test():
     ]:
         if check(path, f'// x\n#include "{included}"\n', built, order):
             print(f"self-test: {path} was refused {included}")
+            return 1
+    if check("actors/server/x.cpp", '// x\n#include "actors/roles/x.hpp"\n', built, order) \
+            or check(*cases[-3], built, order, allow_list.Allowed(
+                "include: actors/roles/x.cpp actors/server/leader.hpp  # why\n")):
+        print("self-test: an include that is allowed was refused")
+        return 1
+    pair = {"runtime/state/x.cpp": "// x", "runtime/state/x.hpp": "// x"}
+    if len(check_tests(pair, allow_list.Allowed(""))[0]) != 1 or check_tests(
+            pair | {"test/unit/runtime/state/x_test.cpp": ""}, allow_list.Allowed(""))[0]:
+        print("self-test: mirrored tests")
+        return 1
+    for part in (allow_list, deciding, functions, house):
+        problem = part.self_test()
+        if problem:
+            print(f"self-test: {part.__name__}: {problem}")
             return 1
     print("1 passed, 0 failed")
     return 0

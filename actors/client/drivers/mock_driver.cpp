@@ -103,7 +103,8 @@ struct MockState {
     const auto task = running.task;
     if (!task->start_error.empty()) {
       tasks.erase(id);
-      owed.deliver(Error{task->start_error_recoverable ? Errc::unavailable : Errc::rejected, task->start_error});
+      owed.deliver(Error{task->start_error_recoverable ? Errc::unavailable : Errc::rejected,
+                         task->start_error});
       return;
     }
     running.handle = boost::json::serialize(

@@ -129,8 +129,7 @@ struct RawExecState {
   // -- starting and finding ----------------------------------------------------------------------
 
   actor::Answer<Started> start(const driver::StartTask& msg) {
-    if (!executors)
-      return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
+    if (!executors) return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
     auto command = command_of(*msg.config);
     if (!command) return command.error();
     const auto& id = msg.config->id;
@@ -196,8 +195,7 @@ struct RawExecState {
       processes.erase(found);
       const auto err = msg.outcome.error();
       if (starting.pending())
-        starting.deliver(
-            Error{err.code, "failed to launch command with executor: " + err.what});
+        starting.deliver(Error{err.code, "failed to launch command with executor: " + err.what});
       if (recovering.pending()) recovering.deliver(err);
       return;
     }
@@ -241,8 +239,7 @@ struct RawExecState {
 
   actor::Answer<Done> stop(const driver::StopTask& msg) {
     const auto found = processes.find(msg.id);
-    if (!executors || found == processes.end())
-      return Error{Errc::not_found, "task not found"};
+    if (!executors || found == processes.end()) return Error{Errc::not_found, "task not found"};
     if (found->second.ended) return Done{};
     int number = SIGINT;
     if (!msg.signal.empty()) {
@@ -270,8 +267,7 @@ struct RawExecState {
   }
 
   actor::Answer<Done> signal(const driver::SignalTask& msg) {
-    if (!executors || !processes.contains(msg.id))
-      return Error{Errc::not_found, "task not found"};
+    if (!executors || !processes.contains(msg.id)) return Error{Errc::not_found, "task not found"};
     auto number = host::parse_signal(msg.signal);
     if (!number) return number.error();
     return order([&](auto done) { executors->signal(key(msg.id), *number, std::move(done)); });
@@ -279,8 +275,7 @@ struct RawExecState {
 
   actor::Answer<client_api::TaskUsage> usage(const driver::TaskStats& msg) {
     const auto found = processes.find(msg.id);
-    if (!executors || found == processes.end())
-      return Error{Errc::not_found, "task not found"};
+    if (!executors || found == processes.end()) return Error{Errc::not_found, "task not found"};
     auto promise = self->make_response_promise<client_api::TaskUsage>();
     const auto name = key(msg.id);
     self->request(stats, stats_timeout,

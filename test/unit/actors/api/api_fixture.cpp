@@ -21,9 +21,9 @@ actor::Answer<Reply> answer(Played& played, Reply reply) {
 /// Notes the message in `list`, then answers.
 template <class Reply, class Message>
 actor::Answer<Reply> note(Played& played,
-                        std::vector<Message>& list,
-                        const Message& message,
-                        Reply reply) {
+                          std::vector<Message>& list,
+                          const Message& message,
+                          Reply reply) {
   const std::lock_guard lock{played.guard};
   list.push_back(message);
   return answer(played, std::move(reply));
@@ -112,8 +112,7 @@ server::ServerApi::behavior_type play_server(server::ServerApi::stateful_pointer
 /// The reply, if the allocation is the one this client runs.
 template <class Reply>
 actor::Answer<Reply> if_own(Played& played, const std::string& alloc, Reply reply) {
-  if (alloc != own_alloc)
-    return Error{Errc::not_found, "Unknown allocation \"" + alloc + '"'};
+  if (alloc != own_alloc) return Error{Errc::not_found, "Unknown allocation \"" + alloc + '"'};
   return answer(played, std::move(reply));
 }
 

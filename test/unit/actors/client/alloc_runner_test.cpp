@@ -321,21 +321,22 @@ struct HookFixture : ClientFixture {
 
   client::TaskHook spawn_hook() {
     namespace hook = client::hook;
-    return actor::spawn(system(), [this](client::TaskHook::pointer) -> client::TaskHook::behavior_type {
-      return {
-          [this](const hook::Prestart& msg) {
-            asked.push_back("prestart " + std::to_string(msg.data.size()));
-            return hook::Prestarted{
-                .data = {{"seen", "yes"}}, .env = {{"FROM_HOOK", "1"}}, .done = false};
-          },
-          [this](hook::Poststart) { return note("poststart"); },
-          [this](hook::PreKill) { return note("pre_kill"); },
-          [this](hook::Exited) { return note("exited"); },
-          [this](const hook::Stop&) { return note("stop"); },
-          [](const hook::TaskChanged&) {},
-          [](hook::Cancel) {},
-      };
-    });
+    return actor::spawn(
+        system(), [this](client::TaskHook::pointer) -> client::TaskHook::behavior_type {
+          return {
+              [this](const hook::Prestart& msg) {
+                asked.push_back("prestart " + std::to_string(msg.data.size()));
+                return hook::Prestarted{
+                    .data = {{"seen", "yes"}}, .env = {{"FROM_HOOK", "1"}}, .done = false};
+              },
+              [this](hook::Poststart) { return note("poststart"); },
+              [this](hook::PreKill) { return note("pre_kill"); },
+              [this](hook::Exited) { return note("exited"); },
+              [this](const hook::Stop&) { return note("stop"); },
+              [](const hook::TaskChanged&) {},
+              [](hook::Cancel) {},
+          };
+        });
   }
 
   client::hook::Done note(const char* what) {

@@ -163,9 +163,7 @@ struct ClientFixture : ActorFixture {
     held->reset();
   }
 
-  std::int64_t unix_now() {
-    return 1'700'000'000'000'000'000 + now().time_since_epoch().count();
-  }
+  std::int64_t unix_now() { return 1'700'000'000'000'000'000 + now().time_since_epoch().count(); }
 
   FakeServers spawn_servers() {
     using namespace client::server_link;

@@ -33,40 +33,40 @@ struct ExecFixture : ClientFixture {
   client::Registry registry() override {
     auto made = ClientFixture::registry();
     made.drivers.emplace(
-        "able",
-        client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
-                            .spawn = [this](actor::System&, const client::DriverOptions&) {
-                              return spawn_driver();
-                            }});
+        "able", client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
+                                    .spawn = [this](actor::System&, const client::DriverOptions&) {
+                                      return spawn_driver();
+                                    }});
     return made;
   }
 
   client::Driver spawn_driver() {
     namespace driver = client::driver;
-    return actor::spawn(system(), [this](client::Driver::pointer self) -> client::Driver::behavior_type {
-      return {[this](const driver::StartTask& msg) {
-                listener = msg.listener;
-                run_id = msg.config->run_id;
-                return driver::Started{};
-              },
-              [](const driver::RecoverTask&) { return driver::Done{}; },
-              [this, self](const driver::StopTask& msg) {
-                self->send(listener, driver::Exited{msg.id, run_id, {}});
-                return driver::Done{};
-              },
-              [](const driver::DestroyTask&) { return driver::Done{}; },
-              [](const driver::SignalTask&) { return driver::Done{}; },
-              [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
-              [this](const driver::ExecTask& msg) -> actor::Answer<ExecStarted> {
-                asked.push_back(msg);
-                if (refusal_of_exec) return *refusal_of_exec;
-                return ExecStarted{session};
-              },
-              [](driver::Fingerprint) {
-                return driver::Health{
-                    .detected = true, .healthy = true, .description = {}, .attributes = {}};
-              }};
-    });
+    return actor::spawn(
+        system(), [this](client::Driver::pointer self) -> client::Driver::behavior_type {
+          return {[this](const driver::StartTask& msg) {
+                    listener = msg.listener;
+                    run_id = msg.config->run_id;
+                    return driver::Started{};
+                  },
+                  [](const driver::RecoverTask&) { return driver::Done{}; },
+                  [this, self](const driver::StopTask& msg) {
+                    self->send(listener, driver::Exited{msg.id, run_id, {}});
+                    return driver::Done{};
+                  },
+                  [](const driver::DestroyTask&) { return driver::Done{}; },
+                  [](const driver::SignalTask&) { return driver::Done{}; },
+                  [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
+                  [this](const driver::ExecTask& msg) -> actor::Answer<ExecStarted> {
+                    asked.push_back(msg);
+                    if (refusal_of_exec) return *refusal_of_exec;
+                    return ExecStarted{session};
+                  },
+                  [](driver::Fingerprint) {
+                    return driver::Health{
+                        .detected = true, .healthy = true, .description = {}, .attributes = {}};
+                  }};
+        });
   }
 
   Result<ExecStarted> exec(const std::string& task,

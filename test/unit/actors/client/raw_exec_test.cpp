@@ -207,7 +207,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   CHECK(eventually([&] {
     std::uint64_t rss = 0;
     self.request(node->client(), 5s,
-                  client::client_api::AllocStats{test::numbered_id(1, owner), ""})
+                 client::client_api::AllocStats{test::numbered_id(1, owner), ""})
         .receive(
             [&rss](const client::client_api::AllocUsage& usage) {
               rss = client::client_api::sum(usage).memory.rss;
@@ -231,8 +231,8 @@ Result<std::shared_ptr<host::ExecSession>> ask_exec(RealNode& real,
   actor::Outsider self{real.system};
   Result<std::shared_ptr<host::ExecSession>> answer = Error{Errc::internal, "no answer"};
   self.request(real.node->client(), 30s,
-                client::client_api::Exec{
-                    test::numbered_id(1, real.owner), "task", {.command = std::move(command)}})
+               client::client_api::Exec{
+                   test::numbered_id(1, real.owner), "task", {.command = std::move(command)}})
       .receive([&answer](client::client_api::ExecStarted& started) { answer = started.session; },
                [&answer](const Error& err) { answer = err; });
   return answer;
@@ -302,9 +302,8 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
   CHECK(eventually([&] {
     bool fine = false;
     self.request(node->client(), 5s,
-                  client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL"})
-        .receive([&fine](const client::client_api::Done&) { fine = true; },
-                 [](const Error&) {});
+                 client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL"})
+        .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
     return fine;
   }));
   CHECK(log(1) == before);

@@ -191,21 +191,22 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
   index = 0;
   auto servers_away = servers;
   bool reachable = false;
-  servers = adopt(actor::spawn(system(), [&](FakeServers::pointer self) -> FakeServers::behavior_type {
-    using namespace client::server_link;
-    return {[&](const RegisterNode&) -> actor::Answer<Registered> {
-              if (!reachable) return Error{Errc::unavailable, "No cluster leader"};
-              return Registered{1, 10s};
-            },
-            [](const Heartbeat&) { return Lease{.ttl = 10s}; },
-            [self, servers_away](WatchAllocs& msg) -> actor::Answer<AllocSet> {
-              return self->delegate(servers_away, std::move(msg));
-            },
-            [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {
-              return self->delegate(servers_away, std::move(msg));
-            },
-            [](Push) {}};
-  }));
+  servers
+      = adopt(actor::spawn(system(), [&](FakeServers::pointer self) -> FakeServers::behavior_type {
+          using namespace client::server_link;
+          return {[&](const RegisterNode&) -> actor::Answer<Registered> {
+                    if (!reachable) return Error{Errc::unavailable, "No cluster leader"};
+                    return Registered{1, 10s};
+                  },
+                  [](const Heartbeat&) { return Lease{.ttl = 10s}; },
+                  [self, servers_away](WatchAllocs& msg) -> actor::Answer<AllocSet> {
+                    return self->delegate(servers_away, std::move(msg));
+                  },
+                  [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {
+                    return self->delegate(servers_away, std::move(msg));
+                  },
+                  [](Push) {}};
+        }));
   start(true);
   advance(10s);
   CHECK(starts == 1);

@@ -1,10 +1,9 @@
 // actors/core/actor.hpp: errors through CAF, urgent messages, answers from results.
 #include "actors/core/actor.hpp"
 
-#include "actors/core/caf_actor.hpp"
-
 #include <doctest/doctest.h>
 
+#include "actors/core/caf_actor.hpp"
 #include "test/support/actor_fixture.hpp"
 
 using namespace nomad;

@@ -85,14 +85,16 @@ struct NodesFixture : test::ActorFixture {
     parts.leader = server.leader;
     parts.clock = [this] { return Time{now().time_since_epoch()}; };
     parts.spawn_log_writer = [this, &server](actor::System&, LogWriterListener listener) {
-      return adopt(actor::spawn(system(), [&server, listener](Disk::pointer self) -> Disk::behavior_type {
-        return {
-            [self, &server](const log_writer::Write& msg) {
-              actor::send_self_after(self, server.disk_delay, DiskDone{msg.seq});
-            },
-            [](const log_writer::TruncatePrefix&) {},
-            [self, listener](DiskDone msg) { self->send(listener, log_writer::Written{msg.seq}); }};
-      }));
+      return adopt(
+          actor::spawn(system(), [&server, listener](Disk::pointer self) -> Disk::behavior_type {
+            return {[self, &server](const log_writer::Write& msg) {
+                      actor::send_self_after(self, server.disk_delay, DiskDone{msg.seq});
+                    },
+                    [](const log_writer::TruncatePrefix&) {},
+                    [self, listener](DiskDone msg) {
+                      self->send(listener, log_writer::Written{msg.seq});
+                    }};
+          }));
     };
     parts.spawn_snapshotter = [this](actor::System&) {
       return adopt(actor::spawn(system(), [](Snapshotter::pointer) -> Snapshotter::behavior_type {

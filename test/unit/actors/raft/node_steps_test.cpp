@@ -74,28 +74,29 @@ struct NodeStepsFixture : test::ActorFixture {
     parts.spawn_log_writer = [this](actor::System&, LogWriterListener listener) {
       disk = std::move(listener);
       auto seen = writes.seen;
-      return adopt(actor::spawn(system(), [this, seen](LogWriter::pointer) -> LogWriter::behavior_type {
-        return {[seen](const log_writer::Write& msg) { seen->push_back(msg); },
-                [this](const log_writer::TruncatePrefix& msg) { cuts.push_back(msg.through); }};
-      }));
+      return adopt(
+          actor::spawn(system(), [this, seen](LogWriter::pointer) -> LogWriter::behavior_type {
+            return {[seen](const log_writer::Write& msg) { seen->push_back(msg); },
+                    [this](const log_writer::TruncatePrefix& msg) { cuts.push_back(msg.through); }};
+          }));
     };
     parts.spawn_snapshotter = [this](actor::System&) {
       return adopt(actor::spawn(system(), [this](Files::pointer self) -> Files::behavior_type {
         files = Files{self};
-        return {
-            [this, self](const snapshotter::SaveSnapshot& msg) -> actor::Answer<snapshotter::Saved> {
-              snapshots.push_back(msg.meta);
-              if (!hold_snapshots) return actor::answer(saved);
-              held.push_back(self->make_response_promise<snapshotter::Saved>());
-              return held.back();
-            },
-            [this](const snapshotter::ReadPart& msg) {
-              reads.push_back(msg);
-              return actor::answer(part);
-            },
-            [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
-            [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; },
-            [this](EndSnapshot msg) { actor::answer(held[msg.number], saved); }};
+        return {[this,
+                 self](const snapshotter::SaveSnapshot& msg) -> actor::Answer<snapshotter::Saved> {
+                  snapshots.push_back(msg.meta);
+                  if (!hold_snapshots) return actor::answer(saved);
+                  held.push_back(self->make_response_promise<snapshotter::Saved>());
+                  return held.back();
+                },
+                [this](const snapshotter::ReadPart& msg) {
+                  reads.push_back(msg);
+                  return actor::answer(part);
+                },
+                [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
+                [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; },
+                [this](EndSnapshot msg) { actor::answer(held[msg.number], saved); }};
       }));
     };
     node = adopt(spawn_raft_node(system(), std::move(parts), false));

@@ -35,8 +35,7 @@ struct MembersFixture : test::ActorFixture {
   /// Whoever asks by this office asks from `from`.
   rpc::CallOffice office(const std::string& from) {
     return adopt(actor::spawn(
-        system(),
-        [this, from](rpc::CallOffice::pointer self) -> rpc::CallOffice::behavior_type {
+        system(), [this, from](rpc::CallOffice::pointer self) -> rpc::CallOffice::behavior_type {
           return {[this, self, from](const rpc::transport::Call& msg) -> actor::Answer<Reply> {
             auto promise = self->make_response_promise<Reply>();
             const auto& to = msg.to.address;

@@ -2,64 +2,46 @@
 #include "runtime/cluster/rollout.hpp"
 
 #include "runtime/cluster/deployment_commands.hpp"
-#include "test/unit/runtime/scheduler/harness.hpp"
+#include "test/unit/runtime/cluster/rollout_harness.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
-using cluster::next_rollout_step;
-using schema::ClientStatus;
 using schema::DeploymentState;
 
 namespace {
 
-struct RolloutHarness : Harness {
-  /// A job of `count` allocations in a deployment; `config` makes versions differ.
-  std::string deploy(std::int64_t count, const std::string& config, const EditJob& edit = {}) {
-    process(register_job(make_job(count, [&](schema::Job::Builder job) {
-      auto group = job.getTaskGroups()[0];
-      auto update = group.initUpdate();
-      update.setMaxParallel(count);
-      update.setProgressDeadline(600 * second);
-      group.getTasks()[0].setConfig(text(config));
-      if (edit) edit(job);
-    })));
-    return copy(state().latest_deployment("default", "web")->getId());
-  }
+using EditGroup = std::function<void(schema::TaskGroup::Builder)>;
 
-  cluster::RolloutStep next(const std::string& id) {
-    return next_rollout_step(state(), id, {now, &random});
-  }
+/// The job's group becomes two of `count` allocations each, "api" and "db".
+Harness::EditJob two_groups(std::int64_t count, const EditGroup& api, const EditGroup& db) {
+  return [count, api, db](schema::Job::Builder job) {
+    Draft<schema::Job> before{job.asReader()};
+    const auto model = before.reader().getTaskGroups()[0];
+    auto groups = job.initTaskGroups(2);
+    for (unsigned i = 0; i < 2; ++i) {
+      groups.setWithCaveats(i, model);
+      groups[i].setName(i == 0 ? "api" : "db");
+      groups[i].setCount(count);
+      (i == 0 ? api : db)(groups[i]);
+    }
+  };
+}
 
-  /// Writes the step's command.
-  void take(const cluster::RolloutStep& step) {
-    REQUIRE(step.command);
-    const auto outcome = store.apply(++next_index, *step.command);
-    store.publish();
-    REQUIRE_FALSE(outcome.error);
-    for (const auto& eval : outcome.evals)
-      if (eval->getStatus() == schema::EvalStatus::PENDING) process(eval);
-  }
+void canary(schema::TaskGroup::Builder group, bool auto_promote) {
+  auto update = group.getUpdate();
+  update.setCanary(1);
+  update.setAutoPromote(auto_promote);
+}
 
-  void report_health(const state::AllocRef& row, bool healthy) {
-    apply([&](schema::Command::Builder command) {
-      auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
-      alloc.setId(row->alloc->getId());
-      alloc.setClientStatus(healthy ? ClientStatus::RUNNING : ClientStatus::FAILED);
-      alloc.setModifyTime(now);
-      auto health = alloc.initDeploymentStatus();
-      health.getHealthy().setValue(healthy);
-      health.setTimestamp(now);
-    });
-  }
+std::vector<state::AllocRef> of_group(std::vector<state::AllocRef> rows, std::string_view name) {
+  std::erase_if(rows, [&](const auto& row) { return view(row->alloc->getTaskGroup()) != name; });
+  return rows;
+}
 
-  schema::DeploymentState status(const std::string& id) {
-    return state().deployment(id)->getStatus();
-  }
-
-  std::string description(const std::string& id) {
-    return copy(state().deployment(id)->getStatusDescription());
-  }
-};
+std::vector<state::AllocRef> of_version(std::vector<state::AllocRef> rows, std::uint64_t version) {
+  std::erase_if(rows, [&](const auto& row) { return row->alloc->getJobVersion() != version; });
+  return rows;
+}
 
 }  // namespace
 
@@ -190,4 +172,177 @@ TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries are promoted if their group 
   CHECK(state().deployment(second_id)->getTaskGroups()[0].getValue().getPromoted());
   for (const auto& row : live())
     CHECK(row->alloc->getJobVersion() == 1);
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "the deadline is that of the first group that is not done") {
+  add_node();
+  bool api_first = true;
+  SUBCASE("the first of the list") {}
+  SUBCASE("the last of the list") {
+    api_first = false;
+  }
+  const auto begin = now;
+  const auto due_in = [](std::int64_t seconds) -> EditGroup {
+    return [seconds](auto group) { group.getUpdate().setProgressDeadline(seconds * second); };
+  };
+  const auto id = deploy(
+      1, "{}", two_groups(1, due_in(api_first ? 300 : 900), due_in(api_first ? 900 : 300)));
+  CHECK(next(id).look_again == begin + 300 * second);
+
+  report_health(of_group(live(), api_first ? "api" : "db").at(0), true);
+  CHECK(next(id).look_again == begin + 900 * second);
+
+  report_health(of_group(live(), api_first ? "db" : "api").at(0), true);
+  CHECK(next(id).look_again == 0);
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "a deployment that waits for others has no deadline") {
+  add_node();
+  const auto id = deploy(1, "{}");
+  apply([&](schema::Command::Builder command) {
+    auto update = command.initDeploymentStatusUpdate().initUpdate();
+    update.setDeploymentId(text(id));
+    update.setStatus(DeploymentState::PENDING);
+  });
+  now += 6000 * second;
+  CHECK_FALSE(next(id).command);
+  CHECK(next(id).look_again == 0);
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries that wait for a promotion are no failure") {
+  add_node();
+  const auto waiting = [](schema::Job::Builder job) { canary(job.getTaskGroups()[0], false); };
+  const auto first = deploy(2, "{\"v\":1}", waiting);
+  for (const auto& row : live())
+    report_health(row, true);
+  take(next(first));
+  REQUIRE(status(first) == DeploymentState::SUCCESSFUL);
+  const auto id = deploy(2, "{\"v\":2}", waiting);
+
+  SUBCASE("healthy") {
+    report_health(of_version(live(), 1).at(0), true);
+    CHECK(next(id).reason == "allocations are healthy");
+    take(next(id));
+    now += 600 * second;
+    CHECK_FALSE(next(id).command);
+    CHECK(next(id).look_again == 0);
+    now += 1;
+    CHECK_FALSE(next(id).command);
+  }
+  SUBCASE("not yet") {
+    now += 600 * second;
+    take(next(id));
+    CHECK(description(id) == "Failed due to progress deadline");
+  }
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "without progress the job goes back if its group says so") {
+  add_node();
+  const auto back
+      = [](schema::Job::Builder job) { job.getTaskGroups()[0].getUpdate().setAutoRevert(true); };
+  const auto good = deploy(1, "{\"v\":1}", back);
+  report_health(live().at(0), true);
+  take(next(good));
+  const auto bad = deploy(1, "{\"v\":2}", back);
+  now += 600 * second;
+  take(next(bad));
+  CHECK(description(bad) == "Failed due to progress deadline - rolling back to job version 0");
+  const auto again = copy(state().latest_deployment("default", "web")->getId());
+  REQUIRE(again != bad);
+
+  // The version that it went back to fails as well: there is nothing better.
+  now += 600 * second;
+  take(next(again));
+  CHECK(description(again)
+        == "Failed due to progress deadline - not rolling back to stable job version 0 as current "
+           "job has same specification");
+  CHECK(state().job("default", "web")->getVersion() == 2);
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "a group that is done does not fail with one that is late") {
+  add_node();
+  const auto reverts = [](auto group) { group.getUpdate().setAutoRevert(true); };
+  const auto stays = [](auto) {};
+  const auto good = deploy(1, "{\"v\":1}", two_groups(1, reverts, stays));
+  for (const auto& row : live())
+    report_health(row, true);
+  take(next(good));
+  REQUIRE(status(good) == DeploymentState::SUCCESSFUL);
+
+  const auto id = deploy(1, "{\"v\":2}", two_groups(1, reverts, stays));
+  report_health(of_group(of_version(live(), 1), "api").at(0), true);
+  take(next(id));
+  now += 600 * second;
+  take(next(id));
+  CHECK(description(id) == "Failed due to progress deadline");
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "nothing is promoted before all that has to be is healthy") {
+  add_node();
+  const auto ask = [](auto group) { canary(group, false); };
+  const auto by_itself = [](auto group) { canary(group, true); };
+  const auto plain = [](auto) {};
+  bool promotes = true;
+  EditGroup db = by_itself;
+  SUBCASE("two groups with canaries") {}
+  SUBCASE("one without canaries") {
+    db = plain;
+  }
+  SUBCASE("one that asks") {
+    db = ask;
+    promotes = false;
+  }
+  const auto first = deploy(2, "{\"v\":1}", two_groups(2, by_itself, db));
+  for (const auto& row : live())
+    report_health(row, true);
+  take(next(first));
+  REQUIRE(status(first) == DeploymentState::SUCCESSFUL);
+
+  const auto id = deploy(2, "{\"v\":2}", two_groups(2, by_itself, db));
+  const auto fresh = of_version(live(), 1);
+  for (const auto& row : of_group(fresh, "db"))
+    report_health(row, true);
+  CHECK(next(id).reason == "allocations are healthy");
+  report_health(of_group(fresh, "api").at(0), true);
+  CHECK((next(id).reason == "its canaries are healthy") == promotes);
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "health that comes with its evaluation is no news") {
+  add_node();
+  const auto id = deploy(2, "{}");
+  const auto healthy = cluster::decide_alloc_health(
+      state(), id, {copy(live().at(0)->alloc->getId())}, {}, {now, &random});
+  REQUIRE(healthy.has_value());
+  store.apply(++next_index, *healthy->command);
+  store.publish();
+  CHECK_FALSE(next(id).command);
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "without a deadline, an unhealthy allocation fails at once") {
+  add_node();
+  const auto id = deploy(1, "{}", [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getUpdate().setProgressDeadline(0);
+  });
+  CHECK(next(id).look_again == 0);
+  report_health(live().at(0), false);
+  take(next(id));
+  CHECK(status(id) == DeploymentState::FAILED);
+  CHECK(description(id) == "Failed due to unhealthy allocations");
+}
+
+TEST_CASE_FIXTURE(RolloutHarness, "a deployment of a purged job ends without an evaluation") {
+  add_node();
+  const auto id = deploy(1, "{}");
+  const auto deployment = state().deployment(id);
+  CHECK(cluster::deployment_eval(state(), deployment, {now, &random})->getDeploymentId()
+        == text(id));
+  CHECK(cluster::deployment_eval(state(), deployment, {now, &random})->getJobModifyIndex() == 0);
+  apply([&](schema::Command::Builder command) {
+    auto body = command.initJobDeregister();
+    body.setNamespace("default");
+    body.setJobId("web");
+    body.setPurge(true);
+  });
+  CHECK_FALSE(cluster::deployment_eval(state(), deployment, {now, &random}));
+  CHECK(cluster::fail_rollout(state(), deployment, "Gone", true, {now, &random}).eval_id.empty());
 }

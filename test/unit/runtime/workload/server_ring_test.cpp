@@ -51,6 +51,40 @@ TEST_CASE("the server in use stays in use when others come and go") {
   CHECK(ring.current() != in_use);
 }
 
+TEST_CASE("the server in use stays in use, wherever the new order puts it") {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    ServerRing ring{names(3), Random{seed}};
+    const auto in_use = ring.current();
+    REQUIRE(ring.learn(names(6)));
+    CHECK(ring.current() == in_use);
+
+    auto others = names(6);
+    std::erase(others, in_use);
+    REQUIRE(ring.learn(others));
+    CHECK(ring.current() != in_use);
+    CHECK(ring.in_order().size() == 5);
+  }
+}
+
+TEST_CASE("a ring of one server has that one in use, whatever happens") {
+  ServerRing ring{names(1), Random{7}};
+  CHECK(ring.current() == names(1)[0]);
+  CHECK(ring.move_on(ring.current()));
+  CHECK(ring.current() == names(1)[0]);
+  ring.shuffle();
+  CHECK(ring.in_order() == names(1));
+  CHECK(ring.size() == 1);
+}
+
+TEST_CASE("after a server that fails comes the next of the order, at its end the first") {
+  ServerRing ring{names(4), Random{5}};
+  const auto order = ring.in_order();
+  for (std::size_t at = 1; at <= 5; ++at) {
+    REQUIRE(ring.move_on(ring.current()));
+    CHECK(ring.current() == order[at % 4]);
+  }
+}
+
 TEST_CASE("the same servers in another order are no news") {
   ServerRing ring{names(4), Random{7}};
   const auto before = ring.in_order();

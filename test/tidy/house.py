@@ -1,0 +1,86 @@
+"""What a reader meets first: folders that can be seen at once, actors with a card, classes with a test
+of their own, words that mean something outside of this house."""
+import os
+import re
+from collections import defaultdict
+
+import deciding
+
+MAX_FILES = 40
+DATA = ("test/data", "test/fuzz/corpus", "test/unit/runtime/raft/transcripts")
+
+CARD = ("Owns", "Takes", "Parent", "Ends")
+SPAWNS = re.compile(r"^(?!auto\b|return\b)[A-Za-z][\w:<>]* (spawn_\w+)\(", re.M)
+
+# Pieces of the names of types that are nobody's terms: (the word, where, what it may be called).
+WORDS = (
+    ("Office", ("actors/",), "a role: a link, a caller"),
+    ("Ties", ("actors/",), "links"),
+    ("Told", ("actors/",), "a report"),
+    ("Letter", ("actors/raft/", "runtime/raft/"), "a message"),
+)
+
+
+def full_folders(paths):
+    """(folder, files in it) of those that hold more than a reader can see at once."""
+    counts = defaultdict(int)
+    for path in paths:
+        folder = os.path.dirname(path)
+        if not (folder + "/").startswith(tuple(d + "/" for d in DATA)):
+            counts[folder] += 1
+    return [(folder, count) for folder, count in sorted(counts.items()) if count > MAX_FILES]
+
+
+def spawns_actor(path, text):
+    return path.startswith("actors/") and not path.startswith("actors/core/") and path.endswith(".hpp") \
+        and SPAWNS.search(text) is not None
+
+
+def missing_of_card(text):
+    """What the card at the head of an actor's header does not say."""
+    head = re.match(r"(?://[^\n]*\n)*", text)[0]
+    return [part for part in CARD if not re.search(rf"^// {part}: +\S", head, re.M)]
+
+
+def wants_test(path, text, files):
+    """Whether `path` is a deciding class (a pair of files) or an entry point that ships: an actor, a
+    program."""
+    if path.endswith("/main.cpp"):
+        return not path.startswith("test/")
+    if path.endswith(".hpp"):
+        return spawns_actor(path, text)
+    return deciding.is_deciding(path) and path[:-4] + ".hpp" in files
+
+
+def test_of(path):
+    return f"test/unit/{path[:-4]}_test.cpp"
+
+
+def house_words(path, text):
+    """(type, what it may be called) of the types in `path` that are called by such words."""
+    wanted = {word: instead for word, where, instead in WORDS if path.startswith(where)}
+    names = set(re.findall(r"\b[A-Z]\w*", deciding.code_of(text))) if wanted else ()
+    return [(name, wanted[piece]) for name in sorted(names) for piece in re.findall(r"[A-Z][a-z]+", name)
+            if piece in wanted]
+
+
+def self_test():
+    many = [f"actors/x/{n}.cpp" for n in range(MAX_FILES + 1)]
+    if full_folders(many) != [("actors/x", 41)] or full_folders(many[1:]):
+        return "full folders"
+    header = "// X: does it.\n//\n// Owns:   a\n// Takes:  b\n// Parent: c\n{}#pragma once\nX spawn_x(int a);\n"
+    if not spawns_actor("actors/server/x.hpp", header) or spawns_actor("runtime/x/x.hpp", header) \
+            or spawns_actor("actors/server/x.hpp", "  void spawn_hook();\n"):
+        return "headers of actors"
+    if missing_of_card(header.format("")) != ["Ends"] or missing_of_card(header.format("// Ends:   d\n")):
+        return "cards"
+    files = {"runtime/raft/a.cpp", "runtime/raft/a.hpp", "runtime/net/a.hpp"}
+    if not wants_test("runtime/raft/a.cpp", "", files) or wants_test("runtime/raft/b.cpp", "", files) \
+            or wants_test("runtime/net/a.cpp", "", files) or not wants_test("actors/server/x.hpp", header, files) \
+            or test_of("runtime/raft/a.cpp") != "test/unit/runtime/raft/a_test.cpp":
+        return "mirrored tests"
+    if house_words("actors/rpc/x.hpp", "using PostOffice = int;  // Ties") != [("PostOffice", WORDS[0][2])] \
+            or house_words("actors/rpc/x.hpp", "struct Letter { int told; };") \
+            or not house_words("runtime/raft/x.hpp", "struct Letter {};"):
+        return "words"
+    return None

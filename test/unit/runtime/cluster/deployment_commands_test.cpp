@@ -1,0 +1,119 @@
+// What operators may do to a deployment.
+#include "runtime/cluster/deployment_commands.hpp"
+
+#include "test/unit/runtime/cluster/rollout_harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using schema::DeploymentState;
+
+namespace {
+
+struct Operator : RolloutHarness {
+  Operator() { add_node(); }
+
+  cluster::EvalSeed draw() { return {now, &random}; }
+
+  /// A job at version 1 whose canary waits for a promotion; version 0 is stable.
+  std::string deploy_canary() {
+    const auto edit = [](schema::Job::Builder job) {
+      auto update = job.getTaskGroups()[0].getUpdate();
+      update.setCanary(1);
+      update.setAutoRevert(true);
+    };
+    const auto first = deploy(2, "{\"v\":1}", edit);
+    for (const auto& row : live())
+      report_health(row, true);
+    take(next(first));
+    REQUIRE(status(first) == DeploymentState::SUCCESSFUL);
+    return deploy(2, "{\"v\":2}", edit);
+  }
+
+  state::AllocRef canary() const {
+    for (const auto& row : live())
+      if (row->alloc->getJobVersion() == 1) return row;
+    FAIL("no canary");
+    return {};
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Operator, "deployments that are unknown or over are refused by name") {
+  const auto id = deploy(1, "{}");
+  const auto said
+      = [](const auto& result) { return result ? std::string{"done"} : result.error().what; };
+  CHECK(said(cluster::decide_fail(state(), "none", draw())) == "deployment not found");
+
+  write(cluster::decide_fail(state(), id, draw())->command);
+  REQUIRE(status(id) == DeploymentState::FAILED);
+  CHECK(said(cluster::decide_fail(state(), id, draw())) == "can't fail terminal deployment");
+  CHECK(said(cluster::decide_pause(state(), id, true, draw()))
+        == "can't pause terminal deployment");
+  CHECK(said(cluster::decide_pause(state(), id, false, draw()))
+        == "can't resume terminal deployment");
+  CHECK(said(cluster::decide_promote(state(), id, true, {}, draw()))
+        == "can't promote terminal deployment");
+  CHECK(said(cluster::decide_alloc_health(state(), id, {"a"}, {}, draw()))
+        == "can't set health of allocations for a terminal deployment");
+  CHECK(said(cluster::decide_alloc_health(state(), id, {}, {}, draw()))
+        == "must specify at least one healthy/unhealthy allocation ID");
+}
+
+TEST_CASE_FIXTURE(Operator, "a paused deployment is resumed, each with an evaluation") {
+  const auto id = deploy(1, "{}");
+  const auto pause = cluster::decide_pause(state(), id, true, draw());
+  write(pause->command);
+  CHECK(status(id) == DeploymentState::PAUSED);
+  CHECK(description(id) == "Deployment is paused");
+  CHECK(state().eval(pause->eval_id)->getTriggeredBy() == schema::EvalTrigger::DEPLOYMENT_WATCHER);
+
+  const auto resume = cluster::decide_pause(state(), id, false, draw());
+  write(resume->command);
+  CHECK(status(id) == DeploymentState::RUNNING);
+  CHECK(description(id) == "Deployment is running");
+  CHECK(state().eval(resume->eval_id));
+  CHECK_FALSE(resume->reverted_to);
+}
+
+TEST_CASE_FIXTURE(Operator, "canaries are promoted, all or by the names of their groups") {
+  const auto id = deploy_canary();
+  report_health(canary(), true);
+  const auto is_promoted
+      = [&] { return state().deployment(id)->getTaskGroups()[0].getValue().getPromoted(); };
+  SUBCASE("all") {
+    const auto promote = cluster::decide_promote(state(), id, true, {}, draw());
+    write(promote->command);
+    CHECK(is_promoted());
+    CHECK(state().eval(promote->eval_id));
+  }
+  SUBCASE("by name") {
+    write(cluster::decide_promote(state(), id, false, {"api"}, draw())->command);
+    CHECK(is_promoted());
+  }
+  SUBCASE("by another name") {
+    write(cluster::decide_promote(state(), id, false, {"other"}, draw())->command);
+    CHECK_FALSE(is_promoted());
+  }
+}
+
+TEST_CASE_FIXTURE(Operator, "an operator's word on health counts") {
+  const auto id = deploy_canary();
+  const auto alloc = copy(canary()->alloc->getId());
+  const auto group = [&] { return state().deployment(id)->getTaskGroups()[0].getValue(); };
+
+  const auto healthy = cluster::decide_alloc_health(state(), id, {alloc}, {}, draw());
+  CHECK_FALSE(healthy->reverted_to);
+  write(healthy->command);
+  CHECK(group().getHealthyAllocs() == 1);
+  CHECK(status(id) == DeploymentState::RUNNING);
+  CHECK(state().eval(healthy->eval_id));
+
+  const auto unhealthy = cluster::decide_alloc_health(state(), id, {}, {alloc}, draw());
+  CHECK(unhealthy->reverted_to == 0);
+  write(unhealthy->command);
+  CHECK(group().getUnhealthyAllocs() == 1);
+  CHECK(status(id) == DeploymentState::FAILED);
+  CHECK(description(id) == "Failed due to unhealthy allocations - rolling back to job version 0");
+  CHECK(state().job("default", "web")->getVersion() == 2);
+}

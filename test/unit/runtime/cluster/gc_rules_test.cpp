@@ -1,0 +1,280 @@
+// What is forgotten, and when.
+#include "runtime/cluster/gc_rules.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "test/unit/runtime/state/fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::state;
+using cluster::collect_garbage;
+using cluster::GcThresholds;
+using schema::ClientStatus;
+using schema::DeploymentState;
+using schema::EvalStatus;
+using schema::NodeStatus;
+
+namespace {
+
+using Names = std::set<std::string>;
+
+struct Garbage : StateFixture {
+  GcThresholds after{.eval = Nanoseconds{100},
+                     .batch_eval = Nanoseconds{200},
+                     .job = Nanoseconds{400},
+                     .deployment = Nanoseconds{300},
+                     .node = std::chrono::seconds{5}};
+
+  /// What is collected at `time`, as "alloc:id", "eval:id"…
+  Names at(std::int64_t time) const {
+    Names names;
+    const auto add = [&names](const char* kind, const auto& ids) {
+      for (const auto id : ids)
+        names.insert(std::string{kind} + copy(id));
+    };
+    for (const auto& command : collect_garbage(now(), after, time)) {
+      if (command->isNodeDeregister()) {
+        add("node:", command->getNodeDeregister().getNodeIds());
+        continue;
+      }
+      REQUIRE(command->isReap());
+      const auto reap = command->getReap();
+      add("alloc:", reap.getAllocationIds());
+      add("eval:", reap.getEvaluationIds());
+      add("deployment:", reap.getDeploymentIds());
+      for (const auto job : reap.getJobs())
+        names.insert("job:" + copy(job.getNamespace()) + "/" + copy(job.getId()));
+    }
+    return names;
+  }
+
+  void end_eval(const char* id,
+                std::int64_t time,
+                EvalStatus status = EvalStatus::COMPLETE,
+                const char* type = "service") {
+    run([&](auto command) {
+      auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+      fill(eval, EvalSpec{.id = id, .status = status});
+      eval.setType(type);
+      eval.setModifyTime(time);
+    });
+  }
+
+  /// A job with an allocation "a" of the evaluation "eval", which ended at 1000; "a" ended at 2000.
+  /// "b" of a later evaluation runs.
+  void run_once(const JobSpec& job = {}) {
+    register_node();
+    register_job(job);
+    end_eval("eval", 1000, EvalStatus::COMPLETE, job.type.c_str());
+    end_eval("other", 1'000'000);
+    place({{.id = "a"}});
+    place({{.id = "b", .eval = "other"}});
+    report("a", ClientStatus::COMPLETE);
+    report("b", ClientStatus::RUNNING);
+  }
+
+  /// "a" is replaced.
+  void replace() {
+    place({{.id = "after-a", .eval = "other", .previous = "a"}});
+    report("after-a", ClientStatus::RUNNING);
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Garbage, "an evaluation goes when it and its allocations have ended long ago") {
+  run_once();
+  CHECK(at(1'000'000).empty());  // "a" is to run: its successor is looked for
+  replace();
+  CHECK(at(2099).empty());
+  CHECK(at(2100) == Names{"alloc:a", "eval:eval"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "an allocation that is not over keeps its evaluation") {
+  run_once();
+  place({{.id = "c"}});
+  report("c", ClientStatus::RUNNING);
+  replace();
+  CHECK(at(2100) == Names{"alloc:a"});
+  stop("c");
+  CHECK(at(2100) == Names{"alloc:a"});  // its client has not ended it yet
+  report("c", ClientStatus::COMPLETE);
+  CHECK(at(2100) == Names{"alloc:a", "alloc:c", "eval:eval"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "evaluations that wait stay, whatever their age") {
+  register_job({.id = "web"});
+  end_eval("pending", 0, EvalStatus::PENDING);
+  end_eval("blocked", 0, EvalStatus::BLOCKED);
+  end_eval("failed", 0, EvalStatus::FAILED);
+  end_eval("canceled", 0, EvalStatus::CANCELED);
+  CHECK(at(99).empty());
+  CHECK(at(100) == Names{"eval:failed", "eval:canceled"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "evaluations of batch jobs are kept for longer") {
+  register_job({.id = "web"});
+  end_eval("batch", 0, EvalStatus::COMPLETE, "batch");
+  end_eval("sysbatch", 0, EvalStatus::COMPLETE, "sysbatch");
+  CHECK(at(199).empty());
+  CHECK(at(200) == Names{"eval:batch", "eval:sysbatch"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "what a batch job has done is remembered while the job is there") {
+  for (const char* type : {"batch", "sysbatch"}) {
+    Garbage state;
+    state.run_once({.type = type});
+    state.replace();
+    CHECK(state.at(2200).empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Garbage, "allocations of a job that is stopped, gone or another one go") {
+  SUBCASE("stopped") {
+    run_once();
+    replace();
+    deregister("web", false);
+    CHECK(at(2100).contains("alloc:a"));
+  }
+  SUBCASE("a stopped batch job") {
+    run_once({.type = "batch"});
+    deregister("web", false);
+    CHECK(at(2199).empty());
+    CHECK(at(2200).contains("alloc:a"));
+  }
+  SUBCASE("purged") {
+    run_once({.type = "batch"});
+    deregister("web", true);
+    CHECK(at(2200).contains("alloc:a"));
+  }
+  SUBCASE("registered anew") {
+    run_once({.type = "batch"});
+    deregister("web", true);
+    register_job({.type = "batch"});
+    CHECK(at(2200).contains("alloc:a"));
+  }
+}
+
+TEST_CASE_FIXTURE(Garbage, "an allocation that was to stop goes when it has") {
+  run_once({.type = "batch"});
+  place({{.id = "c"}});
+  stop("c");
+  report("c", ClientStatus::COMPLETE);
+  CHECK(at(2199).empty());
+  CHECK(at(2200) == Names{"alloc:c"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "allocations whose evaluation is gone are collected by themselves") {
+  register_node();
+  register_job({});
+  place({{.id = "a", .eval = "gone"}, {.id = "c", .eval = "gone"}});
+  report("a", ClientStatus::FAILED);
+  CHECK(at(2100).empty());
+  place({{.id = "b", .eval = "gone", .previous = "a"}});
+  CHECK(at(2099).empty());
+  CHECK(at(2100) == Names{"alloc:a"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "a deployment goes when it has ended and nothing of it runs") {
+  register_node();
+  register_job({});
+  deploy("d", 1);
+  place({{.id = "a", .eval = "gone", .deployment = "d"}});
+  const auto end = [this](DeploymentState status) {
+    run([&](auto command) {
+      auto update = command.initDeploymentStatusUpdate().initUpdate();
+      update.setDeploymentId("d");
+      update.setStatus(status);
+    });
+  };
+  end(DeploymentState::PAUSED);
+  stop("a", ClientStatus::LOST);
+  CHECK(at(300).empty());
+  end(DeploymentState::SUCCESSFUL);
+  CHECK(at(299).empty());
+  CHECK(at(300) == Names{"deployment:d"});
+
+  place({{.id = "b", .eval = "gone", .deployment = "d"}});
+  CHECK(at(300).empty());
+}
+
+TEST_CASE_FIXTURE(Garbage, "a dead job goes with the last of its evaluations and allocations") {
+  run_once();
+  replace();
+  deregister("web", false);
+  report("b", ClientStatus::COMPLETE);
+  CHECK_FALSE(at(1'000'100).contains("job:default/web"));
+  report("after-a", ClientStatus::COMPLETE);
+  CHECK(at(1'000'099) == Names{"alloc:a", "eval:eval"});
+  CHECK(at(1'000'100)
+        == Names{"alloc:a", "alloc:b", "alloc:after-a", "eval:eval", "eval:other",
+                 "job:default/web"});
+
+  after.job = Nanoseconds{2'000'000};
+  CHECK_FALSE(at(1'999'999).contains("job:default/web"));
+  CHECK(at(2'000'000).contains("job:default/web"));
+}
+
+TEST_CASE_FIXTURE(Garbage, "a job that lives stays, and a parent until it is stopped") {
+  register_job({.id = "alive"});
+  register_job({.id = "parent", .periodic = true});
+  CHECK(at(1'000'000).empty());
+  deregister("parent", false);
+  CHECK(at(399).empty());
+  CHECK(at(400) == Names{"job:default/parent"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "a node goes when it has been down for long and holds nothing") {
+  constexpr std::int64_t second = 1'000'000'000;
+  const auto set = [this](const char* id, NodeStatus status) {
+    run([&](auto command) {
+      auto update = command.initNodeStatusUpdate();
+      update.setNodeId(id);
+      update.setStatus(status);
+      update.setUpdatedAt(100);
+    });
+  };
+  for (const char* id : {"node", "ready", "away"})
+    register_node({.id = id});
+  register_job({});
+  place({{.id = "a", .eval = "gone"}});
+  set("node", NodeStatus::DOWN);
+  set("away", NodeStatus::DISCONNECTED);
+  set("ready", NodeStatus::READY);
+  CHECK(at(1000 * second).empty());
+  stop("a", ClientStatus::LOST);
+  after.eval = after.deployment = after.job = std::chrono::hours{1};
+  CHECK(at(105 * second - 1).empty());
+  CHECK(at(105 * second) == Names{"node:node"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "without thresholds everything that has ended goes") {
+  run_once();
+  deregister("web", true);
+  report("b", ClientStatus::COMPLETE);
+  run([](auto command) {
+    auto update = command.initNodeStatusUpdate();
+    update.setNodeId("node");
+    update.setStatus(NodeStatus::DOWN);
+    update.setUpdatedAt(0);
+  });
+  after = GcThresholds::none();
+  CHECK(at(2000) == Names{"alloc:a", "eval:eval", "node:node"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "one entry of the log removes no more than a bounded number") {
+  constexpr auto most = static_cast<unsigned>(cluster::most_reaped_ids);
+  run([](auto command) {
+    auto evals = command.initEvalUpdate().initEvaluations(most + 1);
+    for (unsigned i = 0; i < evals.size(); ++i) {
+      const auto id = "eval-" + std::to_string(i);
+      nomad::state::fill(evals[i], EvalSpec{.id = id, .status = EvalStatus::COMPLETE});
+    }
+  });
+  const auto commands = collect_garbage(now(), GcThresholds::none(), 1);
+  REQUIRE(commands.size() == 2);
+  CHECK(commands[0]->getReap().getEvaluationIds().size() == most);
+  CHECK(commands[1]->getReap().getEvaluationIds().size() == 1);
+  CHECK(at(100).size() == most + 1);
+}
