@@ -200,8 +200,6 @@ int main() {
   changed.at("TaskGroups").at(3).as_object()["Count"] = 5;
   measure("what changed in that job", 500,
           [&] { good = good && !diff(&large, &changed, true).has_error(); });
-  measure("whether anything changed", 500,
-          [&] { good = good && !same_specification(large, changed); });
   if (!good) std::printf("a job was refused: the figures mean nothing\n");
   return good ? 0 : 1;
 }
