@@ -21,6 +21,10 @@ bool restarts_on_success(std::string_view job_type, std::string_view hook, bool 
   return job_type != "batch" && job_type != "sysbatch";
 }
 
+bool is_recoverable(const Error& err) {
+  return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::overloaded;
+}
+
 RestartTracker::RestartTracker(RestartRules rules, bool on_success, Nanoseconds now)
     : rules_{rules}, on_success_{on_success}, interval_start_{now} {}
 

@@ -40,6 +40,9 @@ RestartRules restart_rules(schema::RestartPolicy::Reader policy);
 /// don't; prestart and poststart tasks do as sidecars only, poststop tasks never.
 bool restarts_on_success(std::string_view job_type, std::string_view hook, bool sidecar);
 
+/// Whether a start that failed so is worth another try.
+bool is_recoverable(const Error& err);
+
 struct RestartDecision {
   enum class Kind : std::uint8_t {
     nothing,         ///< Nothing happened that asks for a decision.

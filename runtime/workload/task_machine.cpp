@@ -1,0 +1,663 @@
+#include "runtime/workload/task_machine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/base/ids.hpp"
+
+namespace nomad::workload {
+
+using namespace task_action;
+namespace event = task_event;
+using schema::TaskRunState;
+
+namespace {
+
+/// What a driver may take to end a task beyond the time that the task itself is given.
+constexpr Nanoseconds stop_slack = std::chrono::seconds{15};
+
+Nanoseconds stop_backoff(int attempt) {
+  Nanoseconds pause = std::chrono::seconds{5};
+  for (int i = 1; i < attempt; ++i)
+    pause *= 4;
+  return std::min<Nanoseconds>(pause, std::chrono::minutes{2});
+}
+
+Error not_running() {
+  return {Errc::rejected, "Task not running"};
+}
+
+}  // namespace
+
+TaskMachine::TaskMachine(TaskTraits traits,
+                         std::shared_ptr<const TaskHooks> hooks,
+                         TaskTerms terms,
+                         std::optional<TaskRecord> saved,
+                         Random random,
+                         TaskTime now)
+    : traits_{std::move(traits)},
+      hooks_{std::move(hooks)},
+      terms_{std::move(terms)},
+      random_{random},
+      tracker_{terms_.restart, traits_.restarts_on_success, now.steady},
+      now_{now} {
+  if (saved)
+    record_ = std::move(*saved);
+  else
+    record_.add(event::make(event::received, now.unix));
+}
+
+std::vector<TaskAction> TaskMachine::take() {
+  return std::exchange(actions_, {});
+}
+
+// -- small ones ----------------------------------------------------------------------------------
+
+bool TaskMachine::should_stop() const {
+  return terms_.alloc_is_over || (terms_.alloc_stops && !traits_.is_poststop);
+}
+
+bool TaskMachine::is_current(Round round, TaskTime now) {
+  if (round != round_) return false;
+  ++round_;
+  now_ = now;
+  return true;
+}
+
+void TaskMachine::go(Step step) {
+  step_ = step;
+  ++round_;
+}
+
+void TaskMachine::wait(Nanoseconds delay) {
+  act(Wait{round_, delay});
+}
+
+void TaskMachine::save() {
+  act(Save{round_, to_object(record_)});
+}
+
+void TaskMachine::save_later() {
+  act(SaveLater{to_object(record_)});
+}
+
+void TaskMachine::publish() {
+  if (step_ != Step::saving_start) act(Publish{record_.state});  // (3): `saved` does it then.
+}
+
+void TaskMachine::note(TaskEvent event) {
+  record_.add(std::move(event));
+  save_later();
+  publish();
+}
+
+std::string TaskMachine::described() const {
+  return fmt::format("task {} of allocation {}", traits_.name, short_id(traits_.alloc_id));
+}
+
+// -- what the allocation's runner says -----------------------------------------------------------
+
+void TaskMachine::begin(TaskTime now) {
+  now_ = now;
+  if (step_ != Step::idle) return;
+  publish();
+  if (!setup_failure_.empty()) {
+    record_.add(event::setup_failed(now_.unix, setup_failure_).failing_task());
+    killed_ = true;
+  }
+  if (record_.run_id.empty()) {
+    go_on_recovered();
+    return;
+  }
+  go(Step::recovering);
+  act(Recover{round_});
+}
+
+void TaskMachine::set_gate(bool open, TaskTime now) {
+  now_ = now;
+  gate_open_ = open;
+  if (open && step_ == Step::gate) prestart_from(0);
+}
+
+void TaskMachine::set_terms(TaskTerms terms) {
+  tracker_.set_rules(terms.restart);
+  terms_ = std::move(terms);
+}
+
+void TaskMachine::tell(TaskEvent event, TaskTime now) {
+  now_ = now;
+  if (step_ != Step::ended) note(std::move(event));
+}
+
+void TaskMachine::servers_contacted(TaskTime now) {
+  now_ = now;
+  servers_contacted_ = true;
+  if (step_ == Step::waiting_for_servers) next_run();
+}
+
+void TaskMachine::driver_replaced() {
+  if (is_alive()) act(Reattach{});
+}
+
+void TaskMachine::kill(TaskKill request, TaskTime now) {
+  now_ = now;
+  if (step_ == Step::ended || step_ == Step::stop_hooks) return;
+  if (request.skip_delay) skips_delay_ = true;
+  if (std::exchange(killed_, true)) return;
+  if (request.event) note(std::move(*request.event));
+
+  switch (step_) {
+    case Step::waiting_for_servers:
+    case Step::gate:
+    case Step::restart_delay:
+      die();
+      return;
+    case Step::prestart:
+      for (const auto hook : living_)
+        act(CancelHook{hook});
+      return;  // The hook answers soon: functions are short, actors have been told.
+    case Step::dead:
+      complete();
+      return;
+    case Step::running:
+      end_process();
+      return;
+    case Step::pre_kill:
+    case Step::shutdown_delay:
+    case Step::stopping:
+      tracker_.note_killed();  // A restart becomes a kill; its process is being ended already.
+      return;
+    case Step::idle:
+    case Step::recovering:
+    case Step::configuring:
+    case Step::saving_run:
+    case Step::starting:
+    case Step::saving_start:
+    case Step::poststart:
+    case Step::saving_exit:
+    case Step::destroying:
+    case Step::exited:
+    case Step::stop_hooks:
+    case Step::ended:
+      return;  // Looked at when the step is over.
+  }
+}
+
+void TaskMachine::skip_delay(TaskTime now) {
+  now_ = now;
+  skips_delay_ = true;
+  if (step_ == Step::shutdown_delay) stop_process(1);
+}
+
+void TaskMachine::restart(TaskRestart request, TaskTime now) {
+  now_ = now;
+  const auto state = record_.state->state;
+  const bool may = state == TaskRunState::RUNNING
+                   || (request.force && state == TaskRunState::DEAD && !record_.run_complete);
+  if (!may || killed_) {
+    act(AnswerRestart{request.ticket, not_running()});
+    return;
+  }
+  note(std::move(request.event));
+  tracker_.note_restart(request.failure);
+  if (step_ == Step::dead) {
+    decide();
+    act(AnswerRestart{request.ticket, {}});
+    return;
+  }
+  if (step_ == Step::saving_exit || step_ == Step::destroying || step_ == Step::exited) {
+    act(AnswerRestart{request.ticket, {}});
+    return;
+  }
+  restarts_.push_back(request.ticket);
+  restarting_ = true;
+  if (step_ == Step::running) end_process();
+}
+
+// -- the way to a running task -------------------------------------------------------------------
+
+void TaskMachine::recovered(Round round, TaskTime now) {
+  if (!is_current(round, now)) return;
+  has_process_ = true;
+  if (!record_.has_handle) {
+    record_.has_handle = true;
+    record_.add(event::make(event::started, now_.unix));
+  }
+  go_on_recovered();
+}
+
+void TaskMachine::recovery_failed(Round round, const Error& err, TaskTime now) {
+  if (!is_current(round, now)) return;
+  const bool never_started = !record_.has_handle && err.code == Errc::not_found;
+  if (!never_started)
+    act(Log{.is_error = false,
+            .text = fmt::format("cannot recover {}: {}", described(), err.what)});
+  act(Destroy{round_});  // Nothing waits for it: the next step has another round.
+  record_.run_id.clear();
+  record_.has_handle = false;
+  record_.handle.clear();
+  exit_.reset();
+  if (record_.state->state != TaskRunState::DEAD && !should_stop() && !traits_.is_system_job) {
+    waits_for_servers_ = true;
+    if (!never_started)
+      record_.add(event::make(event::restore_failed, now_.unix)
+                      .saying("failed to restore task; will not run until server is contacted"));
+  }
+  if (record_.state->state == TaskRunState::RUNNING)
+    record_.enter(TaskRunState::PENDING, now_.unix);
+  save_later();
+  publish();
+  go_on_recovered();
+}
+
+/// It is known whether there is a process from the last agent.
+void TaskMachine::go_on_recovered() {
+  if (record_.state->state == TaskRunState::DEAD) {
+    if (record_.run_complete) {
+      go(Step::stop_hooks);
+      ask_hooks(TaskPhase::stop);
+    } else if (killed_ || traits_.is_poststop) {
+      complete();
+    } else {
+      go(Step::dead);
+    }
+    return;
+  }
+  if (has_process_ && !killed_ && !should_stop())
+    prestart_from(0);  // It has passed its gate already.
+  else if (waits_for_servers_ && !servers_contacted_ && !killed_)
+    go(Step::waiting_for_servers);
+  else
+    next_run();
+}
+
+void TaskMachine::next_run() {
+  if (killed_ || should_stop()) {
+    if (has_process_) {
+      killed_ = true;
+      end_process();
+    } else {
+      die();
+    }
+    return;
+  }
+  go(Step::gate);
+  if (gate_open_) prestart_from(0);
+}
+
+/// Asks the first hook from `hook` on that has not said that it is done.
+void TaskMachine::prestart_from(std::size_t hook) {
+  go(Step::prestart);
+  phase_ = TaskPhase::prestart;
+  for (hook_ = hook; hook_ < hooks_->size(); ++hook_) {
+    if (record_.hook((*hooks_)[hook_].name).done) continue;
+    act(AskWanted{round_, hook_});
+    return;
+  }
+  prestart_over();
+}
+
+void TaskMachine::hook_wanted(Round round, bool wanted, TaskTime now) {
+  if (!is_current(round, now)) return;
+  if (!wanted) {
+    prestart_from(hook_ + 1);
+    return;
+  }
+  const auto& hook = (*hooks_)[hook_];
+  if (!hook.announcement.empty() && record_.hook(hook.name).data.empty()) {
+    record_.add(event::message(event::task_setup, now_.unix, hook.announcement));
+    publish();
+  }
+  if (hook.lives_on && std::ranges::find(living_, hook_) == living_.end()) living_.push_back(hook_);
+  act(RunHook{round_, hook_, TaskPhase::prestart});
+}
+
+void TaskMachine::prestart_done(Round round, HookRecord left, TaskTime now) {
+  if (!is_current(round, now)) return;
+  auto& known = record_.hook((*hooks_)[hook_].name);
+  if (known != left) {
+    known = std::move(left);
+    save_later();
+  }
+  if (killed_ && !has_process_)
+    die();
+  else
+    prestart_from(hook_ + 1);
+}
+
+void TaskMachine::prestart_failed(Round round, const Error& err, TaskTime now) {
+  if (!is_current(round, now)) return;
+  if (killed_) {
+    next_run();
+    return;
+  }
+  record_.add(event::message(event::hook_failed, now_.unix,
+                             fmt::format("{}: {}", (*hooks_)[hook_].name, err.what)));
+  tracker_.note_start_error(is_recoverable(err));
+  if (has_process_)
+    end_process();
+  else
+    decide();
+}
+
+void TaskMachine::prestart_over() {
+  if (killed_ || should_stop())
+    next_run();
+  else if (has_process_)
+    poststart();
+  else
+    configure();
+}
+
+void TaskMachine::configure() {
+  record_.run_id
+      = fmt::format("{}/{}/{:08x}", traits_.alloc_id, traits_.name, random_.next() & 0xffffffffU);
+  go(Step::configuring);
+  act(Configure{round_});
+}
+
+void TaskMachine::configured(Round round, const Result<>& outcome, TaskTime now) {
+  if (!is_current(round, now)) return;
+  if (!outcome) {
+    record_.run_id.clear();
+    record_.add(event::validation_failed(now_.unix, outcome.error().what));
+    tracker_.note_start_error(/*recoverable=*/false);
+    decide();
+    return;
+  }
+  go(Step::saving_run);
+  save();
+}
+
+void TaskMachine::saved(Round round, const Result<>& outcome, TaskTime now) {
+  if (!is_current(round, now)) return;
+  if (step_ == Step::saving_run) {
+    if (!outcome) {
+      fail_start({Errc::unavailable, "saving local state: " + outcome.error().what});
+    } else if (killed_) {
+      fail_start({Errc::cancelled, "killed"});
+    } else {
+      go(Step::starting);
+      act(Start{round_});
+    }
+  } else if (step_ == Step::saving_start) {
+    act(Publish{record_.state});
+    poststart();
+  } else {
+    go(Step::destroying);
+    act(Destroy{round_});
+  }
+}
+
+void TaskMachine::started(Round round, std::string handle, DriverNetwork network, TaskTime now) {
+  if (!is_current(round, now)) return;
+  has_process_ = true;
+  record_.has_handle = true;
+  record_.handle = std::move(handle);
+  record_.network = std::move(network);
+  record_.add(event::make(event::started, now_.unix));
+  record_.enter(TaskRunState::RUNNING, now_.unix);
+  go(Step::saving_start);
+  save();
+}
+
+void TaskMachine::start_failed(Round round, const Error& err, TaskTime now) {
+  if (!is_current(round, now)) return;
+  fail_start(err);
+}
+
+void TaskMachine::fail_start(const Error& err) {
+  record_.run_id.clear();
+  exit_.reset();  // The driver may have told the end of what it then says it has not started.
+  if (killed_) {
+    die();
+    return;
+  }
+  record_.add(event::driver_failed(now_.unix, err.what));
+  tracker_.note_start_error(is_recoverable(err));
+  decide();
+}
+
+void TaskMachine::poststart() {
+  go(Step::poststart);
+  if (record_.state->state != TaskRunState::RUNNING) {
+    record_.enter(TaskRunState::RUNNING, now_.unix);
+    save_later();
+    publish();
+  }
+  ask_hooks(TaskPhase::poststart);
+}
+
+void TaskMachine::running() {
+  go(Step::running);
+  if (exit_)
+    process_ended();
+  else if (killed_ || restarting_)
+    end_process();
+}
+
+// -- hooks after Prestart ------------------------------------------------------------------------
+
+bool TaskMachine::is_asked(std::size_t hook) const {
+  return std::ranges::find(living_, hook) != living_.end()
+         && std::ranges::find((*hooks_)[hook].asked_in, phase_) != (*hooks_)[hook].asked_in.end();
+}
+
+void TaskMachine::ask_hooks(TaskPhase phase) {
+  phase_ = phase;
+  hook_ = 0;
+  ask_next_hook();
+}
+
+void TaskMachine::ask_next_hook() {
+  while (hook_ < hooks_->size() && !is_asked(hook_))
+    ++hook_;
+  if (hook_ < hooks_->size())
+    act(RunHook{round_, hook_, phase_});
+  else
+    phase_over();
+}
+
+void TaskMachine::hook_answered(Round round, TaskTime now) {
+  if (!is_current(round, now)) return;
+  ++hook_;
+  ask_next_hook();
+}
+
+void TaskMachine::phase_over() {
+  switch (phase_) {
+    case TaskPhase::prestart:
+      return;  // It has its own way, and ends in `prestart_over`.
+    case TaskPhase::poststart:
+      running();
+      return;
+    case TaskPhase::pre_kill:
+      after_pre_kill();
+      return;
+    case TaskPhase::exited:
+      decide();
+      return;
+    case TaskPhase::stop:
+      end();
+      return;
+  }
+}
+
+// -- ending the process --------------------------------------------------------------------------
+
+void TaskMachine::end_process() {
+  go(Step::pre_kill);
+  ask_hooks(TaskPhase::pre_kill);
+}
+
+void TaskMachine::after_pre_kill() {
+  const auto delay = terms_.shutdown_delay;
+  if (killed_) tracker_.note_killed();
+  if (!killed_ || delay.count() <= 0 || exit_) {
+    stop_process(1);
+    return;
+  }
+  record_.add(event::waiting_for_delay(now_.unix, delay, skips_delay_));
+  if (!skips_delay_) record_.enter(TaskRunState::PENDING, now_.unix);
+  publish();
+  if (skips_delay_) {
+    stop_process(1);
+    return;
+  }
+  go(Step::shutdown_delay);
+  wait(delay);
+}
+
+void TaskMachine::stop_process(int attempt) {
+  if (exit_) {
+    process_ended();
+    return;
+  }
+  go(Step::stopping);
+  stop_attempt_ = attempt;
+  grace_ = attempt == 1 ? std::max(terms_.kill_timeout, Nanoseconds{0}) : Nanoseconds{0};
+  act(Stop{round_, terms_.kill_signal, grace_});
+}
+
+void TaskMachine::stop_taken(Round round, TaskTime now) {
+  if (!is_current(round, now)) return;
+  wait(grace_ + stop_slack);
+}
+
+void TaskMachine::stop_failed(Round round, const Error& err, TaskTime now) {
+  if (!is_current(round, now)) return;
+  note_stop_failed(err);
+}
+
+void TaskMachine::note_stop_failed(const Error& err) {
+  if (err.code == Errc::not_found) {
+    exit_ = ExitResult{};
+    process_ended();
+    return;
+  }
+  act(Log{.is_error = true,
+          .text = fmt::format("stopping {} failed (attempt {}): {}", described(), stop_attempt_,
+                              err.what)});
+  if (stop_attempt_ >= max_stop_attempts) {
+    kill_error_ = fmt::format("failed to kill task. Resources may have been leaked: {}", err.what);
+    exit_ = ExitResult{.code = 1, .error = kill_error_};
+    process_ended();
+    return;
+  }
+  wait(stop_backoff(stop_attempt_));
+}
+
+void TaskMachine::time_over(Round round, TaskTime now) {
+  if (!is_current(round, now)) return;
+  if (step_ == Step::shutdown_delay)
+    stop_process(1);
+  else if (step_ == Step::restart_delay)
+    next_run();
+  else if (stop_attempt_ >= max_stop_attempts)
+    note_stop_failed({Errc::timeout, "it did not end"});
+  else
+    stop_process(stop_attempt_ + 1);
+}
+
+// -- after its end -------------------------------------------------------------------------------
+
+void TaskMachine::exited(const std::string& run_id, const ExitResult& result, TaskTime now) {
+  if (run_id != record_.run_id || run_id.empty() || exit_) return;
+  now_ = now;
+  exit_ = result;
+  if (step_ == Step::running || step_ == Step::shutdown_delay || step_ == Step::stopping)
+    process_ended();
+}
+
+void TaskMachine::process_ended() {
+  go(Step::saving_exit);
+  record_.add(event::exited(now_.unix, *exit_));
+  tracker_.note_exit(exit_->successful());
+  record_.run_id.clear();
+  record_.has_handle = false;
+  record_.handle.clear();
+  save();
+}
+
+void TaskMachine::destroyed(Round round, const Result<>& outcome, TaskTime now) {
+  if (!is_current(round, now)) return;
+  if (!outcome)
+    act(Log{.is_error = false,
+            .text = fmt::format("cleaning up after {}: {}", described(), outcome.error().what)});
+  has_process_ = false;
+  restarting_ = false;
+  exit_.reset();
+  answer_restarts({});
+  go(Step::exited);
+  ask_hooks(TaskPhase::exited);
+}
+
+void TaskMachine::answer_restarts(const Result<>& outcome) {
+  for (const auto ticket : std::exchange(restarts_, {}))
+    act(AnswerRestart{ticket, outcome});
+}
+
+/// Asks the restart policy what follows from what has been noted.
+void TaskMachine::decide() {
+  using Kind = RestartDecision::Kind;
+  const auto decision = tracker_.decide(now_.steady, random_);
+  switch (decision.kind) {
+    case Kind::killed:
+      record_.add(event::was_killed(now_.unix, kill_error_));
+      die();
+      return;
+    case Kind::not_restarting:
+      record_.add(event::will_not_restart(now_.unix, decision.reason));
+      die();
+      return;
+    case Kind::nothing:
+    case Kind::terminated:
+      die();
+      return;
+    case Kind::restart:
+      break;
+  }
+  if (killed_) {
+    die();
+    return;
+  }
+  record_.add(event::restarting_in(now_.unix, decision.delay, decision.reason));
+  record_.enter(TaskRunState::PENDING, now_.unix);
+  save_later();
+  publish();
+  if (decision.delay.count() == 0) {
+    next_run();
+    return;
+  }
+  go(Step::restart_delay);
+  wait(decision.delay);
+}
+
+void TaskMachine::die() {
+  go(Step::dead);
+  record_.enter(TaskRunState::DEAD, now_.unix);
+  if (killed_ || traits_.is_poststop) {
+    complete();
+    return;
+  }
+  save_later();
+  publish();
+}
+
+void TaskMachine::complete() {
+  record_.run_complete = true;
+  save_later();
+  publish();
+  go(Step::stop_hooks);
+  ask_hooks(TaskPhase::stop);
+}
+
+void TaskMachine::end() {
+  go(Step::ended);
+  answer_restarts(not_running());
+  act(End{});
+}
+
+}  // namespace nomad::workload

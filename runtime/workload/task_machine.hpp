@@ -1,0 +1,385 @@
+// TaskMachine: decides what happens to one task of an allocation, from its first start to its last
+// end: hooks, driver, restarts, kill, and what of it is written down when. What happened goes in as
+// calls; what to do about it comes out of `take`. No I/O, no clock, no thread, no actor.
+//
+// The idea: a task does one thing at a time, its step, and mostly waits for the end of one action
+// (a hook, the database, the driver, a timer). What the servers, users and the process itself do
+// meanwhile is noted, and looked at when the step is over, unless the step is only waiting and can
+// be left at once. What has to survive a crash of the agent is saved before the action that it
+// announces, or before anybody hears of it.
+//
+// (1) Every action that waits for an answer carries a round, which the answer repeats. Only the
+//     newest round counts: the answer to anything else, a timer included, is stale and ignored.
+// (2) A start is asked for only while no process is known, and with a run id that has been saved.
+//     So an agent that comes later finds the process, even if this one dies before it hears of it.
+// (3) `running` is published only when the driver's handle has been saved, or could not be: a good
+//     task does not end because a disk is full.
+// (4) The driver may forget a process (Destroy) only when the end of it has been saved, or could
+//     not be; one that was started is forgotten before another is started.
+// (5) A killed task starts nothing any more. Once its hooks, its driver and the database have
+//     answered, or their deadlines are over, it ends. Ending is last, and happens once.
+// (6) A dead task that is not poststop waits for its kill, because a restart of all tasks may make
+//     it run again. A poststop task ends by itself.
+// (7) Each request to restart is answered once: refused at once, or when the process has ended, or
+//     refused when the task ends.
+//
+// clang-format off
+//
+//   idle ─begin─▶ recovering ─recovered─▶ prestart          the last agent's record names a run
+//     │               └─recovery_failed─▶ waiting_for_servers ─servers_contacted─▶ gate
+//     ├───begin─▶ gate                                      it names none
+//     └───begin─▶ dead ─▶ …                                 it says that the task is dead
+//
+//   gate ─set_gate(open)─▶ prestart ─prestart_done, last─▶ configuring ─configured─▶ saving_run
+//   saving_run ─saved─▶ starting ─started─▶ saving_start ─saved─▶ poststart ─hook_answered, last─▶ running
+//                       prestart ─prestart_done, last, of a recovered process─▶ poststart
+//
+//   running ─kill, restart─▶ pre_kill ─hook_answered, last─▶ shutdown_delay     killed, with a delay
+//                                                        └─▶ stopping           otherwise
+//   shutdown_delay ─time_over, skip_delay─▶ stopping ─stop_failed, time_over─▶ stopping, five times
+//
+//   running, shutdown_delay, stopping ─exited─▶ saving_exit ─saved─▶ destroying ─destroyed─▶ exited
+//
+//   exited ─hook_answered, last─▶ (policy)        prestart ─prestart_failed─▶ (policy)
+//   starting ─start_failed─▶ (policy)             configuring ─configured, with an error─▶ (policy)
+//   dead ─restart─▶ (policy)
+//
+//   (policy) ─▶ restart_delay ─time_over─▶ gate   or at once, without a delay
+//            └▶ dead ─kill─▶ stop_hooks ─hook_answered, last─▶ ended
+//
+//   waiting_for_servers, gate, restart_delay ─kill─▶ dead ─▶ stop_hooks
+//
+// clang-format on
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/base/duration.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/base/result.hpp"
+#include "runtime/workload/restart_policy.hpp"
+#include "runtime/workload/task_event.hpp"
+#include "runtime/workload/task_record.hpp"
+
+namespace nomad::workload {
+
+/// The time of an event, on the clock that only goes forward and on the one that users read.
+struct TaskTime {
+  Nanoseconds steady{0};
+  std::int64_t unix = 0;  ///< Nanoseconds.
+};
+
+/// When a hook of a task is asked.
+enum class TaskPhase : std::uint8_t { prestart, poststart, pre_kill, exited, stop };
+
+/// What the machine has to know of a hook. Every hook is asked in Prestart.
+struct TaskHookTraits {
+  std::string name;
+  std::string announcement{};         ///< A "Task Setup" event before its first run; empty: none.
+  bool lives_on = false;              ///< It stays after its Prestart, and can be cancelled.
+  std::vector<TaskPhase> asked_in{};  ///< Later phases in which it is asked while it lives.
+};
+
+using TaskHooks = std::vector<TaskHookTraits>;  ///< In their order.
+
+/// What never changes of a task.
+struct TaskTraits {
+  std::string alloc_id;
+  std::string name;
+  bool is_poststop = false;
+  bool is_system_job = false;
+  bool restarts_on_success = true;
+};
+
+/// What an update of the allocation may change.
+struct TaskTerms {
+  RestartRules restart;
+  std::string kill_signal{};    ///< "" is the driver's own.
+  Nanoseconds kill_timeout{0};  ///< The client's limit included.
+  Nanoseconds shutdown_delay{0};
+  bool alloc_is_over = false;  ///< Its client status is terminal: no task starts.
+  bool alloc_stops = false;    ///< The servers stop it: no task starts but poststop ones.
+};
+
+struct TaskKill {
+  std::optional<TaskEvent> event{};  ///< Told first, if this is the task's first kill.
+  bool skip_delay = false;           ///< Without the shutdown delay.
+};
+
+struct TaskRestart {
+  std::uint64_t ticket = 0;  ///< The caller's own; AnswerRestart repeats it.
+  TaskEvent event{};
+  bool failure = false;  ///< The restart policy decides and counts.
+  bool force = false;    ///< A dead task runs again, too.
+};
+
+namespace task_action {
+
+using Round = std::uint64_t;
+
+/// Tell the task's new state to the allocation's runner.
+struct Publish {
+  std::shared_ptr<const TaskState> state;
+};
+
+/// Write the record down, soon and in the order of these actions.
+struct SaveLater {
+  Object<schema::LocalTask> row;
+};
+
+/// Write the record down now. Answer: `saved`.
+struct Save {
+  Round round;
+  Object<schema::LocalTask> row;
+};
+
+/// Ask the driver for the run of the record. Answer: `recovered` or `recovery_failed`.
+struct Recover {
+  Round round;
+};
+
+/// The same of a driver that was replaced while the process ran. Failure is an `exited`.
+struct Reattach {};
+
+/// Does this task want the hook? Answer: `hook_wanted`, before anything else.
+struct AskWanted {
+  Round round;
+  std::size_t hook;
+};
+
+/// Answer: `prestart_done` or `prestart_failed` in Prestart, `hook_answered` in any other phase.
+struct RunHook {
+  Round round;
+  std::size_t hook;
+  TaskPhase phase;
+};
+
+/// The hook is to give up its Prestart soon; it answers all the same.
+struct CancelHook {
+  std::size_t hook;
+};
+
+/// Make what the driver is to be asked for by Start. Answer: `configured`, before anything else.
+struct Configure {
+  Round round;
+};
+
+/// Start what was configured. Answer: `started` or `start_failed`.
+struct Start {
+  Round round;
+};
+
+/// Ask the task to end, and kill it after `grace`. Answer: `stop_taken` or `stop_failed`.
+struct Stop {
+  Round round;
+  std::string signal;
+  Nanoseconds grace;
+};
+
+/// The driver may forget the run; what still lives of it is killed. Answer: `destroyed`.
+struct Destroy {
+  Round round;
+};
+
+/// Answer: `time_over`, after `delay`.
+struct Wait {
+  Round round;
+  Nanoseconds delay;
+};
+
+struct AnswerRestart {
+  std::uint64_t ticket;
+  Result<> outcome;
+};
+
+/// A line for the agent's log.
+struct Log {
+  bool is_error;
+  std::string text;
+};
+
+/// The task will never run again; tell the allocation's runner and go.
+struct End {};
+
+}  // namespace task_action
+
+using TaskAction = std::variant<task_action::Publish,
+                                task_action::SaveLater,
+                                task_action::Save,
+                                task_action::Recover,
+                                task_action::Reattach,
+                                task_action::AskWanted,
+                                task_action::RunHook,
+                                task_action::CancelHook,
+                                task_action::Configure,
+                                task_action::Start,
+                                task_action::Stop,
+                                task_action::Destroy,
+                                task_action::Wait,
+                                task_action::AnswerRestart,
+                                task_action::Log,
+                                task_action::End>;
+
+class TaskMachine {
+public:
+  using Round = task_action::Round;
+
+  enum class Step : std::uint8_t {
+    idle,
+    recovering,
+    waiting_for_servers,
+    gate,
+    prestart,
+    configuring,
+    saving_run,
+    starting,
+    saving_start,
+    poststart,
+    running,
+    pre_kill,        ///< Hooks before the end, of a kill or a restart.
+    shutdown_delay,  ///< Killed, but its callers are given time.
+    stopping,        ///< The driver has to end the process.
+    saving_exit,
+    destroying,
+    exited,  ///< Hooks after the end.
+    restart_delay,
+    dead,
+    stop_hooks,
+    ended,
+  };
+
+  static constexpr int max_stop_attempts = 5;
+
+  /// Without a record of an earlier agent the task is new, and has been received now.
+  TaskMachine(TaskTraits traits,
+              std::shared_ptr<const TaskHooks> hooks,
+              TaskTerms terms,
+              std::optional<TaskRecord> saved,
+              Random random,
+              TaskTime now);
+
+  /// What to do since the last call, in this order. To be called after every event.
+  std::vector<TaskAction> take();
+
+  // What the allocation's runner says.
+
+  /// The task will fail with this reason as soon as it begins.
+  void fail_setup(std::string reason) { setup_failure_ = std::move(reason); }
+
+  void begin(TaskTime now);
+  /// Whether the task's lifecycle stage may start now. It is asked before each start.
+  void set_gate(bool open, TaskTime now);
+  void set_terms(TaskTerms terms);
+  void kill(TaskKill request, TaskTime now);
+  /// Cuts short a shutdown delay, this one or one to come.
+  void skip_delay(TaskTime now);
+  /// Something to add to the task's history.
+  void tell(TaskEvent event, TaskTime now);
+  void servers_contacted(TaskTime now);
+  void restart(TaskRestart request, TaskTime now);
+  void driver_replaced();
+
+  // Answers to actions.
+
+  void recovered(Round round, TaskTime now);
+  void recovery_failed(Round round, const Error& err, TaskTime now);
+  void hook_wanted(Round round, bool wanted, TaskTime now);
+  void prestart_done(Round round, HookRecord left, TaskTime now);
+  void prestart_failed(Round round, const Error& err, TaskTime now);
+  void hook_answered(Round round, TaskTime now);
+  void configured(Round round, const Result<>& outcome, TaskTime now);
+  void saved(Round round, const Result<>& outcome, TaskTime now);
+  void started(Round round, std::string handle, DriverNetwork network, TaskTime now);
+  void start_failed(Round round, const Error& err, TaskTime now);
+  void stop_taken(Round round, TaskTime now);
+  void stop_failed(Round round, const Error& err, TaskTime now);
+  void destroyed(Round round, const Result<>& outcome, TaskTime now);
+  void time_over(Round round, TaskTime now);
+
+  /// The driver says that a run is over. Of another run than the record's, or again: no matter.
+  void exited(const std::string& run_id, const ExitResult& result, TaskTime now);
+
+  Step step() const { return step_; }
+
+  const TaskRecord& record() const { return record_; }
+
+  /// There is a process, and nothing is known of its end: it can be signalled and looked into.
+  bool is_alive() const { return has_process_ && !exit_; }
+
+private:
+  // The way to a running task.
+  void next_run();
+  void go_on_recovered();
+  void prestart_from(std::size_t hook);
+  void prestart_over();
+  void configure();
+  void fail_start(const Error& err);
+  void poststart();
+  void running();
+
+  // The way out of it.
+  void end_process();
+  void after_pre_kill();
+  void stop_process(int attempt);
+  void note_stop_failed(const Error& err);
+  void process_ended();
+  void decide();
+  void die();
+  void complete();
+  void end();
+
+  // Small ones.
+  bool should_stop() const;
+  /// Whether `round` is the newest one. Its answer, which this one is, ends it.
+  bool is_current(Round round, TaskTime now);
+  void go(Step step);
+
+  void act(TaskAction action) { actions_.push_back(std::move(action)); }
+
+  void wait(Nanoseconds delay);
+  void save();
+  void save_later();
+  void publish();
+  void note(TaskEvent event);  ///< Adds it to the record, saves, publishes.
+  void ask_hooks(TaskPhase phase);
+  void ask_next_hook();
+  bool is_asked(std::size_t hook) const;
+  void phase_over();
+  void answer_restarts(const Result<>& outcome);
+  std::string described() const;
+
+  TaskTraits traits_;
+  std::shared_ptr<const TaskHooks> hooks_;
+  TaskTerms terms_;
+  TaskRecord record_;
+  Random random_;
+  RestartTracker tracker_;
+
+  TaskTime now_;  ///< Of the event that is looked at.
+  std::vector<TaskAction> actions_;
+  Step step_ = Step::idle;
+  Round round_ = 0;
+  std::string setup_failure_;
+  std::string kill_error_;
+  bool gate_open_ = false;
+  bool has_process_ = false;  ///< The driver runs, or keeps the end of, the record's run.
+  bool waits_for_servers_ = false;
+  bool servers_contacted_ = false;
+  bool killed_ = false;
+  bool restarting_ = false;  ///< The process is to be ended to be restarted.
+  bool skips_delay_ = false;
+  int stop_attempt_ = 0;
+  Nanoseconds grace_{0};                   ///< Of this attempt.
+  std::optional<ExitResult> exit_;         ///< Of the record's run, once it is known.
+  std::size_t hook_ = 0;                   ///< The one that is asked, or was last.
+  TaskPhase phase_ = TaskPhase::prestart;  ///< In which it is.
+  std::vector<std::size_t> living_;        ///< Hooks that live on.
+  std::vector<std::uint64_t> restarts_;    ///< To be answered when the process has ended.
+};
+
+}  // namespace nomad::workload

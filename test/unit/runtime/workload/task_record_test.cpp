@@ -1,0 +1,53 @@
+#include "runtime/workload/task_record.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using namespace nomad::workload;
+
+TEST_CASE("task_record: what is read back is what was saved") {
+  TaskRecord record;
+  record.add(task_event::make(task_event::started, 5));
+  record.enter(TaskRunState::RUNNING, 6);
+  record.run_id = "alloc/web/1";
+  record.has_handle = true;
+  record.handle = "pid 7";
+  record.run_complete = true;
+  record.hook("task_dir") = {.done = true, .data = {{"is_done", "true"}}, .env = {{"A", "b"}}};
+  record.hook("validate");
+  record.network = {.port_map = {{"http", 80}}, .ip = "10.0.0.1", .auto_advertise = true};
+
+  const auto read = to_task_record(*to_object(record));
+
+  CHECK(*read.state == *record.state);
+  CHECK(read.run_id == "alloc/web/1");
+  CHECK(read.has_handle);
+  CHECK(read.handle == "pid 7");
+  CHECK(read.run_complete);
+  CHECK(read.hooks == record.hooks);
+  CHECK(read.network.port_map == record.network.port_map);
+  CHECK(read.network.ip == "10.0.0.1");
+  CHECK(read.network.auto_advertise);
+}
+
+TEST_CASE("task_record: a state that somebody holds does not change") {
+  TaskRecord record;
+  const auto held = record.state;
+  record.add(task_event::make(task_event::received, 1));
+  record.enter(TaskRunState::DEAD, 2);
+  CHECK(held->events.empty());
+  CHECK(held->state == TaskRunState::PENDING);
+
+  const auto dead = record.state;
+  record.enter(TaskRunState::DEAD, 3);
+  CHECK(record.state == dead);
+}
+
+TEST_CASE("task_record: a hook has one record") {
+  TaskRecord record;
+  record.hook("one").done = true;
+  record.hook("two");
+  CHECK(record.hook("one").done);
+  CHECK_FALSE(record.hook("two").done);
+  CHECK(record.hooks.size() == 2);
+}
