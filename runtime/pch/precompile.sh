@@ -7,9 +7,10 @@
 set -eu
 header=$1 gch=$2 made=$3 depfile=$4
 shift 4
+export CCACHE_DISABLE=1  # 200 MB that are made once are not worth keeping
 "$@" -x c++-header "$header" -o "$gch" -MD -MF "$depfile" -MQ "$gch"
 {
-  "$1" --version
+  "$@" --version
   printf '%s\n' "$@" | grep -v '^-I'
   "$@" -x c++-header -E -P "$header"
 } | sha256sum >"$gch.sum"
