@@ -6,12 +6,12 @@
 
 #include "actors/client/alloc_runner_state.hpp"
 #include "actors/client/task_config.hpp"
-#include "actors/client/task_local.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/client_status.hpp"
+#include "runtime/workload/task_record.hpp"
 
 namespace nomad::client {
 
@@ -76,7 +76,7 @@ void AllocState::make_tasks() {
     for (const auto& [name, saved] : setup_.saved_tasks)
       if (name == view(task.getName())) {
         for_task.saved = saved;
-        state = to_task_local(*saved).state;
+        state = workload::to_task_record(*saved).state;
       }
     const auto lifecycle = task.getLifecycle();
     const auto stage = workload::stage_of(view(lifecycle.getHook()), lifecycle.getSidecar());

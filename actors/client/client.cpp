@@ -9,6 +9,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
 namespace detail {
@@ -192,6 +193,8 @@ void ClientState::make_context() {
       denied == options_.options.end() ? default_denied_environment() : split_list(denied->second));
   context->max_kill_timeout = options_.max_kill_timeout;
   context->registry = parts_.registry;
+  context->task_hooks
+      = std::make_shared<const workload::TaskHooks>(task_hook_traits(*parts_.registry));
   context->drivers = drivers_;
   context->db = parts_.db;
   context->sync = sync_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/client/alloc_sync.hpp"
 #include "actors/client/client_db.hpp"
@@ -28,6 +29,8 @@ struct ClientContext {
   Nanoseconds max_kill_timeout = std::chrono::seconds{30};
 
   std::shared_ptr<const Registry> registry;
+  /// `task_hook_traits` of the registry, for all runners.
+  std::shared_ptr<const std::vector<workload::TaskHookTraits>> task_hooks;
   std::map<std::string, Driver> drivers;  ///< Running ones, by name.
   ClientDb db;
   AllocSync sync;

@@ -158,10 +158,6 @@ struct Capabilities {
   bool mounts = true;             ///< It can show a task volumes of the host at other paths.
 };
 
-inline bool is_recoverable(const Error& err) {
-  return err.code == Errc::unavailable || err.code == Errc::timeout || err.code == Errc::overloaded;
-}
-
 /// The answer to ExecTask of a driver without that capability.
 inline Error no_exec() {
   return {Errc::rejected, "task driver does not support exec"};

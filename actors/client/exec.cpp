@@ -1,6 +1,6 @@
-// The way of a command (`alloc exec`) from the client through the allocation's and the task's
-// runner to the driver, which answers with the session. Each refuses what it knows better than the
-// next; users' scripts match on the sentences.
+// The way of a command (`alloc exec`) from the client through the allocation's runner to the
+// task's, and on to the driver, which answers with the session. Each refuses what it knows better
+// than the next; users' scripts match on the sentences.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,6 @@
 
 #include "actors/client/alloc_runner_state.hpp"
 #include "actors/client/client_state.hpp"
-#include "actors/client/task_runner_state.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -33,14 +32,6 @@ actor::Answer<client_api::ExecStarted> AllocState::exec(client_api::Exec& msg) {
   if (task->ended)
     return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", msg.task)};
   return self_->delegate(task->runner, task_runner::Exec{std::move(msg.command)});
-}
-
-actor::Answer<client_api::ExecStarted> RunnerState::exec(task_runner::Exec& msg) {
-  if (!has_process_ || exit_)
-    return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", task_name_)};
-  if (!capabilities().exec) return driver::no_exec();
-  return self_->delegate(
-      driver_, driver::ExecTask{{copy(setup_.alloc->getId()), task_name_}, std::move(msg.command)});
 }
 
 }  // namespace nomad::client::detail

@@ -1,11 +1,31 @@
 #include "actors/client/registry.hpp"
 
+#include <utility>
+
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
+#include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
+
+workload::TaskHooks task_hook_traits(const Registry& registry) {
+  using workload::TaskPhase;
+  constexpr std::pair<Phase, TaskPhase> later_phases[] = {{Phase::poststart, TaskPhase::poststart},
+                                                          {Phase::pre_kill, TaskPhase::pre_kill},
+                                                          {Phase::exited, TaskPhase::exited},
+                                                          {Phase::stop, TaskPhase::stop}};
+  workload::TaskHooks hooks;
+  for (const auto& entry : registry.task_hooks) {
+    auto& hook = hooks.emplace_back(workload::TaskHookTraits{
+        .name = entry.name, .announcement = entry.announcement, .lives_on = !entry.prestart});
+    for (const auto& [phase, known_as] : later_phases)
+      if ((entry.asked_in & static_cast<std::uint8_t>(phase)) != 0)
+        hook.asked_in.push_back(known_as);
+  }
+  return hooks;
+}
 
 Registry builtin_registry(bool with_mock_driver) {
   Registry registry;

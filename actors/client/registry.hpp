@@ -15,6 +15,10 @@
 #include "actors/client/stats_reader.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
+namespace nomad::workload {
+struct TaskHookTraits;
+}
+
 namespace nomad::client {
 
 /// What an allocation's hooks are made for.
@@ -100,6 +104,9 @@ struct Registry {
   std::map<std::string, DriverEntry> drivers;  ///< By name.
   std::vector<host::NamedFingerprinter> fingerprinters;
 };
+
+/// What the machine of a task has to know of the hooks of tasks, in their order.
+std::vector<workload::TaskHookTraits> task_hook_traits(const Registry& registry);
 
 /// The built-in ones. `mock_driver` only with `with_mock_driver`.
 Registry builtin_registry(bool with_mock_driver);

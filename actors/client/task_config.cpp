@@ -62,7 +62,7 @@ workload::TaskEnv make_env(const ClientContext& context,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
                            const driver::Capabilities& driver,
-                           const TaskLocal& local) {
+                           const workload::TaskRecord& record) {
   const auto root = context.alloc_root(view(alloc.getId()));
   const auto task_dir = root + '/' + copy(task.getName());
   const workload::TaskPaths ours{.alloc_dir = root + "/alloc",
@@ -83,9 +83,9 @@ workload::TaskEnv make_env(const ClientContext& context,
                                .host = {},
                                .hooks = {},
                                .templates = {},
-                               .network = local.network};
+                               .network = record.network};
   if (driver.fs_isolation != "image") input.host = context.host_env;
-  for (const auto& [name, state] : local.hooks)
+  for (const auto& [name, state] : record.hooks)
     if (!state.env.empty()) input.hooks.emplace_back(name, state.env);
   return workload::TaskEnv::build(input);
 }

@@ -7,8 +7,8 @@
 
 #include "actors/client/context.hpp"
 #include "actors/client/driver.hpp"
-#include "actors/client/task_local.hpp"
 #include "runtime/workload/restart_policy.hpp"
+#include "runtime/workload/task_record.hpp"
 
 namespace nomad::client {
 
@@ -28,7 +28,7 @@ workload::TaskEnv make_env(const ClientContext& context,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
                            const driver::Capabilities& driver,
-                           const TaskLocal& local);
+                           const workload::TaskRecord& record);
 
 /// `invalid_argument` when the configuration is no JSON object.
 Result<driver::TaskConfig> make_config(const ClientContext& context,

@@ -1,496 +1,524 @@
 #include "actors/client/task_runner.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
-#include "actors/client/task_runner_state.hpp"
+#include "actors/client/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
-#include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/client_status.hpp"
+#include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
-namespace detail {
+namespace {
 
-using schema::TaskRunState;
+namespace action = workload::task_action;
 namespace event = workload::task_event;
+using action::Round;
+using workload::TaskMachine;
+using workload::TaskPhase;
+using workload::TaskTime;
 
-RunnerState::~RunnerState() {
-  for (auto& hook : hooks_)
-    actor::stop(hook.handle);
+constexpr auto hook_timeout = std::chrono::minutes{120};
+constexpr auto driver_timeout = std::chrono::minutes{1};
+constexpr auto start_timeout = std::chrono::minutes{120};  ///< Images may have to be fetched.
+constexpr auto save_timeout = std::chrono::minutes{1};
+
+/// A timer of the machine is over.
+struct TimeOver {
+  using is_message = void;
+  Round round;
+};
+
+using RunnerSelf
+    = actor::WithInternal<TaskRunner, void(driver::Exited), void(driver::Message), void(TimeOver)>;
+
+class TaskRunnerState {
+public:
+  static constexpr const char* name = "task_runner";
+
+  explicit TaskRunnerState(RunnerSelf::pointer actor) : self_{actor} {}
+
+  ~TaskRunnerState();
+
+  void init(TaskSetup setup);
+
+  /// Tells the machine something, and does what it wants then.
+  template <class Event>
+  void on(Event event) {
+    event(*machine_, time());
+    carry_out();
+  }
+
+  void assign(task_runner::Assign& msg);
+  void replace_driver(Driver driver);
+  actor::Answer<task_runner::Done> restart(task_runner::Restart& msg);
+  actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
+  actor::Answer<client_api::TaskUsage> stats();
+  actor::Answer<client_api::ExecStarted> exec(task_runner::Exec& msg);
+
+private:
+  void carry_out();
+  void perform(const action::Publish& it);
+  void perform(const action::SaveLater& it);
+  void perform(const action::Save& it);
+  void perform(const action::Recover& it);
+  void perform(const action::Reattach&);
+  void perform(const action::AskWanted& it);
+  void perform(const action::RunHook& it);
+  void perform(const action::CancelHook& it);
+  void perform(const action::Configure& it);
+  void perform(const action::Start& it);
+  void perform(const action::Stop& it);
+  void perform(const action::Destroy& it);
+  void perform(const action::Wait& it);
+  void perform(const action::AnswerRestart& it);
+  void perform(const action::Log& it);
+  void perform(const action::End&);
+
+  void run_prestart(const action::RunHook& it);
+  void prestart_done(Round round, hook::Prestarted& result);
+  template <class Message>
+  void ask_hook(const action::RunHook& it, Message msg);
+
+  /// Asks somebody: `then(reply)` or `failed(error)` tell the machine what came of it.
+  template <class Handle, class Message, class Then, class Failed>
+  void ask(const Handle& dest, actor::Timeout timeout, Message msg, Then then, Failed failed);
+
+  // What is known of the task.
+  schema::Task::Reader task() const;
+  workload::TaskTraits traits() const;
+  workload::TaskTerms terms() const;
+  const driver::Capabilities& capabilities() const;
+  TaskScope scope(const TaskHookEntry& entry) const;
+  const TaskHookEntry& entry(std::size_t hook) const;
+  driver::TaskId id() const;
+  driver::RecoverTask recover_task() const;
+  storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
+
+  TaskTime time() const {
+    return {.steady = self_->now().time_since_epoch(), .unix = setup_.context->unix_now()};
+  }
+
+  RunnerSelf::pointer self_;
+  TaskSetup setup_;
+  std::string task_name_;
+  Driver driver_;
+  std::optional<TaskMachine> machine_;
+  std::shared_ptr<const driver::TaskConfig> config_;  ///< From Configure to Start.
+  std::map<std::size_t, TaskHook> hooks_;             ///< Those that live on, by their place.
+  std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
+  std::uint64_t last_ticket_ = 0;
+};
+
+TaskRunnerState::~TaskRunnerState() {
+  for (const auto& [place, hook] : hooks_)
+    actor::stop(hook);
 }
 
-void RunnerState::init(TaskSetup setup) {
+void TaskRunnerState::init(TaskSetup setup) {
   setup_ = std::move(setup);
   const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
-  const auto task = group->getTasks()[static_cast<unsigned>(setup_.index)];
-  task_name_ = copy(task.getName());
-  kill_signal_ = copy(task.getKillSignal());
-  lifecycle_hook_ = copy(task.getLifecycle().getHook());
-  driver_ = setup_.context->drivers.at(copy(task.getDriver()));
-  const auto alloc_id = copy(setup_.alloc->getId());
+  task_name_ = copy(group->getTasks()[static_cast<unsigned>(setup_.index)].getName());
+  driver_ = setup_.context->drivers.at(copy(task().getDriver()));
+  const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
-  random_ = Random{setup_.context->seed ^ std::hash<std::string>{}(alloc_id + task_name_)
-                   ^ static_cast<std::uint64_t>(unix_now())};
-  tracker_.emplace(restart_rules_of(*setup_.alloc, *setup_.job, task),
-                   workload::restarts_on_success(view(setup_.job->getType()), lifecycle_hook_,
-                                                 task.getLifecycle().getSidecar()),
-                   now());
-  if (setup_.saved)
-    local_ = to_task_local(*setup_.saved);
-  else
-    add(event::make(event::received, unix_now()));
+  const Random random{setup_.context->seed
+                      ^ std::hash<std::string>{}(copy(setup_.alloc->getId()) + task_name_)
+                      ^ static_cast<std::uint64_t>(now.unix)};
+  std::optional<workload::TaskRecord> saved;
+  if (setup_.saved) saved = workload::to_task_record(*setup_.saved);
   setup_.saved = {};
+  machine_.emplace(traits(), setup_.context->task_hooks, terms(), std::move(saved), random, now);
 }
 
-// -- small ones ----------------------------------------------------------------------------------
+// -- what is known of the task -------------------------------------------------------------------
 
-void RunnerState::go(Step step) {
-  step_ = step;
-  ++round_;
-}
-
-bool RunnerState::should_stop() const {
-  if (workload::is_client_terminal(setup_.alloc->getClientStatus())) return true;
-  return lifecycle_hook_ != "poststop"
-         && workload::is_server_terminal(setup_.alloc->getDesiredStatus());
-}
-
-bool RunnerState::is_system_job() const {
-  const auto type = view(setup_.job->getType());
-  return type == "system" || type == "sysbatch";
-}
-
-schema::Task::Reader RunnerState::task() const {
+schema::Task::Reader TaskRunnerState::task() const {
   return *find_task(*setup_.alloc, *setup_.job, task_name_);
 }
 
-const driver::Capabilities& RunnerState::capabilities() const {
+workload::TaskTraits TaskRunnerState::traits() const {
+  const auto type = view(setup_.job->getType());
+  const auto lifecycle = task().getLifecycle();
+  return {.alloc_id = copy(setup_.alloc->getId()),
+          .name = task_name_,
+          .is_poststop = view(lifecycle.getHook()) == "poststop",
+          .is_system_job = type == "system" || type == "sysbatch",
+          .restarts_on_success
+          = workload::restarts_on_success(type, view(lifecycle.getHook()), lifecycle.getSidecar())};
+}
+
+workload::TaskTerms TaskRunnerState::terms() const {
+  const auto of = task();
+  return {
+      .restart = restart_rules_of(*setup_.alloc, *setup_.job, of),
+      .kill_signal = copy(of.getKillSignal()),
+      .kill_timeout = std::min(Nanoseconds{of.getKillTimeout()}, setup_.context->max_kill_timeout),
+      .shutdown_delay = Nanoseconds{of.getShutdownDelay()},
+      .alloc_is_over = workload::is_client_terminal(setup_.alloc->getClientStatus()),
+      .alloc_stops = workload::is_server_terminal(setup_.alloc->getDesiredStatus())};
+}
+
+const driver::Capabilities& TaskRunnerState::capabilities() const {
   return setup_.context->registry->drivers.at(copy(task().getDriver())).capabilities;
 }
 
-TaskScope RunnerState::scope(const std::string& hook) {
+const TaskHookEntry& TaskRunnerState::entry(std::size_t hook) const {
+  return setup_.context->registry->task_hooks[hook];
+}
+
+TaskScope TaskRunnerState::scope(const TaskHookEntry& entry) const {
+  const auto& record = machine_->record();
   const auto env = [context = setup_.context, alloc = setup_.alloc, job = setup_.job,
-                    name = task_name_, driver = capabilities(), local = local_] {
+                    name = task_name_, driver = capabilities(), record] {
     return std::make_shared<const workload::TaskEnv>(
-        make_env(*context, *alloc, *job, *find_task(*alloc, *job, name), driver, local));
+        make_env(*context, *alloc, *job, *find_task(*alloc, *job, name), driver, record));
   };
   return {.alloc = setup_.alloc,
           .job = setup_.job,
           .task = task_name_,
           .alloc_root = setup_.context->alloc_root(view(setup_.alloc->getId())),
           .driver = capabilities(),
-          .data = local_.hook(hook).data,
+          .data = record.data_of(entry.name),
           .env = env};
 }
 
-Nanoseconds RunnerState::kill_timeout() const {
-  return std::min(Nanoseconds{task().getKillTimeout()}, setup_.context->max_kill_timeout);
+driver::TaskId TaskRunnerState::id() const {
+  return {copy(setup_.alloc->getId()), task_name_};
 }
 
-void RunnerState::wait(Nanoseconds delay) {
-  actor::send_self_after(self_, delay, TimeOver{round_});
+driver::RecoverTask TaskRunnerState::recover_task() const {
+  const auto& record = machine_->record();
+  return {id(), record.run_id, record.handle, self_};
 }
 
-void RunnerState::add(workload::TaskEvent event) {
-  auto state = std::make_shared<workload::TaskState>(*local_.state);
-  state->append(std::move(event));
-  local_.state = std::move(state);
-}
-
-void RunnerState::enter(TaskRunState next) {
-  if (local_.state->state == next) return;
-  auto state = std::make_shared<workload::TaskState>(*local_.state);
-  state->enter(next, unix_now());
-  local_.state = std::move(state);
-}
-
-void RunnerState::publish() {
-  self_->send(setup_.parent, task_runner::Changed{setup_.index, local_.state});
-}
-
-storage::ClientBatch RunnerState::row() {
+storage::ClientBatch TaskRunnerState::batch(const Object<schema::LocalTask>& row) const {
   storage::ClientBatch batch;
-  client_db::put_task(batch, copy(setup_.alloc->getId()), task_name_, to_object(local_));
+  client_db::put_task(batch, copy(setup_.alloc->getId()), task_name_, row);
   return batch;
 }
 
-void RunnerState::save_later() {
-  self_->send(setup_.context->db, client_db::SaveLater{row()});
-}
+// -- what the allocation's runner and users say --------------------------------------------------
 
-// -- what the parent says ------------------------------------------------------------------------
-
-void RunnerState::launch() {
-  if (step_ != Step::idle) return;
-  publish();
-  if (!setup_failure_.empty()) {
-    add(event::setup_failed(unix_now(), setup_failure_).failing_task());
-    killed_ = true;
-  }
-  if (!local_.run_id.empty())
-    recover();
-  else
-    recovered(false);
-}
-
-void RunnerState::fail_setup(std::string reason) {
-  setup_failure_ = std::move(reason);
-}
-
-void RunnerState::set_gate(bool open) {
-  gate_open_ = open;
-  if (open && step_ == Step::gate) prestart(0);
-}
-
-void RunnerState::assign(Object<schema::Allocation> alloc, Object<schema::Job> job) {
-  const auto task = find_task(*alloc, *job, task_name_);
-  if (!task) {
+void TaskRunnerState::assign(task_runner::Assign& msg) {
+  if (!find_task(*msg.alloc, *msg.job, task_name_)) {
     log::error("client", "allocation update is missing task {}; killing", task_name_);
-    kill({.event = event::make(event::killed, unix_now())
-                       .saying("update missing task")
-                       .with("kill_reason", "update missing task")
-                       .failing_task()});
+    on([](TaskMachine& machine, TaskTime now) {
+      machine.kill({.event = event::make(event::killed, now.unix)
+                                 .saying("update missing task")
+                                 .with("kill_reason", "update missing task")
+                                 .failing_task()},
+                   now);
+    });
     return;
   }
-  tracker_->set_rules(restart_rules_of(*alloc, *job, *task));
-  kill_signal_ = copy(task->getKillSignal());
-  setup_.alloc = std::move(alloc);
-  setup_.job = std::move(job);
-  for (const auto& hook : hooks_)
-    self_->send(hook.handle, hook::TaskChanged{setup_.alloc, setup_.job});
+  setup_.alloc = std::move(msg.alloc);
+  setup_.job = std::move(msg.job);
+  machine_->set_terms(terms());
+  for (const auto& [place, hook] : hooks_)
+    self_->send(hook, hook::TaskChanged{setup_.alloc, setup_.job});
 }
 
-void RunnerState::tell(workload::TaskEvent event) {
-  if (step_ == Step::ended) return;
-  add(std::move(event));
-  save_later();
-  publish();
-}
-
-void RunnerState::driver_message(std::string text) {
-  tell(event::driver_message(unix_now(), std::move(text)));
-}
-
-void RunnerState::servers_contacted() {
-  servers_contacted_ = true;
-  if (step_ == Step::waiting_for_servers) next_run();
-}
-
-void RunnerState::replace_driver(Driver driver) {
+void TaskRunnerState::replace_driver(Driver driver) {
   driver_ = std::move(driver);
-  if (!has_process_ || exit_) return;
-  self_
-      ->request(driver_, driver_timeout,
-                driver::RecoverTask{
-                    {copy(setup_.alloc->getId()), task_name_}, local_.run_id, local_.handle, self_})
-      .then([](const driver::Done&) {},
-            [this, run_id = local_.run_id](const Error& err) {
-              exited({.id = {}, .run_id = run_id, .result = {.code = 1, .error = err.what}});
-            });
+  on([](TaskMachine& machine, TaskTime) { machine.driver_replaced(); });
 }
 
-actor::Answer<task_runner::Done> RunnerState::signal(const task_runner::Signal& msg) {
-  if (!has_process_ || exit_) return Error{Errc::rejected, "Task not running"};
-  tell(event::signal_sent(unix_now()).with("signal", msg.signal));
+actor::Answer<task_runner::Done> TaskRunnerState::restart(task_runner::Restart& msg) {
+  const auto promise = self_->make_response_promise<task_runner::Done>();
+  restarts_.emplace(++last_ticket_, promise);
+  on([this, &msg](TaskMachine& machine, TaskTime now) {
+    machine.restart({.ticket = last_ticket_,
+                     .event = std::move(msg.event),
+                     .failure = msg.failure,
+                     .force = msg.force},
+                    now);
+  });
+  return promise;
+}
+
+actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Signal& msg) {
+  if (!machine_->is_alive()) return Error{Errc::rejected, "Task not running"};
+  on([&msg](TaskMachine& machine, TaskTime now) {
+    machine.tell(event::signal_sent(now.unix).with("signal", msg.signal), now);
+  });
   auto promise = self_->make_response_promise<task_runner::Done>();
-  self_
-      ->request(driver_, driver_timeout,
-                driver::SignalTask{{copy(setup_.alloc->getId()), task_name_}, msg.signal})
-      .then([promise](const driver::Done&) mutable { promise.deliver(task_runner::Done{}); },
-            [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
+  self_->request(driver_, driver_timeout, driver::SignalTask{id(), msg.signal})
+      .then([promise](const driver::Done&) { promise.deliver(task_runner::Done{}); },
+            [promise](const Error& err) { promise.deliver(err); });
   return promise;
 }
 
-actor::Answer<client_api::TaskUsage> RunnerState::stats() {
-  if (!has_process_ || exit_) return Error{Errc::not_found, "Task not running"};
+actor::Answer<client_api::TaskUsage> TaskRunnerState::stats() {
+  if (!machine_->is_alive()) return Error{Errc::not_found, "Task not running"};
   auto promise = self_->make_response_promise<client_api::TaskUsage>();
-  self_
-      ->request(driver_, driver_timeout,
-                driver::TaskStats{{copy(setup_.alloc->getId()), task_name_}})
-      .then([promise](client_api::TaskUsage& usage) mutable { promise.deliver(std::move(usage)); },
-            [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
+  self_->request(driver_, driver_timeout, driver::TaskStats{id()})
+      .then([promise](client_api::TaskUsage& usage) { promise.deliver(std::move(usage)); },
+            [promise](const Error& err) { promise.deliver(err); });
   return promise;
 }
 
-// -- the way to a running task -------------------------------------------------------------------
-
-void RunnerState::recover() {
-  go(Step::recovering);
-  ask<driver::Done>(
-      driver_, driver_timeout,
-      driver::RecoverTask{
-          {copy(setup_.alloc->getId()), task_name_}, local_.run_id, local_.handle, self_},
-      [this](const driver::Done&) {
-        has_process_ = true;
-        if (!local_.has_handle) {
-          local_.has_handle = true;
-          add(event::make(event::started, unix_now()));
-        }
-        recovered(true);
-      },
-      [this](const Error& err) { recovery_failed(err); });
+actor::Answer<client_api::ExecStarted> TaskRunnerState::exec(task_runner::Exec& msg) {
+  if (!machine_->is_alive())
+    return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", task_name_)};
+  if (!capabilities().exec) return driver::no_exec();
+  return self_->delegate(driver_, driver::ExecTask{id(), std::move(msg.command)});
 }
 
-void RunnerState::recovery_failed(const Error& err) {
-  const bool never_started = !local_.has_handle && err.code == Errc::not_found;
-  if (!never_started)
-    log::warn("client", "cannot recover task {} of allocation {}: {}", task_name_,
-              short_id(view(setup_.alloc->getId())), err.what);
-  self_
-      ->request(driver_, driver_timeout,
-                driver::DestroyTask{{copy(setup_.alloc->getId()), task_name_}})
-      .then([](const driver::Done&) {}, [](const Error&) {});
-  local_.run_id.clear();
-  local_.has_handle = false;
-  local_.handle.clear();
-  if (local_.state->state != TaskRunState::DEAD && !should_stop() && !is_system_job()) {
-    waits_for_servers_ = true;
-    if (!never_started)
-      add(event::make(event::restore_failed, unix_now())
-              .saying("failed to restore task; will not run until server is contacted"));
-  }
-  if (local_.state->state == TaskRunState::RUNNING) enter(TaskRunState::PENDING);
-  save_later();
-  publish();
-  recovered(false);
+// -- what the machine wants ----------------------------------------------------------------------
+
+void TaskRunnerState::carry_out() {
+  for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take())
+    for (const auto& each : actions)
+      std::visit([this](const auto& it) { perform(it); }, each);
 }
 
-void RunnerState::recovered(bool has_process) {
-  if (local_.state->state == TaskRunState::DEAD) {
-    if (local_.run_complete)
-      finish();
-    else if (killed_ || lifecycle_hook_ == "poststop")
-      complete();
-    else
-      go(Step::dead);
-    return;
-  }
-  if (has_process && !killed_ && !should_stop()) {
-    prestart(0);  // It has passed its gate already.
-    return;
-  }
-  if (waits_for_servers_ && !servers_contacted_ && !killed_) {
-    go(Step::waiting_for_servers);
-    return;
-  }
-  next_run();
+template <class Handle, class Message, class Then, class Failed>
+void TaskRunnerState::ask(
+    const Handle& dest, actor::Timeout timeout, Message msg, Then then, Failed failed) {
+  self_->request(dest, timeout, std::move(msg))
+      .then(
+          [this, then](actor::ReplyOf<Handle, Message>& reply) {
+            then(reply);
+            carry_out();
+          },
+          [this, failed](const Error& err) {
+            failed(err);
+            carry_out();
+          });
 }
 
-void RunnerState::next_run() {
-  if (killed_ || should_stop()) {
-    if (has_process_) {
-      killed_ = true;
-      end_process();
-    } else {
-      die();
-    }
-    return;
-  }
-  go(Step::gate);
-  if (gate_open_) prestart(0);
+void TaskRunnerState::perform(const action::Publish& it) {
+  self_->send(setup_.parent, task_runner::Changed{setup_.index, it.state});
 }
 
-void RunnerState::prestart(std::size_t index) {
-  go(Step::prestart);
-  const auto& entries = setup_.context->registry->task_hooks;
-  for (std::size_t i = index; i < entries.size(); ++i) {
-    const auto& entry = entries[i];
-    if (local_.hook(entry.name).done) continue;
-    if (entry.wanted && !entry.wanted(scope(entry.name))) continue;
-    run_prestart(i, entry);
-    return;
-  }
-  if (killed_ || should_stop())
-    next_run();
-  else if (has_process_)
-    poststart();
-  else
-    start();
+void TaskRunnerState::perform(const action::SaveLater& it) {
+  self_->send(setup_.context->db, client_db::SaveLater{batch(it.row)});
 }
 
-void RunnerState::run_prestart(std::size_t index, const TaskHookEntry& entry) {
-  auto input = scope(entry.name);
-  if (!entry.announcement.empty() && input.data.empty()) {
-    add(event::message(event::task_setup, unix_now(), entry.announcement));
-    publish();
+void TaskRunnerState::perform(const action::Save& it) {
+  ask(
+      setup_.context->db, save_timeout, client_db::Save{batch(it.row)},
+      [this, round = it.round](client_db::Committed&) { machine_->saved(round, {}, time()); },
+      [this, round = it.round](const Error& err) { machine_->saved(round, err, time()); });
+}
+
+void TaskRunnerState::perform(const action::Recover& it) {
+  ask(
+      driver_, driver_timeout, recover_task(),
+      [this, round = it.round](driver::Done&) { machine_->recovered(round, time()); },
+      [this, round = it.round](const Error& err) {
+        machine_->recovery_failed(round, err, time());
+      });
+}
+
+void TaskRunnerState::perform(const action::Reattach&) {
+  ask(
+      driver_, driver_timeout, recover_task(), [](driver::Done&) {},
+      [this, run_id = machine_->record().run_id](const Error& err) {
+        machine_->exited(run_id, {.code = 1, .error = err.what}, time());
+      });
+}
+
+void TaskRunnerState::perform(const action::AskWanted& it) {
+  const auto& hook = entry(it.hook);
+  machine_->hook_wanted(it.round, !hook.wanted || hook.wanted(scope(hook)), time());
+}
+
+void TaskRunnerState::perform(const action::RunHook& it) {
+  switch (it.phase) {
+    case TaskPhase::prestart:
+      run_prestart(it);
+      return;
+    case TaskPhase::poststart:
+      ask_hook(it, hook::Poststart{});
+      return;
+    case TaskPhase::pre_kill:
+      ask_hook(it, hook::PreKill{});
+      return;
+    case TaskPhase::exited:
+      ask_hook(it, hook::Exited{});
+      return;
+    case TaskPhase::stop:
+      ask_hook(it, hook::Stop{machine_->record().data_of(entry(it.hook).name)});
+      return;
   }
-  const auto name = entry.name;
-  const auto failed = [this, name](const Error& err) { prestart_failed(name, err); };
-  if (entry.prestart) {
-    ask<step::Outcome>(
+}
+
+void TaskRunnerState::run_prestart(const action::RunHook& it) {
+  const auto& hook = entry(it.hook);
+  auto input = scope(hook);
+  const auto failed = [this, round = it.round](const Error& err) {
+    machine_->prestart_failed(round, err, time());
+  };
+  if (hook.prestart) {
+    ask(
         setup_.context->steps, hook_timeout,
         step::make(
-            [function = entry.prestart, input = std::move(input)] { return function(input); }),
-        [this, index, name](step::Outcome& outcome) {
-          prestart_done(index, name, std::move(outcome.as<hook::Prestarted>()));
+            [function = hook.prestart, input = std::move(input)] { return function(input); }),
+        [this, round = it.round](step::Outcome& outcome) {
+          prestart_done(round, outcome.as<hook::Prestarted>());
         },
         failed);
     return;
   }
-  auto known = std::find_if(hooks_.begin(), hooks_.end(),
-                            [&entry](const auto& hook) { return hook.entry == &entry; });
-  if (known == hooks_.end())
-    known = hooks_.insert(hooks_.end(), {&entry, entry.spawn(self_->system(), input)});
-  ask<hook::Prestarted>(
-      known->handle, hook_timeout, hook::Prestart{input.data, input.env()},
-      [this, index, name](hook::Prestarted& result) {
-        prestart_done(index, name, std::move(result));
-      },
-      failed);
+  auto& handle = hooks_[it.hook];
+  if (!handle) handle = hook.spawn(self_->system(), input);
+  ask(
+      handle, hook_timeout, hook::Prestart{input.data, input.env()},
+      [this, round = it.round](hook::Prestarted& result) { prestart_done(round, result); }, failed);
 }
 
-void RunnerState::prestart_done(std::size_t index,
-                                const std::string& hook,
-                                hook::Prestarted result) {
-  HookState state{
-      .done = result.done, .data = std::move(result.data), .env = std::move(result.env)};
-  auto& known = local_.hook(hook);
-  if (known != state) {
-    known = std::move(state);
-    save_later();
-  }
-  if (killed_ && !has_process_)
-    die();
-  else
-    prestart(index + 1);
+void TaskRunnerState::prestart_done(Round round, hook::Prestarted& result) {
+  machine_->prestart_done(
+      round, {.done = result.done, .data = std::move(result.data), .env = std::move(result.env)},
+      time());
 }
 
-void RunnerState::prestart_failed(const std::string& hook, const Error& err) {
-  if (killed_) {
-    next_run();
-    return;
-  }
-  add(event::message(event::hook_failed, unix_now(), fmt::format("{}: {}", hook, err.what)));
-  tracker_->note_start_error(driver::is_recoverable(err));
-  if (has_process_)
-    end_process();
-  else
-    decide();
+template <class Message>
+void TaskRunnerState::ask_hook(const action::RunHook& it, Message msg) {
+  // A hook that fails, or is gone, holds nothing up.
+  const auto answered
+      = [this, round = it.round](const auto&) { machine_->hook_answered(round, time()); };
+  ask(hooks_[it.hook], hook_timeout, std::move(msg), answered, answered);
 }
 
-void RunnerState::start() {
+void TaskRunnerState::perform(const action::CancelHook& it) {
+  actor::send_urgent(self_, hooks_[it.hook], hook::Cancel{});
+}
+
+void TaskRunnerState::perform(const action::Configure& it) {
+  const auto& record = machine_->record();
   const auto current = task();
   const auto env
-      = make_env(*setup_.context, *setup_.alloc, *setup_.job, current, capabilities(), local_);
-  local_.run_id = fmt::format("{}/{}/{:08x}", view(setup_.alloc->getId()), task_name_,
-                              random_.next() & 0xffffffffU);
-  auto config = make_config(*setup_.context, *setup_.alloc, current, env, local_.run_id);
-  if (!config) {
-    local_.run_id.clear();
-    add(event::validation_failed(unix_now(), config.error().what));
-    tracker_->note_start_error(false);
-    decide();
-    return;
-  }
-  go(Step::recording);
-  save_then([this, config = std::make_shared<const driver::TaskConfig>(std::move(*config))](
-                const Result<>& saved) {
-    if (!saved)
-      start_failed({Errc::unavailable, "saving local state: " + saved.error().what});
-    else if (killed_)
-      start_failed({Errc::cancelled, "killed"});
-    else
-      ask_driver(config);
-  });
+      = make_env(*setup_.context, *setup_.alloc, *setup_.job, current, capabilities(), record);
+  auto config = make_config(*setup_.context, *setup_.alloc, current, env, record.run_id);
+  Result<> outcome;
+  if (config)
+    config_ = std::make_shared<const driver::TaskConfig>(std::move(*config));
+  else
+    outcome = config.error();
+  machine_->configured(it.round, outcome, time());
 }
 
-void RunnerState::ask_driver(std::shared_ptr<const driver::TaskConfig> config) {
+void TaskRunnerState::perform(const action::Start& it) {
   NOMAD_FAILPOINT("client.before_start");
-  go(Step::starting);
-  ask<driver::Started>(
-      driver_, start_timeout, driver::StartTask{std::move(config), self_},
-      [this](driver::Started& result) { started(std::move(result)); },
-      [this](const Error& err) { start_failed(err); });
+  ask(
+      driver_, start_timeout, driver::StartTask{std::exchange(config_, {}), self_},
+      [this, round = it.round](driver::Started& result) {
+        NOMAD_FAILPOINT("client.after_start");
+        machine_->started(round, std::move(result.handle), std::move(result.network), time());
+      },
+      [this, round = it.round](const Error& err) { machine_->start_failed(round, err, time()); });
 }
 
-void RunnerState::started(driver::Started result) {
-  NOMAD_FAILPOINT("client.after_start");
-  has_process_ = true;
-  local_.has_handle = true;
-  local_.handle = std::move(result.handle);
-  local_.network = std::move(result.network);
-  add(event::make(event::started, unix_now()));
-  enter(TaskRunState::RUNNING);
-  // Told to others only when it is recorded; a failure to record does not end a good task.
-  save_then([this](const Result<>&) {
-    publish();
-    poststart();
-  });
+void TaskRunnerState::perform(const action::Stop& it) {
+  const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(it.grace);
+  ask(
+      driver_, driver_timeout, driver::StopTask{id(), it.signal, grace},
+      [this, round = it.round](driver::Done&) { machine_->stop_taken(round, time()); },
+      [this, round = it.round](const Error& err) { machine_->stop_failed(round, err, time()); });
 }
 
-void RunnerState::start_failed(const Error& err) {
-  local_.run_id.clear();
-  if (killed_) {
-    die();
-    return;
-  }
-  add(event::driver_failed(unix_now(), err.what));
-  tracker_->note_start_error(driver::is_recoverable(err));
-  decide();
+void TaskRunnerState::perform(const action::Destroy& it) {
+  ask(
+      driver_, driver_timeout, driver::DestroyTask{id()},
+      [this, round = it.round](driver::Done&) { machine_->destroyed(round, {}, time()); },
+      [this, round = it.round](const Error& err) { machine_->destroyed(round, err, time()); });
 }
 
-void RunnerState::poststart() {
-  go(Step::poststart);
-  if (local_.state->state != TaskRunState::RUNNING) {
-    enter(TaskRunState::RUNNING);
-    save_later();
-    publish();
-  }
-  ask_hooks<hook::Poststart>(Phase::poststart, [this] { running(); });
+void TaskRunnerState::perform(const action::Wait& it) {
+  actor::send_self_after(self_, it.delay, TimeOver{it.round});
 }
 
-void RunnerState::running() {
-  go(Step::running);
-  if (exit_)
-    process_ended();
-  else if (killed_ || restarting_)
-    end_process();
+void TaskRunnerState::perform(const action::AnswerRestart& it) {
+  const auto promise = restarts_.at(it.ticket);
+  restarts_.erase(it.ticket);
+  if (it.outcome)
+    promise.deliver(task_runner::Done{});
+  else
+    promise.deliver(it.outcome.error());
+}
+
+void TaskRunnerState::perform(const action::Log& it) {
+  log::write(it.is_error ? log::Level::error : log::Level::warn, "client", it.text);
+}
+
+void TaskRunnerState::perform(const action::End&) {
+  self_->send(setup_.parent, task_runner::Ended{setup_.index});
+  self_->quit();
 }
 
 // -- the actor -----------------------------------------------------------------------------------
 
-namespace {
-
-RunnerSelf::behavior_type task_runner(RunnerSelf::stateful_pointer<RunnerState> self,
-                                      TaskSetup setup) {
-  self->state.init(std::move(setup));
+RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRunnerState> self,
+                                            TaskSetup setup) {
+  auto& state = self->state;
+  state.init(std::move(setup));
   return {
-      [self](task_runner::Begin) { self->state.launch(); },
-      [self](task_runner::FailSetup& msg) { self->state.fail_setup(std::move(msg.reason)); },
-      [self](task_runner::Gate msg) { self->state.set_gate(msg.open); },
-      [self](task_runner::Assign& msg) {
-        self->state.assign(std::move(msg.alloc), std::move(msg.job));
+      [&state](task_runner::Begin) {
+        state.on([](TaskMachine& machine, TaskTime now) { machine.begin(now); });
       },
-      [self](task_runner::Kill& msg) { self->state.kill(std::move(msg)); },
-      [self](task_runner::SkipDelay) { self->state.skip_delay(); },
-      [self](task_runner::Tell& msg) { self->state.tell(std::move(msg.event)); },
-      [self](task_runner::ServersContacted) { self->state.servers_contacted(); },
-      [self](task_runner::DriverReplaced& msg) {
-        self->state.replace_driver(std::move(msg.driver));
+      [&state](task_runner::FailSetup& msg) {
+        state.on([&msg](auto& machine, TaskTime) { machine.fail_setup(std::move(msg.reason)); });
       },
-      [self](task_runner::Restart& msg) { return self->state.restart(std::move(msg)); },
-      [self](const task_runner::Signal& msg) { return self->state.signal(msg); },
-      [self](task_runner::Stats) { return self->state.stats(); },
-      [self](task_runner::Exec& msg) { return self->state.exec(msg); },
+      [&state](task_runner::Gate msg) {
+        state.on([msg](TaskMachine& machine, TaskTime now) { machine.set_gate(msg.open, now); });
+      },
+      [&state](task_runner::Assign& msg) { state.assign(msg); },
+      [&state](task_runner::Kill& msg) {
+        state.on([&msg](TaskMachine& machine, TaskTime now) {
+          machine.kill({.event = std::move(msg.event), .skip_delay = msg.skip_delay}, now);
+        });
+      },
+      [&state](task_runner::SkipDelay) {
+        state.on([](TaskMachine& machine, TaskTime now) { machine.skip_delay(now); });
+      },
+      [&state](task_runner::Tell& msg) {
+        state.on([&msg](TaskMachine& machine, TaskTime now) {
+          machine.tell(std::move(msg.event), now);
+        });
+      },
+      [&state](task_runner::ServersContacted) {
+        state.on([](TaskMachine& machine, TaskTime now) { machine.servers_contacted(now); });
+      },
+      [&state](task_runner::DriverReplaced& msg) { state.replace_driver(std::move(msg.driver)); },
+      [&state](task_runner::Restart& msg) { return state.restart(msg); },
+      [&state](const task_runner::Signal& msg) { return state.signal(msg); },
+      [&state](task_runner::Stats) { return state.stats(); },
+      [&state](task_runner::Exec& msg) { return state.exec(msg); },
       [self](task_runner::Detach) {
         self->quit();
         return task_runner::Done{};
       },
-      [self](const driver::Exited& msg) { self->state.exited(msg); },
-      [self](driver::Message& msg) { self->state.driver_message(std::move(msg.text)); },
-      [self](TimeOver msg) { self->state.time_over(msg.round); },
+      [&state](const driver::Exited& msg) {
+        state.on([&msg](TaskMachine& machine, TaskTime now) {
+          machine.exited(msg.run_id, msg.result, now);
+        });
+      },
+      [&state](driver::Message& msg) {
+        state.on([&msg](TaskMachine& machine, TaskTime now) {
+          machine.tell(event::driver_message(now.unix, std::move(msg.text)), now);
+        });
+      },
+      [&state](TimeOver msg) {
+        state.on([msg](TaskMachine& machine, TaskTime now) { machine.time_over(msg.round, now); });
+      },
   };
 }
 
 }  // namespace
-}  // namespace detail
 
 TaskRunner spawn_task_runner(actor::System& system, TaskSetup setup) {
-  return actor::spawn(system, detail::task_runner, std::move(setup));
+  return actor::spawn(system, task_runner_actor, std::move(setup));
 }
 
 }  // namespace nomad::client

@@ -1,18 +1,11 @@
-// TaskRunner: runs one task of an allocation, from its first start to its last end: hooks, driver,
-// restarts, kill.
+// TaskRunner: runs one task of an allocation, from its first start to its last end. What happens
+// when, and what is durable before it, is decided by workload::TaskMachine; the runner tells it
+// what it hears and carries out what it wants: it asks hooks, driver and database, and sets timers.
 //
-//   idle ─Begin─▶ recovering ─▶ waiting_for_servers ─▶ gate ─▶ prestart ─▶ starting ─▶ running
-//   running ─process ended─▶ exited ─restart policy─▶ restart_delay ─▶ gate …
-//                                                  └▶ dead ─Kill─▶ stop hooks ─▶ Ended
-//
-// Kill and Detach are accepted in every state; Detach wins in what may change the task's state
-// (nothing). A dead task waits for Kill, because "restart all tasks" may make it run again.
-//
-// Owns:   the task's state (told to the parent at each change), its row in the database, the hooks
-//         that are actors.
-// Order:  a run id is durable before the driver is asked to start; the driver's handle and
-//         `running` are durable before the parent hears of it; the end of a process is durable
-//         before the driver forgets it. So kill -9 at any moment neither loses nor doubles a task.
+// Owns:   the machine (and so the task's state, told to the parent at each change, and its row in
+//         the database), the hooks that are actors.
+// Takes:  what the role TaskRunner lists, all of it in every state; after Detach nothing changes the
+//         task's state any more.
 // Parent: the alloc runner; it hears Changed and, last, Ended.
 // Ends:   by itself after Ended, after Detach, or by the parent's exit message.
 #pragma once
@@ -71,7 +64,7 @@ struct SkipDelay {
   using is_message = void;
 };
 
-/// Adds an event to the task's history. `quietly`: the parent tells the servers itself.
+/// Adds an event to the task's history.
 struct Tell {
   using is_message = void;
   workload::TaskEvent event;

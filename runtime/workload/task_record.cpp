@@ -29,6 +29,12 @@ HookRecord& TaskRecord::hook(const std::string& name) {
   return hooks.emplace_back(name, HookRecord{}).second;
 }
 
+std::map<std::string, std::string> TaskRecord::data_of(const std::string& name) const {
+  for (const auto& [known, state] : hooks)
+    if (known == name) return state.data;
+  return {};
+}
+
 void TaskRecord::add(TaskEvent event) {
   auto changed = std::make_shared<TaskState>(*state);
   changed->append(std::move(event));

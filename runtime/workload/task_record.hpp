@@ -37,6 +37,9 @@ struct TaskRecord {
   /// The hook's record, which is made when it is not there.
   HookRecord& hook(const std::string& name);
 
+  /// What the hook has left, if anything.
+  std::map<std::string, std::string> data_of(const std::string& name) const;
+
   /// These leave alone whoever holds the present `state`.
   void add(TaskEvent event);
   void enter(TaskRunState next, std::int64_t now);  ///< Nothing happens if it is there already.

@@ -50,4 +50,9 @@ TEST_CASE("task_record: a hook has one record") {
   CHECK(record.hook("one").done);
   CHECK_FALSE(record.hook("two").done);
   CHECK(record.hooks.size() == 2);
+
+  record.hook("two").data = {{"is_done", "true"}};
+  CHECK(record.data_of("two").at("is_done") == "true");
+  CHECK(record.data_of("one").empty());
+  CHECK(record.data_of("three").empty());
 }
