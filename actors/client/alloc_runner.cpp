@@ -65,6 +65,7 @@ void AllocState::init(AllocSetup setup) {
 void AllocState::make_tasks() {
   const auto group = *workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
   std::vector<workload::Stage> stages;
+  std::vector<workload::KillStages::Task> to_kill;
   for (const auto task : group.getTasks()) {
     TaskSetup for_task{.context = setup_.context,
                        .alloc = setup_.alloc,
@@ -81,17 +82,20 @@ void AllocState::make_tasks() {
     const auto lifecycle = task.getLifecycle();
     const auto stage = workload::stage_of(view(lifecycle.getHook()), lifecycle.getSidecar());
     stages.push_back(stage);
+    to_kill.push_back({.name = copy(task.getName()),
+                       .leader = task.getLeader(),
+                       .sidecar = lifecycle.getSidecar(),
+                       .poststop = stage == workload::Stage::poststop});
     auto runner = spawn_task_runner(self_->system(), std::move(for_task));
     self_->monitor(runner);
     tasks_.push_back({.name = copy(task.getName()),
                       .stage = stage,
-                      .leader = task.getLeader(),
-                      .sidecar = lifecycle.getSidecar(),
                       .runner = std::move(runner),
                       .state = std::move(state)});
   }
   setup_.saved_tasks.clear();
   coordinator_.emplace(std::move(stages));
+  kill_stages_.emplace(std::move(to_kill));
   if (setup_.restored) coordinator_->restore(views());
 }
 
@@ -226,7 +230,7 @@ actor::Answer<alloc_runner::Done> AllocState::detach() {
     self_->quit();
   };
   for (auto& task : tasks_) {
-    if (task.ended) continue;
+    if (task.has_ended()) continue;
     ++*waiting;
     self_->request(task.runner, std::chrono::seconds{10}, task_runner::Detach{})
         .then([one_less](const task_runner::Done&) mutable { one_less(); },
@@ -252,7 +256,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
   if (transition.isValue() && transition.getValue()) {
     skips_delay_ = true;
     for (auto& task : tasks_)
-      if (!task.ended) self_->send(task.runner, task_runner::SkipDelay{});
+      if (!task.has_ended()) self_->send(task.runner, task_runner::SkipDelay{});
   }
   if (!stops) {
     if (new_deployment) {
@@ -266,7 +270,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
       self_->send(hook.handle, hook::AllocChanged{setup_.alloc, setup_.job});
   }
   for (auto& task : tasks_)
-    if (!task.ended) self_->send(task.runner, task_runner::Assign{setup_.alloc, setup_.job});
+    if (!task.has_ended()) self_->send(task.runner, task_runner::Assign{setup_.alloc, setup_.job});
   if (stops && !was_stopping) start_kill();
 }
 
@@ -289,12 +293,12 @@ void AllocState::spawn_health_hook() {
 void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job) {
   if (alloc->getAllocModifyIndex() < setup_.alloc->getAllocModifyIndex()) return;
   for (auto& task : tasks_)
-    if (!task.ended)
+    if (!task.has_ended())
       self_->send(task.runner, task_runner::Tell{event::make(event::reconnected, unix_now())});
   setup_.alloc = std::move(alloc);
   setup_.job = std::move(job);
   for (auto& task : tasks_)
-    if (!task.ended) self_->send(task.runner, task_runner::Assign{setup_.alloc, setup_.job});
+    if (!task.has_ended()) self_->send(task.runner, task_runner::Assign{setup_.alloc, setup_.job});
   report_again();  // The servers' copy says "unknown": whatever it is now is news.
 }
 
@@ -306,26 +310,26 @@ void AllocState::report_again() {
 
 void AllocState::servers_contacted() {
   for (auto& task : tasks_)
-    if (!task.ended) self_->send(task.runner, task_runner::ServersContacted{});
+    if (!task.has_ended()) self_->send(task.runner, task_runner::ServersContacted{});
 }
 
 void AllocState::driver_replaced(const alloc_runner::DriverReplaced& msg) {
   for (auto& task : tasks_) {
     const auto found = find_task(*setup_.alloc, *setup_.job, task.name);
-    if (!task.ended && found && view(found->getDriver()) == msg.name)
+    if (!task.has_ended() && found && view(found->getDriver()) == msg.name)
       self_->send(task.runner, task_runner::DriverReplaced{msg.driver});
   }
 }
 
 void AllocState::health_decided(const hook::HealthDecided& msg) {
-  if (health_ || killing_ != Killing::no) return;
+  if (health_ || kill_stages_->is_killing()) return;
   health_ = workload::HealthStatus{.healthy = msg.healthy, .timestamp = unix_now()};
   storage::ClientBatch batch;
   client_db::put_health(batch, id_, health_);
   self_->send(setup_.context->db, client_db::SaveLater{std::move(batch)});
   if (setup_.alloc->getDeploymentId().size() > 0)
     for (const auto& [index, reason] : msg.reasons)
-      if (index < tasks_.size() && !tasks_[index].ended)
+      if (index < tasks_.size() && !tasks_[index].has_ended())
         self_->send(tasks_[index].runner,
                     task_runner::Tell{event::message(event::alloc_unhealthy, unix_now(), reason)});
   request_review();
@@ -334,7 +338,7 @@ void AllocState::health_decided(const hook::HealthDecided& msg) {
 void AllocState::child_down(const actor::Address& source) {
   std::erase_if(hooks_, [&source](const auto& hook) { return hook.handle.address() == source; });
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
-    if (tasks_[i].ended || tasks_[i].runner.address() != source) continue;
+    if (tasks_[i].has_ended() || tasks_[i].runner.address() != source) continue;
     if (step_ == Step::gone) return;
     // A bug ended the runner. Its task is taken for failed, so that others react.
     auto state = std::make_shared<workload::TaskState>(*tasks_[i].state);
@@ -353,7 +357,7 @@ actor::Answer<client_api::Done> AllocState::restart(const client_api::RestartTas
   if (msg.task.empty()) return restart_tasks(msg.all_tasks);
   for (auto& task : tasks_) {
     if (task.name != msg.task) continue;
-    if (task.ended) return Error{Errc::rejected, "Task not running"};
+    if (task.has_ended()) return Error{Errc::rejected, "Task not running"};
     auto promise = self_->make_response_promise<client_api::Done>();
     self_
         ->request(task.runner, std::chrono::minutes{10},
@@ -367,7 +371,7 @@ actor::Answer<client_api::Done> AllocState::restart(const client_api::RestartTas
 }
 
 actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
-  if (!should_run() || killing_ != Killing::no)
+  if (!should_run() || kill_stages_->is_killing())
     return Error{Errc::rejected, "restart of an alloc that should not run"};
   if (all_tasks) coordinator_->restart();
   auto promise = self_->make_response_promise<client_api::Done>();
@@ -379,7 +383,7 @@ actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
     const auto reason = all_tasks ? "User requested all tasks to restart"
                                   : "User requested running tasks to restart";
     for (auto& task : tasks_) {
-      if (task.ended) continue;
+      if (task.has_ended()) continue;
       ++*waiting;
       self_
           ->request(task.runner, std::chrono::minutes{10},
@@ -418,7 +422,7 @@ actor::Answer<client_api::Done> AllocState::signal(const client_api::SignalTask&
       one_less();
     };
     ++*waiting;
-    if (task.ended) {
+    if (task.has_ended()) {
       failed({Errc::rejected, "Task not running"});
       continue;
     }
@@ -446,7 +450,7 @@ actor::Answer<client_api::AllocUsage> AllocState::stats(const client_api::AllocS
     promise.deliver(std::move(*usage));
   };
   for (auto& task : tasks_) {
-    if (!is_asked(task) || task.ended) continue;
+    if (!is_asked(task) || task.has_ended()) continue;
     ++*waiting;
     self_->request(task.runner, std::chrono::seconds{30}, task_runner::Stats{})
         .then(

@@ -9,6 +9,7 @@
 #include "actors/client/alloc_runner.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/workload/client_status.hpp"
+#include "runtime/workload/kill_stages.hpp"
 #include "runtime/workload/task_coordinator.hpp"
 
 namespace nomad::client::detail {
@@ -59,21 +60,16 @@ public:
 private:
   enum class Step : std::uint8_t { idle, prerun, running, postrun, over, destroying, gone };
 
-  /// Which tasks are being killed and waited for.
-  enum class Killing : std::uint8_t { no, pre_kill, leader, others, sidecars, all };
-
   struct Task {
     std::string name;
     workload::Stage stage = workload::Stage::main;
-    bool leader = false;
-    bool sidecar = false;
     TaskRunner runner;  ///< Empty once it has ended.
     TaskStatePtr state;
     bool gate_open = false;
-    bool ended = false;
-    bool kill_sent = false;
 
     bool is_poststop() const { return stage == workload::Stage::poststop; }
+
+    bool has_ended() const { return !runner; }
 
     bool is_live() const { return state->state != schema::TaskRunState::DEAD; }
   };
@@ -101,9 +97,7 @@ private:
 
   // Tasks (alloc_runner_tasks.cpp).
   void start_kill();
-  void advance_kill();
-  void kill_task(Task& task);
-  void kill_idle_tasks();
+  void kill(const std::vector<std::size_t>& tasks);
   void react_to_deaths();
   void open_gates();
   void report();
@@ -119,11 +113,11 @@ private:
   std::string id_;
   std::vector<Task> tasks_;  ///< In the group's order.
   std::optional<workload::TaskCoordinator> coordinator_;
+  std::optional<workload::KillStages> kill_stages_;
   std::vector<HookActor> hooks_;
   std::optional<workload::HealthStatus> health_;
 
   Step step_ = Step::idle;
-  Killing killing_ = Killing::no;
   bool cancel_prerun_ = false;
   bool skips_delay_ = false;
   bool review_sent_ = false;

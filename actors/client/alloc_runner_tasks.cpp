@@ -19,9 +19,8 @@ void AllocState::task_changed(const task_runner::Changed& msg) {
 }
 
 void AllocState::task_ended(const task_runner::Ended& msg) {
-  auto& task = tasks_[msg.index];
-  task.ended = true;
-  task.runner = TaskRunner{};
+  tasks_[msg.index].runner = TaskRunner{};
+  kill_stages_->ended(msg.index);
   request_review();
 }
 
@@ -49,7 +48,7 @@ void AllocState::review() {
   react_to_deaths();
   coordinator_->update(views());
   open_gates();
-  advance_kill();
+  kill(kill_stages_->advance());
   report();
 
   std::vector<TaskStatePtr> states;
@@ -59,71 +58,40 @@ void AllocState::review() {
         states.push_back(task.state);
     self_->send(hook.handle, hook::TasksChanged{states, setup_failed_});
   }
-  const bool all_ended
-      = std::all_of(tasks_.begin(), tasks_.end(), [](const auto& task) { return task.ended; });
-  if (!all_ended || step_ != Step::running) return;
+  if (!kill_stages_->all_ended() || step_ != Step::running) return;
   step_ = Step::postrun;
-  if (killing_ == Killing::no)
-    ask_hooks<hook::PreKill>(Phase::pre_kill, [this] { postrun(); });
-  else
+  if (kill_stages_->is_killing())
     postrun();
+  else
+    ask_hooks<hook::PreKill>(Phase::pre_kill, [this] { postrun(); });
 }
 
 // -- deaths --------------------------------------------------------------------------------------
 
 void AllocState::react_to_deaths() {
-  std::optional<workload::TaskEvent> cause;
-  bool live = false, has_sidecars = false, live_main = false;
-  for (const auto& task : tasks_) {
-    if (task.is_poststop()) continue;
-    has_sidecars = has_sidecars || task.sidecar;
-    if (task.is_live()) {
-      live = true;
-      live_main = live_main || !task.sidecar;
-    } else if (task.state->failed) {
-      if (!cause) cause = event::failed_sibling(unix_now(), task.name);
-    } else if (task.leader) {
-      cause = event::make(event::leader_dead, unix_now());
-    }
-  }
-  if (!live) {
-    kill_idle_tasks();
-    return;
-  }
-  if (!cause && has_sidecars && !live_main) cause = event::make(event::main_dead, unix_now());
-  if (!cause || killing_ != Killing::no) return;
+  const auto states = views();
+  for (const auto index : kill_stages_->take_idle(states))
+    self_->send(tasks_[index].runner, task_runner::Kill{});
+  const auto reason = kill_stages_->reason(states, unix_now());
+  if (!reason) return;
   for (auto& task : tasks_)
-    if (task.is_live() && !task.ended && !task.is_poststop())
-      self_->send(task.runner, task_runner::Tell{*cause});
+    if (task.is_live() && !task.has_ended() && !task.is_poststop())
+      self_->send(task.runner, task_runner::Tell{*reason});
   start_kill();
-}
-
-/// Every task that can run has died: those that wait for a restart need not any longer.
-void AllocState::kill_idle_tasks() {
-  for (auto& task : tasks_) {
-    if (task.ended || task.is_poststop() || task.kill_sent) continue;
-    task.kill_sent = true;
-    self_->send(task.runner, task_runner::Kill{});
-  }
 }
 
 // -- killing -------------------------------------------------------------------------------------
 
 void AllocState::start_kill() {
-  if (killing_ != Killing::no || step_ > Step::running) return;
+  if (kill_stages_->is_killing() || step_ > Step::running) return;
   if (step_ == Step::idle || step_ == Step::prerun) {
     cancel_prerun_ = true;
     for (const auto& hook : hooks_)
       actor::send_urgent(self_, hook.handle, hook::Cancel{});
   }
   launch();  // Does nothing unless it is still idle; then the tasks end before they start.
-  killing_ = Killing::pre_kill;
-  ask_hooks<hook::PreKill>(Phase::pre_kill, [this] {
-    killing_ = Killing::leader;
-    for (auto& task : tasks_)
-      if (task.leader) kill_task(task);
-    advance_kill();
-  });
+  kill_stages_->begin();
+  ask_hooks<hook::PreKill>(Phase::pre_kill, [this] { kill(kill_stages_->hooks_answered()); });
 }
 
 Nanoseconds AllocState::kill_timeout(const Task& task) const {
@@ -132,35 +100,12 @@ Nanoseconds AllocState::kill_timeout(const Task& task) const {
   return std::min(own, setup_.context->max_kill_timeout);
 }
 
-void AllocState::kill_task(Task& task) {
-  if (task.ended || task.kill_sent) return;
-  task.kill_sent = true;
-  self_->send(task.runner,
-              task_runner::Kill{.event = event::killing_within(unix_now(), kill_timeout(task)),
-                                .skip_delay = skips_delay_});
-}
-
-/// Goes on to the next stage once every task of the current one has ended.
-void AllocState::advance_kill() {
-  const auto is_over = [this](auto belongs) {
-    return std::all_of(tasks_.begin(), tasks_.end(),
-                       [&belongs](const auto& task) { return task.ended || !belongs(task); });
-  };
-  const auto is_other
-      = [](const Task& task) { return !task.leader && !task.sidecar && !task.is_poststop(); };
-  const auto is_sidecar
-      = [](const Task& task) { return task.sidecar && !task.leader && !task.is_poststop(); };
-  if (killing_ == Killing::leader && is_over([](const Task& task) { return task.leader; })) {
-    killing_ = Killing::others;
-    for (auto& task : tasks_)
-      if (is_other(task)) kill_task(task);
-  }
-  if (killing_ == Killing::others && is_over(is_other)) {
-    killing_ = Killing::sidecars;
-    for (auto& task : tasks_)
-      if (is_sidecar(task)) kill_task(task);
-  }
-  if (killing_ == Killing::sidecars && is_over(is_sidecar)) killing_ = Killing::all;
+void AllocState::kill(const std::vector<std::size_t>& tasks) {
+  for (const auto index : tasks)
+    self_->send(
+        tasks_[index].runner,
+        task_runner::Kill{.event = event::killing_within(unix_now(), kill_timeout(tasks_[index])),
+                          .skip_delay = skips_delay_});
 }
 
 // -- starting and telling ------------------------------------------------------------------------
@@ -168,7 +113,7 @@ void AllocState::advance_kill() {
 void AllocState::open_gates() {
   for (auto& task : tasks_) {
     const bool open = coordinator_->is_open(task.stage);
-    if (task.ended || open == task.gate_open) continue;
+    if (task.has_ended() || open == task.gate_open) continue;
     task.gate_open = open;
     self_->send(task.runner, task_runner::Gate{open});
   }

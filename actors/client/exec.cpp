@@ -29,7 +29,7 @@ actor::Answer<client_api::ExecStarted> AllocState::exec(client_api::Exec& msg) {
   if (task == tasks_.end()) return Error{Errc::rejected, "task not found"};
   if (task->state->started_at == 0)
     return Error{Errc::not_found, fmt::format("task \"{}\" not started yet.", msg.task)};
-  if (task->ended)
+  if (task->has_ended())
     return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", msg.task)};
   return self_->delegate(task->runner, task_runner::Exec{std::move(msg.command)});
 }

@@ -61,6 +61,8 @@ public:
   std::vector<std::size_t> hooks_answered();
   std::vector<std::size_t> advance();
 
+  bool is_killing() const { return stage_ != Stage::none; }
+
   Stage stage() const { return stage_; }
 
 private:
