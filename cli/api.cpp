@@ -12,8 +12,8 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/layout.hpp"
-#include "runtime/net/tls_context.hpp"
+#include "cli/output/layout.hpp"
+#include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/query/coerce.hpp"
 

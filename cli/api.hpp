@@ -12,9 +12,9 @@
 #include <boost/json/value.hpp>
 
 #include "cli/arguments.hpp"
-#include "cli/json_view.hpp"
+#include "cli/output/json_view.hpp"
 #include "runtime/base/result.hpp"
-#include "runtime/net/http_client.hpp"
+#include "runtime/net/http/http_client.hpp"
 
 namespace nomad::cli {
 

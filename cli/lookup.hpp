@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/api.hpp"
-#include "cli/layout.hpp"
+#include "cli/output/layout.hpp"
 
 namespace nomad::cli {
 

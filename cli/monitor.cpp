@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/describe.hpp"
-#include "cli/layout.hpp"
+#include "cli/output/describe.hpp"
+#include "cli/output/layout.hpp"
 
 namespace nomad::cli {
 namespace {

@@ -18,7 +18,7 @@
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/agent/server_part.hpp"
 #include "actors/api/api.hpp"
-#include "actors/api/cluster_access.hpp"
+#include "actors/api/cluster/cluster_access.hpp"
 #include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "actors/agent/rpc_setup.hpp"
-#include "actors/client/server_link.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "actors/server/autopilot.hpp"

@@ -11,8 +11,8 @@
 
 #include <memory>
 
-#include "actors/client/server_link.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/roles/server_link.hpp"
 
 namespace nomad::agent {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "actors/api/remote_requests.hpp"
+#include "actors/api/forward/remote_requests.hpp"
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
-#include "runtime/net/tls_context.hpp"
+#include "runtime/net/tls/tls_context.hpp"
 
 namespace nomad::agent {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "actors/agent/cluster_part.hpp"
-#include "actors/client/server_link.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/job_registrar.hpp"
 #include "actors/server/server_api.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "actors/api/routes.hpp"
+#include "actors/api/http/routes.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::api {

@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "actors/api/remote_requests.hpp"
-#include "actors/client/client_api.hpp"
+#include "actors/api/forward/remote_requests.hpp"
 #include "actors/raft/raft_node.hpp"
+#include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/server_api.hpp"
-#include "runtime/net/http_server.hpp"
+#include "runtime/net/http/http_server.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/telemetry/registry.hpp"

@@ -12,8 +12,8 @@
 #include <string>
 
 #include "actors/client/client_db.hpp"
-#include "actors/client/server_link.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/server_link.hpp"
 #include "runtime/workload/sync_buffer.hpp"
 
 namespace nomad::client {

@@ -13,14 +13,14 @@
 #pragma once
 
 #include "actors/client/alloc_runner.hpp"
-#include "actors/client/client_api.hpp"
 #include "actors/client/client_db.hpp"
 #include "actors/client/client_options.hpp"
 #include "actors/client/registry.hpp"
-#include "actors/client/server_link.hpp"
 #include "actors/client/stats_reader.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/client_api.hpp"
+#include "actors/roles/server_link.hpp"
 
 namespace nomad::client {
 

@@ -21,8 +21,8 @@
 
 #include <boost/json/value.hpp>
 
-#include "actors/client/client_api.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/client_api.hpp"
 #include "runtime/workload/task_env.hpp"
 #include "runtime/workload/task_event.hpp"
 

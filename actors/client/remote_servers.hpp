@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/server_link.hpp"
 #include "actors/client/server_list.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/rpc/transport.hpp"
 
 namespace nomad::client {

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "actors/client/client_api.hpp"
 #include "actors/client/context.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/client_api.hpp"
 #include "runtime/workload/alloc_update.hpp"
 #include "schema/client.capnp.h"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/client_api.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/client_api.hpp"
 #include "runtime/host/process_stats.hpp"
 
 namespace nomad::client {

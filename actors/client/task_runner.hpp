@@ -4,7 +4,8 @@
 //
 // Owns:   the machine (and so the task's state, told to the parent at each change, and its row in
 //         the database), the hooks that are actors.
-// Takes:  what the role TaskRunner lists, all of it in every state; after Detach nothing changes the
+// Takes:  what the role TaskRunner lists, all of it in every state; after Detach nothing changes
+// the
 //         task's state any more.
 // Parent: the alloc runner; it hears Changed and, last, Ended.
 // Ends:   by itself after Ended, after Detach, or by the parent's exit message.
@@ -13,10 +14,10 @@
 #include <optional>
 #include <string>
 
-#include "actors/client/client_api.hpp"
 #include "actors/client/context.hpp"
 #include "actors/client/hook.hpp"
 #include "actors/core/actor.hpp"
+#include "actors/roles/client_api.hpp"
 #include "runtime/workload/task_state.hpp"
 #include "schema/client.capnp.h"
 

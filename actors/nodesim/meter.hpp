@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "actors/client/server_link.hpp"
+#include "actors/roles/server_link.hpp"
 #include "schema/alloc.capnp.h"
 
 namespace nomad::nodesim {

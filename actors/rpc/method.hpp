@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "runtime/net/rpc_frame.hpp"
+#include "runtime/net/rpc/rpc_frame.hpp"
 
 namespace nomad::rpc {
 

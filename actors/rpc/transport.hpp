@@ -24,7 +24,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/rpc/method.hpp"
 #include "runtime/base/bytes.hpp"
-#include "runtime/net/rpc_link.hpp"
+#include "runtime/net/rpc/rpc_link.hpp"
 
 namespace nomad::rpc {
 

@@ -13,9 +13,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "actors/client/server_link.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
 #include "actors/server/leadership.hpp"
 #include "actors/server/server_api.hpp"

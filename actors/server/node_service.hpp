@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/server_link.hpp"
 #include "actors/core/asker.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/state/store.hpp"
 

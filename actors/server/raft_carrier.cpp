@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "actors/core/supervise.hpp"
-#include "runtime/net/rpc_link.hpp"
+#include "runtime/net/rpc/rpc_link.hpp"
 
 namespace nomad::server {
 namespace {

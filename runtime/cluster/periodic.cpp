@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "runtime/jobspec/cron.hpp"
+#include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {

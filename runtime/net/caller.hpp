@@ -1,5 +1,5 @@
 // Caller: who asks, as the process that serves the request has established it. Every handler gets
-// one, of RPC methods (actors/rpc/router.hpp) as of the HTTP API (actors/api/call.hpp).
+// one, of RPC methods (actors/rpc/router.hpp) as of the HTTP API (actors/api/http/call.hpp).
 //
 // The parts are independent: a request may come over a server's connection and carry a user's
 // token. Each part is present only when this process verified it for this very request: the
@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/net/rpc_frame.hpp"
+#include "runtime/net/rpc/rpc_frame.hpp"
 
 namespace nomad::net {
 

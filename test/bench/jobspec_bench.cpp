@@ -12,10 +12,10 @@
 #include <boost/json.hpp>
 
 #include "runtime/hcl/functions/functions.hpp"
-#include "runtime/jobspec/canonicalize.hpp"
-#include "runtime/jobspec/diff.hpp"
-#include "runtime/jobspec/parse_job.hpp"
-#include "runtime/jobspec/validate.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/diff/diff.hpp"
+#include "runtime/jobspec/parse/parse_job.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
 
 namespace {
 

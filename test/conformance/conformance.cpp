@@ -24,8 +24,8 @@
 
 #include <boost/json.hpp>
 
-#include "runtime/jobspec/canonicalize.hpp"
-#include "runtime/jobspec/parse_job.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/parse/parse_job.hpp"
 
 namespace {
 

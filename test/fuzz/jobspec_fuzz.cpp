@@ -2,10 +2,10 @@
 // once), validated, and compared with itself.
 #include <boost/json.hpp>
 
-#include "runtime/jobspec/canonicalize.hpp"
-#include "runtime/jobspec/diff.hpp"
-#include "runtime/jobspec/parse_job.hpp"
-#include "runtime/jobspec/validate.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/diff/diff.hpp"
+#include "runtime/jobspec/parse/parse_job.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
 #include "test/fuzz/hcl_input.hpp"
 
 namespace {

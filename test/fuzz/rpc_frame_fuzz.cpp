@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "runtime/net/rpc_mux.hpp"
+#include "runtime/net/rpc/rpc_mux.hpp"
 
 using namespace nomad;
 using namespace nomad::net;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/net/websocket.hpp"
+#include "runtime/net/http/websocket.hpp"
 
 using namespace nomad::net::websocket;
 

@@ -7,9 +7,9 @@
 #include <memory>
 #include <string>
 
-#include "actors/client/server_link.hpp"
 #include "actors/raft/node_state.hpp"
 #include "actors/raft/state_fsm.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
 #include "actors/server/server_api.hpp"

@@ -12,8 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/server_link.hpp"
 #include "actors/core/supervise.hpp"
+#include "actors/roles/server_link.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
 

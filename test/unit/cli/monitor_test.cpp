@@ -10,9 +10,9 @@
 
 #include <doctest/doctest.h>
 
-#include "cli/layout.hpp"
 #include "cli/lookup.hpp"
-#include "runtime/net/http_server.hpp"
+#include "cli/output/layout.hpp"
+#include "runtime/net/http/http_server.hpp"
 #include "test/unit/cli/capture.hpp"
 
 using namespace nomad;

@@ -13,7 +13,7 @@
 
 #include "actors/api/api.hpp"
 #include "actors/core/system.hpp"
-#include "runtime/net/http_client.hpp"
+#include "runtime/net/http/http_client.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 

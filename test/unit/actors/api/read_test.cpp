@@ -1,7 +1,7 @@
 // Reads of jobs, allocations, evaluations, deployments, nodes: shapes, orders, pages, errors.
 #include <doctest/doctest.h>
 
-#include "runtime/net/http_message.hpp"
+#include "runtime/net/http/http_message.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;

@@ -9,7 +9,7 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
-#include "runtime/jobspec/canonicalize.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
 
 namespace nomad::jobspec {
 

@@ -11,9 +11,9 @@
 #include <capnp/any.h>
 #include <doctest/doctest.h>
 
-#include "runtime/jobspec/canonicalize.hpp"
-#include "runtime/jobspec/diff_rules.hpp"
-#include "runtime/jobspec/parse_job.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/diff/diff_rules.hpp"
+#include "runtime/jobspec/parse/parse_job.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/object/plan.hpp"

@@ -1,0 +1,256 @@
+// /v1/agent/self, members, servers and health: what this agent says of itself.
+#include <thread>
+
+#include <sys/utsname.h>
+
+#include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/cluster/member_json.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/base/duration.hpp"
+
+namespace nomad::api {
+namespace {
+
+using client::client_api::AllocCounts;
+using client::client_api::LocalNode;
+using raft::RaftStatus;
+
+std::string_view role_name(raft::Role role) {
+  switch (role) {
+    case raft::Role::follower:
+      return "Follower";
+    case raft::Role::pre_candidate:
+    case raft::Role::candidate:
+      return "Candidate";
+    case raft::Role::leader:
+      return "Leader";
+  }
+  return "Follower";
+}
+
+/// This agent's own row.
+void append_self(std::string& out, const Context& context) {
+  const auto& agent = context.options.agent;
+  if (context.options.cluster)
+    for (const auto& member : *context.options.cluster->members->members())
+      if (member.id == agent.server_id) return append_member(out, member, agent);
+  append_member(out, member_of(agent), agent);
+}
+
+/// What the health and self pages need to know, asked for one after the other. Empty where this
+/// agent has no such part, or it does not answer.
+struct Parts {
+  std::optional<RaftStatus> raft;
+  std::optional<LocalNode> node;
+  std::optional<AllocCounts> allocs;
+};
+
+using PartsDone = std::function<void(const Parts&)>;
+
+constexpr std::chrono::seconds part_timeout{5};
+
+void ask_parts(const std::shared_ptr<Context>& context, PartsDone done) {
+  const auto parts = std::make_shared<Parts>();
+  const auto ask_allocs = [context, parts, done] {
+    if (!context->options.client) {
+      done(*parts);
+      return;
+    }
+    context->asker.ask<AllocCounts>(context->options.client, client::client_api::CountAllocs{},
+                                    part_timeout, [parts, done](Result<AllocCounts> counts) {
+                                      if (counts) parts->allocs = *counts;
+                                      done(*parts);
+                                    });
+  };
+  const auto ask_client = [context, parts, ask_allocs] {
+    if (!context->options.client) {
+      ask_allocs();
+      return;
+    }
+    context->asker.ask<LocalNode>(context->options.client, client::client_api::GetNode{},
+                                  part_timeout, [parts, ask_allocs](Result<LocalNode> node) {
+                                    if (node) parts->node = *node;
+                                    ask_allocs();
+                                  });
+  };
+  if (!context->options.raft) {
+    ask_client();
+    return;
+  }
+  context->asker.ask<RaftStatus>(context->options.raft, raft::GetStatus{}, part_timeout,
+                                 [parts, ask_client](Result<RaftStatus> status) {
+                                   if (status) parts->raft = *status;
+                                   ask_client();
+                                 });
+}
+
+std::string go_seconds_ago(std::int64_t unix_nanoseconds) {
+  return format_duration(Nanoseconds{std::max<std::int64_t>(0, unix_now() - unix_nanoseconds)});
+}
+
+void append_client_stats(JsonObject& stats, const AgentInfo& agent, const Parts& parts) {
+  if (!parts.node) return;
+  JsonObject client{stats.raw("client")};
+  client.text("heartbeat_ttl", format_duration(Nanoseconds{parts.node->heartbeat_ttl}))
+      .text("known_servers", agent.rpc_address)
+      .text("last_heartbeat", go_seconds_ago(parts.node->last_heartbeat))
+      .text("node_id", agent.node_id);
+  if (parts.allocs)
+    client.text("num_allocations", std::to_string(parts.allocs->pending + parts.allocs->running
+                                                  + parts.allocs->terminal));
+}
+
+void append_server_stats(JsonObject& stats, const AgentInfo& agent, const Parts& parts) {
+  if (!parts.raft) return;
+  const auto& status = *parts.raft;
+  const bool leads = status.role == raft::Role::leader;
+  const auto leader_address = status.leader.empty()           ? std::string{}
+                              : status.leader_address.empty() ? agent.rpc_address
+                                                              : status.leader_address;
+  JsonObject{stats.raw("nomad")}
+      .text("bootstrap", "true")
+      .text("known_regions", "1")
+      .text("leader", leads ? "true" : "false")
+      .text("leader_addr", leader_address)
+      .text("server", "true");
+  const auto contact
+      = std::chrono::duration_cast<std::chrono::milliseconds>(status.last_contact).count();
+  JsonObject{stats.raw("raft")}
+      .text("applied_index", std::to_string(status.applied_index))
+      .text("commit_index", std::to_string(status.commit_index))
+      .text("last_contact", leads ? "0" : std::to_string(contact) + "ms")
+      .text("last_log_index", std::to_string(status.last_index))
+      .text("last_snapshot_index", std::to_string(status.snapshot_index))
+      .text("num_peers", std::to_string(status.configuration.members.empty()
+                                            ? 0
+                                            : status.configuration.members.size() - 1))
+      .text("protocol_version", "3")
+      .text("state", role_name(status.role))
+      .text("term", std::to_string(status.current_term));
+}
+
+void append_runtime_stats(JsonObject& stats) {
+  utsname system{};
+  ::uname(&system);
+  const auto cores = std::to_string(std::thread::hardware_concurrency());
+  JsonObject{stats.raw("runtime")}
+      .text("arch", std::string_view{system.machine} == "x86_64" ? "amd64" : system.machine)
+      .text("cpu_count", cores)
+      .text("goroutines", "0")
+      .text("kernel.name", "linux")
+      .text("max_procs", cores)
+      .text("version", "nomadctl " NOMADCTL_VERSION);
+}
+
+void agent_self(Call call) {
+  const auto shared = share(std::move(call));
+  ask_parts(shared->context, [shared](const Parts& parts) {
+    const auto& agent = shared->context->options.agent;
+    std::string out;
+    {
+      JsonObject object{out};
+      object.raw("config") += agent.config_json ? agent.config_json() : "{}";
+      if (agent.server_enabled)
+        append_self(object.raw("member"), *shared->context);
+      else
+        object.null("member");
+      JsonObject stats{object.raw("stats")};
+      append_client_stats(stats, agent, parts);
+      append_server_stats(stats, agent, parts);
+      append_runtime_stats(stats);
+    }
+    shared->send(Answer::json(std::move(out)));
+  });
+}
+
+// --- health
+// ----------------------------------------------------------------------------------------
+
+struct Health {
+  bool ok = true;
+  std::string_view message = "ok";
+};
+
+/// Which parts were asked after: all that there are, or those named by `type`.
+struct HealthQuery {
+  bool is_named = false;
+  bool client = true;
+  bool server = true;
+};
+
+HealthQuery health_query(const net::Request& request) {
+  HealthQuery query;
+  for (const auto& [name, value] : request.query) {
+    if (name != "type") continue;
+    if (!std::exchange(query.is_named, true)) query.client = query.server = false;
+    if (value == "client") query.client = true;
+    if (value == "server") query.server = true;
+  }
+  return query;
+}
+
+std::optional<Health> client_health(const HealthQuery& query,
+                                    const Context& context,
+                                    const Parts& parts) {
+  if (!query.client) return std::nullopt;
+  if (!context.options.client)
+    return query.is_named ? std::optional<Health>{{false, "client not enabled"}} : std::nullopt;
+  if (!parts.node) return Health{false, "client does not answer"};
+  if (parts.node->last_heartbeat == 0 && !context.options.raft)
+    return Health{false, "no known servers"};
+  return Health{};
+}
+
+std::optional<Health> server_health(const HealthQuery& query,
+                                    const Context& context,
+                                    const Parts& parts) {
+  if (!query.server) return std::nullopt;
+  if (!context.options.raft)
+    return query.is_named ? std::optional<Health>{{false, "server not enabled"}} : std::nullopt;
+  if (!parts.raft) return Health{false, "server does not answer"};
+  if (parts.raft->leader.empty()) return Health{false, "no leader"};
+  return Health{};
+}
+
+void agent_health(Call call) {
+  const auto query = health_query(call.request());
+  const auto shared = share(std::move(call));
+  ask_parts(shared->context, [shared, query](const Parts& parts) {
+    std::string out;
+    bool all_ok = true;
+    {
+      JsonObject object{out};
+      const auto append = [&](std::string_view name, const std::optional<Health>& health) {
+        if (!health) return;
+        all_ok = all_ok && health->ok;
+        JsonObject{object.raw(name)}.text("message", health->message).boolean("ok", health->ok);
+      };
+      append("client", client_health(query, *shared->context, parts));
+      append("server", server_health(query, *shared->context, parts));
+    }
+    shared->send(all_ok ? Answer::json(std::move(out)) : Answer::text(500, std::move(out)));
+  });
+}
+
+void agent_servers(Call call) {
+  if (!call.context->options.client) {
+    call.fail(501, "Invalid method");
+    return;
+  }
+  std::string out = "[";
+  append_json_text(out, call.context->options.agent.rpc_address);
+  call.send(Answer::json(out + ']'));
+}
+
+}  // namespace
+
+void add_agent_routes(Routes& routes) {
+  routes.exact("/v1/agent/self",
+               {{Methods::get, Capability::agent_read, agent_self, Where::agent}});
+  routes.exact("/v1/agent/servers",
+               {{Methods::get, Capability::agent_read, agent_servers, Where::agent}});
+  routes.exact("/v1/agent/health", {{Methods::get, Capability::none, agent_health, Where::agent}});
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,280 @@
+// /v1/event/stream: what changes, as newline-delimited JSON, one line per index.
+//
+// A subscriber remembers the index up to which it has read the buffer. Whenever there is more and
+// its client keeps up, a pool thread writes the next batches. One that falls behind the buffer is
+// told so and ended, because it must not go on as if it had seen everything.
+#include <charconv>
+#include <mutex>
+
+#include "actors/api/allocs/alloc_json.hpp"
+#include "actors/api/cluster/node_json.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/routes.hpp"
+
+namespace nomad::api {
+namespace {
+
+using state::Event;
+
+constexpr std::chrono::seconds heartbeat{30};
+constexpr std::size_t batches_at_once = 16;
+constexpr std::size_t enough_queued = 1024 * 1024;
+
+/// "Job:web": everything of a topic, or what a key names.
+struct TopicFilter {
+  std::string topic;
+  std::string key;
+
+  bool fits(const Event& event) const {
+    if (topic != "*" && topic != event.topic()) return false;
+    if (key == "*" || key == event.key()) return true;
+    for (const auto other : event.filter_keys())
+      if (other == key) return true;
+    return false;
+  }
+};
+
+Result<std::vector<TopicFilter>> parse_topics(const net::Request& request) {
+  std::vector<TopicFilter> topics;
+  for (const auto& [name, value] : request.query) {
+    if (name != "topic") continue;
+    const auto colon = value.find(':');
+    if (colon != std::string::npos && value.find(':', colon + 1) != std::string::npos)
+      return Error{Errc::invalid_argument,
+                   "Invalid topic query: error parsing topics: Invalid key value pair for topic, "
+                   "topic: "
+                       + value};
+    topics.push_back(
+        {value.substr(0, colon), colon == std::string::npos ? "*" : value.substr(colon + 1)});
+  }
+  if (topics.empty()) topics.push_back({"*", "*"});
+  return topics;
+}
+
+Result<std::uint64_t> parse_index(const net::Request& request) {
+  const auto text = request.parameter_or_empty("index");
+  if (text.empty()) return 0;
+  std::int64_t index = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stopped, failure] = std::from_chars(text.data(), end, index);
+  if (failure != std::errc{} || stopped != end)
+    return Error{Errc::invalid_argument, "Unable to parse index: strconv.Atoi: parsing \""
+                                             + std::string{text} + "\": invalid syntax"};
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, index));
+}
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+void append_event(std::string& out, const Event& event, std::uint64_t index) {
+  JsonObject object{out};
+  const auto keys = event.filter_keys();
+  if (keys.empty())
+    object.null("FilterKeys");
+  else
+    append_json_texts(object.raw("FilterKeys"), keys);
+  object.number("Index", index).text("Key", event.key()).text("Namespace", event.ns());
+  {
+    JsonObject payload{object.raw("Payload")};
+    auto& shown = payload.raw(event.topic());
+    std::visit(Overloaded{[&](const Object<schema::Allocation>& alloc) {
+                            append_bare_alloc(shown, *alloc);
+                          },
+                          [&](const Object<schema::Node>& node) { append_node(shown, *node); },
+                          [&](const auto& other) { append_json(shown, *other); }},
+               event.payload);
+  }
+  object.text("Topic", event.topic()).text("Type", event.type);
+}
+
+/// One client of the stream. Shared by whoever may wake it.
+class Subscriber : public std::enable_shared_from_this<Subscriber> {
+public:
+  Subscriber(std::shared_ptr<Context> context,
+             net::BodyStream body,
+             std::vector<TopicFilter> topics,
+             std::string ns,
+             std::uint64_t index)
+      : context_{std::move(context)},
+        events_{context_->options.store->events()},
+        body_{std::move(body)},
+        topics_{std::move(topics)},
+        ns_{std::move(ns)},
+        after_{events_.start_at(index)} {}
+
+  void start() {
+    body_.on_abandoned([self = shared_from_this()] { self->end(); });
+    send("{}\n");
+    beat_later();
+    schedule();
+  }
+
+private:
+  /// Has the pool write what there is; once at a time.
+  void schedule() {
+    {
+      const std::lock_guard lock{guard_};
+      if (is_done_ || std::exchange(is_scheduled_, true)) return;
+    }
+    std::function<void()> job = [self = shared_from_this()] { self->pump(); };
+    if (!context_->pool.submit(job))
+      context_->timers.call_after(std::chrono::milliseconds{50}, std::move(job));
+  }
+
+  void pump() {
+    {
+      const std::lock_guard lock{guard_};
+      if (is_done_) return;
+    }
+    const auto page = events_.read_after(after_, batches_at_once);
+    if (!page) {
+      send("event stream: the subscriber was too slow and lost events; subscribe again\n");
+      end();
+      return;
+    }
+    for (const auto& batch : page->batches)
+      if (const auto line = render(*batch); !line.empty() && !send(line)) {
+        end();
+        return;
+      }
+    after_ = page->next_after;
+    {
+      const std::lock_guard lock{guard_};
+      is_scheduled_ = false;
+    }
+    if (queued() > enough_queued)
+      wait_for_client();
+    else
+      wait_for_events();
+  }
+
+  void wait_for_events() {
+    const auto waiter = events_.wait(after_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->schedule();
+    });
+    const std::lock_guard lock{guard_};
+    waiter_ = waiter;
+    if (is_done_ && waiter_ != 0) events_.forget(waiter_);
+  }
+
+  /// An empty piece is drained when everything before it is.
+  void wait_for_client() {
+    bool taken = false;
+    {
+      const std::lock_guard lock{guard_};
+      taken = body_.write({}, [self = shared_from_this()] { self->schedule(); });
+    }
+    if (!taken) end();
+  }
+
+  /// The line of a batch; "" when nothing in it is wanted.
+  std::string render(const state::EventBuffer<Event>::Batch& batch) const {
+    std::string out = "{\"Events\":[";
+    bool is_first = true;
+    for (const auto& event : batch.events) {
+      if (!wants(event)) continue;
+      if (!is_first) out += ',';
+      is_first = false;
+      append_event(out, event, batch.index);
+    }
+    if (is_first) return {};
+    return out + "],\"Index\":" + std::to_string(batch.index) + "}\n";
+  }
+
+  bool wants(const Event& event) const {
+    const auto ns = event.ns();
+    if (!ns.empty() && ns_ != "*" && ns != ns_) return false;
+    return std::any_of(topics_.begin(), topics_.end(),
+                       [&event](const TopicFilter& filter) { return filter.fits(event); });
+  }
+
+  bool send(std::string_view text) {
+    const std::lock_guard lock{guard_};
+    return body_.write(text);
+  }
+
+  std::size_t queued() {
+    const std::lock_guard lock{guard_};
+    return body_.queued();
+  }
+
+  void beat_later() {
+    context_->timers.call_after(heartbeat, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self) return;
+      if (self->send("{}\n"))
+        self->beat_later();
+      else
+        self->end();
+    });
+  }
+
+  void end() {
+    net::BodyStream ended;
+    std::uint64_t waiter = 0;
+    {
+      const std::lock_guard lock{guard_};
+      if (std::exchange(is_done_, true)) return;
+      ended = std::move(body_);
+      waiter = waiter_;
+    }
+    if (waiter != 0) events_.forget(waiter);
+  }
+
+  std::shared_ptr<Context> context_;
+  state::EventBuffer<Event>& events_;
+  std::mutex guard_;
+  net::BodyStream body_;
+  const std::vector<TopicFilter> topics_;
+  const std::string ns_;
+  std::uint64_t after_;  ///< Only `pump` uses it, one at a time.
+  std::uint64_t waiter_ = 0;
+  bool is_scheduled_ = false;
+  bool is_done_ = false;
+};
+
+void event_stream(Call call) {
+  const auto index = parse_index(call.request());
+  if (!index) {
+    call.fail(index.error());
+    return;
+  }
+  auto topics = parse_topics(call.request());
+  if (!topics) {
+    call.fail(topics.error());
+    return;
+  }
+  const auto options = parse_read_options([&] {
+    net::Request plain;  // `index` means something else here
+    for (const auto& [name, value] : call.request().query)
+      if (name != "index") plain.query.emplace_back(name, value);
+    return plain;
+  }());
+  if (!options) {
+    call.fail(options.error());
+    return;
+  }
+  if (!call.context->options.store) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  auto body = call.responder.stream(
+      {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
+  std::make_shared<Subscriber>(call.context, std::move(body), std::move(*topics), options->ns,
+                               *index)
+      ->start();
+}
+
+}  // namespace
+
+void add_event_routes(Routes& routes) {
+  routes.exact("/v1/event/stream",
+               {{Methods::get, Capability::any_in_namespace, event_stream, Where::server}});
+}
+
+}  // namespace nomad::api

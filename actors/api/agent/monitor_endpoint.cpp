@@ -1,0 +1,185 @@
+// /v1/agent/monitor: this agent's log lines as they are written.
+#include <mutex>
+
+#include "actors/api/allocs/follower.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/query/coerce.hpp"
+
+namespace nomad::api {
+namespace {
+
+constexpr std::chrono::seconds heartbeat{1};
+constexpr std::size_t most_queued = 1024 * 1024;  ///< A slower reader loses lines.
+
+/// "2026-…Z [INFO]  client: message" as an object, as `log_json` has it.
+std::string line_as_json(const std::string& line) {
+  const auto open = line.find('[');
+  const auto close = line.find(']', open);
+  std::string out;
+  {
+    JsonObject object{out};
+    if (open == std::string::npos || close == std::string::npos) {
+      object.text("@message", line);
+    } else {
+      std::string level = line.substr(open + 1, close - open - 1);
+      for (char& c : level)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const auto begin = std::min(line.find_first_not_of(' ', close + 1), line.size());
+      const auto colon = line.find(": ", begin);
+      object.text("@level", level);
+      if (colon == std::string::npos)
+        object.text("@message", line.substr(begin));
+      else
+        object.text("@message", line.substr(colon + 2))
+            .text("@module", line.substr(begin, colon - begin));
+      object.text("@timestamp", line.substr(0, line.find(' ')));
+    }
+  }
+  return out;
+}
+
+struct MonitorOptions {
+  log::Level level = log::Level::info;
+  bool plain = false;
+  bool json = false;
+};
+
+/// One client of the log. The logger calls it on any thread, so all it does is queue bytes; it
+/// must not log itself.
+class Monitor : public std::enable_shared_from_this<Monitor> {
+public:
+  Monitor(std::shared_ptr<Context> context, net::BodyStream body, MonitorOptions options)
+      : context_{std::move(context)}, body_{std::move(body)}, options_{options} {}
+
+  void start() {
+    body_.on_abandoned([self = shared_from_this()] { self->end(); });
+    const auto id = log::add_listener(
+        options_.level, [weak = weak_from_this()](log::Level, const std::string& line) {
+          if (const auto self = weak.lock()) self->take(line);
+        });
+    {
+      const std::lock_guard lock{guard_};
+      listener_ = id;
+      if (!is_done_) {
+        beat_later();
+        return;
+      }
+    }
+    log::remove_listener(id);
+  }
+
+private:
+  void take(const std::string& line) {
+    const std::lock_guard lock{guard_};
+    if (is_done_) return;
+    if (body_.queued() > most_queued) {
+      ++dropped_;
+      return;
+    }
+    if (const auto dropped = std::exchange(dropped_, 0); dropped != 0)
+      write("[WARN] Monitor dropped " + std::to_string(dropped) + " logs during monitor request\n");
+    write((options_.json ? line_as_json(line) : line) + '\n');
+  }
+
+  void write(const std::string& text) {
+    if (options_.plain) {
+      body_.write(text);
+      return;
+    }
+    host::StreamChunk chunk;
+    chunk.data = text;
+    chunk.event = "log";
+    body_.write(file_frame(chunk));
+  }
+
+  void beat_later() {
+    context_->timers.call_after(heartbeat, [self = shared_from_this()] {
+      {
+        const std::lock_guard lock{self->guard_};
+        if (self->is_done_) return;
+        if (!self->options_.plain) self->body_.write("{}");
+      }
+      self->beat_later();
+    });
+  }
+
+  void end() {
+    net::BodyStream ended;
+    std::uint64_t listener = 0;
+    {
+      const std::lock_guard lock{guard_};
+      if (std::exchange(is_done_, true)) return;
+      ended = std::move(body_);
+      listener = listener_;
+    }
+    if (listener != 0) log::remove_listener(listener);
+  }
+
+  std::shared_ptr<Context> context_;
+  std::mutex guard_;
+  net::BodyStream body_;
+  const MonitorOptions options_;
+  std::uint64_t listener_ = 0;
+  std::uint64_t dropped_ = 0;
+  bool is_done_ = false;
+};
+
+Result<MonitorOptions> monitor_options(const net::Request& request) {
+  MonitorOptions options;
+  const auto bad = [](std::string what) { return Error{Errc::invalid_argument, std::move(what)}; };
+  if (const auto level = request.parameter_or_empty("log_level"); !level.empty()) {
+    const auto parsed = log::parse_level(level);
+    if (!parsed || *parsed == log::Level::off)
+      return bad("Unknown log level: " + std::string{level});
+    options.level = *parsed;
+  }
+  const auto flag = [&](std::string_view name, std::string_view shown, bool& value) -> Result<> {
+    const auto text = request.parameter_or_empty(name);
+    if (text.empty()) return {};
+    const auto parsed = query::parse_bool(text);
+    if (!parsed)
+      return bad("Unknown option for " + std::string{shown} + ": " + parsed.error().what);
+    value = *parsed;
+    return {};
+  };
+  bool location = false;
+  NOMAD_TRY(flag("log_json", "log json", options.json));
+  NOMAD_TRY(flag("plain", "plain", options.plain));
+  NOMAD_TRY(flag("log_include_location", "log_include_location", location));
+  if (!request.parameter_or_empty("node_id").empty()
+      && !request.parameter_or_empty("server_id").empty())
+    return bad("Cannot target node and server simultaneously");
+  return options;
+}
+
+void monitor(Call call) {
+  const auto options = monitor_options(call.request());
+  if (!options) {
+    call.fail(options.error());
+    return;
+  }
+  const auto& agent = call.context->options.agent;
+  const auto node = call.request().parameter_or_empty("node_id");
+  const auto server = call.request().parameter_or_empty("server_id");
+  if ((!node.empty() && node != agent.node_id)
+      || (!server.empty() && server != agent.server_id && server != agent.name + '.' + agent.region
+          && server != "leader")) {
+    call.fail(404, !node.empty() ? "Unknown node " + std::string{node}
+                                 : "unknown Nomad server " + std::string{server});
+    return;
+  }
+  auto body
+      = call.responder.stream({.content_type = options->plain ? "text/plain" : "application/json"});
+  std::make_shared<Monitor>(call.context, std::move(body), *options)->start();
+}
+
+}  // namespace
+
+void add_monitor_routes(Routes& routes) {
+  routes.exact("/v1/agent/monitor",
+               {{Methods::get, Capability::agent_read, monitor, Where::named}});
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,18 @@
+// What other resources need of the allocations' endpoint.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actors/api/http/call.hpp"
+#include "runtime/state/tables.hpp"
+
+namespace nomad::api {
+
+/// The JSON array of the stubs of `rows`, oldest first.
+std::string stub_list(std::vector<state::AllocRef> rows);
+
+/// The results of an allocation's checks, at either of its two paths.
+void alloc_checks(Call call);
+
+}  // namespace nomad::api

@@ -1,0 +1,276 @@
+// /v1/client/allocation/<id>/<action>, /v1/client/stats and /v1/client/gc: what the client node of
+// this process does with its allocations.
+#include <boost/json/object.hpp>
+
+#include "actors/api/allocs/alloc_endpoint.hpp"
+#include "actors/api/allocs/exec_endpoint.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/http/routes.hpp"
+
+namespace nomad::api {
+namespace {
+
+namespace ca = client::client_api;
+
+/// Fails the call when there is no client here. What another node has does not come this far, so
+/// nobody knows the allocation.
+bool has_client(Call& call) {
+  if (call.context->options.client) return true;
+  call.fail(404, "Unknown allocation \"" + call.rest + '"');
+  return false;
+}
+
+bool is_known(const Call& call, std::string_view node) {
+  const auto& store = call.context->options.store;
+  return store && store->snapshot().node(node);
+}
+
+bool is_own_node(Call& call) {
+  const auto node = call.request().parameter_or_empty("node_id");
+  const auto& own = call.context->options.agent.node_id;
+  const bool has_own = static_cast<bool>(call.context->options.client);
+  if (has_own && (node.empty() || node == own)) return true;
+  if (node.empty())
+    call.fail(400, "No local Node and node_id not provided");
+  else
+    call.fail(404, is_known(call, node) ? std::string{"No path to node"}
+                                        : "Unknown node " + std::string{node});
+  return false;
+}
+
+Answer done_answer(const ca::Done&) {
+  std::string out;
+  JsonObject{out}.number("Index", 0);
+  return Answer::json(std::move(out));
+}
+
+void append_measured(JsonObject& object, const std::vector<std::string>& measured) {
+  if (measured.empty())
+    object.null("Measured");
+  else
+    append_json_texts(object.raw("Measured"), measured);
+}
+
+void append_usage(std::string& out,
+                  const ca::MemoryUsage& memory,
+                  const ca::CpuUsage& cpu,
+                  bool is_total) {
+  JsonObject object{out};
+  {
+    JsonObject stats{object.raw("CpuStats")};
+    append_measured(stats, cpu.measured);
+    stats.real("Percent", cpu.percent)
+        .real("SystemMode", cpu.system_mode)
+        .number("ThrottledPeriods", cpu.throttled_periods)
+        .number("ThrottledTime", cpu.throttled_time)
+        .real("TotalTicks", cpu.total_ticks)
+        .real("UserMode", cpu.user_mode);
+  }
+  object.raw("DeviceStats") += is_total ? "[]" : "null";
+  JsonObject stats{object.raw("MemoryStats")};
+  stats.number("Cache", memory.cache)
+      .number("KernelMaxUsage", memory.kernel_max_usage)
+      .number("KernelUsage", memory.kernel_usage)
+      .number("MappedFile", memory.mapped_file)
+      .number("MaxUsage", memory.max_usage);
+  append_measured(stats, memory.measured);
+  stats.number("RSS", memory.rss).number("Swap", memory.swap).number("Usage", memory.usage);
+}
+
+void append_task_usage(std::string& out, const ca::TaskUsage& task) {
+  JsonObject object{out};
+  if (task.processes.empty()) {
+    object.null("Pids");
+  } else {
+    JsonObject pids{object.raw("Pids")};
+    for (const auto& process : task.processes)
+      append_usage(pids.raw(std::to_string(process.pid)), process.memory, process.cpu, false);
+  }
+  append_usage(object.raw("ResourceUsage"), task.memory, task.cpu, false);
+  object.number("Timestamp", task.timestamp);
+}
+
+void alloc_stats(Call call) {
+  if (!has_client(call)) return;
+  ca::AllocStats request{call.rest, std::string{call.request().parameter_or_empty("task")}};
+  const auto handle = call.context->options.client;
+  ask<ca::AllocUsage>(std::move(call), handle, std::move(request), [](const ca::AllocUsage& usage) {
+    const auto total = ca::sum(usage);
+    std::string out;
+    {
+      JsonObject object{out};
+      append_usage(object.raw("ResourceUsage"), total.memory, total.cpu, true);
+      {
+        JsonObject tasks{object.raw("Tasks")};
+        for (const auto& [name, task] : usage.tasks)
+          append_task_usage(tasks.member(name), task);
+      }
+      object.number("Timestamp", total.timestamp);
+    }
+    return Answer::json(std::move(out));
+  });
+}
+
+}  // namespace
+
+/// Checks run once services have them; until then there are no results, which Nomad shows so.
+void alloc_checks(Call call) {
+  if (!has_client(call)) return;
+  ca::AllocDirOf request{call.rest};
+  const auto handle = call.context->options.client;
+  ask<ca::AllocDir>(std::move(call), handle, std::move(request),
+                    [](const ca::AllocDir&) { return Answer::json("null"); });
+}
+
+namespace {
+
+Result<ca::RestartTask> make_restart(const Call& call) {
+  ca::RestartTask request;
+  request.alloc_id = call.rest;
+  if (call.request().body.empty()) return request;
+  const auto body = body_object(call.request());
+  if (!body) return body.error();
+  BodyFields fields{*body, "AllocRestartRequest"};
+  request.task = fields.text("TaskName");
+  request.all_tasks = fields.boolean("AllTasks");
+  NOMAD_TRY(fields.check());
+  return request;
+}
+
+void restart_alloc(Call call) {
+  if (!has_client(call)) return;
+  auto request = make_restart(call);
+  if (!request) {
+    call.fail(request.error());
+    return;
+  }
+  const auto handle = call.context->options.client;
+  ask<ca::Done>(std::move(call), handle, std::move(*request), done_answer);
+}
+
+Result<ca::SignalTask> make_signal(const Call& call) {
+  const auto body = body_object(call.request());
+  if (!body) return body.error().within("Failed to decode body");
+  BodyFields fields{*body, "AllocSignalRequest"};
+  ca::SignalTask request;
+  request.alloc_id = call.rest;
+  request.task = fields.text("Task");
+  request.signal = fields.text("Signal");
+  if (const auto checked = fields.check(); !checked)
+    return checked.error().within("Failed to decode body");
+  return request;
+}
+
+void signal_alloc(Call call) {
+  if (!has_client(call)) return;
+  auto request = make_signal(call);
+  if (!request) {
+    call.fail(request.error());
+    return;
+  }
+  const auto handle = call.context->options.client;
+  ask<ca::Done>(std::move(call), handle, std::move(*request), done_answer);
+}
+
+void collect_alloc(Call call) {
+  if (!has_client(call)) return;
+  ca::CollectGarbage request{call.rest};
+  const auto handle = call.context->options.client;
+  ask<ca::Done>(std::move(call), handle, std::move(request),
+                [](const ca::Done&) { return Answer::empty(); });
+}
+
+void collect_all(Call call) {
+  if (!is_own_node(call)) return;
+  const auto handle = call.context->options.client;
+  ask<ca::Done>(std::move(call), handle, ca::CollectGarbage{},
+                [](const ca::Done&) { return Answer::empty(); });
+}
+
+// --- host
+// ------------------------------------------------------------------------------------------
+
+void append_disk(std::string& out, const ca::DiskUsage& disk) {
+  JsonObject{out}
+      .number("Available", disk.available)
+      .text("Device", disk.device)
+      .real("InodesUsedPercent", disk.inodes_used_percent)
+      .text("Mountpoint", disk.mountpoint)
+      .number("Size", disk.size)
+      .number("Used", disk.used)
+      .real("UsedPercent", disk.used_percent);
+}
+
+Answer host_answer(const ca::HostUsage& usage) {
+  std::string out;
+  {
+    JsonObject object{out};
+    append_disk(object.raw("AllocDirStats"), usage.alloc_dir);
+    double busy = 0;
+    for (const auto& core : usage.cpu)
+      busy += core.total;
+    const double ticks = busy > 0 ? usage.cpu_ticks_consumed / busy : 0;
+    append_json_list(object.raw("CPU"), usage.cpu,
+                     [ticks](std::string& to, const ca::CoreUsage& core) {
+                       JsonObject{to}
+                           .text("CPU", core.cpu)
+                           .real("Idle", core.idle)
+                           .real("System", core.system)
+                           .real("TotalPercent", core.total)
+                           .real("TotalTicks", core.total * ticks)
+                           .real("User", core.user);
+                     });
+    object.real("CPUTicksConsumed", usage.cpu_ticks_consumed).null("DeviceStats");
+    append_json_list(object.raw("DiskStats"), usage.disks, append_disk);
+    JsonObject{object.raw("Memory")}
+        .number("Available", usage.memory_available)
+        .number("Free", usage.memory_free)
+        .number("Total", usage.memory_total)
+        .number("Used", usage.memory_used);
+    object.number("Timestamp", usage.timestamp).number("Uptime", usage.uptime_seconds);
+  }
+  return Answer::json(std::move(out));
+}
+
+void host_stats(Call call) {
+  if (!is_own_node(call)) return;
+  const auto handle = call.context->options.client;
+  ask<ca::HostUsage>(std::move(call), handle, ca::HostStats{}, host_answer);
+}
+
+void not_found(Call call) {
+  call.fail(404, "resource not found");
+}
+
+/// An action on one allocation; the path has exactly two parts.
+template <void (*Action)(Call)>
+void on_alloc(Call call) {
+  if (call.rest.empty() || call.rest.find('/') != std::string::npos)
+    not_found(std::move(call));
+  else
+    Action(std::move(call));
+}
+
+}  // namespace
+
+void add_client_routes(Routes& routes) {
+  routes.exact("/v1/client/stats",
+               {{Methods::any, Capability::node_read, host_stats, Where::node}});
+  routes.exact("/v1/client/gc", {{Methods::any, Capability::node_write, collect_all, Where::node}});
+  routes.below(
+      "/v1/client/allocation/",
+      {{"/stats", {{Methods::any, Capability::read_job, on_alloc<alloc_stats>, Where::alloc_node}}},
+       {"/checks",
+        {{Methods::any, Capability::read_job, on_alloc<alloc_checks>, Where::alloc_node}}},
+       {"/restart",
+        {{Methods::any, Capability::alloc_lifecycle, on_alloc<restart_alloc>, Where::alloc_node}}},
+       {"/signal",
+        {{Methods::write, Capability::alloc_lifecycle, on_alloc<signal_alloc>, Where::alloc_node}}},
+       {"/exec", {{Methods::any, Capability::none, on_alloc<exec_alloc>, Where::agent}}},
+       {"/gc",
+        {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>, Where::alloc_node}}},
+       {"", {{Methods::any, Capability::none, not_found, Where::agent}}}});
+}
+
+}  // namespace nomad::api

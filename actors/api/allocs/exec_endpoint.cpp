@@ -1,0 +1,128 @@
+#include "actors/api/allocs/exec_endpoint.hpp"
+
+#include <boost/json.hpp>
+
+#include "actors/api/allocs/exec_session.hpp"
+#include "actors/api/forward/dispatch.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "runtime/net/http/websocket.hpp"
+#include "runtime/query/coerce.hpp"
+
+namespace nomad::api {
+namespace {
+
+Error refused(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+/// The command of the query: a JSON array of texts. `null` is an empty one.
+Result<std::vector<std::string>> parse_command(std::string_view text) {
+  const auto parsed = parse_value(text);
+  if (!parsed) return parsed.error();
+  std::vector<std::string> command;
+  if (parsed->is_null()) return command;
+  const auto mismatch = [](const boost::json::value& value, std::string_view type) {
+    return refused("json: cannot unmarshal " + std::string{go_kind(value)}
+                   + " into Go value of type " + std::string{type});
+  };
+  if (!parsed->is_array()) return mismatch(*parsed, "[]string");
+  for (const auto& word : parsed->get_array()) {
+    if (!word.is_string() && !word.is_null()) return mismatch(word, "string");
+    command.emplace_back();
+    if (word.is_string()) command.back() = word.get_string();
+  }
+  return command;
+}
+
+/// A parameter as Go's ParseBool reads it; absent is false.
+Result<bool> flag_of(const net::Request& request, std::string_view name) {
+  const auto text = request.parameter_or_empty(name);
+  if (text.empty()) return false;
+  const auto value = query::parse_bool(text);
+  if (value) return *value;
+  return refused(std::string{name} + " value is not a boolean: strconv.ParseBool: parsing \""
+                 + std::string{text} + "\": invalid syntax");
+}
+
+/// Whether a page of the same server asks, or no page at all: a browser sends its Origin.
+bool is_same_origin(const net::Request& request) {
+  const auto origin = request.header("Origin");
+  if (origin.empty()) return true;
+  const auto scheme = origin.find("://");
+  if (scheme == std::string_view::npos) return false;
+  const auto host = origin.substr(scheme + 3);
+  return net::same_header(host.substr(0, host.find('/')), request.header("Host"));
+}
+
+struct Refusal {
+  unsigned status;
+  std::string_view why;
+};
+
+/// What is wrong with the handshake. Between agents only its key counts: the first has checked the
+/// rest, and not all of it travels.
+std::optional<Refusal> check_handshake(const net::Request& request) {
+  if (request.upgrade().empty())
+    return Refusal{400,
+                   "the client is not using the websocket protocol: 'upgrade' token not found "
+                   "in 'Connection' header"};
+  if (!request.header_has("Upgrade", "websocket"))
+    return Refusal{400,
+                   "the client is not using the websocket protocol: 'websocket' token not found "
+                   "in 'Upgrade' header"};
+  if (request.method != "GET" || !request.is_http11)
+    return Refusal{405,
+                   "the client is not using the websocket protocol: request method is not GET"};
+  if (!request.header_has("Sec-WebSocket-Version", "13"))
+    return Refusal{400, "unsupported version: 13 not found in 'Sec-Websocket-Version' header"};
+  if (request.hops == 0 && !is_same_origin(request))
+    return Refusal{403, "request origin not allowed by Upgrader.CheckOrigin"};
+  if (!net::websocket::is_key(request.header("Sec-WebSocket-Key")))
+    return Refusal{400,
+                   "not a websocket handshake: 'Sec-WebSocket-Key' header is missing or blank"};
+  return {};
+}
+
+/// In the words of Go's library and Nomad's wrapper around it.
+Answer handshake_refused(const Refusal& refusal) {
+  auto answer = Answer::text(refusal.status, std::string{net::reason_phrase(refusal.status)}
+                                                 + "\nfailed to upgrade connection: websocket: "
+                                                 + std::string{refusal.why});
+  answer.headers.push_back({"Sec-Websocket-Version", "13"});
+  answer.headers.push_back({"X-Content-Type-Options", "nosniff"});
+  return answer;
+}
+
+Result<ExecRequest> read_request(const Call& call) {
+  const auto& request = call.request();
+  ExecRequest asked;
+  asked.alloc_id = call.rest;
+  asked.task = request.parameter_or_empty("task");
+  asked.ns = request.parameter_or_empty("namespace");
+  auto command = parse_command(request.parameter_or_empty("command"));
+  if (!command) return command.error().within("failed to marshal command into json");
+  asked.command.command = std::move(*command);
+  const auto tty = flag_of(request, "tty");
+  if (!tty) return tty.error();
+  asked.command.tty = *tty;
+  asked.handshake = flag_of(request, "ws_handshake");
+  return asked;
+}
+
+}  // namespace
+
+void exec_alloc(Call call) {
+  const auto asked = read_request(call);
+  if (!asked) return call.send(Answer::text(500, asked.error().what));
+  if (const auto refusal = check_handshake(call.request()))
+    return call.send(handshake_refused(*refusal));
+  const bool comes_later = asked->handshake && *asked->handshake;
+  if (call.request().hops == 0) call.tell_failure = refuse_exec;
+  if (!comes_later)
+    if (const auto allowed = authorize(call.caller, Capability::alloc_exec, asked->ns); !allowed)
+      return call.fail(allowed.error());
+  dispatch(Where::alloc_node, std::move(call),
+           [asked = *asked](Call there) { serve_exec(std::move(there), asked); });
+}
+
+}  // namespace nomad::api

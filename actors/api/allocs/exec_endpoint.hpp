@@ -1,0 +1,14 @@
+// GET /v1/client/allocation/<id>/exec: checks the request where it comes in, and sends it on to the
+// node of the allocation.
+#pragma once
+
+#include "actors/api/http/call.hpp"
+
+namespace nomad::api {
+
+/// Checks query and handshake, whose mistakes are HTTP errors, and dispatches; from then on
+/// failures are told by the websocket's close. Its route needs no capability: the token may come
+/// with the first message.
+void exec_alloc(Call call);
+
+}  // namespace nomad::api

@@ -1,0 +1,94 @@
+#include "actors/api/allocs/exec_frames.hpp"
+
+#include <algorithm>
+
+#include <boost/json.hpp>
+
+#include "runtime/base/base64.hpp"
+#include "runtime/object/json_codec.hpp"
+
+namespace nomad::api {
+namespace {
+
+namespace ws = net::websocket;
+
+std::string text_frame(std::string_view json) {
+  std::string frame;
+  frame.reserve(json.size() + 10);
+  ws::append_frame(frame, ws::Kind::text, json);
+  return frame;
+}
+
+/// A number of rows or columns; 0 without.
+std::uint16_t measure(const boost::json::object& size, std::string_view name) {
+  const auto* value = size.if_contains(name);
+  if (value == nullptr || !value->is_number()) return 0;
+  const auto number = value->to_number<double>();
+  return static_cast<std::uint16_t>(std::clamp(number, 0.0, 65535.0));
+}
+
+const boost::json::object* member(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+}  // namespace
+
+std::string exec_output_frame(host::ExecEvents::Output which, std::string_view bytes) {
+  std::string json = which == host::ExecEvents::Output::out ? R"({"stdout":{)" : R"({"stderr":{)";
+  if (bytes.empty())
+    json += R"("close":true}})";
+  else
+    ((json += R"("data":")") += encode_base64(bytes)) += R"("}})";
+  return text_frame(json);
+}
+
+std::string exec_exit_frame(int code) {
+  return text_frame(code == 0
+                        ? std::string{R"({"exited":true,"result":{}})"}
+                        : R"({"exited":true,"result":{"exit_code":)" + std::to_string(code) + "}}");
+}
+
+std::string close_frame(ws::CloseCode code, std::string_view reason) {
+  std::string frame;
+  ws::append_frame(frame, ws::Kind::close, ws::close_payload(code, reason));
+  return frame;
+}
+
+Result<ExecInput> parse_exec_input(std::string_view text) {
+  const auto parsed = parse_json(text);
+  if (!parsed) return parsed.error();
+  const auto* frame = parsed->if_object();
+  if (frame == nullptr) return Error{Errc::invalid_argument, "a frame is not a JSON object"};
+  ExecInput input;
+  if (const auto* stdin_of = member(*frame, "stdin")) {
+    if (const auto* data = stdin_of->if_contains("data"); data != nullptr && data->is_string()) {
+      auto bytes = decode_base64(data->get_string());
+      if (!bytes) return bytes.error();
+      input.data = std::move(*bytes);
+    }
+    const auto* close = stdin_of->if_contains("close");
+    input.closes = close != nullptr && close->is_bool() && close->get_bool();
+  }
+  if (const auto* size = member(*frame, "tty_size"))
+    input.size = {measure(*size, "height"), measure(*size, "width")};
+  return input;
+}
+
+Result<std::string> parse_exec_handshake(std::string_view text) {
+  const auto parsed = parse_json(text);
+  if (!parsed) return parsed.error();
+  const auto* frame = parsed->if_object();
+  if (frame == nullptr) return Error{Errc::invalid_argument, "the handshake is not a JSON object"};
+  const auto* version = frame->if_contains("version");
+  const bool is_number = version != nullptr && version->is_int64();
+  if (!is_number || version->get_int64() != 1)
+    return Error{
+        Errc::invalid_argument,
+        "unexpected handshake value: " + std::to_string(is_number ? version->get_int64() : 0)};
+  const auto* token = frame->if_contains("auth_token");
+  return std::string{token != nullptr && token->is_string() ? std::string_view{token->get_string()}
+                                                            : std::string_view{}};
+}
+
+}  // namespace nomad::api

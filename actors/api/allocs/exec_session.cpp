@@ -1,0 +1,341 @@
+#include "actors/api/allocs/exec_session.hpp"
+
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "actors/api/allocs/exec_frames.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/net/http/websocket.hpp"
+
+namespace nomad::api {
+namespace {
+
+using namespace std::chrono_literals;
+namespace ws = net::websocket;
+using client::client_api::Exec;
+using client::client_api::ExecStarted;
+using host::ExecEvents;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t largest_message = 1024 * 1024;
+constexpr std::size_t pongs_at_once = 64 * 1024;  ///< Bytes; more pings wait to be read.
+
+// A client that works sends heartbeats every ten seconds, or at least answers pings.
+constexpr std::chrono::seconds look_every{5};
+constexpr std::chrono::seconds ping_after{30};
+constexpr std::chrono::seconds gone_after{120};  ///< Of silence.
+constexpr std::chrono::seconds handshake_patience{30};
+
+net::Response switching(const net::Request& request) {
+  return {
+      .status = 101,
+      .headers = {{"Upgrade", "websocket"},
+                  {"Connection", "Upgrade"},
+                  {"Sec-WebSocket-Accept", ws::accept_for(request.header("Sec-WebSocket-Key"))}}};
+}
+
+ws::CloseCode close_code(unsigned status) {
+  return status == 500 ? ws::CloseCode::internal_error : ws::CloseCode::policy_violation;
+}
+
+class Bridge : public std::enable_shared_from_this<Bridge> {
+public:
+  Bridge(Call call, ExecRequest request)
+      : context_{call.context},
+        caller_{call.caller},
+        request_{std::move(request)},
+        tunnel_{call.responder.tunnel(switching(call.request()))} {}
+
+  void start() {
+    tunnel_.on_abandoned(
+        [self = shared_from_this()] { self->carry_out([](Bridge& bridge) { bridge.end(); }); });
+    carry_out([](Bridge& bridge) { bridge.begin(); });
+  }
+
+private:
+  enum class Phase : std::uint8_t { shaking_hands, starting, running, over };
+
+  /// Runs `action` after those that are under way.
+  void carry_out(std::function<void(Bridge&)> action) {
+    {
+      const std::scoped_lock lock{guard_};
+      actions_.push_back(std::move(action));
+      if (std::exchange(is_busy_, true)) return;
+    }
+    for (;;) {
+      std::function<void(Bridge&)> next;
+      {
+        const std::scoped_lock lock{guard_};
+        if (actions_.empty()) {
+          is_busy_ = false;
+          return;
+        }
+        next = std::move(actions_.front());
+        actions_.pop_front();
+      }
+      next(*this);
+    }
+  }
+
+  /// A callback that carries out `action` as long as this lives.
+  template <class Action>
+  auto later(Action action) {
+    return [weak = weak_from_this(), action](auto&&...) {
+      if (const auto self = weak.lock()) self->carry_out(action);
+    };
+  }
+
+  void begin() {
+    if (!request_.handshake) return refuse(request_.handshake.error());
+    if (*request_.handshake) {
+      started_ = Clock::now();
+      listen();
+    } else {
+      ask();
+    }
+    look_later();
+  }
+
+  void listen() {
+    tunnel_.on_data([self = shared_from_this()](std::string_view bytes, bool last) {
+      self->carry_out([bytes = std::string{bytes}, last](Bridge& bridge) mutable {
+        bridge.take(std::move(bytes), last);
+      });
+    });
+    listens_ = true;
+  }
+
+  // -- the command
+
+  void ask() {
+    phase_ = Phase::starting;
+    const auto& options = context_->options;
+    if (!options.client)
+      return refuse({Errc::not_found, "Unknown allocation \"" + request_.alloc_id + '"'});
+    const auto& words = request_.command.command;  // never the arguments: they may hold secrets
+    log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
+              request_.alloc_id, words.empty() ? "nothing" : words.front(), caller_.describe());
+    context_->asker.ask<ExecStarted>(
+        options.client, Exec{request_.alloc_id, request_.task, request_.command}, ask_timeout,
+        [self = shared_from_this()](const Result<ExecStarted>& started) {
+          self->carry_out([started](Bridge& bridge) { bridge.run(started); });
+        });
+  }
+
+  void run(const Result<ExecStarted>& started) {
+    if (phase_ == Phase::over) {
+      if (started) release(started->session);
+      return;
+    }
+    if (!started) return refuse(started.error());
+    phase_ = Phase::running;
+    session_ = started->session;
+    last_heard_ = Clock::now();
+    session_->start(
+        {.output =
+             [weak = weak_from_this()](ExecEvents::Output which, std::string_view bytes) {
+               if (const auto self = weak.lock()) self->forward(which, bytes);
+             },
+         .writable = later([](Bridge& bridge) { bridge.resume(); }),
+         .exited =
+             [weak = weak_from_this()](host::ExecResult result) {
+               if (const auto self = weak.lock())
+                 self->carry_out([result](Bridge& bridge) { bridge.exited(result); });
+             }});
+    if (listens_)
+      pump();
+    else
+      listen();
+  }
+
+  /// On the session's thread.
+  void forward(ExecEvents::Output which, std::string_view bytes) {
+    carry_out([frame = exec_output_frame(which, bytes), count = bytes.size()](Bridge& bridge) {
+      if (bridge.phase_ != Phase::running) return;
+      const bool went = bridge.tunnel_.write(frame, [weak = std::weak_ptr{bridge.session_}, count] {
+        if (const auto session = weak.lock(); session && count > 0) session->taken(count);
+      });
+      if (!went) bridge.end();
+    });
+  }
+
+  void exited(const host::ExecResult& result) {
+    if (phase_ != Phase::running) return;
+    if (!result.error.empty()) return end(close_frame(ws::CloseCode::internal_error, result.error));
+    end(exec_exit_frame(result.exit_code) + close_frame(ws::CloseCode::normal, ""));
+  }
+
+  // -- the client
+
+  void take(std::string bytes, bool last) {
+    if (phase_ == Phase::over) return;
+    last_heard_ = Clock::now();
+    input_ += bytes;
+    pump();
+    if (last) end();  // nothing is left of a websocket whose client sends no more
+  }
+
+  bool takes_input() const {
+    return (phase_ == Phase::shaking_hands || phase_ == Phase::running) && !refused_
+           && pongs_ < pongs_at_once;
+  }
+
+  void pump() {
+    std::size_t used = 0;
+    while (takes_input()) {
+      auto rest = std::string_view{input_}.substr(used);
+      const auto message = reader_.next(rest);
+      used = input_.size() - rest.size();
+      if (reader_.fault()) return end(close_frame(reader_.fault()->code, reader_.fault()->why));
+      if (!message) break;
+      understand(*message);
+    }
+    if (phase_ == Phase::over) return;
+    input_.erase(0, used);
+    if (used > 0) tunnel_.taken(used);
+  }
+
+  void understand(const ws::Message& message) {
+    switch (message.kind) {
+      case ws::Kind::ping:
+        return pong(message.payload);
+      case ws::Kind::pong:
+        return;
+      case ws::Kind::close: {
+        std::string reply;
+        ws::append_frame(reply, ws::Kind::close, std::string_view{message.payload}.substr(0, 2));
+        return end(reply);
+      }
+      case ws::Kind::text:
+      case ws::Kind::binary:
+        if (phase_ == Phase::shaking_hands)
+          shake_hands(message.payload);
+        else
+          obey(message.payload);
+    }
+  }
+
+  void pong(std::string_view payload) {
+    std::string frame;
+    ws::append_frame(frame, ws::Kind::pong, payload);
+    pongs_ += frame.size();
+    const bool went = tunnel_.write(frame, later([size = frame.size()](Bridge& bridge) {
+                                      bridge.pongs_ -= size;
+                                      bridge.pump();
+                                    }));
+    if (!went) end();
+  }
+
+  void shake_hands(std::string_view payload) {
+    auto token = parse_exec_handshake(payload);
+    if (!token) return refuse({Errc::invalid_argument, token.error().what});
+    if (!token->empty()) caller_.token = net::TokenIdentity{std::move(*token)};
+    if (const auto allowed = authorize(caller_, Capability::alloc_exec, request_.ns); !allowed)
+      return refuse(allowed.error());
+    ask();
+  }
+
+  void obey(std::string_view payload) {
+    auto input = parse_exec_input(payload);
+    if (!input) return end(close_frame(ws::CloseCode::internal_error, input.error().what));
+    if (input->size) session_->resize(input->size->first, input->size->second);
+    if (!input->data.empty() && !session_->write_input(input->data))
+      refused_ = std::move(*input);
+    else if (input->closes)
+      session_->end_input();
+  }
+
+  /// The command takes input again.
+  void resume() {
+    if (phase_ != Phase::running || !refused_ || !session_->write_input(refused_->data)) return;
+    if (std::exchange(refused_, std::nullopt)->closes) session_->end_input();
+    pump();
+  }
+
+  // -- its end
+
+  void look_later() {
+    context_->timers.call_after(look_every, later([](Bridge& bridge) { bridge.look(); }));
+  }
+
+  void look() {
+    if (phase_ == Phase::over) return;
+    const auto now = Clock::now();
+    if (phase_ == Phase::shaking_hands && now - started_ > handshake_patience)
+      return refuse({Errc::invalid_argument, "the handshake did not come in time"});
+    if (!takes_input() || phase_ != Phase::running)
+      last_heard_ = now;  // it is we who do not listen
+    if (now - last_heard_ > gone_after) {
+      log::info("http", "exec beside task \"{}\" of allocation {}: the client is silent",
+                request_.task, request_.alloc_id);
+      return end(close_frame(ws::CloseCode::policy_violation, "the client is silent"));
+    }
+    if (phase_ == Phase::running && (!takes_input() || now - last_heard_ > ping_after)) ping(now);
+    look_later();
+  }
+
+  /// While we do not read, only what we send shows that the client is gone: so often then.
+  void ping(Clock::time_point now) {
+    if (takes_input() && now - last_ping_ < ping_after) return;
+    last_ping_ = now;
+    std::string frame;
+    ws::append_frame(frame, ws::Kind::ping, "");
+    if (!tunnel_.write(frame)) end();
+  }
+
+  void refuse(const Error& error) {
+    end(close_frame(close_code(Answer::error(error).status), error.what));
+  }
+
+  /// Ends everything; `farewell` is what the client still gets.
+  void end(std::string_view farewell = {}) {
+    if (std::exchange(phase_, Phase::over) == Phase::over) return;
+    if (!farewell.empty()) tunnel_.write(farewell);
+    tunnel_.close();
+    input_.clear();
+    refused_.reset();
+    if (auto session = std::exchange(session_, nullptr)) release(std::move(session));
+  }
+
+  /// Gives up the session, which kills what still runs; not on the session's own thread.
+  void release(std::shared_ptr<host::ExecSession> session) {
+    context_->timers.call_after(0ms, [session = std::move(session)] {});
+  }
+
+  const std::shared_ptr<Context> context_;
+  Caller caller_;
+  const ExecRequest request_;
+
+  std::mutex guard_;
+  std::deque<std::function<void(Bridge&)>> actions_;
+  bool is_busy_ = false;  ///< Somebody works `actions_` off.
+
+  // Touched by actions only.
+  Phase phase_ = Phase::shaking_hands;
+  net::Tunnel tunnel_;
+  std::shared_ptr<host::ExecSession> session_;
+  ws::FrameReader reader_{ws::Side::server, largest_message};
+  bool listens_ = false;
+  std::string input_;                 ///< Not understood yet, and not acknowledged.
+  std::optional<ExecInput> refused_;  ///< The command did not take it.
+  std::size_t pongs_ = 0;             ///< Bytes of pongs that wait.
+  Clock::time_point started_;
+  Clock::time_point last_heard_ = Clock::now();
+  Clock::time_point last_ping_;
+};
+
+}  // namespace
+
+void serve_exec(Call call, ExecRequest request) {
+  std::make_shared<Bridge>(std::move(call), std::move(request))->start();
+}
+
+void refuse_exec(Call& call, const Answer& answer) {
+  auto tunnel = call.responder.tunnel(switching(call.request()));
+  tunnel.write(close_frame(close_code(answer.status), answer.body));
+  tunnel.close();
+}
+
+}  // namespace nomad::api

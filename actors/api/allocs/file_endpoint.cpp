@@ -1,0 +1,383 @@
+// /v1/client/fs/…: the files and logs of allocations on this node. Every access goes through
+// host::Beneath, which a task's links and FIFOs cannot mislead or block.
+#include <algorithm>
+#include <charconv>
+
+#include "actors/api/allocs/follower.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/base/base64.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/query/coerce.hpp"
+
+namespace nomad::api {
+namespace {
+
+using client::client_api::AllocDir;
+using host::Beneath;
+
+/// Larger files are sent in pieces.
+constexpr std::size_t whole_file = 1024 * 1024;
+
+Error bad_request(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+/// Asks the client where the allocation's files are and goes on with `work` on the file thread.
+using Work = std::function<void(const SharedCall& call, const AllocDir& dir, host::FileWatcher*)>;
+
+void with_directory(Call call, Work work) {
+  if (call.rest.empty()) {
+    call.fail(400, "must provide a valid alloc id");
+    return;
+  }
+  if (!call.context->options.client) {
+    call.fail(404, "Unknown allocation \"" + call.rest + '"');
+    return;
+  }
+  client::client_api::AllocDirOf request{call.rest};
+  const auto shared = share(std::move(call));
+  shared->context->asker.ask<AllocDir>(
+      shared->context->options.client, std::move(request), ask_timeout,
+      [shared, work](Result<AllocDir> dir) {
+        if (!dir) {
+          shared->fail(dir.error());
+          return;
+        }
+        shared->context->files->run(
+            [shared, work, dir = *dir](host::FileWatcher* watcher) { work(shared, dir, watcher); });
+      });
+}
+
+/// The `path` parameter; an error when it is missing and there is no default.
+Result<std::string> path_parameter(const Call& call, std::string_view absent = {}) {
+  const auto path = call.request().parameter_or_empty("path");
+  if (!path.empty()) return std::string{path};
+  if (absent.empty()) return bad_request("must provide a file name");
+  return std::string{absent};
+}
+
+// --- ls and stat
+// -----------------------------------------------------------------------------------
+
+void append_file(std::string& out, const host::FileInfo& file, bool with_type) {
+  JsonObject object{out};
+  if (with_type) object.text("ContentType", file.content_type);
+  object.text("FileMode", file.mode)
+      .boolean("IsDir", file.is_dir)
+      .text("ModTime", format_rfc3339(file.modified))
+      .text("Name", file.name)
+      .number("Size", file.size);
+}
+
+void list_files(Call call) {
+  const auto path = path_parameter(call, "/");
+  with_directory(std::move(call),
+                 [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
+                   const auto directory = Beneath::open(dir.path);
+                   const auto files = directory ? directory->list(path) : directory.error();
+                   if (!files) {
+                     shared->fail(files.error());
+                     return;
+                   }
+                   std::string out;
+                   append_json_list(out, *files, [](std::string& to, const host::FileInfo& file) {
+                     append_file(to, file, false);
+                   });
+                   shared->send(Answer::json(std::move(out)));
+                 });
+}
+
+void stat_file(Call call) {
+  const auto path = path_parameter(call);
+  if (!path) {
+    call.fail(path.error());
+    return;
+  }
+  with_directory(std::move(call),
+                 [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
+                   const auto directory = Beneath::open(dir.path);
+                   const auto file = directory ? directory->stat(path) : directory.error();
+                   if (!file) {
+                     shared->fail(file.error());
+                     return;
+                   }
+                   std::string out;
+                   append_file(out, *file, true);
+                   shared->send(Answer::json(std::move(out)));
+                 });
+}
+
+// --- cat and readat
+// --------------------------------------------------------------------------------
+
+/// What a browser must not run. Text of a task is shown as text.
+std::string safe_content_type(std::string_view bytes) {
+  const auto sniffed = net::sniff_content_type(bytes);
+  return sniffed.starts_with("text/html") || sniffed.starts_with("text/xhtml")
+             ? "text/plain"
+             : std::string{sniffed};
+}
+
+net::Headers protective_headers() {
+  return {{"Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; sandbox"},
+          {"X-Content-Type-Options", "nosniff"},
+          {"X-XSS-Protection", "1; mode=block"}};
+}
+
+/// Sends `limit` bytes (0: all) of a file from `offset` on.
+void send_file(const SharedCall& call,
+               const AllocDir& dir,
+               const std::string& path,
+               std::uint64_t offset,
+               std::uint64_t limit) {
+  auto directory = Beneath::open(dir.path);
+  const auto file = directory ? directory->open_file(path) : directory.error();
+  if (!file) {
+    call->fail(file.error());
+    return;
+  }
+  const auto left = file->size > offset ? file->size - offset : 0;
+  const auto size = limit != 0 ? std::min(left, limit) : left;
+  const auto head = directory->read_at(path, offset, std::min<std::uint64_t>(size, whole_file));
+  if (!head) {
+    call->fail(head.error());
+    return;
+  }
+  if (size <= whole_file) {
+    call->send(
+        {.content_type = safe_content_type(*head), .body = *head, .headers = protective_headers()});
+    return;
+  }
+  auto owned = std::make_unique<Beneath>(std::move(*directory));
+  auto stream = host::FileStream::open(
+      *owned, path,
+      {.offset = offset, .origin = host::Origin::start, .follow = false, .limit = limit});
+  if (!stream) {
+    call->fail(stream.error());
+    return;
+  }
+  auto body = call->responder.stream(
+      {.content_type = safe_content_type(*head), .headers = protective_headers()});
+  std::make_shared<Follower<host::FileStream>>(call->context, std::move(owned), std::move(*stream),
+                                               std::move(body), FollowStyle{.plain = true})
+      ->start(nullptr);
+}
+
+void cat_file(Call call) {
+  const auto path = path_parameter(call);
+  if (!path) {
+    call.fail(path.error());
+    return;
+  }
+  with_directory(std::move(call),
+                 [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
+                   send_file(shared, dir, path, 0, 0);
+                 });
+}
+
+/// A decimal parameter as Go parses it.
+Result<std::int64_t> number_parameter(const Call& call, std::string_view name, bool is_required) {
+  const auto text = call.request().parameter_or_empty(name);
+  if (text.empty() && !is_required) return 0;
+  std::int64_t number = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stopped, failure] = std::from_chars(text.data(), end, number);
+  if (failure != std::errc{} || stopped != end)
+    return Error{Errc::rejected, "error parsing " + std::string{name}
+                                     + ": strconv.ParseInt: parsing \"" + std::string{text}
+                                     + "\": invalid syntax"};
+  return number;
+}
+
+void read_file_at(Call call) {
+  const auto path = path_parameter(call);
+  const auto offset = number_parameter(call, "offset", true);
+  const auto limit = number_parameter(call, "limit", false);
+  if (offset && *offset < 0) {
+    call.fail(400, "offset can't be negative");
+    return;
+  }
+  if (!path || !offset || !limit) {
+    call.fail(!path ? path.error() : !offset ? offset.error() : limit.error());
+    return;
+  }
+  with_directory(std::move(call),
+                 [path = *path, offset = *offset, limit = *limit](
+                     const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
+                   send_file(shared, dir, path, static_cast<std::uint64_t>(offset),
+                             static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
+                 });
+}
+
+// --- stream and logs
+// -------------------------------------------------------------------------------
+
+Result<bool> flag(const Call& call, std::string_view name, bool absent) {
+  const auto text = call.request().parameter_or_empty(name);
+  if (text.empty()) return absent;
+  const auto value = query::parse_bool(text);
+  if (!value)
+    return bad_request("failed to parse " + std::string{name}
+                       + " field to boolean: " + value.error().what);
+  return *value;
+}
+
+/// The parameters that stream and logs share.
+Result<host::StreamOptions> stream_options(const Call& call, bool follows) {
+  host::StreamOptions options;
+  const auto follow = flag(call, "follow", follows);
+  if (!follow) return follow.error();
+  const auto offset = number_parameter(call, "offset", false);
+  if (!offset) return bad_request(offset.error().what);
+  if (*offset < 0) return bad_request("offset can't be negative");
+  const auto origin = host::parse_origin(call.request().parameter_or_empty("origin"));
+  if (!origin) return bad_request("origin must be start or end");
+  options.follow = *follow;
+  options.offset = static_cast<std::uint64_t>(*offset);
+  options.origin = *origin;
+  return options;
+}
+
+/// Answers with a stream that was opened, or with why it could not be.
+template <class Stream>
+void follow(const SharedCall& call,
+            std::unique_ptr<Beneath> directory,
+            Result<Stream> stream,
+            std::string content_type,
+            FollowStyle style,
+            host::FileWatcher* watcher) {
+  if (!stream) {
+    call->fail(stream.error());
+    return;
+  }
+  auto body = call->responder.stream({.content_type = std::move(content_type)});
+  std::make_shared<Follower<Stream>>(call->context, std::move(directory), std::move(*stream),
+                                     std::move(body), style)
+      ->start(watcher);
+}
+
+void stream_file(Call call) {
+  const auto path = path_parameter(call);
+  const auto options = stream_options(call, true);
+  if (!path || !options) {
+    call.fail(!path ? path.error() : options.error());
+    return;
+  }
+  with_directory(std::move(call), [path = *path, options = *options](const SharedCall& shared,
+                                                                     const AllocDir& dir,
+                                                                     host::FileWatcher* watcher) {
+    auto opened = Beneath::open(dir.path);
+    if (!opened) {
+      shared->fail(opened.error());
+      return;
+    }
+    auto directory = std::make_unique<Beneath>(std::move(*opened));
+    auto stream = host::FileStream::open(*directory, path, options);
+    follow(shared, std::move(directory), std::move(stream), "text/plain; charset=utf-8",
+           {.plain = false, .follow = options.follow}, watcher);
+  });
+}
+
+struct LogQuery {
+  std::string task;
+  std::string type_name;
+  host::LogType type = host::LogType::stdout_log;
+  bool plain = false;
+  host::StreamOptions options;
+};
+
+Result<LogQuery> log_query(const Call& call) {
+  LogQuery query;
+  query.task = call.request().parameter_or_empty("task");
+  if (query.task.empty()) return bad_request("must provide task name");
+  auto options = stream_options(call, false);
+  if (!options) return options.error();
+  query.options = *options;
+  const auto plain = flag(call, "plain", false);
+  if (!plain) return plain.error();
+  query.plain = *plain;
+  query.type_name = call.request().parameter_or_empty("type");
+  const auto type = host::parse_log_type(query.type_name);
+  if (query.type_name.empty() || !type) return bad_request("must provide log type (stdout/stderr)");
+  query.type = *type;
+  return query;
+}
+
+void send_logs(const SharedCall& call,
+               const AllocDir& dir,
+               const LogQuery& query,
+               host::FileWatcher* watcher) {
+  const auto task = std::find_if(dir.tasks.begin(), dir.tasks.end(), [&](const auto& candidate) {
+    return candidate.name == query.task;
+  });
+  if (task == dir.tasks.end()) {
+    call->fail(400, "unknown task name \"" + query.task + '"');
+    return;
+  }
+  if (!task->started) {
+    call->fail(404, "task \"" + query.task + "\" not started yet. No logs available");
+    return;
+  }
+  auto opened = Beneath::open(dir.path);
+  if (!opened) {
+    call->fail(opened.error());
+    return;
+  }
+  auto directory = std::make_unique<Beneath>(std::move(*opened));
+  auto stream = host::LogStream::open(*directory, query.task, query.type, query.options);
+  if (!stream && stream.error().code == Errc::not_found) {
+    call->fail(404, "log entry for task \"" + query.task + "\" and log type \"" + query.type_name
+                        + "\" not found");
+    return;
+  }
+  follow(call, std::move(directory), std::move(stream),
+         query.plain ? "text/plain" : "application/json",
+         {.plain = query.plain, .follow = query.options.follow}, watcher);
+}
+
+void read_logs(Call call) {
+  const auto query = log_query(call);
+  if (!query) {
+    call.fail(query.error());
+    return;
+  }
+  with_directory(std::move(call), [query = *query](const SharedCall& shared, const AllocDir& dir,
+                                                   host::FileWatcher* watcher) {
+    send_logs(shared, dir, query, watcher);
+  });
+}
+
+void unknown_operation(Call call) {
+  call.fail(404, "Invalid method");
+}
+
+}  // namespace
+
+std::string file_frame(const host::StreamChunk& chunk) {
+  std::string out;
+  {
+    JsonObject object{out};
+    if (!chunk.data.empty()) object.text("Data", encode_base64(chunk.data));
+    if (!chunk.file.empty()) object.text("File", chunk.file);
+    if (!chunk.event.empty()) object.text("FileEvent", chunk.event);
+    if (chunk.offset != 0) object.number("Offset", chunk.offset);
+  }
+  return out;
+}
+
+void add_file_routes(Routes& routes) {
+  const auto below = [&routes](const char* prefix, Capability capability, void (*run)(Call)) {
+    routes.below(prefix, {{"", {{Methods::get, capability, run, Where::alloc_node}}}});
+  };
+  below("/v1/client/fs/ls/", Capability::read_fs, list_files);
+  below("/v1/client/fs/stat/", Capability::read_fs, stat_file);
+  below("/v1/client/fs/cat/", Capability::read_fs, cat_file);
+  below("/v1/client/fs/readat/", Capability::read_fs, read_file_at);
+  below("/v1/client/fs/stream/", Capability::read_fs, stream_file);
+  below("/v1/client/fs/logs/", Capability::read_logs, read_logs);
+  routes.below("/v1/client/fs/",
+               {{"", {{Methods::any, Capability::none, unknown_operation, Where::agent}}}});
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,131 @@
+// Follower: sends a file stream or a task's logs to a client, and what is appended as long as it
+// follows. Lives on the FileService's thread; shared by whoever may wake it.
+//
+// A client that reads slowly is waited for: nothing more is read from the disk while more than
+// `enough_queued` bytes are on their way to it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "actors/api/allocs/file_service.hpp"
+#include "actors/api/http/call.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/beneath.hpp"
+#include "runtime/host/file_stream.hpp"
+
+namespace nomad::api {
+
+struct FollowStyle {
+  bool plain = false;  ///< Bare bytes instead of frames; no heartbeats.
+  bool follow = false;
+};
+
+/// One frame: `{"Data":"…","File":"…","FileEvent":"…","Offset":…}`; empty members are left out.
+std::string file_frame(const host::StreamChunk& chunk);
+
+template <class Stream>
+class Follower : public std::enable_shared_from_this<Follower<Stream>> {
+public:
+  Follower(std::shared_ptr<Context> context,
+           std::unique_ptr<host::Beneath> directory,
+           Stream stream,
+           net::BodyStream body,
+           FollowStyle style)
+      : context_{std::move(context)},
+        directory_{std::move(directory)},
+        stream_{std::make_unique<Stream>(std::move(stream))},
+        body_{std::move(body)},
+        style_{style} {}
+
+  void start(host::FileWatcher* watcher) {
+    body_.on_abandoned([self = this->shared_from_this()] {
+      self->later([](Follower& follower) { follower.finish(); });
+    });
+    if (style_.follow && watcher != nullptr)
+      if (const auto watched = stream_->watch(*watcher,
+                                              [weak = this->weak_from_this()] {
+                                                if (const auto self = weak.lock()) self->pump();
+                                              });
+          !watched)
+        log::warn("http", "following a file: {}", watched.error().what);
+    pump();
+    if (style_.follow && !style_.plain) beat_later();
+  }
+
+private:
+  static constexpr std::size_t enough_queued = 512 * 1024;
+  static constexpr int chunks_at_once = 16;
+  static constexpr std::chrono::seconds heartbeat{1};
+
+  /// Runs `action` on the file thread, if this still lives.
+  void later(std::function<void(Follower&)> action) {
+    context_->files->run(
+        [self = this->shared_from_this(), action](host::FileWatcher*) { action(*self); });
+  }
+
+  void pump() {
+    for (int i = 0; i < chunks_at_once && stream_; ++i) {
+      if (body_.queued() > enough_queued) {
+        if (!std::exchange(is_waiting_, true)) wait_for_client();
+        return;
+      }
+      auto chunk = stream_->read();
+      if (!chunk) {
+        log::debug("http", "reading a followed file: {}", chunk.error().what);
+        finish();
+        return;
+      }
+      if (!*chunk) {
+        if (stream_->finished() || !style_.follow) finish();
+        return;
+      }
+      if (!body_.write(style_.plain ? (*chunk)->data : file_frame(**chunk))) {
+        finish();
+        return;
+      }
+      has_written_ = true;
+    }
+    later([](Follower& follower) { follower.pump(); });  // let others read in between
+  }
+
+  /// An empty piece is drained when everything before it is.
+  void wait_for_client() {
+    const bool taken = body_.write({}, [self = this->shared_from_this()] {
+      self->later([](Follower& follower) {
+        follower.is_waiting_ = false;
+        follower.pump();
+      });
+    });
+    if (!taken) finish();
+  }
+
+  void beat_later() {
+    context_->timers.call_after(heartbeat, [self = this->shared_from_this()] {
+      self->later([](Follower& follower) { follower.beat(); });
+    });
+  }
+
+  void beat() {
+    if (!stream_) return;
+    if (!std::exchange(has_written_, false)) body_.write("{}");
+    beat_later();
+  }
+
+  void finish() {
+    stream_.reset();  // ends its watches, so on this thread
+    body_.close();
+  }
+
+  std::shared_ptr<Context> context_;
+  std::unique_ptr<host::Beneath> directory_;  ///< The stream refers to it.
+  std::unique_ptr<Stream> stream_;            ///< Null once finished.
+  net::BodyStream body_;
+  const FollowStyle style_;
+  bool is_waiting_ = false;
+  bool has_written_ = false;
+};
+
+}  // namespace nomad::api

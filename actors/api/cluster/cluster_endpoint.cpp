@@ -1,0 +1,366 @@
+// The servers of the cluster and the log's members: agent members, join, force-leave, operator
+// raft, operator autopilot.
+#include <chrono>
+#include <map>
+
+#include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/cluster/member_json.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/query/coerce.hpp"
+
+namespace nomad::api {
+namespace {
+
+using cluster::MemberInfo;
+using cluster::ServerHealth;
+using raft::RaftStatus;
+
+/// The cluster of an agent that is a server; answers for one that is none.
+std::shared_ptr<const ClusterAccess> cluster_of(Call& call) {
+  auto cluster = call.context->options.cluster;
+  if (!cluster) call.fail(501, "Invalid method");
+  return cluster;
+}
+
+/// All that are known; of an agent without a table of them, itself.
+server::membership::Members members_of(const Context& context) {
+  if (context.options.cluster) return context.options.cluster->members->members();
+  return std::make_shared<std::vector<MemberInfo>>(1, member_of(context.options.agent));
+}
+
+std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members) {
+  std::map<std::string_view, const MemberInfo*> by_name;
+  for (const auto& member : members) {
+    auto& shown = by_name[member.name];
+    shown = &cluster::bearer_of_name(shown, member);
+  }
+  std::vector<MemberInfo> all;
+  for (const auto& [name, member] : by_name)
+    all.push_back(*member);
+  return all;
+}
+
+void list_members(Call call) {
+  const auto& options = call.context->options;
+  if (!options.raft) {
+    call.fail(500, "No known servers");
+    return;
+  }
+  const auto members = members_of(*call.context);
+  std::string out;
+  {
+    JsonObject object{out};
+    append_json_list(object.raw("Members"), one_of_each_name(*members),
+                     [&](std::string& to, const MemberInfo& member) {
+                       append_member(to, member, options.agent);
+                     });
+    object.text("ServerDC", options.agent.datacenter)
+        .text("ServerName", options.agent.name)
+        .text("ServerRegion", options.agent.region);
+  }
+  call.send(Answer::json(std::move(out)));
+}
+
+void join_servers(Call call) {
+  server::membership::Join join;
+  for (const auto& [name, value] : call.request().query)
+    if (name == "address") join.addresses.push_back(value);
+  if (join.addresses.empty()) {
+    call.fail(400, "missing address to join");
+    return;
+  }
+  const auto cluster = cluster_of(call);
+  if (!cluster) return;
+  ask<server::membership::Joined>(
+      std::move(call), cluster->membership, std::move(join),
+      [](const server::membership::Joined& joined) {
+        std::string errors;
+        for (const auto& err : joined.errors)
+          errors += (errors.empty() ? "" : "; ") + err;
+        std::string out;
+        JsonObject{out}.number("num_joined", joined.count).text("error", errors);
+        return Answer::json(std::move(out));
+      });
+}
+
+void force_leave(Call call) {
+  const std::string name{call.request().parameter_or_empty("node")};
+  if (name.empty()) {
+    call.fail(400, "missing node to force leave");
+    return;
+  }
+  const auto* text = call.request().parameter("prune");
+  const auto prune = query::parse_bool(text == nullptr || text->empty() ? "false" : *text);
+  if (!prune) {
+    call.fail(400, "invalid prune value");
+    return;
+  }
+  const auto cluster = cluster_of(call);
+  if (!cluster) return;
+  ask<server::membership::Done>(std::move(call), cluster->membership,
+                                server::membership::ForceLeave{name, *prune},
+                                [](server::membership::Done) { return Answer::empty(); });
+}
+
+/// The address that peers know a server by; ours where the log has none.
+std::string address_of(const raft::Member& member, const AgentInfo& agent) {
+  return member.address.empty() ? agent.rpc_address : member.address;
+}
+
+void raft_configuration(Call call) {
+  const auto context = call.context;
+  const auto log = context->options.raft;
+  if (!log) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  const auto members = members_of(*context);
+  ask<RaftStatus>(
+      std::move(call), log, raft::GetStatus{}, [context, members](const RaftStatus& status) {
+        const auto name_of = [&](const std::string& id) -> std::string {
+          for (const auto& member : *members)
+            if (member.id == id) return member.name;
+          return "(unknown)";
+        };
+        std::string out;
+        {
+          JsonObject object{out};
+          object.number("Index", status.configuration_index);
+          append_json_list(object.raw("Servers"), status.configuration.members,
+                           [&](std::string& to, const raft::Member& member) {
+                             JsonObject{to}
+                                 .text("Address", address_of(member, context->options.agent))
+                                 .text("ID", member.id)
+                                 .boolean("Leader", member.id == status.leader)
+                                 .text("Node", name_of(member.id))
+                                 .text("RaftProtocol", "3")
+                                 .boolean("Voter", member.voter);
+                           });
+        }
+        return Answer::json(std::move(out));
+      });
+}
+
+void change_member(const SharedCall& call,
+                   const ClusterAccess& cluster,
+                   raft::MemberChange change) {
+  call->context->asker.ask<raft::Applied>(cluster.log, raft::ChangeMember{std::move(change)},
+                                          ask_timeout,
+                                          [call](const Result<raft::Applied>& applied) {
+                                            if (applied)
+                                              call->send(Answer::empty());
+                                            else
+                                              call->fail(500, applied.error().what);
+                                          });
+}
+
+void remove_peer(Call call) {
+  const std::string id{call.request().parameter_or_empty("id")};
+  const std::string address{call.request().parameter_or_empty("address")};
+  if (id.empty() && address.empty()) {
+    call.fail(400,
+              "Must specify either ?id with the server's ID or ?address with IP:port of peer to "
+              "remove");
+    return;
+  }
+  if (!id.empty() && !address.empty()) {
+    call.fail(400, "Must specify only one of ?id or ?address");
+    return;
+  }
+  const auto cluster = cluster_of(call);
+  if (!cluster) return;
+  const auto shared = share(std::move(call));
+  shared->context->asker.ask<RaftStatus>(
+      cluster->log, raft::GetStatus{}, ask_timeout,
+      [shared, cluster, id, address](const Result<RaftStatus>& status) {
+        if (!status) return shared->fail(status.error());
+        for (const auto& member : status->configuration.members)
+          if (id.empty() ? member.address == address : member.id == id)
+            return change_member(shared, *cluster, {raft::MemberAction::remove, member.id, {}});
+        shared->fail(
+            500, id.empty() ? "address \"" + address + "\" was not found in the Raft configuration"
+                            : "id \"" + id + "\" was not found in the Raft configuration");
+      });
+}
+
+void transfer_leadership(Call call) {
+  const std::string id{call.request().parameter_or_empty("id")};
+  const std::string address{call.request().parameter_or_empty("address")};
+  if (!id.empty() && !address.empty()) {
+    call.fail(400, "Must specify only one of ?id or ?address");
+    return;
+  }
+  const auto cluster = cluster_of(call);
+  if (!cluster) return;
+  const auto shared = share(std::move(call));
+  shared->context->asker.ask<RaftStatus>(
+      cluster->log, raft::GetStatus{}, ask_timeout,
+      [shared, cluster, id, address](const Result<RaftStatus>& status) {
+        if (!status) return shared->fail(status.error());
+        raft::TransferLeadership transfer{.target = id};
+        for (const auto& member : status->configuration.members)
+          if (!address.empty() && member.address == address) transfer.target = member.id;
+        if (!address.empty() && transfer.target.empty())
+          return shared->fail(
+              500, "address \"" + address + "\" was not found in the Raft configuration");
+        shared->context->asker.ask<raft::Transferred>(
+            cluster->log, transfer, ask_timeout, [shared](const Result<raft::Transferred>& done) {
+              if (done)
+                shared->send(Answer::empty());
+              else
+                shared->fail(500, done.error().what);
+            });
+      });
+}
+
+void read_autopilot(Call call) {
+  const auto cluster = cluster_of(call);
+  if (!cluster) return;
+  using server::autopilot::Settings;
+  ask<Settings>(
+      std::move(call), cluster->autopilot, server::autopilot::GetSettings{},
+      [](const Settings& settings) {
+        const auto& config = settings.config;
+        const auto stored
+            = settings.stored ? *settings.stored : schema::AutopilotConfiguration::Reader{};
+        std::string out;
+        JsonObject{out}
+            .boolean("CleanupDeadServers", config.cleanup_dead_servers)
+            .number("CreateIndex", stored.getCreateIndex())
+            .boolean("DisableUpgradeMigration", stored.getDisableUpgradeMigration())
+            .boolean("EnableCustomUpgrades", stored.getEnableCustomUpgrades())
+            .boolean("EnableRedundancyZones", stored.getEnableRedundancyZones())
+            .text("LastContactThreshold", format_duration(config.last_contact_threshold))
+            .number("MaxTrailingLogs", config.max_trailing_logs)
+            .number("MinQuorum", config.min_quorum)
+            .number("ModifyIndex", stored.getModifyIndex())
+            .text("ServerStabilizationTime", format_duration(config.server_stabilization_time));
+        return Answer::json(std::move(out));
+      });
+}
+
+/// A Go duration as text, or nanoseconds.
+Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
+  const auto* value = fields.find(name);
+  if (value == nullptr || !value->is_string()) return fields.integer(name);
+  const auto parsed = parse_duration(std::string{value->get_string()});
+  if (!parsed) return parsed.error();
+  return parsed->count();
+}
+
+Result<server::server_api::SetAutopilot> make_autopilot(const net::Request& request) {
+  const auto body = body_object(request);
+  if (!body) return body.error();
+  BodyFields fields{*body, "AutopilotConfiguration"};
+  const auto contact = duration_field(fields, "LastContactThreshold");
+  if (!contact) return contact.error();
+  const auto stabilization = duration_field(fields, "ServerStabilizationTime");
+  if (!stabilization) return stabilization.error();
+  const auto trailing = fields.integer("MaxTrailingLogs");
+  const auto quorum = fields.integer("MinQuorum");
+  Draft<schema::AutopilotConfiguration> draft;
+  draft->setCleanupDeadServers(fields.boolean("CleanupDeadServers"));
+  draft->setLastContactThreshold(*contact);
+  draft->setMaxTrailingLogs(static_cast<std::uint64_t>(trailing));
+  draft->setMinQuorum(static_cast<std::uint64_t>(quorum));
+  draft->setServerStabilizationTime(*stabilization);
+  draft->setEnableRedundancyZones(fields.boolean("EnableRedundancyZones"));
+  draft->setDisableUpgradeMigration(fields.boolean("DisableUpgradeMigration"));
+  draft->setEnableCustomUpgrades(fields.boolean("EnableCustomUpgrades"));
+  NOMAD_TRY(fields.check());
+  if (*contact < 0 || *stabilization < 0 || trailing < 0 || quorum < 0)
+    return Error{Errc::invalid_argument, "a negative number makes no sense here"};
+  return server::server_api::SetAutopilot{draft.freeze(), std::nullopt};
+}
+
+void write_autopilot(Call call) {
+  auto message = make_autopilot(call.request());
+  if (!message) {
+    call.fail(400, "Error parsing autopilot config: " + message.error().what);
+    return;
+  }
+  const auto check = check_index(call.request());
+  if (!check) {
+    call.fail(400, "Error parsing cas value: " + check.error().what);
+    return;
+  }
+  message->check_index = *check;
+  const auto server = call.context->options.server;
+  if (!server) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  const auto shared = share(std::move(call));
+  shared->context->asker.ask<server::server_api::Written>(
+      server, std::move(*message), ask_timeout,
+      [shared](const Result<server::server_api::Written>& done) {
+        if (done || done.error().code == Errc::conflict)
+          shared->send(Answer::json(done ? "true" : "false"));
+        else
+          shared->fail(done.error());
+      });
+}
+
+void append_health(std::string& out, const ServerHealth& server, std::int64_t stable_since) {
+  JsonObject object{out};
+  object.text("Address", server.address)
+      .boolean("Healthy", server.healthy)
+      .text("ID", server.id)
+      .text("LastContact", format_duration(server.last_contact))
+      .number("LastIndex", server.last_index)
+      .number("LastTerm", server.last_term)
+      .boolean("Leader", server.leader)
+      .text("Name", server.name)
+      .text("SerfStatus", to_string(server.status));
+  append_time(object, "StableSince", stable_since);
+  object.text("Version", server.version).boolean("Voter", server.voter);
+}
+
+void autopilot_health(Call call) {
+  const auto cluster = cluster_of(call);
+  if (!cluster) return;
+  using server::autopilot::Health;
+  ask<Health>(std::move(call), cluster->autopilot, server::autopilot::GetHealth{},
+              [](const Health& health) {
+                std::string out;
+                {
+                  JsonObject object{out};
+                  object.number("FailureTolerance", health.cluster.failure_tolerance)
+                      .boolean("Healthy", health.cluster.healthy);
+                  append_json_list(object.raw("Servers"), health.cluster.servers,
+                                   [&](std::string& to, const ServerHealth& server) {
+                                     const auto age = health.now - server.stable_since;
+                                     append_health(to, server, unix_now() - age.count());
+                                   });
+                }
+                auto answer = Answer::json(std::move(out));
+                if (!health.cluster.healthy) answer.status = 429;
+                return answer;
+              });
+}
+
+}  // namespace
+
+void add_cluster_routes(Routes& routes) {
+  routes.exact("/v1/agent/members",
+               {{Methods::get, Capability::node_read, list_members, Where::server}});
+  routes.exact("/v1/agent/join", {{Methods::write, Capability::none, join_servers, Where::agent}});
+  routes.exact("/v1/agent/force-leave",
+               {{Methods::write, Capability::agent_write, force_leave, Where::agent}});
+  routes.exact("/v1/operator/raft/configuration",
+               {{Methods::get, Capability::management, raft_configuration}});
+  routes.exact("/v1/operator/raft/peer", {{Methods::remove, Capability::management, remove_peer}});
+  routes.exact("/v1/operator/raft/transfer-leadership",
+               {{Methods::write, Capability::management, transfer_leadership}});
+  routes.exact("/v1/operator/autopilot/configuration",
+               {{Methods::get, Capability::operator_read, read_autopilot},
+                {Methods::put, Capability::operator_write, write_autopilot}});
+  routes.exact("/v1/operator/autopilot/health",
+               {{Methods::get, Capability::operator_read, autopilot_health}});
+}
+
+}  // namespace nomad::api

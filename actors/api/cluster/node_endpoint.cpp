@@ -1,0 +1,262 @@
+// /v1/nodes, /v1/node/<id> and node pools.
+#include "actors/api/allocs/alloc_json.hpp"
+#include "actors/api/cluster/node_json.hpp"
+#include "actors/api/http/blocking_read.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/list.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/http/routes.hpp"
+
+namespace nomad::api {
+namespace {
+
+using server::server_api::NodeChanged;
+using state::Snapshot;
+using state::Table;
+using NodeRef = Object<schema::Node>;
+
+Result<NodeStubOptions> stub_options(const net::Request& request) {
+  const auto resources = bool_parameter(request, "resources");
+  const auto os = bool_parameter(request, "os");
+  for (const auto* parsed : {&resources, &os})
+    if (!*parsed)
+      return Error{Errc::invalid_argument,
+                   "Failed to parse node list fields: " + parsed->error().what};
+  return NodeStubOptions{*resources, *os};
+}
+
+/// The list of all nodes, or of those that `wanted` likes.
+Read node_list(const ReadOptions& options,
+               const NodeStubOptions& stub,
+               RowFilter filter,
+               std::function<bool(schema::Node::Reader)> wanted) {
+  return {
+      .watch = {state::watch_prefix(Table::nodes, options.prefix)},
+      .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::nodes); },
+      .answer =
+          [options, stub, filter, wanted](const Snapshot& snapshot) {
+            Walk walk;
+            walk.prefix = options.prefix;
+            walk.start = options.next_token;
+            return list_page(
+                snapshot.tables().nodes, walk, options,
+                [&](const NodeRef& node) -> Result<bool> {
+                  if (wanted && !wanted(*node)) return false;
+                  return keeps(filter, *node);
+                },
+                [](std::string_view key, const NodeRef&) { return std::string{key}; },
+                [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); });
+          },
+      .is_heavy
+      = [](const Snapshot& snapshot) { return snapshot.tables().nodes.size() > heavy_rows; },
+      .cacheable = true};
+}
+
+void list_nodes(Call call) {
+  const auto stub = stub_options(call.request());
+  if (!stub) {
+    call.fail(stub.error());
+    return;
+  }
+  read_state(std::move(call), [&stub](const ReadOptions& options) -> Result<Read> {
+    NOMAD_TRY(check_id_prefix("node", options));
+    const auto filter = compile_filter(options);
+    if (!filter) return filter.error();
+    return node_list(options, *stub, *filter, {});
+  });
+}
+
+void read_node(Call call) {
+  const auto id = call.rest;
+  if (id.empty()) {
+    call.fail(400, "missing node ID");
+    return;
+  }
+  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("node", id));
+    return Read{.watch = {state::watch_key(Table::nodes, id)},
+                .index =
+                    [id](const Snapshot& snapshot) {
+                      const auto node = snapshot.node(id);
+                      return node ? node->getModifyIndex() : table_index(snapshot, Table::nodes);
+                    },
+                .answer =
+                    [id](const Snapshot& snapshot) {
+                      const auto node = snapshot.node(id);
+                      if (!node) return Answer::text(404, "node not found");
+                      std::string out;
+                      append_node(out, *node);
+                      return Answer::json(std::move(out));
+                    }};
+  });
+}
+
+void node_allocations(Call call) {
+  const auto id = call.rest;
+  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("node", id));
+    return Read{
+        .watch = {state::watch_key(Table::allocs_by_node, id)},
+        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
+        .answer =
+            [id](const Snapshot& snapshot) {
+              std::string out;
+              append_json_list(
+                  out, snapshot.allocs_by_node(id),
+                  [](std::string& to, const auto& entry) { append_alloc(to, *entry.value()); });
+              return Answer::json(std::move(out));
+            },
+        .is_heavy
+        = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
+        .cacheable = true};
+  });
+}
+
+void append_ids(JsonObject& object, const NodeChanged& changed) {
+  if (changed.eval_ids.empty())
+    object.null("EvalIDs");
+  else
+    append_json_texts(object.raw("EvalIDs"), changed.eval_ids);
+}
+
+void set_eligibility(Call call) {
+  const auto body = body_object(call.request());
+  if (!body) {
+    call.fail(body.error());
+    return;
+  }
+  BodyFields fields{*body, "NodeUpdateEligibilityRequest"};
+  const auto eligibility = fields.text("Eligibility");
+  const auto named = fields.text("NodeID");
+  if (const auto checked = fields.check(); !checked) {
+    call.fail(checked.error());
+    return;
+  }
+  if (eligibility != "eligible" && eligibility != "ineligible") {
+    call.fail(500, "invalid scheduling eligibility \"" + eligibility + '"');
+    return;
+  }
+  server::server_api::SetNodeEligibility request;
+  request.node_id = named.empty() ? call.rest : named;
+  request.eligible = eligibility == "eligible";
+  const auto server = call.context->options.server;
+  ask<NodeChanged>(std::move(call), server, std::move(request), [](const NodeChanged& changed) {
+    std::string out;
+    {
+      JsonObject object{out};
+      object.number("EvalCreateIndex", changed.eval_create_index);
+      append_ids(object, changed);
+      object.number("Index", changed.index).number("NodeModifyIndex", changed.node_modify_index);
+    }
+    return Answer::json(std::move(out)).with_index(changed.index);
+  });
+}
+
+/// The long answer that Nomad gives to `evaluate` and `purge`.
+Answer node_update_answer(const NodeChanged& changed) {
+  std::string out;
+  {
+    JsonObject object{out};
+    object.number("EvalCreateIndex", changed.eval_create_index);
+    append_ids(object, changed);
+    object.null("Features").number("HeartbeatTTL", 0);
+    append_query_meta(object, changed.index, false);
+    object.text("LeaderRPCAddr", "")
+        .number("NodeModifyIndex", changed.node_modify_index)
+        .number("NumNodes", 0)
+        .text("SchedulingEligibility", "")
+        .null("Servers");
+  }
+  return Answer::json(std::move(out)).with_index(changed.index);
+}
+
+void evaluate_node(Call call) {
+  const auto server = call.context->options.server;
+  server::server_api::EvaluateNode request{call.rest};
+  ask<NodeChanged>(std::move(call), server, std::move(request), node_update_answer);
+}
+
+void purge_node(Call call) {
+  const auto server = call.context->options.server;
+  server::server_api::PurgeNode request{call.rest};
+  ask<NodeChanged>(std::move(call), server, std::move(request), node_update_answer);
+}
+
+// --- pools
+// -----------------------------------------------------------------------------------------
+
+void list_pools(Call call) {
+  read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
+    const auto filter = compile_filter(options);
+    if (!filter) return filter.error();
+    return Read{
+        .watch = {state::watch_prefix(Table::node_pools, options.prefix)},
+        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::node_pools); },
+        .answer =
+            [options, filter = *filter](const Snapshot& snapshot) {
+              Walk walk;
+              walk.prefix = options.prefix;
+              walk.start = options.next_token;
+              using Pool = Object<schema::NodePool>;
+              return list_page(
+                  snapshot.tables().node_pools, walk, options,
+                  [&](const Pool& pool) { return keeps(filter, *pool); },
+                  [](std::string_view key, const Pool&) { return std::string{key}; },
+                  [](std::string& out, const Pool& pool) { append_json(out, *pool); });
+            }};
+  });
+}
+
+void read_pool(Call call) {
+  const auto name = call.rest;
+  read_state(std::move(call), [&name](const ReadOptions&) -> Result<Read> {
+    return Read{
+        .watch = {state::watch_key(Table::node_pools, name)},
+        .index =
+            [name](const Snapshot& snapshot) {
+              const auto pool = snapshot.node_pool(name);
+              return pool ? pool->getModifyIndex() : table_index(snapshot, Table::node_pools);
+            },
+        .answer =
+            [name](const Snapshot& snapshot) {
+              const auto pool = snapshot.node_pool(name);
+              return pool ? Answer::json(to_json(*pool)) : Answer::text(404, "node pool not found");
+            }};
+  });
+}
+
+void pool_nodes(Call call) {
+  const auto name = call.rest;
+  const auto stub = stub_options(call.request());
+  if (!stub) {
+    call.fail(stub.error());
+    return;
+  }
+  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+    if (!options.prefix.empty())
+      return Error{Errc::invalid_argument, "prefix argument not allowed"};
+    const auto filter = compile_filter(options);
+    if (!filter) return filter.error();
+    return node_list(options, *stub, *filter, [name](schema::Node::Reader node) {
+      return name == "all" || view(node.getNodePool()) == name;
+    });
+  });
+}
+
+}  // namespace
+
+void add_node_routes(Routes& routes) {
+  routes.exact("/v1/nodes", {{Methods::get, Capability::node_read, list_nodes}});
+  routes.exact("/v1/node/pools", {{Methods::get, Capability::node_pool_read, list_pools}});
+  routes.below("/v1/node/pool/",
+               {{"/nodes", {{Methods::get, Capability::node_pool_read, pool_nodes}}},
+                {"", {{Methods::get, Capability::node_pool_read, read_pool}}}});
+  routes.below("/v1/node/",
+               {{"/evaluate", {{Methods::write, Capability::node_write, evaluate_node}}},
+                {"/allocations", {{Methods::get, Capability::node_read, node_allocations}}},
+                {"/eligibility", {{Methods::write, Capability::node_write, set_eligibility}}},
+                {"/purge", {{Methods::write, Capability::node_write, purge_node}}},
+                {"", {{Methods::get, Capability::node_read, read_node}}}});
+}
+
+}  // namespace nomad::api

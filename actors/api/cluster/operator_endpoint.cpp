@@ -1,0 +1,181 @@
+// Status of the cluster and what operators change: status, regions, system, operator.
+#include <charconv>
+#include <set>
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/http/blocking_read.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/http/routes.hpp"
+
+namespace nomad::api {
+namespace {
+
+using raft::RaftStatus;
+using state::Snapshot;
+using state::Table;
+
+/// Asks this server's part of the log what it knows, and answers with what `respond` makes of it.
+template <class Respond>
+void ask_raft(Call call, Respond respond) {
+  const auto raft = call.context->options.raft;
+  if (!raft) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  ask<RaftStatus>(std::move(call), raft, raft::GetStatus{}, respond);
+}
+
+/// The address that peers know a server by; ours where the log has none.
+std::string address_of(const std::string& address, const AgentInfo& agent) {
+  return address.empty() ? agent.rpc_address : address;
+}
+
+void status_leader(Call call) {
+  const auto context = call.context;
+  ask_raft(std::move(call), [context](const RaftStatus& status) {
+    std::string out;
+    append_json_text(out, status.leader.empty()
+                              ? std::string{}
+                              : address_of(status.leader_address, context->options.agent));
+    return Answer::json(std::move(out));
+  });
+}
+
+void status_peers(Call call) {
+  const auto context = call.context;
+  ask_raft(std::move(call), [context](const RaftStatus& status) {
+    std::string out;
+    append_json_list(out, status.configuration.members,
+                     [&](std::string& to, const raft::Member& member) {
+                       append_json_text(to, address_of(member.address, context->options.agent));
+                     });
+    return Answer::json(std::move(out));
+  });
+}
+
+/// Of every server that is known, sorted.
+void list_regions(Call call) {
+  const auto& options = call.context->options;
+  std::set<std::string> regions{options.agent.region};
+  if (options.cluster)
+    for (const auto& member : *options.cluster->members->members())
+      if (member.status != cluster::MemberStatus::left) regions.insert(member.region);
+  std::string out;
+  append_json_texts(out, regions);
+  call.send(Answer::json(std::move(out)));
+}
+
+void collect_garbage(Call call) {
+  const auto server = call.context->options.server;
+  ask<server::server_api::Written>(std::move(call), server, server::server_api::CollectGarbage{},
+                                   [](const server::server_api::Written& done) {
+                                     return Answer::empty().with_index(done.index);
+                                   });
+}
+
+/// Summaries are derived from the allocations on every change, so there is nothing to repair.
+void reconcile_summaries(Call call) {
+  call.send(Answer::empty());
+}
+
+void read_scheduler_configuration(Call call) {
+  read_state(std::move(call), [](const ReadOptions&) -> Result<Read> {
+    const auto index
+        = [](const Snapshot& snapshot) { return table_index(snapshot, Table::scheduler_config); };
+    return Read{.watch = {state::watch_key(Table::scheduler_config, "")},
+                .index = index,
+                .answer = [index](const Snapshot& snapshot) {
+                  std::string out;
+                  {
+                    JsonObject object{out};
+                    append_query_meta(object, index(snapshot), true);
+                    object.object("SchedulerConfig", *snapshot.scheduler_configuration());
+                  }
+                  return Answer::json(std::move(out));
+                }};
+  });
+}
+
+Result<server::server_api::SetSchedulerConfiguration> make_configuration(
+    const net::Request& request) {
+  const auto body = body_object(request);
+  if (!body) return body.error().within("Error parsing scheduler config");
+  Draft<schema::SchedulerConfiguration> draft;
+  if (const auto read = from_json(boost::json::value(*body), *draft); !read)
+    return read.error().within("Error parsing scheduler config");
+  const auto algorithm = copy(draft.reader().getSchedulerAlgorithm());
+  if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")
+    return Error{Errc::invalid_argument, "invalid scheduler algorithm: " + algorithm};
+  server::server_api::SetSchedulerConfiguration message;
+  message.configuration = draft.freeze();
+  if (const auto* cas = request.parameter("cas")) {
+    std::uint64_t index = 0;
+    const auto* end = cas->data() + cas->size();
+    const auto [stopped, failure] = std::from_chars(cas->data(), end, index);
+    if (failure != std::errc{} || stopped != end)
+      return Error{Errc::invalid_argument, "Error parsing cas value: strconv.ParseUint: parsing \""
+                                               + *cas + "\": invalid syntax"};
+    message.check_index = index;
+  }
+  return message;
+}
+
+void write_scheduler_configuration(Call call) {
+  auto message = make_configuration(call.request());
+  if (!message) {
+    call.fail(message.error());
+    return;
+  }
+  const auto server = call.context->options.server;
+  ask<server::server_api::SchedulerConfigured>(
+      std::move(call), server, std::move(*message),
+      [](const server::server_api::SchedulerConfigured& done) {
+        std::string out;
+        JsonObject{out}.number("Index", done.index).boolean("Updated", done.updated);
+        return Answer::json(std::move(out)).with_index(done.index);
+      });
+}
+
+void enterprise_only(Call call) {
+  call.fail(501, "Nomad Enterprise only endpoint");
+}
+
+/// What Nomad says as long as it checks no tokens.
+void acl_disabled(Call call) {
+  call.fail(400, "ACL support disabled");
+}
+
+void no_license(Call call) {
+  call.send({.status = 204});
+}
+
+}  // namespace
+
+void add_operator_routes(Routes& routes) {
+  routes.exact("/v1/status/leader",
+               {{Methods::get, Capability::none, status_leader, Where::server}});
+  routes.exact("/v1/status/peers", {{Methods::get, Capability::none, status_peers, Where::server}});
+  routes.exact("/v1/regions", {{Methods::get, Capability::none, list_regions, Where::server}});
+  routes.exact("/v1/system/gc", {{Methods::put, Capability::management, collect_garbage}});
+  routes.exact("/v1/system/reconcile/summaries",
+               {{Methods::put, Capability::management, reconcile_summaries}});
+  routes.exact("/v1/operator/scheduler/configuration",
+               {{Methods::get, Capability::operator_read, read_scheduler_configuration},
+                {Methods::write, Capability::operator_write, write_scheduler_configuration}});
+  routes.below("/v1/acl/", {{"", {{Methods::any, Capability::none, acl_disabled, Where::agent}}}});
+  routes.exact("/v1/operator/license",
+               {{Methods::get, Capability::operator_read, no_license, Where::agent},
+                {Methods::put, Capability::operator_write, enterprise_only, Where::agent}});
+  for (const auto* path :
+       {"/v1/sentinel/policies", "/v1/quotas", "/v1/quota-usages", "/v1/quota",
+        "/v1/recommendation", "/v1/recommendations", "/v1/recommendations/apply"})
+    routes.exact(path, {{Methods::any, Capability::none, enterprise_only, Where::agent}});
+  for (const auto* prefix : {"/v1/sentinel/policy/", "/v1/quota/", "/v1/recommendation/"})
+    routes.below(prefix, {{"", {{Methods::any, Capability::none, enterprise_only, Where::agent}}}});
+}
+
+}  // namespace nomad::api

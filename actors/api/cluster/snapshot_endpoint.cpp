@@ -1,0 +1,227 @@
+// /v1/operator/snapshot: saves the state of the servers as an archive, and restores one. An archive
+// is verified to its last row before the first write; what cannot be restored changes nothing.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include <stdlib.h>
+
+#include "actors/api/http/read_options.hpp"
+#include "actors/api/http/routes.hpp"
+#include "actors/raft/state_fsm.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/restore_commands.hpp"
+#include "runtime/storage/snapshot_archive.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+namespace nomad::api {
+namespace {
+
+namespace fs = std::filesystem;
+using server::server_api::RestoreState;
+using server::server_api::Written;
+using state::Table;
+
+constexpr std::size_t piece_bytes = 256 * 1024;
+constexpr std::string_view route = "/v1/operator/snapshot";
+
+/// A directory that only we can read, removed with everything in it.
+class PrivateDirectory {
+public:
+  static Result<std::shared_ptr<PrivateDirectory>> make(const Context& context) {
+    if (context.options.upload_directory.empty())
+      return Error{Errc::internal, "this agent has no directory for archives"};
+    auto pattern = context.options.upload_directory + "/snapshot-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr)
+      return errno_error("cannot create a temporary directory", errno);
+    return std::make_shared<PrivateDirectory>(std::move(pattern));
+  }
+
+  explicit PrivateDirectory(std::string path) : path_{std::move(path)} {}
+
+  PrivateDirectory(const PrivateDirectory&) = delete;
+
+  ~PrivateDirectory() {
+    std::error_code failure;
+    fs::remove_all(path_, failure);
+    if (failure) log::warn("api", "cannot remove \"{}\": {}", path_, failure.message());
+  }
+
+  std::string file(std::string_view name) const { return path_ + '/' + std::string{name}; }
+
+private:
+  std::string path_;
+};
+
+/// A file on its way to a client, piece after piece as the client takes them.
+class FileStream : public std::enable_shared_from_this<FileStream> {
+public:
+  FileStream(std::shared_ptr<PrivateDirectory> home,
+             const std::string& path,
+             net::BodyStream body,
+             RunBlocking run)
+      : home_{std::move(home)},
+        file_{path, std::ios::binary},
+        body_{std::move(body)},
+        run_{std::move(run)} {}
+
+  /// From any thread. Those that call when a piece was taken carry Raft's messages, too.
+  void go_on() {
+    std::function<void()> job = [self = shared_from_this()] { self->send_piece(); };
+    if (!run_(job)) body_.abort();
+  }
+
+private:
+  void send_piece() {
+    std::string piece(piece_bytes, '\0');
+    file_.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    piece.resize(static_cast<std::size_t>(file_.gcount()));
+    if (piece.empty()) {
+      if (file_.bad())
+        body_.abort();
+      else
+        body_.close();
+      return;
+    }
+    if (!body_.write(piece, [self = shared_from_this()] { self->go_on(); })) body_.abort();
+  }
+
+  std::shared_ptr<PrivateDirectory> home_;
+  std::ifstream file_;
+  net::BodyStream body_;
+  RunBlocking run_;
+};
+
+void fail_save(Call& call, const Error& error) {
+  call.fail(500, "failed to open snapshot: " + error.what);
+}
+
+void send_archive(Call& call, const std::string& snapshot_path) {
+  const auto home = PrivateDirectory::make(*call.context);
+  if (!home) return fail_save(call, home.error());
+  const auto path = (*home)->file("archive");
+  const auto made = storage::write_archive(snapshot_path, path, unix_now() / 1'000'000);
+  if (!made) return fail_save(call, made.error());
+  const auto digest = storage::file_digest(path);
+  if (!digest) return fail_save(call, digest.error());
+  auto body = call.responder.stream(
+      {.status = 200,
+       .content_type = "application/x-gzip",
+       .headers = {{"Digest", *digest}, {"X-Nomad-Index", std::to_string(made->index)}}});
+  std::make_shared<FileStream>(*home, path, std::move(body), run_blocking(call.context))->go_on();
+}
+
+void take_snapshot(const SharedCall& call) {
+  call->context->asker.ask<raft::SnapshotTaken>(
+      call->context->options.raft, raft::TakeSnapshot{}, ask_timeout,
+      [call](Result<raft::SnapshotTaken> taken) {
+        if (!taken) return fail_save(*call, taken.error());
+        run_on(call->context->archives, call,
+               [path = taken->path](Call& asked) { send_archive(asked, path); });
+      });
+}
+
+/// With `?stale` of what this server knows, otherwise with all that was acknowledged before.
+void save_snapshot(Call call) {
+  const auto raft = call.context->options.raft;
+  if (!raft) return call.fail(500, "No cluster leader");
+  const auto options = parse_read_options(call.request());
+  if (!options) return call.fail(options.error());
+  const auto shared = share(std::move(call));
+  if (options->stale) return take_snapshot(shared);
+  shared->context->asker.ask<raft::ReadReady>(raft, raft::ReadIndex{}, ask_timeout,
+                                              [shared](const Result<raft::ReadReady>& ready) {
+                                                if (ready)
+                                                  take_snapshot(shared);
+                                                else
+                                                  shared->fail(500, "No cluster leader");
+                                              });
+}
+
+/// The file that the archive came in. A request that is spelled in another way than users spell it
+/// brings a small one in memory.
+Result<std::shared_ptr<const net::BodyFile>> archive_of(const Call& call) {
+  const auto& request = call.request();
+  if (request.body_file) return std::shared_ptr<const net::BodyFile>{request.body_file};
+  const auto& files = call.context->options.http.body_files;
+  if (!files) return Error{Errc::internal, "this agent has no directory for archives"};
+  auto file = files->make();
+  if (!file) return file.error();
+  NOMAD_TRY((*file)->append(request.body));
+  return std::shared_ptr<const net::BodyFile>{std::move(*file)};
+}
+
+/// The commands that bring the archive's state, after all of it was verified and put together once.
+Result<RestoreState> prepare_restore(const Call& call) {
+  const auto archive = archive_of(call);
+  if (!archive) return archive.error();
+  const auto home = PrivateDirectory::make(*call.context);
+  if (!home) return home.error();
+  const auto meta = storage::read_archive((*archive)->path(), (*home)->file("state"));
+  if (!meta) return meta.error();
+  auto reader = storage::SnapshotReader::open((*home)->file("state"));
+  if (!reader) return reader.error();
+  auto restored = raft::read_restore(**reader);
+  if (!restored) return restored.error();
+  const auto tables = restored->take();
+  if (!tables) return tables.error();
+  auto random = Random::from_system();
+  cluster::RestoreCommands commands{make_uuid(random)};
+  for (std::uint32_t i = 0; i < state::stored_tables; ++i) {
+    const auto table = static_cast<Table>(i);
+    if (table == Table::restore_rows || table == Table::key_holders) continue;
+    NOMAD_TRY(state::Snapshot{std::make_shared<const state::Tables>(*tables)}.for_each_row(
+        table, [&](std::string_view key, std::span<const std::byte> value) -> Result<> {
+          commands.add(state::to_string(table), key, value);
+          return {};
+        }));
+  }
+  const auto newest = std::max(*std::max_element(tables->indexes.begin(), tables->indexes.end()),
+                               meta->index + tables->index_offset);
+  return RestoreState{
+      std::make_shared<const std::vector<Object<schema::Command>>>(commands.finish(newest))};
+}
+
+void restore_snapshot(Call call) {
+  const auto server = call.context->options.server;
+  if (!server) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  const auto shared = share(std::move(call));
+  run_on(shared->context->archives, shared, [server, shared](Call& asked) {
+    const auto prepared = prepare_restore(asked);
+    if (!prepared) {
+      log::warn("api", "a snapshot from {} is refused: {}", asked.caller.describe(),
+                prepared.error().what);
+      asked.fail(500, "failed to restore from snapshot: " + prepared.error().what);
+      return;
+    }
+    log::info("api", "restoring a snapshot from {}", asked.caller.describe());
+    const auto context = asked.context;
+    context->asker.ask<Written>(
+        server, *prepared, std::chrono::seconds{600}, [shared](const Result<Written>& done) {
+          if (done)
+            shared->send(Answer::empty());
+          else
+            shared->fail(500, "failed to restore from snapshot: " + done.error().what);
+        });
+  });
+}
+
+}  // namespace
+
+bool brings_archive(const net::Request& head) {
+  const std::string_view target{head.target};
+  return (head.method == "PUT" || head.method == "POST")
+         && target.substr(0, target.find('?')) == route
+         && authorize(caller_of(head), Capability::management, "");
+}
+
+void add_snapshot_routes(Routes& routes) {
+  routes.exact(std::string{route}, {{Methods::get, Capability::management, save_snapshot},
+                                    {Methods::write, Capability::management, restore_snapshot}});
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,325 @@
+// /v1/vars and /v1/var/<path>: variables, which are sealed here before they go to the leader and
+// opened here when they are read. Whatever holds a variable's items in the clear is wiped: the
+// parsed body, the items, the answer.
+#include <boost/json/memory_resource.hpp>
+#include <boost/json/object.hpp>
+#include <sodium/utils.h>
+
+#include "actors/api/http/blocking_read.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/list.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/cluster/variable_commands.hpp"
+#include "runtime/security/keyring.hpp"
+
+namespace nomad::api {
+namespace {
+
+using namespace std::chrono_literals;
+using server::server_api::SealedWritten;
+using server::server_api::WriteSealed;
+using state::Snapshot;
+using state::Table;
+using VariableRef = Object<schema::Variable>;
+
+/// A new cluster makes its first root key as soon as it has a leader: writes wait for that.
+constexpr auto key_patience = 5s;
+constexpr auto key_pause = 20ms;
+
+/// Memory that is wiped when it is given back.
+class WipingMemory : public boost::json::memory_resource {
+  void* do_allocate(std::size_t size, std::size_t alignment) override {
+    return ::operator new (size, std::align_val_t{alignment});
+  }
+
+  void do_deallocate(void* at, std::size_t size, std::size_t alignment) override {
+    sodium_memzero(at, size);
+    ::operator delete (at, std::align_val_t{alignment});
+  }
+
+  bool do_is_equal(const boost::json::memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+};
+
+/// A text that is wiped when the last answer lets go of it.
+std::shared_ptr<const std::string> wiped_later(std::string text) {
+  auto* kept = new std::string{std::move(text)};
+  return {kept, [](std::string* done) {
+            security::wipe(*done);
+            delete done;
+          }};
+}
+
+void append_metadata(JsonObject& object, schema::Variable::Reader variable) {
+  object.number("CreateIndex", variable.getCreateIndex())
+      .number("CreateTime", variable.getCreateTime());
+}
+
+void append_rest(JsonObject& object, schema::Variable::Reader variable) {
+  object.number("ModifyIndex", variable.getModifyIndex())
+      .number("ModifyTime", variable.getModifyTime())
+      .text("Namespace", variable.getNamespace())
+      .text("Path", variable.getPath());
+}
+
+/// `items` null: there is nothing to show.
+Answer variable_answer(unsigned status,
+                       schema::Variable::Reader variable,
+                       const security::Items* items) {
+  std::size_t size = 512;
+  if (items != nullptr) size += 2 * security::size_of(*items) + 16 * items->size();
+  std::string out;
+  out.reserve(size);  // what is outgrown is not wiped
+  {
+    JsonObject object{out};
+    append_metadata(object, variable);
+    if (items == nullptr) {
+      object.null("Items");
+    } else {
+      JsonObject shown{object.raw("Items")};
+      for (const auto& [key, value] : *items)
+        append_json_text(shown.member(key), value);
+    }
+    append_rest(object, variable);
+  }
+  Answer answer{.status = status};
+  answer.shared_body = wiped_later(std::move(out));
+  return answer;
+}
+
+/// The answer with the variable's items, opened.
+Answer opened_answer(const Context& context,
+                     const Snapshot& snapshot,
+                     unsigned status,
+                     const VariableRef& variable) {
+  if (variable->getKeyId().size() == 0) return variable_answer(status, *variable, nullptr);
+  const auto opened = context.options.keyring->open_variable(
+      snapshot.root_key(view(variable->getKeyId())), variable);
+  if (!opened) return Answer::error(opened.error().within("variable error: decrypt"));
+  const auto items = security::decode_items(*opened);
+  if (!items) return Answer::error(items.error().within("variable error: decrypt"));
+  return variable_answer(status, *variable, &*items);
+}
+
+void list_variables(Call call) {
+  read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
+    const auto filter = compile_filter(options);
+    if (!filter) return filter.error();
+    const auto watched
+        = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
+    return Read{
+        .watch = {state::watch_prefix(Table::variables, watched)},
+        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::variables); },
+        .answer =
+            [options, filter = *filter](const Snapshot& snapshot) {
+              return list_page(
+                  snapshot.tables().variables, walk_by_name(options), options,
+                  [&](const VariableRef& variable) -> Result<bool> {
+                    if (!view(variable->getPath()).starts_with(options.prefix)) return false;
+                    return keeps(filter, *variable);
+                  },
+                  [](std::string_view, const VariableRef& variable) {
+                    return query::NameToken::make(view(variable->getNamespace()),
+                                                  view(variable->getPath()));
+                  },
+                  [](std::string& out, const VariableRef& variable) {
+                    JsonObject object{out};
+                    append_metadata(object, *variable);
+                    append_rest(object, *variable);
+                  });
+            },
+        .is_heavy
+        = [](const Snapshot& snapshot) { return snapshot.tables().variables.size() > heavy_rows; }};
+  });
+}
+
+void read_variable(Call call) {
+  const auto path = call.rest;
+  const auto context = call.context;
+  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+    const auto ns = options.ns;
+    return Read{.watch = {state::watch_key(Table::variables, state::join_key(ns, path))},
+                .index =
+                    [ns, path](const Snapshot& snapshot) {
+                      const auto found = snapshot.variable(ns, path);
+                      return found ? found->getModifyIndex()
+                                   : table_index(snapshot, Table::variables);
+                    },
+                .answer =
+                    [ns, path, context](const Snapshot& snapshot) {
+                      const auto found = snapshot.variable(ns, path);
+                      return found ? opened_answer(*context, snapshot, 200, found)
+                                   : Answer::text(404, "variable not found");
+                    }};
+  });
+}
+
+/// One write on its way: what is to be written, in the clear, and who waits for it.
+struct PendingWrite {
+  SharedCall call;
+  std::string ns;
+  std::string path;
+  std::optional<std::uint64_t> check;
+  security::Secret items;
+  std::chrono::steady_clock::time_point give_up;
+};
+
+Result<security::Secret> read_items(const net::Request& request, std::string& ns) {
+  WipingMemory memory;
+  const auto body = body_object(request, &memory);
+  if (!body) return body.error();
+  BodyFields fields{*body, "VariableDecrypted"};
+  if (auto named = fields.text("Namespace"); !named.empty() && ns == "default")
+    ns = std::move(named);
+  security::Items items;
+  fields.text("Path");  // must be a text, but the URL's counts
+  const auto* given = fields.object("Items");
+  NOMAD_TRY(fields.check());
+  if (given == nullptr || given->empty())
+    return Error{Errc::invalid_argument, "variable missing required Items object"};
+  for (const auto& member : *given) {
+    if (!member.value().is_string())
+      return Error{Errc::invalid_argument,
+                   "json: cannot unmarshal a value into Go struct field VariableDecrypted.Items "
+                   "of type string"};
+    const auto& value = member.value().get_string();
+    items.emplace_back(std::string_view{member.key().data(), member.key().size()},
+                       std::string_view{value.data(), value.size()});
+  }
+  return security::encode_items(std::move(items));
+}
+
+void answer_written(const PendingWrite& write, const SealedWritten& done) {
+  auto& call = *write.call;
+  if (done.conflict) {
+    auto answer
+        = opened_answer(*call.context, call.context->options.store->snapshot(), 409, done.variable);
+    answer.index = done.variable->getModifyIndex();
+    call.send(std::move(answer));
+    return;
+  }
+  const auto items = security::decode_items(write.items);  // the writer may see what he wrote
+  auto answer
+      = items ? variable_answer(200, *done.variable, &*items) : Answer::error(items.error());
+  call.send(std::move(answer).with_index(done.index));
+}
+
+void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
+  auto& context = *write->call->context;
+  const auto key = context.options.store->snapshot().active_root_key();
+  if (!key && std::chrono::steady_clock::now() < write->give_up) {
+    context.timers.call_after(key_pause, [write] { seal_and_write(write); });
+    return;
+  }
+  if (!key) {
+    write->call->fail(500, "variable error: encrypt: keyring has not been initialized yet");
+    return;
+  }
+  const auto sealed = context.options.keyring->seal_variable(key, write->ns, write->path,
+                                                             write->items, unix_now());
+  if (!sealed) {
+    write->call->fail(sealed.error().within("variable error: encrypt"));
+    return;
+  }
+  context.asker.ask<SealedWritten>(context.options.server,
+                                   WriteSealed{cluster::set_variable(*sealed, write->check)},
+                                   ask_timeout, [write](Result<SealedWritten> done) {
+                                     if (done)
+                                       answer_written(*write, *done);
+                                     else
+                                       write->call->fail(done.error());
+                                   });
+}
+
+std::string namespace_of(const net::Request& request) {
+  const auto ns = request.parameter_or_empty("namespace");
+  return ns.empty() ? "default" : std::string{ns};
+}
+
+bool can_write(Call& call) {
+  if (call.rest.empty()) {
+    call.fail(400, "missing variable path");
+    return false;
+  }
+  if (call.context->options.store && call.context->options.keyring) return true;
+  call.fail(500, "No cluster leader");
+  return false;
+}
+
+void put_variable(Call call) {
+  if (!can_write(call)) return;
+  auto write = std::make_shared<PendingWrite>();
+  write->ns = namespace_of(call.request());
+  write->path = call.rest;
+  write->give_up = std::chrono::steady_clock::now() + key_patience;
+  auto items = read_items(call.request(), write->ns);
+  if (!items) {
+    call.fail(items.error());
+    return;
+  }
+  write->items = std::move(*items);
+  const auto check = check_index(call.request());
+  if (!check) {
+    call.fail(400, "can not parse cas: " + check.error().what);
+    return;
+  }
+  write->check = *check;
+  const auto decoded = security::decode_items(write->items);
+  const auto allowed = decoded ? cluster::check_variable(write->ns, write->path, decoded->size(),
+                                                         security::size_of(*decoded))
+                               : Result<>{decoded.error()};
+  if (!allowed) {
+    call.fail(allowed.error());
+    return;
+  }
+  write->call = share(std::move(call));
+  seal_and_write(write);
+}
+
+void remove_variable(Call call) {
+  if (!can_write(call)) return;
+  const auto check = check_index(call.request());
+  if (!check) {
+    call.fail(400, "can not parse cas: " + check.error().what);
+    return;
+  }
+  const auto context = call.context;
+  const auto command = cluster::delete_variable(namespace_of(call.request()), call.rest, *check);
+  ask<SealedWritten>(std::move(call), context->options.server, WriteSealed{command},
+                     [context](const SealedWritten& done) {
+                       if (!done.conflict) {
+                         Answer answer{.status = 204};
+                         return std::move(answer).with_index(done.index);
+                       }
+                       auto answer = opened_answer(*context, context->options.store->snapshot(),
+                                                   409, done.variable);
+                       answer.index = done.variable->getModifyIndex();
+                       return answer;
+                     });
+}
+
+void read_or_miss(Call call) {
+  if (call.rest.empty())
+    call.fail(400, "missing variable path");
+  else
+    read_variable(std::move(call));
+}
+
+void refuse_method(Call call) {
+  call.fail(400, "Invalid method");
+}
+
+}  // namespace
+
+void add_variable_routes(Routes& routes) {
+  routes.exact("/v1/vars", {{Methods::get, Capability::variables_list, list_variables}});
+  routes.below("/v1/var/", {{"",
+                             {{Methods::get, Capability::variables_read, read_or_miss},
+                              {Methods::write, Capability::variables_write, put_variable},
+                              {Methods::remove, Capability::variables_destroy, remove_variable},
+                              {Methods::any, Capability::none, refuse_method}}}});
+}
+
+}  // namespace nomad::api

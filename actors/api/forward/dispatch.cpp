@@ -1,0 +1,257 @@
+#include "actors/api/forward/dispatch.hpp"
+
+#include <atomic>
+
+#include "actors/api/cluster/cluster_access.hpp"
+#include "actors/rpc/forwarder.hpp"
+#include "actors/rpc/router.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/query/coerce.hpp"
+#include "schema/rpc.capnp.h"
+
+namespace nomad::api {
+namespace {
+
+/// More would be a circle of servers that take each other for the leader.
+constexpr std::uint8_t most_hops = 4;
+
+constexpr std::chrono::seconds search_patience{5};
+
+using Answerer = std::function<void(Result<Found>)>;
+
+bool takes_stale(const net::Request& request) {
+  const auto* stale = request.parameter("stale");
+  if (stale == nullptr) return false;
+  const auto value = query::parse_bool(stale->empty() ? "true" : *stale);
+  return value && *value;
+}
+
+/// Whether this server may serve what only the leader may. The lease first: it costs least.
+bool leads(const ApiOptions& options) {
+  if (!options.cluster_view || !options.store) return true;
+  if (options.lease && options.lease->holds()) return true;
+  return options.cluster_view->leader_address().is_self;
+}
+
+void find_leader(const ApiOptions& options, const Answerer& answer) {
+  auto leader = options.cluster_view->leader_address();
+  if (leader.is_self) return answer(Found{ServeHere{}});
+  if (leader.rpc_address.empty()) return answer(rpc::no_leader());
+  answer(Found{RelayTarget{.address = std::move(leader.rpc_address), .is_leader = true}});
+}
+
+/// Some server of a region; the first one that a client node knows is the one it uses.
+void find_server(Context& context,
+                 const std::string& region,
+                 const std::string& otherwise,
+                 const Answerer& answer) {
+  auto servers = context.options.cluster_view->servers_in(region);
+  if (servers.empty()) return answer(Error{Errc::unavailable, otherwise});
+  const bool is_own = region == context.options.agent.region;
+  const auto chosen = is_own ? 0 : context.random_below(servers.size());
+  answer(Found{RelayTarget{.address = std::move(servers[chosen])}});
+}
+
+// -- client nodes ---------------------------------------------------------------------------------
+
+/// Asks all other servers which of them the node is connected to.
+class NodeSearch : public std::enable_shared_from_this<NodeSearch> {
+public:
+  NodeSearch(std::shared_ptr<Context> context, std::string node_id, Answerer answer)
+      : context_{std::move(context)}, node_id_{std::move(node_id)}, answer_{std::move(answer)} {}
+
+  /// `own_only`: another server has asked everybody already.
+  void start(bool own_only) {
+    context_->asker.ask<rpc::transport::NodeConnected>(
+        context_->options.transport, rpc::transport::HasNode{node_id_}, search_patience,
+        [self = shared_from_this(), own_only](const Result<rpc::transport::NodeConnected>& here) {
+          if (here && here->connected)
+            self->found(RelayTarget{.address = {}, .node_id = self->node_id_});
+          else if (own_only)
+            self->answer_(Error{Errc::not_found, "No path to node"});
+          else
+            self->ask_others();
+        });
+  }
+
+private:
+  void ask_others() {
+    const auto& options = context_->options;
+    auto servers = options.cluster_view->servers_in(options.agent.region);
+    std::erase(servers, options.agent.rpc_address);
+    open_ = static_cast<unsigned>(servers.size());
+    if (servers.empty()) return answer_(Error{Errc::not_found, "No path to node"});
+    for (const auto& server : servers) {
+      rpc::transport::Call call;
+      call.to.address = server;
+      call.method = rpc::Method::server_has_node;
+      call.timeout = search_patience;
+      call.body = rpc::make_body<schema::rpc::HasNodeRequest>(
+          [this](auto& request) { request.setNodeId(text(node_id_)); });
+      context_->asker.ask<rpc::transport::Reply>(
+          options.transport, std::move(call), search_patience,
+          [self = shared_from_this(), server](const Result<rpc::transport::Reply>& reply) {
+            self->heard(server, reply);
+          });
+    }
+  }
+
+  void heard(const std::string& server, const Result<rpc::transport::Reply>& reply) {
+    bool has_it = false;
+    if (reply && reply->outcome)
+      if (const auto said = Object<schema::rpc::HasNodeReply>::from_bytes(reply->outcome->view()))
+        has_it = (*said)->getConnected();
+    const bool is_last = --open_ == 0;
+    if (has_it)
+      found(RelayTarget{.address = server, .node_id = {}, .target_node = node_id_});
+    else if (is_last && !is_answered_.exchange(true))
+      answer_(Error{Errc::not_found, "No path to node"});
+  }
+
+  void found(RelayTarget target) {
+    if (!is_answered_.exchange(true)) answer_(Found{std::move(target)});
+  }
+
+  std::shared_ptr<Context> context_;
+  std::string node_id_;
+  Answerer answer_;
+  std::atomic<unsigned> open_{0};
+  std::atomic<bool> is_answered_{false};
+};
+
+void to_node(Call call, const std::string& node_id, const Run& run) {
+  const auto context = call.context;
+  const bool own_only = !call.request().target_node.empty();
+  relay(
+      std::move(call),
+      [context, node_id, own_only](Answerer answer) {
+        std::make_shared<NodeSearch>(context, node_id, std::move(answer))->start(own_only);
+      },
+      run);
+}
+
+/// On an agent without a server: here if the client has the allocation, else by way of a server.
+void find_alloc_from_client(const std::shared_ptr<Context>& context,
+                            const std::string& alloc_id,
+                            const Answerer& answer) {
+  using client::client_api::AllocDir;
+  using client::client_api::AllocDirOf;
+  context->asker.ask<AllocDir>(context->options.client, AllocDirOf{alloc_id}, search_patience,
+                               [context, answer](const Result<AllocDir>& dir) {
+                                 if (dir) return answer(Found{ServeHere{}});
+                                 find_server(*context, context->options.agent.region, "No servers",
+                                             answer);
+                               });
+}
+
+/// The address of a server by its id or name, or "leader"; empty: our own, or nobody's.
+std::string server_named(const ApiOptions& options, std::string_view name) {
+  if (name == "leader") {
+    const auto leader = options.cluster_view->leader_address();
+    return leader.is_self ? std::string{} : leader.rpc_address;
+  }
+  const auto members = options.cluster->members->members();
+  const cluster::MemberInfo* named = nullptr;
+  for (const auto& member : *members) {
+    if (member.name == name) named = &cluster::bearer_of_name(named, member);
+    if (member.id != name) continue;
+    named = &member;
+    break;
+  }
+  const bool is_other = named != nullptr && named->rpc_address != options.agent.rpc_address;
+  return is_other ? named->rpc_address : std::string{};
+}
+
+/// The node of what is asked for: a parameter, or the allocation of the path. Empty: our own, or
+/// nobody's.
+std::string node_of(const Call& call, Where where) {
+  if (where != Where::alloc_node) return std::string{call.request().parameter_or_empty("node_id")};
+  const auto alloc = call.context->options.store->snapshot().alloc(call.rest);
+  return alloc ? copy(alloc->alloc->getNodeId()) : std::string{};
+}
+
+void dispatch_to_node(Where where, Call call, const Run& run) {
+  const auto context = call.context;
+  const auto& options = context->options;
+  if (!options.cluster_view) return run(std::move(call));
+  if (!options.store) {
+    const auto node = call.request().parameter_or_empty("node_id");
+    const auto server = call.request().parameter_or_empty("server_id");
+    const bool is_own
+        = node.empty() ? where == Where::node || server.empty() : node == options.agent.node_id;
+    if (where != Where::alloc_node && is_own) return run(std::move(call));
+    auto find = [context, where, alloc_id = call.rest](const Answerer& answer) {
+      if (where == Where::alloc_node) return find_alloc_from_client(context, alloc_id, answer);
+      find_server(*context, context->options.agent.region, "No servers", answer);
+    };
+    return relay(std::move(call), std::move(find), run);
+  }
+  if (where == Where::named && options.cluster && call.request().hops < most_hops) {
+    auto server = server_named(options, call.request().parameter_or_empty("server_id"));
+    if (!server.empty())
+      return relay(
+          std::move(call), [server](const Answerer& answer) { answer(Found{RelayTarget{server}}); },
+          run);
+  }
+  const auto node = node_of(call, where);
+  const bool is_known = !node.empty() && options.store->snapshot().node(node);
+  if (is_known && (node != options.agent.node_id || !options.client))
+    return to_node(std::move(call), node, run);
+  // The leader knows allocations and nodes that have not come here yet.
+  const bool names_one = where == Where::alloc_node ? is_uuid(call.rest) : !node.empty();
+  if (!is_known && names_one && !leads(options) && call.request().hops < most_hops) {
+    return relay(
+        std::move(call),
+        [context](const Answerer& answer) { find_leader(context->options, answer); }, run);
+  }
+  run(std::move(call));
+}
+
+}  // namespace
+
+void dispatch(Where where, Call call, const Run& run) {
+  const auto context = call.context;
+  const auto& options = context->options;
+  const auto& request = call.request();
+  const auto region = request.parameter_or_empty("region");
+  Situation now;
+  now.where = where;
+  now.is_read = request.method == "GET" || request.method == "HEAD";
+  now.other_region = !region.empty() && region != options.agent.region;
+  now.has_server = options.store != nullptr || !options.cluster_view;
+  now.leads = leads(options);
+  now.takes_stale = !now.leads && takes_stale(request);
+  now.is_for_this_node = request.is_for_this_node;
+  const auto place = place_of(now);
+  if (place == Place::here) return run(std::move(call));
+  if (place == Place::node) return dispatch_to_node(where, std::move(call), run);
+  if (place == Place::region) return dispatch_to_region(std::move(call), std::string{region}, run);
+  if (!options.cluster_view)
+    return refuse_unserved(call, now.other_region ? "No path to region" : rpc::no_leader().what);
+  if (request.hops >= most_hops) return refuse_unserved(call, rpc::no_leader().what);
+  Find find;
+  if (place == Place::leader)
+    find = [context](const Answerer& answer) { find_leader(context->options, answer); };
+  else
+    find = [context](const Answerer& answer) {
+      find_server(*context, context->options.agent.region, "No servers", answer);
+    };
+  relay(std::move(call), std::move(find), run);
+}
+
+void dispatch_to_region(Call call, const std::string& region, const Run& run) {
+  const auto context = call.context;
+  if (!context->options.cluster_view || call.request().hops >= most_hops)
+    return refuse_unserved(call, "No path to region");
+  relay(
+      std::move(call),
+      [context, region](const Answerer& answer) {
+        if (context->options.cluster_view->servers_in(region).empty())
+          return answer(Error{Errc::internal, "No path to region"});
+        find_server(*context, region, "No path to region", answer);
+      },
+      run);
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,17 @@
+// Dispatch: runs an operation where it is to be served (place.hpp): here, or by way of a Relay.
+#pragma once
+
+#include <string>
+
+#include "actors/api/forward/place.hpp"
+#include "actors/api/forward/relay.hpp"
+
+namespace nomad::api {
+
+/// `run` serves it here.
+void dispatch(Where where, Call call, const Run& run);
+
+/// Passes a call on that turned out to belong to another region.
+void dispatch_to_region(Call call, const std::string& region, const Run& run);
+
+}  // namespace nomad::api

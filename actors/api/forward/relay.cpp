@@ -1,0 +1,427 @@
+#include "actors/api/forward/relay.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "actors/api/forward/api_wire.hpp"
+#include "actors/api/forward/body_transfer.hpp"
+#include "actors/api/forward/leader_watch.hpp"
+#include "actors/api/forward/relay_input.hpp"
+#include "actors/rpc/forwarder.hpp"
+#include "actors/rpc/transport.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::api {
+namespace {
+
+using namespace std::chrono_literals;
+using rpc::transport::Delivery;
+using rpc::transport::Opened;
+using rpc::transport::OpenStream;
+using rpc::transport::Reply;
+
+constexpr std::chrono::milliseconds hold{5'000};
+constexpr std::chrono::milliseconds first_pause{40};
+constexpr std::chrono::milliseconds longest_pause{320};
+constexpr std::chrono::seconds connect_patience{70};
+constexpr std::chrono::seconds end_patience{5};  ///< Between an answer's last bytes and its end.
+constexpr std::uint64_t kept_whole = 16 * 1024 * 1024;  ///< Longer answers are streamed.
+
+/// Marks an answer that says that nothing was done. Between agents only.
+constexpr std::string_view unserved_header = "X-Nomadctl-Unserved";
+
+bool is_unserved(const net::Response& response) {
+  return std::any_of(response.headers.begin(), response.headers.end(), [](const auto& header) {
+    return net::same_header(header.name, unserved_header);
+  });
+}
+
+class Relay : public std::enable_shared_from_this<Relay> {
+public:
+  Relay(Call call, Find find, Run run)
+      : call_{std::move(call)},
+        find_{std::move(find)},
+        run_{std::move(run)},
+        context_{call_.context},
+        body_{write_request(call_.request())},
+        body_file_{call_.request().body_file},
+        upgrades_{!call_.request().upgrade().empty()},
+        is_read_{!upgrades_
+                 && (call_.request().method == "GET" || call_.request().method == "HEAD")},
+        is_first_{call_.request().hops == 0},
+        give_up_{std::chrono::steady_clock::now() + hold} {}
+
+  void start() {
+    call_.responder.on_abandoned([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->abandon();
+    });
+    look();
+  }
+
+private:
+  enum class Phase : std::uint8_t { looking, waiting, collecting, streaming, tunneling, over };
+
+  // -- where to
+
+  void look() {
+    find_([self = shared_from_this()](Result<Found> found) { self->go(std::move(found)); });
+  }
+
+  void go(Result<Found> found) {
+    if (!found) {
+      if (found.error().code == Errc::unavailable) return later(found.error());
+      if (enter(Phase::over)) call_.fail(found.error());
+      return;
+    }
+    if (std::holds_alternative<ServeHere>(*found)) {
+      if (!enter(Phase::over)) return;
+      call_.responder.on_abandoned([] {});
+      return run_(std::move(call_));
+    }
+    open(std::get<RelayTarget>(*found));
+  }
+
+  /// Tries again after a pause, or as soon as there is another leader, while there is time.
+  void later(const Error& why) {
+    if (!is_first_ || std::chrono::steady_clock::now() + pause_ > give_up_) {
+      if (enter(Phase::over)) refuse_unserved(call_, why.what);
+      return;
+    }
+    if (!enter(Phase::looking)) return;
+    const auto number = ++look_;
+    context_->timers.call_after(std::exchange(pause_, std::min(pause_ * 2, longest_pause)),
+                                [self = shared_from_this(), number] { self->look_once(number); });
+    if (!wants_leader_ && why != rpc::no_leader()) return;
+    auto seeking
+        = context_->leader_watch->wait_for(asked_leader_, 0ms, [weak = weak_from_this(), number] {
+            if (const auto self = weak.lock()) self->look_once(number);
+          });
+    const std::scoped_lock lock{guard_};
+    if (number == look_) std::swap(seeking, seeking_);
+  }
+
+  /// Of several reasons for a look the first counts.
+  void look_once(unsigned number) {
+    {
+      const std::scoped_lock lock{guard_};
+      if (number != look_ || phase_ != Phase::looking) return;
+      ++look_;
+    }
+    look();
+  }
+
+  /// False when it is over already.
+  bool enter(Phase phase) {
+    const std::scoped_lock lock{guard_};
+    if (phase_ == Phase::over) return false;
+    phase_ = phase;
+    return true;
+  }
+
+  // -- there and back
+
+  void open(const RelayTarget& target) {
+    if (!enter(Phase::waiting)) return;
+    const auto& request = call_.request();
+    const auto number = ++attempt_;
+    wants_leader_ = target.is_leader;
+    if (target.is_leader) asked_leader_ = target.address;
+    if (target.is_leader)
+      leader_wait_ = context_->leader_watch->wait_for(target.address, LeaderWatch::answer_grace,
+                                                      [weak = weak_from_this(), number] {
+                                                        if (const auto self = weak.lock())
+                                                          self->leader_lost(number);
+                                                      });
+    OpenStream message;
+    message.call.to.address = target.address;
+    message.call.method
+        = target.address.empty() ? rpc::Method::api_on_node : rpc::Method::api_forward;
+    message.call.body = body_;
+    message.call.timeout = 0ms;  // blocking queries and streams end by themselves
+    if (const auto& token = call_.caller.token) message.call.credentials.token = token->secret;
+    message.call.hops = static_cast<std::uint8_t>(request.hops + 1);
+    message.call.remote = call_.caller.remote;
+    message.call.target_node = target.target_node;
+    message.node_id = target.node_id;
+    message.done = [self = shared_from_this(), number](Reply reply) {
+      self->ended(std::move(reply), number);
+    };
+    context_->asker.ask<Opened>(
+        context_->options.transport, std::move(message), connect_patience,
+        [self = shared_from_this(), number](Result<Opened> opened) {
+          if (!opened) return self->ended({opened.error(), Delivery::surely_not}, number);
+          self->listen(std::move(*opened), number);
+        });
+  }
+
+  void listen(Opened opened, unsigned number) {
+    bool is_wanted = true;
+    {
+      const std::scoped_lock lock{guard_};
+      is_wanted = phase_ == Phase::waiting && number == attempt_;
+      if (is_wanted) cancel_ = opened.cancel;
+    }
+    if (!is_wanted) return opened.cancel();
+    const std::weak_ptr<net::RpcStream> stream = opened.stream;
+    if (body_file_ && body_file_->size() > 0)
+      send_body(opened.stream, body_file_, run_blocking(context_),
+                [weak = weak_from_this(), number](const Error& error) {
+                  if (const auto self = weak.lock(); self && number == self->attempt_)
+                    self->break_off(error.what);
+                });
+    else if (!upgrades_)
+      opened.stream->end();  // all of the request is in its body
+    opened.stream->on_data(
+        [self = shared_from_this(), stream, number, head = std::make_shared<ResponseHeadReader>()](
+            const Bytes& bytes, bool last) { self->take(bytes, last, stream, number, *head); });
+  }
+
+  /// A piece of the answer. On the connection's thread, one after the other.
+  void take(const Bytes& bytes,
+            bool last,
+            const std::weak_ptr<net::RpcStream>& stream,
+            unsigned number,
+            ResponseHeadReader& head) {
+    if (number != attempt_) return;
+    auto rest = bytes.text();
+    const auto taken = bytes.size();
+    if (phase() == Phase::waiting && !take_head(head, rest, number, stream)) return;
+    if (phase() == Phase::collecting) {
+      answer_.body.append(rest);
+      if (answer_.body.size() > kept_whole) return break_off("the answer is longer than it said");
+      if (const auto open = stream.lock()) open->taken(taken);
+      if (last) finish();
+    } else if (phase() == Phase::streaming) {
+      const bool went = body_stream_.write(rest, [stream, taken] {
+        if (const auto open = stream.lock()) open->taken(taken);
+      });
+      if (!went) return abandon();
+      if (last && enter(Phase::over)) body_stream_.close();
+    } else if (phase() == Phase::tunneling) {
+      const bool went = tunnel_.write(rest, [stream, taken] {
+        if (const auto open = stream.lock()) open->taken(taken);
+      });
+      if (!went) return abandon();
+      if (last) tunnel_.end_output();
+    } else if (const auto open = stream.lock()) {
+      open->taken(taken);
+      if (last && phase() == Phase::waiting) break_off("the answer has no head");
+    }
+  }
+
+  Phase phase() const {
+    const std::scoped_lock lock{guard_};
+    return phase_;
+  }
+
+  /// False when there was no use in what came.
+  bool take_head(ResponseHeadReader& reader,
+                 std::string_view& rest,
+                 unsigned number,
+                 const std::weak_ptr<net::RpcStream>& stream) {
+    auto head = reader.feed(rest);
+    if (!head) {
+      break_off(head.error().what);
+      return false;
+    }
+    if (!*head) return true;
+    if ((*head)->response.status == 101) return begin_tunnel(**head, number, stream.lock());
+    const auto length = (*head)->length;
+    const bool is_whole = length && *length <= kept_whole;
+    if (!begin_answer(is_whole ? Phase::collecting : Phase::streaming, number)) return false;
+    answer_ = std::move((*head)->response);
+    if (is_whole)
+      expected_ = *length;
+    else
+      body_stream_ = call_.responder.stream(std::move(answer_));
+    return true;
+  }
+
+  /// From here on the answer is the one of this attempt. False when it is void already.
+  bool begin_answer(Phase phase, unsigned number) {
+    const std::scoped_lock lock{guard_};
+    if (phase_ != Phase::waiting || number != attempt_) return false;
+    phase_ = phase;
+    return true;
+  }
+
+  // -- tunnels
+
+  bool begin_tunnel(ResponseHeadReader::Head& head,
+                    unsigned number,
+                    std::shared_ptr<net::RpcStream> stream) {
+    if (!upgrades_ || !stream) {
+      break_off("an answer for another protocol, which was not asked for");
+      return false;
+    }
+    if (!begin_answer(Phase::tunneling, number)) return false;
+    tunnel_ = call_.responder.tunnel(std::move(head.response));
+    stream->on_writable([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->input_.send();
+    });
+    input_.begin(std::move(stream), [this](std::size_t count) { tunnel_.taken(count); });
+    tunnel_.on_data([weak = weak_from_this()](std::string_view bytes, bool last) {
+      if (const auto self = weak.lock()) self->input_.add(bytes, last);
+    });
+    return true;
+  }
+
+  /// Whoever calls it closes the tunnel, which no input uses any more.
+  net::Tunnel end_tunnel() {
+    input_.drop();
+    return std::move(tunnel_);
+  }
+
+  /// The whole answer is here.
+  void finish() {
+    if (answer_.body.size() != expected_) return break_off("the answer broke off");
+    if (is_unserved(answer_) && is_first_) {
+      forget_attempt(attempt_);
+      return later({Errc::unavailable, std::exchange(answer_, {}).body});
+    }
+    if (!enter(Phase::over)) return;
+    if (upgrades_ && call_.tell_failure != nullptr && answer_.status >= 400)
+      return call_.fail(answer_.status, std::move(answer_.body));
+    call_.responder.send(std::move(answer_));
+  }
+
+  /// False when it is void already.
+  bool forget_attempt(unsigned number) {
+    const std::scoped_lock lock{guard_};
+    if (number != attempt_) return false;
+    ++attempt_;
+    cancel_ = nullptr;
+    return true;
+  }
+
+  /// Somebody else leads by now, and nothing of an answer has come.
+  void leader_lost(unsigned number) {
+    std::function<void()> cancel;
+    {
+      const std::scoped_lock lock{guard_};
+      if (phase_ != Phase::waiting || number != attempt_) return;
+      ++attempt_;
+      cancel.swap(cancel_);
+      phase_ = is_read_ ? Phase::looking : Phase::over;
+      give_up_ = std::chrono::steady_clock::now() + hold;
+    }
+    log::debug("http", "{} {}: the leader was lost", call_.request().method, call_.request().path);
+    if (is_read_)
+      look();
+    else
+      call_.fail(500, "rpc error: the leader was lost (the request may have been carried out)");
+    if (cancel) cancel();
+  }
+
+  /// The call is over, for good or bad. What came before it has been taken already, unless this
+  /// attempt is not even listened to yet.
+  void ended(const Reply& reply, unsigned number) {
+    if (number != attempt_) return;
+    if (reply.outcome && phase() == Phase::tunneling) {
+      if (enter(Phase::over)) end_tunnel().close();
+      return;
+    }
+    if (reply.outcome) {
+      context_->timers.call_after(end_patience, [self = shared_from_this(), number] {
+        if (number == self->attempt_ && self->phase() != Phase::over)
+          self->break_off("the answer has no end");
+      });
+      return;
+    }
+    if (phase() != Phase::waiting) return break_off(reply.outcome.error().what);
+    const auto& error = reply.outcome.error();
+    log::debug("http", "{} {} could not be passed on: {}", call_.request().method,
+               call_.request().path, error.what);
+    const bool may_have_acted = reply.delivery == Delivery::maybe && !is_read_;
+    if (reply.delivery != Delivery::answered && !may_have_acted) {
+      if (forget_attempt(number)) later(error);
+      return;
+    }
+    if (!enter(Phase::over)) return;
+    if (may_have_acted)
+      call_.fail(500, "rpc error: " + error.what + " (the request may have been carried out)");
+    else
+      call_.fail(error);
+  }
+
+  /// The answer can't be completed.
+  void break_off(const std::string& why) {
+    std::function<void()> cancel;
+    Phase before;
+    {
+      const std::scoped_lock lock{guard_};
+      before = std::exchange(phase_, Phase::over);
+      cancel.swap(cancel_);
+    }
+    if (before == Phase::over) return;
+    log::debug("http", "{} {}: {}", call_.request().method, call_.request().path, why);
+    if (before == Phase::streaming)
+      body_stream_.abort();
+    else if (before == Phase::tunneling)
+      end_tunnel().abort();
+    else
+      call_.fail(500, "rpc error: " + why);
+    if (cancel) cancel();
+  }
+
+  /// The client went away.
+  void abandon() {
+    std::function<void()> cancel;
+    {
+      const std::scoped_lock lock{guard_};
+      phase_ = Phase::over;
+      cancel.swap(cancel_);
+    }
+    input_.drop();  // the tunnel itself may be in use
+    if (cancel) cancel();
+  }
+
+  Call call_;
+  const Find find_;
+  const Run run_;
+  const std::shared_ptr<Context> context_;
+  const Bytes body_;
+  const std::shared_ptr<const net::BodyFile> body_file_;  ///< Follows `body_`, if there is one.
+  const bool upgrades_;                                   ///< To another protocol.
+  const bool is_read_;   ///< It changes nothing, however often it is served.
+  const bool is_first_;  ///< The client asked this agent.
+  std::chrono::steady_clock::time_point give_up_;
+  std::chrono::milliseconds pause_ = first_pause;
+  std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.
+  bool wants_leader_ = false;         ///< The last attempt went to the leader,
+  std::string asked_leader_;          ///< who was this one.
+
+  // Of the attempt whose answer has begun; touched by the connection's thread alone.
+  net::Response answer_;
+  std::uint64_t expected_ = 0;
+  net::BodyStream body_stream_;
+  net::Tunnel tunnel_;
+
+  RelayInput input_;  ///< Of a tunnel.
+
+  mutable std::mutex guard_;
+  Phase phase_ = Phase::looking;
+  std::function<void()> cancel_;
+  LeaderWatch::Waiting leader_wait_;
+  std::atomic<unsigned> look_{0};  ///< The next one; earlier reasons for it are void.
+  LeaderWatch::Waiting seeking_;
+};
+
+}  // namespace
+
+void relay(Call call, Find find, Run run) {
+  std::make_shared<Relay>(std::move(call), std::move(find), std::move(run))->start();
+}
+
+void refuse_unserved(Call& call, const std::string& why) {
+  auto answer = why == "No path to node" ? Answer::text(404, why) : Answer::text(500, why);
+  if (call.request().hops > 0) {
+    answer.headers.push_back({std::string{unserved_header}, "true"});
+    return call.send(std::move(answer));
+  }
+  call.fail(std::move(answer));
+}
+
+}  // namespace nomad::api

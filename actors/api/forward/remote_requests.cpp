@@ -1,0 +1,142 @@
+#include "actors/api/forward/remote_requests.hpp"
+
+#include <mutex>
+#include <utility>
+
+#include "actors/api/forward/api_wire.hpp"
+#include "actors/api/forward/stream_exchange.hpp"
+#include "actors/api/http/answer.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::api {
+
+/// What requests are served with.
+struct RemoteRequests::Service {
+  net::Router routes;
+  std::shared_ptr<net::BodyFiles> files;  ///< May be null.
+  RunBlocking run;
+};
+
+struct RemoteRequests::Shared {
+  std::mutex guard;
+  std::shared_ptr<const Service> service;
+
+  std::shared_ptr<const Service> open_service() {
+    const std::scoped_lock lock{guard};
+    return service;
+  }
+};
+
+namespace {
+
+using schema::rpc::ApiRequest;
+
+/// What a server may ask of a client node, whatever other routes the node has.
+bool is_about_node(std::string_view path) {
+  return path.starts_with("/v1/client/") || path == "/v1/agent/monitor"
+         || (path.starts_with("/v1/allocation/") && path.ends_with("/checks"));
+}
+
+void refuse(StreamExchange& exchange, const Error& error) {
+  exchange.send(to_response(Answer::error(error), exchange.request));
+}
+
+/// Who asks by way of `agent`: with the user's token, and none of the proofs of the agent itself.
+std::shared_ptr<const net::Caller> user_behind(const net::Caller& agent) {
+  auto user = std::make_shared<net::Caller>(agent);
+  user->passed_on_by = std::exchange(user->peer, {});
+  user->node.reset();
+  return user;
+}
+
+/// Serves `exchange` when all of its body is here.
+template <class ServiceRef>
+void take_body(const ServiceRef& service,
+               const std::shared_ptr<StreamExchange>& exchange,
+               const std::shared_ptr<net::RpcStream>& stream,
+               std::uint64_t length) {
+  if (!service->files || !service->files->wants(exchange->request))
+    return refuse(*exchange, {Errc::invalid_argument, "no body can follow this request"});
+  if (length > service->files->options().most_bytes)
+    return refuse(*exchange, {Errc::too_large, "the body is too large"});
+  auto file = service->files->make();
+  if (!file) return refuse(*exchange, file.error());
+  receive_body(stream, *file, service->run,
+               [service, exchange, file = *file, length](const Result<>& outcome) {
+                 if (!outcome) return refuse(*exchange, outcome.error());
+                 if (file->size() != length)
+                   return refuse(*exchange, {Errc::io, "the body broke off"});
+                 exchange->request.body_file = file;
+                 net::serve(service->routes, net::Responder{exchange});
+               });
+}
+
+template <class SharedRef>
+void serve(const SharedRef& shared,
+           const rpc::Caller& caller,
+           const Object<ApiRequest>& from,
+           const rpc::Inbound& inbound,
+           bool for_this_node) {
+  const auto service = shared->open_service();
+  if (!service) return inbound.reply(Error{Errc::unavailable, "the agent is starting"});
+  if (!inbound.stream)
+    return inbound.reply(Error{Errc::invalid_argument, "the answer needs a byte stream"});
+  const auto exchange = StreamExchange::make(inbound);
+  auto& request = exchange->request;
+  if (const auto read = read_request(*from, request); !read) {
+    log::warn("rpc", "refusing a request of {}: {}", caller.describe(), read.error().what);
+    return inbound.reply(read.error());
+  }
+  if (for_this_node && !is_about_node(request.path)) {
+    log::warn("rpc", "refusing {} of {}: it is not about this node", request.path,
+              caller.describe());
+    return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
+  }
+  request.remote = caller.remote;
+  request.caller = user_behind(caller);
+  request.received = std::chrono::steady_clock::now();
+  request.hops = std::max<std::uint8_t>(inbound.envelope.hops, 1);
+  request.is_for_this_node = for_this_node;
+  request.target_node = inbound.envelope.target_node;
+  if (const auto length = from->getBodyLength(); length > 0)
+    return take_body(service, exchange, inbound.stream, length);
+  net::serve(service->routes, net::Responder{exchange});
+}
+
+}  // namespace
+
+RemoteRequests::RemoteRequests() : shared_{std::make_shared<Shared>()} {}
+
+void RemoteRequests::add_to_server(rpc::Router& router) const {
+  router.on_inbound<ApiRequest>(
+      rpc::Method::api_forward,
+      [shared = shared_](const rpc::Caller& caller, const Object<ApiRequest>& request,
+                         const rpc::Inbound& inbound) {
+        serve(shared, caller, request, inbound, false);
+      });
+}
+
+void RemoteRequests::add_to_client(rpc::Router& router) const {
+  router.on_inbound<ApiRequest>(
+      rpc::Method::api_on_node,
+      [shared = shared_](const rpc::Caller& caller, const Object<ApiRequest>& request,
+                         const rpc::Inbound& inbound) {
+        serve(shared, caller, request, inbound, true);
+      });
+}
+
+void RemoteRequests::open(net::Router routes,
+                          std::shared_ptr<net::BodyFiles> files,
+                          RunBlocking run) const {
+  auto service = std::make_shared<const Service>(
+      Service{std::move(routes), std::move(files), std::move(run)});
+  const std::scoped_lock lock{shared_->guard};
+  shared_->service = std::move(service);
+}
+
+void RemoteRequests::close() const {
+  const std::scoped_lock lock{shared_->guard};
+  shared_->service.reset();
+}
+
+}  // namespace nomad::api

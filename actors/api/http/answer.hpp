@@ -1,0 +1,58 @@
+// Answer: what a handler says, before it becomes an HTTP response: body, status and Nomad's
+// headers. Errors become plain text with the status of their code.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/base/result.hpp"
+#include "runtime/net/http/http_message.hpp"
+
+namespace nomad::api {
+
+struct Answer {
+  unsigned status = 200;
+  std::string content_type = "application/json";  ///< Ignored when there is no body.
+  std::string body = {};
+  std::shared_ptr<const std::string> shared_body = {};  ///< Instead of `body`.
+  std::shared_ptr<const std::string> shared_gzip = {};
+
+  std::optional<std::uint64_t> index = {};  ///< X-Nomad-Index.
+  bool is_read = false;                     ///< Also X-Nomad-LastContact and X-Nomad-KnownLeader.
+  bool known_leader = true;
+  std::chrono::milliseconds last_contact{0};  ///< Since the leader was heard; of a stale read.
+  std::string next_token = {};                ///< X-Nomad-NextToken, when not empty.
+  net::Headers headers = {};
+
+  /// A JSON value.
+  static Answer json(std::string body) { return {.body = std::move(body)}; }
+
+  /// 200 without a body.
+  static Answer empty() { return {}; }
+
+  /// Plain text with a status, as all errors are.
+  static Answer text(unsigned status, std::string text);
+
+  static Answer error(const Error& error);
+
+  Answer with_index(std::uint64_t value) && {
+    index = value;
+    return std::move(*this);
+  }
+};
+
+/// One HTTP status per code.
+unsigned http_status(Errc code);
+
+/// The response for `answer` to `request`, pretty-printed when it asks for that.
+net::Response to_response(Answer answer, const net::Request& request);
+
+/// Appends the members of Nomad's QueryMeta to an open object: Index, KnownLeader, LastContact,
+/// NextToken.
+class JsonObject;
+void append_query_meta(JsonObject& object, std::uint64_t index, bool known_leader);
+
+}  // namespace nomad::api

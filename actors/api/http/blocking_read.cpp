@@ -1,0 +1,225 @@
+#include "actors/api/http/blocking_read.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "actors/api/cluster/cluster_access.hpp"
+
+namespace nomad::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr unsigned wait_jitter = 16;  ///< A wait may last this part of it longer.
+constexpr std::chrono::milliseconds retry_pause{50};
+
+/// One read on its way to its answer. Shared by whoever may call it on: watch, timer, pool.
+class PendingRead : public std::enable_shared_from_this<PendingRead> {
+public:
+  PendingRead(Call call, ReadOptions options, Read read)
+      : call_{std::move(call)},
+        options_{std::move(options)},
+        read_{std::move(read)},
+        context_{*call_.context},
+        target_{call_.request().target} {
+    if (options_.min_index != 0) {
+      const auto extra = static_cast<std::uint64_t>(options_.wait.count()) / wait_jitter;
+      end_ = Clock::now() + options_.wait
+             + std::chrono::nanoseconds{context_.random_below(extra + 1)};
+    }
+  }
+
+  /// Reads, then answers or waits.
+  void attempt() {
+    do {
+      {
+        const std::lock_guard lock{guard_};
+        if (is_done_) return;
+        is_woken_ = false;
+      }
+      if (options_.min_index != 0) subscribe();
+      const auto snapshot = context_.options.store->snapshot();
+      const auto& lease = context_.options.lease;
+      if (lease && !options_.stale && !lease->holds()) {
+        confirm();
+        return;
+      }
+      if (!is_new_enough(snapshot)) continue;
+      answer(snapshot);
+      return;
+    } while (!wait());
+  }
+
+private:
+  bool is_new_enough(const state::Snapshot& snapshot) {
+    return options_.min_index == 0 || read_.index(snapshot) > options_.min_index
+           || Clock::now() >= end_;
+  }
+
+  /// Must happen before the snapshot is taken, or a change in between would be missed.
+  void subscribe() {
+    auto subscription = context_.options.store->watches().subscribe(
+        read_.watch, [self = shared_from_this()] { self->wake(); });
+    const std::lock_guard lock{guard_};
+    if (!is_done_) std::swap(subscription_, subscription);
+  }
+
+  /// Called by the watch on the thread that applies, and by the timer.
+  void wake() {
+    {
+      const std::lock_guard lock{guard_};
+      is_woken_ = true;
+      if (!std::exchange(is_waiting_, false)) return;
+    }
+    resume();
+  }
+
+  void resume() {
+    std::function<void()> job = [self = shared_from_this()] { self->attempt(); };
+    if (!context_.pool.submit(job)) context_.timers.call_after(retry_pause, std::move(job));
+  }
+
+  /// Lets go of the thread until `wake`; false when that came already.
+  bool wait() {
+    if (!std::exchange(is_armed_, true)) {
+      timer_ = context_.timers.call_after(end_ - Clock::now(),
+                                          [self = shared_from_this()] { self->wake(); });
+      call_.responder.on_abandoned([self = shared_from_this()] { self->abandon(); });
+    }
+    const std::lock_guard lock{guard_};
+    if (is_done_) return true;
+    if (is_woken_) return false;
+    is_waiting_ = true;
+    return true;
+  }
+
+  void abandon() {
+    if (release()) call_.fail(Error{Errc::cancelled, "the client went away"});
+  }
+
+  /// Ends what could still call; nothing happens to this read any more. False when it had ended.
+  bool release() {
+    state::Watches::Subscription ended;
+    {
+      const std::lock_guard lock{guard_};
+      if (std::exchange(is_done_, true)) return false;
+      std::swap(ended, subscription_);
+    }
+    if (timer_ != 0) context_.timers.cancel(timer_);
+    return true;
+  }
+
+  /// Without the lease only a quorum knows whether this state is the newest.
+  void confirm() {
+    context_.asker.ask<raft::ReadReady>(context_.options.raft, raft::ReadIndex{}, ask_timeout,
+                                        [self = shared_from_this()](Result<raft::ReadReady> ready) {
+                                          if (!ready) {
+                                            if (self->release())
+                                              self->call_.fail(500, "No cluster leader");
+                                            return;
+                                          }
+                                          const auto snapshot
+                                              = self->context_.options.store->snapshot();
+                                          if (self->is_new_enough(snapshot))
+                                            self->answer(snapshot);
+                                          else if (!self->wait())
+                                            self->resume();
+                                        });
+  }
+
+  void answer(const state::Snapshot& snapshot) {
+    if (read_.is_heavy && read_.is_heavy(snapshot)) {
+      if (answer_from_cache(snapshot)) return;
+      std::function<void()> job
+          = [self = shared_from_this(), snapshot] { self->answer_here(snapshot); };
+      if (!context_.pool.submit(job) && release()) call_.fail(429, "too many queries are waiting");
+      return;
+    }
+    if (!answer_from_cache(snapshot)) answer_here(snapshot);
+  }
+
+  std::uint64_t version(const state::Snapshot& snapshot) const {
+    return read_.version ? read_.version(snapshot) : read_.index(snapshot);
+  }
+
+  bool answer_from_cache(const state::Snapshot& snapshot) {
+    if (!read_.cacheable) return false;
+    const auto kept
+        = context_.cache.find(target_, version(snapshot), call_.request().accepts_gzip());
+    if (!kept) return false;
+    Answer answer;
+    answer.shared_body = kept->body;
+    answer.shared_gzip = kept->gzip;
+    answer.next_token = kept->next_token;
+    send(std::move(answer), read_.index(snapshot));
+    return true;
+  }
+
+  void answer_here(const state::Snapshot& snapshot) {
+    auto answer = read_.answer(snapshot);
+    const auto index = read_.index(snapshot);
+    if (read_.cacheable && answer.status == 200)
+      if (auto kept
+          = context_.cache.offer(target_, version(snapshot), answer.body, answer.next_token))
+        answer.shared_body = kept->body;
+    send(std::move(answer), index);
+  }
+
+  void send(Answer answer, std::uint64_t index) {
+    if (!release()) return;
+    answer.index = index;
+    answer.is_read = true;
+    if (const auto& cluster = context_.options.cluster; cluster && options_.stale) {
+      answer.known_leader = !cluster->leader->known().leader.empty();
+      answer.last_contact
+          = std::chrono::duration_cast<std::chrono::milliseconds>(cluster->leader->last_contact());
+    }
+    call_.send(std::move(answer));
+  }
+
+  Call call_;
+  const ReadOptions options_;
+  const Read read_;
+  Context& context_;
+  const std::string target_;
+  Clock::time_point end_;
+  bool is_armed_ = false;
+  net::TimerQueue::Id timer_ = 0;
+
+  std::mutex guard_;
+  state::Watches::Subscription subscription_;
+  bool is_waiting_ = false;
+  bool is_woken_ = false;
+  bool is_done_ = false;
+};
+
+}  // namespace
+
+std::uint64_t table_index(const state::Snapshot& snapshot, state::Table table) {
+  return std::max<std::uint64_t>(1, snapshot.index(table));
+}
+
+void read_state(Call call, const std::function<Result<Read>(const ReadOptions&)>& make) {
+  auto options = parse_read_options(call.request());
+  if (!options) {
+    call.fail(options.error());
+    return;
+  }
+  if (!options->region.empty() && options->region != call.context->options.agent.region) {
+    call.fail(500, "No path to region");
+    return;
+  }
+  if (!call.context->options.store) {
+    call.fail(500, "No cluster leader");
+    return;
+  }
+  auto read = make(*options);
+  if (!read) {
+    call.fail(read.error());
+    return;
+  }
+  std::make_shared<PendingRead>(std::move(call), std::move(*options), std::move(*read))->attempt();
+}
+
+}  // namespace nomad::api

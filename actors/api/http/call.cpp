@@ -1,0 +1,65 @@
+#include "actors/api/http/call.hpp"
+
+#include <chrono>
+
+#include "actors/api/allocs/file_service.hpp"
+#include "actors/api/forward/leader_watch.hpp"
+
+namespace nomad::api {
+namespace {
+
+constexpr std::size_t pool_capacity = 64 * 1024;
+
+/// Whole archives and pieces of them, each on a thread that waits for the disk most of the time.
+constexpr unsigned archive_threads = 4;
+constexpr std::size_t archive_capacity = 1024;
+
+}  // namespace
+
+Context::Context(actor::System& system, ApiOptions given)
+    : options{std::move(given)},
+      asker{system},
+      pool{options.query_threads, pool_capacity},
+      archives{archive_threads, archive_capacity},
+      cache{options.response_cache_bytes},
+      files{std::make_unique<FileService>()},
+      leader_watch{std::make_shared<LeaderWatch>(timers, [this] { return leader_address(); })},
+      random_{Random::from_system()} {}
+
+Context::~Context() {
+  stop();
+}
+
+std::string Context::leader_address() const {
+  if (!options.cluster_view) return {};
+  const auto leader = options.cluster_view->leader_address();
+  return leader.is_self ? options.agent.rpc_address : leader.rpc_address;
+}
+
+std::uint64_t Context::random_below(std::uint64_t bound) {
+  const std::lock_guard lock{random_guard_};
+  return random_.below(bound);
+}
+
+void Context::stop() {
+  files->stop();
+  timers.stop();
+  pool.stop();
+  archives.stop();
+  asker.stop();
+}
+
+RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
+  return [weak = std::weak_ptr{context}](std::function<void()>& job) {
+    const auto alive = weak.lock();
+    return alive && alive->archives.submit(job);
+  };
+}
+
+Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
+    : context{std::move(shared)},
+      caller{caller_of(answerer.request())},
+      responder{std::move(answerer)},
+      rest{rest_of_path} {}
+
+}  // namespace nomad::api

@@ -1,0 +1,127 @@
+// Call: one request on its way through a handler, with everything the handler may use. Context:
+// what all handlers of an Api share.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "actors/api/api.hpp"
+#include "actors/api/forward/body_transfer.hpp"
+#include "actors/api/http/answer.hpp"
+#include "actors/api/http/caller.hpp"
+#include "actors/api/http/read_options.hpp"
+#include "actors/api/http/response_cache.hpp"
+#include "actors/core/asker.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/net/http/responder.hpp"
+#include "runtime/net/query_pool.hpp"
+#include "runtime/net/timer_queue.hpp"
+
+namespace nomad::api {
+
+class FileService;
+class LeaderWatch;
+
+/// Lives as long as the Api and the last request in flight.
+struct Context {
+  Context(actor::System& system, ApiOptions given);
+  ~Context();
+
+  ApiOptions options;
+  actor::Asker asker;
+  net::TimerQueue timers;
+  net::QueryPool pool;
+  net::QueryPool archives;  ///< For archives: what takes seconds, and must not hold up a query.
+  ResponseCache cache;
+  std::unique_ptr<FileService> files;
+  std::shared_ptr<LeaderWatch> leader_watch;  ///< Of what was passed on to a leader.
+
+  /// A random number below `bound`. Thread-safe.
+  std::uint64_t random_below(std::uint64_t bound);
+
+  /// The RPC address of who leads this region now; empty: nobody is known to.
+  std::string leader_address() const;
+
+  /// Ends what runs by itself: gateways, timers, pool, file streams.
+  void stop();
+
+private:
+  std::mutex random_guard_;
+  Random random_;
+};
+
+class Call {
+public:
+  Call(std::shared_ptr<Context> shared, net::Responder responder, std::string_view rest_of_path);
+
+  std::shared_ptr<Context> context;
+  Caller caller;
+  net::Responder responder;
+
+  /// What follows the route's pattern in the path, without the operation's suffix: an id.
+  std::string rest;
+
+  /// How a client hears of a failure that does not read HTTP answers any more: set before the call
+  /// goes on, and called instead of answering.
+  void (*tell_failure)(Call& call, const Answer& answer) = nullptr;
+
+  const net::Request& request() const { return responder.request(); }
+
+  void send(Answer answer) { responder.send(to_response(std::move(answer), request())); }
+
+  void fail(const Error& error) { fail(Answer::error(error)); }
+
+  void fail(unsigned status, std::string text) { fail(Answer::text(status, std::move(text))); }
+
+  void fail(Answer answer) {
+    if (tell_failure != nullptr)
+      tell_failure(*this, answer);
+    else
+      send(std::move(answer));
+  }
+};
+
+/// Runs jobs on the threads for archives.
+RunBlocking run_blocking(const std::shared_ptr<Context>& context);
+
+/// Calls that wait for an actor or a thread are shared by the callbacks.
+using SharedCall = std::shared_ptr<Call>;
+
+inline SharedCall share(Call&& call) {
+  return std::make_shared<Call>(std::move(call));
+}
+
+/// How long writes and actions may take before the API gives up on an answer.
+inline constexpr std::chrono::seconds ask_timeout{60};
+
+/// Asks an actor and answers with what `respond(reply)` makes of its reply, or with its error.
+template <class Reply, class Handle, class Request, class Respond>
+void ask(Call call, const Handle& dest, Request request, Respond respond) {
+  const auto context = call.context;
+  context->asker.ask<Reply>(dest, std::move(request), ask_timeout,
+                            [shared = share(std::move(call)), respond](Result<Reply> reply) {
+                              if (reply)
+                                shared->send(respond(*reply));
+                              else
+                                shared->fail(reply.error());
+                            });
+}
+
+/// Runs `work(call)` on a thread of `pool`; 429 when too much waits there already.
+template <class Work>
+void run_on(net::QueryPool& pool, const SharedCall& call, Work work) {
+  std::function<void()> job = [call, work] { work(*call); };
+  if (!pool.submit(job)) call->fail(429, "too many queries are waiting");
+}
+
+/// The same on the query pool.
+template <class Work>
+void on_pool(Call call, Work work) {
+  const auto shared = share(std::move(call));
+  run_on(shared->context->pool, shared, std::move(work));
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,38 @@
+#include "actors/api/http/caller.hpp"
+
+namespace nomad::api {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// "" when there is none.
+std::string_view token_of(const net::Request& request) {
+  const auto token = trimmed(request.header("X-Nomad-Token"));
+  if (!token.empty()) return token;
+  const auto authorization = trimmed(request.header("Authorization"));
+  const auto space = authorization.find(' ');
+  if (space == std::string_view::npos) return {};
+  const auto bearer = trimmed(authorization.substr(space));
+  const bool is_bearer = net::same_header(authorization.substr(0, space), "Bearer")
+                         && bearer.find(' ') == std::string_view::npos;
+  return is_bearer ? bearer : std::string_view{};
+}
+
+}  // namespace
+
+Caller caller_of(const net::Request& request) {
+  Caller caller = request.caller ? *request.caller : Caller{.remote = request.remote};
+  if (const auto token = token_of(request); !token.empty())
+    caller.token = net::TokenIdentity{std::string{token}};
+  return caller;
+}
+
+Result<> authorize(const Caller&, Capability, std::string_view) {
+  return {};
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,96 @@
+// One page of a list: a walk over an ordered table in either direction, what the filter keeps of
+// it, and the token of the row that did not fit.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "actors/api/http/answer.hpp"
+#include "actors/api/http/read_options.hpp"
+#include "runtime/query/filter.hpp"
+#include "runtime/query/page.hpp"
+#include "runtime/state/snapshot.hpp"
+
+namespace nomad::api {
+
+/// The compiled `filter` parameter; empty when there is none.
+using RowFilter = std::shared_ptr<const query::Filter>;
+
+/// The error is Nomad's, with status 400.
+inline Result<RowFilter> compile_filter(const ReadOptions& options) {
+  if (options.filter.empty()) return RowFilter{};
+  auto filter = query::Filter::compile(options.filter);
+  if (!filter)
+    return filter.error()
+        .within("failed to read filter expression")
+        .within("failed to create result paginator");
+  return std::make_shared<const query::Filter>(std::move(*filter));
+}
+
+inline Result<bool> keeps(const RowFilter& filter,
+                          capnp::DynamicStruct::Reader row,
+                          std::span<const query::Filter::Extra> extras = {}) {
+  if (!filter) return true;
+  auto kept = filter->matches(row, extras);
+  if (!kept) return kept.error().within("failed to read result page");
+  return kept;
+}
+
+/// Where a walk begins and ends.
+struct Walk {
+  std::string prefix;  ///< Keys that begin otherwise are not part of it.
+  std::string start;   ///< The first key, or with `reverse` the last; "" is all.
+  bool reverse = false;
+};
+
+/// Makes the JSON array of one page. `keep(value)` says whether a row counts (Result<bool>),
+/// `token(key, value)` names it, `append(out, value)` writes it.
+template <class V, class Keep, class Token, class Append>
+Answer list_page(const state::PersistentMap<V>& map,
+                 const Walk& walk,
+                 const ReadOptions& options,
+                 Keep keep,
+                 Token token,
+                 Append append) {
+  query::Page page{options.per_page};
+  std::string out = "[";
+  const auto begin = std::max(walk.prefix, walk.start);
+  auto cursor = !walk.reverse        ? map.lower_bound(begin)
+                : walk.start.empty() ? map.last()
+                                     : map.before(walk.start + '\0');
+  for (; cursor.valid(); walk.reverse ? cursor.previous() : cursor.next()) {
+    if (!walk.prefix.empty() && !cursor.key().starts_with(walk.prefix)) break;
+    const Result<bool> kept = keep(cursor.value());
+    if (!kept) return Answer::error(kept.error());
+    if (!*kept) continue;
+    if (page.is_full()) {
+      page.end_at(token(cursor.key(), cursor.value()));
+      break;
+    }
+    if (page.count() != 0) out += ',';
+    append(out, cursor.value());
+    page.add();
+  }
+  out += ']';
+  Answer answer = Answer::json(std::move(out));
+  answer.next_token = page.next_token();
+  return answer;
+}
+
+/// The walk of a list in the order of creation: by create index and id, or, with a prefix, by id.
+Walk walk_by_create(const ReadOptions& options);
+
+/// The walk of a list by namespace and id, from a token "<namespace>.<id>".
+Walk walk_by_name(const ReadOptions& options);
+
+/// Checks the `prefix` parameter of a list of UUIDs; the error is "<what> lookup failed: index
+/// error: …" with status 500, without its beginning if `what` is empty. An odd number of digits,
+/// which Nomad refuses, is fine.
+Result<> check_id_prefix(std::string_view what, const ReadOptions& options);
+
+/// Checks a whole UUID of a path; the error is "<what> lookup failed: index error: …" with 500.
+Result<> check_id(std::string_view what, std::string_view id);
+
+}  // namespace nomad::api

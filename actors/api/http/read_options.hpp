@@ -1,0 +1,41 @@
+// ReadOptions: the query parameters that nearly every read takes, with Nomad's rules for what is
+// refused and what is passed over.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/result.hpp"
+#include "runtime/net/http/http_message.hpp"
+
+namespace nomad::api {
+
+struct ReadOptions {
+  std::string ns = "default";
+  std::string region;  ///< Empty: ours.
+  std::string prefix;
+  std::string filter;
+  std::int32_t per_page = 0;
+  std::string next_token;
+  bool reverse = false;
+  bool stale = false;
+  std::uint64_t min_index = 0;  ///< 0: answer at once.
+  std::chrono::nanoseconds wait{std::chrono::minutes{5}};
+
+  bool all_namespaces() const { return ns == "*"; }
+
+  /// Whether an object of `object_ns` is asked for.
+  bool wants(std::string_view object_ns) const { return all_namespaces() || object_ns == ns; }
+};
+
+/// Errors are `invalid_argument` with Nomad's texts: "Invalid index", "Invalid wait time".
+Result<ReadOptions> parse_read_options(const net::Request& request);
+
+/// A parameter that is a Go bool; `absent` when it is not there. The error is
+/// `Failed to parse value of "purge" (x) as a bool: …`, which Nomad answers with 500.
+Result<bool> bool_parameter(const net::Request& request,
+                            std::string_view name,
+                            bool absent = false);
+
+}  // namespace nomad::api

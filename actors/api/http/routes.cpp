@@ -1,0 +1,64 @@
+#include "actors/api/http/routes.hpp"
+
+#include <utility>
+
+#include "actors/api/forward/dispatch.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::api {
+namespace {
+
+Methods method_of(std::string_view name) {
+  if (name == "GET") return Methods::get;
+  if (name == "PUT") return Methods::put;
+  if (name == "POST") return Methods::post;
+  if (name == "DELETE") return Methods::remove;
+  return Methods{0};
+}
+
+bool fits(Methods allowed, Methods asked) {
+  return allowed == Methods::any
+         || (static_cast<unsigned>(allowed) & static_cast<unsigned>(asked)) != 0;
+}
+
+void run(const std::vector<Operation>& operations, Call call) {
+  // The query stays out of the log: it may carry a token.
+  const auto& request = call.request();
+  log::debug("http", "request from {}: {} {}", request.remote, request.method, request.path);
+  const auto asked = method_of(request.method);
+  for (const auto& operation : operations) {
+    if (!fits(operation.methods, asked)) continue;
+    const auto ns = request.parameter_or_empty("namespace");
+    if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed) {
+      call.fail(allowed.error());
+      return;
+    }
+    dispatch(operation.where, std::move(call), operation.run);
+    return;
+  }
+  call.fail(405, "Invalid method");
+}
+
+}  // namespace
+
+void Routes::exact(std::string path, std::vector<Operation> operations) {
+  router_.handle(std::move(path), [context = context_, operations](net::Responder responder) {
+    run(operations, Call{context, std::move(responder), ""});
+  });
+}
+
+void Routes::below(std::string prefix, std::vector<Suffix> suffixes) {
+  router_.handle(prefix, [context = context_, skipped = prefix.size(),
+                          suffixes = std::move(suffixes)](net::Responder responder) {
+    const auto rest = std::string_view{responder.request().path}.substr(skipped);
+    for (const auto& [suffix, operations] : suffixes) {
+      if (!rest.ends_with(suffix)) continue;
+      const auto id = std::string{rest.substr(0, rest.size() - suffix.size())};
+      run(operations, Call{context, std::move(responder), id});
+      return;
+    }
+    responder.send({.status = 404});
+  });
+}
+
+}  // namespace nomad::api

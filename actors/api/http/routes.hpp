@@ -1,0 +1,86 @@
+// The route tables: which path and method runs which operation, what its caller must be able to do,
+// and where it is served. Nothing reaches an operation, or another agent, without passing
+// `authorize` here.
+//
+// One file per resource fills the table by its `add_…_routes`. Below a prefix pattern
+// ("/v1/job/") operations are chosen by the end of the path, because ids may contain slashes.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/api/forward/place.hpp"
+#include "actors/api/http/call.hpp"
+#include "runtime/net/http/router.hpp"
+
+namespace nomad::api {
+
+/// Sets of methods.
+enum class Methods : std::uint8_t {
+  get = 1,
+  put = 2,
+  post = 4,
+  write = 6,  ///< PUT and POST mean the same nearly everywhere.
+  remove = 8,
+  any = 255,  ///< Nomad does not look at it.
+};
+
+struct Operation {
+  Methods methods;
+  Capability capability;
+  void (*run)(Call call);
+  Where where = Where::by_method;
+};
+
+/// Operations on paths that end in `suffix`.
+struct Suffix {
+  std::string_view suffix;
+  std::vector<Operation> operations;
+};
+
+class Routes {
+public:
+  explicit Routes(std::shared_ptr<Context> context) : context_{std::move(context)} {}
+
+  /// Operations on exactly `path`.
+  void exact(std::string path, std::vector<Operation> operations);
+
+  /// Operations below `prefix`, which ends in '/'. The first fitting suffix counts; one that is
+  /// empty fits everything.
+  void below(std::string prefix, std::vector<Suffix> suffixes);
+
+  net::Router take() { return std::move(router_); }
+
+private:
+  std::shared_ptr<Context> context_;
+  net::Router router_;
+};
+
+/// Whether the body of a request is an archive, which goes into a file as it comes. Not for those
+/// who may not send one.
+bool brings_archive(const net::Request& head);
+
+void add_job_routes(Routes& routes);
+void add_alloc_routes(Routes& routes);
+void add_eval_routes(Routes& routes);
+void add_deployment_routes(Routes& routes);
+void add_node_routes(Routes& routes);
+void add_service_routes(Routes& routes);
+void add_namespace_routes(Routes& routes);
+void add_variable_routes(Routes& routes);
+void add_keyring_routes(Routes& routes);
+void add_snapshot_routes(Routes& routes);
+void add_search_routes(Routes& routes);
+void add_operator_routes(Routes& routes);
+void add_agent_routes(Routes& routes);
+void add_cluster_routes(Routes& routes);
+void add_metrics_routes(Routes& routes);
+void add_client_routes(Routes& routes);
+void add_file_routes(Routes& routes);
+void add_event_routes(Routes& routes);
+void add_monitor_routes(Routes& routes);
+
+}  // namespace nomad::api

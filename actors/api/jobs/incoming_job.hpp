@@ -1,0 +1,50 @@
+// IncomingJob: a job that a request carries, in the server's form: with its names matched, its
+// namespace and region resolved, defaults filled in and every rule checked (runtime/jobspec).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <boost/json/object.hpp>
+
+#include "actors/api/http/call.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/job.capnp.h"
+
+namespace nomad::api {
+
+/// What differs between the requests that carry a job.
+struct JobTexts {
+  std::string_view type;  ///< Go's name of the request.
+  std::string_view without_id;
+  std::string_view other_id;
+  /// Only the job's mistakes are asked for: its id may be missing, its region is any, its namespace
+  /// its own, and whether namespace and node pool exist is among the rules.
+  bool only_validates = false;
+};
+
+struct IncomingJob {
+  /// The job's tree is made in the memory of the body's.
+  explicit IncomingJob(boost::json::object taken) : body{std::move(taken)}, job{body.storage()} {}
+
+  boost::json::object body;  ///< What else the request says.
+  boost::json::object job;
+  jobspec::Validation validation;
+
+  /// The job belongs to this region and not to ours: nothing was made of it. Empty: ours.
+  std::string other_region;
+};
+
+/// Takes the job out of the request's body. `id` is that of the path; empty if it names none.
+Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts);
+
+/// The schema object of a valid job. Its submit time is the server's.
+Result<Object<schema::Job>> freeze_job(const boost::json::object& job);
+
+Error bad_request(std::string what);
+
+/// A member's text; empty if it is missing or something else.
+std::string text_member(const boost::json::object& object, std::string_view name);
+
+}  // namespace nomad::api

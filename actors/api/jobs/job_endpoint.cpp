@@ -1,0 +1,328 @@
+// /v1/jobs and /v1/job/<id>: reading jobs, their versions and what came of them. Ids may contain
+// slashes, so the action is the end of the path. Writing is in job_write_endpoint.cpp.
+#include "actors/api/jobs/job_endpoint.hpp"
+
+#include <boost/json.hpp>
+
+#include "actors/api/allocs/alloc_endpoint.hpp"
+#include "actors/api/http/blocking_read.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/list.hpp"
+#include "actors/api/http/routes.hpp"
+#include "runtime/jobspec/diff/diff.hpp"
+
+namespace nomad::api {
+namespace {
+
+using state::Snapshot;
+using state::Table;
+using JobRef = Object<schema::Job>;
+
+void append_summary(std::string& out, const Snapshot& snapshot, schema::Job::Reader job) {
+  const auto summary = snapshot.job_summary(view(job.getNamespace()), view(job.getId()));
+  if (summary)
+    append_json(out, *summary);
+  else
+    out += "null";
+}
+
+void append_job_stub(std::string& out,
+                     const Snapshot& snapshot,
+                     schema::Job::Reader job,
+                     bool with_meta) {
+  JsonObject object{out};
+  object.number("CreateIndex", job.getCreateIndex());
+  append_json_list(object.raw("Datacenters"), job.getDatacenters(),
+                   [](std::string& to, auto name) { append_json_text(to, view(name)); });
+  object.text("ID", job.getId()).number("JobModifyIndex", job.getJobModifyIndex());
+  append_summary(object.raw("JobSummary"), snapshot, job);
+  if (with_meta && job.hasMeta())
+    append_json_map(object.raw("Meta"), job.getMeta(),
+                    [](std::string& to, auto value) { append_json_text(to, view(value)); });
+  object.number("ModifyIndex", job.getModifyIndex());
+  if (job.hasMultiregion() && job.getMultiregion().size() != 0)
+    object.raw("Multiregion") += view(job.getMultiregion());
+  else
+    object.null("Multiregion");
+  object.text("Name", job.getName())
+      .text("Namespace", job.getNamespace())
+      .text("NodePool", job.getNodePool())
+      .boolean("ParameterizedJob", job.hasParameterizedJob() && !job.getDispatched())
+      .text("ParentID", job.getParentId())
+      .boolean("Periodic", job.hasPeriodic())
+      .number("Priority", job.getPriority())
+      .text("Status", job.getStatus())
+      .text("StatusDescription", job.getStatusDescription())
+      .boolean("Stop", job.getStop())
+      .number("SubmitTime", job.getSubmitTime())
+      .text("Type", job.getType());
+}
+
+std::uint64_t jobs_index(const Snapshot& snapshot) {
+  return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::job_summaries));
+}
+
+void list_jobs(Call call) {
+  const auto meta = bool_parameter(call.request(), "meta");
+  if (!meta) {
+    call.fail(meta.error());
+    return;
+  }
+  read_state(std::move(call), [with_meta = *meta](const ReadOptions& options) -> Result<Read> {
+    auto filter = compile_filter(options);
+    if (!filter) return filter.error();
+    const auto watched
+        = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
+    return Read{
+        .watch = {state::watch_prefix(Table::jobs, watched),
+                  state::watch_prefix(Table::job_summaries, watched)},
+        .index = jobs_index,
+        .answer =
+            [options, with_meta, filter = *filter](const Snapshot& snapshot) {
+              return list_page(
+                  snapshot.tables().jobs, walk_by_name(options), options,
+                  [&](const JobRef& job) -> Result<bool> {
+                    if (!view(job->getId()).starts_with(options.prefix)) return false;
+                    return keeps(filter, *job);
+                  },
+                  [](std::string_view, const JobRef& job) {
+                    return query::NameToken::make(view(job->getNamespace()), view(job->getId()));
+                  },
+                  [&](std::string& out, const JobRef& job) {
+                    append_job_stub(out, snapshot, *job, with_meta);
+                  });
+            },
+        .is_heavy
+        = [](const Snapshot& snapshot) { return snapshot.tables().jobs.size() > heavy_rows; },
+        .cacheable = true};
+  });
+}
+
+/// A read of something that belongs to one job.
+using AnswerForJob
+    = std::function<Answer(const Snapshot& snapshot, const std::string& ns, const std::string& id)>;
+
+void read_of_job(Call call, Table table, Table watched, AnswerForJob answer) {
+  const auto id = call.rest;
+  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+    return Read{.watch = {state::watch_key(watched, state::join_key(options.ns, id))},
+                .index = [table](const Snapshot& snapshot) { return table_index(snapshot, table); },
+                .answer = [ns = options.ns, id,
+                           answer](const Snapshot& snapshot) { return answer(snapshot, ns, id); }};
+  });
+}
+
+Answer to_answer(const JobRef& job) {
+  if (!job) return Answer::text(404, "job not found");
+  return Answer::json(to_json(*job));
+}
+
+void read_job(Call call) {
+  const auto id = call.rest;
+  read_state(std::move(call), [&id](const ReadOptions& options) -> Result<Read> {
+    return Read{
+        .watch = {state::watch_key(Table::jobs, state::join_key(options.ns, id))},
+        .index =
+            [ns = options.ns, id](const Snapshot& snapshot) {
+              const auto job = snapshot.job(ns, id);
+              return job ? job->getModifyIndex() : table_index(snapshot, Table::jobs);
+            },
+        .answer = [ns = options.ns,
+                   id](const Snapshot& snapshot) { return to_answer(snapshot.job(ns, id)); }};
+  });
+}
+
+void job_summary(Call call) {
+  read_of_job(std::move(call), Table::job_summaries, Table::job_summaries,
+              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                const auto summary = snapshot.job_summary(ns, id);
+                if (!summary) return Answer::text(404, "job not found");
+                return Answer::json(to_json(*summary));
+              });
+}
+
+/// The stubs of a job's allocations; without `all`, of those of its present incarnation.
+Answer allocations_of(const Snapshot& snapshot,
+                      const std::string& ns,
+                      const std::string& id,
+                      bool all) {
+  const auto job = snapshot.job(ns, id);
+  std::vector<state::AllocRef> rows;
+  for (const auto& entry : snapshot.allocs_by_job(ns, id)) {
+    const auto& row = entry.value();
+    if (all || !job || row->alloc->getJobCreateIndex() == job->getCreateIndex())
+      rows.push_back(row);
+  }
+  return Answer::json(stub_list(std::move(rows)));
+}
+
+void job_allocations(Call call) {
+  const auto all = bool_parameter(call.request(), "all");  // nonsense means no, here alone
+  const auto id = call.rest;
+  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+    return Read{
+        .watch = {state::watch_key(Table::allocs_by_job, state::join_key(options.ns, id))},
+        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
+        .answer = [ns = options.ns, id, all = all && *all](
+                      const Snapshot& snapshot) { return allocations_of(snapshot, ns, id, all); },
+        .is_heavy
+        = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
+        .cacheable = true,
+        .version =
+            [](const Snapshot& snapshot) {
+              return std::max(snapshot.index(Table::allocs), snapshot.index(Table::jobs));
+            }};
+  });
+}
+
+/// The JSON array of a range's objects, ordered by id.
+template <class Range>
+std::string list_by_id(const Range& range) {
+  using Ref = std::remove_cvref_t<decltype((*range.begin()).value())>;
+  std::vector<Ref> objects;
+  for (const auto& entry : range)
+    objects.push_back(entry.value());
+  std::sort(objects.begin(), objects.end(), [](const Ref& left, const Ref& right) {
+    return view(left->getId()) < view(right->getId());
+  });
+  std::string out;
+  append_json_list(out, objects, [](std::string& to, const Ref& one) { append_json(to, *one); });
+  return out;
+}
+
+void job_evaluations(Call call) {
+  read_of_job(std::move(call), Table::evals, Table::evals_by_job,
+              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                return Answer::json(list_by_id(snapshot.evals_by_job(ns, id)));
+              });
+}
+
+void job_deployments(Call call) {
+  read_of_job(std::move(call), Table::deployments, Table::deployments_by_job,
+              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                return Answer::json(list_by_id(snapshot.deployments_by_job(ns, id)));
+              });
+}
+
+void job_deployment(Call call) {
+  read_of_job(std::move(call), Table::deployments, Table::deployments_by_job,
+              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                const auto newest = snapshot.latest_deployment(ns, id);
+                return Answer::json(newest ? to_json(*newest) : "null");
+              });
+}
+
+void job_services(Call call) {
+  read_of_job(std::move(call), Table::services, Table::allocs_by_job,
+              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                if (!snapshot.job(ns, id)) return Answer::text(404, "job not found");
+                std::string out = "[";
+                for (const auto& alloc : snapshot.allocs_by_job(ns, id))
+                  for (const auto& service :
+                       snapshot.services_by_alloc(view(alloc.value()->alloc->getId()))) {
+                    if (out.size() > 1) out += ',';
+                    append_json(out, *service.value());
+                  }
+                return Answer::json(out + ']');
+              });
+}
+
+/// The differences from each version to the next newer one, newest first.
+void append_diffs(std::string& out, const std::vector<JobRef>& versions) {
+  out += '[';
+  for (std::size_t i = 0; i + 1 < versions.size(); ++i) {
+    if (i != 0) out += ',';
+    const auto newer = boost::json::parse(to_json(*versions[i]));
+    const auto older = boost::json::parse(to_json(*versions[i + 1]));
+    const auto changes = jobspec::diff(&older.get_object(), &newer.get_object(), true);
+    out += changes ? boost::json::serialize(*changes) : "null";
+  }
+  out += ']';
+}
+
+void job_versions(Call call) {
+  const auto diffs = bool_parameter(call.request(), "diffs");
+  if (!diffs) {
+    call.fail(diffs.error());
+    return;
+  }
+  const auto id = call.rest;
+  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+    const auto index = [ns = options.ns, id](const Snapshot& snapshot) {
+      const auto versions = snapshot.job_versions(ns, id);
+      return versions.empty() ? table_index(snapshot, Table::job_versions)
+                              : versions.front()->getModifyIndex();
+    };
+    return Read{
+        .watch = {state::watch_key(Table::job_versions, state::join_key(options.ns, id))},
+        .index = index,
+        .answer = [ns = options.ns, id, index, with_diffs = *diffs](const Snapshot& snapshot) {
+          const auto versions = snapshot.job_versions(ns, id);
+          if (versions.empty()) return Answer::text(404, "job versions not found");
+          std::string out;
+          {
+            JsonObject object{out};
+            if (with_diffs && versions.size() > 1)
+              append_diffs(object.raw("Diffs"), versions);
+            else
+              object.null("Diffs");
+            append_query_meta(object, index(snapshot), true);
+            append_json_list(object.raw("Versions"), versions,
+                             [](std::string& to, const JobRef& job) { append_json(to, *job); });
+          }
+          return Answer::json(std::move(out));
+        }};
+  });
+}
+
+/// Sources of jobs are not kept; Nomad answers so for jobs that were registered without one.
+void job_submission(Call call) {
+  const auto version = call.request().parameter_or_empty("version");
+  if (version.empty() || version.find_first_not_of("0123456789") != std::string_view::npos) {
+    call.fail(400, "Unable to parse job submission version parameter");
+    return;
+  }
+  read_of_job(std::move(call), Table::jobs, Table::jobs,
+              [](const Snapshot&, const std::string&, const std::string&) {
+                return Answer::text(404, "job source not found");
+              });
+}
+
+}  // namespace
+
+void add_job_routes(Routes& routes) {
+  const auto read = [](std::string_view suffix, void (*run)(Call)) {
+    return Suffix{suffix, {{Methods::get, Capability::read_job, run}}};
+  };
+  const auto write = [](std::string_view suffix, Capability capability, void (*run)(Call)) {
+    return Suffix{suffix, {{Methods::write, capability, run}}};
+  };
+  routes.exact("/v1/jobs", {{Methods::get, Capability::list_jobs, list_jobs},
+                            {Methods::write, Capability::submit_job, register_job}});
+  routes.exact("/v1/jobs/parse",
+               {{Methods::write, Capability::parse_job, parse_job, Where::agent}});
+  routes.exact("/v1/validate/job", {{Methods::write, Capability::read_job, validate_job}});
+  routes.below("/v1/job/", {write("/evaluate", Capability::submit_job, evaluate_job),
+                            read("/allocations", job_allocations),
+                            read("/evaluations", job_evaluations),
+                            write("/periodic/force", Capability::dispatch_job, force_periodic),
+                            write("/plan", Capability::submit_job, plan_job),
+                            read("/summary", job_summary),
+                            write("/dispatch", Capability::dispatch_job, dispatch_job),
+                            read("/versions", job_versions),
+                            write("/revert", Capability::submit_job, revert_job),
+                            read("/deployments", job_deployments),
+                            read("/deployment", job_deployment),
+                            write("/stable", Capability::submit_job, set_job_stability),
+                            {"/scale",
+                             {{Methods::get, Capability::read_job, job_scale_status},
+                              {Methods::write, Capability::scale_job, scale_job}}},
+                            read("/services", job_services),
+                            read("/submission", job_submission),
+                            {"",
+                             {{Methods::get, Capability::read_job, read_job},
+                              {Methods::write, Capability::submit_job, register_job},
+                              {Methods::remove, Capability::submit_job, deregister_job}}}});
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,86 @@
+// GET /v1/job/<id>/scale: how many allocations each group wants and has.
+#include <algorithm>
+#include <map>
+
+#include "actors/api/http/blocking_read.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/jobs/job_endpoint.hpp"
+
+namespace nomad::api {
+namespace {
+
+using state::Snapshot;
+using state::Table;
+
+struct GroupCounts {
+  std::int64_t placed = 0;
+  std::int64_t running = 0;
+  std::int64_t healthy = 0;
+  std::int64_t unhealthy = 0;
+};
+
+/// Of the job's present incarnation. Canaries and allocations that have ended do not count.
+std::map<std::string_view, GroupCounts> count_groups(const Snapshot& snapshot,
+                                                     schema::Job::Reader job) {
+  std::map<std::string_view, GroupCounts> groups;
+  for (const auto& entry : snapshot.allocs_by_job(view(job.getNamespace()), view(job.getId()))) {
+    const auto& row = *entry.value();
+    const auto alloc = *row.alloc;
+    if (alloc.getJobCreateIndex() != job.getCreateIndex() || row.terminal()) continue;
+    const auto health = alloc.getDeploymentStatus();
+    if (health.getCanary()) continue;
+    auto& counts = groups[view(alloc.getTaskGroup())];
+    ++counts.placed;
+    if (alloc.getClientStatus() == schema::ClientStatus::RUNNING) ++counts.running;
+    if (!health.getHealthy().isValue()) continue;
+    ++(health.getHealthy().getValue() ? counts.healthy : counts.unhealthy);
+  }
+  return groups;
+}
+
+Answer scale_answer(const Snapshot& snapshot, schema::Job::Reader job) {
+  auto counts = count_groups(snapshot, job);
+  std::string out;
+  {
+    JsonObject object{out};
+    object.number("JobCreateIndex", job.getCreateIndex())
+        .text("JobID", job.getId())
+        .number("JobModifyIndex", job.getModifyIndex())
+        .boolean("JobStopped", job.getStop())
+        .text("Namespace", job.getNamespace());
+    JsonObject groups{object.raw("TaskGroups")};
+    for (const auto group : job.getTaskGroups()) {
+      const auto& count = counts[view(group.getName())];
+      JsonObject{groups.member(view(group.getName()))}
+          .number("Desired", group.getCount())
+          .null("Events")
+          .number("Healthy", count.healthy)
+          .number("Placed", count.placed)
+          .number("Running", count.running)
+          .number("Unhealthy", count.unhealthy);
+    }
+  }
+  return Answer::json(std::move(out));
+}
+
+}  // namespace
+
+void job_scale_status(Call call) {
+  const auto id = call.rest;
+  read_state(std::move(call), [&id](const ReadOptions& options) -> Result<Read> {
+    const auto key = state::join_key(options.ns, id);
+    return Read{
+        .watch = {state::watch_key(Table::jobs, key), state::watch_key(Table::allocs_by_job, key)},
+        .index =
+            [](const Snapshot& snapshot) {
+              return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::allocs));
+            },
+        .answer =
+            [ns = options.ns, id](const Snapshot& snapshot) {
+              const auto job = snapshot.job(ns, id);
+              return job ? scale_answer(snapshot, *job) : Answer::text(404, "job not found");
+            }};
+  });
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,375 @@
+// Jobs that come in: registration, plan, validation, parsing, and their end. What depends on the
+// state is the ServerApi's.
+#include <charconv>
+
+#include <boost/json.hpp>
+
+#include "actors/api/allocs/alloc_json.hpp"
+#include "actors/api/forward/dispatch.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/api/http/request_body.hpp"
+#include "actors/api/jobs/incoming_job.hpp"
+#include "actors/api/jobs/job_endpoint.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/hcl/functions/functions.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/cron/cron.hpp"
+#include "runtime/jobspec/diff/diff.hpp"
+#include "runtime/jobspec/parse/parse_job.hpp"
+
+namespace nomad::api {
+namespace {
+
+namespace json = boost::json;
+using server::server_api::JobPlanned;
+using server::server_api::JobRegistered;
+
+/// Larger bodies are worked off on the query pool, so that no connection waits behind them.
+constexpr std::size_t large_body = 64 * 1024;
+
+/// Nomad refuses this before it looks at anything else of the job.
+bool scales_system_job(const json::object& job) {
+  const auto* groups = job.if_contains("TaskGroups");
+  if (text_member(job, "Type") != "system" || groups == nullptr || !groups->is_array())
+    return false;
+  for (const auto& group : groups->get_array()) {
+    const auto* scaling = group.is_object() ? group.get_object().if_contains("Scaling") : nullptr;
+    if (scaling != nullptr && !scaling->is_null()) return true;
+  }
+  return false;
+}
+
+/// The leader writes by itself; any other server hands the job on.
+void write_job(Call call, server::server_api::RegisterJob request, std::string warnings) {
+  const auto context = call.context;
+  const auto& options = context->options;
+  if (!options.register_here || !options.lease || !options.lease->holds()) {
+    const auto server = options.server;
+    ask<JobRegistered>(std::move(call), server, std::move(request),
+                       [warnings = std::move(warnings)](const JobRegistered& done) {
+                         return job_registered(done, warnings);
+                       });
+    return;
+  }
+  options.register_here(request, [shared = share(std::move(call)),
+                                  warnings = std::move(warnings)](Result<JobRegistered> done) {
+    if (done)
+      shared->send(job_registered(*done, warnings));
+    else
+      shared->fail(done.error());
+  });
+}
+
+void register_here(Call& call) {
+  auto incoming = take_job(
+      call, call.rest,
+      {"JobRegisterRequest", "Job ID hasn't been provided", "Job ID does not match name"});
+  if (!incoming) {
+    call.fail(incoming.error());
+    return;
+  }
+  if (!incoming->other_region.empty())
+    return dispatch_to_region(std::move(call), incoming->other_region, register_job);
+  BodyFields fields{incoming->body, "JobRegisterRequest"};
+  server::server_api::RegisterJob request;
+  request.enforce_index = fields.boolean("EnforceIndex");
+  request.job_modify_index = fields.unsigned_integer("JobModifyIndex");
+  request.preserve_counts = fields.boolean("PreserveCounts");
+  request.eval_priority = fields.integer("EvalPriority");
+  if (const auto checked = fields.check(); !checked) {
+    call.fail(checked.error());
+    return;
+  }
+  if (scales_system_job(incoming->job)) {
+    call.fail(400, "Task groups with job type system do not support scaling blocks");
+    return;
+  }
+  if (request.eval_priority != 0 && (request.eval_priority < 1 || request.eval_priority > 100)) {
+    call.fail(400, "Eval priority must be between 1 and 100 inclusively");
+    return;
+  }
+  if (!incoming->validation.ok()) {
+    call.fail(500, incoming->validation.error_text());
+    return;
+  }
+  auto job = freeze_job(incoming->job);
+  if (!job) {
+    call.fail(job.error());
+    return;
+  }
+  request.job = std::move(*job);
+  write_job(std::move(call), std::move(request), incoming->validation.warning_text());
+}
+
+// --- plan ----------------------------------------------------------------------------------------
+
+void append_updates(std::string& out, const JobPlanned& planned) {
+  JsonObject groups{out};
+  for (const auto& [group, updates] : planned.desired_updates) {
+    JsonObject object{groups.member(group)};
+    object.number("Canary", updates.canary)
+        .number("DestructiveUpdate", updates.destructive_update)
+        .number("Ignore", updates.ignore)
+        .number("InPlaceUpdate", updates.in_place_update)
+        .number("Migrate", updates.migrate)
+        .number("Place", updates.place)
+        .number("Preemptions", updates.preemptions)
+        .number("Stop", updates.stop);
+  }
+}
+
+void append_preempted(JsonObject& object, const JobPlanned& planned) {
+  if (planned.preempted.empty()) {
+    object.null("PreemptedAllocs");
+    return;
+  }
+  append_json_list(object.raw("PreemptedAllocs"), planned.preempted,
+                   [](std::string& to, const Object<schema::Allocation>& alloc) {
+                     state::AllocRow row;
+                     row.alloc = alloc;
+                     append_alloc_stub(to, row);
+                   });
+}
+
+void append_diff(JsonObject& object, const JobPlanned& planned, const json::object& job) {
+  json::value stored;
+  if (planned.stored) stored = json::parse(to_json(*planned.stored));
+  auto changes = jobspec::diff(planned.stored ? &stored.get_object() : nullptr, &job, true);
+  if (!changes) {
+    object.null("Diff");
+    return;
+  }
+  std::map<std::string, jobspec::DesiredUpdates, std::less<>> updates;
+  for (const auto& [group, counts] : planned.desired_updates)
+    updates.emplace(group, jobspec::DesiredUpdates{counts.ignore, counts.place, counts.migrate,
+                                                   counts.stop, counts.in_place_update,
+                                                   counts.destructive_update, counts.canary});
+  jobspec::annotate(*changes, updates);
+  object.raw("Diff") += json::serialize(*changes);
+}
+
+void append_next_launch(JsonObject& object, const json::object& job) {
+  const auto* periodic = job.if_contains("Periodic");
+  std::optional<jobspec::UnixSeconds> next;
+  if (periodic != nullptr && periodic->is_object())
+    if (const auto found = jobspec::next_launch(periodic->get_object(), unix_now() / 1'000'000'000))
+      next = *found;
+  if (next)
+    object.text("NextPeriodicLaunch", format_rfc3339(*next * 1'000'000'000));
+  else
+    object.null("NextPeriodicLaunch");
+}
+
+Answer plan_answer(const JobPlanned& planned,
+                   const json::object& job,
+                   bool with_diff,
+                   const std::string& warnings) {
+  std::string out;
+  {
+    JsonObject object{out};
+    {
+      JsonObject annotations{object.raw("Annotations")};
+      append_updates(annotations.raw("DesiredTGUpdates"), planned);
+      append_preempted(annotations, planned);
+    }
+    if (planned.created_evals.empty())
+      object.null("CreatedEvals");
+    else
+      append_json_list(object.raw("CreatedEvals"), planned.created_evals,
+                       [](std::string& to, const auto& eval) { append_json(to, *eval); });
+    if (with_diff)
+      append_diff(object, planned, job);
+    else
+      object.null("Diff");
+    if (planned.failed_groups.empty()) {
+      object.null("FailedTGAllocs");
+    } else {
+      JsonObject failed{object.raw("FailedTGAllocs")};
+      for (const auto& [group, metric] : planned.failed_groups)
+        append_json(failed.member(group), *metric);
+    }
+    object.number("Index", planned.index).number("JobModifyIndex", planned.job_modify_index);
+    append_next_launch(object, job);
+    object.text("Warnings", warnings);
+  }
+  return Answer::json(std::move(out)).with_index(planned.index);
+}
+
+void plan_here(Call& call) {
+  auto incoming = take_job(call, call.rest,
+                           {"JobPlanRequest", "Job must have a valid ID", "Job ID does not match"});
+  if (!incoming) {
+    call.fail(incoming.error());
+    return;
+  }
+  if (!incoming->other_region.empty())
+    return dispatch_to_region(std::move(call), incoming->other_region, plan_job);
+  BodyFields fields{incoming->body, "JobPlanRequest"};
+  const bool with_diff = fields.boolean("Diff");
+  if (const auto checked = fields.check(); !checked) {
+    call.fail(checked.error());
+    return;
+  }
+  if (!incoming->validation.ok()) {
+    call.fail(500, incoming->validation.error_text());
+    return;
+  }
+  auto job = freeze_job(incoming->job);
+  if (!job) {
+    call.fail(job.error());
+    return;
+  }
+  const auto tree = std::make_shared<const json::object>(std::move(incoming->job));
+  const auto server = call.context->options.server;
+  ask<JobPlanned>(
+      std::move(call), server, server::server_api::PlanJob{std::move(*job)},
+      [tree, with_diff, warnings = incoming->validation.warning_text()](const JobPlanned& planned) {
+        return plan_answer(planned, *tree, with_diff, warnings);
+      });
+}
+
+// --- parse and validate --------------------------------------------------------------------------
+
+Result<json::object> parse_source(const Call& call) {
+  const auto body = body_object(call.request());
+  if (!body) return body.error();
+  BodyFields fields{*body, "JobsParseRequest"};
+  auto source = fields.text("JobHCL");
+  jobspec::ParseOptions options;
+  options.var_content = fields.text("Variables");
+  const bool wants_defaults = fields.boolean("Canonicalize");
+  NOMAD_TRY(fields.check());
+  if (source.empty()) return bad_request("Job spec is empty");
+  const auto functions = hcl::job_functions(
+      {.files = nullptr, .random = [context = call.context](std::array<std::uint8_t, 16>& bytes) {
+         for (auto& byte : bytes)
+           byte = static_cast<std::uint8_t>(context->random_below(256));
+       }});
+  options.functions = &functions;
+  auto parsed = jobspec::parse_job("input.hcl", std::move(source), options);
+  if (!parsed.ok()) return bad_request("Failed to parse job: " + parsed.error);
+  if (wants_defaults) {
+    jobspec::canonicalize(parsed.job);
+    jobspec::complete(parsed.job);
+  }
+  return std::move(parsed.job);
+}
+
+void parse_here(Call& call) {
+  const auto job = parse_source(call);
+  if (job)
+    call.send(Answer::json(json::serialize(*job)));
+  else
+    call.fail(job.error());
+}
+
+void validate_here(Call& call) {
+  const auto incoming = take_job(call, "", {"JobValidateRequest", "", "", true});
+  if (!incoming) {
+    call.fail(incoming.error());
+    return;
+  }
+  if (!incoming->other_region.empty())
+    return dispatch_to_region(std::move(call), incoming->other_region, validate_job);
+  const auto& validation = incoming->validation;
+  std::string out;
+  {
+    JsonObject object{out};
+    object.boolean("DriverConfigValidated", true).text("Error", validation.error_text());
+    if (validation.errors.empty())
+      object.null("ValidationErrors");
+    else
+      append_json_texts(object.raw("ValidationErrors"), validation.errors);
+    object.text("Warnings", validation.warning_text());
+  }
+  call.send(Answer::json(std::move(out)));
+}
+
+/// Runs `work` here, or on the pool if the body is large.
+void by_size(Call call, void (*work)(Call&)) {
+  if (call.request().body.size() > large_body)
+    on_pool(std::move(call), work);
+  else
+    work(call);
+}
+
+}  // namespace
+
+void register_job(Call call) {
+  by_size(std::move(call), register_here);
+}
+
+void plan_job(Call call) {
+  by_size(std::move(call), plan_here);
+}
+
+void parse_job(Call call) {
+  on_pool(std::move(call), parse_here);
+}
+
+void validate_job(Call call) {
+  by_size(std::move(call), validate_here);
+}
+
+void deregister_job(Call call) {
+  server::server_api::DeregisterJob request;
+  request.ns = write_namespace(call.request());
+  request.job_id = call.rest;
+  const auto purge = bool_parameter(call.request(), "purge");
+  const auto global = bool_parameter(call.request(), "global");
+  const auto no_delay = bool_parameter(call.request(), "no_shutdown_delay");
+  for (const auto* parsed : {&purge, &global, &no_delay})
+    if (!*parsed) {
+      call.fail(parsed->error());
+      return;
+    }
+  request.purge = *purge;
+  request.no_shutdown_delay = *no_delay;
+  const auto priority = call.request().parameter_or_empty("eval_priority");
+  if (!priority.empty()) {
+    const auto* end = priority.data() + priority.size();
+    const auto [stopped, failure] = std::from_chars(priority.data(), end, request.eval_priority);
+    if (failure != std::errc{} || stopped != end) {
+      call.fail(500, "failed to parse value of \"eval_priority\" (" + std::string{priority}
+                         + ") as an int");
+      return;
+    }
+    if (request.eval_priority > 100) {
+      call.fail(400, "Eval priority must be between 1 and 100 inclusively");
+      return;
+    }
+    request.eval_priority = std::max<std::int64_t>(request.eval_priority, 0);
+  }
+  const auto server = call.context->options.server;
+  ask<JobRegistered>(std::move(call), server, std::move(request), [](const JobRegistered& done) {
+    std::string out;
+    {
+      JsonObject object{out};
+      object.number("EvalCreateIndex", done.eval_create_index).text("EvalID", done.eval_id);
+      append_query_meta(object, done.index, false);
+      object.number("JobModifyIndex", done.job_modify_index)
+          .text("VolumeEvalID", "")
+          .number("VolumeEvalIndex", 0);
+    }
+    return Answer::json(std::move(out)).with_index(done.index);
+  });
+}
+
+Answer job_registered(const JobRegistered& registered, std::string_view warnings) {
+  std::string out;
+  {
+    JsonObject object{out};
+    object.number("EvalCreateIndex", registered.eval_create_index)
+        .text("EvalID", registered.eval_id);
+    append_query_meta(object, registered.index, false);
+    object.number("JobModifyIndex", registered.job_modify_index).text("Warnings", warnings);
+  }
+  return Answer::json(std::move(out)).with_index(registered.index);
+}
+
+std::string write_namespace(const net::Request& request) {
+  const auto ns = request.parameter_or_empty("namespace");
+  return ns.empty() ? "default" : std::string{ns};
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,150 @@
+// alloc stop, restart, signal: acting on one allocation.
+#include <algorithm>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/monitor.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct AllocCommand {
+  CommonFlags common;
+  Arguments parser;
+  bool verbose = false;
+  std::optional<Api> api;
+  std::string id;
+
+  AllocCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
+    common.add_to(parser);
+    parser.flag("verbose", verbose, "Shows whole ids.");
+  }
+
+  std::optional<int> start(const std::vector<std::string>& arguments, std::size_t most) {
+    if (auto code = parser.parse(arguments)) return code;
+    const auto count = parser.positional().size();
+    if (count < 1 || count > most)
+      return parser.misuse(most == 1 ? "This command takes one argument: <allocation>"
+                                     : "This command takes one or two arguments: <allocation> "
+                                       "[task]");
+    auto made = Api::make(common);
+    if (!made) return fail("Error initializing client", made.error());
+    api.emplace(std::move(*made));
+    auto alloc = find_by_prefix(*api, alloc_kind, parser.positional()[0], verbose);
+    if (!alloc.value) return alloc.exit_code;
+    id = alloc.value->view()["ID"].text();
+    for (const auto& [name, state] : alloc.value->view()["TaskStates"].members())
+      task_names.push_back(name);
+    return std::nullopt;
+  }
+
+  /// The second argument or the -task flag.
+  std::string task(const std::string& flag) const {
+    return parser.positional().size() > 1 ? parser.positional()[1] : flag;
+  }
+
+  /// False, with the complaint printed, when the allocation has no such task.
+  bool knows(const std::string& task) const {
+    if (task.empty() || task_names.empty()
+        || std::find(task_names.begin(), task_names.end(), task) != task_names.end())
+      return true;
+    std::cerr << fmt::format("Could not find task named: {}, found:\n", task);
+    for (const auto& name : task_names)
+      std::cerr << "  * " << name << '\n';
+    return false;
+  }
+
+  std::vector<std::string> task_names;
+};
+
+}  // namespace
+
+int run_alloc_stop(const std::vector<std::string>& arguments) {
+  bool detach = false;
+  bool no_shutdown_delay = false;
+  AllocCommand command{"alloc stop [options] <allocation>",
+                       "Stops an allocation; its job places another one."};
+  command.parser.flag("detach", detach, "Prints the evaluation's id instead of following it.");
+  command.parser.flag("no-shutdown-delay", no_shutdown_delay, "Skips group and task delays.");
+  if (auto code = command.start(arguments, 1)) return *code;
+  Query query;
+  if (no_shutdown_delay) query.emplace_back("no_shutdown_delay", "true");
+  auto answer = command.api->put("/v1/allocation/" + command.id + "/stop", nullptr, query);
+  if (!answer) return fail("Error stopping allocation", answer.error());
+  const auto eval_id = answer->view()["EvalID"].text();
+  if (detach) {
+    std::cout << eval_id << '\n';
+    return 0;
+  }
+  return monitor_evaluation(*command.api, eval_id, {.verbose = command.verbose});
+}
+
+int run_alloc_restart(const std::vector<std::string>& arguments) {
+  bool all_tasks = false;
+  std::string task_flag;
+  AllocCommand command{"alloc restart [options] <allocation> [task]",
+                       "Restarts the running tasks of an allocation, or one of its tasks."};
+  command.parser.flag("all-tasks", all_tasks, "Also tasks that have ended.");
+  command.parser.option("task", task_flag, "The task to restart.");
+  if (auto code = command.start(arguments, 2)) return *code;
+  const auto task = command.task(task_flag);
+  if (all_tasks && !task.empty())
+    return command.parser.misuse(
+        "The -all-tasks option is not allowed when restarting a "
+        "specific task.");
+  if (!command.knows(task)) return 1;
+  auto answer = command.api->put("/v1/client/allocation/" + command.id + "/restart",
+                                 boost::json::object{{"TaskName", task}, {"AllTasks", all_tasks}});
+  return answer ? 0 : fail("Failed to restart allocation", answer.error());
+}
+
+int run_alloc_signal(const std::vector<std::string>& arguments) {
+  std::string signal = "SIGKILL";
+  std::string task_flag;
+  AllocCommand command{"alloc signal [options] <allocation> [task]",
+                       "Sends a signal to the tasks of an allocation, or to one of them."};
+  command.parser.option("s", signal, "The signal's name.");
+  command.parser.option("task", task_flag, "The task to signal.");
+  if (auto code = command.start(arguments, 2)) return *code;
+  const auto task = command.task(task_flag);
+  if (!command.knows(task)) return 1;
+  auto answer = command.api->put("/v1/client/allocation/" + command.id + "/signal",
+                                 boost::json::object{{"Signal", signal}, {"Task", task}});
+  return answer ? 0 : fail("Error signalling allocation", answer.error());
+}
+
+int run_alloc_checks(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  AllocCommand command{"alloc checks [options] <allocation>",
+                       "Shows the latest results of an allocation's checks."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments, 1)) return *code;
+  auto checks = command.api->get("/v1/client/allocation/" + command.id + "/checks");
+  if (!checks) return fail("Error querying allocation checks", checks.error());
+  if (auto code = output.print(checks->body)) return *code;
+  const auto all = checks->view().members();
+  std::cout << fmt::format("Status of {} Nomad Service Checks\n\n", all.size());
+  for (const auto& [id, check] : all) {
+    const auto task = check["Task"].text();
+    Rows rows{
+        {"ID", "=", check["ID"].text()},           {"Name", "=", check["Check"].text()},
+        {"Group", "=", check["Group"].text()},     {"Task", "=", task.empty() ? "(group)" : task},
+        {"Service", "=", check["Service"].text()}, {"Status", "=", check["Status"].text()}};
+    if (check["StatusCode"].number() > 0)
+      rows.push_back({"StatusCode", "=", check["StatusCode"].text()});
+    rows.push_back({"Mode", "=", check["Mode"].text()});
+    rows.push_back({"Timestamp", "=", clock_time(check["Timestamp"].number() * 1'000'000'000)});
+    rows.push_back({"Output", "=", check["Output"].text()});
+    std::cout << table(rows) << "\n\n";
+  }
+  return 0;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,323 @@
+// alloc status: one allocation with its tasks, events and use of resources.
+#include <algorithm>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct StatusFlags {
+  CommonFlags common;
+  OutputFlags output;
+  bool brief = false;
+  bool stats = false;
+  bool verbose = false;
+};
+
+View group_of(const View& alloc) {
+  for (const auto& group : alloc["Job"]["TaskGroups"].items())
+    if (group["Name"].text() == alloc["TaskGroup"].text()) return group;
+  return {};
+}
+
+View task_of(const View& alloc, const std::string& name) {
+  const auto group = group_of(alloc);
+  for (const auto& task : group["Tasks"].items())
+    if (task["Name"].text() == name) return task;
+  return {};
+}
+
+std::string shown_instant(std::int64_t instant, bool verbose) {
+  return verbose ? clock_time(instant) : age(instant);
+}
+
+void add_deployment(Pairs& block, const View& alloc, bool verbose) {
+  if (alloc["DeploymentID"].text().empty()) return;
+  block.emplace_back("Deployment ID", shown_id(alloc["DeploymentID"].text(), verbose));
+  const auto status = alloc["DeploymentStatus"];
+  const auto healthy = status["Healthy"];
+  block.emplace_back("Deployment Health", healthy.is_null() ? "unset"
+                                          : healthy.truth() ? "healthy"
+                                                            : "unhealthy");
+  if (status["Canary"].truth()) block.emplace_back("Canary", "true");
+}
+
+void add_rescheduling(Pairs& block, const View& alloc, bool verbose) {
+  const auto events = alloc["RescheduleTracker"]["Events"].items();
+  const auto policy = group_of(alloc)["ReschedulePolicy"];
+  if (!events.empty() && policy["Attempts"].number() > 0 && !policy["Unlimited"].truth()) {
+    const auto since = alloc["ModifyTime"].number() - policy["Interval"].number();
+    const auto counted = std::count_if(events.begin(), events.end(), [&](const View& event) {
+      return event["RescheduleTime"].number() > since;
+    });
+    block.emplace_back("Reschedule Attempts",
+                       fmt::format("{}/{}", counted, policy["Attempts"].number()));
+  }
+  if (!alloc["NextAllocation"].text().empty())
+    block.emplace_back("Replacement Alloc ID", shown_id(alloc["NextAllocation"].text(), verbose));
+}
+
+void print_brief(const View& alloc) {
+  std::cout << pairs({{"ID", alloc["ID"].text()},
+                      {"Name", alloc["Name"].text()},
+                      {"Created", age(alloc["CreateTime"].number())},
+                      {"Modified", age(alloc["ModifyTime"].number())}})
+            << '\n';
+}
+
+void print_basics(Api& api, const View& alloc, bool verbose) {
+  Pairs block{{"ID", alloc["ID"].text()},
+              {"Eval ID", shown_id(alloc["EvalID"].text(), verbose)},
+              {"Name", alloc["Name"].text()},
+              {"Node ID", shown_id(alloc["NodeID"].text(), verbose)},
+              {"Node Name", alloc["NodeName"].text()},
+              {"Job ID", alloc["JobID"].text()},
+              {"Job Version", alloc["Job"]["Version"].text()},
+              {"Client Status", alloc["ClientStatus"].text()},
+              {"Client Description", alloc["ClientDescription"].text()},
+              {"Desired Status", alloc["DesiredStatus"].text()},
+              {"Desired Description", alloc["DesiredDescription"].text()},
+              {"Created", shown_instant(alloc["CreateTime"].number(), verbose)},
+              {"Modified", shown_instant(alloc["ModifyTime"].number(), verbose)}};
+  add_deployment(block, alloc, verbose);
+  add_rescheduling(block, alloc, verbose);
+  if (const auto followup = alloc["FollowupEvalID"].text();
+      !followup.empty() && alloc["NextAllocation"].text().empty()) {
+    auto eval = api.get("/v1/evaluation/" + followup);
+    auto instant = eval ? eval->view()["WaitUntil"].text() : "";
+    if (!instant.empty())
+      block.emplace_back("Reschedule Eligibility", clock_time(eval->view()["WaitUntil"]));
+  }
+  if (verbose) {
+    const auto metrics = alloc["Metrics"];
+    block.emplace_back("Evaluated Nodes", metrics["NodesEvaluated"].text());
+    block.emplace_back("Filtered Nodes", metrics["NodesFiltered"].text());
+    block.emplace_back("Exhausted Nodes", metrics["NodesExhausted"].text());
+    block.emplace_back("Allocation Time", fmt::format("{}ns", metrics["AllocationTime"].number()));
+    block.emplace_back("Failures", metrics["CoalescedFailures"].text());
+  }
+  std::cout << pairs(block) << '\n';
+}
+
+void print_addresses(const View& alloc) {
+  const auto shared = alloc["AllocatedResources"]["Shared"];
+  const auto ports = shared["Ports"].items();
+  if (ports.empty()) return;
+  const auto networks = shared["Networks"].items();
+  std::string mode = networks.empty() ? "" : networks[0]["Mode"].text();
+  std::vector<std::string> dynamic;
+  for (const auto& network : networks)
+    for (const auto& port : network["DynamicPorts"].items())
+      dynamic.push_back(port["Label"].text());
+  Rows rows{{"Label", "Dynamic", "Address"}};
+  for (const auto& port : ports) {
+    const auto label = port["Label"].text();
+    const bool is_dynamic = std::find(dynamic.begin(), dynamic.end(), label) != dynamic.end();
+    auto address = fmt::format("{}:{}", port["HostIP"].text(), port["Value"].number());
+    if (port["To"].number() > 0) address += fmt::format(" -> {}", port["To"].number());
+    rows.push_back({"*" + label, is_dynamic ? "yes" : "", address});
+  }
+  for (auto& row : rows)
+    if (row[1].empty()) row[1] = "no";
+  std::cout << '\n'
+            << title(mode.empty() || mode == "host"
+                         ? std::string{"Allocation Addresses:"}
+                         : fmt::format("Allocation Addresses (mode = \"{}\"):", mode))
+            << '\n'
+            << table(rows) << '\n';
+}
+
+/// Non-sidecar lifecycle tasks first, then sidecars, then the main ones; by name within each.
+std::vector<std::string> tasks_in_order(const View& alloc) {
+  const auto rank = [&](const std::string& name) {
+    const auto lifecycle = task_of(alloc, name)["Lifecycle"];
+    if (lifecycle["Hook"].text().empty()) return 2;
+    return lifecycle["Sidecar"].truth() ? 1 : 0;
+  };
+  std::vector<std::string> names;
+  for (const auto& [name, state] : alloc["TaskStates"].members())
+    names.push_back(name);
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  return names;
+}
+
+std::string lifecycle_note(const View& task) {
+  const auto hook = task["Lifecycle"]["Hook"].text();
+  if (hook.empty()) return "";
+  return fmt::format(" ({}{})", hook, task["Lifecycle"]["Sidecar"].truth() ? " sidecar" : "");
+}
+
+void print_resources(const View& alloc, const std::string& task, const View& usage) {
+  const auto asked = alloc["AllocatedResources"]["Tasks"][task];
+  auto cpu = fmt::format("{} MHz", asked["Cpu"]["CpuShares"].number());
+  const auto memory_limit = static_cast<std::uint64_t>(asked["Memory"]["MemoryMB"].number()) << 20;
+  auto memory = bytes(memory_limit);
+  const auto used = usage["Tasks"][task]["ResourceUsage"];
+  if (!used.is_null()) {
+    cpu = fmt::format("{:.0f}/{}", used["CpuStats"]["TotalTicks"].real(), cpu);
+    auto amount = used["MemoryStats"]["RSS"].number();
+    if (amount == 0) amount = used["MemoryStats"]["Usage"].number();
+    memory = bytes(static_cast<std::uint64_t>(amount)) + '/' + memory;
+  }
+  const auto disk
+      = static_cast<std::uint64_t>(alloc["AllocatedResources"]["Shared"]["DiskMB"].number()) << 20;
+  std::cout << title("Task Resources:") << '\n'
+            << table({{"CPU", "Memory", "Disk", "Addresses"}, {cpu, memory, bytes(disk), " "}})
+            << '\n';
+  if (const auto most = asked["Memory"]["MemoryMaxMB"].number(); most > 0)
+    std::cout << fmt::format("Max: {}\n", bytes(static_cast<std::uint64_t>(most) << 20));
+}
+
+/// A CPU measure: shares in percent, times as counts.
+std::string amount_of(const std::string& measure, double value) {
+  const bool is_share = measure == "Percent" || measure.ends_with(" Mode");
+  return is_share ? fmt::format("{:.2f}%", value) : fmt::format("{:.0f}", value);
+}
+
+void print_stats(const View& usage) {
+  for (const auto* kind : {"MemoryStats", "CpuStats"}) {
+    const auto stats = usage["ResourceUsage"][kind];
+    Row names;
+    Row amounts;
+    auto measures = stats["Measured"].items();
+    std::sort(measures.begin(), measures.end(),
+              [](const View& a, const View& b) { return a.text() < b.text(); });
+    for (const auto& measured : measures) {
+      std::string field = measured.text();
+      std::string member = field;
+      std::erase(member, ' ');
+      names.push_back(field);
+      amounts.push_back(std::string_view{kind} == "MemoryStats"
+                            ? bytes(static_cast<std::uint64_t>(stats[member].number()))
+                            : amount_of(field, stats[member].real()));
+    }
+    if (names.empty()) continue;
+    std::cout << '\n'
+              << title(std::string_view{kind} == "MemoryStats" ? "Memory Stats" : "CPU Stats")
+              << '\n'
+              << table({names, amounts}) << '\n';
+  }
+}
+
+void print_events(const View& state) {
+  std::cout << '\n'
+            << title("Task Events:") << '\n'
+            << pairs({{"Started At", clock_time(state["StartedAt"])},
+                      {"Finished At", clock_time(state["FinishedAt"])},
+                      {"Total Restarts", state["Restarts"].text()},
+                      {"Last Restart", clock_time(state["LastRestart"])}})
+            << "\n\n";
+  auto events = state["Events"].items();
+  std::reverse(events.begin(), events.end());
+  Rows rows{{"Time", "Type", "Description"}};
+  for (const auto& event : events)
+    rows.push_back(
+        {clock_time(event["Time"].number()), event["Type"].text(), event["DisplayMessage"].text()});
+  std::cout << title("Recent Events:") << '\n' << table(rows) << '\n';
+}
+
+void print_short(const View& alloc) {
+  Rows rows{{"Name", "State", "Last Event", "Time", "Lifecycle"}};
+  for (const auto& name : tasks_in_order(alloc)) {
+    const auto state = alloc["TaskStates"][name];
+    const auto events = state["Events"].items();
+    const auto hook = task_of(alloc, name)["Lifecycle"]["Hook"].text();
+    rows.push_back({name, state["State"].text(), events.empty() ? "" : events.back()["Type"].text(),
+                    events.empty() ? "" : clock_time(events.back()["Time"].number()),
+                    hook.empty() ? "main" : hook});
+  }
+  std::cout << '\n' << title("Tasks") << '\n' << table(rows) << '\n';
+}
+
+void print_scores(const View& alloc) {
+  const auto scores = alloc["Metrics"]["ScoreMetaData"].items();
+  if (scores.empty()) return;
+  Row header{"Node"};
+  for (const auto& [name, value] : scores[0]["Scores"].members())
+    header.push_back(name);
+  header.emplace_back("final score");
+  Rows rows{header};
+  for (const auto& node : scores) {
+    Row row{node["NodeID"].text()};
+    for (std::size_t i = 1; i + 1 < header.size(); ++i)
+      row.push_back(fmt::format("{:.3g}", node["Scores"][header[i]].real()));
+    row.push_back(fmt::format("{:.3g}", node["NormScore"].real()));
+    rows.push_back(std::move(row));
+  }
+  std::cout << '\n' << title("Placement Metrics") << '\n' << table(rows) << '\n';
+}
+
+int show(Api& api, const StatusFlags& flags, const Answer& answer) {
+  const auto alloc = answer.view();
+  if (flags.brief) {
+    print_brief(alloc);
+    print_short(alloc);
+    return 0;
+  }
+  print_basics(api, alloc, flags.verbose);
+  print_addresses(alloc);
+  Answer usage;
+  const auto client_status = alloc["ClientStatus"].text();
+  if (client_status == "running" || flags.stats) {
+    auto got = api.get("/v1/client/allocation/" + alloc["ID"].text() + "/stats");
+    if (got) {
+      usage = std::move(*got);
+    } else {
+      std::cout << '\n';
+      fail("Couldn't retrieve stats", got.error());
+    }
+  }
+  for (const auto& name : tasks_in_order(alloc)) {
+    const auto state = alloc["TaskStates"][name];
+    std::cout << '\n'
+              << title(fmt::format("Task \"{}\"{} is \"{}\"", name,
+                                   lifecycle_note(task_of(alloc, name)), state["State"].text()))
+              << '\n';
+    print_resources(alloc, name, usage.view());
+    if (flags.stats) print_stats(usage.view()["Tasks"][name]);
+    print_events(state);
+  }
+  if (flags.verbose) print_scores(alloc);
+  return 0;
+}
+
+}  // namespace
+
+int run_alloc_status(const std::vector<std::string>& arguments) {
+  StatusFlags flags;
+  Arguments parser{"alloc status [options] <id>", "Shows an allocation, its tasks and events."};
+  flags.common.add_to(parser);
+  flags.output.add_to(parser);
+  parser.flag("short", flags.brief, "Shows the tasks in a table only.");
+  parser.flag("stats", flags.stats, "Shows detailed use of resources.");
+  parser.flag("verbose", flags.verbose, "Shows whole ids and placement scores.");
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(flags.common);
+  if (!api) return fail("Error", api.error());
+  if (parser.positional().empty() && flags.output.requested()) {
+    auto list = api->get("/v1/allocations");
+    if (!list) return fail("Error querying allocations", list.error());
+    return *flags.output.print(list->body);
+  }
+  if (parser.positional().size() != 1)
+    return parser.misuse(
+        "This command takes one of the following argument conditions:\n * A single <allocation>\n"
+        " * No arguments, with output format specified");
+  auto kind = alloc_kind;
+  kind.title = "Identifier";
+  auto alloc = find_by_prefix(*api, kind, parser.positional()[0], flags.verbose);
+  if (!alloc.value) return alloc.exit_code;
+  if (auto code = flags.output.print(alloc.value->body)) return *code;
+  return show(*api, flags, *alloc.value);
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,191 @@
+// eval list, eval status, deployment list, deployment status: how decisions are coming along.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/monitor.hpp"
+#include "cli/output/describe.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+namespace {
+
+void print_page_hint(const Answer& answer, const std::string& per_page) {
+  if (!answer.next_token.empty())
+    std::cout << fmt::format(
+        "\nResults have been paginated. To get the next page run:\n\n"
+        "nomadctl eval list -per-page {} -page-token {}\n",
+        per_page, answer.next_token);
+}
+
+void print_eval(const View& eval, bool verbose) {
+  const auto status = eval["Status"].text();
+  const bool in_progress = status == "pending" || status == "blocked";
+  const auto failed = eval["FailedTGAllocs"];
+  Pairs block{
+      {"ID", shown_id(eval["ID"].text(), verbose)},
+      {"Create Time",
+       verbose ? clock_time(eval["CreateTime"].number()) : age(eval["CreateTime"].number())},
+      {"Modify Time",
+       verbose ? clock_time(eval["ModifyTime"].number()) : age(eval["ModifyTime"].number())},
+      {"Status", status},
+      {"Status Description",
+       eval["StatusDescription"].text().empty() ? status : eval["StatusDescription"].text()},
+      {"Type", eval["Type"].text()},
+      {"TriggeredBy", eval["TriggeredBy"].text()}};
+  if (!eval["NodeID"].text().empty())
+    block.emplace_back("Node ID", shown_id(eval["NodeID"].text(), verbose));
+  block.emplace_back("Job ID", eval["JobID"].text());
+  block.emplace_back("Namespace", eval["Namespace"].text());
+  block.emplace_back("Priority", eval["Priority"].text());
+  block.emplace_back("Placement Failures", in_progress                ? "N/A - In Progress"
+                                           : failed.members().empty() ? "false"
+                                                                      : "true");
+  if (!eval["WaitUntil"].is_null()) block.emplace_back("Wait Until", clock_time(eval["WaitUntil"]));
+  if (verbose) {
+    block.emplace_back("Previous Eval", eval["PreviousEval"].text());
+    block.emplace_back("Next Eval", eval["NextEval"].text());
+    block.emplace_back("Blocked Eval", eval["BlockedEval"].text());
+  }
+  std::cout << pairs(block) << '\n';
+  if (failed.members().empty()) return;
+  std::cout << '\n' << title("Failed Placements") << '\n' << placement_failures(failed, "") << '\n';
+  if (!eval["BlockedEval"].text().empty())
+    std::cout << fmt::format(
+        "\nEvaluation \"{}\" waiting for additional capacity to place remainder\n",
+        shown_id(eval["BlockedEval"].text(), verbose));
+}
+
+}  // namespace
+
+int run_eval_list(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  OutputFlags output;
+  std::string filter, job, page_token, per_page, status;
+  bool verbose = false;
+  Arguments parser{"eval list [options]", "Lists the evaluations, newest first."};
+  common.add_to(parser);
+  output.add_to(parser);
+  parser.option("filter", filter, "Only those for which the expression holds.");
+  parser.option("job", job, "Only those of a job.");
+  parser.option("page-token", page_token, "Where to go on.");
+  parser.option("per-page", per_page, "How many at a time.");
+  parser.option("status", status, "Only those with a status.");
+  parser.flag("verbose", verbose, "Shows whole ids.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query;
+  for (const auto& [name, value] : {std::pair{"filter", filter},
+                                    {"job", job},
+                                    {"next_token", page_token},
+                                    {"per_page", per_page},
+                                    {"status", status}})
+    if (!value.empty()) query.emplace_back(name, value);
+  auto evals = api->get("/v1/evaluations", query);
+  if (!evals) return fail("Error querying evaluations", evals.error());
+  if (auto code = output.print(evals->body)) return *code;
+  if (evals->view().items().empty()) {
+    std::cout << "No evals found\n";
+    return 0;
+  }
+  std::cout << eval_table(evals->view(), verbose) << '\n';
+  print_page_hint(*evals, per_page);
+  return 0;
+}
+
+int run_eval_status(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  OutputFlags output;
+  bool monitor = false;
+  bool verbose = false;
+  Arguments parser{"eval status [options] <id>", "Shows an evaluation."};
+  common.add_to(parser);
+  output.add_to(parser);
+  parser.flag("monitor", monitor, "Follows it until it is settled.");
+  parser.flag("verbose", verbose, "Shows whole ids and related evaluations.");
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  if (parser.positional().empty() && output.requested()) {
+    auto list = api->get("/v1/evaluations");
+    if (!list) return fail("Error querying evaluations", list.error());
+    return *output.print(list->body);
+  }
+  if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
+  auto eval = find_by_prefix(*api, eval_kind, parser.positional()[0], verbose);
+  if (!eval.value) return eval.exit_code;
+  if (auto code = output.print(eval.value->body)) return *code;
+  if (monitor)
+    return monitor_evaluation(*api, eval.value->view()["ID"].text(), {.verbose = verbose});
+  print_eval(eval.value->view(), verbose);
+  return 0;
+}
+
+namespace {
+
+int list_deployments(Api& api, const Query& query, const OutputFlags& output, bool verbose) {
+  auto deployments = api.get("/v1/deployments", query);
+  if (!deployments) return fail("Error retrieving deployments", deployments.error());
+  if (auto code = output.print(deployments->body)) return *code;
+  std::cout << (deployments->view().items().empty()
+                    ? "No deployments found"
+                    : deployment_table(deployments->view(), verbose))
+            << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int run_deployment_list(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  OutputFlags output;
+  std::string filter;
+  bool verbose = false;
+  Arguments parser{"deployment list [options]", "Lists the deployments, newest first."};
+  common.add_to(parser);
+  output.add_to(parser);
+  parser.option("filter", filter, "Only those for which the expression holds.");
+  parser.flag("verbose", verbose, "Shows whole ids.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query;
+  if (!filter.empty()) query.emplace_back("filter", filter);
+  return list_deployments(*api, query, output, verbose);
+}
+
+int run_deployment_status(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  OutputFlags output;
+  bool monitor = false;
+  bool verbose = false;
+  std::string wait;
+  Arguments parser{"deployment status [options] <id>", "Shows a deployment."};
+  common.add_to(parser);
+  output.add_to(parser);
+  parser.flag("monitor", monitor, "Follows it to its end.");
+  parser.option("wait", wait, "Accepted for compatibility; changes are shown as they come.");
+  parser.flag("verbose", verbose, "Shows whole ids.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes one argument: <deployment id>");
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  if (parser.positional().empty()) return list_deployments(*api, {}, output, verbose);
+  auto deployment = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
+  if (!deployment.value) return deployment.exit_code;
+  if (auto code = output.print(deployment.value->body)) return *code;
+  if (monitor) return monitor_deployment(*api, deployment.value->view()["ID"].text(), verbose);
+  std::cout << deployment_block(deployment.value->view(), verbose, false) << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli

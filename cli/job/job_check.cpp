@@ -1,0 +1,142 @@
+// job plan and job validate: what would happen, and whether the file is right.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/job/job_file.hpp"
+#include "cli/output/describe.hpp"
+#include "cli/output/diff.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
+
+namespace nomad::cli {
+namespace {
+
+constexpr std::string_view check_index_help
+    = "When running the job with the check-index flag, the job will only be run if the\n"
+      "job modify index given matches the server-side version. If the index has\n"
+      "changed, another user has modified the job and the plan's results are\n"
+      "potentially invalid.\n";
+
+void print_dry_run(const View& plan) {
+  const auto failed = plan["FailedTGAllocs"];
+  std::cout << title("Scheduler dry-run:") << '\n';
+  if (failed.members().empty()) {
+    std::cout << colored("- All tasks successfully allocated.", "green") << '\n';
+  } else {
+    std::cout << colored("- WARNING: Failed to place all allocations.", "yellow") << '\n'
+              << placement_failures(failed, "  ") << '\n';
+  }
+  for (const auto& eval : plan["CreatedEvals"].items())
+    if (eval["TriggeredBy"].text() == "rolling-update")
+      std::cout << fmt::format("- Rolling update, next evaluation will be in {}.\n",
+                               short_duration(eval["Wait"].number()));
+  if (auto next = parse_rfc3339(plan["NextPeriodicLaunch"].text()); next && *next > 0)
+    std::cout << fmt::format("- If submitted now, next periodic launch would be at {} ({}).\n",
+                             clock_time(*next), until(*next));
+  std::cout << '\n';
+}
+
+/// 1 when the plan would create or destroy something.
+int code_of(const View& plan) {
+  for (const auto& [group, updates] : plan["Annotations"]["DesiredTGUpdates"].members())
+    for (const auto* field :
+         {"Place", "Migrate", "Stop", "InPlaceUpdate", "DestructiveUpdate", "Canary"})
+      if (std::string_view{field} != "InPlaceUpdate" && updates[field].number() > 0) return 1;
+  return 0;
+}
+
+}  // namespace
+
+int run_job_plan(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  JobFileFlags file_flags;
+  bool show_diff = true;
+  bool policy_override = false;
+  bool verbose = false;
+  Arguments parser{"job plan [options] <path>",
+                   "Shows what registering a job file would change, and changes nothing."};
+  common.add_to(parser);
+  file_flags.add_to(parser);
+  parser.flag("diff", show_diff, "Whether the difference to the stored job is shown.");
+  parser.flag("policy-override", policy_override, "Accepted for compatibility.");
+  parser.flag("verbose", verbose, "Shows added and deleted parts whole.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1) {
+    parser.misuse("This command takes one argument: <path>");
+    return 255;
+  }
+  const auto& path = parser.positional()[0];
+  const auto failed = [](std::string_view what, const Error& error) {
+    fail(what, error);
+    return 255;
+  };
+  common.choose_color();
+  auto file = read_job_file(path, file_flags);
+  if (!file) return failed("Error getting job struct", file.error());
+  auto api = Api::make(common);
+  if (!api) return failed("Error", api.error());
+  const auto id = View{file->job.at("ID")}.text();
+  auto plan
+      = api->put("/v1/job/" + segment(id) + "/plan",
+                 boost::json::object{
+                     {"Job", file->job}, {"Diff", show_diff}, {"PolicyOverride", policy_override}});
+  if (!plan) return failed("Error during plan", plan.error());
+  const auto view = plan->view();
+  if (show_diff) std::cout << job_diff(view["Diff"], verbose);
+  print_dry_run(view);
+  if (const auto warnings = view["Warnings"].text(); !warnings.empty())
+    std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
+  const auto index = view["JobModifyIndex"].number();
+  std::cout << fmt::format(
+      "{}\nTo submit the job with version verification run:\n\n"
+      "nomad job run -check-index {} {}\n\n{}",
+      title(fmt::format("Job Modify Index: {}", index)), index, path, check_index_help);
+  return code_of(view);
+}
+
+int run_job_validate(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  JobFileFlags file_flags;
+  Arguments parser{"job validate [options] <path>",
+                   "Checks a job file: by the agent if one answers, else here."};
+  common.add_to(parser);
+  file_flags.add_to(parser);
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <path>");
+  common.choose_color();
+  auto file = read_job_file(parser.positional()[0], file_flags);
+  if (!file) return fail("Error getting job struct", file.error());
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  std::vector<std::string> errors;
+  std::string warnings;
+  if (auto answer = api->put("/v1/validate/job", boost::json::object{{"Job", file->job}})) {
+    for (const auto& each : answer->view()["ValidationErrors"].items())
+      errors.push_back(each.text());
+    warnings = answer->view()["Warnings"].text();
+  } else if (answer.error().code == Errc::rejected) {
+    return fail("Error validating job", answer.error());
+  } else {
+    jobspec::admit(file->job);
+    auto validation = jobspec::validate(file->job);
+    errors = validation.errors;
+    warnings = validation.warning_text();
+  }
+  if (!errors.empty()) {
+    std::cerr << colored("Job validation errors:", "red") << '\n';
+    std::cerr << jobspec::join_errors(errors);
+    return 1;
+  }
+  if (!warnings.empty()) std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
+  std::cout << colored("Job validation successful", "green") << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli

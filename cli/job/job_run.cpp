@@ -1,0 +1,110 @@
+// job run: registers a job and follows it until it runs.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/job/job_file.hpp"
+#include "cli/monitor.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct RunFlags {
+  CommonFlags common;
+  JobFileFlags file;
+  std::optional<std::int64_t> check_index;
+  std::int64_t eval_priority = 0;
+  bool detach = false;
+  bool output = false;
+  bool policy_override = false;
+  bool preserve_counts = false;
+  bool verbose = false;
+};
+
+void add_to(Arguments& arguments, RunFlags& flags) {
+  flags.common.add_to(arguments);
+  flags.file.add_to(arguments);
+  arguments.option("check-index", flags.check_index,
+                   "Registers only if the job's modify index is this; 0: if the job is new.");
+  arguments.option("eval-priority", flags.eval_priority, "The evaluation's priority.");
+  arguments.flag("detach", flags.detach, "Returns at once instead of following the evaluation.");
+  arguments.flag("output", flags.output, "Prints the job as JSON and registers nothing.");
+  arguments.flag("policy-override", flags.policy_override, "Accepted for compatibility.");
+  arguments.flag("preserve-counts", flags.preserve_counts, "Keeps the group counts that are set.");
+  arguments.flag("verbose", flags.verbose, "Shows whole ids.");
+}
+
+int explain_refusal(const RunFlags& flags, const Error& error) {
+  constexpr std::string_view conflict = "Enforcing job modify index";
+  if (const auto place = error.what.find(conflict); flags.check_index && place != error.what.npos) {
+    auto text = error.what.substr(place);
+    if (text.ends_with(')')) text.pop_back();
+    std::cerr << text << "\nJob not updated\n";
+    return 1;
+  }
+  return fail("Error submitting job", error);
+}
+
+int follow(Api& api, const RunFlags& flags, const View& answer, const boost::json::object& job) {
+  if (const auto warnings = answer["Warnings"].text(); !warnings.empty())
+    std::cout << colored("Job Warnings:\n" + warnings + '\n', "yellow") << '\n';
+  const auto eval_id = answer["EvalID"].text();
+  const View view_of_job{job.at("ID")};
+  if (eval_id.empty()) {
+    std::cout << "Job registration successful\n";
+    auto stored = api.get("/v1/job/" + segment(view_of_job.text()));
+    if (stored)
+      if (auto next = parse_rfc3339(stored->view()["NextPeriodicLaunch"].text()); next && *next > 0)
+        std::cout << fmt::format("Approximate next launch time: {} ({})\n", clock_time(*next),
+                                 until(*next));
+    return 0;
+  }
+  if (flags.detach) {
+    std::cout << "Job registration successful\nEvaluation ID: " << eval_id << '\n';
+    return 0;
+  }
+  return monitor_evaluation(api, eval_id, {.verbose = flags.verbose});
+}
+
+}  // namespace
+
+int run_job_run(const std::vector<std::string>& arguments) {
+  RunFlags flags;
+  Arguments parser{"job run [options] <path>",
+                   "Registers the job in a file, or updates it, and follows the evaluation."};
+  add_to(parser, flags);
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <path>");
+  flags.common.choose_color();
+  auto file = read_job_file(parser.positional()[0], flags.file);
+  if (!file) return fail("Error getting job struct", file.error());
+  if (flags.output) {
+    print_json(boost::json::object{{"Job", file->job}});
+    return 0;
+  }
+  auto api = Api::make(flags.common);
+  if (!api) return fail("Error", api.error());
+  boost::json::object body{{"Job", file->job},
+                           {"PreserveCounts", flags.preserve_counts},
+                           {"PolicyOverride", flags.policy_override},
+                           {"EvalPriority", flags.eval_priority},
+                           {"Submission", file->submission}};
+  if (flags.check_index) {
+    body["EnforceIndex"] = true;
+    body["JobModifyIndex"] = *flags.check_index;
+  }
+  if (const auto* ns = file->job.if_contains("Namespace");
+      flags.common.ns.empty() && ns != nullptr && ns->is_string() && !ns->get_string().empty())
+    api->use_namespace(View{*ns}.text());
+  auto answer = api->put("/v1/jobs", body);
+  if (!answer) return explain_refusal(flags, answer.error());
+  return follow(*api, flags, answer->view(), file->job);
+}
+
+}  // namespace nomad::cli

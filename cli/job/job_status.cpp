@@ -1,0 +1,193 @@
+// job status: the list of jobs, or one job with its groups, deployment and allocations.
+#include <algorithm>
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/output/describe.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct StatusFlags {
+  CommonFlags common;
+  bool brief = false;
+  bool evals = false;
+  bool all_allocs = false;
+  bool verbose = false;
+};
+
+std::string shown_type(const View& job) {
+  auto type = job["Type"].text();
+  const auto has
+      = [&](const char* field) { return job[field].truth() || !job[field].members().empty(); };
+  if (has("Periodic")) type += "/periodic";
+  if (has("ParameterizedJob")) type += "/parameterized";
+  return type;
+}
+
+std::string shown_status(const View& job) {
+  return job["Status"].text() + (job["Stop"].truth() ? " (stopped)" : "");
+}
+
+std::vector<std::string> texts(const View& list) {
+  std::vector<std::string> all;
+  for (const auto& item : list.items())
+    all.push_back(item.text());
+  return all;
+}
+
+int list_jobs(Api& api) {
+  auto jobs = api.get("/v1/jobs");
+  if (!jobs) return fail("Error querying jobs", jobs.error());
+  const auto items = jobs->view().items();
+  if (items.empty()) {
+    std::cout << "No running jobs\n";
+    return 0;
+  }
+  Rows rows{{"ID", "Type", "Priority", "Status", "Submit Date"}};
+  if (api.all_namespaces()) rows[0].insert(rows[0].begin() + 1, "Namespace");
+  for (const auto& job : items) {
+    Row row{job["ID"].text(), shown_type(job), job["Priority"].text(), shown_status(job),
+            clock_time(job["SubmitTime"].number())};
+    if (api.all_namespaces()) row.insert(row.begin() + 1, job["JobSummary"]["Namespace"].text());
+    rows.push_back(std::move(row));
+  }
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+void print_basics(const View& job) {
+  std::cout << pairs(
+      {{"ID", job["ID"].text()},
+       {"Name", job["Name"].text()},
+       {"Submit Date", clock_time(job["SubmitTime"].number())},
+       {"Type", job["Type"].text()},
+       {"Priority", job["Priority"].text()},
+       {"Datacenters", join(texts(job["Datacenters"]), ",")},
+       {"Namespace", job["Namespace"].text()},
+       {"Node Pool", job["NodePool"].text()},
+       {"Status", shown_status(job)},
+       {"Periodic", job["Periodic"].members().empty() ? "false" : "true"},
+       {"Parameterized", job["ParameterizedJob"].members().empty() ? "false" : "true"}})
+            << '\n';
+}
+
+void print_section(std::string_view name, const std::string& body) {
+  std::cout << '\n' << title(name) << '\n' << body << '\n';
+}
+
+void print_summary(const View& summary) {
+  Rows rows{
+      {"Task Group", "Queued", "Starting", "Running", "Failed", "Complete", "Lost", "Unknown"}};
+  for (const auto& [group, counts] : summary["Summary"].members()) {
+    Row row{group};
+    for (const auto* field :
+         {"Queued", "Starting", "Running", "Failed", "Complete", "Lost", "Unknown"})
+      row.push_back(std::to_string(counts[field].number()));
+    rows.push_back(std::move(row));
+  }
+  print_section("Summary", table(rows));
+}
+
+int print_children(Api& api, const View& job, const View& summary) {
+  const auto children = summary["Children"];
+  Rows counts{
+      {"Pending", "Running", "Dead"},
+      {std::to_string(children["Pending"].number()), std::to_string(children["Running"].number()),
+       std::to_string(children["Dead"].number())}};
+  const bool periodic = !job["Periodic"].members().empty();
+  print_section(periodic ? "Children Job Summary" : "Parameterized Job Summary", table(counts));
+  const auto prefix = job["ID"].text() + (periodic ? "/periodic-" : "/dispatch-");
+  auto list = api.get("/v1/jobs", {{"prefix", prefix}});
+  if (!list) return fail("Error querying child jobs", list.error());
+  Rows rows{{"ID", "Status"}};
+  for (const auto& child : list->view().items())
+    rows.push_back({child["ID"].text(), shown_status(child)});
+  const auto* name = periodic ? "Previously Launched Jobs" : "Dispatched Jobs";
+  if (rows.size() > 1)
+    print_section(name, table(rows));
+  else
+    std::cout << (periodic ? "\nNo instances of periodic job found\n"
+                           : "\nNo dispatched instances of parameterized job found\n");
+  return 0;
+}
+
+void print_evals(const View& evals, bool verbose) {
+  Rows rows{{"ID", "Priority", "Triggered By", "Status", "Placement Failures"}};
+  auto items = evals.items();
+  std::stable_sort(items.begin(), items.end(), [](const View& a, const View& b) {
+    return a["CreateIndex"].number() > b["CreateIndex"].number();
+  });
+  for (const auto& eval : items)
+    rows.push_back({shown_id(eval["ID"].text(), verbose), eval["Priority"].text(),
+                    eval["TriggeredBy"].text(), eval["Status"].text(),
+                    eval["FailedTGAllocs"].members().empty() ? "false" : "true"});
+  print_section("Evaluations", table(rows));
+}
+
+void print_placement_failure(const View& evals) {
+  View latest;
+  for (const auto& eval : evals.items())
+    if (eval["CreateIndex"].number() > latest["CreateIndex"].number()) latest = eval;
+  if (latest["Status"].text() != "blocked") return;
+  for (const auto& eval : evals.items())
+    if (eval["BlockedEval"].text() == latest["ID"].text()
+        && !eval["FailedTGAllocs"].members().empty())
+      return print_section("Placement Failure", placement_failures(eval["FailedTGAllocs"], ""));
+}
+
+int show_job(Api& api, const StatusFlags& flags, const std::string& id) {
+  const auto path = "/v1/job/" + segment(id);
+  auto job = api.get(path);
+  if (!job) return fail("Error querying job", job.error());
+  print_basics(job->view());
+  if (flags.brief) return 0;
+  auto summary = api.get(path + "/summary");
+  if (!summary) return fail("Error querying job summary", summary.error());
+  const bool has_children = !job->view()["Periodic"].members().empty()
+                            || !job->view()["ParameterizedJob"].members().empty();
+  if (has_children) return print_children(api, job->view(), summary->view());
+  print_summary(summary->view());
+  auto evals = api.get(path + "/evaluations");
+  if (!evals) return fail("Error querying job evaluations", evals.error());
+  if (flags.evals || flags.verbose) print_evals(evals->view(), flags.verbose);
+  print_placement_failure(evals->view());
+  auto deployment = api.get(path + "/deployment");
+  if (!deployment) return fail("Error querying latest job deployment", deployment.error());
+  if (!deployment->view().is_null())
+    print_section("Latest Deployment", deployment_block(deployment->view(), flags.verbose, true));
+  auto allocs = api.get(path + "/allocations", {{"all", flags.all_allocs ? "true" : "false"}});
+  if (!allocs) return fail("Error querying job allocations", allocs.error());
+  print_section("Allocations", allocs->view().items().empty()
+                                   ? "No allocations placed"
+                                   : alloc_table(allocs->view(), flags.verbose));
+  return 0;
+}
+
+}  // namespace
+
+int run_job_status(const std::vector<std::string>& arguments) {
+  StatusFlags flags;
+  Arguments parser{"job status [options] [id]", "Lists the jobs, or shows one."};
+  flags.common.add_to(parser);
+  parser.flag("short", flags.brief, "Shows the job's basics only.");
+  parser.flag("evals", flags.evals, "Shows its evaluations too.");
+  parser.flag("all-allocs", flags.all_allocs, "Also allocations of an earlier job of that id.");
+  parser.flag("verbose", flags.verbose, "Shows whole ids and more columns.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes either no arguments or one: <job>");
+  auto api = Api::make(flags.common);
+  if (!api) return fail("Error", api.error());
+  if (parser.positional().empty()) return list_jobs(*api);
+  auto job = find_job(*api, parser.positional()[0]);
+  return job.value ? show_job(*api, flags, *job.value) : job.exit_code;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,167 @@
+// job inspect, allocs, deployments, history: reading what is stored of a job.
+#include <algorithm>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/output/describe.hpp"
+#include "cli/output/diff.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+
+namespace nomad::cli {
+namespace {
+
+/// What all commands of this file start with: the flags, one job id, a connection.
+struct JobCommand {
+  CommonFlags common;
+  OutputFlags output;
+  Arguments parser;
+  std::optional<Api> api;
+  std::string job;
+
+  JobCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
+    common.add_to(parser);
+    output.add_to(parser);
+  }
+
+  /// The exit code when the command ends here.
+  std::optional<int> start(const std::vector<std::string>& arguments) {
+    if (auto code = parser.parse(arguments)) return code;
+    if (parser.positional().size() != 1)
+      return parser.misuse("This command takes one argument: <job>");
+    auto made = Api::make(common);
+    if (!made) return fail("Error", made.error());
+    api.emplace(std::move(*made));
+    auto found = find_job(*api, parser.positional()[0]);
+    if (!found.value) return found.exit_code;
+    job = *found.value;
+    return std::nullopt;
+  }
+
+  std::string path(std::string_view below = "") const {
+    return "/v1/job/" + segment(job) + std::string{below};
+  }
+};
+
+std::string trimmed(std::string text) {
+  while (text.ends_with('\n'))
+    text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+int run_job_inspect(const std::vector<std::string>& arguments) {
+  std::optional<std::int64_t> version;
+  JobCommand command{"job inspect [options] <id>", "Prints a job as the servers store it."};
+  command.parser.option("version", version, "An earlier version of the job.");
+  if (auto code = command.start(arguments)) return *code;
+  boost::json::value job;
+  if (version) {
+    auto versions = command.api->get(command.path("/versions"));
+    if (!versions) return fail("Error retrieving job versions", versions.error());
+    for (const auto& each : versions->view()["Versions"].items())
+      if (each["Version"].number() == *version) job = *each.raw();
+    if (job.is_null()) {
+      std::cerr << fmt::format(
+          "Error inspecting job: job \"{}\" with version {} couldn't be found\n", command.job,
+          *version);
+      return 1;
+    }
+  } else {
+    auto stored = command.api->get(command.path());
+    if (!stored) return fail("Error inspecting job", stored.error());
+    job = std::move(stored->body);
+  }
+  if (!command.output.format.empty()) return *command.output.print(job);
+  print_json(boost::json::object{{"Job", std::move(job)}});
+  return 0;
+}
+
+int run_job_allocs(const std::vector<std::string>& arguments) {
+  bool all = false;
+  bool verbose = false;
+  JobCommand command{"job allocs [options] <id>", "Lists the allocations of a job."};
+  command.parser.flag("all", all, "Also allocations of an earlier job of that id.");
+  command.parser.flag("verbose", verbose, "Shows whole ids and more columns.");
+  if (auto code = command.start(arguments)) return *code;
+  auto allocs = command.api->get(command.path("/allocations"), {{"all", all ? "true" : "false"}});
+  if (!allocs) return fail("Error retrieving allocations", allocs.error());
+  if (auto code = command.output.print(allocs->body)) return *code;
+  std::cout << (allocs->view().items().empty() ? "No allocations placed"
+                                               : alloc_table(allocs->view(), verbose))
+            << '\n';
+  return 0;
+}
+
+int run_job_deployments(const std::vector<std::string>& arguments) {
+  bool all = false;
+  bool latest = false;
+  bool verbose = false;
+  JobCommand command{"job deployments [options] <id>", "Lists the deployments of a job."};
+  command.parser.flag("all", all, "Also deployments of an earlier job of that id.");
+  command.parser.flag("latest", latest, "Shows the latest one only, whole.");
+  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  if (auto code = command.start(arguments)) return *code;
+  auto answer = command.api->get(command.path(latest ? "/deployment" : "/deployments"),
+                                 {{"all", all ? "true" : "false"}});
+  if (!answer) return fail("Error retrieving deployments", answer.error());
+  if (auto code = command.output.print(answer->body)) return *code;
+  if (answer->view().is_null() || (!latest && answer->view().items().empty()))
+    std::cout << "No deployments found\n";
+  else if (latest)
+    std::cout << deployment_block(answer->view(), verbose, false) << '\n';
+  else
+    std::cout << deployment_table(answer->view(), verbose) << '\n';
+  return 0;
+}
+
+int run_job_history(const std::vector<std::string>& arguments) {
+  bool diffs = false;
+  bool full = false;
+  std::optional<std::int64_t> version;
+  JobCommand command{"job history [options] <id>", "Shows the versions of a job, newest first."};
+  command.parser.flag("p", diffs, "Shows what each version changed.");
+  command.parser.flag("full", full, "Prints the versions whole, as JSON.");
+  command.parser.option("version", version, "Only this version.");
+  if (auto code = command.start(arguments)) return *code;
+  auto answer = command.api->get(command.path("/versions"), {{"diffs", diffs ? "true" : "false"}});
+  if (!answer) return fail("Error retrieving job versions", answer.error());
+  const auto versions = answer->view()["Versions"].items();
+  const auto changes = answer->view()["Diffs"].items();
+  boost::json::array chosen;
+  std::string text;
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const auto& job = versions[i];
+    if (version && job["Version"].number() != *version) continue;
+    chosen.push_back(*job.raw());
+    if (!text.empty()) text += "\n\n";
+    text += pairs({{"Version", job["Version"].text()},
+                   {"Stable", job["Stable"].text()},
+                   {"Submit Date", clock_time(job["SubmitTime"].number())}});
+    if (diffs && i < changes.size())
+      text += "\nDiff        = \n" + trimmed(job_diff(changes[i], false));
+    if (full) text += "\nFull        = JSON Job:\n" + json_text(*job.raw());
+  }
+  if (chosen.empty()) {
+    std::cerr << "No matching job versions found\n";
+    return 1;
+  }
+  if (command.output.requested()) {
+    boost::json::value all;
+    if (version)
+      all = chosen[0];
+    else
+      all = std::move(chosen);
+    return *command.output.print(all);
+  }
+  std::cout << text << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli

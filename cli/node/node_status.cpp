@@ -1,0 +1,317 @@
+// node status: the list of nodes, or one with what it has, runs and uses.
+#include <algorithm>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/lookup.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct StatusFlags {
+  CommonFlags common;
+  OutputFlags output;
+  std::string filter;
+  std::string per_page;
+  std::string page_token;
+  bool allocs = false;
+  bool os = false;
+  bool quiet = false;
+  bool self = false;
+  bool brief = false;
+  bool stats = false;
+  bool verbose = false;
+};
+
+int list_nodes(Api& api, const StatusFlags& flags) {
+  Query query;
+  for (const auto& [name, value] : {std::pair{"filter", flags.filter},
+                                    {"per_page", flags.per_page},
+                                    {"next_token", flags.page_token}})
+    if (!value.empty()) query.emplace_back(name, value);
+  if (flags.os) query.emplace_back("os", "true");
+  auto nodes = api.get("/v1/nodes", query);
+  if (!nodes) return fail("Error querying node status", nodes.error());
+  if (auto code = flags.output.print(nodes->body)) return *code;
+  const auto items = nodes->view().items();
+  if (flags.quiet) {
+    for (const auto& node : items)
+      std::cout << node["ID"].text() << '\n';
+  } else if (!items.empty()) {
+    std::cout << node_table(nodes->view(), flags.verbose, flags.os, flags.allocs, &api) << '\n';
+  }
+  if (!nodes->next_token.empty())
+    std::cout << fmt::format(
+        "\nResults have been paginated. To get the next page run:\n\n"
+        "nomadctl node status -per-page {} -page-token {}\n",
+        flags.per_page, nodes->next_token);
+  return 0;
+}
+
+std::string shown_drain(const View& node) {
+  const auto drain = node["DrainStrategy"];
+  if (drain.is_null()) return "false";
+  std::string text = "true; ";
+  if (drain["Deadline"].number() < 0)
+    text += "force drain";
+  else if (drain["ForceDeadline"].is_null())
+    text += "no deadline";
+  else
+    text += clock_time(drain["ForceDeadline"]) + " deadline";
+  return drain["IgnoreSystemJobs"].truth() ? text + "; ignoring system jobs" : text;
+}
+
+std::string names_of(const View& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map.members())
+    names.push_back(name);
+  return join(names, ",");
+}
+
+std::string drivers_of(const View& node) {
+  std::vector<std::string> drivers;
+  for (const auto& [name, info] : node["Drivers"].members()) {
+    if (!info["Detected"].truth()) continue;
+    drivers.push_back(info["Healthy"].truth() ? name : name + " (unhealthy)");
+  }
+  return join(drivers, ",");
+}
+
+void print_basics(const View& node, const View& stats, bool verbose, bool brief) {
+  Pairs block{{"ID", node["ID"].text()},
+              {"Name", node["Name"].text()},
+              {"Node Pool", node["NodePool"].text()},
+              {"Class", node["NodeClass"].text()},
+              {"DC", node["Datacenter"].text()},
+              {"Drain", shown_drain(node)},
+              {"Eligibility", node["SchedulingEligibility"].text()},
+              {"Status", node["Status"].text()},
+              {"CSI Controllers", names_of(node["CSIControllerPlugins"])},
+              {"CSI Drivers", names_of(node["CSINodePlugins"])}};
+  if (!stats.is_null())
+    block.emplace_back("Uptime", format_duration(std::chrono::seconds{stats["Uptime"].number()}));
+  if (!verbose) {
+    block.emplace_back("Host Volumes", names_of(node["HostVolumes"]));
+    block.emplace_back("Host Networks", names_of(node["HostNetworks"]));
+    block.emplace_back("CSI Volumes", "");
+    block.emplace_back(brief ? "Drivers" : "Driver Status", drivers_of(node));
+  }
+  std::cout << pairs(block) << '\n';
+}
+
+void print_section(std::string_view name, const std::string& body) {
+  std::cout << '\n' << title(name) << '\n' << body << '\n';
+}
+
+void print_drivers(const View& node) {
+  Rows rows{{"Driver", "Detected", "Healthy", "Message", "Time"}};
+  for (const auto& [name, info] : node["Drivers"].members())
+    rows.push_back({name, info["Detected"].text(), info["Healthy"].text(),
+                    info["HealthDescription"].text(), clock_time(info["UpdateTime"])});
+  print_section("Drivers", table(rows));
+}
+
+void print_events(const View& node, bool verbose) {
+  auto events = node["Events"].items();
+  std::reverse(events.begin(), events.end());
+  Rows rows{{"Time", "Subsystem", "Message"}};
+  if (verbose) rows[0].emplace_back("Details");
+  for (const auto& event : events) {
+    Row row{clock_time(event["Timestamp"]), event["Subsystem"].text(), event["Message"].text()};
+    if (verbose) {
+      std::vector<std::string> details;
+      for (const auto& [key, value] : event["Details"].members())
+        details.push_back(key + " = " + value.text());
+      row.push_back(join(details, ", "));
+    }
+    rows.push_back(std::move(row));
+  }
+  print_section("Node Events", table(rows));
+}
+
+std::uint64_t mebibytes(std::int64_t amount) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(amount, 0)) << 20;
+}
+
+/// What the node offers: MHz, bytes of memory, bytes of disk.
+struct Capacity {
+  std::int64_t cpu;
+  std::uint64_t memory;
+  std::uint64_t disk;
+};
+
+Capacity capacity_of(const View& node) {
+  const auto has = node["NodeResources"];
+  const auto kept = node["ReservedResources"];
+  return {has["Cpu"]["CpuShares"].number() - kept["Cpu"]["CpuShares"].number(),
+          mebibytes(has["Memory"]["MemoryMB"].number() - kept["Memory"]["MemoryMB"].number()),
+          mebibytes(has["Disk"]["DiskMB"].number() - kept["Disk"]["DiskMB"].number())};
+}
+
+void print_allocated(const Capacity& capacity, const View& allocs) {
+  std::int64_t cpu = 0, memory = 0, disk = 0;
+  for (const auto& alloc : allocs.items()) {
+    if (alloc["ClientStatus"].text() != "running" && alloc["ClientStatus"].text() != "pending")
+      continue;
+    for (const auto& [name, task] : alloc["AllocatedResources"]["Tasks"].members()) {
+      cpu += task["Cpu"]["CpuShares"].number();
+      memory += task["Memory"]["MemoryMB"].number();
+    }
+    disk += alloc["AllocatedResources"]["Shared"]["DiskMB"].number();
+  }
+  print_section("Allocated Resources",
+                table({{"CPU", "Memory", "Disk"},
+                       {fmt::format("{}/{} MHz", cpu, capacity.cpu),
+                        fmt::format("{}/{}", bytes(mebibytes(memory)), bytes(capacity.memory)),
+                        fmt::format("{}/{}", bytes(mebibytes(disk)), bytes(capacity.disk))}}));
+}
+
+void print_utilization(Api& api, const Capacity& capacity, const View& allocs, const View& host) {
+  double cpu = 0;
+  std::uint64_t memory = 0;
+  for (const auto& alloc : allocs.items()) {
+    if (alloc["ClientStatus"].text() != "running") continue;
+    auto usage = api.get("/v1/client/allocation/" + alloc["ID"].text() + "/stats");
+    if (!usage) continue;  // it has ended meanwhile
+    const auto used = usage->view()["ResourceUsage"];
+    cpu += used["CpuStats"]["TotalTicks"].real();
+    memory += static_cast<std::uint64_t>(used["MemoryStats"]["RSS"].number());
+  }
+  print_section("Allocation Resource Utilization",
+                table({{"CPU", "Memory"},
+                       {fmt::format("{:.0f}/{} MHz", cpu, capacity.cpu),
+                        fmt::format("{}/{}", bytes(memory), bytes(capacity.memory))}}));
+  const auto disk = host["AllocDirStats"];
+  print_section(
+      "Host Resource Utilization",
+      table(
+          {{"CPU", "Memory", "Disk"},
+           {fmt::format("{:.0f}/{} MHz", host["CPUTicksConsumed"].real(), capacity.cpu),
+            fmt::format("{}/{}", bytes(static_cast<std::uint64_t>(host["Memory"]["Used"].number())),
+                        bytes(static_cast<std::uint64_t>(host["Memory"]["Total"].number()))),
+            fmt::format("{}/{}", bytes(static_cast<std::uint64_t>(disk["Used"].number())),
+                        bytes(static_cast<std::uint64_t>(disk["Size"].number())))}}));
+}
+
+std::string key_values(const View& map) {
+  Pairs rows;
+  for (const auto& [key, value] : map.members())
+    rows.emplace_back(key, value.text());
+  return pairs(rows);
+}
+
+int show_node(Api& api, const StatusFlags& flags, const Answer& answer) {
+  const auto node = answer.view();
+  const auto id = node["ID"].text();
+  auto host = api.get("/v1/client/stats", {{"node_id", id}});
+  const View stats = host ? host->view() : View{};
+  if (flags.brief) {
+    print_basics(node, View{}, false, true);
+  } else {
+    print_basics(node, stats, flags.verbose, false);
+    if (flags.verbose) print_drivers(node);
+    print_events(node, flags.verbose);
+  }
+  auto allocs = api.get("/v1/node/" + id + "/allocations");
+  if (!allocs) return fail("Error querying node allocations", allocs.error());
+  if (!flags.brief) {
+    const auto capacity = capacity_of(node);
+    print_allocated(capacity, allocs->view());
+    if (host)
+      print_utilization(api, capacity, allocs->view(), stats);
+    else
+      std::cout << "\nerror fetching node stats: " << host.error().what << '\n';
+  }
+  print_section("Allocations", allocs->view().items().empty()
+                                   ? "No allocations placed"
+                                   : alloc_table(allocs->view(), flags.verbose));
+  if (flags.verbose && !flags.brief) {
+    print_section("Attributes", key_values(node["Attributes"]));
+    print_section("Meta", key_values(node["Meta"]));
+  }
+  return 0;
+}
+
+}  // namespace
+
+/// The id of the agent's own node; empty with a complaint printed when there is none.
+std::string own_node(Api& api) {
+  auto self = api.get("/v1/agent/self");
+  if (!self) {
+    fail("Error querying agent info", self.error().within("failed querying self endpoint"));
+    return "";
+  }
+  auto id = self->view()["stats"]["client"]["node_id"].text();
+  if (id.empty()) std::cerr << "Agent is not running in client mode\n";
+  return id;
+}
+
+int run_node_status(const std::vector<std::string>& arguments) {
+  StatusFlags flags;
+  Arguments parser{"node status [options] [node]", "Lists the nodes, or shows one."};
+  flags.common.add_to(parser);
+  flags.output.add_to(parser);
+  parser.flag("allocs", flags.allocs, "Lists how many allocations run on each node.");
+  parser.flag("os", flags.os, "Lists the operating system of each node.");
+  parser.flag("quiet", flags.quiet, "Lists ids only.");
+  parser.option("filter", flags.filter, "Only those for which the expression holds.");
+  parser.option("per-page", flags.per_page, "How many at a time.");
+  parser.option("page-token", flags.page_token, "Where to go on.");
+  parser.flag("self", flags.self, "Shows the agent's own node.");
+  parser.flag("short", flags.brief, "Shows the basics only.");
+  parser.flag("stats", flags.stats, "Shows detailed use of resources.");
+  parser.flag("verbose", flags.verbose, "Shows whole ids, attributes and details.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes either one or no arguments");
+  auto api = Api::make(flags.common);
+  if (!api) return fail("Error", api.error());
+  if (parser.positional().empty() && !flags.self) return list_nodes(*api, flags);
+  const auto id = flags.self ? own_node(*api) : parser.positional()[0];
+  if (id.empty()) return 1;
+  auto node = find_by_prefix(*api, node_kind, id, flags.verbose);
+  if (!node.value) return node.exit_code;
+  if (auto code = flags.output.print(node.value->body)) return *code;
+  return show_node(*api, flags, *node.value);
+}
+
+int run_node_eligibility(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  bool enable = false;
+  bool disable = false;
+  bool self = false;
+  Arguments parser{"node eligibility [options] <node>", "Allows placements on a node, or not."};
+  common.add_to(parser);
+  parser.flag("enable", enable, "Allows new placements.");
+  parser.flag("disable", disable, "Allows no new placements; what runs goes on.");
+  parser.flag("self", self, "The agent's own node.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (enable == disable)
+    return parser.misuse("Either the '-enable' or '-disable' flag must be set");
+  if (parser.positional().size() != (self ? 0 : 1))
+    return parser.misuse("Node ID must be specified if -self isn't being used");
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  const auto prefix = self ? own_node(*api) : parser.positional()[0];
+  if (prefix.empty()) return 1;
+  auto node = find_by_prefix(*api, node_kind, prefix, true);
+  if (!node.value) return node.exit_code;
+  const auto id = node.value->view()["ID"].text();
+  auto answer = api->put(
+      "/v1/node/" + id + "/eligibility",
+      boost::json::object{{"NodeID", id}, {"Eligibility", enable ? "eligible" : "ineligible"}});
+  if (!answer) return fail("Error updating scheduling eligibility", answer.error());
+  std::cout << fmt::format("Node \"{}\" scheduling eligibility set: {} for scheduling\n", id,
+                           enable ? "eligible" : "ineligible");
+  return 0;
+}
+
+}  // namespace nomad::cli

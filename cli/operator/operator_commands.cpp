@@ -1,0 +1,201 @@
+// operator scheduler get-config and set-config, system reconcile summaries, service list and info,
+// namespace list, ui: small commands of one request each.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api_command.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::cli {
+namespace {
+
+constexpr std::string_view configuration_path = "/v1/operator/scheduler/configuration";
+
+std::string yes_or_no(const View& value) {
+  return value.truth() ? "true" : "false";
+}
+
+std::string tags_of(const View& service) {
+  std::vector<std::string> tags;
+  for (const auto& tag : service["Tags"].items())
+    tags.push_back(tag.text());
+  return '[' + join(tags, ",") + ']';
+}
+
+}  // namespace
+
+int run_scheduler_get_config(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  ApiCommand command{"operator scheduler get-config [options]", "Shows how the scheduler is set."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->get(std::string{configuration_path});
+  if (!answer) return fail("Error querying scheduler configuration", answer.error());
+  if (auto code = output.print(answer->body)) return *code;
+  const auto config = answer->view()["SchedulerConfig"];
+  const auto preemption = config["PreemptionConfig"];
+  std::cout << pairs(
+      {{"Scheduler Algorithm", config["SchedulerAlgorithm"].text()},
+       {"Memory Oversubscription", yes_or_no(config["MemoryOversubscriptionEnabled"])},
+       {"Reject Job Registration", yes_or_no(config["RejectJobRegistration"])},
+       {"Pause Eval Broker", yes_or_no(config["PauseEvalBroker"])},
+       {"Preemption System Scheduler", yes_or_no(preemption["SystemSchedulerEnabled"])},
+       {"Preemption Service Scheduler", yes_or_no(preemption["ServiceSchedulerEnabled"])},
+       {"Preemption Batch Scheduler", yes_or_no(preemption["BatchSchedulerEnabled"])},
+       {"Preemption SysBatch Scheduler", yes_or_no(preemption["SysBatchSchedulerEnabled"])},
+       {"Modify Index", config["ModifyIndex"].text()}})
+            << '\n';
+  return 0;
+}
+
+int run_scheduler_set_config(const std::vector<std::string>& arguments) {
+  std::optional<std::int64_t> check_index;
+  std::string algorithm;
+  std::optional<bool> oversubscription, reject, pause, batch, service, sysbatch, system;
+  ApiCommand command{"operator scheduler set-config [options]",
+                     "Changes how the scheduler is set."};
+  command.parser.option("check-index", check_index, "Changes it only if it has this modify index.");
+  command.parser.option("scheduler-algorithm", algorithm, "binpack or spread.");
+  command.parser.flag("memory-oversubscription", oversubscription, "Whether memory_max counts.");
+  command.parser.flag("reject-job-registration", reject, "Whether jobs are refused.");
+  command.parser.flag("pause-eval-broker", pause, "Whether evaluations wait.");
+  command.parser.flag("preempt-batch-scheduler", batch, "Whether batch jobs may preempt.");
+  command.parser.flag("preempt-service-scheduler", service, "Whether service jobs may preempt.");
+  command.parser.flag("preempt-sysbatch-scheduler", sysbatch, "Whether sysbatch jobs may preempt.");
+  command.parser.flag("preempt-system-scheduler", system, "Whether system jobs may preempt.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto stored = api->get(std::string{configuration_path});
+  if (!stored) return fail("Error querying for scheduler configuration", stored.error());
+  const auto before = stored->view()["SchedulerConfig"];
+  const auto index = before["ModifyIndex"].number();
+  if (check_index && *check_index != index) {
+    std::cerr << fmt::format(
+        "Error performing check index set: check-index {} does not match does "
+        "not match current state value {}\n",
+        *check_index, index);
+    return 1;
+  }
+  auto config = before.raw()->get_object();
+  auto& preemption = config["PreemptionConfig"].get_object();
+  const auto set = [](boost::json::object& to, const char* name, const std::optional<bool>& value) {
+    if (value) to[name] = *value;
+  };
+  if (!algorithm.empty()) config["SchedulerAlgorithm"] = algorithm;
+  set(config, "MemoryOversubscriptionEnabled", oversubscription);
+  set(config, "RejectJobRegistration", reject);
+  set(config, "PauseEvalBroker", pause);
+  set(preemption, "BatchSchedulerEnabled", batch);
+  set(preemption, "ServiceSchedulerEnabled", service);
+  set(preemption, "SysBatchSchedulerEnabled", sysbatch);
+  set(preemption, "SystemSchedulerEnabled", system);
+  auto answer = api->put(std::string{configuration_path}, config, {{"cas", std::to_string(index)}});
+  if (!answer) return fail("Error setting scheduler configuration", answer.error());
+  if (answer->view()["Updated"].truth()) {
+    std::cout << "Scheduler configuration updated!\n";
+    return 0;
+  }
+  std::cout << "Scheduler configuration could not be atomically updated, please try again\n";
+  return 1;
+}
+
+int run_system_reconcile_summaries(const std::vector<std::string>& arguments) {
+  ApiCommand command{"system reconcile summaries [options]", "Counts the jobs' summaries anew."};
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->put("/v1/system/reconcile/summaries", nullptr);
+  return answer ? 0 : fail("Error running system summary reconciliation", answer.error());
+}
+
+int run_service_list(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  ApiCommand command{"service list [options]", "Lists the services that tasks registered."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->get("/v1/services");
+  if (!answer) return fail("Error listing service registrations", answer.error());
+  if (answer->view().items().empty()) {
+    std::cout << "No service registrations found\n";
+    return 0;
+  }
+  if (auto code = output.print(answer->body)) return *code;
+  Rows rows{{"Service Name"}};
+  if (api->all_namespaces()) rows[0].emplace_back("Namespace");
+  rows[0].emplace_back("Tags");
+  for (const auto& ns : answer->view().items())
+    for (const auto& service : ns["Services"].items()) {
+      Row row{service["ServiceName"].text()};
+      if (api->all_namespaces()) row.push_back(ns["Namespace"].text());
+      row.push_back(tags_of(service));
+      rows.push_back(std::move(row));
+    }
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+int run_service_info(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  bool verbose = false;
+  std::string filter;
+  ApiCommand command{"service info [options] <service_name>", "Shows who offers a service."};
+  output.add_to(command.parser);
+  command.parser.flag("verbose", verbose, "Shows whole ids.");
+  command.parser.option("filter", filter, "Only those for which the expression holds.");
+  if (auto code = command.start_with("<service_name>", arguments)) return *code;
+  auto& api = command.api;
+  Query query;
+  if (!filter.empty()) query.emplace_back("filter", filter);
+  auto answer = api->get("/v1/service/" + segment(command.parser.positional()[0]), query);
+  if (!answer) return fail("Error listing service registrations", answer.error());
+  if (answer->view().items().empty()) {
+    std::cout << "No service registrations found\n";
+    return 0;
+  }
+  if (auto code = output.print(answer->body)) return *code;
+  Rows rows{{"Job ID", "Address", "Tags", "Node ID", "Alloc ID"}};
+  for (const auto& service : answer->view().items()) {
+    const auto address = fmt::format("{}:{}", service["Address"].text(), service["Port"].number());
+    if (verbose)
+      std::cout << pairs({{"ID", service["ID"].text()},
+                          {"Service Name", service["ServiceName"].text()},
+                          {"Namespace", service["Namespace"].text()},
+                          {"Job ID", service["JobID"].text()},
+                          {"Alloc ID", service["AllocID"].text()},
+                          {"Node ID", service["NodeID"].text()},
+                          {"Datacenter", service["Datacenter"].text()},
+                          {"Address", address},
+                          {"Tags", tags_of(service)}})
+                << "\n\n";
+    else
+      rows.push_back({service["JobID"].text(), address, tags_of(service),
+                      shown_id(service["NodeID"].text(), false),
+                      shown_id(service["AllocID"].text(), false)});
+  }
+  if (!verbose) std::cout << table(rows) << '\n';
+  return 0;
+}
+
+int run_namespace_list(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  ApiCommand command{"namespace list [options]", "Lists the namespaces."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->get("/v1/namespaces");
+  if (!answer) return fail("Error retrieving namespaces", answer.error());
+  if (auto code = output.print(answer->body)) return *code;
+  Rows rows{{"Name", "Description"}};
+  for (const auto& ns : answer->view().items())
+    rows.push_back({ns["Name"].text(), ns["Description"].text()});
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,226 @@
+// operator snapshot save, restore, inspect, state.
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include "cli/api.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "runtime/object/json_codec.hpp"
+#include "runtime/state/store.hpp"
+#include "runtime/storage/snapshot_archive.hpp"
+#include "runtime/storage/snapshot_file.hpp"
+
+namespace nomad::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An archive's snapshot, unpacked where only we can read it.
+class Unpacked {
+public:
+  static Result<std::unique_ptr<Unpacked>> open(const std::string& archive) {
+    std::error_code failure;
+    auto pattern = (fs::temp_directory_path(failure) / "nomadctl-snapshot-XXXXXX").string();
+    if (failure || mkdtemp(pattern.data()) == nullptr)
+      return errno_error("cannot create a temporary directory", errno);
+    std::unique_ptr<Unpacked> made{new Unpacked{pattern}};
+    auto meta = storage::read_archive(archive, made->state_path());
+    if (!meta) return meta.error();
+    made->meta_ = std::move(*meta);
+    return made;
+  }
+
+  Unpacked(const Unpacked&) = delete;
+
+  ~Unpacked() {
+    std::error_code failure;  // below the temporary directory, which is cleaned anyway
+    fs::remove_all(directory_, failure);
+  }
+
+  const storage::ArchiveMeta& meta() const { return meta_; }
+
+  std::string state_path() const { return directory_ + "/state"; }
+
+private:
+  explicit Unpacked(std::string directory) : directory_{std::move(directory)} {}
+
+  std::string directory_;
+  storage::ArchiveMeta meta_;
+};
+
+std::string default_name() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm local{};
+  localtime_r(&now, &local);
+  return fmt::format("nomad-state-{:04}{:02}{}-{}.snap", local.tm_year + 1900, local.tm_mon + 1,
+                     local.tm_mday, now);
+}
+
+/// Downloads into `path`, which is complete afterwards or as far as it came.
+Result<> download(Api& api, const Query& query, const std::string& path) {
+  auto stream = api.stream("/v1/operator/snapshot", query);
+  if (!stream) return stream.error().within("Failed to get snapshot file");
+  std::ofstream file{path, std::ios::binary | std::ios::trunc};
+  for (;;) {
+    const auto piece = stream->read();
+    if (!piece) return piece.error().within("Failed to download snapshot file");
+    if (piece->empty()) break;
+    file.write(piece->data(), static_cast<std::streamsize>(piece->size()));
+  }
+  file.close();
+  if (!file) return errno_error("Failed to create file: " + path, errno);
+  return {};
+}
+
+template <class T>
+void add_rows(boost::json::object& out,
+              std::string_view name,
+              const state::PersistentMap<Object<T>>& table) {
+  boost::json::array rows;
+  for (const auto& entry : table.all()) {
+    auto row = parse_json(to_json(*entry.value()));
+    if (row) rows.push_back(std::move(*row));
+  }
+  out[boost::json::string_view{name.data(), name.size()}] = std::move(rows);
+}
+
+/// The tables as the API shows their rows.
+boost::json::object describe(const state::Tables& tables, const storage::ArchiveMeta& meta) {
+  boost::json::object out;
+  add_rows(out, "Jobs", tables.jobs);
+  add_rows(out, "JobVersions", tables.job_versions);
+  add_rows(out, "JobSummaries", tables.job_summaries);
+  add_rows(out, "Nodes", tables.nodes);
+  add_rows(out, "NodePools", tables.node_pools);
+  add_rows(out, "Namespaces", tables.namespaces);
+  add_rows(out, "Evals", tables.evals);
+  add_rows(out, "Deployments", tables.deployments);
+  add_rows(out, "Services", tables.services);
+  add_rows(out, "Variables", tables.variables);
+  add_rows(out, "RootKeyMeta", tables.root_keys);
+  boost::json::array allocs;
+  for (const auto& entry : tables.allocs.all())
+    if (auto row = parse_json(to_json(*entry.value()->alloc))) allocs.push_back(std::move(*row));
+  out["Allocs"] = std::move(allocs);
+  out["SnapshotMeta"] = boost::json::array{boost::json::object{
+      {"ID", meta.id}, {"Index", meta.index}, {"Term", meta.term}, {"Version", meta.version}}};
+  return out;
+}
+
+Result<state::Tables> read_tables(const std::string& path) {
+  auto reader = storage::SnapshotReader::open(path);
+  if (!reader) return reader.error();
+  const auto names = (*reader)->tables();
+  if (!names) return names.error();
+  state::Restore restored;
+  for (const auto& name : *names)
+    if (const auto table = state::stored_table(name))
+      NOMAD_TRY((*reader)->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
+        return restored.row(*table, key, bytes);
+      }));
+  return restored.take();
+}
+
+}  // namespace
+
+int run_snapshot_save(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  bool stale = false;
+  Arguments parser{"operator snapshot save [options] <file>",
+                   "Saves the state of the servers, as it is at one moment, to a file."};
+  common.add_to(parser);
+  parser.flag("stale", stale, "Any server may answer, also without a leader.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes either no arguments or one: <filename>");
+  const auto name = parser.positional().empty() ? default_name() : parser.positional()[0];
+  std::error_code failure;
+  if (fs::exists(fs::symlink_status(name, failure)))
+    return parser.misuse(fmt::format("Destination file already exists: \"{}\"", name));
+  auto api = Api::make(common);
+  if (!api) return fail("Error initializing client", api.error());
+  const auto unfinished = name + ".tmp";
+  const auto saved = download(*api, stale ? Query{{"stale", ""}} : Query{}, unfinished);
+  if (!saved) {
+    fs::remove(unfinished, failure);
+    std::cerr << saved.error().what << '\n';
+    return 1;
+  }
+  fs::rename(unfinished, name, failure);
+  if (failure) {
+    std::cerr << "Failed to finalize snapshot file: " << failure.message() << '\n';
+    return 1;
+  }
+  std::cout << "State file written to " << name << '\n';
+  return 0;
+}
+
+int run_snapshot_restore(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  Arguments parser{"operator snapshot restore [options] <file>",
+                   "Replaces the state of the servers by that of a file. Meant for disaster "
+                   "recovery: what was written since the file was saved is lost."};
+  common.add_to(parser);
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <filename>");
+  const auto& name = parser.positional()[0];
+  if (!std::ifstream{name, std::ios::binary}) {
+    std::cerr << fmt::format("Error opening snapshot file: \"{}\"\n",
+                             errno_error("open " + name, errno).what);
+    return 1;
+  }
+  auto api = Api::make(common);
+  if (!api) return fail("Error initializing client", api.error());
+  const auto response = api->send_file("PUT", "/v1/operator/snapshot", name);
+  if (!response) return fail("Failed to get restore snapshot", response.error());
+  if (response->status / 100 != 2)
+    return fail("Failed to get restore snapshot", refusal(*response));
+  std::cout << "Snapshot Restored\n";
+  return 0;
+}
+
+int run_snapshot_inspect(const std::vector<std::string>& arguments) {
+  Arguments parser{"operator snapshot inspect <file>", "Shows what a snapshot file is."};
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <filename>");
+  const auto& name = parser.positional()[0];
+  if (std::error_code failure; !fs::exists(name, failure)) {
+    std::cerr << "Error opening snapshot file: open " << name << ": no such file or directory\n";
+    return 1;
+  }
+  const auto unpacked = Unpacked::open(name);
+  if (!unpacked) return fail("Error verifying snapshot", unpacked.error());
+  const auto& meta = (*unpacked)->meta();
+  std::cout << table({{"ID", meta.id},
+                      {"Size", std::to_string(meta.size)},
+                      {"Index", std::to_string(meta.index)},
+                      {"Term", std::to_string(meta.term)},
+                      {"Version", std::to_string(meta.version)}})
+            << '\n';
+  return 0;
+}
+
+int run_snapshot_state(const std::vector<std::string>& arguments) {
+  Arguments parser{"operator snapshot state <file>",
+                   "Prints the state of a snapshot file as JSON. Variables stay sealed."};
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <file>");
+  const auto unpacked = Unpacked::open(parser.positional()[0]);
+  if (!unpacked) return fail("Failed to read archive file", unpacked.error());
+  const auto tables = read_tables((*unpacked)->state_path());
+  if (!tables) return fail("Failed to read archive file", tables.error());
+  print_json(describe(*tables, (*unpacked)->meta()));
+  return 0;
+}
+
+}  // namespace nomad::cli

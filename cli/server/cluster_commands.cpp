@@ -1,0 +1,225 @@
+// server members, system gc, agent-info, monitor, status, operator api: the cluster as a whole.
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/api_command.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/text.hpp"
+
+namespace nomad::cli {
+
+int run_server_members(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  bool verbose = false;
+  ApiCommand command{"server members [options]", "Lists the servers of the cluster."};
+  output.add_to(command.parser);
+  command.parser.flag("verbose", verbose, "Shows protocol versions and tags.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->get("/v1/agent/members");
+  if (!answer) return fail("Error querying servers", answer.error());
+  if (auto code
+      = output.print(answer->view()["Members"].raw() == nullptr ? boost::json::value{}
+                                                                : *answer->view()["Members"].raw()))
+    return *code;
+  auto leader = api->get("/v1/status/leader");
+  Rows rows{{"Name", "Address", "Port", "Status", "Leader", "Raft Version", "Build", "Datacenter",
+             "Region"}};
+  if (verbose)
+    rows[0] = {"Name",         "Address", "Port",       "Status", "Leader", "Protocol",
+               "Raft Version", "Build",   "Datacenter", "Region", "Tags"};
+  auto members = answer->view()["Members"].items();
+  std::sort(members.begin(), members.end(),
+            [](const View& a, const View& b) { return a["Name"].text() < b["Name"].text(); });
+  for (const auto& member : members) {
+    const auto tags = member["Tags"];
+    const auto rpc = (tags["rpc_addr"].text().empty() ? member["Addr"] : tags["rpc_addr"]).text()
+                     + ':' + tags["port"].text();
+    Row row{member["Name"].text(), member["Addr"].text(), member["Port"].text(),
+            member["Status"].text(), leader && leader->view().text() == rpc ? "true" : "false"};
+    if (verbose) row.push_back(member["ProtocolCur"].text());
+    row.insert(row.end(), {tags["raft_vsn"].text(), tags["build"].text(), tags["dc"].text(),
+                           tags["region"].text()});
+    if (verbose) {
+      std::vector<std::string> all;
+      for (const auto& [key, value] : tags.members())
+        all.push_back(key + '=' + value.text());
+      row.push_back(join(all, ","));
+    }
+    rows.push_back(std::move(row));
+  }
+  std::cout << table(rows) << '\n';
+  if (leader && !leader->view().text().empty()) return 0;
+  std::cerr << "\nError determining leaders: 1 error occurred:\n\t* Region \"global\": No cluster "
+               "leader\n\n";
+  return 1;
+}
+
+int run_system_gc(const std::vector<std::string>& arguments) {
+  ApiCommand command{"system gc [options]", "Collects garbage now, whatever its age."};
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->put("/v1/system/gc", nullptr);
+  return answer ? 0 : fail("Error running system garbage-collection", answer.error());
+}
+
+int run_agent_info(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  ApiCommand command{"agent-info [options]", "Shows what the agent counts of itself."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto self = api->get("/v1/agent/self");
+  if (!self) return fail("Error querying agent info", self.error());
+  if (auto code = output.print(self->body)) return *code;
+  for (const auto& [section, values] : self->view()["stats"].members()) {
+    std::cout << section << '\n';
+    for (const auto& [key, value] : values.members())
+      std::cout << "  " << key << " = " << value.text() << '\n';
+  }
+  return 0;
+}
+
+int run_monitor(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::string level, node_id, server_id;
+  bool json = false;
+  Arguments parser{"monitor [options]", "Shows the agent's log as it is written."};
+  common.add_to(parser);
+  parser.option("log-level", level, "The lowest level to show; INFO.");
+  parser.option("node-id", node_id, "The node whose agent is asked.");
+  parser.option("server-id", server_id, "The server that is asked.");
+  parser.flag("json", json, "Shows the lines as JSON.");
+  if (auto code = parser.parse(arguments)) return *code;
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  Query query{{"plain", "true"}};
+  if (!level.empty()) query.emplace_back("log_level", level);
+  if (!node_id.empty()) query.emplace_back("node_id", node_id);
+  if (!server_id.empty()) query.emplace_back("server_id", server_id);
+  if (json) query.emplace_back("log_json", "true");
+  auto stream = api->stream("/v1/agent/monitor", query);
+  if (!stream) return fail("Error starting monitor", stream.error());
+  for (;;) {
+    auto bytes = stream->read();
+    if (!bytes) return fail("Error reading monitor", bytes.error());
+    if (bytes->empty()) return 0;
+    std::cout << *bytes << std::flush;
+  }
+}
+
+namespace {
+
+struct Context {
+  const char* name;   ///< In search answers.
+  const char* title;  ///< In the list of several matches.
+  int (*run)(const std::vector<std::string>&);
+};
+
+constexpr Context contexts[] = {{"jobs", "Jobs", run_job_status},
+                                {"allocs", "Allocations", run_alloc_status},
+                                {"evals", "Evaluations", run_eval_status},
+                                {"deployment", "Deployments", run_deployment_status},
+                                {"nodes", "Nodes", run_node_status}};
+
+}  // namespace
+
+int run_status(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  bool verbose = false;
+  Arguments parser{"status [options] [identifier]", "Shows whatever an identifier means."};
+  common.add_to(parser);
+  parser.flag("verbose", verbose, "Shows whole ids.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes either no arguments or one: <identifier>");
+  if (parser.positional().empty()) return run_job_status(arguments);
+  const auto& id = parser.positional()[0];
+  auto api = Api::make(common);
+  if (!api) return fail("Error", api.error());
+  auto found = api->put("/v1/search", boost::json::object{{"Prefix", id}, {"Context", "all"}});
+  if (!found) return fail("Error querying search with id \"" + id + '"', found.error());
+  std::vector<std::pair<const Context*, std::vector<View>>> matches;
+  std::size_t total = 0;
+  for (const auto& context : contexts) {
+    auto items = found->view()["Matches"][context.name].items();
+    // A job whose name is typed whole is meant, whatever else starts with it.
+    for (const auto& item : items)
+      if (std::string_view{context.name} == "jobs" && item.text() == id)
+        return context.run(arguments);
+    total += items.size();
+    if (!items.empty()) matches.emplace_back(&context, std::move(items));
+  }
+  if (total == 0) {
+    std::cerr << fmt::format("Unable to resolve ID: \"{}\"\n", id);
+    return 1;
+  }
+  if (total == 1) return matches[0].first->run(arguments);
+  std::cerr << fmt::format("Multiple matches found for id \"{}\"\n", id);
+  for (const auto& [context, items] : matches) {
+    std::cerr << fmt::format("\n{}:\n", context->title);
+    for (const auto& item : items)
+      std::cerr << item.text() << '\n';
+  }
+  return 1;
+}
+
+int run_operator_api(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::string method, filter;
+  std::vector<std::string> headers;
+  bool verbose = false;
+  Arguments parser{"operator api [options] <path>", "Sends a request to the API."};
+  common.add_to(parser);
+  parser.option("X", method, "The method; GET, or PUT when there is a body on stdin.");
+  parser.option("H", headers, "A header, name: value; may stand several times.");
+  parser.option("filter", filter, "A filter expression.");
+  parser.flag("v", verbose, "Shows the answer's status and headers on stderr.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1) return parser.misuse("A path or URL is required");
+  std::string path = parser.positional()[0];
+  if (!path.starts_with('/')) path = "/v1/" + path;
+  auto made = common.client_options();
+  if (!made) return fail("Error initializing client", made.error());
+  auto options = std::move(*made);
+  for (const auto& header : headers) {
+    const auto colon = header.find(':');
+    if (colon == std::string::npos) return parser.misuse("-H takes name: value");
+    const auto value = header.find_first_not_of(' ', colon + 1);
+    options.headers.push_back(
+        {header.substr(0, colon), value == std::string::npos ? "" : header.substr(value)});
+  }
+  const auto add = [&path](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    path += fmt::format("{}{}={}", path.find('?') == std::string::npos ? '?' : '&', name,
+                        net::percent_encode(value));
+  };
+  add("namespace", common.ns);
+  add("region", common.region);
+  add("filter", filter);
+  net::ClientRequest request{
+      .method = method.empty() ? "GET" : method, .target = path, .headers = {}, .body = {}};
+  if (method == "PUT" || method == "POST" || method == "DELETE")
+    request.body.assign(std::istreambuf_iterator<char>{std::cin}, {});
+  auto client = net::HttpClient::make(std::move(options));
+  if (!client) return fail("Error initializing client", client.error());
+  auto response = client->send(request);
+  if (!response) return fail("Error making request", response.error());
+  if (verbose) {
+    std::cerr << "< HTTP/1.1 " << response->status << '\n';
+    for (const auto& header : response->headers)
+      std::cerr << "< " << header.name << ": " << header.value << '\n';
+  }
+  std::cout << response->body;
+  if (!response->body.empty() && response->body.back() != '\n') std::cout << '\n';
+  return response->status / 100 == 2 ? 0 : 1;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,206 @@
+// server join, server force-leave, operator raft, operator autopilot: the servers among themselves.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api_command.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/output/output.hpp"
+#include "cli/run.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/object/json_codec.hpp"
+
+namespace nomad::cli {
+
+int run_server_join(const std::vector<std::string>& arguments) {
+  ApiCommand command{"server join [options] <address> [<address>...]",
+                     "Makes the agent's server and others known to each other."};
+  if (auto code = command.parser.parse(arguments)) return *code;
+  if (command.parser.positional().empty())
+    return command.parser.misuse("One or more node addresses must be given as arguments");
+  if (auto code = command.connect()) return *code;
+  auto& api = command.api;
+  Query query;
+  for (const auto& address : command.parser.positional())
+    query.emplace_back("address", address);
+  auto answer = api->put("/v1/agent/join", boost::json::object{}, query);
+  if (!answer) return fail("Error joining", answer.error());
+  const auto joined = answer->view()["num_joined"].number();
+  const auto error = answer->view()["error"].text();
+  if (joined == 0) {
+    std::cerr << "Error joining: " << error << '\n';
+    return 1;
+  }
+  std::cout << fmt::format("Joined {} servers successfully\n", joined);
+  return 0;
+}
+
+int run_server_force_leave(const std::vector<std::string>& arguments) {
+  bool prune = false;
+  ApiCommand command{"server force-leave [options] <node>",
+                     "Says of a server that does not answer any more that it has left."};
+  command.parser.flag("prune", prune, "Forgets the server altogether.");
+  if (auto code = command.start_with("<node>", arguments)) return *code;
+  auto& api = command.api;
+  Query query{{"node", command.parser.positional()[0]}};
+  if (prune) query.emplace_back("prune", "1");
+  auto answer = api->put("/v1/agent/force-leave", boost::json::object{}, query);
+  if (!answer)
+    return fail("Error force-leaving server " + command.parser.positional()[0], answer.error());
+  return 0;
+}
+
+int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
+  bool stale = false;
+  ApiCommand command{"operator raft list-peers [options]",
+                     "Lists the members of the servers' log."};
+  command.parser.flag("stale", stale, "Any server may answer.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  Query query;
+  if (stale) query.emplace_back("stale", "");
+  auto answer = api->get("/v1/operator/raft/configuration", query);
+  if (!answer) return fail("Failed to retrieve raft configuration", answer.error());
+  Rows rows{{"Node", "ID", "Address", "State", "Voter", "RaftProtocol"}};
+  for (const auto& server : answer->view()["Servers"].items())
+    rows.push_back({server["Node"].text(), server["ID"].text(), server["Address"].text(),
+                    server["Leader"].truth() ? "leader" : "follower",
+                    server["Voter"].truth() ? "true" : "false", server["RaftProtocol"].text()});
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
+  std::string address, id;
+  ApiCommand command{"operator raft remove-peer [options]",
+                     "Removes a server from the log's members, for ever: its id never comes back."};
+  command.parser.option("peer-address", address, "The server's address, IP:port.");
+  command.parser.option("peer-id", id, "The server's id.");
+  if (auto code = command.parser.parse(arguments)) return *code;
+  if (address.empty() == id.empty()) {
+    std::cerr << "Error removing peer: "
+              << (id.empty() ? "an address or id is required for the peer to remove"
+                             : "cannot give both an address and id")
+              << '\n';
+    return 1;
+  }
+  if (auto code = command.connect()) return *code;
+  auto& api = command.api;
+  auto answer = api->remove("/v1/operator/raft/peer",
+                            id.empty() ? Query{{"address", address}} : Query{{"id", id}});
+  if (!answer) return fail("Error removing peer", answer.error());
+  std::cout << (id.empty() ? fmt::format("Removed peer with address \"{}\"\n", address)
+                           : fmt::format("Removed peer with id \"{}\"\n", id));
+  return 0;
+}
+
+int run_operator_raft_transfer(const std::vector<std::string>& arguments) {
+  std::string address, id;
+  ApiCommand command{"operator raft transfer-leadership [options]",
+                     "Hands leadership to another server: the named one, or the most advanced."};
+  command.parser.option("peer-address", address, "The server's address, IP:port.");
+  command.parser.option("peer-id", id, "The server's id.");
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  Query query;
+  if (!address.empty()) query.emplace_back("address", address);
+  if (!id.empty()) query.emplace_back("id", id);
+  auto answer = api->put("/v1/operator/raft/transfer-leadership", boost::json::object{}, query);
+  if (!answer) return fail("Error transferring leadership", answer.error());
+  std::cout << "Transferred leadership\n";
+  return 0;
+}
+
+int run_operator_autopilot_get_config(const std::vector<std::string>& arguments) {
+  ApiCommand command{"operator autopilot get-config [options]", "Shows what autopilot goes by."};
+  if (auto code = command.start(arguments)) return *code;
+  auto& api = command.api;
+  auto answer = api->get("/v1/operator/autopilot/configuration");
+  if (!answer) return fail("Error querying Autopilot configuration", answer.error());
+  for (const char* name : {"CleanupDeadServers", "LastContactThreshold", "MaxTrailingLogs",
+                           "MinQuorum", "ServerStabilizationTime", "EnableRedundancyZones",
+                           "DisableUpgradeMigration", "EnableCustomUpgrades"})
+    std::cout << name << " = " << answer->view()[name].text() << '\n';
+  return 0;
+}
+
+int run_operator_autopilot_set_config(const std::vector<std::string>& arguments) {
+  std::optional<bool> cleanup, migration, zones, upgrades;
+  std::optional<std::string> contact, stabilization;
+  std::optional<std::int64_t> trailing, quorum;
+  ApiCommand command{"operator autopilot set-config [options]", "Changes what autopilot goes by."};
+  auto& parser = command.parser;
+  parser.flag("cleanup-dead-servers", cleanup, "Whether dead servers are removed.");
+  parser.option("last-contact-threshold", contact, "A healthy server's longest silence; 200ms.");
+  parser.option("max-trailing-logs", trailing, "How far a healthy server's log may be behind.");
+  parser.option("min-quorum", quorum, "Fewer servers than these never stay.");
+  parser.option("server-stabilization-time", stabilization,
+                "How long a server is healthy before it votes; 10s.");
+  parser.flag("disable-upgrade-migration", migration, "Kept and shown, no more.");
+  parser.flag("enable-redundancy-zones", zones, "Kept and shown, no more.");
+  parser.flag("enable-custom-upgrades", upgrades, "Kept and shown, no more.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
+  for (const auto* duration : {&contact, &stabilization})
+    if (*duration && !parse_duration(**duration)) {
+      std::cerr << fmt::format("Failed to parse args: time: invalid duration \"{}\"\n", **duration);
+      return 1;
+    }
+  if (auto code = command.connect()) return *code;
+  auto& api = command.api;
+  const auto stored = api->get("/v1/operator/autopilot/configuration");
+  if (!stored) return fail("Error querying for Autopilot configuration", stored.error());
+  if (!stored->body.is_object()) return fail("Error", {Errc::corrupt, "no JSON object came"});
+  auto config = stored->body.get_object();
+  const auto set = [&config](const char* name, const auto& value) {
+    if (value) config[name] = *value;
+  };
+  set("CleanupDeadServers", cleanup);
+  set("LastContactThreshold", contact);
+  set("MaxTrailingLogs", trailing);
+  set("MinQuorum", quorum);
+  set("ServerStabilizationTime", stabilization);
+  set("DisableUpgradeMigration", migration);
+  set("EnableRedundancyZones", zones);
+  set("EnableCustomUpgrades", upgrades);
+  const auto index = stored->view()["ModifyIndex"].number();
+  const auto answer
+      = api->put("/v1/operator/autopilot/configuration", config, {{"cas", std::to_string(index)}});
+  if (!answer) return fail("Error setting Autopilot configuration", answer.error());
+  if (answer->view().text() != "true") {
+    std::cerr << "Configuration could not be atomically updated, please try again\n";
+    return 1;
+  }
+  std::cout << "Configuration updated!\n";
+  return 0;
+}
+
+int run_operator_autopilot_health(const std::vector<std::string>& arguments) {
+  OutputFlags output;
+  ApiCommand command{"operator autopilot health [options]", "Shows how the servers are."};
+  output.add_to(command.parser);
+  if (auto code = command.start(arguments)) return *code;
+  const auto response = command.api->send("GET", "/v1/operator/autopilot/health", {}, "");
+  if (!response) return fail("Error querying Autopilot health", response.error());
+  // "Too many requests" is how an unhealthy cluster is told, with the same body.
+  if (response->status != 200 && response->status != 429)
+    return fail("Error querying Autopilot health", refusal(*response));
+  const auto body = parse_json(response->body);
+  if (!body) return fail("Error querying Autopilot health", body.error());
+  if (auto code = output.print(*body)) return *code;
+  const View health{*body};
+  std::cout << "Healthy           = " << health["Healthy"].text() << '\n'
+            << "FailureTolerance  = " << health["FailureTolerance"].text() << "\n\n";
+  Rows rows{{"Name", "ID", "Address", "Status", "Leader", "Voter", "Healthy", "LastContact",
+             "LastTerm", "LastIndex"}};
+  for (const auto& server : health["Servers"].items())
+    rows.push_back({server["Name"].text(), shown_id(server["ID"].text(), false),
+                    server["Address"].text(), server["SerfStatus"].text(), server["Leader"].text(),
+                    server["Voter"].text(), server["Healthy"].text(), server["LastContact"].text(),
+                    server["LastTerm"].text(), server["LastIndex"].text()});
+  std::cout << table(rows) << '\n';
+  return 0;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,310 @@
+// var put: writes a variable from a specification, from key=value arguments, or both.
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/output/go_template.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "cli/var/var_view.hpp"
+#include "runtime/config/config_file.hpp"
+#include "runtime/object/json_codec.hpp"
+
+namespace nomad::cli {
+namespace {
+
+struct Options {
+  CommonFlags common;
+  bool force = false;
+  bool verbose = false;
+  std::string check_index;
+  std::string in = "json";
+  std::string out = on_terminal() ? "none" : "json";
+  std::string format;
+
+  void say(const std::string& what) const {
+    if (verbose) std::cerr << what << '\n';
+  }
+};
+
+/// A variable on its way: what the specification and the arguments make of it.
+struct Draft {
+  std::string ns;
+  std::string path;
+  std::uint64_t modify_index = 0;
+  std::map<std::string, std::string> items;
+};
+
+Error invalid(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+Result<std::string> read_all(std::istream& in) {
+  std::string text{std::istreambuf_iterator<char>{in}, {}};
+  if (in.bad()) return Error{Errc::io, "Error reading from stdin"};
+  return text;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return errno_error("open " + path, errno);
+  return read_all(file);
+}
+
+bool is_file(const std::string& argument) {
+  return argument.starts_with('@');
+}
+
+/// The member `name` in either of its spellings; null when absent.
+View member(const boost::json::object& tree,
+            std::string_view json_name,
+            std::string_view hcl_name) {
+  for (const auto name : {json_name, hcl_name})
+    if (const auto* found = tree.if_contains({name.data(), name.size()})) return View{*found};
+  return {};
+}
+
+Result<boost::json::object> parse_specification(const std::string& text, const std::string& in) {
+  if (in == "hcl") {
+    auto tree = config::parse_config_text("variable", text);
+    if (!tree) return tree.error().within("error parsing hcl");
+    for (const auto& entry : *tree)
+      if (const std::string_view key{entry.key().data(), entry.key().size()};
+          key != "namespace" && key != "path" && key != "create_index" && key != "modify_index"
+          && key != "create_time" && key != "modify_time" && key != "items")
+        return invalid(fmt::format("error parsing hcl: invalid key: {}", key));
+    return tree;
+  }
+  auto tree = parse_json(text);
+  if (!tree) return tree.error().within("error unmarshaling json");
+  if (!tree->is_object()) return invalid("error unmarshaling json: expected an object");
+  return tree->as_object();
+}
+
+Result<Draft> make_draft(const Options& options, const std::string& path, const std::string& text) {
+  Draft draft{.ns = options.common.ns, .path = path, .modify_index = 0, .items = {}};
+  if (text.empty()) return draft;
+  const auto tree = parse_specification(text, options.in);
+  if (!tree) return tree.error();
+  for (const auto& [key, value] : member(*tree, "Items", "items").members())
+    draft.items[key] = value.text();
+  const auto ns = member(*tree, "Namespace", "namespace").text();
+  const auto named = member(*tree, "Path", "path").text();
+  const bool is_moved = (!draft.ns.empty() && draft.ns != ns) || (!path.empty() && path != named);
+  if (draft.ns.empty()) draft.ns = ns;
+  if (draft.path.empty()) draft.path = named;
+  if (!is_moved)
+    draft.modify_index
+        = static_cast<std::uint64_t>(member(*tree, "ModifyIndex", "modify_index").number());
+  return draft;
+}
+
+/// "k=v", "k=@file", "k=-"; an empty value removes the item.
+Result<> add_argument(Draft& draft,
+                      const std::string& argument,
+                      const Options& options,
+                      std::vector<std::string>& odd_keys) {
+  const auto bad = [&argument](const std::string& why) {
+    return invalid(fmt::format("invalid key/value pair \"{}\": {}", argument, why));
+  };
+  if (argument.empty()) return {};
+  const auto sign = argument.find('=');
+  if (sign == std::string::npos) return bad("format must be key=value");
+  const auto key = argument.substr(0, sign);
+  auto value = argument.substr(sign + 1);
+  if (is_file(value)) {
+    auto content = read_file(value.substr(1));
+    if (!content) return bad("error reading file: " + content.error().what);
+    value = std::move(*content);
+  } else if (value.starts_with("\\@")) {
+    value.erase(0, 1);
+  } else if (value == "-") {
+    auto content = read_all(std::cin);
+    if (!content) return bad(content.error().what);
+    value = std::move(*content);
+  }
+  if (value.empty()) {
+    options.say(draft.items.erase(key) != 0
+                    ? fmt::format("Removed item \"{}\"", key)
+                    : fmt::format("Item \"{}\" does not exist, continuing...", key));
+    return {};
+  }
+  for (const char c : key)
+    if (c != '_' && static_cast<unsigned char>(c) < 0x80
+        && std::isalnum(static_cast<unsigned char>(c)) == 0) {
+      odd_keys.push_back(key);
+      break;
+    }
+  draft.items[key] = std::move(value);
+  return {};
+}
+
+/// `"a.b" contains characters ["."] that require …`, once per key.
+std::string warning_of(const std::string& key) {
+  std::map<char, bool> odd;
+  for (const char c : key)
+    if (c != '_' && static_cast<unsigned char>(c) < 0x80
+        && std::isalnum(static_cast<unsigned char>(c)) == 0)
+      odd[c] = true;
+  std::string list;
+  for (const auto& entry : odd)
+    list += fmt::format("{}\"{}\"", list.empty() ? "" : ",", entry.first);
+  return fmt::format(
+      "\"{}\" contains characters [{}] that require the 'index' function for direct access in "
+      "templates",
+      key, list);
+}
+
+/// Takes the format of a specification from the name of its file.
+bool take_format(Options& options, const std::string& file) {
+  if (file.ends_with(".json"))
+    options.in = "json";
+  else if (file.ends_with(".hcl"))
+    options.in = "hcl";
+  else
+    return false;
+  return true;
+}
+
+std::string problem_with(const Options& options) {
+  if (options.in != "hcl" && options.in != "json")
+    return "Invalid value for \"-in\"; valid values are [hcl, json]";
+  if (options.out != "go-template" && !options.format.empty())
+    return "The '-template' flag is only valid when using 'go-template' formatting";
+  if (options.out == "go-template" && options.format.empty())
+    return "A template must be supplied using '-template' when using go-template formatting";
+  for (const auto* known : {"go-template", "hcl", "json", "none", "table"})
+    if (options.out == known) return "";
+  return "Invalid value for \"-out\"; valid values are [go-template, hcl, json, none, table]";
+}
+
+/// The specification that the first two arguments point to, which are removed then; also the path.
+Result<std::string> take_specification(Options& options,
+                                       std::vector<std::string>& arguments,
+                                       std::string& path) {
+  const auto is_reference
+      = [](const std::string& argument) { return argument == "-" || is_file(argument); };
+  if (!is_reference(arguments.front())) {
+    path = arguments.front();
+    path.erase(0, std::min(path.find_first_not_of("/ \t"), path.size()));
+    path.erase(path.find_last_not_of("/ \t") + 1);
+    options.say(fmt::format("Writing to path \"{}\"", path));
+    arguments.erase(arguments.begin());
+  }
+  if (arguments.empty() || !is_reference(arguments.front())) return std::string{};
+  const auto reference = arguments.front();
+  arguments.erase(arguments.begin());
+  if (reference == "-") return read_all(std::cin);
+  if (!take_format(options, reference))
+    return invalid(fmt::format("Unable to determine format of {}; Use the -in flag to specify it.",
+                               path.empty() ? reference.substr(1) : reference));
+  auto text = read_file(reference.substr(1));
+  if (!text) return text.error().within(fmt::format("Error reading \"{}\"", reference.substr(1)));
+  return text;
+}
+
+int print_written(const Options& options, const boost::json::value& body) {
+  const View variable{body};
+  const auto done = fmt::format("Created variable \"{}\" with modify index {}",
+                                variable["Path"].text(), variable["ModifyIndex"].number());
+  if (options.out == "none") {
+    std::cout << done << '\n';
+    return 0;
+  }
+  options.say(done);
+  if (options.out == "json") std::cout << variable_json(variable) << '\n';
+  if (options.out == "hcl") std::cout << variable_hcl(variable) << '\n';
+  if (options.out == "table") std::cout << variable_table(variable) << '\n';
+  if (options.out != "go-template") return 0;
+  const auto text = render_go_template(options.format, body);
+  if (!text) return fail("Error formatting the variable", text.error());
+  std::cout << *text << '\n';
+  return 0;
+}
+
+void warn(const std::vector<std::string>& odd_keys) {
+  if (odd_keys.empty()) return;
+  std::cerr << fmt::format("Variable Warnings:\n{} warning{}:\n\n", odd_keys.size(),
+                           odd_keys.size() == 1 ? "" : "s");
+  for (const auto& key : odd_keys)
+    std::cerr << "* " << warning_of(key) << '\n';
+  std::cerr << '\n';
+}
+
+int write(const Options& options,
+          Api& api,
+          const Draft& draft,
+          std::uint64_t check_index,
+          const std::vector<std::string>& odd_keys) {
+  boost::json::object items;
+  for (const auto& [key, value] : draft.items)
+    items[key] = value;
+  const boost::json::object body{
+      {"Namespace", draft.ns}, {"Path", draft.path}, {"Items", std::move(items)}};
+  Query query;
+  if (!options.force) query.emplace_back("cas", std::to_string(check_index));
+  const auto response
+      = api.send("PUT", variable_path(draft.path), query, boost::json::serialize(body));
+  if (!response) return fail("Error creating variable", response.error());
+  if (const auto code = explain_conflict(*response, check_index)) return *code;
+  if (response->status / 100 != 2) return fail("Error creating variable", refusal(*response));
+  const auto written = parse_json(response->body);
+  if (!written) return fail("Error creating variable", written.error());
+  warn(odd_keys);
+  return print_written(options, *written);
+}
+
+}  // namespace
+
+int run_var_put(const std::vector<std::string>& arguments) {
+  Options options;
+  Arguments parser{"var put [options] <path or specification> [<specification>] [<key>=<value>]...",
+                   "Writes a variable. A specification is @file or - for stdin; a value may be "
+                   "@file or - too. Flags come first."};
+  options.common.add_to(parser);
+  parser.flag("force", options.force, "Writes whatever is stored.");
+  parser.flag("verbose", options.verbose, "Says on stderr what it does.");
+  parser.option("check-index", options.check_index, "Writes only if this is the modify index.");
+  parser.option("in", options.in, "The format of a specification from stdin: hcl or json.");
+  parser.option("out", options.out, "go-template, hcl, json, none or table.");
+  parser.option("template", options.format, "The Go template for -out go-template.");
+  if (auto code = parser.parse(arguments)) return *code;
+  const auto check = parse_check_index(options.check_index);
+  if (!check) {
+    std::cerr << fmt::format("Error parsing check-index value \"{}\": {}\n", options.check_index,
+                             check.error().what);
+    return 1;
+  }
+  auto api = Api::make(options.common);
+  if (!api) return fail("Error initializing client", api.error());
+  if (api->all_namespaces()) {
+    std::cerr << wildcard_refused << '\n';
+    return 1;
+  }
+  auto rest = parser.positional();
+  if (rest.empty()) return parser.misuse("Not enough arguments (expected >1, got 0)");
+  if (rest.size() == 1 && rest[0] != "-" && !is_file(rest[0]))
+    return parser.misuse("Must supply data");
+  if (const auto problem = problem_with(options); !problem.empty()) return parser.misuse(problem);
+  std::string path;
+  const auto text = take_specification(options, rest, path);
+  if (!text) {
+    std::cerr << text.error().what << '\n';
+    return 1;
+  }
+  auto draft = make_draft(options, path, *text);
+  if (!draft) return fail("Failed to parse variable data", draft.error());
+  std::vector<std::string> odd_keys;
+  for (const auto& argument : rest)
+    if (const auto added = add_argument(*draft, argument, options, odd_keys); !added)
+      return fail("Failed to parse K=V data", added.error());
+  if (!draft->ns.empty()) api->use_namespace(draft->ns);
+  return write(options, *api, *draft, check->value_or(draft->modify_index), odd_keys);
+}
+
+}  // namespace nomad::cli

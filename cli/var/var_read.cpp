@@ -1,0 +1,184 @@
+// var get, var list, var purge.
+#include <iostream>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "cli/api.hpp"
+#include "cli/output/go_template.hpp"
+#include "cli/output/layout.hpp"
+#include "cli/run.hpp"
+#include "cli/var/var_view.hpp"
+
+namespace nomad::cli {
+namespace {
+
+/// Why the choice of -out and -template is none; empty when it is fine.
+std::string misfit(const std::string& out,
+                   const std::string& format,
+                   std::initializer_list<std::string_view> formats) {
+  if (out != "go-template" && !format.empty())
+    return "The '-template' flag is only valid when using 'go-template' formatting";
+  if (out == "go-template" && format.empty())
+    return "A template must be supplied using '-template' when using go-template formatting";
+  for (const auto known : formats)
+    if (out == known) return "";
+  std::string list;
+  for (const auto known : formats)
+    list += (list.empty() ? "" : ", ") + std::string{known};
+  return "Invalid value for \"-out\"; valid values are [" + list + "]";
+}
+
+int print_variable(const std::string& out, const std::string& format, const Answer& answer) {
+  const auto variable = answer.view();
+  if (out == "none") return 0;
+  if (out == "json") std::cout << variable_json(variable) << '\n';
+  if (out == "hcl") std::cout << variable_hcl(variable) << '\n';
+  if (out == "table") std::cout << variable_table(variable) << '\n';
+  if (out != "go-template") return 0;
+  const auto text = render_go_template(format, answer.body);
+  if (!text) return fail("Error formatting the variable", text.error());
+  std::cout << *text << '\n';
+  return 0;
+}
+
+void print_stubs(const Answer& answer) {
+  Rows rows{{"Namespace", "Path", "Last Updated"}};
+  for (const auto& stub : answer.view().items())
+    rows.push_back(
+        {stub["Namespace"].text(), stub["Path"].text(), clock_time(stub["ModifyTime"].number())});
+  std::cout << (rows.size() == 1 ? "No matching variables found" : table(rows)) << '\n';
+}
+
+void print_terse(const Answer& answer, bool with_namespace) {
+  Rows rows;
+  for (const auto& stub : answer.view().items())
+    rows.push_back(with_namespace ? Row{stub["Namespace"].text(), stub["Path"].text()}
+                                  : Row{stub["Path"].text()});
+  std::cout << table(rows) << '\n';
+}
+
+/// Lists by page show the way to the next page beside the rows.
+boost::json::value with_meta(const Answer& answer) {
+  return boost::json::object{
+      {"Data", answer.body},
+      {"QueryMeta",
+       {{"LastIndex", answer.index}, {"KnownLeader", true}, {"NextToken", answer.next_token}}}};
+}
+
+}  // namespace
+
+int run_var_get(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::string item, format, out = on_terminal() ? "table" : "json";
+  Arguments parser{"var get [options] <path>", "Shows a variable."};
+  common.add_to(parser);
+  parser.option("item", item, "Prints only the value of this item, without a line break.");
+  parser.option("out", out, "go-template, hcl, json, none or table.");
+  parser.option("template", format, "The Go template for -out go-template.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <path>");
+  if (const auto problem = misfit(out, format, {"go-template", "hcl", "json", "none", "table"});
+      !problem.empty())
+    return parser.misuse(problem);
+  auto api = Api::make(common);
+  if (!api) return fail("Error initializing client", api.error());
+  if (api->all_namespaces()) {
+    std::cerr << wildcard_refused << '\n';
+    return 1;
+  }
+  const auto answer = api->get(variable_path(parser.positional()[0]));
+  if (!answer && answer.error().code == Errc::not_found) {
+    std::cerr << "Variable not found\n";
+    return 1;
+  }
+  if (!answer) return fail("Error retrieving variable", answer.error());
+  if (item.empty()) return print_variable(out, format, *answer);
+  const auto value = answer->view()["Items"][item];
+  if (value.is_null()) {
+    std::cerr << fmt::format("Variable does not contain \"{}\" item\n", item);
+    return 1;
+  }
+  std::cout << value.text();
+  return 0;
+}
+
+int run_var_list(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::int64_t per_page = 0;
+  std::string token, filter, format, out = on_terminal() ? "table" : "json";
+  Arguments parser{"var list [options] <prefix>", "Lists variables, but not what they hold."};
+  common.add_to(parser);
+  parser.option("per-page", per_page, "How many to show per page.");
+  parser.option("page-token", token, "Where the page begins.");
+  parser.option("filter", filter, "Shows only those for which this expression holds.");
+  parser.option("out", out, "go-template, json, table or terse.");
+  parser.option("template", format, "The Go template for -out go-template.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() > 1)
+    return parser.misuse("This command takes flags and either no arguments or one: <prefix>");
+  if (const auto problem = misfit(out, format, {"go-template", "json", "table", "terse"});
+      !problem.empty())
+    return parser.misuse(problem);
+  auto api = Api::make(common);
+  if (!api) return fail("Error initializing client", api.error());
+  if (!filter.empty())
+    std::cerr << "Filter queries require a full scan of the data; use prefix searching where "
+                 "possible\n";
+  Query query;
+  if (!parser.positional().empty()) query.emplace_back("prefix", parser.positional()[0]);
+  if (!filter.empty()) query.emplace_back("filter", filter);
+  if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
+  if (!token.empty()) query.emplace_back("next_token", token);
+  const auto answer = api->get("/v1/vars", query);
+  if (!answer) return fail("Error retrieving vars", answer.error());
+  if (out == "json") {
+    print_json(per_page > 0 ? with_meta(*answer) : answer->body);
+    return 0;
+  }
+  if (out == "table") print_stubs(*answer);
+  if (out == "terse") print_terse(*answer, api->all_namespaces());
+  if (out == "go-template") {
+    const auto text = render_go_template(format, answer->body);
+    if (!text) return fail("Error formatting the data", text.error());
+    std::cout << *text << '\n';
+  }
+  if (!answer->next_token.empty()) std::cerr << "Next page token: " << answer->next_token << '\n';
+  return 0;
+}
+
+int run_var_purge(const std::vector<std::string>& arguments) {
+  CommonFlags common;
+  std::string check_text;
+  Arguments parser{"var purge [options] <path>", "Deletes a variable for good."};
+  common.add_to(parser);
+  parser.option("check-index", check_text, "Deletes it only if this is its modify index.");
+  if (auto code = parser.parse(arguments)) return *code;
+  if (parser.positional().size() != 1)
+    return parser.misuse("This command takes one argument: <path>");
+  const auto check = parse_check_index(check_text);
+  if (!check) {
+    std::cerr << fmt::format("Invalid -check-index value \"{}\": {}\n", check_text,
+                             check.error().what.ends_with("range") ? "out of range for uint64"
+                                                                   : "not parsable as uint64");
+    return 1;
+  }
+  auto api = Api::make(common);
+  if (!api) return fail("Error initializing client", api.error());
+  if (api->all_namespaces()) {
+    std::cerr << wildcard_refused << '\n';
+    return 1;
+  }
+  const auto& path = parser.positional()[0];
+  Query query;
+  if (*check) query.emplace_back("cas", std::to_string(**check));
+  const auto response = api->send("DELETE", variable_path(path), query, "");
+  if (!response) return fail("Error purging variable", response.error());
+  if (const auto code = explain_conflict(*response, check->value_or(0))) return *code;
+  if (response->status / 100 != 2) return fail("Error purging variable", refusal(*response));
+  std::cout << fmt::format("Successfully purged variable \"{}\"!\n", path);
+  return 0;
+}
+
+}  // namespace nomad::cli

@@ -1,0 +1,108 @@
+// The rules behind validate.hpp, one function per block of a job. Each collects the block's
+// mistakes; what they are prefixed with is the caller's choice.
+//
+// All take the server form. Private to this folder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "runtime/base/duration.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
+
+namespace nomad::jobspec {
+
+/// Mistakes of one block, joined to one text where they are nested in another's.
+class Mistakes {
+public:
+  void add(std::string text) { texts_.push_back(std::move(text)); }
+
+  /// Takes the others over one by one.
+  void add_each(Mistakes&& more) {
+    for (std::string& text : more.texts_)
+      texts_.push_back(std::move(text));
+  }
+
+  /// Takes the others over as one, if there are any: "<prefix><joined>".
+  void add_joined(std::string_view prefix, const Mistakes& nested) {
+    if (!nested.empty()) add(std::string{prefix} + nested.text());
+  }
+
+  bool empty() const noexcept { return texts_.empty(); }
+
+  std::string text() const { return join_errors(texts_); }
+
+  std::vector<std::string> take() && { return std::move(texts_); }
+
+  const std::vector<std::string>& texts() const noexcept { return texts_; }
+
+private:
+  std::vector<std::string> texts_;
+};
+
+inline std::string duration_text(std::int64_t nanoseconds) {
+  return format_duration(Nanoseconds{nanoseconds});
+}
+
+// placement
+Mistakes check_constraint(const boost::json::object& constraint);
+Mistakes check_affinity(const boost::json::object& affinity);
+Mistakes check_spread(const boost::json::object& spread);
+/// Every constraint of a list, prefixed "Constraint N validation failed: ".
+void check_constraints(const boost::json::object& in, Mistakes& out);
+/// Affinities of jobs, groups and tasks; system jobs may have none.
+void check_affinities(const boost::json::object& in, bool system_job, Mistakes& out);
+void check_spreads(const boost::json::object& in, bool system_job, Mistakes& out);
+/// "" or what is wrong with a version constraint such as ">= 1.2, < 2.0".
+std::string check_version_constraint(std::string_view text);
+std::string check_semver_constraint(std::string_view text);
+/// "" or Go's text for a bad regular expression.
+std::string check_regular_expression(std::string_view text);
+
+// policies
+Mistakes check_update(const boost::json::object& update);
+Mistakes check_restart(const boost::json::object& policy);
+Mistakes check_reschedule(const boost::json::object& policy);
+Mistakes check_migrate(const boost::json::object& migrate);
+Mistakes check_periodic(const boost::json::object& periodic);
+Mistakes check_parameterized(const boost::json::object& parameterized);
+Mistakes check_scaling(const boost::json::object& group, const boost::json::object& job);
+
+// groups and tasks
+Mistakes check_group(const boost::json::object& group, const boost::json::object& job);
+Mistakes check_volume(const boost::json::object& volume,
+                      std::string_view job_type,
+                      std::int64_t count,
+                      std::int64_t canaries);
+Mistakes check_task(const boost::json::object& task,
+                    std::string_view job_type,
+                    const boost::json::object& group);
+Mistakes check_template(const boost::json::object& tmpl);
+Mistakes check_artifact(const boost::json::object& artifact);
+Mistakes group_warnings(const boost::json::object& group, bool multiregion);
+
+// networks and services
+Mistakes check_networks(const boost::json::object& group);
+Mistakes check_service(const boost::json::object& service);
+Mistakes check_group_services(const boost::json::object& group);
+Mistakes check_script_checks(const boost::json::object& group);
+Mistakes check_task_services(const boost::json::object& task, const boost::json::object& group);
+/// "" or the first thing wrong with a connect block by itself.
+std::string check_connect(const boost::json::object& connect);
+/// "" or the first reason why the job's use of Connect, or of exposed checks, is refused.
+std::string check_connect_use(const boost::json::object& job);
+std::string check_expose_use(const boost::json::object& job);
+
+/// Whether `path`, taken relative to `prefix` in an allocation's directory, leaves that directory.
+bool escapes_allocation(std::string_view prefix, std::string_view path);
+/// Go's strconv.Atoi.
+bool parse_whole(std::string_view text, std::int64_t& number);
+/// Go's strconv.ParseUint; "" or its error.
+std::string parse_unsigned(std::string_view text, int base, int bits, std::uint64_t& number);
+
+}  // namespace nomad::jobspec

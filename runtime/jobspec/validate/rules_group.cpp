@@ -1,0 +1,332 @@
+// Rules about groups: their policies, volumes and networks, and how their tasks go together.
+#include <map>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/jobspec/canonical/interpolation.hpp"
+#include "runtime/jobspec/tree.hpp"
+#include "runtime/jobspec/validate/rules.hpp"
+
+namespace nomad::jobspec {
+
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+using tree::each;
+
+constexpr std::int64_t max_port = 65'535;
+constexpr std::int64_t min_disk_mb = 10;
+
+void check_disconnect(const object& group, Mistakes& out) {
+  const value* max_disconnect = tree::find(group, "MaxClientDisconnect");
+  if (max_disconnect == nullptr) return;
+  if (tree::find(group, "StopAfterClientDisconnect") != nullptr)
+    out.add(
+        "Task group cannot be configured with both max_client_disconnect and "
+        "stop_after_client_disconnect");
+  if (tree::number_of(*max_disconnect) < 0) out.add("max_client_disconnect cannot be negative");
+}
+
+void check_policies(const object& group, std::string_view type, Mistakes& out) {
+  const std::string_view name = tree::text(group, "Name");
+  if (const object* restart = tree::child(group, "RestartPolicy"))
+    out.add_joined("", check_restart(*restart));
+  else
+    out.add(fmt::format("Task Group {} should have a restart policy", name));
+  check_spreads(group, type == "system", out);
+
+  const object* reschedule = tree::child(group, "ReschedulePolicy");
+  if (type == "system") {
+    if (reschedule != nullptr) out.add("System jobs should not have a reschedule policy");
+  } else if (reschedule != nullptr) {
+    out.add_joined("", check_reschedule(*reschedule));
+  } else {
+    out.add(fmt::format("Task Group {} should have a reschedule policy", name));
+  }
+
+  if (const object* disk = tree::child(group, "EphemeralDisk")) {
+    if (const std::int64_t size = tree::number(*disk, "SizeMB"); size < min_disk_mb)
+      out.add(fmt::format("minimum DiskMB value is {}; got {}", min_disk_mb, size));
+  } else {
+    out.add(fmt::format("Task Group {} should have an ephemeral disk object", name));
+  }
+
+  if (const object* update = tree::child(group, "Update")) {
+    if (type != "service" && type != "system")
+      out.add(fmt::format("Job type {} does not allow update block", quote(type)));
+    out.add_joined("", check_update(*update));
+  }
+  if (const object* migrate = tree::child(group, "Migrate")) {
+    if (type == "service")
+      out.add_joined("", check_migrate(*migrate));
+    else
+      out.add(fmt::format("Job type {} does not allow migrate block", quote(type)));
+  }
+}
+
+void check_tasks_together(const object& group, Mistakes& out) {
+  std::map<std::string_view, int> first_of;
+  int position = 0;
+  int leaders = 0;
+  each(group, "Tasks", [&](const object& task) {
+    ++position;
+    const std::string_view name = tree::text(task, "Name");
+    if (name.empty())
+      out.add(fmt::format("Task {} missing name", position));
+    else if (const auto [first, fresh] = first_of.emplace(name, position); !fresh)
+      out.add(fmt::format("Task {} redefines '{}' from task {}", position, name, first->second));
+    if (tree::flag(task, "Leader")) ++leaders;
+  });
+  if (leaders > 1) out.add("Only one task may be marked as leader");
+}
+
+void check_volumes(const object& group, std::string_view type, Mistakes& out) {
+  const object* volumes = tree::child(group, "Volumes");
+  if (volumes == nullptr) return;
+  const object* update = tree::child(group, "Update");
+  const std::int64_t canaries = update == nullptr ? 0 : tree::number(*update, "Canary");
+  for (const auto& entry : *volumes) {
+    if (!entry.value().is_object()) continue;
+    const Mistakes found
+        = check_volume(entry.value().get_object(), type, tree::number(group, "Count"), canaries);
+    if (found.empty()) continue;
+    const bool bad_type = found.texts().front().starts_with("volume has unrecognized type");
+    out.add(fmt::format("Task group volume validation for {} failed: {}",
+                        std::string_view{entry.key()},
+                        bad_type ? found.texts().front() : found.text()));
+  }
+}
+
+void check_csi_access(const object& volume, std::int64_t count, Mistakes& out) {
+  const std::string_view attachment = tree::text(volume, "AttachmentMode");
+  const std::string_view access = tree::text(volume, "AccessMode");
+  const bool read_only = tree::flag(volume, "ReadOnly");
+  const bool shared = count > 1 && !tree::flag(volume, "PerAlloc");
+
+  if (attachment.empty()) out.add("CSI volumes must have an attachment mode");
+  if (attachment == "block-device" && tree::child(volume, "MountOptions") != nullptr)
+    out.add("block devices cannot have mount options");
+  if (access.empty()) {
+    out.add("CSI volumes must have an access mode");
+  } else if (access == "single-node-reader-only") {
+    if (!read_only) out.add(fmt::format("{} volumes must be read-only", access));
+    if (shared) out.add(fmt::format("volume with {} access mode allows only one reader", access));
+  } else if (access == "single-node-writer") {
+    if (shared)
+      out.add(fmt::format("volume with {} access mode allows only one reader or writer", access));
+  } else if (access == "multi-node-reader-only") {
+    if (!read_only) out.add(fmt::format("{} volumes must be read-only", access));
+  } else if (access == "multi-node-single-writer") {
+    if (!read_only && shared)
+      out.add(fmt::format("volume with {} access mode allows only one writer", access));
+  }
+}
+
+/// Names of hosts as DNS reads them: labels of less than 64 bytes, 255 in all.
+bool is_domain_name(std::string_view name) {
+  if (name.empty()) return false;
+  std::string full{name};
+  if (!full.ends_with('.')) full += '.';
+  std::size_t length = 0;
+  std::size_t begin = 0;
+  bool after_dot = false;
+  for (std::size_t at = 0; at < full.size(); ++at) {
+    if (full[at] == '\\') {
+      ++at;
+      ++begin;
+      after_dot = false;
+    } else if (full[at] == '.') {
+      if ((at == 0 && full.size() > 1) || after_dot) return false;
+      after_dot = true;
+      if (at - begin >= 64) return false;
+      length += 1 + at - begin;
+      if (length > 256) return false;
+      begin = at + 1;
+    } else {
+      after_dot = false;
+    }
+  }
+  return true;
+}
+
+/// Port labels and static ports of a group, to find those used twice.
+class PortRegister {
+public:
+  explicit PortRegister(Mistakes& out) : out_{out} {}
+
+  /// `task` is null for a port of the group itself.
+  void add(const object& port, const std::string_view* task) {
+    const std::string_view label = tree::text(port, "Label");
+    if (const auto found = labels_.find(label); found != labels_.end())
+      out_.add(fmt::format("Port label {} already in use by {}", label, found->second));
+    else if (task == nullptr)
+      labels_.emplace(label, "taskgroup network");
+    add_static(port, label, task);
+  }
+
+private:
+  void add_static(const object& port, std::string_view label, const std::string_view* task) {
+    const std::int64_t number = tree::number(port, "Value");
+    if (number == 0) return;
+    const std::string_view network = tree::text(port, "HostNetwork");
+    const auto key = std::pair{network.empty() ? "default" : network, number};
+    if (const auto found = statics_.find(key); found != statics_.end())
+      out_.add(fmt::format("Static port {} already reserved by {}", number, found->second));
+    else if (number > max_port)
+      out_.add(fmt::format("Port {} ({}) cannot be greater than {}", label, number, max_port));
+    else
+      statics_.emplace(key, task == nullptr ? fmt::format("taskgroup network:{}", label)
+                                            : fmt::format("{}:{}", *task, label));
+  }
+
+  Mistakes& out_;
+  std::map<std::string_view, std::string_view> labels_;
+  std::map<std::pair<std::string_view, std::int64_t>, std::string> statics_;
+};
+
+template <class Visit>
+void each_port(const object& network, Visit&& visit) {
+  each(network, "ReservedPorts", visit);
+  each(network, "DynamicPorts", visit);
+}
+
+void check_mapping(const object& port, Mistakes& out) {
+  const std::int64_t to = tree::number(port, "To");
+  const std::string_view label = tree::text(port, "Label");
+  if (to < -1)
+    out.add(fmt::format("Port {} cannot be mapped to negative value {}", quote(label), to));
+  else if (to > max_port)
+    out.add(fmt::format("Port {} cannot be mapped to a port ({}) greater than {}", quote(label), to,
+                        max_port));
+}
+
+}  // namespace
+
+Mistakes check_networks(const object& group) {
+  Mistakes out;
+  PortRegister ports{out};
+  each(group, "Networks", [&](const object& network) {
+    each_port(network, [&](const object& port) {
+      ports.add(port, nullptr);
+      check_mapping(port, out);
+    });
+    const std::string_view hostname = tree::text(network, "Hostname");
+    if (!hostname.empty() && hostname.find("${") == std::string_view::npos
+        && !is_domain_name(hostname))
+      out.add("Hostname is not a valid DNS name");
+  });
+  each(group, "Tasks", [&](const object& task) {
+    const object* resources = tree::child(task, "Resources");
+    if (resources == nullptr) return;
+    const std::string_view name = tree::text(task, "Name");
+    each(*resources, "Networks", [&](const object& network) {
+      each_port(network, [&](const object& port) { ports.add(port, &name); });
+    });
+  });
+  return out;
+}
+
+Mistakes check_volume(const object& volume,
+                      std::string_view job_type,
+                      std::int64_t count,
+                      std::int64_t canaries) {
+  Mistakes out;
+  const std::string_view type = tree::text(volume, "Type");
+  if (type != "host" && type != "csi") {
+    out.add(fmt::format("volume has unrecognized type {}", type));
+    return out;
+  }
+  if (tree::text(volume, "Source").empty()) out.add("volume has an empty source");
+  if (tree::flag(volume, "PerAlloc")) {
+    if (job_type == "system" || job_type == "sysbatch")
+      out.add("volume cannot be per_alloc for system or sysbatch jobs");
+    if (canaries > 0) out.add("volume cannot be per_alloc when canaries are in use");
+  }
+  if (type == "csi") {
+    check_csi_access(volume, count, out);
+    return out;
+  }
+  if (!tree::text(volume, "AttachmentMode").empty())
+    out.add("host volumes cannot have an attachment mode");
+  if (!tree::text(volume, "AccessMode").empty()) out.add("host volumes cannot have an access mode");
+  if (tree::child(volume, "MountOptions") != nullptr)
+    out.add("host volumes cannot have mount options");
+  return out;
+}
+
+Mistakes check_group(const object& group, const object& job) {
+  Mistakes out;
+  const std::string_view type = tree::text(job, "Type");
+  const std::string_view name = tree::text(group, "Name");
+  if (name.empty())
+    out.add("Missing task group name");
+  else if (name.find('\0') != std::string_view::npos)
+    out.add("Task group name contains null character");
+  if (tree::number(group, "Count") < 0) out.add("Task group count can't be negative");
+  if (tree::list(group, "Tasks").empty()) out.add("Missing tasks for task group");
+  check_disconnect(group, out);
+  check_constraints(group, out);
+  check_affinities(group, type == "system", out);
+  check_policies(group, type, out);
+  check_tasks_together(group, out);
+  check_volumes(group, type, out);
+  out.add_joined("Task group network validation failed: ", check_networks(group));
+  out.add_joined("Task group service validation failed: ", check_group_services(group));
+  out.add_joined("Task group service check validation failed: ", check_script_checks(group));
+  out.add_joined("Task group scaling policy validation failed: ", check_scaling(group, job));
+  each(group, "Tasks", [&](const object& task) {
+    if (const Mistakes found = check_task(task, type, group); !found.empty())
+      out.add(fmt::format("Task {} validation failed: {}", tree::text(task, "Name"), found.text()));
+  });
+  return out;
+}
+
+Mistakes group_warnings(const object& group, bool multiregion) {
+  Mistakes out;
+  const std::int64_t count = tree::number(group, "Count");
+  if (const object* update = tree::child(group, "Update")) {
+    const std::int64_t parallel = tree::number(*update, "MaxParallel");
+    if (count > 1 && parallel > count && !(multiregion && count == 0))
+      out.add(
+          fmt::format("Update max parallel count is greater than task group count ({} > {}). "
+                      "A destructive change would result in the simultaneous replacement of "
+                      "all allocations.",
+                      parallel, count));
+  }
+  const auto& networks = tree::list(group, "Networks");
+  if (!networks.empty() && networks.front().is_object()
+      && tree::number(networks.front().get_object(), "MBits") > 0)
+    out.add(
+        "mbits has been deprecated as of Nomad 0.12.0. Please remove mbits from the network "
+        "block");
+  each(group, "Tasks", [&](const object& task) {
+    Mistakes of_task;
+    const std::string prefix = fmt::format("Task {}: ", quote(tree::text(task, "Name")));
+    if (const object* resources = tree::child(task, "Resources")) {
+      if (tree::number(*resources, "IOPS") != 0)
+        of_task.add(prefix + "IOPS has been deprecated as of Nomad 0.9.0. Please remove IOPS from "
+                             "resource block.");
+      if (!tree::list(*resources, "Networks").empty())
+        of_task.add(prefix + "task network resources have been deprecated as of Nomad 0.12.0. "
+                             "Please configure networking via group network block.");
+    }
+    int position = 0;
+    each(task, "Templates", [&](const object& tmpl) {
+      Mistakes of_template;
+      if (tree::number(tmpl, "VaultGrace") != 0)
+        of_template.add(fmt::format(
+            "Template[{}] VaultGrace has been deprecated as of Nomad 0.11 and ignored since Vault "
+            "0.5. Please remove VaultGrace / vault_grace from template block.",
+            position));
+      of_task.add_joined(prefix, of_template);
+      ++position;
+    });
+    out.add_joined("", of_task);
+  });
+  return out;
+}
+
+}  // namespace nomad::jobspec

@@ -1,0 +1,487 @@
+// Rules about services and their checks.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/jobspec/canonical/interpolation.hpp"
+#include "runtime/jobspec/tree.hpp"
+#include "runtime/jobspec/validate/rules.hpp"
+
+namespace nomad::jobspec {
+
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+using tree::each;
+
+constexpr std::int64_t min_check_time = 1'000'000'000;
+
+/// RFC 1123: up to 63 letters, digits and inner dashes.
+bool is_service_name(std::string_view name) {
+  if (name.empty() || name.size() > 63) return false;
+  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '-'; });
+}
+
+enum class UrlKind : std::uint8_t { relative, absolute, invalid };
+
+bool has_bad_escape(std::string_view text) {
+  const auto hexadecimal = [](char c) { return is_hex_digit(c); };
+  for (std::size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1))
+    if (at + 2 >= text.size() || !hexadecimal(text[at + 1]) || !hexadecimal(text[at + 2]))
+      return true;
+  return false;
+}
+
+/// How Go's url.Parse takes a check's path.
+UrlKind classify_url(std::string_view url) {
+  for (char c : url)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return UrlKind::invalid;
+  std::string_view path = url;
+  if (const std::size_t hash = path.find('#'); hash != std::string_view::npos) {
+    if (has_bad_escape(path.substr(hash + 1))) return UrlKind::invalid;
+    path = path.substr(0, hash);
+  }
+  for (std::size_t at = 0; at < path.size(); ++at) {
+    const char c = path[at];
+    if (c == ':') return at == 0 ? UrlKind::invalid : UrlKind::absolute;
+    const bool letter = is_letter(c);
+    const bool later = is_digit(c) || c == '+' || c == '-' || c == '.';
+    if (!letter && (!later || at == 0)) break;
+  }
+  path = path.substr(0, path.find('?'));
+  if (!path.starts_with('/') && path.substr(0, path.find('/')).find(':') != std::string_view::npos)
+    return UrlKind::invalid;
+  return has_bad_escape(path) ? UrlKind::invalid : UrlKind::relative;
+}
+
+bool requires_port(std::string_view check_type) {
+  return check_type == "grpc" || check_type == "http" || check_type == "tcp";
+}
+
+bool is_http_method(std::string_view method) {
+  constexpr std::array<std::string_view, 9> methods
+      = {"get", "head", "post", "put", "patch", "delete", "connect", "options", "trace"};
+  return std::find(methods.begin(), methods.end(), to_lower(method)) != methods.end();
+}
+
+bool is_on_update(std::string_view value) {
+  return value.empty() || value == "ignore" || value == "require_healthy"
+         || value == "ignore_warnings";
+}
+
+std::string check_type_rules(const object& check, std::string_view type) {
+  if (type == "http") {
+    const std::string_view path = tree::text(check, "Path");
+    if (path.empty()) return "http type must have http path";
+    switch (classify_url(path)) {
+      case UrlKind::invalid:
+        return "http type must have valid http path";
+      case UrlKind::absolute:
+        return "http type must have relative http path";
+      case UrlKind::relative:
+        break;
+    }
+  }
+  if (type == "script" && tree::text(check, "Command").empty())
+    return "script type must have a valid script path";
+  return {};
+}
+
+std::string check_times(const object& check) {
+  const std::int64_t interval = tree::number(check, "Interval");
+  const std::int64_t timeout = tree::number(check, "Timeout");
+  const std::string least = duration_text(min_check_time);
+  if (interval == 0)
+    return "missing required value interval. Interval cannot be less than " + least;
+  if (interval < min_check_time)
+    return fmt::format("interval ({}) cannot be lower than {}", duration_text(interval), least);
+  if (timeout == 0) return "missing required value timeout. Timeout cannot be less than " + least;
+  if (timeout < min_check_time)
+    return fmt::format("timeout ({}) is lower than required minimum timeout {}",
+                       duration_text(timeout), least);
+  return {};
+}
+
+std::string check_modes(const object& check) {
+  const std::string_view status = tree::text(check, "InitialStatus");
+  if (!status.empty() && status != "passing" && status != "warning" && status != "critical")
+    return fmt::format(
+        "invalid initial check state ({}), must be one of \"passing\", "
+        "\"warning\", \"critical\" or empty",
+        status);
+  const std::string_view mode = tree::text(check, "AddressMode");
+  if (mode == "auto") return "invalid address_mode \"auto\" - auto only valid for services";
+  if (!mode.empty() && mode != "host" && mode != "driver" && mode != "alloc")
+    return "invalid address_mode " + quote(mode);
+  const std::string_view on_update = tree::text(check, "OnUpdate");
+  if (!is_on_update(on_update))
+    return fmt::format(
+        "on_update must be \"require_healthy\", \"ignore_warnings\", or "
+        "\"ignore\"; got {}",
+        quote(on_update));
+  return {};
+}
+
+std::string check_check_restart(const object& check) {
+  const object* restart = tree::child(check, "CheckRestart");
+  if (restart == nullptr) return {};
+  const std::string_view on_update = tree::text(check, "OnUpdate");
+  if (on_update == "ignore")
+    return "on_update value \"ignore\" is not compatible with check_restart";
+  if (on_update == "ignore_warnings" && !tree::flag(*restart, "IgnoreWarnings"))
+    return "on_update value \"ignore_warnings\" not supported with check_restart ignore_warnings "
+           "value \"false\"";
+  Mistakes out;
+  const std::int64_t limit = tree::number(*restart, "Limit");
+  const std::int64_t grace = tree::number(*restart, "Grace");
+  if (limit < 0)
+    out.add(fmt::format("limit must be greater than or equal to 0 but found {}", limit));
+  if (grace < 0)
+    out.add(fmt::format("grace period must be greater than or equal to 0 but found {}", grace));
+  return out.text();
+}
+
+/// "" or the first thing wrong with a check, whoever runs it.
+std::string check_common(const object& check, std::string_view type) {
+  if (std::string wrong = check_type_rules(check, type); !wrong.empty()) return wrong;
+  if (std::string wrong = check_times(check); !wrong.empty()) return wrong;
+  if (std::string wrong = check_modes(check); !wrong.empty()) return wrong;
+  return check_check_restart(check);
+}
+
+std::string bad_type(std::string_view type, std::string_view allowed) {
+  return fmt::format("invalid check type ({}), must be one of {}", quote(type), allowed);
+}
+
+std::string check_nomad_check(const object& check) {
+  const std::string type = to_lower(tree::text(check, "Type"));
+  if (type != "tcp" && type != "http") return bad_type(type, "tcp, http");
+  if (std::string wrong = check_common(check, type); !wrong.empty()) return wrong;
+  if (tree::flag(check, "Expose")) return "expose may only be set for Consul service checks";
+  if (tree::text(check, "OnUpdate") == "ignore_warnings")
+    return "on_update may only be set to ignore_warnings for Consul service checks";
+  if (const object* restart = tree::child(check, "CheckRestart");
+      restart != nullptr && tree::flag(*restart, "IgnoreWarnings"))
+    return "ignore_warnings on check_restart only supported for Consul service checks";
+  if (tree::text(check, "AddressMode") == "driver")
+    return "address_mode = driver may only be set for Consul service checks";
+  if (const std::string_view method = tree::text(check, "Method");
+      tree::text(check, "Type") == "http" && !method.empty() && !is_http_method(method))
+    return fmt::format("method type {} not supported in Nomad http check", quote(method));
+  if (tree::number(check, "SuccessBeforePassing") != 0)
+    return "success_before_passing may only be set for Consul service checks";
+  if (tree::number(check, "FailuresBeforeCritical") != 0)
+    return "failures_before_critical may only be set for Consul service checks";
+  if (!tree::text(check, "TLSServerName").empty())
+    return "tls_server_name may only be set for Consul service checks";
+  if (tree::flag(check, "TLSSkipVerify"))
+    return "tls_skip_verify may only be set for Consul service checks";
+  return {};
+}
+
+std::string check_consul_check(const object& check) {
+  const std::string type = to_lower(tree::text(check, "Type"));
+  if (type != "grpc" && type != "tcp" && type != "http" && type != "script")
+    return bad_type(type, "grpc, tcp, http, script");
+  if (std::string wrong = check_common(check, type); !wrong.empty()) return wrong;
+  if (tree::flag(check, "Expose") && type != "grpc" && type != "http")
+    return "expose may only be set on HTTP or gRPC checks";
+  const std::string_view given = tree::text(check, "Type");
+  for (const auto& [member, name] :
+       {std::pair{"SuccessBeforePassing", "success_before_passing"},
+        std::pair{"FailuresBeforeCritical", "failures_before_critical"}}) {
+    const std::int64_t number = tree::number(check, member);
+    if (number < 0) return fmt::format("{} must be non-negative", name);
+    if (number > 0 && given != "tcp" && given != "http" && given != "grpc")
+      return fmt::format("{} not supported for check of type {}", name, quote(given));
+  }
+  return {};
+}
+
+std::string missing_port(const object& service, const object& check) {
+  if (!tree::text(service, "PortLabel").empty() || !tree::text(check, "PortLabel").empty()
+      || !requires_port(tree::text(check, "Type")))
+    return {};
+  return fmt::format(
+      "Check {} invalid: check requires a port but neither check nor service {} "
+      "have a port",
+      tree::text(check, "Name"), quote_ascii(tree::text(service, "Name")));
+}
+
+void check_consul_service(const object& service, Mistakes& out) {
+  const object* connect = tree::child(service, "Connect");
+  const bool sidecar = connect != nullptr && tree::child(*connect, "SidecarService") != nullptr;
+  each(service, "Checks", [&](const object& check) {
+    const std::string_view name = tree::text(check, "Name");
+    if (std::string wrong = missing_port(service, check); !wrong.empty())
+      out.add(std::move(wrong));
+    else if (sidecar && tree::text(check, "Type") == "tcp")
+      out.add(fmt::format("Check {} invalid: tcp checks are not valid for Connect enabled services",
+                          name));
+    else if (wrong = check_consul_check(check); !wrong.empty())
+      out.add(fmt::format("Check {} invalid: {}", name, wrong));
+  });
+  if (connect == nullptr) return;
+  if (std::string wrong = check_connect(*connect); !wrong.empty()) out.add(std::move(wrong));
+  if (tree::flag(*connect, "Native") && tree::text(service, "TaskName").empty())
+    out.add(fmt::format("Service {} is Connect Native and requires setting the task",
+                        tree::text(service, "Name")));
+}
+
+void check_nomad_service(const object& service, Mistakes& out) {
+  each(service, "Checks", [&](const object& check) {
+    if (std::string wrong = missing_port(service, check); !wrong.empty())
+      out.add(std::move(wrong));
+    else if (wrong = check_nomad_check(check); !wrong.empty())
+      out.add(std::move(wrong));
+  });
+  if (tree::child(service, "Connect") != nullptr)
+    out.add("Service with provider nomad cannot include Connect blocks");
+}
+
+/// Ports that a task's services and checks refer to, with the services that do.
+using UsedPorts = std::map<std::string_view, std::set<std::string_view>>;
+
+void check_task_check(const object& service, const object& check, UsedPorts& used, Mistakes& out) {
+  const std::string_view name = tree::text(check, "Name");
+  if (tree::text(check, "AddressMode") == "alloc")
+    out.add(
+        fmt::format("check {} cannot use address_mode=\"alloc\", only checks defined in a "
+                    "\"group\" service block can use this mode",
+                    quote(tree::text(service, "Name"))));
+  if (!requires_port(tree::text(check, "Type"))) return;
+  std::string_view port = tree::text(check, "PortLabel");
+  if (port.empty()) port = tree::text(service, "PortLabel");
+  if (port.empty()) {
+    out.add(fmt::format("check {} is missing a port", quote(name)));
+    return;
+  }
+  std::int64_t number = 0;
+  const bool numeric = parse_whole(port, number);
+  if (numeric && tree::text(check, "AddressMode") == "driver") {
+    if (number <= 0)
+      out.add(fmt::format("check {} has invalid numeric port {}", quote(name), number));
+  } else if (numeric) {
+    out.add(
+        fmt::format("check {} cannot use a numeric port {} without setting "
+                    "address_mode=\"driver\"",
+                    quote(name), number));
+  } else {
+    used[port].insert(tree::text(service, "Name"));
+  }
+}
+
+void check_task_service(const object& service, int index, UsedPorts& used, Mistakes& out) {
+  const std::string_view name = tree::text(service, "Name");
+  const std::string_view mode = tree::text(service, "AddressMode");
+  const std::string_view port = tree::text(service, "PortLabel");
+  out.add_joined(fmt::format("service[{}] {} validation failed: ", index, quote_ascii(name)),
+                 check_service(service));
+  if (mode == "alloc")
+    out.add(
+        fmt::format("service {} cannot use address_mode=\"alloc\", only services defined in a "
+                    "\"group\" block can use this mode",
+                    quote(name)));
+  std::int64_t number = 0;
+  if (!port.empty() && (mode != "driver" || !parse_whole(port, number))) used[port].insert(name);
+}
+
+void add_labels(const object& network, std::set<std::string_view>& labels) {
+  for (const std::string_view side : {"ReservedPorts", "DynamicPorts"})
+    each(network, side, [&](const object& port) { labels.insert(tree::text(port, "Label")); });
+}
+
+void check_used_ports(const object& task,
+                      const object& group,
+                      const UsedPorts& used,
+                      Mistakes& out) {
+  if (used.empty()) return;
+  std::set<std::string_view> known;
+  const auto& networks = tree::list(group, "Networks");
+  if (!networks.empty() && networks.front().is_object())
+    add_labels(networks.front().get_object(), known);
+  if (const object* resources = tree::child(task, "Resources"))
+    each(*resources, "Networks", [&](const object& network) { add_labels(network, known); });
+  for (const auto& [port, services] : used)
+    if (!known.contains(port))
+      out.add(fmt::format("port label {} referenced by services {} does not exist", quote(port),
+                          fmt::join(services, ", ")));
+}
+
+/// What identifies a service within a group: task, name and port.
+class ServiceRegister {
+public:
+  void add(const object& service, std::string_view task) {
+    const auto id = std::tuple{task, tree::text(service, "Name"), tree::text(service, "PortLabel")};
+    if (!seen_.insert(id).second) twice_.insert(id);
+    providers_.insert(tree::text(service, "Provider"));
+  }
+
+  void report(Mistakes& out) const {
+    std::set<std::string> names;
+    for (const auto& [task, name, port] : twice_)
+      names.insert(fmt::format("{}->{}{}{}", task, name, port.empty() ? "" : ":", port));
+    if (!names.empty())
+      out.add(fmt::format("Services are not unique: [{}]", fmt::join(names, " ")));
+    if (providers_.size() > 1)
+      out.add("Multiple service providers used: task group services must use the same provider");
+  }
+
+private:
+  using Id = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::set<Id> seen_;
+  std::set<Id> twice_;
+  std::set<std::string_view> providers_;
+};
+
+void check_owner(const object& task, const object& service, Mistakes& out) {
+  const std::string_view owner = tree::text(task, "Name");
+  const std::string_view named = tree::text(service, "TaskName");
+  if (!named.empty() && named != owner)
+    out.add(
+        fmt::format("Service {} is invalid: may only specify task the service belongs to, got "
+                    "{}",
+                    tree::text(service, "Name"), quote(named)));
+  each(service, "Checks", [&](const object& check) {
+    const std::string_view in_check = tree::text(check, "TaskName");
+    if (!in_check.empty() && in_check != owner)
+      out.add(fmt::format("Check {} is invalid: may only specify task the check belongs to, got {}",
+                          tree::text(check, "Name"), quote(in_check)));
+  });
+}
+
+bool has_task(const object& group, std::string_view name) {
+  bool found = false;
+  each(group, "Tasks",
+       [&](const object& task) { found = found || tree::text(task, "Name") == name; });
+  return found;
+}
+
+void check_group_service(const object& service, int index, const object& group, Mistakes& out) {
+  const std::string_view name = tree::text(service, "Name");
+  if (const Mistakes found = check_service(service); !found.empty()) {
+    out.add(fmt::format("Service[{}] {} validation failed: {}", index, name, found.text()));
+    return;
+  }
+  if (tree::text(service, "AddressMode") == "driver")
+    out.add(
+        fmt::format("service {} cannot use address_mode=\"driver\", only services defined in "
+                    "a \"task\" block can use this mode",
+                    quote(name)));
+  each(service, "Checks", [&](const object& check) {
+    const std::string_view task = tree::text(check, "TaskName");
+    if (task.empty()) return;
+    if (tree::text(check, "AddressMode") == "driver")
+      out.add(
+          fmt::format("Check {} invalid: cannot use address_mode=\"driver\", only checks "
+                      "defined in a \"task\" service block can use this mode",
+                      quote(name)));
+    if (!has_task(group, task))
+      out.add(fmt::format("Check {} invalid: refers to non-existent task {}",
+                          tree::text(check, "Name"), task));
+  });
+}
+
+}  // namespace
+
+Mistakes check_service(const object& service) {
+  Mistakes out;
+  const std::string_view name = tree::text(service, "Name");
+  const std::string_view mode = tree::text(service, "AddressMode");
+  const std::string_view on_update = tree::text(service, "OnUpdate");
+  const std::string_view provider = tree::text(service, "Provider");
+  if (!is_service_name(has_reference(name) ? replace_references(name, "ENV-VAR")
+                                           : std::string{name}))
+    out.add(
+        "Service name must be valid per RFC 1123 and can contain only alphanumeric characters "
+        "or dashes and must be no longer than 63 characters: "
+        + quote(name));
+  if (mode == "host" || mode == "driver" || mode == "alloc") {
+    if (!tree::text(service, "Address").empty())
+      out.add("Service address_mode must be \"auto\" if address is set");
+  } else if (!mode.empty() && mode != "auto") {
+    out.add("Service address_mode must be \"auto\", \"host\", or \"driver\"; not " + quote(mode));
+  }
+  if (!is_on_update(on_update))
+    out.add(
+        "Service on_update must be \"require_healthy\", \"ignore_warnings\", or \"ignore\"; "
+        "not "
+        + quote(on_update));
+  if (provider == "consul")
+    check_consul_service(service, out);
+  else if (provider == "nomad")
+    check_nomad_service(service, out);
+  else
+    out.add("Service provider must be \"consul\", or \"nomad\"; not " + quote(provider));
+  return out;
+}
+
+Mistakes check_group_services(const object& group) {
+  Mistakes out;
+  ServiceRegister services;
+  each(group, "Tasks", [&](const object& task) {
+    each(task, "Services", [&](const object& service) {
+      check_owner(task, service, out);
+      services.add(service, tree::text(task, "Name"));
+    });
+  });
+  int index = 0;
+  each(group, "Services", [&](const object& service) {
+    services.add(service, "group");
+    check_group_service(service, index++, group, out);
+  });
+  services.report(out);
+  return out;
+}
+
+Mistakes check_script_checks(const object& group) {
+  Mistakes out;
+  each(group, "Services", [&](const object& service) {
+    if (!tree::text(service, "TaskName").empty()) return;
+    each(service, "Checks", [&](const object& check) {
+      if (tree::text(check, "Type") == "script" && tree::text(check, "TaskName").empty())
+        out.add(fmt::format("Service [{}]->{} or Check {} must specify task parameter",
+                            tree::text(group, "Name"), tree::text(service, "Name"),
+                            tree::text(check, "Name")));
+    });
+  });
+  return out;
+}
+
+Mistakes check_task_services(const object& task, const object& group) {
+  Mistakes out;
+  UsedPorts used;
+  std::set<std::string> known;
+  int index = 0;
+  each(task, "Services", [&](const object& service) {
+    const std::string_view name = tree::text(service, "Name");
+    check_task_service(service, index++, used, out);
+    if (!known.insert(std::string{name} + std::string{tree::text(service, "PortLabel")}).second)
+      out.add(fmt::format("service {} is duplicate", quote(name)));
+    if (tree::child(service, "Connect") != nullptr)
+      out.add(
+          fmt::format("service {} cannot have \"connect\" block, only services defined in a "
+                      "\"group\" block can",
+                      quote(name)));
+    std::set<std::string_view> check_names;
+    each(service, "Checks", [&](const object& check) {
+      const std::string_view check_name = tree::text(check, "Name");
+      if (!check_names.insert(check_name).second)
+        out.add(fmt::format("check {} is duplicate", quote(check_name)));
+      check_task_check(service, check, used, out);
+    });
+  });
+  check_used_ports(task, group, used, out);
+  return out;
+}
+
+}  // namespace nomad::jobspec

@@ -1,0 +1,363 @@
+// Rules about tasks and what they are made of.
+#include <map>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/jobspec/canonical/interpolation.hpp"
+#include "runtime/jobspec/tree.hpp"
+#include "runtime/jobspec/validate/rules.hpp"
+
+namespace nomad::jobspec {
+
+namespace {
+
+using boost::json::object;
+using boost::json::value;
+using tree::each;
+
+constexpr std::int64_t min_cpu = 1;
+constexpr std::int64_t min_memory_mb = 10;
+
+/// Names that would fall together with directories which every allocation has.
+bool is_reserved_name(std::string_view name) {
+  return name == "alloc" || name == "." || name == "..";
+}
+
+void check_name(std::string_view name, Mistakes& out) {
+  if (name.empty()) out.add("Missing task name");
+  if (name.find_first_of("/\\") != std::string_view::npos)
+    out.add("Task name cannot include slashes");
+  else if (name.find('\0') != std::string_view::npos)
+    out.add("Task name cannot include null characters");
+  else if (is_reserved_name(name))
+    out.add(fmt::format("Task name {} is reserved", quote(name)));
+}
+
+void check_timing(const object& task,
+                  std::string_view job_type,
+                  const object& group,
+                  Mistakes& out) {
+  const std::int64_t kill = tree::number(task, "KillTimeout");
+  const object* update = tree::child(group, "Update");
+  const std::int64_t progress = update == nullptr ? 0 : tree::number(*update, "ProgressDeadline");
+  if (kill < 0)
+    out.add("KillTimeout must be a positive value");
+  else if (job_type == "service" && progress > 0 && kill > progress)
+    out.add(fmt::format("KillTimout ({}) longer than the group's ProgressDeadline ({})",
+                        duration_text(kill), duration_text(progress)));
+  if (tree::number(task, "ShutdownDelay") < 0) out.add("ShutdownDelay must be a positive value");
+}
+
+Mistakes check_device(const object& device) {
+  Mistakes out;
+  if (tree::text(device, "Name").empty())
+    out.add(
+        "device name must be given as one of the following: type, vendor/type, or "
+        "vendor/type/name");
+  int position = 0;
+  each(device, "Constraints", [&](const object& constraint) {
+    ++position;
+    const std::string_view operand = tree::text(constraint, "Operand");
+    if (operand == "distinct_hosts" || operand == "distinct_property")
+      out.add(fmt::format("Constraint {} validation failed: using unsupported operand {}", position,
+                          quote(operand)));
+    else
+      out.add_joined(fmt::format("Constraint {} validation failed: ", position),
+                     check_constraint(constraint));
+  });
+  check_affinities(device, false, out);
+  return out;
+}
+
+Mistakes check_resources(const object& resources) {
+  Mistakes out;
+  const std::int64_t cpu = tree::number(resources, "CPU");
+  const std::int64_t cores = tree::number(resources, "Cores");
+  const std::int64_t memory = tree::number(resources, "MemoryMB");
+  const std::int64_t memory_max = tree::number(resources, "MemoryMaxMB");
+  if (cores > 0 && cpu > 0) out.add("Task can only ask for 'cpu' or 'cores' resource, not both.");
+  Mistakes least;
+  if (cpu < min_cpu && cores == 0)
+    least.add(fmt::format("minimum CPU value is {}; got {}", min_cpu, cpu));
+  if (memory < min_memory_mb)
+    least.add(fmt::format("minimum MemoryMB value is {}; got {}", min_memory_mb, memory));
+  out.add_joined("", least);
+  int position = 0;
+  each(resources, "Devices", [&](const object& device) {
+    out.add_joined(fmt::format("device {} failed validation: ", ++position), check_device(device));
+  });
+  if (memory_max != 0 && memory_max < memory)
+    out.add(fmt::format("MemoryMaxMB value ({}) should be larger than MemoryMB value ({})",
+                        memory_max, memory));
+  return out;
+}
+
+Mistakes check_logs(const object& logs, const object* disk) {
+  Mistakes out;
+  const std::int64_t files = tree::number(logs, "MaxFiles");
+  const std::int64_t size = tree::number(logs, "MaxFileSizeMB");
+  if (files < 1) out.add(fmt::format("minimum number of files is 1; got {}", files));
+  if (size < 1) out.add(fmt::format("minimum file size is 1MB; got {}", size));
+  if (disk == nullptr) return out;
+  std::int64_t used = 0;
+  if (__builtin_mul_overflow(files, size, &used)) used = INT64_MAX;
+  if (const std::int64_t space = tree::number(*disk, "SizeMB"); space <= used)
+    out.add(fmt::format("log storage ({} MB) must be less than requested disk capacity ({} MB)",
+                        used, space));
+  return out;
+}
+
+void check_task_constraints(const object& task, Mistakes& out) {
+  int position = 0;
+  each(task, "Constraints", [&](const object& constraint) {
+    ++position;
+    out.add_joined(fmt::format("Constraint {} validation failed: ", position),
+                   check_constraint(constraint));
+    const std::string_view operand = tree::text(constraint, "Operand");
+    if (operand == "distinct_hosts" || operand == "distinct_property")
+      out.add(
+          fmt::format("Constraint {} has disallowed Operand at task level: {}", position, operand));
+  });
+}
+
+Mistakes check_vault(const object& vault) {
+  Mistakes out;
+  const auto& policies = tree::list(vault, "Policies");
+  if (policies.empty()) out.add("Policy list cannot be empty");
+  for (const value& policy : policies)
+    if (tree::text_of(policy) == "root") out.add("Can not specify \"root\" policy");
+  const std::string_view mode = tree::text(vault, "ChangeMode");
+  if (mode == "signal") {
+    if (tree::text(vault, "ChangeSignal").empty())
+      out.add("Signal must be specified when using change mode \"signal\"");
+  } else if (mode != "noop" && mode != "restart") {
+    out.add("Unknown change mode " + quote(mode));
+  }
+  return out;
+}
+
+void check_templates(const object& task, Mistakes& out) {
+  std::map<std::string_view, int> first_to;
+  int position = 0;
+  each(task, "Templates", [&](const object& tmpl) {
+    ++position;
+    out.add_joined(fmt::format("Template {} validation failed: ", position), check_template(tmpl));
+    const auto [first, fresh] = first_to.emplace(tree::text(tmpl, "DestPath"), position);
+    if (!fresh)
+      out.add(fmt::format("Template {} has same destination as {}", position, first->second));
+  });
+}
+
+void check_lifecycle(const object& task, Mistakes& out) {
+  const object* lifecycle = tree::child(task, "Lifecycle");
+  if (lifecycle == nullptr) return;
+  const std::string_view hook = tree::text(*lifecycle, "Hook");
+  if (hook.empty())
+    out.add("Lifecycle validation failed: no lifecycle hook provided");
+  else if (hook != "prestart" && hook != "poststart" && hook != "poststop")
+    out.add(fmt::format("Lifecycle validation failed: invalid hook: {}", hook));
+}
+
+void check_connect_proxy(const object& task, const object& group, Mistakes& out) {
+  constexpr std::string_view prefix = "connect-proxy:";
+  const std::string_view kind = tree::text(task, "Kind");
+  if (!kind.starts_with(prefix) || kind.size() == prefix.size()) return;
+  if (!tree::list(task, "Services").empty())
+    out.add("Connect proxy task must not have a service block");
+  if (tree::flag(task, "Leader")) out.add("Connect proxy task must not have leader set");
+  const std::string_view wanted = kind.substr(prefix.size());
+  std::vector<std::string_view> others;
+  bool found = false;
+  each(group, "Services", [&](const object& service) {
+    const object* connect = tree::child(service, "Connect");
+    if (connect == nullptr || tree::child(*connect, "SidecarService") == nullptr) return;
+    const std::string_view name = tree::text(service, "Name");
+    found = found || name == wanted;
+    others.push_back(name);
+  });
+  if (found) return;
+  if (others.empty())
+    out.add(
+        fmt::format("No Connect services in task group with Connect proxy ({})", quote(wanted)));
+  else
+    out.add(
+        fmt::format("Connect proxy service name ({}) not found in Connect services from task "
+                    "group: [{}]",
+                    quote(wanted), fmt::join(others, " ")));
+}
+
+void check_volume_mounts(const object& task, const object& group, Mistakes& out) {
+  const object* volumes = tree::child(group, "Volumes");
+  int position = 0;
+  each(task, "VolumeMounts", [&](const object& mount) {
+    const std::string_view mode = tree::text(mount, "PropagationMode");
+    const std::string_view volume = tree::text(mount, "Volume");
+    if (!mode.empty() && mode != "private" && mode != "host-to-task" && mode != "bidirectional")
+      out.add(
+          fmt::format("Volume Mount ({}) has an invalid propagation mode: \"{}\"", position, mode));
+    if (volume.empty())
+      out.add(fmt::format("Volume Mount ({}) references an empty volume", position));
+    else if (volumes == nullptr || !volumes->contains(volume))
+      out.add(fmt::format("Volume Mount ({}) references undefined volume {}", position, volume));
+    ++position;
+  });
+}
+
+void check_csi_plugin(const object& task, Mistakes& out) {
+  const object* plugin = tree::child(task, "CSIPluginConfig");
+  if (plugin == nullptr) return;
+  const std::string_view id = tree::text(*plugin, "ID");
+  const std::string_view type = tree::text(*plugin, "Type");
+  const std::string_view base = tree::text(*plugin, "StagePublishBaseDir");
+  const std::string_view mount = tree::text(*plugin, "MountDir");
+  if (id.empty())
+    out.add("CSIPluginConfig must have a non-empty PluginID");
+  else if (id.find('/') != std::string_view::npos || id == "." || id == "..")
+    // The id becomes a directory on clients.
+    out.add(fmt::format("CSIPluginConfig PluginID must not be a path, got: \"{}\"", id));
+  if (type != "node" && type != "controller" && type != "monolith")
+    out.add(
+        fmt::format("CSIPluginConfig PluginType must be one of 'node', 'controller', or "
+                    "'monolith', got: \"{}\"",
+                    type));
+  if (!base.empty() && !mount.empty() && base.starts_with(mount))
+    out.add(
+        fmt::format("CSIPluginConfig StagePublishBaseDir must not be a subdirectory of "
+                    "MountDir, got: StagePublishBaseDir=\"{}\" MountDir=\"{}\"",
+                    base, mount));
+}
+
+void check_change_mode(const object& tmpl, Mistakes& out) {
+  const std::string_view mode = tree::text(tmpl, "ChangeMode");
+  if (mode == "noop" || mode == "restart") return;
+  if (mode == "signal") {
+    if (tree::text(tmpl, "ChangeSignal").empty())
+      out.add("Must specify signal value when change mode is signal");
+    if (tree::flag(tmpl, "Envvars")) out.add("cannot use signals with env var templates");
+  } else if (mode == "script") {
+    const object* script = tree::child(tmpl, "ChangeScript");
+    if (script == nullptr)
+      out.add("must specify change script configuration value when change mode is script");
+    else if (tree::text(*script, "Command").empty())
+      out.add("must specify script path value when change mode is script");
+  } else {
+    out.add("Invalid change mode. Must be one of the following: noop, signal, script, restart");
+  }
+}
+
+std::string check_hexadecimal(std::string_view text) {
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool digit = is_hex_digit(c);
+    if (digit) continue;
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte < 0x7f
+               ? fmt::format("encoding/hex: invalid byte: U+{:04X} '{}'", byte, c)
+               : fmt::format("encoding/hex: invalid byte: U+{:04X}", byte);
+  }
+  return text.size() % 2 == 1 ? "encoding/hex: odd length hex string" : "";
+}
+
+/// "" or what is wrong with an artifact's checksum, "type:hexadecimal value".
+std::string check_checksum(std::string_view given) {
+  constexpr std::string_view blanks = " \t\n\v\f\r";
+  if (has_reference(given)) return {};
+  const std::size_t first = given.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return "checksum value cannot be empty";
+  const std::string_view text = given.substr(first, given.find_last_not_of(blanks) - first + 1);
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos || text.find(':', colon + 1) != std::string_view::npos)
+    return "checksum must be given as \"type:value\"; got " + quote(text);
+  const std::string_view type = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  if (std::string wrong = check_hexadecimal(digits); !wrong.empty())
+    return "invalid checksum: " + wrong;
+  const std::size_t bytes = type == "md5"      ? 16
+                            : type == "sha1"   ? 20
+                            : type == "sha256" ? 32
+                            : type == "sha512" ? 64
+                                               : 0;
+  if (bytes == 0) return fmt::format("unsupported checksum type: {}", type);
+  if (digits.size() != bytes * 2) return fmt::format("invalid {} checksum: {}", type, digits);
+  return {};
+}
+
+}  // namespace
+
+Mistakes check_template(const object& tmpl) {
+  Mistakes out;
+  const std::string_view destination = tree::text(tmpl, "DestPath");
+  if (tree::text(tmpl, "SourcePath").empty() && tree::text(tmpl, "EmbeddedTmpl").empty())
+    out.add("Must specify a source path or have an embedded template");
+  if (destination.empty()) out.add("Must specify a destination for the template");
+  if (escapes_allocation("task", destination)) out.add("destination escapes allocation directory");
+  check_change_mode(tmpl, out);
+  if (tree::number(tmpl, "Splay") < 0) out.add("Must specify positive splay value");
+  if (const std::string_view perms = tree::text(tmpl, "Perms"); !perms.empty()) {
+    std::uint64_t mode = 0;
+    if (const std::string wrong = parse_unsigned(perms, 8, 12, mode); !wrong.empty())
+      out.add(fmt::format("Failed to parse {} as octal: {}", quote(perms), wrong));
+  }
+  if (const object* wait = tree::child(tmpl, "Wait")) {
+    const value* least = tree::find(*wait, "Min");
+    const value* most = tree::find(*wait, "Max");
+    if (least != nullptr && most != nullptr && tree::number_of(*least) > tree::number_of(*most))
+      out.add(fmt::format("wait min {} is greater than max {}",
+                          duration_text(tree::number_of(*least)),
+                          duration_text(tree::number_of(*most))));
+  }
+  return out;
+}
+
+Mistakes check_artifact(const object& artifact) {
+  Mistakes out;
+  if (tree::text(artifact, "GetterSource").empty()) out.add("source must be specified");
+  const std::string_view mode = tree::text(artifact, "GetterMode");
+  if (!mode.empty() && mode != "any" && mode != "file" && mode != "dir")
+    out.add(fmt::format("invalid artifact mode {}; must be one of: any, file, dir", quote(mode)));
+  if (escapes_allocation("task", tree::text(artifact, "RelativeDest")))
+    out.add("destination escapes allocation directory");
+  if (const object* options = tree::child(artifact, "GetterOptions"))
+    if (const value* checksum = tree::find(*options, "checksum"))
+      if (std::string wrong = check_checksum(tree::text_of(*checksum)); !wrong.empty())
+        out.add(std::move(wrong));
+  return out;
+}
+
+Mistakes check_task(const object& task, std::string_view job_type, const object& group) {
+  Mistakes out;
+  check_name(tree::text(task, "Name"), out);
+  if (tree::text(task, "Driver").empty()) out.add("Missing task driver");
+  check_timing(task, job_type, group, out);
+  if (const object* resources = tree::child(task, "Resources"))
+    out.add_joined("", check_resources(*resources));
+  else
+    out.add("Missing task resources");
+  if (const object* logs = tree::child(task, "LogConfig"))
+    out.add_joined("", check_logs(*logs, tree::child(group, "EphemeralDisk")));
+  else
+    out.add("Missing Log Config");
+  check_task_constraints(task, out);
+  check_affinities(task, job_type == "system", out);
+  out.add_joined("", check_task_services(task, group));
+  int position = 0;
+  each(task, "Artifacts", [&](const object& artifact) {
+    out.add_joined(fmt::format("Artifact {} validation failed: ", ++position),
+                   check_artifact(artifact));
+  });
+  if (const object* vault = tree::child(task, "Vault"))
+    out.add_joined("Vault validation failed: ", check_vault(*vault));
+  check_templates(task, out);
+  if (const object* payload = tree::child(task, "DispatchPayload");
+      payload != nullptr && escapes_allocation("task/local/", tree::text(*payload, "File")))
+    out.add("Dispatch Payload validation failed: destination escapes allocation directory");
+  check_lifecycle(task, out);
+  check_connect_proxy(task, group, out);
+  check_volume_mounts(task, group, out);
+  check_csi_plugin(task, out);
+  return out;
+}
+
+}  // namespace nomad::jobspec

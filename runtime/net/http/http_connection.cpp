@@ -1,0 +1,309 @@
+// The receiving half of a connection: bytes to requests to handlers.
+#include "runtime/net/http/http_connection.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include "runtime/base/log.hpp"
+
+namespace nomad::net {
+namespace {
+
+/// What is kept of a client that sends ahead of its answers.
+constexpr std::size_t pending_limit = 64 * 1024;
+
+/// Requests of a pipeline are worked off until this much waits to be sent.
+constexpr std::size_t out_limit = 64 * 1024;
+
+/// A body may take a second for each of these beyond the body timeout.
+constexpr std::uint64_t slowest_body_per_second = 64 * 1024;
+
+/// How long the answer to a client that closed its sending side may take.
+constexpr std::chrono::seconds half_closed_patience{5};
+
+}  // namespace
+
+Connection::Connection(Worker& worker, int fd, std::string remote, std::string address)
+    : worker_{worker},
+      socket_{worker.io, fd},
+      remote_{std::move(remote)},
+      address_{std::move(address)},
+      parser_{worker.server->limits} {
+  set_deadline(worker.server->options.header_timeout);
+}
+
+Connection::~Connection() = default;
+
+void Connection::start() {
+  const auto& context = worker_.server->options.tls;
+  if (!context || address_.empty()) return arm_read();
+  auto session = context->accept(socket_.native_handle());
+  if (!session) {
+    log::warn("http", "{}: {}", remote_, session.error().what);
+    return close();
+  }
+  tls_.emplace(std::move(*session));
+  is_securing_ = true;
+  secure();
+}
+
+void Connection::secure() {
+  const auto step = tls_->handshake();
+  if (!step) {
+    log::debug("http", "closing {}: {}", remote_, step.error().what);
+    return close();
+  }
+  switch (step->state) {
+    case TlsSession::State::want_read:
+      return arm_read();
+    case TlsSession::State::want_write:
+      return arm_write();
+    case TlsSession::State::closed:
+      return close();
+    case TlsSession::State::done:
+      is_securing_ = false;
+      return readable();
+  }
+}
+
+void Connection::close() {
+  if (phase_ == Phase::closed) return;
+  const auto self = shared_from_this();
+  const bool was_in_work
+      = phase_ == Phase::waiting || phase_ == Phase::streaming || phase_ == Phase::tunneling;
+  phase_ = Phase::closed;
+  boost::system::error_code ignored;  // the descriptor is gone either way
+  socket_.close(ignored);
+  drained_.clear();
+  if (was_in_work) exchange_->abandon(false);
+  worker_.server->leave(address_);
+  worker_.forget(this);
+}
+
+void Connection::check(Clock::time_point now) {
+  if (now < deadline_) return;
+  if (phase_ == Phase::receiving || (phase_ == Phase::idle && is_first_))
+    log::debug("http", "closing {}: no complete request in time", remote_);
+  else if (phase_ != Phase::idle && phase_ != Phase::draining)
+    log::debug("http", "closing {}: it does not take its answer", remote_);
+  close();
+}
+
+void Connection::close_if_idle() {
+  if (phase_ == Phase::tunneling) return close();  // it has no end of its own to wait for
+  if ((phase_ == Phase::idle || phase_ == Phase::receiving) && everything_sent())
+    close();
+  else
+    keep_alive_ = false;
+}
+
+void Connection::arm_read() {
+  if (read_armed_ || phase_ == Phase::closed) return;
+  read_armed_ = true;
+  socket_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                     [self = shared_from_this()](const boost::system::error_code& failure) {
+                       self->read_armed_ = false;
+                       if (failure || self->phase_ == Phase::closed) return;
+                       if (self->is_securing_)
+                         self->secure();
+                       else
+                         self->readable();
+                     });
+}
+
+void Connection::readable() {
+  const auto self = shared_from_this();
+  if (std::exchange(write_wants_read_, false)) flush();
+  for (;;) {
+    const auto got = phase_ == Phase::closed ? std::nullopt : receive();
+    if (!got) return;
+    if (*got == 0) return peer_closed();
+    take({worker_.buffer.data(), *got});
+    if (!wants_input()) return;
+    if (!tls_) return arm_read();  // TLS has read ahead: until it says that there is no more
+  }
+}
+
+bool Connection::wants_input() const {
+  if (phase_ == Phase::closed) return false;
+  if (phase_ == Phase::receiving) return true;
+  if (phase_ == Phase::tunneling
+      && (tunnel_peer_ended_ || tunnel_waiting_ >= worker_.server->options.tunnel_window_bytes))
+    return false;
+  return pending_.size() < pending_limit;
+}
+
+std::optional<std::size_t> Connection::receive() {
+  auto& buffer = worker_.buffer;
+  if (!tls_) {
+    const auto got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+      arm_read();
+    else
+      close();
+    return {};
+  }
+  const auto step = tls_->read(buffer.data(), buffer.size());
+  if (!step) {
+    log::debug("http", "closing {}: {}", remote_, step.error().what);
+    close();
+    return {};
+  }
+  switch (step->state) {
+    case TlsSession::State::done:
+      return step->count;
+    case TlsSession::State::closed:
+      return 0;
+    case TlsSession::State::want_read:
+      arm_read();
+      return {};
+    case TlsSession::State::want_write:
+      read_wants_write_ = true;
+      arm_write();
+      return {};
+  }
+  return {};
+}
+
+void Connection::take(std::string_view bytes) {
+  switch (phase_) {
+    case Phase::idle:
+    case Phase::receiving:
+      if (pending_.empty()) {
+        keep(consume(bytes));
+        flush();
+      } else {
+        pending_.append(bytes);
+        consume_pending();
+      }
+      break;
+    case Phase::waiting:
+    case Phase::streaming:
+      pending_.append(bytes);
+      break;
+    case Phase::tunneling:
+      tunnel_in(bytes);
+      break;
+    case Phase::draining:
+    case Phase::closed:
+      break;
+  }
+}
+
+void Connection::keep(std::string_view bytes) {
+  pending_.assign(bytes);
+  if (pending_.empty() && pending_.capacity() > pending_limit) pending_.shrink_to_fit();
+}
+
+void Connection::consume_pending() {
+  if (phase_ == Phase::closed) return;
+  const auto bytes = std::exchange(pending_, {});
+  keep(consume(bytes));
+  flush();
+  if (pending_.size() >= pending_limit && phase_ != Phase::receiving) return;
+  if (!tls_) return arm_read();
+  // What TLS has read ahead no poll shows; not from within `readable`, which reads on itself.
+  worker_.post([self = shared_from_this()] {
+    if (self->phase_ != Phase::closed && !self->read_armed_) self->readable();
+  });
+}
+
+void Connection::begin_request() {
+  if (!exchange_ || exchange_.use_count() > 1 || !exchange_->stayed_on_thread())
+    exchange_ = std::make_shared<detail::HttpExchange>();
+  parser_.begin(exchange_->request);
+  phase_ = Phase::receiving;
+  in_body_ = false;
+  if (!is_first_) set_deadline(worker_.server->options.header_timeout);
+  is_first_ = false;
+}
+
+std::string_view Connection::consume(std::string_view bytes) {
+  while (!bytes.empty() && !close_when_sent_ && !big_ && out_.size() - out_sent_ < out_limit) {
+    if (phase_ == Phase::idle) begin_request();
+    if (phase_ != Phase::receiving) break;
+    const auto step = parser_.feed(bytes);
+    bytes.remove_prefix(step.consumed);
+    switch (step.state) {
+      case RequestParser::State::failed:
+        refuse(parser_.failure_status(), parser_.failure());
+        return {};
+      case RequestParser::State::need_more:
+        need_more(bytes.empty());
+        return bytes;
+      case RequestParser::State::complete:
+        dispatch();
+        break;
+    }
+  }
+  return bytes;
+}
+
+void Connection::need_more(bool nothing_left) {
+  if (!parser_.header_done()) return;
+  if (exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout);
+  if (std::exchange(in_body_, true)) return;
+  const auto extra = std::chrono::seconds{parser_.announced_body() / slowest_body_per_second};
+  if (!exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout + extra);
+  if (nothing_left && parser_.wants_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+}
+
+void Connection::dispatch() {
+  auto& request = exchange_->request;
+  keep_alive_ = parser_.keep_alive() && !worker_.stopping;
+  request.remote.assign(remote_);
+  request.received = Clock::now();
+  if (!split_target(request)) {
+    refuse(400, "malformed request target");
+    return;
+  }
+  phase_ = Phase::waiting;
+  no_deadline();
+  exchange_->attach(shared_from_this(), worker_.shared_from_this());
+  in_dispatch_ = true;
+  try {
+    route();
+  } catch (const std::exception& failure) {  // a bug; the Responder has answered 500
+    log::error("http", "{} {}: {}", request.method, request.path, failure.what());
+  }
+  in_dispatch_ = false;
+}
+
+void Connection::route() {
+  serve(worker_.server->router, Responder{exchange_});
+}
+
+void Connection::refuse(unsigned status, std::string_view text) {
+  log::debug("http", "refusing a request of {}: {}", remote_, text);
+  const auto number = std::to_string(status);
+  const auto reason = std::string{reason_phrase(status)};
+  std::string body = number + ' ' + reason;
+  if (status == 400 || status == 429 || status == 500) (body += ": ") += text;
+  out_ += "HTTP/1.1 " + number + ' ' + reason
+          + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: "
+          + std::to_string(body.size()) + "\r\n\r\n" + body;
+  phase_ = Phase::idle;
+  close_when_sent_ = true;
+  set_deadline(worker_.server->options.write_timeout);
+}
+
+void Connection::peer_closed() {
+  if (phase_ == Phase::tunneling) {
+    tunnel_peer_ended_ = true;
+    pump_tunnel();
+    return;
+  }
+  if (phase_ != Phase::waiting) {
+    close();
+    return;
+  }
+  keep_alive_ = false;
+  set_deadline(half_closed_patience);
+  exchange_->abandon(true);
+}
+
+}  // namespace nomad::net

@@ -1,0 +1,51 @@
+// Router: finds the handler of a path as Go's ServeMux does. A pattern that ends in '/' covers
+// everything below it, the longest pattern wins, unclean paths and prefixes called without
+// their slash are redirected.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/net/http/responder.hpp"
+
+namespace nomad::net {
+
+/// Takes one request on an I/O thread and must not block there. The request is
+/// `responder.request()`.
+using Handler = std::function<void(Responder)>;
+
+class Router {
+public:
+  /// Registers `handler` for `pattern`. A second one for the same pattern replaces the first.
+  void handle(std::string pattern, Handler handler);
+
+  /// For paths that no pattern covers; without one they get 404 with an empty body.
+  void handle_rest(Handler handler);
+
+  struct Match {
+    const Handler* handler = nullptr;
+    std::string redirect;  ///< Not empty: answer 301 with this path.
+  };
+
+  Match find(std::string_view path) const;
+
+private:
+  const Handler* lookup(std::string_view path) const;
+
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  std::unordered_map<std::string, Handler, Hash, std::equal_to<>> exact_;
+  std::vector<std::pair<std::string, Handler>> prefixes_;  ///< Longest first.
+  Handler rest_;
+};
+
+/// Hands a request to the handler of its path, or answers what a path without one deserves.
+void serve(const Router& router, Responder responder);
+
+}  // namespace nomad::net

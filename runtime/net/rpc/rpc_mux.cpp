@@ -1,0 +1,409 @@
+// The sending half: calls, answers, and the choice of the next frame.
+#include "runtime/net/rpc/rpc_mux.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace nomad::net {
+namespace {
+
+/// Frames that higher classes may send in a row while a lower one waits.
+constexpr unsigned higher_at_most = 64;
+
+/// Of replies to pings, windows, refusals. A peer that provokes them and does not read them is
+/// not read either.
+constexpr std::size_t control_limit = 256 * 1024;
+
+std::size_t index_of(RpcPriority priority) {
+  return static_cast<std::size_t>(priority);
+}
+
+template <class Number>
+void append_little_endian(std::string& out, Number value) {
+  for (std::size_t i = 0; i < sizeof value; ++i)
+    out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i));
+}
+
+Bytes request_head(const RpcRequest& request) {
+  std::string head;
+  head.reserve(rpc_request_fixed_bytes + request.head.size());
+  append_little_endian(head, request.method);
+  append_little_endian(head, std::uint16_t{0});
+  append_little_endian(head, static_cast<std::uint32_t>(
+                                 std::clamp<std::int64_t>(request.timeout.count(), 0, 0xffffffff)));
+  append_little_endian(head, static_cast<std::uint32_t>(request.head.size()));
+  head += request.head.text();
+  return Bytes::copy(head);
+}
+
+}  // namespace
+
+RpcMux::RpcMux(Side side, const RpcHello& hello, RpcLimits limits, Time now)
+    : side_{side},
+      limits_{limits},
+      next_id_{side == Side::dialer ? 1U : 2U},
+      last_heard_{now},
+      last_ping_{now} {
+  control(RpcFrameKind::hello, 0, encode(hello));
+}
+
+// -- what we want to send ------------------------------------------------------------------------
+
+Result<RpcStreamId> RpcMux::call(RpcRequest request, Time now) {
+  if (closing_) return Error{Errc::unavailable, "the connection is about to close"};
+  const auto size = request.head.size() + request.body.size() + rpc_request_fixed_bytes;
+  if (size > limits_.max_message_bytes || request.head.size() > rpc_frame_payload_bytes / 2)
+    return Error{Errc::too_large, "the request is too large"};
+  if (queued_bytes_ + size > limits_.max_queue_bytes || next_id_ > 0xfffffff0U)
+    return Error{Errc::overloaded, "too much waits to be sent to this peer"};
+  const auto id = next_id_;
+  next_id_ += 2;
+  auto& stream = streams_[id];
+  stream.ours = true;
+  stream.byte_stream = request.byte_stream;
+  stream.priority = request.priority;
+  stream.send_window = stream.receive_window = limits_.window_bytes;
+  if (request.timeout.count() > 0) set_deadline(id, stream, now + request.timeout);
+  enqueue(id, stream,
+          {.kind = RpcFrameKind::request,
+           .head = request_head(request),
+           .body = std::move(request.body),
+           .byte_stream = request.byte_stream});
+  return id;
+}
+
+Result<> RpcMux::post(RpcRequest request, std::uint64_t number) {
+  if (closing_) return Error{Errc::unavailable, "the connection is about to close"};
+  const auto size = request.head.size() + request.body.size() + rpc_request_fixed_bytes;
+  if (size > limits_.max_message_bytes || request.head.size() > rpc_frame_payload_bytes / 2)
+    return Error{Errc::too_large, "the request is too large"};
+  if (queued_bytes_ + size > limits_.max_queue_bytes)
+    return Error{Errc::overloaded, "too much waits to be sent to this peer"};
+  auto& posts = posts_[index_of(request.priority)];
+  posts.out.push_back({.kind = RpcFrameKind::request,
+                       .head = request_head(request),
+                       .body = std::move(request.body),
+                       .one_way = true,
+                       .number = number});
+  queued_bytes_ += size;
+  if (!std::exchange(posts.queued, true)) turns_[index_of(request.priority)].push_back(0);
+  return {};
+}
+
+void RpcMux::cancel(RpcStreamId id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || !found->second.ours) return;
+  if (found->second.any_sent) control(RpcFrameKind::cancel, id, {});
+  erase(id);
+}
+
+void RpcMux::respond(RpcStreamId id, Bytes body) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || found->second.ours || found->second.finishing) return;
+  if (body.size() > limits_.max_message_bytes) {
+    fail(id, {Errc::too_large, "the answer is too large"});
+    return;
+  }
+  found->second.finishing = true;
+  enqueue(id, found->second, {.kind = RpcFrameKind::response, .body = std::move(body)});
+}
+
+void RpcMux::fail(RpcStreamId id, const Error& error) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || found->second.ours || found->second.finishing) return;
+  found->second.finishing = true;
+  enqueue(id, found->second,
+          {.kind = RpcFrameKind::error, .body = Bytes::copy(encode_rpc_error(error))});
+}
+
+bool RpcMux::write(RpcStreamId id, Bytes bytes) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return false;
+  auto& stream = found->second;
+  if (!stream.byte_stream || stream.write_ended || stream.finishing) return false;
+  // Who has nothing waiting may always write: so whoever is refused has a frame to come, after
+  // which it is told to go on, and a reader that keeps up is not stopped by those that don't.
+  const bool too_much_of_all = data_bytes_ >= limits_.max_queue_bytes && stream.data_waiting > 0;
+  if (stream.data_waiting >= limits_.window_bytes || too_much_of_all) {
+    stream.refused_write = true;
+    return false;
+  }
+  if (bytes.empty()) return true;
+  stream.data_waiting += bytes.size();
+  enqueue(id, stream, {.kind = RpcFrameKind::data, .body = std::move(bytes), .last = false});
+  return true;
+}
+
+void RpcMux::end_write(RpcStreamId id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || !found->second.byte_stream || found->second.finishing) return;
+  if (std::exchange(found->second.write_ended, true)) return;
+  enqueue(id, found->second, {.kind = RpcFrameKind::data});
+}
+
+void RpcMux::taken(RpcStreamId id, std::size_t count) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end() || !found->second.byte_stream) return;
+  auto& stream = found->second;
+  stream.unreported += count;
+  if (stream.unreported < limits_.window_bytes / 4 || stream.peer_ended) return;
+  const auto grant = static_cast<std::uint32_t>(
+      std::min<std::size_t>(stream.unreported, limits_.window_bytes - stream.receive_window));
+  stream.unreported = 0;
+  stream.receive_window += grant;
+  std::string payload;
+  append_little_endian(payload, grant);
+  control(RpcFrameKind::window, id, payload);
+}
+
+void RpcMux::say_goodbye(std::string_view why) {
+  if (std::exchange(closing_, true)) return;
+  control(RpcFrameKind::goodbye, 0, why.substr(0, 1024));
+}
+
+bool RpcMux::is_open(RpcStreamId stream) const {
+  return streams_.contains(stream);
+}
+
+// -- the queue -----------------------------------------------------------------------------------
+
+bool RpcMux::is_sendable(const Stream& stream) {
+  if (stream.out.empty()) return false;
+  const auto& front = stream.out.front();
+  return front.kind != RpcFrameKind::data || front.body.empty() || stream.send_window > 0;
+}
+
+std::size_t& RpcMux::count_of(const Outgoing& outgoing) {
+  return outgoing.kind == RpcFrameKind::data ? data_bytes_ : queued_bytes_;
+}
+
+void RpcMux::enqueue(RpcStreamId id, Stream& stream, Outgoing outgoing) {
+  count_of(outgoing) += outgoing.head.size() + outgoing.body.size();
+  stream.out.push_back(std::move(outgoing));
+  if (!stream.queued && is_sendable(stream)) {
+    stream.queued = true;
+    turns_[index_of(stream.priority)].push_back(id);
+  }
+}
+
+void RpcMux::control(RpcFrameKind kind, RpcStreamId stream, std::string_view payload) {
+  RpcFrameHeader header;
+  header.kind = kind;
+  header.priority = RpcPriority::urgent;
+  header.first = header.last = true;
+  header.stream = stream;
+  header.length = static_cast<std::uint32_t>(payload.size());
+  control_.push_back({encode(header), Bytes::copy(payload)});
+  control_bytes_ += rpc_frame_header_bytes + payload.size();
+  queued_bytes_ += payload.size();
+}
+
+bool RpcMux::wants_input() const {
+  return queued_bytes_ < limits_.max_queue_bytes && control_bytes_ < control_limit;
+}
+
+bool RpcMux::has_output() const {
+  return !control_.empty()
+         || std::any_of(std::begin(turns_), std::end(turns_),
+                        [](const auto& turns) { return !turns.empty(); });
+}
+
+/// The most urgent class with output; now and then a lower one, so that none starves.
+RpcPriority RpcMux::next_class() {
+  std::size_t first = 0;
+  while (turns_[first].empty())
+    ++first;
+  std::size_t second = first + 1;
+  while (second < rpc_priority_count && turns_[second].empty())
+    ++second;
+  if (second == rpc_priority_count || ++higher_in_a_row_ <= higher_at_most) {
+    if (second == rpc_priority_count) higher_in_a_row_ = 0;
+    return static_cast<RpcPriority>(first);
+  }
+  higher_in_a_row_ = 0;
+  return static_cast<RpcPriority>(second);
+}
+
+std::optional<RpcMux::Piece> RpcMux::next_output(RpcEvents& events) {
+  while (control_.empty()) {
+    if (!has_output()) return {};
+    const auto priority = next_class();
+    auto& turns = turns_[index_of(priority)];
+    const auto id = turns.front();
+    turns.pop_front();
+    auto piece = id == 0 ? post_piece(priority, events) : stream_piece(id, events);
+    if (piece) return piece;  // else whoever had the turn is gone
+  }
+  auto piece = std::move(control_.front());
+  control_.pop_front();
+  control_bytes_ -= rpc_frame_header_bytes + piece.payload.size();
+  queued_bytes_ -= piece.payload.size();
+  return piece;
+}
+
+RpcMux::Piece RpcMux::cut(Outgoing& outgoing, RpcPriority priority, std::size_t limit, bool& done) {
+  const auto total = outgoing.head.size() + outgoing.body.size();
+  const auto size = std::min(limit, total - outgoing.sent);
+  Piece piece;
+  if (outgoing.sent >= outgoing.head.size()) {
+    piece.payload = outgoing.body.slice(outgoing.sent - outgoing.head.size(), size);
+  } else {
+    const auto of_head = std::min(size, outgoing.head.size() - outgoing.sent);
+    std::string both{outgoing.head.text().substr(outgoing.sent, of_head)};
+    both += outgoing.body.text().substr(0, size - of_head);
+    piece.payload = Bytes::copy(both);
+  }
+  RpcFrameHeader header;
+  header.kind = outgoing.kind;
+  header.priority = priority;
+  header.first = !std::exchange(outgoing.first_done, true);
+  outgoing.sent += size;
+  done = outgoing.sent == total;
+  header.last = done && outgoing.last;
+  header.one_way = outgoing.one_way;
+  header.byte_stream = outgoing.byte_stream;
+  header.stream = outgoing.stream;
+  header.length = static_cast<std::uint32_t>(size);
+  piece.header = encode(header);
+  count_of(outgoing) -= size;
+  return piece;
+}
+
+std::optional<RpcMux::Piece> RpcMux::post_piece(RpcPriority priority, RpcEvents& events) {
+  auto& posts = posts_[index_of(priority)];
+  bool done = false;
+  auto piece = cut(posts.out.front(), priority, rpc_frame_payload_bytes, done);
+  if (done) {
+    events.emplace_back(RpcPosted{posts.out.front().number, {}});
+    posts.out.pop_front();
+  }
+  posts.queued = !posts.out.empty();
+  if (posts.queued) turns_[index_of(priority)].push_back(0);
+  return piece;
+}
+
+std::optional<RpcMux::Piece> RpcMux::stream_piece(RpcStreamId id, RpcEvents& events) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return {};
+  auto& stream = found->second;
+  stream.queued = false;
+  if (!is_sendable(stream)) return {};
+  auto& front = stream.out.front();
+  front.stream = id;
+  const bool is_data = front.kind == RpcFrameKind::data;
+  const auto limit = is_data ? std::min<std::size_t>(rpc_frame_payload_bytes, stream.send_window)
+                             : rpc_frame_payload_bytes;
+  bool done = false;
+  const auto kind = front.kind;
+  auto piece = cut(front, stream.priority, limit, done);
+  stream.any_sent = true;
+  if (is_data) {
+    stream.send_window -= static_cast<std::uint32_t>(piece.payload.size());
+    stream.data_waiting -= piece.payload.size();
+    if (stream.refused_write && stream.data_waiting < limits_.window_bytes / 2) {
+      stream.refused_write = false;
+      events.emplace_back(RpcWritable{id});
+    }
+  }
+  if (done) {
+    stream.out.pop_front();
+    if (kind == RpcFrameKind::request) stream.request_done = true;
+    if (kind == RpcFrameKind::response || kind == RpcFrameKind::error) {
+      erase(id);
+      return piece;
+    }
+  }
+  if (is_sendable(stream)) {
+    stream.queued = true;
+    turns_[index_of(stream.priority)].push_back(id);
+  }
+  return piece;
+}
+
+// -- time and end --------------------------------------------------------------------------------
+
+void RpcMux::set_deadline(RpcStreamId id, Stream& stream, Time deadline) {
+  if (stream.deadline != Time::max()) deadlines_.erase({stream.deadline, id});
+  stream.deadline = deadline;
+  if (deadline != Time::max()) deadlines_.emplace(deadline, id);
+}
+
+void RpcMux::drop_output(Stream& stream) {
+  for (const auto& outgoing : stream.out)
+    count_of(outgoing) -= outgoing.head.size() + outgoing.body.size() - outgoing.sent;
+  stream.out.clear();
+  stream.data_waiting = 0;
+}
+
+void RpcMux::erase(RpcStreamId id) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return;
+  set_deadline(id, found->second, Time::max());
+  drop_output(found->second);
+  assembling_bytes_ -= found->second.assembling.size();
+  if (!found->second.ours) --peer_streams_;
+  streams_.erase(found);  // a turn that it still has finds nobody
+}
+
+Result<> RpcMux::expire(Time now, RpcEvents& events) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const auto id = deadlines_.begin()->second;
+    const auto& stream = streams_.at(id);
+    if (!stream.ours) {
+      events.emplace_back(RpcCancelled{id});
+      erase(id);
+      continue;
+    }
+    if (stream.any_sent) control(RpcFrameKind::cancel, id, {});
+    answered(id, Error{Errc::timeout, "no answer in time"}, false, events);
+  }
+  const auto silence = now - last_heard_;
+  if (silence >= limits_.dead_after)
+    return Error{Errc::timeout, "the peer has been silent for "
+                                    + std::to_string(limits_.dead_after.count()) + " ms"};
+  if (silence >= limits_.ping_after && now - last_ping_ >= limits_.ping_after) {
+    last_ping_ = now;
+    control(RpcFrameKind::ping, 0, {});
+  }
+  return {};
+}
+
+RpcMux::Time RpcMux::next_deadline() const {
+  const auto by_silence = std::max(last_heard_, last_ping_) + limits_.ping_after;
+  return deadlines_.empty() ? by_silence : std::min(by_silence, deadlines_.begin()->first);
+}
+
+void RpcMux::answered(RpcStreamId id, Result<Bytes> outcome, bool by_peer, RpcEvents& events) {
+  const bool was_sent = streams_.at(id).any_sent;
+  erase(id);
+  events.emplace_back(RpcAnswered{id, std::move(outcome), was_sent, by_peer});
+}
+
+void RpcMux::abort(const Error& reason, RpcEvents& events) {
+  closing_ = true;
+  std::vector<RpcStreamId> all;
+  for (const auto& [id, stream] : streams_)
+    all.push_back(id);
+  std::sort(all.begin(), all.end());
+  for (const auto id : all) {
+    if (streams_.at(id).ours) {
+      answered(id, reason, false, events);
+      continue;
+    }
+    const bool was_told = streams_.at(id).request_done;
+    erase(id);
+    if (was_told) events.emplace_back(RpcCancelled{id});
+  }
+  for (auto& posts : posts_) {
+    for (const auto& outgoing : posts.out) {
+      queued_bytes_ -= outgoing.head.size() + outgoing.body.size() - outgoing.sent;
+      events.emplace_back(RpcPosted{outgoing.number, reason});
+    }
+    posts.out.clear();
+    posts.queued = false;
+  }
+  for (auto& turns : turns_)
+    turns.clear();
+}
+
+}  // namespace nomad::net

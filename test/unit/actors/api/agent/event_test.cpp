@@ -1,0 +1,141 @@
+// The event stream: lines, topics, resuming, namespaces.
+#include <doctest/doctest.h>
+
+#include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+namespace {
+
+/// Reads lines of an event stream.
+class Lines {
+public:
+  Lines(ApiFixture& fixture, const std::string& query)
+      : client_{fixture.client()}, stream_{*client_.open({.target = "/v1/event/stream" + query})} {}
+
+  std::string next() {
+    for (;;) {
+      if (const auto end = got_.find('\n'); end != std::string::npos) {
+        auto line = got_.substr(0, end);
+        got_.erase(0, end + 1);
+        return line;
+      }
+      const auto piece = stream_.read(10s);
+      if (!piece || piece->empty()) return "(end)";
+      got_ += *piece;
+    }
+  }
+
+  json::object next_object() { return json::parse(next()).as_object(); }
+
+private:
+  net::HttpClient client_;
+  net::ResponseStream stream_;
+  std::string got_;
+};
+
+}  // namespace
+
+TEST_CASE("events: buffered ones first, then new ones, one line per index") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"}, {.id = uuid(1)});
+  Lines lines{fixture, ""};
+
+  CHECK(lines.next() == "{}");
+  const auto first = lines.next_object();
+  CHECK(first.at("Index") == fixture.state().index);
+  CHECK(texts_of(first.at("Events"), "Topic") == "Job,Evaluation");
+  CHECK(texts_of(first.at("Events"), "Type") == "JobRegistered,JobRegistered");
+  const auto& job = first.at("Events").as_array().at(0).as_object();
+  CHECK(job.at("Key") == "web");
+  CHECK(job.at("Namespace") == "default");
+  CHECK(job.at("FilterKeys").is_null());
+  CHECK(job.at("Payload").as_object().at("Job").as_object().at("ID") == "web");
+
+  fixture.state().register_node({.id = own_node});
+  const auto second = lines.next_object();
+  CHECK(texts_of(second.at("Events"), "Topic") == "Node");
+  CHECK(second.at("Events")
+            .as_array()
+            .at(0)
+            .as_object()
+            .at("Payload")
+            .as_object()
+            .at("Node")
+            .as_object()
+            .at("SecretID")
+        == "");
+}
+
+TEST_CASE("events: topics, keys, namespaces and an index narrow them down") {
+  ApiFixture fixture;
+  fixture.add_namespace("other");
+  fixture.state().register_job({.id = "web"}, {.id = uuid(1)});
+  const auto middle = fixture.state().index;
+  fixture.state().register_job({.id = "api"}, {.id = uuid(2), .job = "api"});
+  fixture.state().register_job({.id = "far", .ns = "other"});
+
+  Lines by_key{fixture, "?topic=Job:api"};
+  by_key.next();
+  CHECK(texts_of(by_key.next_object().at("Events"), "Key") == "api");
+  Lines by_filter_key{fixture, "?topic=Evaluation:web"};
+  by_filter_key.next();
+  CHECK(texts_of(by_filter_key.next_object().at("Events"), "Key") == uuid(1));
+  Lines later{fixture, "?topic=Job&index=" + std::to_string(middle + 1)};
+  later.next();
+  CHECK(texts_of(later.next_object().at("Events"), "Key") == "api");
+  Lines everywhere{fixture, "?topic=Job:far&namespace=*"};
+  everywhere.next();
+  CHECK(texts_of(everywhere.next_object().at("Events"), "Key") == "far");
+
+  CHECK(fixture.refusal("/v1/event/stream?index=x").starts_with("400 Unable to parse index: "));
+  CHECK(fixture.refusal("/v1/event/stream?topic=a:b:c")
+        == "400 Invalid topic query: error parsing topics: Invalid key value pair for topic, "
+           "topic: a:b:c");
+}
+
+TEST_CASE("events: many in a row all arrive, in order") {
+  ApiFixture fixture;
+  Lines lines{fixture, "?topic=Job"};
+  CHECK(lines.next() == "{}");
+
+  std::uint64_t last = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 40; ++i)
+      fixture.state().register_job({.id = "job-" + std::to_string(round * 40 + i)});
+    for (int i = 0; i < 40; ++i) {
+      const auto index = lines.next_object().at("Index").to_number<std::uint64_t>();
+      CHECK(index > last);
+      last = index;
+    }
+  }
+  CHECK(last == fixture.state().index);
+}
+
+TEST_CASE("events: a subscriber that fell behind is told and ended") {
+  ApiFixture fixture;
+  net::RawPeer slow{fixture.address()};
+  slow.send("GET /v1/event/stream HTTP/1.0\r\n\r\n");
+  CHECK(slow.read_until("{}\n").find("200 OK") != std::string::npos);
+
+  const std::string big(1 << 16, 'n');  // fills what the sockets hold, while nothing is read
+  for (int i = 0; i < 400; ++i)
+    fixture.state().register_job({.id = "job-" + std::to_string(i), .type = big});
+
+  CHECK(slow.read_all().ends_with(
+      "event stream: the subscriber was too slow and lost events; subscribe again\n"));
+}
+
+TEST_CASE("events: stopping the API ends the streams") {
+  ApiFixture fixture;
+  Lines lines{fixture, ""};
+  CHECK(lines.next() == "{}");
+
+  fixture.api->stop();
+
+  CHECK(lines.next() == "(end)");
+}

@@ -1,0 +1,260 @@
+// What the client node does: actions on allocations, stats, files, logs; and the agent itself.
+#include <filesystem>
+#include <fstream>
+
+#include <sys/stat.h>
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/log.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+namespace {
+
+const std::string alloc_path = "/v1/client/allocation/" + own_alloc;
+
+std::string fs(const std::string& operation, const std::string& query = "") {
+  return "/v1/client/fs/" + operation + '/' + own_alloc + query;
+}
+
+void write(const std::string& path, const std::string& content) {
+  std::filesystem::create_directories(std::filesystem::path{path}.parent_path());
+  std::ofstream{path, std::ios::app} << content;
+}
+
+/// The data of concatenated frames, decoded; heartbeats are passed over.
+std::string read_frames(net::ResponseStream& stream, const std::string& until) {
+  std::string all;
+  std::string data;
+  while (all.find(until) == std::string::npos) {
+    const auto piece = stream.read(10s);
+    if (!piece || piece->empty()) break;
+    all += *piece;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("client: restart, signal and gc reach the client") {
+  ApiFixture fixture;
+
+  CHECK(fixture.send("PUT", alloc_path + "/restart").body == R"({"Index":0})");
+  CHECK(fixture.send("PUT", alloc_path + "/restart", R"({"TaskName":"server"})").status == 200);
+  CHECK(fixture.send("PUT", alloc_path + "/restart", R"({"AllTasks":true})").status == 200);
+  CHECK(fixture.played->restarted.at(1).task == "server");
+  CHECK(fixture.played->restarted.at(2).all_tasks);
+  CHECK(fixture.send("PUT", alloc_path + "/signal", R"({"Signal":"SIGHUP","Task":"server"})").status
+        == 200);
+  CHECK(fixture.played->signalled.at(0).signal == "SIGHUP");
+  CHECK(fixture.refusal("PUT", alloc_path + "/signal", "")
+        == "400 Failed to decode body: Request body is empty");
+  CHECK(fixture.get(alloc_path + "/gc").body == "");
+  CHECK(fixture.refusal("/v1/client/allocation/" + uuid(5) + "/stats")
+        == "404 Unknown allocation \"" + uuid(5) + '"');
+  CHECK(fixture.refusal("/v1/client/allocation/x/y/stats") == "404 resource not found");
+  CHECK(fixture.refusal(alloc_path + "/dance") == "404 resource not found");
+  CHECK(fixture.get("/v1/client/gc").status == 200);
+}
+
+TEST_CASE("client: nothing measured yet is no usage, but the object is there") {
+  ApiFixture fixture;
+  fixture.played->task_started = false;
+  CHECK(fixture.get(alloc_path + "/stats").body
+        == R"({"ResourceUsage":{"CpuStats":{"Measured":null,"Percent":0.0,"SystemMode":0.0,)"
+           R"("ThrottledPeriods":0,"ThrottledTime":0,"TotalTicks":0.0,"UserMode":0.0},)"
+           R"("DeviceStats":[],"MemoryStats":{"Cache":0,"KernelMaxUsage":0,"KernelUsage":0,)"
+           R"("MappedFile":0,"MaxUsage":0,"Measured":null,"RSS":0,"Swap":0,"Usage":0}},)"
+           R"("Tasks":{},"Timestamp":0})");
+}
+
+TEST_CASE("client: usage of allocations and of the host") {
+  ApiFixture fixture;
+
+  const auto stats = fixture.json(alloc_path + "/stats").as_object();
+  const auto& task = stats.at("Tasks").as_object().at("server").as_object();
+  CHECK(task.at("ResourceUsage").as_object().at("MemoryStats").as_object().at("RSS") == 4096);
+  CHECK(task.at("Pids").as_object().contains("7"));
+  CHECK(stats.at("ResourceUsage").as_object().at("CpuStats").as_object().at("Percent") == 1.5);
+  CHECK(stats.at("Timestamp") == 77);
+
+  const auto host = fixture.json("/v1/client/stats?node_id=" + own_node).as_object();
+  CHECK(host.at("Memory").as_object().at("Total") == 1 << 20);
+  CHECK(host.at("CPU").as_array().at(0).as_object().at("TotalPercent") == 3.0);
+  CHECK(host.at("DiskStats").as_array().size() == 1);
+  CHECK(fixture.refusal("/v1/client/stats?node_id=" + uuid(7)) == "404 Unknown node " + uuid(7));
+  fixture.state().register_node({.id = uuid(7)});
+  CHECK(fixture.refusal("/v1/client/stats?node_id=" + uuid(7)) == "404 No path to node");
+}
+
+TEST_CASE("files: listing, reading and its refusals") {
+  ApiFixture fixture;
+  write(fixture.directory.file("server/local/page.html"), "<html>hi</html>");
+  write(fixture.directory.file("server/secrets/token"), "hush");
+  write(fixture.directory.file("alloc/big"), std::string(3'000'000, 'b'));
+  std::filesystem::create_symlink("/etc/passwd", fixture.directory.file("server/leak"));
+  ::mkfifo(fixture.directory.file("server/pipe").c_str(), 0600);
+
+  CHECK(texts_of(fixture.json(fs("ls")), "Name") == "alloc,server");
+  CHECK(texts_of(fixture.json(fs("ls", "?path=server/local")), "Name") == "page.html");
+  const auto stat = fixture.json(fs("stat", "?path=alloc/big")).as_object();
+  CHECK(stat.at("Size") == 3'000'000);
+  CHECK(stat.at("IsDir") == false);
+  CHECK(stat.contains("ContentType"));
+  CHECK(fixture.refusal(fs("stat")) == "400 must provide a file name");
+  CHECK(fixture.get(fs("stat", "?path=nope")).status == 404);
+  CHECK(fixture.refusal("/v1/client/fs/ls/") == "400 must provide a valid alloc id");
+  CHECK(fixture.refusal("/v1/client/fs/dance/x") == "404 Invalid method");
+  CHECK(fixture.refusal("/v1/client/fs/ls/" + uuid(3)).starts_with("404 Unknown allocation"));
+
+  const auto page = fixture.get(fs("cat", "?path=server/local/page.html"));
+  CHECK(page.body == "<html>hi</html>");
+  CHECK(page.header("Content-Type") == "text/plain");
+  CHECK(page.header("X-Content-Type-Options") == "nosniff");
+  CHECK(page.header("Content-Security-Policy") != "");
+  CHECK(fixture.get(fs("cat", "?path=alloc/big")).body == std::string(3'000'000, 'b'));
+  CHECK(fixture.get(fs("readat", "?path=server/local/page.html&offset=6&limit=2")).body == "hi");
+  CHECK(fixture.get(fs("readat", "?path=alloc/big&offset=100&limit=2500000")).body.size()
+        == 2'500'000);
+  CHECK(fixture.get(fs("readat", "?path=alloc/big&offset=9000000")).body == "");
+  CHECK(fixture.refusal(fs("readat", "?path=alloc/big")).starts_with("500 error parsing offset: "));
+
+  CHECK(fixture.refusal(fs("cat", "?path=../../etc/passwd"))
+        == "500 Path escapes the alloc directory");
+  CHECK(fixture.get(fs("cat", "?path=server/leak")).status >= 400);
+  CHECK(fixture.refusal(fs("cat", "?path=server/secrets/token"))
+        == "500 Reading secret file prohibited: server/secrets/token");
+  CHECK(fixture.get(fs("cat", "?path=server/pipe")).status == 400);
+  CHECK(fixture.get(fs("stream", "?path=server/pipe")).status == 400);
+}
+
+TEST_CASE("logs: whole, from the end, framed and followed over a rotation") {
+  ApiFixture fixture;
+  const auto log = fixture.directory.file("alloc/logs/server.stdout.0");
+  write(log, "one\ntwo\n");
+  const auto logs
+      = [](const std::string& query) { return fs("logs", "?task=server&type=stdout" + query); };
+
+  CHECK(fixture.get(logs("&plain=true")).body == "one\ntwo\n");
+  CHECK(fixture.get(logs("&plain=true")).header("Content-Type") == "text/plain");
+  CHECK(fixture.get(logs("&plain=true&origin=end&offset=4")).body == "two\n");
+  CHECK(fixture.get(logs("")).body
+        == R"({"Data":"b25lCnR3bwo=","File":"alloc/logs/server.stdout.0","Offset":8})");
+
+  auto client = fixture.client();
+  auto followed = client.open({.target = logs("&follow=true&origin=end")});
+  REQUIRE(followed.has_value());
+  CHECK(read_frames(*followed, "b25lCnR3bwo=").find("\"Offset\":8") != std::string::npos);
+  write(log, "three\n");
+  CHECK(read_frames(*followed, "dGhyZWUK").find("\"Offset\":14") != std::string::npos);
+  write(fixture.directory.file("alloc/logs/server.stdout.1"), "four\n");
+  CHECK(read_frames(*followed, "Zm91cgo=").find("server.stdout.1") != std::string::npos);
+  CHECK(read_frames(*followed, "{}") == "{}");  // a heartbeat each second
+}
+
+TEST_CASE("logs: refusals") {
+  ApiFixture fixture;
+  const auto logs = [](const std::string& query) { return fs("logs", query); };
+
+  CHECK(fixture.refusal(logs("?type=stdout")) == "400 must provide task name");
+  CHECK(fixture.refusal(logs("?task=server")) == "400 must provide log type (stdout/stderr)");
+  CHECK(fixture.refusal(logs("?task=server&type=x"))
+        == "400 must provide log type (stdout/stderr)");
+  CHECK(fixture.refusal(logs("?task=server&type=stdout&origin=middle"))
+        == "400 origin must be start or end");
+  CHECK(fixture.refusal(logs("?task=server&type=stdout&follow=x"))
+            .starts_with("400 failed to parse follow field to boolean: "));
+  CHECK(fixture.refusal(logs("?task=zz&type=stdout")) == "400 unknown task name \"zz\"");
+  CHECK(fixture.refusal(logs("?task=server&type=stdout"))
+        == "404 log entry for task \"server\" and log type \"stdout\" not found");
+  {
+    const std::lock_guard lock{fixture.played->guard};
+    fixture.played->task_started = false;
+  }
+  CHECK(fixture.refusal(logs("?task=server&type=stdout"))
+        == "404 task \"server\" not started yet. No logs available");
+}
+
+TEST_CASE("files: a stream follows by default, and a vanished reader ends it") {
+  ApiFixture fixture;
+  write(fixture.directory.file("alloc/f"), "start");
+  {
+    auto client = fixture.client();
+    auto stream = client.open({.target = fs("stream", "?path=alloc/f")});
+    REQUIRE(stream.has_value());
+    CHECK(read_frames(*stream, "c3RhcnQ=").find("\"File\":\"alloc/f\"") != std::string::npos);
+    write(fixture.directory.file("alloc/f"), " more");
+    CHECK(read_frames(*stream, "IG1vcmU=").find("\"Offset\":10") != std::string::npos);
+  }
+  CHECK(fixture.get(fs("stream", "?path=alloc/f&follow=false&offset=2&origin=end")).body
+        == R"({"Data":"cmU=","File":"alloc/f","Offset":10})");
+}
+
+TEST_CASE("agent: self, health, members and the cluster's status") {
+  ApiFixture fixture;
+
+  const auto self = fixture.json("/v1/agent/self").as_object();
+  CHECK(self.at("config").as_object().at("Region") == "global");
+  CHECK(self.at("member").as_object().at("Tags").as_object().at("build") == "1.6.5");
+  CHECK(self.at("stats").as_object().at("client").as_object().at("node_id").as_string()
+        == json::string_view{own_node});
+  CHECK(self.at("stats").as_object().at("raft").as_object().at("state") == "Leader");
+  CHECK(texts_of(fixture.json("/v1/agent/members").as_object().at("Members"), "Name")
+        == "vm.global");
+  CHECK(json::serialize(fixture.json("/v1/agent/servers")) == R"(["127.0.0.1:4647"])");
+  CHECK(fixture.json("/v1/status/leader") == "127.0.0.1:4647");
+  CHECK(json::serialize(fixture.json("/v1/status/peers")) == R"(["127.0.0.1:4647"])");
+  CHECK(json::serialize(fixture.json("/v1/regions")) == R"(["global"])");
+  CHECK(fixture.json("/v1/operator/raft/configuration").as_object().at("Servers").as_array().size()
+        == 1);
+  CHECK(json::serialize(fixture.json("/v1/agent/health"))
+        == R"({"client":{"message":"ok","ok":true},"server":{"message":"ok","ok":true}})");
+  {
+    const std::lock_guard lock{fixture.played->guard};
+    fixture.played->leads = false;
+  }
+  CHECK(fixture.refusal("/v1/agent/health?type=server")
+        == R"(500 {"server":{"message":"no leader","ok":false}})");
+  CHECK(fixture.json("/v1/status/leader") == "");
+}
+
+TEST_CASE("metrics: both forms, with the host's usage") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"});
+
+  const auto metrics = fixture.json("/v1/metrics").as_object();
+  CHECK(metrics.contains("Timestamp"));
+  CHECK(metrics.at("Gauges").as_array().size() > 5);
+  const auto text = fixture.get("/v1/metrics?format=prometheus");
+  CHECK(text.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8");
+  CHECK(text.body.find("nomad_client_host_memory_total{") != std::string::npos);
+  CHECK(text.body.find("nomad_client_allocations_running{") != std::string::npos);
+  CHECK(text.body.find("nomad_nomad_job_summary_queued{job=\"web\"") != std::string::npos);
+
+  ApiFixture without{[](ApiOptions& options) { options.prometheus = false; }};
+  CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
+}
+
+TEST_CASE("monitor: log lines as they are written") {
+  ApiFixture fixture;
+  CHECK(fixture.refusal("/v1/agent/monitor?log_level=zz") == "400 Unknown log level: zz");
+  CHECK(fixture.refusal("/v1/agent/monitor?plain=x").starts_with("400 Unknown option for plain: "));
+  CHECK(fixture.refusal("/v1/agent/monitor?node_id=a&server_id=b")
+        == "400 Cannot target node and server simultaneously");
+  auto client = fixture.client();
+  auto plain = client.open({.target = "/v1/agent/monitor?plain=true"});
+  auto framed = client.open({.target = "/v1/agent/monitor?log_json=true"});
+  REQUIRE(plain.has_value());
+  REQUIRE(framed.has_value());
+
+  log::info("testing", "hello {}", 42);
+
+  CHECK(read_frames(*plain, "testing: hello 42\n").find("[INFO]") != std::string::npos);
+  CHECK(read_frames(*framed, "\"FileEvent\":\"log\"").find("{\"Data\":\"") != std::string::npos);
+}

@@ -1,0 +1,87 @@
+#include "actors/api/allocs/exec_frames.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+using namespace nomad::api;
+namespace ws = nomad::net::websocket;
+using host::ExecEvents;
+using Size = std::pair<std::uint16_t, std::uint16_t>;
+
+namespace {
+
+/// The payload of the one frame of a server that `bytes` are.
+std::string payload_of(std::string_view bytes, ws::Kind kind = ws::Kind::text) {
+  ws::FrameReader reader{ws::Side::client, 1'000'000};
+  const auto message = reader.next(bytes);
+  REQUIRE(message.has_value());
+  CHECK(message->kind == kind);
+  CHECK(bytes.empty());
+  return message->payload;
+}
+
+ExecInput input_of(std::string_view text) {
+  const auto input = parse_exec_input(text);
+  REQUIRE(input.has_value());
+  return *input;
+}
+
+std::string token_or_error(std::string_view text) {
+  const auto token = parse_exec_handshake(text);
+  return token ? *token : "error: " + token.error().what;
+}
+
+}  // namespace
+
+TEST_CASE("exec frames: output, its end, and the exit code") {
+  CHECK(payload_of(exec_output_frame(ExecEvents::Output::out, "hello\n"))
+        == R"({"stdout":{"data":"aGVsbG8K"}})");
+  CHECK(payload_of(exec_output_frame(ExecEvents::Output::err, {"\0\xff", 2}))
+        == R"({"stderr":{"data":"AP8="}})");
+  CHECK(payload_of(exec_output_frame(ExecEvents::Output::out, ""))
+        == R"({"stdout":{"close":true}})");
+  CHECK(payload_of(exec_exit_frame(0)) == R"({"exited":true,"result":{}})");
+  CHECK(payload_of(exec_exit_frame(137)) == R"({"exited":true,"result":{"exit_code":137}})");
+}
+
+TEST_CASE("exec frames: a close has a code and a reason") {
+  const auto close = ws::parse_close(
+      payload_of(close_frame(ws::CloseCode::policy_violation, "no"), ws::Kind::close));
+  CHECK(close.code == 1008);
+  CHECK(close.reason == "no");
+}
+
+TEST_CASE("exec frames: what the client asks for") {
+  CHECK(input_of("{}") == ExecInput{});
+  CHECK(input_of(R"({"stdin":{"data":"aGVsbG8K"}})")
+        == ExecInput{.data = "hello\n", .closes = false, .size = {}});
+  CHECK(input_of(R"({"stdin":{"close":true}})")
+        == ExecInput{.data = {}, .closes = true, .size = {}});
+  CHECK(input_of(R"({"stdin":{"data":"","close":false}})") == ExecInput{});
+  CHECK(input_of(R"({"tty_size":{"height":24,"width":80}})").size == Size{24, 80});
+  CHECK(input_of(R"({"tty_size":{"height":-1,"width":1e9}})").size == Size{0, 65535});
+  CHECK(input_of(R"({"tty_size":{}})").size == Size{0, 0});
+}
+
+TEST_CASE("exec frames: members of other types and unknown ones are passed over") {
+  CHECK(input_of(R"({"stdin":null,"tty_size":7,"more":[]})") == ExecInput{});
+  CHECK(input_of(R"({"stdin":{"data":5,"close":"yes"}})") == ExecInput{});
+}
+
+TEST_CASE("exec frames: what is no frame is refused") {
+  CHECK(parse_exec_input("[]").error().what == "a frame is not a JSON object");
+  CHECK(parse_exec_input("{").has_error());
+  CHECK(parse_exec_input("").has_error());
+  CHECK(parse_exec_input(R"({"stdin":{"data":"a"}})").error().what
+        == "illegal base64 data at input byte 0");
+}
+
+TEST_CASE("exec frames: the handshake brings the token") {
+  CHECK(token_or_error(R"({"version":1,"auth_token":"t"})") == "t");
+  CHECK(token_or_error(R"({"version":1})") == "");
+  CHECK(token_or_error(R"({"version":1,"auth_token":5})") == "");
+  CHECK(token_or_error(R"({"version":2,"auth_token":"t"})")
+        == "error: unexpected handshake value: 2");
+  CHECK(token_or_error("{}") == "error: unexpected handshake value: 0");
+  CHECK(token_or_error("1") == "error: the handshake is not a JSON object");
+}

@@ -1,0 +1,430 @@
+// `alloc exec`: the websocket on one side, a played session of a command on the other.
+#include <atomic>
+
+#include <doctest/doctest.h>
+
+#include "runtime/net/http/url.hpp"
+#include "runtime/net/http/websocket.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+using namespace std::chrono_literals;
+namespace ws = nomad::net::websocket;
+using host::ExecEvents;
+using net::eventually;
+
+namespace {
+
+/// A command that does what the test says.
+class PlayedSession : public host::ExecSession {
+public:
+  explicit PlayedSession(std::atomic<int>& killed) : killed_{killed} {}
+
+  ~PlayedSession() override { ++killed_; }
+
+  void start(ExecEvents given) override {
+    const std::lock_guard lock{guard};
+    events = std::move(given);
+    is_started = true;
+  }
+
+  bool write_input(std::string_view bytes) override {
+    const std::lock_guard lock{guard};
+    if (refuses) return false;
+    input += bytes;
+    return true;
+  }
+
+  void end_input() override {
+    const std::lock_guard lock{guard};
+    input += "<end>";
+  }
+
+  void resize(std::uint16_t rows, std::uint16_t columns) override {
+    const std::lock_guard lock{guard};
+    size = {rows, columns};
+  }
+
+  void taken(std::size_t count) override {
+    const std::lock_guard lock{guard};
+    acknowledged += count;
+  }
+
+  std::mutex guard;
+  ExecEvents events;
+  bool is_started = false;
+  bool refuses = false;
+  std::string input;
+  std::pair<int, int> size;
+  std::size_t acknowledged = 0;
+
+private:
+  std::atomic<int>& killed_;
+};
+
+/// The client's end of a websocket.
+class Peer {
+public:
+  explicit Peer(const std::string& address,
+                const std::string& target,
+                const std::string& early = "")
+      : raw_{address} {
+    raw_.send("GET " + target + " HTTP/1.1\r\nHost: " + address
+              + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+              + early);
+    head = raw_.read_until("\r\n\r\n");
+  }
+
+  static std::string frame(std::string_view payload, ws::Kind kind = ws::Kind::text) {
+    std::string out;
+    ws::append_frame(out, kind, payload, 0x12345678);
+    return out;
+  }
+
+  void send(std::string_view payload, ws::Kind kind = ws::Kind::text) {
+    raw_.send(frame(payload, kind));
+  }
+
+  void send_raw(std::string_view bytes) { raw_.send(bytes); }
+
+  /// The next message: its payload, or "close <code> <reason>".
+  std::string next() {
+    const auto end = std::chrono::steady_clock::now() + 10s;
+    while (std::chrono::steady_clock::now() < end) {
+      std::string_view view = input_;
+      auto message = reader_.next(view);
+      input_ = std::string{view};
+      if (message && message->kind == ws::Kind::close) {
+        const auto close = ws::parse_close(message->payload);
+        return "close " + std::to_string(close.code) + ' ' + close.reason;
+      }
+      if (message && message->kind == ws::Kind::pong) return "pong " + message->payload;
+      if (message) return message->payload;
+      auto more = raw_.read_until("\x01never\x01", 20ms);
+      if (more.empty()) return "(closed)";
+      if (more.starts_with("(timeout) ")) more.erase(0, 10);
+      input_ += more;
+    }
+    return "(nothing)";
+  }
+
+  void leave() { raw_.close(); }
+
+  std::string head;
+
+private:
+  net::RawPeer raw_;
+  std::string input_;
+  ws::FrameReader reader_{ws::Side::client, 10'000'000};
+};
+
+struct ExecFixture : ApiFixture {
+  explicit ExecFixture(const std::function<void(ApiOptions&)>& change = {}) : ApiFixture{change} {
+    played->start_session = [this]() -> Result<std::shared_ptr<host::ExecSession>> {
+      if (failure) return *failure;
+      auto made = std::make_shared<PlayedSession>(killed);
+      made->refuses = refuses;
+      session = made;
+      return std::shared_ptr<host::ExecSession>{made};
+    };
+  }
+
+  static std::string target(const std::string& command = R"(["/bin/sh","-c","true"])",
+                            const std::string& more = "&task=server",
+                            const std::string& alloc = own_alloc) {
+    return "/v1/client/allocation/" + alloc + "/exec?command=" + net::percent_encode(command)
+           + more;
+  }
+
+  /// The session, once it is started.
+  std::shared_ptr<PlayedSession> started() {
+    REQUIRE(eventually([&] {
+      const auto made = current();
+      if (!made) return false;
+      const std::lock_guard lock{made->guard};
+      return made->is_started;
+    }));
+    return current();
+  }
+
+  std::shared_ptr<PlayedSession> current() {
+    const std::lock_guard lock{played->guard};
+    return session.lock();
+  }
+
+  std::optional<Error> failure;
+  bool refuses = false;
+  std::weak_ptr<PlayedSession> session;  ///< Under the guard of `played`.
+  std::atomic<int> killed{0};
+};
+
+template <class Condition>
+bool holds(PlayedSession& session, Condition condition) {
+  return eventually([&] {
+    const std::lock_guard lock{session.guard};
+    return condition();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("exec: a command's input, output and exit code go through") {
+  ExecFixture fixture;
+  Peer peer{fixture.address(), ExecFixture::target(R"(["cat","-"])", "&task=server&tty=true")};
+  CHECK(peer.head.starts_with("HTTP/1.1 101 Switching Protocols\r\n"));
+  CHECK(peer.head.find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n")
+        != std::string::npos);
+  {
+    const auto session = fixture.started();
+    CHECK(fixture.played->executed.at(0).task == "server");
+    CHECK(fixture.played->executed.at(0).command.command == std::vector<std::string>{"cat", "-"});
+    CHECK(fixture.played->executed.at(0).command.tty);
+
+    peer.send(R"({"tty_size":{"height":24,"width":80}})");
+    peer.send("{}");
+    peer.send(R"({"stdin":{"data":"aGVsbG8K"}})");
+    peer.send(R"({"stdin":{"close":true}})", ws::Kind::binary);
+    CHECK(holds(*session, [&] { return session->input == "hello\n<end>"; }));
+    CHECK(session->size == std::pair{24, 80});
+
+    session->events.output(ExecEvents::Output::out, "hello\n");
+    CHECK(peer.next() == R"({"stdout":{"data":"aGVsbG8K"}})");
+    CHECK(holds(*session, [&] { return session->acknowledged == 6; }));
+    session->events.output(ExecEvents::Output::err, "oh");
+    session->events.output(ExecEvents::Output::err, "");
+    session->events.output(ExecEvents::Output::out, "");
+    session->events.exited({.exit_code = 3});
+  }
+
+  CHECK(peer.next() == R"({"stderr":{"data":"b2g="}})");
+  CHECK(peer.next() == R"({"stderr":{"close":true}})");
+  CHECK(peer.next() == R"({"stdout":{"close":true}})");
+  CHECK(peer.next() == R"({"exited":true,"result":{"exit_code":3}})");
+  CHECK(peer.next() == "close 1000 ");
+  CHECK(peer.next() == "(closed)");
+  CHECK(eventually([&] { return fixture.killed == 1; }));
+}
+
+TEST_CASE("exec: exit code 0 is left out, and an error is a close of its own") {
+  ExecFixture fixture;
+  Peer fine{fixture.address(), ExecFixture::target()};
+  fixture.started()->events.exited({});
+  CHECK(fine.next() == R"({"exited":true,"result":{}})");
+  CHECK(fine.next() == "close 1000 ");
+  CHECK(eventually([&] { return fixture.killed == 1; }));
+
+  Peer broken{fixture.address(), ExecFixture::target()};
+  fixture.started()->events.exited({.exit_code = 0, .error = "the executor is gone"});
+  CHECK(broken.next() == "close 1011 the executor is gone");
+}
+
+TEST_CASE("exec: what is wrong with the query or the handshake is an HTTP error") {
+  ExecFixture fixture;
+  const auto status = [&](const std::string& command, const std::string& more = "") {
+    return fixture.refusal(ExecFixture::target(command, more));
+  };
+  const std::string marshal = "500 failed to marshal command into json: ";
+  CHECK(status("") == marshal + "unexpected end of JSON input");
+  CHECK(status("[\"a\"") == marshal + "unexpected end of JSON input");
+  CHECK(status("x") == marshal + "invalid character 'x' looking for beginning of value");
+  CHECK(status("[\"a\"]x") == marshal + "invalid character 'x' after top-level value");
+  CHECK(status("{}") == marshal + "json: cannot unmarshal object into Go value of type []string");
+  CHECK(status("[1]") == marshal + "json: cannot unmarshal number into Go value of type string");
+  CHECK(status("[]", "&tty=maybe")
+        == "500 tty value is not a boolean: strconv.ParseBool: parsing \"maybe\": invalid syntax");
+  CHECK(status("[]")
+        == "400 Bad Request\nfailed to upgrade connection: websocket: the client is not using the "
+           "websocket protocol: 'upgrade' token not found in 'Connection' header");
+  CHECK(fixture.get("/v1/client/allocation/a/b/exec").status == 404);
+
+  const auto with = [&](const std::string& method, net::Headers headers) {
+    const auto answer = fixture.client().send({.method = method,
+                                               .target = ExecFixture::target(),
+                                               .headers = std::move(headers),
+                                               .body = {}});
+    REQUIRE(answer.has_value());
+    CHECK(answer->header("Sec-WebSocket-Version") == "13");
+    return answer->status;
+  };
+  const net::Header connection{"Connection", "keep-alive, Upgrade"};
+  const net::Header upgrade{"Upgrade", "WebSocket"};
+  const net::Header version{"Sec-WebSocket-Version", "13"};
+  const net::Header key{"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="};
+  CHECK(with("GET", {connection, {"Upgrade", "h2c"}, version, key}) == 400);
+  CHECK(with("POST", {connection, upgrade, version, key}) == 405);
+  CHECK(with("GET", {connection, upgrade, {"Sec-WebSocket-Version", "8"}, key}) == 400);
+  CHECK(with("GET", {connection, upgrade, version}) == 400);
+  CHECK(with("GET", {connection, upgrade, version, {"Sec-WebSocket-Key", "short"}}) == 400);
+  CHECK(with("GET", {connection, upgrade, version, key, {"Origin", "http://evil.example"}}) == 403);
+  CHECK(fixture.played->executed.empty());
+}
+
+TEST_CASE("exec: what goes wrong later is told by the close") {
+  ExecFixture fixture;
+  const auto close_of = [&](const std::string& target) {
+    Peer peer{fixture.address(), target};
+    CHECK(peer.head.starts_with("HTTP/1.1 101"));
+    return peer.next();
+  };
+  fixture.failure = Error{Errc::invalid_argument, "command is not present"};  // the client's word
+  CHECK(close_of(ExecFixture::target("[]")) == "close 1008 command is not present");
+  CHECK(close_of(ExecFixture::target("null")) == "close 1008 command is not present");
+  CHECK(fixture.played->executed.at(0).command.command.empty());
+  fixture.failure = Error{Errc::rejected, "task not found"};
+  CHECK(close_of(ExecFixture::target()) == "close 1011 task not found");
+  fixture.failure = Error{Errc::not_found, "task \"x\" is not running."};
+  CHECK(close_of(ExecFixture::target()) == "close 1008 task \"x\" is not running.");
+  fixture.failure = Error{Errc::not_found, "Unknown allocation \"a\""};
+  CHECK(close_of(ExecFixture::target()) == "close 1008 Unknown allocation \"a\"");
+  fixture.failure = Error{Errc::io, "failed to start command: no such file or directory"};
+  CHECK(close_of(ExecFixture::target())
+        == "close 1011 failed to start command: no such file or directory");
+
+  fixture.failure = Error{Errc::permission_denied, "Permission denied"};
+  CHECK(close_of(ExecFixture::target()) == "close 1008 Permission denied");
+
+  ExecFixture no_client{[](ApiOptions& options) { options.client = client::ClientApi{}; }};
+  Peer lost{no_client.address(), ExecFixture::target()};
+  CHECK(lost.next() == "close 1008 Unknown allocation \"" + own_alloc + '"');
+}
+
+TEST_CASE("exec: with ws_handshake the first message brings the token") {
+  ExecFixture fixture;
+  const auto target = ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=true");
+  {
+    Peer peer{fixture.address(), target};
+    std::this_thread::sleep_for(20ms);
+    CHECK(fixture.played->executed.empty());
+    peer.send(R"({"version":1,"auth_token":"secret"})");
+    peer.send(R"({"stdin":{"data":"aGVsbG8K"}})");  // before the command runs
+    const auto session = fixture.started();
+    CHECK(holds(*session, [&] { return session->input == "hello\n"; }));
+  }
+  Peer other{fixture.address(), target};
+  other.send(R"({"version":2})");
+  CHECK(other.next() == "close 1008 unexpected handshake value: 2");
+  Peer none{fixture.address(), target};
+  none.send("{}");
+  CHECK(none.next() == "close 1008 unexpected handshake value: 0");
+  Peer bad{fixture.address(), target};
+  bad.send("x");
+  CHECK(bad.next().starts_with("close 1008 "));
+  Peer maybe{fixture.address(), ExecFixture::target("[\"a\"]", "&task=server&ws_handshake=maybe")};
+  CHECK(maybe.next()
+        == "close 1008 ws_handshake value is not a boolean: strconv.ParseBool: parsing \"maybe\": "
+           "invalid syntax");
+}
+
+TEST_CASE("exec: frames that come with the request are not lost") {
+  ExecFixture fixture;
+  Peer peer{fixture.address(), ExecFixture::target(),
+            Peer::frame(R"({"stdin":{"data":"aGVsbG8K"}})")};
+  const auto session = fixture.started();
+  CHECK(holds(*session, [&] { return session->input == "hello\n"; }));
+}
+
+TEST_CASE("exec: a client that goes, closes or sends nonsense ends the command") {
+  ExecFixture fixture;
+  int ended = 0;
+  const auto ends
+      = [&] { return eventually([&, count = ++ended] { return fixture.killed == count; }); };
+  {
+    Peer peer{fixture.address(), ExecFixture::target()};
+    fixture.started();
+    peer.leave();
+    CHECK(ends());
+  }
+  {
+    Peer peer{fixture.address(), ExecFixture::target()};
+    fixture.started();
+    peer.send(ws::close_payload(ws::CloseCode::going_away, "bye"), ws::Kind::close);
+    CHECK(peer.next() == "close 1001 ");
+    CHECK(peer.next() == "(closed)");
+    CHECK(ends());
+  }
+  for (const auto& [text, answer] : {std::pair{"garbage", "close 1011 "},
+                                     {"[]", "close 1011 "},
+                                     {R"({"stdin":{"data":"#"}})", "close 1011 "}}) {
+    Peer peer{fixture.address(), ExecFixture::target()};
+    fixture.started();
+    peer.send(text);
+    CHECK(peer.next().starts_with(answer));
+    CHECK(ends());
+  }
+  {
+    Peer peer{fixture.address(), ExecFixture::target()};
+    fixture.started();
+    peer.send_raw("\x81\x02{}");  // not masked
+    CHECK(peer.next().starts_with("close 1002 "));
+    CHECK(ends());
+  }
+  {
+    Peer peer{fixture.address(), ExecFixture::target()};
+    fixture.started();
+    peer.send_raw({"\x81\xff\0\0\0\0\0\x20\0\0....", 14});  // two megabytes
+    CHECK(peer.next().starts_with("close 1009 "));
+    CHECK(ends());
+  }
+}
+
+TEST_CASE("exec: pings are answered, in order with what else is sent") {
+  ExecFixture fixture;
+  Peer peer{fixture.address(), ExecFixture::target()};
+  const auto session = fixture.started();
+  peer.send("are you there", ws::Kind::ping);
+  CHECK(peer.next() == "pong are you there");
+  peer.send("", ws::Kind::pong);
+  peer.send(R"({"stdin":{"data":"aGVsbG8K"}})");
+  CHECK(holds(*session, [&] { return session->input == "hello\n"; }));
+}
+
+TEST_CASE("exec: a command that takes no input makes the client wait, and loses nothing") {
+  ExecFixture fixture;
+  fixture.refuses = true;
+  Peer peer{fixture.address(), ExecFixture::target()};
+  const auto session = fixture.started();
+  peer.send(R"({"stdin":{"data":"b25l"}})");
+  peer.send(R"({"stdin":{"data":"dHdv","close":true}})");
+  std::this_thread::sleep_for(20ms);
+  {
+    const std::lock_guard lock{session->guard};
+    CHECK(session->input.empty());
+    session->refuses = false;
+  }
+  session->events.writable();
+  CHECK(holds(*session, [&] { return session->input == "onetwo<end>"; }));
+}
+
+TEST_CASE("exec: what the client does not read is not acknowledged to the command") {
+  ExecFixture fixture;
+  Peer peer{fixture.address(), ExecFixture::target()};
+  const auto session = fixture.started();
+  const std::string piece(64 * 1024, 'x');
+  std::size_t given = 0;
+  for (bool moves = true; moves && given < 100'000'000;) {
+    session->events.output(ExecEvents::Output::out, piece);
+    given += piece.size();
+    moves = eventually([&, end = std::chrono::steady_clock::now() + 300ms] {
+      const std::lock_guard lock{session->guard};
+      return session->acknowledged == given || std::chrono::steady_clock::now() > end;
+    });
+    const std::lock_guard lock{session->guard};
+    moves = session->acknowledged == given;
+  }
+  CHECK(given < 100'000'000);
+  for (std::size_t got = 0; got < given; got += piece.size())
+    REQUIRE(peer.next().starts_with(R"({"stdout":{"data":"eHh4)"));
+  CHECK(holds(*session, [&] { return session->acknowledged == given; }));
+}
+
+TEST_CASE("exec: the end of the agent ends the sessions") {
+  ExecFixture fixture;
+  Peer peer{fixture.address(), ExecFixture::target()};
+  fixture.started();
+  fixture.api->stop();
+  CHECK(eventually([&] { return fixture.killed == 1; }));
+  CHECK(peer.next() == "(closed)");
+}

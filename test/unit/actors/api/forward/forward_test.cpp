@@ -1,0 +1,139 @@
+// What decides where a request is served, and its form between agents.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "actors/api/forward/api_wire.hpp"
+#include "actors/api/forward/place.hpp"
+#include "runtime/object/object.hpp"
+
+namespace nomad::api {
+namespace {
+
+struct Case {
+  Situation now;
+  Place place;
+};
+
+TEST_CASE("place: what is about the agent stays there, whatever region is named") {
+  CHECK(place_of({.where = Where::agent, .other_region = true, .leads = false}) == Place::here);
+  CHECK(place_of({.where = Where::agent, .has_server = false}) == Place::here);
+}
+
+TEST_CASE("place: a leader serves everything of its region") {
+  for (const auto where : {Where::by_method, Where::server, Where::state, Where::leader})
+    for (const bool reads : {true, false})
+      CHECK(place_of({.where = where, .is_read = reads}) == Place::here);
+}
+
+TEST_CASE("place: a follower sends on what changes something, and reads that must be the newest") {
+  const auto follower = [](Where where, bool reads, bool stale) {
+    return place_of({.where = where, .is_read = reads, .takes_stale = stale, .leads = false});
+  };
+
+  CHECK(follower(Where::by_method, true, false) == Place::leader);
+  CHECK(follower(Where::by_method, true, true) == Place::here);
+  CHECK(follower(Where::by_method, false, false) == Place::leader);
+  CHECK(follower(Where::by_method, false, true) == Place::leader);
+  CHECK(follower(Where::state, false, true) == Place::here);
+  CHECK(follower(Where::leader, true, true) == Place::leader);
+  CHECK(follower(Where::server, false, false) == Place::here);
+}
+
+TEST_CASE("place: another region comes first, by way of a server") {
+  CHECK(place_of({.other_region = true}) == Place::region);
+  CHECK(place_of({.where = Where::alloc_node, .other_region = true}) == Place::region);
+  CHECK(place_of({.other_region = true, .has_server = false}) == Place::server);
+}
+
+TEST_CASE("place: a client node serves what is about it, and nothing else") {
+  CHECK(place_of({.has_server = false}) == Place::server);
+  CHECK(place_of({.where = Where::server, .has_server = false}) == Place::server);
+  CHECK(place_of({.where = Where::node, .has_server = false}) == Place::node);
+  CHECK(place_of({.where = Where::alloc_node,
+                  .other_region = true,
+                  .has_server = false,
+                  .is_for_this_node = true})
+        == Place::here);
+}
+
+TEST_CASE("api_wire: a request comes back as it was, without what is about its connection") {
+  net::Request request;
+  request.method = "PUT";
+  request.target = "/v1/job/a%2Fb?region=eu&stale";
+  request.body = std::string{"{\"Job\":\0}", 10};
+  request.add_header("X-Nomad-Token", "secret");
+  request.add_header("Host", "here:4646");
+  request.add_header("Accept-Encoding", "gzip");
+  request.add_header("authorization", "Bearer x");
+
+  const auto bytes = write_request(request);
+  const auto message = Object<schema::rpc::ApiRequest>::from_bytes(bytes.view());
+  REQUIRE(message.has_value());
+  net::Request back;
+  REQUIRE(read_request(**message, back).has_value());
+
+  CHECK(back.method == "PUT");
+  CHECK(back.path == "/v1/job/a/b");
+  CHECK(back.parameter_or_empty("region") == "eu");
+  CHECK(back.parameter("stale") != nullptr);
+  CHECK(back.body == request.body);
+  CHECK(back.header("x-nomad-token") == "secret");
+  CHECK(back.header("Authorization") == "Bearer x");
+  CHECK(back.header_count() == 2);
+}
+
+TEST_CASE("api_wire: a request without a method or with a broken target is refused") {
+  for (const auto& [method, target] :
+       {std::pair{"", "/v1/jobs"}, {"GET", "jobs"}, {"GET", "/%zz"}}) {
+    net::Request request;
+    request.method = method;
+    request.target = target;
+    const auto message = Object<schema::rpc::ApiRequest>::from_bytes(write_request(request).view());
+    REQUIRE(message.has_value());
+    net::Request back;
+    CHECK_FALSE(read_request(**message, back).has_value());
+  }
+}
+
+TEST_CASE("api_wire: a head is read from pieces of any size, and what follows is body") {
+  net::Response response{.status = 404, .content_type = "text/plain"};
+  response.headers.push_back({"X-Nomad-Index", "7"});
+  const std::string whole{std::string{write_response_head(response, 3).text()} + "abc"};
+
+  for (std::size_t size = 1; size <= whole.size(); ++size) {
+    ResponseHeadReader reader;
+    std::optional<ResponseHeadReader::Head> head;
+    std::string body;
+    for (std::size_t at = 0; at < whole.size(); at += size) {
+      auto piece = std::string_view{whole}.substr(at, size);
+      if (!head) {
+        auto fed = reader.feed(piece);
+        REQUIRE(fed.has_value());
+        head = std::move(*fed);
+      }
+      body += piece;
+    }
+    REQUIRE(head.has_value());
+    CHECK(head->response.status == 404);
+    CHECK(head->response.content_type == "text/plain");
+    REQUIRE(head->response.headers.size() == 1);
+    CHECK(head->response.headers[0].value == "7");
+    CHECK(head->length == 3U);
+    CHECK(body == "abc");
+  }
+}
+
+TEST_CASE("api_wire: what is no head is refused") {
+  const auto fed = [](std::string bytes) {
+    std::string_view view{bytes};
+    return ResponseHeadReader{}.feed(view).has_value();
+  };
+
+  CHECK_FALSE(fed("\xff\xff\xff\xff"));
+  CHECK_FALSE(fed(std::string{"\x10\0\0\0", 4} + std::string(16, '\xee')));
+  CHECK_FALSE(fed(std::string{write_response_head({.status = 0}, {}).text()}));
+}
+
+}  // namespace
+}  // namespace nomad::api

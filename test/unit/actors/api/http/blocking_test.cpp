@@ -1,0 +1,177 @@
+// Blocking queries, consistency, and the cache of list renderings.
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "actors/api/http/response_cache.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::string index_of(const net::ClientResponse& response) {
+  return std::string{response.header("X-Nomad-Index")};
+}
+
+}  // namespace
+
+TEST_CASE("blocking: answers at once when the index has passed, else when it does") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"});
+  const auto index = index_of(fixture.get("/v1/job/web"));
+
+  CHECK(fixture.get("/v1/job/web?index=1&wait=10s").status == 200);
+
+  std::thread writer{[&] {
+    while (fixture.state().store.watches().size() == 0)
+      std::this_thread::yield();
+    fixture.state().register_job({.id = "other"});  // wakes nobody here
+    fixture.state().register_job({.id = "web", .stable = true});
+  }};
+  const auto changed = fixture.get("/v1/job/web?index=" + index + "&wait=10s");
+  writer.join();
+
+  CHECK(std::stoul(index_of(changed)) > std::stoul(index));
+  CHECK(fixture.state().store.watches().size() == 0);
+}
+
+TEST_CASE("blocking: the wait ends with the old index") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"});
+  const auto index = index_of(fixture.get("/v1/jobs"));
+
+  const auto begin = Clock::now();
+  const auto same = fixture.get("/v1/jobs?index=" + index + "&wait=50ms");
+
+  CHECK(same.status == 200);
+  CHECK(index_of(same) == index);
+  CHECK(Clock::now() - begin >= 50ms);
+  CHECK(fixture.state().store.watches().size() == 0);
+}
+
+TEST_CASE("blocking: an object that is not there yet is waited for") {
+  ApiFixture fixture;
+  std::thread writer{[&] {
+    while (fixture.state().store.watches().size() == 0)
+      std::this_thread::yield();
+    fixture.state().register_job({.id = "late"});
+  }};
+
+  const auto index = index_of(fixture.get("/v1/job/late"));
+  const auto found = fixture.get("/v1/job/late?wait=10s&index=" + index);
+  writer.join();
+
+  CHECK(found.status == 200);
+}
+
+TEST_CASE("blocking: a thousand clients wait on one thread and are all told") {
+  ApiFixture fixture{[](ApiOptions& options) { options.http.connections_per_address = 0; }};
+  fixture.state().register_job({.id = "web"});
+  const auto index = index_of(fixture.get("/v1/job/web"));
+  std::vector<std::unique_ptr<net::RawPeer>> peers;
+  for (int i = 0; i < 400; ++i) {
+    peers.push_back(std::make_unique<net::RawPeer>(fixture.address()));
+    peers.back()->send("GET /v1/job/web?index=" + index + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 400; }));
+
+  fixture.state().register_job({.id = "web", .stable = true});
+
+  for (auto& peer : peers)
+    CHECK(peer->read_until("\r\n\r\n").starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("blocking: abandoned queries leave nothing behind") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"});
+  const auto index = index_of(fixture.get("/v1/job/web"));
+  {
+    std::vector<std::unique_ptr<net::RawPeer>> peers;
+    for (int i = 0; i < 50; ++i) {
+      peers.push_back(std::make_unique<net::RawPeer>(fixture.address()));
+      peers.back()->send("GET /v1/job/web?index=" + index + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 50; }));
+  }
+
+  CHECK(net::eventually([&] { return fixture.state().store.watches().size() == 0; }));
+  CHECK(fixture.get("/v1/job/web").status == 200);
+}
+
+TEST_CASE("blocking: stopping the API ends what waits") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"});
+  const auto index = index_of(fixture.get("/v1/job/web"));
+  net::RawPeer peer{fixture.address()};
+  peer.send("GET /v1/job/web?index=" + index + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 1; }));
+
+  fixture.api->stop();
+
+  CHECK(fixture.state().store.watches().size() == 0);
+  CHECK(peer.read_all() == "");
+}
+
+TEST_CASE("consistency: without the lease a read asks for a read index first") {
+  ApiFixture fixture;
+  fixture.state().register_job({.id = "web"});
+  fixture.lease->set(0);
+
+  CHECK(fixture.get("/v1/jobs").status == 200);
+  {
+    const std::lock_guard lock{fixture.played->guard};
+    fixture.played->leads = false;
+  }
+  CHECK(fixture.refusal("/v1/jobs") == "500 No cluster leader");
+  CHECK(fixture.get("/v1/jobs?stale").status == 200);
+}
+
+TEST_CASE("response_cache: keeps what is asked for twice at one index, within its bounds") {
+  ResponseCache cache{64 * 1024};
+  const std::string large(10'000, 'x');
+  auto body = large;
+  CHECK(cache.find("/a", 1, false) == nullptr);
+  CHECK(cache.offer("/a", 1, body, "") == nullptr);
+  CHECK(body == large);
+  REQUIRE(cache.offer("/a", 1, body, "token") != nullptr);
+
+  const auto kept = cache.find("/a", 1, true);
+  REQUIRE(kept != nullptr);
+  CHECK(*kept->body == large);
+  CHECK(kept->next_token == "token");
+  CHECK(kept->gzip != nullptr);
+  CHECK(cache.find("/a", 2, false) == nullptr);
+
+  for (int i = 0; i < 20; ++i)
+    for (int round = 0; round < 2; ++round) {
+      body = large;
+      cache.offer("/b" + std::to_string(i), 1, body, "");
+    }
+  CHECK(cache.bytes() <= 64 * 1024);
+  CHECK(cache.find("/a", 1, false) == nullptr);
+  CHECK(cache.find("/b19", 1, false) != nullptr);
+  body = "small";
+  CHECK(cache.offer("/s", 1, body, "") == nullptr);
+  CHECK(cache.offer("/s", 1, body, "") == nullptr);
+}
+
+TEST_CASE("response_cache: a list that was kept is the list, and a change is seen") {
+  ApiFixture fixture;
+  for (unsigned i = 0; i < 100; ++i)
+    fixture.state().register_job({.id = "job-" + std::to_string(i)});
+  const auto fresh = fixture.get("/v1/jobs");
+
+  for (int i = 0; i < 3; ++i) {
+    const auto again = fixture.get("/v1/jobs");
+    CHECK(again.body == fresh.body);
+    CHECK(index_of(again) == index_of(fresh));
+  }
+  CHECK(fixture.get("/v1/jobs?pretty").body == net::pretty_json(fresh.body));
+  fixture.state().register_job({.id = "new"});
+  CHECK(fixture.json("/v1/jobs").as_array().size() == 101);
+}

@@ -1,0 +1,118 @@
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include <sys/stat.h>
+
+#include <doctest/doctest.h>
+
+#include "cli/run.hpp"
+#include "runtime/net/tls/certificate.hpp"
+#include "test/support/result_text.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+
+namespace {
+
+/// Makes a directory of its own the working directory, and keeps what is printed.
+class Workplace {
+public:
+  Workplace() : before_{std::filesystem::current_path()} {
+    std::filesystem::current_path(directory_.path());
+    out_ = std::cout.rdbuf(text_.rdbuf());
+    err_ = std::cerr.rdbuf(text_.rdbuf());
+  }
+
+  ~Workplace() {
+    std::cout.rdbuf(out_);
+    std::cerr.rdbuf(err_);
+    std::filesystem::current_path(before_);
+  }
+
+  std::string printed() {
+    auto text = text_.str();
+    text_.str("");
+    return text;
+  }
+
+private:
+  test::TempDir directory_;
+  std::filesystem::path before_;
+  std::ostringstream text_;
+  std::streambuf* out_;
+  std::streambuf* err_;
+};
+
+unsigned mode_of(const std::string& file) {
+  struct stat found {};
+
+  return ::stat(file.c_str(), &found) == 0 ? found.st_mode & 0777U : 0;
+}
+
+std::string content(const std::string& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return text.str();
+}
+
+}  // namespace
+
+TEST_CASE("tls: an authority and its certificates, as files that only their owner reads") {
+  Workplace place;
+  CHECK(cli::run_tls_ca_create({}) == 0);
+  CHECK(place.printed()
+        == "==> CA certificate saved to: nomad-agent-ca.pem\n"
+           "==> CA certificate key saved to: nomad-agent-ca-key.pem\n");
+  CHECK(mode_of("nomad-agent-ca-key.pem") == 0600);
+  const auto authority = net::describe_certificate(content("nomad-agent-ca.pem")).value();
+  CHECK(authority.is_authority);
+  CHECK(authority.common_name == "Nomad Agent CA " + authority.serial);
+
+  CHECK(cli::run_tls_cert_create({"-server", "-region=eu", "-additional-dnsname", "web.example"})
+        == 0);
+  CHECK(place.printed().find("==> Server Certificate saved to eu-server-nomad.pem\n")
+        != std::string::npos);
+  CHECK(mode_of("eu-server-nomad-key.pem") == 0600);
+  const auto server = net::describe_certificate(content("eu-server-nomad.pem")).value();
+  CHECK_FALSE(server.is_authority);
+  CHECK(server.issuer == authority.common_name);
+  CHECK(server.dns_names
+        == std::vector<std::string>{"web.example", "server.eu.nomad", "localhost"});
+  CHECK(server.ip_addresses == std::vector<std::string>{"127.0.0.1"});
+
+  CHECK(cli::run_tls_cert_info({"eu-server-nomad.pem"}) == 0);
+  CHECK(place.printed().find("DNS Names      [web.example server.eu.nomad localhost]\n")
+        != std::string::npos);
+}
+
+TEST_CASE("tls: nothing is overwritten, and mistakes are named") {
+  Workplace place;
+  CHECK(cli::run_tls_cert_create({"-client"}) == 1);
+  CHECK(place.printed().starts_with("Error reading CA: open nomad-agent-ca.pem"));
+  REQUIRE(cli::run_tls_ca_create({}) == 0);
+  const auto before = content("nomad-agent-ca.pem");
+  CHECK(place.printed() != "");
+  CHECK(cli::run_tls_ca_create({}) == 1);
+  CHECK(place.printed() == "CA certificate file 'nomad-agent-ca.pem' already exists\n");
+  CHECK(content("nomad-agent-ca.pem") == before);
+  CHECK(cli::run_tls_cert_create({"-client", "-server"}) == 1);
+  CHECK(place.printed() == "Please provide either -server, -client, or -cli\n");
+  CHECK(cli::run_tls_ca_create({"-domain", "example.org"}) == 1);
+  CHECK(place.printed()
+        == "Please provide the -name-constraint flag to use a custom domain constraint\n");
+  CHECK(cli::run_tls_cert_info({"nothing.pem"}) == 1);
+}
+
+TEST_CASE("tls: a constrained authority does not certify other domains") {
+  Workplace place;
+  REQUIRE(cli::run_tls_ca_create({"-domain", "example.org", "-name-constraint"}) == 0);
+  CHECK(cli::run_tls_cert_create({"-client", "-domain", "example.org"}) == 0);
+  CHECK(place.printed() != "");
+  CHECK(cli::run_tls_cert_create(
+            {"-server", "-domain", "example.org", "-additional-dnsname", "elsewhere.test"})
+        == 1);
+  CHECK(place.printed().find("the CA does not vouch for the certificate") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists("global-server-example.org.pem"));
+}

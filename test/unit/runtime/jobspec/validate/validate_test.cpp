@@ -1,0 +1,174 @@
+// The rules that jobs must obey.
+#include "runtime/jobspec/validate/validate.hpp"
+
+#include <boost/json.hpp>
+#include <doctest/doctest.h>
+
+#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "test/unit/runtime/jobspec/cases.hpp"
+
+using boost::json::object;
+using boost::json::value;
+using namespace nomad::jobspec;
+
+namespace {
+
+std::vector<std::string> errors_of(object job, const ValidateOptions& options = {}) {
+  return validate(stored(std::move(job)), options).errors;
+}
+
+object& group_of(object& job) {
+  return job.at("TaskGroups").at(0).as_object();
+}
+
+object& task_of(object& job) {
+  return group_of(job).at("Tasks").at(0).as_object();
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string out;
+  for (const std::string& text : texts)
+    out += text + "\n";
+  return out;
+}
+
+std::string joined(const value& texts) {
+  std::string out;
+  for (const value& text : texts.as_array())
+    out += std::string{text.as_string()} + "\n";
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the table of rules") {
+  const value table = load_json("validate.json");
+  ValidateOptions options;
+  options.vault_enabled = true;
+  options.memory_oversubscription = true;
+  int refused = 0;
+  int accepted = 0;
+  for (const value& row : table.at("cases").as_array()) {
+    CAPTURE(std::string{row.at("name").as_string()});
+    object job = edited(table.at("base"), row.at("edits").as_array());
+    REQUIRE_FALSE(match_names(job).has_error());
+    canonicalize(job);
+    to_server_form(job);
+    const Validation found = validate(job, options);
+    CHECK(joined(found.errors) == joined(row.at("errors")));
+    CHECK(joined(found.warnings) == joined(row.at("warnings")));
+    ++(found.ok() ? accepted : refused);
+  }
+  CHECK(refused > 90);
+  CHECK(accepted > 10);
+}
+
+TEST_CASE("a good job passes") {
+  const Validation found = validate(stored(small_job()));
+  CHECK(found.ok());
+  CHECK(found.error_text().empty());
+  CHECK(found.warning_text().empty());
+}
+
+TEST_CASE("all mistakes are told at once, in one text") {
+  object job = small_job();
+  job["ID"] = "a b";
+  job["Priority"] = 200;
+  const Validation found = validate(stored(job));
+  CHECK(found.error_text()
+        == "2 errors occurred:\n"
+           "\t* Job ID contains a space\n"
+           "\t* job priority must be between [1, 100]\n\n");
+}
+
+TEST_CASE("one mistake and one warning are worded as one") {
+  object job = small_job();
+  job["Type"] = "batch";
+  job["Periodic"] = boost::json::parse(R"({"Spec": "61 * * * *"})");
+  const Validation found = validate(stored(job));
+  CHECK(found.error_text().starts_with("1 error occurred:\n\t* "));
+  CHECK(found.warning_text()
+        == "1 warning:\n\n"
+           "* cron is deprecated and may be removed in a future release. Use crons instead");
+}
+
+TEST_CASE("counts have a bound, and their sum does not wrap") {
+  object job = small_job();
+  group_of(job)["Count"] = std::int64_t{1} << 40;
+  CHECK(joined(errors_of(job))
+        == "total count was greater than configured job_max_count: 1099511627776 > 50000\n");
+
+  group_of(job)["Count"] = INT64_MAX;
+  job.at("TaskGroups").as_array().push_back(job.at("TaskGroups").at(0));
+  job.at("TaskGroups").at(1).as_object()["Name"] = "h";
+  CHECK(joined(errors_of(job)).find("9223372036854775807 > 50000") != std::string::npos);
+
+  object at_bound = small_job();
+  group_of(at_bound)["Count"] = 50'000;
+  CHECK(errors_of(at_bound).empty());
+  ValidateOptions unbound;
+  unbound.max_count = 0;
+  group_of(at_bound)["Count"] = 60'000;
+  CHECK(errors_of(at_bound, unbound).empty());
+  CHECK_FALSE(errors_of(at_bound).empty());
+}
+
+TEST_CASE("priority") {
+  ValidateOptions options;
+  options.max_priority = 1000;
+  object job = small_job();
+  job["Priority"] = 1000;
+  CHECK(errors_of(job, options).empty());
+  job["Priority"] = 1001;
+  CHECK(joined(errors_of(job, options)) == "job priority must be between [1, 1000]\n");
+  job["Priority"] = -1;
+  CHECK(joined(errors_of(job)) == "job priority must be between [1, 100]\n");
+}
+
+TEST_CASE("vault needs a server that has it") {
+  object job = small_job();
+  task_of(job)["Vault"] = boost::json::parse(R"({"Policies": ["p"]})");
+  CHECK(joined(errors_of(job)) == "Vault not enabled but used in the job\n");
+  ValidateOptions options;
+  options.vault_enabled = true;
+  CHECK(errors_of(job, options).empty());
+}
+
+TEST_CASE("memory_max that has no effect is warned about") {
+  object job = small_job();
+  task_of(job).at("Resources").as_object()["MemoryMaxMB"] = 200;
+  const object kept = stored(job);
+  CHECK(
+      validate(kept).warnings
+      == std::vector<std::string>{
+          "Memory oversubscription is not enabled; Task \"g.t\" memory_max value will be ignored. "
+          "Update the Scheduler Configuration to allow oversubscription."});
+  ValidateOptions options;
+  options.memory_oversubscription = true;
+  CHECK(validate(kept, options).warnings.empty());
+}
+
+TEST_CASE("connect is refused in words") {
+  object job = small_job();
+  group_of(job)["Networks"] = boost::json::parse(R"([{"Mode": "bridge"}])");
+  group_of(job)["Services"] = boost::json::parse(
+      R"([{"Name": "s", "PortLabel": "9000", "Connect": {"SidecarService": {}}}])");
+  CHECK(joined(errors_of(job)).find("Consul Connect is not supported") != std::string::npos);
+}
+
+TEST_CASE("a payload comes with dispatching only") {
+  object job = stored(small_job());
+  job["Payload"] = "aGk=";
+  CHECK(joined(validate(job).errors) == "job can't be submitted with a payload, only dispatched\n");
+}
+
+TEST_CASE("the name of the shared folder is no task name") {
+  object job = small_job();
+  task_of(job)["Name"] = "alloc";
+  CHECK_FALSE(errors_of(job).empty());
+}
+
+TEST_CASE("a tree without any member is refused, not crashed on") {
+  CHECK_FALSE(validate(object{}).ok());
+  CHECK_FALSE(errors_of(object{}).empty());
+}

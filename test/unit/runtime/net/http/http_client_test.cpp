@@ -1,0 +1,90 @@
+#include "runtime/net/http/http_client.hpp"
+
+#include <filesystem>
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::net;
+using namespace std::chrono_literals;
+
+TEST_CASE("http_client: addresses are taken apart") {
+  const auto plain = Endpoint::parse("http://127.0.0.1:4646/");
+  CHECK(plain->host == "127.0.0.1");
+  CHECK(plain->port == "4646");
+  CHECK(plain->base_path == "");
+  const auto v6 = Endpoint::parse("https://[::1]/base/");
+  CHECK(v6->host == "::1");
+  CHECK(v6->port == "443");
+  CHECK(v6->base_path == "/base");
+  CHECK(Endpoint::parse("unix:///run/x.sock")->host == "/run/x.sock");
+  for (const auto* bad : {"", "127.0.0.1:4646", "ftp://x", "http://", "http://[::1", "unix://"}) {
+    CAPTURE(bad);
+    CHECK(Endpoint::parse(bad).has_error());
+  }
+}
+
+TEST_CASE("http_client: a refused connection reads as Go says it") {
+  std::string address;
+  {
+    const TestServer server;
+    address = server.address();
+  }
+  auto client = HttpClient::make({.address = "http://" + address});
+
+  const auto response = client->send({.target = "/v1/jobs"});
+
+  REQUIRE(response.has_error());
+  CHECK(response.error().code == Errc::unavailable);
+  CHECK(response.error().what
+        == "Get \"http://" + address + "/v1/jobs\": dial tcp " + address
+               + ": connect: connection refused");
+}
+
+TEST_CASE("http_client: requests carry their headers and bodies, large ones too") {
+  TestServer server;
+  auto client = server.client();
+  const std::string body(3 << 20, 'b');
+
+  const auto response = client.send({.method = "PUT", .target = "/echo", .body = body});
+
+  REQUIRE(response.has_value());
+  CHECK(response->body == body);
+  CHECK(client.send({.method = "PUT", .target = "/echo"})->body == "");
+}
+
+TEST_CASE("http_client: a kept connection that the server closed is replaced") {
+  TestServer server{{.idle_timeout = 20ms, .tick = 5ms}};
+  auto client = server.client();
+  CHECK(client.send({.target = "/hello"})->body == "hello");
+  REQUIRE(eventually([&] { return server.server->connection_count() == 0; }));
+
+  CHECK(client.send({.method = "PUT", .target = "/echo", .body = "again"})->body == "again");
+}
+
+TEST_CASE("http_client: gives up when the answer takes too long") {
+  TestServer server;
+  auto client = HttpClient::make({.address = "http://" + server.address(), .answer_timeout = 50ms});
+
+  const auto response = client->send({.target = "/hold"});
+
+  REQUIRE(response.has_error());
+  CHECK(response.error().code == Errc::timeout);
+}
+
+TEST_CASE("http_client: speaks over a Unix socket, which is taken over when stale") {
+  const auto path = "/tmp/nomadctl-http-test-" + std::to_string(::getpid()) + ".sock";
+  for (int round = 0; round < 2; ++round) {
+    const TestServer server{{.listen = {"unix:" + path}}};
+    auto client = HttpClient::make({.address = "unix://" + path});
+    CHECK(client->send({.target = "/hello"})->body == "hello");
+    const auto second = HttpServer::start({.listen = {"unix:" + path}}, Router{});
+    REQUIRE(second.has_error());
+    CHECK(second.error().what == "listen unix " + path + ": bind: address already in use");
+  }
+  CHECK_FALSE(std::filesystem::exists(path));
+}

@@ -1,0 +1,329 @@
+#include "runtime/net/http/http_server.hpp"
+
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "runtime/net/http/gzip.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad::net;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string get_hello = "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n";
+
+}  // namespace
+
+TEST_CASE("http_server: answers requests one after the other on one connection") {
+  TestServer server;
+  auto client = server.client();
+
+  for (int i = 0; i < 3; ++i) {
+    const auto response = client.send({.target = "/hello"});
+    REQUIRE(response.has_value());
+    CHECK(response->status == 200);
+    CHECK(response->body == "hello");
+    CHECK(response->header("content-type") == "text/plain");
+    CHECK(response->header("Vary") == "Accept-Encoding");
+    CHECK(server.server->connection_count() == 1);
+  }
+}
+
+TEST_CASE("http_server: pipelined requests are answered in order, held ones too") {
+  TestServer server;
+  RawPeer peer{server.address()};
+
+  peer.send(get_hello + "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"
+            + "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc" + get_hello);
+  server.wait_held(1);
+  CHECK(peer.read_until("hello").ends_with("hello"));
+  server.held[0]->send({.body = "held"});
+
+  CHECK(peer.read_until("held").ends_with("held"));
+  CHECK(peer.read_until("abc").ends_with("abc"));
+  CHECK(peer.read_until("hello").ends_with("hello"));
+}
+
+TEST_CASE("http_server: a long pipeline of large answers comes out whole") {
+  TestServer server;
+  RawPeer peer{server.address()};
+  std::string requests;
+  for (int i = 0; i < 20; ++i)
+    requests += "GET /big HTTP/1.1\r\nHost: x\r\n\r\n" + get_hello;
+
+  std::thread sender{[&] { peer.send(requests + "GET /drop HTTP/1.0\r\n\r\n"); }};
+  const auto all = peer.read_all();
+  sender.join();
+
+  CHECK(static_cast<int>(std::count(all.begin(), all.end(), 'x')) >= 20 * (1 << 20));
+  CHECK(all.ends_with("the request was not answered"));
+}
+
+TEST_CASE("http_server: requests byte by byte, with chunks, are understood") {
+  TestServer server;
+  RawPeer peer{server.address()};
+  const std::string request
+      = "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n";
+
+  for (const char c : request)
+    peer.send({&c, 1});
+
+  CHECK(peer.read_until("hello world").find("200 OK") != std::string::npos);
+}
+
+TEST_CASE("http_server: malformed requests are refused and the connection closed") {
+  TestServer server{{.header_bytes = 2048, .header_count = 10, .body_bytes = 1000}};
+  std::string many;
+  for (int i = 0; i < 20; ++i)
+    many += "X-" + std::to_string(i) + ": y\r\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {"nonsense\r\n\r\n", "400 Bad Request"},
+      {"GET /hello HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"},
+      {"GET /hello HTTP/3.0\r\nHost: x\r\n\r\n", "505 "},
+      {"GET /he%zzo HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request: malformed request target"},
+      {"GET /hello HTTP/1.1\r\nHost: x\r\nX: " + std::string(4000, 'y') + "\r\n\r\n", "431 "},
+      {"GET /" + std::string(4000, 'y') + " HTTP/1.1\r\nHost: x\r\n\r\n", "431 "},
+      {"GET /hello HTTP/1.1\r\nHost: x\r\n" + many + "\r\n", "431 "},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n", "413 "},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "400 "},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n",
+       "400 "},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n"
+           + std::string(1001, 'z'),
+       "413 "},
+  };
+  for (const auto& [bytes, expected] : cases) {
+    CAPTURE(bytes.substr(0, 80));
+    RawPeer peer{server.address()};
+    peer.send(bytes);
+    const auto answer = peer.read_all();
+    CHECK(answer.starts_with("HTTP/1.1 " + std::string{expected}.substr(0, 4)));
+    CHECK(answer.find(expected) != std::string::npos);
+    CHECK(answer.find("Connection: close") != std::string::npos);
+  }
+  CHECK(server.client().send({.target = "/hello"})->body == "hello");
+}
+
+TEST_CASE("http_server: headers that trickle in cannot exceed the limit either") {
+  TestServer server{{.header_bytes = 2048, .header_count = 1000}};
+  RawPeer peer{server.address()};
+
+  peer.send("GET /hello HTTP/1.1\r\nHost: x\r\n");
+  for (int i = 0; i < 100; ++i) {
+    peer.send("X-" + std::to_string(i) + ": " + std::string(50, 'y') + "\r\n");
+    std::this_thread::sleep_for(1ms);
+  }
+
+  CHECK(peer.read_all().starts_with("HTTP/1.1 431 "));
+}
+
+TEST_CASE("http_server: paths are routed, redirected and not found as Nomad does") {
+  TestServer server;
+  auto client = server.client();
+
+  CHECK(client.send({.target = "/prefix/a%2Fb"})->body == "/prefix/a/b");
+  const auto moved = client.send({.target = "/prefix?a=1"});
+  CHECK(moved->status == 301);
+  CHECK(moved->header("Location") == "/prefix/?a=1");
+  CHECK(client.send({.target = "//prefix/../hello"})->header("Location") == "/hello");
+  const auto missing = client.send({.target = "/nothing"});
+  CHECK(missing->status == 404);
+  CHECK(missing->body == "");
+  CHECK(missing->header("Content-Type") == "");
+}
+
+TEST_CASE("http_server: a handler's bug is a 500, and the server lives on") {
+  TestServer server;
+  auto client = server.client();
+
+  CHECK(client.send({.target = "/throw"})->status == 500);
+  CHECK(client.send({.target = "/drop"})->status == 500);
+  CHECK(client.send({.target = "/hello"})->status == 200);
+}
+
+TEST_CASE("http_server: HEAD has no body, HTTP/1.0 closes, and 100-continue is said") {
+  TestServer server;
+  RawPeer peer{server.address()};
+  peer.send("HEAD /hello HTTP/1.1\r\nHost: x\r\n\r\n" + get_hello);
+  const auto head = peer.read_until("\r\n\r\n");
+  CHECK(head.find("Content-Length: 5") != std::string::npos);
+  CHECK(peer.read_until("hello").starts_with("HTTP/1.1 200"));
+
+  peer.send("POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  CHECK(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 100 Continue"));
+  peer.send("ok");
+  CHECK(peer.read_until("\r\n\r\nok").starts_with("HTTP/1.1 200"));
+
+  RawPeer old{server.address()};
+  old.send("GET /hello HTTP/1.0\r\n\r\n");
+  CHECK(old.read_all().ends_with("hello"));
+}
+
+TEST_CASE("http_server: bodies are compressed for those who ask") {
+  TestServer server;
+  auto client = server.client();
+
+  const auto plain = client.send({.target = "/big"});
+  CHECK(plain->header("Content-Encoding") == "");
+  const auto packed
+      = client.send({.target = "/big", .headers = {{"Accept-Encoding", "gzip"}}, .body = ""});
+  CHECK(packed->header("Content-Encoding") == "gzip");
+  CHECK(packed->body.size() < 20'000);
+  CHECK(gunzip(packed->body, 1 << 21) == plain->body);
+}
+
+TEST_CASE("http_server: an answer may come from any thread") {
+  TestServer server{{.threads = 2}};
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (int i = 0; i < 50; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(server.address()));
+    peers.back()->send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  server.wait_held(50);
+
+  std::thread other{[&] {
+    for (auto& responder : server.held) {
+      responder->send({.body = "late"});
+      responder->send({.body = "twice"});
+      responder.reset();
+    }
+  }};
+  for (auto& peer : peers)
+    CHECK(peer->read_until("late").ends_with("late"));
+  other.join();
+
+  for (auto& peer : peers) {
+    peer->send(get_hello);
+    CHECK(peer->read_until("hello").starts_with("HTTP/1.1 200"));
+  }
+}
+
+TEST_CASE("http_server: a held request learns that its client went away") {
+  TestServer server;
+  {
+    RawPeer peer{server.address()};
+    peer.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.wait_held(1);
+  }
+
+  CHECK(eventually([&] {
+    const std::lock_guard lock{server.guard};
+    return server.abandoned == 1;
+  }));
+  CHECK(server.held[0]->abandoned());
+  server.held.clear();  // as a handler does then
+  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+}
+
+TEST_CASE("http_server: a client that only closed its sending side still gets its answer") {
+  TestServer server;
+  RawPeer peer{server.address()};
+  peer.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.wait_held(1);
+  peer.shut_down_sending();
+  REQUIRE(eventually([&] { return server.held[0]->abandoned(); }));
+
+  server.held[0]->send({.body = "anyway"});
+
+  CHECK(peer.read_all().ends_with("anyway"));
+}
+
+TEST_CASE("http_server: half, slow and silent requests are ended in time") {
+  TestServer server{
+      {.header_timeout = 100ms, .body_timeout = 100ms, .idle_timeout = 200ms, .tick = 10ms}};
+  RawPeer silent{server.address()};
+  RawPeer half{server.address()};
+  half.send("GET /hello HTTP/1.1\r\nHo");
+  RawPeer body{server.address()};
+  body.send("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
+  RawPeer idle{server.address()};
+  idle.send(get_hello);
+  RawPeer slow{server.address()};
+  std::thread trickle{[&] {
+    slow.send("GET /hello HTTP/1.1\r\n");
+    for (int i = 0; i < 30; ++i) {
+      slow.send("X: y\r\n");
+      std::this_thread::sleep_for(10ms);
+    }
+  }};
+
+  CHECK(silent.read_all() == "");
+  CHECK(half.read_all() == "");
+  CHECK(body.read_all() == "");
+  CHECK(slow.read_all() == "");
+  CHECK(idle.read_all().ends_with("hello"));
+  trickle.join();
+  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+}
+
+TEST_CASE("http_server: a client that does not take its answer is closed") {
+  TestServer server{{.write_timeout = 100ms, .tick = 10ms}};
+  RawPeer peer{server.address()};
+  std::string requests;
+  for (int i = 0; i < 50; ++i)
+    requests += "GET /big HTTP/1.1\r\nHost: x\r\n\r\n";
+
+  peer.send(requests);
+  REQUIRE(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 200"));
+
+  CHECK(eventually([&] { return server.server->connection_count() == 0; }));
+}
+
+TEST_CASE("http_server: connections per address and in total are bounded") {
+  TestServer server{{.connections_per_address = 2}};
+  RawPeer one{server.address()};
+  auto two = std::make_unique<RawPeer>(server.address());
+  REQUIRE(eventually([&] { return server.server->connection_count() == 2; }));
+  RawPeer three{server.address()};
+  const auto refusal = three.read_all();
+  CHECK(refusal.starts_with("HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\n"));
+  CHECK(
+      refusal.ends_with("Your IP is issuing too many concurrent connections, please rate limit "
+                        "your calls\n"));
+  two.reset();
+  REQUIRE(eventually([&] { return server.server->connection_count() == 1; }));
+  RawPeer four{server.address()};
+  four.send(get_hello);
+  CHECK(four.read_until("hello").starts_with("HTTP/1.1 200"));
+
+  TestServer small{{.connections = 1}};
+  RawPeer first{small.address()};
+  REQUIRE(eventually([&] { return small.server->connection_count() == 1; }));
+  CHECK(RawPeer{small.address()}.read_all().starts_with("HTTP/1.1 503"));
+}
+
+TEST_CASE("http_server: a port in use is an error that names it") {
+  const TestServer server;
+
+  const auto second = HttpServer::start({.listen = {server.address()}}, Router{});
+
+  REQUIRE(second.has_error());
+  CHECK(second.error().what == "listen tcp " + server.address() + ": bind: address already in use");
+}
+
+TEST_CASE("http_server: stopping lets answers in flight finish and cuts the rest") {
+  TestServer server;
+  RawPeer idle{server.address()};
+  idle.send(get_hello);
+  CHECK(idle.read_until("hello").ends_with("hello"));
+  RawPeer held{server.address()};
+  held.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  RawPeer lost{server.address()};
+  lost.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.wait_held(2);
+
+  std::thread stopper{[&] { server.server->stop(500ms); }};
+  CHECK(idle.read_all() == "");
+  server.held[0]->send({.body = "in time"});
+  const auto answers = held.read_all() + lost.read_all();
+  stopper.join();
+
+  CHECK(answers.find("Connection: close") != std::string::npos);
+  CHECK(answers.ends_with("in time"));
+  CHECK(server.abandoned == 1);
+  server.held[0]->send({.body = "too late"});  // goes nowhere, and must not crash
+}
