@@ -191,7 +191,7 @@ void reload_configuration(const AgentFlags& flags, agent::Agent& agent) {
     log::error("agent", "the certificates stay as they were: {}", done.error().what);
 }
 
-int refuse(const Error& error) {
+int refuse_agent(const Error& error) {
   std::cerr << "==> " << error.what << '\n';
   return 1;
 }
@@ -205,13 +205,13 @@ int run_agent(const std::vector<std::string>& arguments) {
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
   auto config = configure(flags);
-  if (!config) return refuse(config.error());
+  if (!config) return refuse_agent(config.error());
   auto executor = find_executor();
-  if (!executor) return refuse(executor.error());
+  if (!executor) return refuse_agent(executor.error());
   auto level = log::parse_level(config->log_level);
-  if (!level) return refuse(level.error());
+  if (!level) return refuse_agent(level.error());
   if (auto started = log::start({*level, config->log_file, config->log_json}); !started)
-    return refuse(started.error());
+    return refuse_agent(started.error());
   EndOfRun end;
   if (config->files.empty()) std::cout << "==> No configuration files loaded\n";
   for (const auto& file : config->files)
@@ -219,7 +219,7 @@ int run_agent(const std::vector<std::string>& arguments) {
   std::cout << "==> Starting nomadctl agent..." << std::endl;
   auto agent
       = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
-  if (!agent) return refuse(agent.error());
+  if (!agent) return refuse_agent(agent.error());
   print_banner(*config, **agent);
   const int signal = end.wait([&flags, &agent] { reload_configuration(flags, **agent); });
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The words of a line, the last of which is being typed and may be empty.
-std::vector<std::string> words_of(std::string_view line) {
+std::vector<std::string> words_of_line(std::string_view line) {
   std::vector<std::string> words;
   bool inside = false;
   for (const char c : line) {
@@ -218,7 +218,7 @@ int change_shells(const std::string& program, std::string_view what, Change chan
 }  // namespace
 
 std::vector<std::string> completions(std::span<const Command> commands, std::string_view line) {
-  std::vector<std::string> words = words_of(line);
+  std::vector<std::string> words = words_of_line(line);
   if (words.size() < 2) return {};
   words.erase(words.begin());  // the program
   const std::string typed = words.back();

@@ -31,7 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-struct Options {
+struct NodeSimOptions {
   std::int64_t nodes = 100;
   std::vector<std::string> servers;
   std::string region = "global", datacenter = "dc1", node_class, node_pool = "default";
@@ -44,7 +44,7 @@ struct Options {
   std::string ca_file, cert_file, key_file;
 };
 
-void add_to(Arguments& parser, Options& options) {
+void add_to(Arguments& parser, NodeSimOptions& options) {
   parser.option("nodes", options.nodes, "How many nodes; 100.");
   parser.option("server", options.servers, "A server's RPC address; may stand several times.");
   parser.option("region", options.region, "The servers' region.");
@@ -81,7 +81,7 @@ Result<Nanoseconds> duration_of(std::string_view flag, const std::string& text) 
   return *parsed;
 }
 
-Result<nodesim::NodeFarmOptions> farm_options(const Options& options) {
+Result<nodesim::NodeFarmOptions> farm_options(const NodeSimOptions& options) {
   nodesim::NodeFarmOptions farm;
   if (options.nodes < 1 || options.nodes > 100'000)
     return Error{Errc::invalid_argument, "-nodes: expected 1 to 100000"};
@@ -114,7 +114,7 @@ Result<nodesim::NodeFarmOptions> farm_options(const Options& options) {
 }
 
 /// As much of an agent's configuration as the transport goes by.
-config::AgentConfig agent_config(const Options& options) {
+config::AgentConfig agent_config(const NodeSimOptions& options) {
   config::AgentConfig config;
   config.region = options.region;
   config.name = options.name_prefix;
@@ -251,7 +251,7 @@ void watch(Simulation& simulation, const Timing& timing, const sigset_t& signals
   }
 }
 
-int refuse(const Error& error) {
+int refuse_node_sim(const Error& error) {
   std::cerr << error.what << '\n';
   return 1;
 }
@@ -259,7 +259,7 @@ int refuse(const Error& error) {
 }  // namespace
 
 int run_node_sim(const std::vector<std::string>& arguments) {
-  Options options;
+  NodeSimOptions options;
   Arguments parser{
       "node-sim [options]",
       "Simulates client nodes for a cluster: real clients on pretended machines whose "
@@ -270,26 +270,27 @@ int run_node_sim(const std::vector<std::string>& arguments) {
   const auto servers = server_addresses(options.servers);
   if (servers.empty()) return parser.misuse("At least one -server is needed");
   const auto farm = farm_options(options);
-  if (!farm) return refuse(farm.error());
+  if (!farm) return refuse_node_sim(farm.error());
   Timing timing;
   for (const auto& [flag, given, target] :
        {std::tuple<const char*, const std::string&, Nanoseconds&>{"duration", options.duration,
                                                                   timing.duration},
         {"report", options.report, timing.report}}) {
     const auto parsed = duration_of(flag, given);
-    if (!parsed) return refuse(parsed.error());
+    if (!parsed) return refuse_node_sim(parsed.error());
     target = *parsed;
   }
   if (timing.report < std::chrono::milliseconds{100})
-    return refuse({Errc::invalid_argument, "-report: expected at least 100ms"});
+    return refuse_node_sim({Errc::invalid_argument, "-report: expected at least 100ms"});
   const auto level = log::parse_level(options.log_level);
-  if (!level) return refuse(level.error());
-  if (auto started = log::start({*level, "", false}); !started) return refuse(started.error());
+  if (!level) return refuse_node_sim(level.error());
+  if (auto started = log::start({*level, "", false}); !started)
+    return refuse_node_sim(started.error());
   const auto signals = block_signals();
   Simulation simulation;
   const auto empty_mb = resident_mb();
   if (const auto started = simulation.start(*farm, agent_config(options), servers); !started)
-    return refuse(started.error());
+    return refuse_node_sim(started.error());
   watch(simulation, timing, signals, empty_mb);
   return 0;
 }

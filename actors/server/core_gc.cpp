@@ -23,9 +23,9 @@ struct GcState {
   std::uint64_t term = 0;
 };
 
-using Self = GcSelf::stateful_pointer<GcState>;
+using GcPointer = GcSelf::stateful_pointer<GcState>;
 
-void collect(Self self, const state::Snapshot& snapshot, const CoreGcOptions& options) {
+void collect(GcPointer self, const state::Snapshot& snapshot, const CoreGcOptions& options) {
   for (const auto& command : cluster::collect_garbage(snapshot, options.thresholds, unix_now()))
     self->state.writes->propose(GcSelf{self}, command, [](const Result<Committed>& committed) {
       if (!committed) log::warn("core_gc", "{}", committed.error().what);
@@ -33,7 +33,7 @@ void collect(Self self, const state::Snapshot& snapshot, const CoreGcOptions& op
 }
 
 /// Whoever led before was writing it. Not left to `collect`: all servers hold a whole state twice.
-void abandon_restore(Self self, const state::Snapshot& snapshot) {
+void abandon_restore(GcPointer self, const state::Snapshot& snapshot) {
   const auto id = cluster::restore_under_way(snapshot);
   if (id.empty()) return;
   log::warn("core_gc", "the restore of a snapshot ended with its leader: its rows are dropped");
@@ -44,7 +44,7 @@ void abandon_restore(Self self, const state::Snapshot& snapshot) {
       });
 }
 
-GcSelf::behavior_type core_gc(Self self,
+GcSelf::behavior_type core_gc(GcPointer self,
                               std::shared_ptr<state::Store> store,
                               raft::Proposer proposer,
                               CoreGcOptions options) {

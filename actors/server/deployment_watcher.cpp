@@ -22,15 +22,15 @@ struct DeploymentsChanged {
 };
 
 /// One deployment or one of its allocations changed, or its `deadline` is over.
-struct Look {
+struct LookAtDeployment {
   using is_message = void;
   std::string id;
   std::uint64_t term;
   std::int64_t deadline = 0;
 };
 
-using WatcherSelf
-    = actor::WithInternal<LeaderDuty, void(DeploymentsChanged), void(Look), void(WriteDone)>;
+using WatcherSelf = actor::
+    WithInternal<LeaderDuty, void(DeploymentsChanged), void(LookAtDeployment), void(WriteDone)>;
 
 constexpr auto retry_delay = 1s;
 
@@ -43,9 +43,9 @@ struct WatcherState {
   struct Watched {
     state::Watches::Subscription subscription;
     TimePoint looked_at{};
-    bool look_is_due = false;  ///< A Look is on its way.
+    bool look_is_due = false;  ///< A LookAtDeployment is on its way.
     bool is_writing = false;
-    std::int64_t deadline = 0;  ///< A Look is set for it.
+    std::int64_t deadline = 0;  ///< A LookAtDeployment is set for it.
   };
 
   Self self = nullptr;
@@ -101,7 +101,7 @@ struct WatcherState {
     const auto now = self->now();
     if (next <= now) return look(id);
     entry.look_is_due = true;
-    actor::send_self_after(self, next - now, Look{id, term});
+    actor::send_self_after(self, next - now, LookAtDeployment{id, term});
   }
 
   void look(const std::string& id) {
@@ -111,7 +111,7 @@ struct WatcherState {
     entry.subscription
         = store->watches().subscribe({state::watch_key(Table::deployments, id),
                                       state::watch_key(Table::allocs_by_deployment, id)},
-                                     tell(Look{id, term}));
+                                     tell(LookAtDeployment{id, term}));
     if (entry.is_writing) return;
     const auto step = cluster::next_rollout_step(store->snapshot(), id, {unix_now(), &random});
     if (step.is_over) {
@@ -122,7 +122,7 @@ struct WatcherState {
       entry.deadline = step.look_again;
       const auto left = std::chrono::nanoseconds{step.look_again - unix_now()};
       actor::send_self_after(self, std::max<std::chrono::nanoseconds>(left, 0ns),
-                             Look{id, term, step.look_again});
+                             LookAtDeployment{id, term, step.look_again});
     }
     if (step.command) write(id, step);
   }
@@ -140,7 +140,7 @@ struct WatcherState {
                       log::warn("deployment_watcher", "deployment {}: {}", short_id(id),
                                 committed.error().what);
                       entry->second.look_is_due = true;
-                      actor::send_self_after(self, retry_delay, Look{id, term});
+                      actor::send_self_after(self, retry_delay, LookAtDeployment{id, term});
                     });
   }
 };
@@ -161,7 +161,7 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
       [self](DeploymentsChanged msg) {
         if (msg.term == self->state.term) self->state.find_new();
       },
-      [self](const Look& msg) {
+      [self](const LookAtDeployment& msg) {
         auto& state = self->state;
         const auto entry = state.watched.find(msg.id);
         if (msg.term != state.term || entry == state.watched.end()) return;

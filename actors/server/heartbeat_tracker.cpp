@@ -22,9 +22,9 @@ struct TrackerState {
   bool scanning = false;
 };
 
-using Self = TrackerSelf::stateful_pointer<TrackerState>;
+using TrackerPointer = TrackerSelf::stateful_pointer<TrackerState>;
 
-void keep_scanning(Self self, std::chrono::milliseconds interval) {
+void keep_scanning(TrackerPointer self, std::chrono::milliseconds interval) {
   if (self->state.scanning || self->state.leases.size() == 0) return;
   self->state.scanning = true;
   actor::send_self_after(self, interval, Scan{});
@@ -32,7 +32,9 @@ void keep_scanning(Self self, std::chrono::milliseconds interval) {
 
 /// A new leader cannot know when each client was last heard; all get a long lease, also those that
 /// are away and may come back: it ends when they have been away too long.
-void establish(Self self, const state::Snapshot& snapshot, const HeartbeatOptions& options) {
+void establish(TrackerPointer self,
+               const state::Snapshot& snapshot,
+               const HeartbeatOptions& options) {
   const auto deadline = self->now() + options.leases.failover_ttl;
   for (const auto& entry : snapshot.nodes()) {
     const auto status = entry.value()->getStatus();
@@ -41,7 +43,7 @@ void establish(Self self, const state::Snapshot& snapshot, const HeartbeatOption
   }
 }
 
-TrackerSelf::behavior_type heartbeat_tracker(Self self,
+TrackerSelf::behavior_type heartbeat_tracker(TrackerPointer self,
                                              std::shared_ptr<state::Store> store,
                                              MissedHeartbeatListener listener,
                                              HeartbeatOptions options) {

@@ -16,11 +16,11 @@ constexpr auto write_timeout = 10s;
 /// A server that does not lead acts at every third look only: mostly the leader was there first.
 constexpr unsigned patience_of_followers = 3;
 
-struct Look {
+struct LookAtKeys {
   using is_message = void;
 };
 
-using KeeperSelf = actor::WithInternal<LeaderDuty, void(Look)>;
+using KeeperSelf = actor::WithInternal<LeaderDuty, void(LookAtKeys)>;
 
 security::Keyring::Holders holders_of(const state::Snapshot& snapshot) {
   security::Keyring::Holders holders;
@@ -138,16 +138,16 @@ KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
   state->servers = std::move(servers);
   state->random = Random{options.random_seed};
   state->options = options;
-  actor::send_self_after(self, options.interval, Look{});
+  actor::send_self_after(self, options.interval, LookAtKeys{});
 
   return {
       [state](Lead msg) {
         state->leads = msg.leads;
         if (msg.leads) state->look();
       },
-      [state](Look) {
+      [state](LookAtKeys) {
         state->look();
-        actor::send_self_after(state->self, state->options.interval, Look{});
+        actor::send_self_after(state->self, state->options.interval, LookAtKeys{});
       },
   };
 }

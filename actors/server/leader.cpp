@@ -15,9 +15,9 @@ struct LeaderState {
   bool leads = false;
 };
 
-using Self = Leader::stateful_pointer<LeaderState>;
+using LeaderPointer = Leader::stateful_pointer<LeaderState>;
 
-Leader::behavior_type leader(Self self) {
+Leader::behavior_type leader(LeaderPointer self) {
   return {
       [self](const raft::LeadershipChanged& msg) {
         auto& state = self->state;

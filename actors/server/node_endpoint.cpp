@@ -46,11 +46,11 @@ struct ReportsDue {
   using is_message = void;
 };
 
-using EndpointSelf = actor::WithInternal<NodeEndpoint,
-                                         void(NodeTouched),
-                                         void(WatchOver),
-                                         void(ReportsDue),
-                                         void(WriteDone)>;
+using NodeEndpointSelf = actor::WithInternal<NodeEndpoint,
+                                             void(NodeTouched),
+                                             void(WatchOver),
+                                             void(ReportsDue),
+                                             void(WriteDone)>;
 
 /// What no ClientStatus depends on is written this often at most, unless with something else.
 constexpr auto report_patience = 50ms;
@@ -80,10 +80,10 @@ struct Told {
   std::size_t count = 0;
 };
 
-struct EndpointState {
+struct NodeEndpointState {
   static constexpr const char* name = "node_endpoint";
 
-  using Self = EndpointSelf::stateful_pointer<EndpointState>;
+  using Self = NodeEndpointSelf::stateful_pointer<NodeEndpointState>;
 
   struct Report {
     std::vector<Object<schema::Allocation>> allocs;
@@ -109,7 +109,7 @@ struct EndpointState {
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
   void write(const Object<schema::Command>& command, Writes::Then then) {
-    writes->propose(EndpointSelf{self}, command, std::move(then));
+    writes->propose(NodeEndpointSelf{self}, command, std::move(then));
   }
 
   // -- registration and heartbeats ---------------------------------------------------------------
@@ -261,7 +261,7 @@ struct EndpointState {
   }
 
   state::Watches::Subscription subscribe(const std::string& node_id, std::uint64_t number) {
-    const auto weak = actor::Weak<EndpointSelf>{self};
+    const auto weak = actor::Weak<NodeEndpointSelf>{self};
     return store->watches().subscribe({state::watch_key(state::Table::allocs_for_node, node_id)},
                                       [weak, node_id, number] {
                                         if (auto strong = weak.lock())
@@ -364,10 +364,10 @@ struct EndpointState {
   }
 };
 
-EndpointSelf::behavior_type node_endpoint_actor(EndpointState::Self self,
-                                                std::shared_ptr<state::Store> store,
-                                                raft::Proposer proposer,
-                                                std::uint64_t random_seed) {
+NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self,
+                                                    std::shared_ptr<state::Store> store,
+                                                    raft::Proposer proposer,
+                                                    std::uint64_t random_seed) {
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);

@@ -47,7 +47,7 @@ using rpc::Method;
 
 constexpr std::chrono::seconds endpoint_timeout{60};
 
-std::chrono::seconds patience(const rpc::Envelope& envelope) {
+std::chrono::seconds time_left_of(const rpc::Envelope& envelope) {
   return std::min(std::chrono::duration_cast<std::chrono::seconds>(envelope.time_left())
                       + std::chrono::seconds{1},
                   std::chrono::seconds{3600});
@@ -160,7 +160,7 @@ void NodeService::add_to(rpc::Router& router) {
                          const Inbound& inbound) {
         const auto node = Object<schema::Node>::freeze(request->getNode());
         shared->asker.ask<link::Registered>(
-            shared->endpoint(), link::RegisterNode{node}, patience(inbound.envelope),
+            shared->endpoint(), link::RegisterNode{node}, time_left_of(inbound.envelope),
             [shared, node, inbound, caller, lease_of](Result<link::Registered> done) {
               if (!done) {
                 if (done.error().code == Errc::rejected)
@@ -182,7 +182,7 @@ void NodeService::add_to(rpc::Router& router) {
           return inbound.reply(allowed.error());
         const auto ask = link::Heartbeat{id};
         shared->asker.ask<link::Lease>(
-            shared->endpoint(), ask, patience(inbound.envelope),
+            shared->endpoint(), ask, time_left_of(inbound.envelope),
             [shared, id, inbound, caller, lease_of](Result<link::Lease> lease) {
               if (!lease) return inbound.reply(lease.error());
               if (caller.is_node(id)) shared->note(id, inbound, caller);
@@ -223,7 +223,7 @@ void NodeService::add_to(rpc::Router& router) {
         if (auto allowed = check_node(service, caller, updates.node_id); !allowed)
           return inbound.reply(allowed.error());
         shared->asker.ask<link::Updated>(shared->endpoint(), std::move(updates),
-                                         patience(inbound.envelope),
+                                         time_left_of(inbound.envelope),
                                          [inbound](Result<link::Updated> done) {
                                            if (!done) return inbound.reply(done.error());
                                            inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(

@@ -25,13 +25,13 @@ struct Sync {
 };
 
 /// Something may be due.
-struct Due {
+struct LaunchDue {
   using is_message = void;
   std::uint64_t round;
 };
 
-using DispatcherSelf
-    = actor::WithInternal<LeaderDuty, void(JobsChanged), void(Sync), void(Due), void(WriteDone)>;
+using DispatcherSelf = actor::
+    WithInternal<LeaderDuty, void(JobsChanged), void(Sync), void(LaunchDue), void(WriteDone)>;
 
 constexpr std::int64_t second = 1'000'000'000;
 
@@ -51,7 +51,7 @@ struct DispatcherState {
   cluster::PeriodicSchedule schedule;
   state::Watches::Subscription subscription;
   std::uint64_t term = 0;
-  std::uint64_t round = 0;  ///< Of the newest Due timer.
+  std::uint64_t round = 0;  ///< Of the newest LaunchDue timer.
 
   std::int64_t now() const { return options.wall_clock(); }
 
@@ -91,7 +91,7 @@ struct DispatcherState {
     if (!next) return;
     const std::chrono::nanoseconds left{*next * second - now()};
     const auto delay = std::clamp<std::chrono::nanoseconds>(left, 0ns, longest_sleep);
-    actor::send_self_after(self, delay, Due{++round});
+    actor::send_self_after(self, delay, LaunchDue{++round});
   }
 
   void work() {
@@ -147,7 +147,7 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
       [self](Sync msg) {
         if (msg.term == self->state.term) self->state.sync();
       },
-      [self](Due msg) {
+      [self](LaunchDue msg) {
         if (msg.round == self->state.round) self->state.work();
       },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },

@@ -14,7 +14,7 @@
 namespace nomad::cli {
 namespace {
 
-struct StatusFlags {
+struct AllocStatusFlags {
   CommonFlags common;
   OutputFlags output;
   bool brief = false;
@@ -256,7 +256,7 @@ void print_scores(const View& alloc) {
   std::cout << '\n' << title("Placement Metrics") << '\n' << table(rows) << '\n';
 }
 
-int show(Api& api, const StatusFlags& flags, const Answer& answer) {
+int show(Api& api, const AllocStatusFlags& flags, const Answer& answer) {
   const auto alloc = answer.view();
   if (flags.brief) {
     print_brief(alloc);
@@ -293,7 +293,7 @@ int show(Api& api, const StatusFlags& flags, const Answer& answer) {
 }  // namespace
 
 int run_alloc_status(const std::vector<std::string>& arguments) {
-  StatusFlags flags;
+  AllocStatusFlags flags;
   Arguments parser{"alloc status [options] <id>", "Shows an allocation, its tasks and events."};
   flags.common.add_to(parser);
   flags.output.add_to(parser);

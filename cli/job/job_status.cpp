@@ -14,7 +14,7 @@
 namespace nomad::cli {
 namespace {
 
-struct StatusFlags {
+struct JobStatusFlags {
   CommonFlags common;
   bool brief = false;
   bool evals = false;
@@ -78,10 +78,6 @@ void print_basics(const View& job) {
             << '\n';
 }
 
-void print_section(std::string_view name, const std::string& body) {
-  std::cout << '\n' << title(name) << '\n' << body << '\n';
-}
-
 void print_summary(const View& summary) {
   Rows rows{
       {"Task Group", "Queued", "Starting", "Running", "Failed", "Complete", "Lost", "Unknown"}};
@@ -142,7 +138,7 @@ void print_placement_failure(const View& evals) {
       return print_section("Placement Failure", placement_failures(eval["FailedTGAllocs"], ""));
 }
 
-int show_job(Api& api, const StatusFlags& flags, const std::string& id) {
+int show_job(Api& api, const JobStatusFlags& flags, const std::string& id) {
   const auto path = "/v1/job/" + segment(id);
   auto job = api.get(path);
   if (!job) return fail("Error querying job", job.error());
@@ -173,7 +169,7 @@ int show_job(Api& api, const StatusFlags& flags, const std::string& id) {
 }  // namespace
 
 int run_job_status(const std::vector<std::string>& arguments) {
-  StatusFlags flags;
+  JobStatusFlags flags;
   Arguments parser{"job status [options] [id]", "Lists the jobs, or shows one."};
   flags.common.add_to(parser);
   parser.flag("short", flags.brief, "Shows the job's basics only.");

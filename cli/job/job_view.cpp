@@ -17,14 +17,14 @@ namespace nomad::cli {
 namespace {
 
 /// What all commands of this file start with: the flags, one job id, a connection.
-struct JobCommand {
+struct JobViewFlags {
   CommonFlags common;
   OutputFlags output;
   Arguments parser;
   std::optional<Api> api;
   std::string job;
 
-  JobCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
+  JobViewFlags(std::string_view usage, std::string_view about) : parser{usage, about} {
     common.add_to(parser);
     output.add_to(parser);
   }
@@ -58,7 +58,7 @@ std::string trimmed(std::string text) {
 
 int run_job_inspect(const std::vector<std::string>& arguments) {
   std::optional<std::int64_t> version;
-  JobCommand command{"job inspect [options] <id>", "Prints a job as the servers store it."};
+  JobViewFlags command{"job inspect [options] <id>", "Prints a job as the servers store it."};
   command.parser.option("version", version, "An earlier version of the job.");
   if (auto code = command.start(arguments)) return *code;
   boost::json::value job;
@@ -86,7 +86,7 @@ int run_job_inspect(const std::vector<std::string>& arguments) {
 int run_job_allocs(const std::vector<std::string>& arguments) {
   bool all = false;
   bool verbose = false;
-  JobCommand command{"job allocs [options] <id>", "Lists the allocations of a job."};
+  JobViewFlags command{"job allocs [options] <id>", "Lists the allocations of a job."};
   command.parser.flag("all", all, "Also allocations of an earlier job of that id.");
   command.parser.flag("verbose", verbose, "Shows whole ids and more columns.");
   if (auto code = command.start(arguments)) return *code;
@@ -103,7 +103,7 @@ int run_job_deployments(const std::vector<std::string>& arguments) {
   bool all = false;
   bool latest = false;
   bool verbose = false;
-  JobCommand command{"job deployments [options] <id>", "Lists the deployments of a job."};
+  JobViewFlags command{"job deployments [options] <id>", "Lists the deployments of a job."};
   command.parser.flag("all", all, "Also deployments of an earlier job of that id.");
   command.parser.flag("latest", latest, "Shows the latest one only, whole.");
   command.parser.flag("verbose", verbose, "Shows whole ids.");
@@ -125,7 +125,7 @@ int run_job_history(const std::vector<std::string>& arguments) {
   bool diffs = false;
   bool full = false;
   std::optional<std::int64_t> version;
-  JobCommand command{"job history [options] <id>", "Shows the versions of a job, newest first."};
+  JobViewFlags command{"job history [options] <id>", "Shows the versions of a job, newest first."};
   command.parser.flag("p", diffs, "Shows what each version changed.");
   command.parser.flag("full", full, "Prints the versions whole, as JSON.");
   command.parser.option("version", version, "Only this version.");

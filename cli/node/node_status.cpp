@@ -16,7 +16,7 @@
 namespace nomad::cli {
 namespace {
 
-struct StatusFlags {
+struct NodeStatusFlags {
   CommonFlags common;
   OutputFlags output;
   std::string filter;
@@ -31,7 +31,7 @@ struct StatusFlags {
   bool verbose = false;
 };
 
-int list_nodes(Api& api, const StatusFlags& flags) {
+int list_nodes(Api& api, const NodeStatusFlags& flags) {
   Query query;
   for (const auto& [name, value] : {std::pair{"filter", flags.filter},
                                     {"per_page", flags.per_page},
@@ -105,10 +105,6 @@ void print_basics(const View& node, const View& stats, bool verbose, bool brief)
     block.emplace_back(brief ? "Drivers" : "Driver Status", drivers_of(node));
   }
   std::cout << pairs(block) << '\n';
-}
-
-void print_section(std::string_view name, const std::string& body) {
-  std::cout << '\n' << title(name) << '\n' << body << '\n';
 }
 
 void print_drivers(const View& node) {
@@ -208,7 +204,7 @@ std::string key_values(const View& map) {
   return pairs(rows);
 }
 
-int show_node(Api& api, const StatusFlags& flags, const Answer& answer) {
+int show_node(Api& api, const NodeStatusFlags& flags, const Answer& answer) {
   const auto node = answer.view();
   const auto id = node["ID"].text();
   auto host = api.get("/v1/client/stats", {{"node_id", id}});
@@ -255,7 +251,7 @@ std::string own_node(Api& api) {
 }
 
 int run_node_status(const std::vector<std::string>& arguments) {
-  StatusFlags flags;
+  NodeStatusFlags flags;
   Arguments parser{"node status [options] [node]", "Lists the nodes, or shows one."};
   flags.common.add_to(parser);
   flags.output.add_to(parser);

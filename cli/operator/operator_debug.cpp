@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-struct Options {
+struct DebugOptions {
   CommonFlags common;
   std::string duration = "2m";
   std::string interval = "30s";
@@ -68,7 +68,7 @@ constexpr Source repeated[] = {
 
 class Capture {
 public:
-  Capture(Api& api, const Options& options) : api_{api}, options_{options} {}
+  Capture(Api& api, const DebugOptions& options) : api_{api}, options_{options} {}
 
   /// A failed request leaves its error in the archive instead of ending the capture.
   void ask(const std::string& file, const std::string& path) {
@@ -161,7 +161,7 @@ private:
   }
 
   Api& api_;
-  const Options& options_;
+  const DebugOptions& options_;
   std::map<std::string, std::string> files_;
   std::vector<std::unique_ptr<Log>> logs_;
 };
@@ -217,7 +217,7 @@ void capture(Capture& into, Nanoseconds duration, Nanoseconds interval) {
   into.finish();
 }
 
-int save(const Options& options, const Capture& captured) {
+int save(const DebugOptions& options, const Capture& captured) {
   const auto name = "nomad-debug-" + stamp();
   if (!options.output.empty()) {
     const auto directory = (fs::path{options.output} / name).string();
@@ -236,7 +236,7 @@ int save(const Options& options, const Capture& captured) {
 }  // namespace
 
 int run_operator_debug(const std::vector<std::string>& arguments) {
-  Options options;
+  DebugOptions options;
   Arguments parser{"operator debug [options]",
                    "Collects state, logs and metrics of a cluster over a while into an archive."};
   options.common.add_to(parser);

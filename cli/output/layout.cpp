@@ -62,6 +62,10 @@ std::string title(std::string_view text) {
   return color_on ? fmt::format("\033[1m{}\033[0m", text) : std::string{text};
 }
 
+void print_section(std::string_view name, const std::string& body) {
+  std::cout << '\n' << title(name) << '\n' << body << '\n';
+}
+
 std::string colored(std::string_view text, std::string_view color) {
   if (!color_on) return std::string{text};
   const auto code = color == "red" ? 31 : color == "green" ? 32 : color == "yellow" ? 33 : 34;

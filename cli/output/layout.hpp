@@ -26,6 +26,9 @@ std::string pairs(const Pairs& rows);
 /// A section title as Nomad shows it: bold where colour is on.
 std::string title(std::string_view text);
 
+/// Writes a titled part of a command's output to stdout, after an empty line.
+void print_section(std::string_view name, const std::string& body);
+
 /// `text` in yellow, green or red where colour is on.
 std::string colored(std::string_view text, std::string_view color);
 

@@ -48,7 +48,7 @@ Result<> write_new(const std::string& path, const std::string& text, mode_t mode
   return outcome;
 }
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_pem(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   std::ostringstream text;
   if (file) text << file.rdbuf();
@@ -214,7 +214,7 @@ int show_info(const std::vector<std::string>& arguments, bool is_authority) {
                    is_authority ? "Shows a certificate authority." : "Shows a certificate."};
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
-  const auto pem = read_file(parser.positional()[0]);
+  const auto pem = read_pem(parser.positional()[0]);
   if (!pem) return complain(fmt::format("Error reading {} file: {}", what, pem.error().what));
   const auto text = net::describe_certificate(*pem);
   if (!text) return complain(text.error().what);
@@ -281,9 +281,9 @@ int run_tls_cert_create(const std::vector<std::string>& arguments) {
     return complain(fmt::format("Key file '{}-key.pem' already exists", prefix));
   const auto ca_file = in_domain(flags.ca, flags.domain);
   const auto key_file = in_domain(flags.key, flags.domain);
-  const auto ca = read_file(ca_file);
+  const auto ca = read_pem(ca_file);
   if (!ca) return complain("Error reading CA: " + ca.error().what);
-  const auto ca_key = read_file(key_file);
+  const auto ca_key = read_pem(key_file);
   if (!ca_key) return complain("Error reading CA key: " + ca_key.error().what);
   if (flags.server)
     std::cerr << "==> WARNING: Server Certificates grants authority to become a\n"

@@ -18,7 +18,7 @@
 namespace nomad::cli {
 namespace {
 
-struct Options {
+struct PutOptions {
   CommonFlags common;
   bool force = false;
   bool verbose = false;
@@ -50,7 +50,7 @@ Result<std::string> read_all(std::istream& in) {
   return text;
 }
 
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_specification(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) return errno_error("open " + path, errno);
   return read_all(file);
@@ -86,7 +86,9 @@ Result<boost::json::object> parse_specification(const std::string& text, const s
   return tree->as_object();
 }
 
-Result<Draft> make_draft(const Options& options, const std::string& path, const std::string& text) {
+Result<Draft> make_draft(const PutOptions& options,
+                         const std::string& path,
+                         const std::string& text) {
   Draft draft{.ns = options.common.ns, .path = path, .modify_index = 0, .items = {}};
   if (text.empty()) return draft;
   const auto tree = parse_specification(text, options.in);
@@ -107,7 +109,7 @@ Result<Draft> make_draft(const Options& options, const std::string& path, const 
 /// "k=v", "k=@file", "k=-"; an empty value removes the item.
 Result<> add_argument(Draft& draft,
                       const std::string& argument,
-                      const Options& options,
+                      const PutOptions& options,
                       std::vector<std::string>& odd_keys) {
   const auto bad = [&argument](const std::string& why) {
     return invalid(fmt::format("invalid key/value pair \"{}\": {}", argument, why));
@@ -118,7 +120,7 @@ Result<> add_argument(Draft& draft,
   const auto key = argument.substr(0, sign);
   auto value = argument.substr(sign + 1);
   if (is_file(value)) {
-    auto content = read_file(value.substr(1));
+    auto content = read_specification(value.substr(1));
     if (!content) return bad("error reading file: " + content.error().what);
     value = std::move(*content);
   } else if (value.starts_with("\\@")) {
@@ -161,7 +163,7 @@ std::string warning_of(const std::string& key) {
 }
 
 /// Takes the format of a specification from the name of its file.
-bool take_format(Options& options, const std::string& file) {
+bool take_format(PutOptions& options, const std::string& file) {
   if (file.ends_with(".json"))
     options.in = "json";
   else if (file.ends_with(".hcl"))
@@ -171,7 +173,7 @@ bool take_format(Options& options, const std::string& file) {
   return true;
 }
 
-std::string problem_with(const Options& options) {
+std::string problem_with(const PutOptions& options) {
   if (options.in != "hcl" && options.in != "json")
     return "Invalid value for \"-in\"; valid values are [hcl, json]";
   if (options.out != "go-template" && !options.format.empty())
@@ -184,7 +186,7 @@ std::string problem_with(const Options& options) {
 }
 
 /// The specification that the first two arguments point to, which are removed then; also the path.
-Result<std::string> take_specification(Options& options,
+Result<std::string> take_specification(PutOptions& options,
                                        std::vector<std::string>& arguments,
                                        std::string& path) {
   const auto is_reference
@@ -203,12 +205,12 @@ Result<std::string> take_specification(Options& options,
   if (!take_format(options, reference))
     return invalid(fmt::format("Unable to determine format of {}; Use the -in flag to specify it.",
                                path.empty() ? reference.substr(1) : reference));
-  auto text = read_file(reference.substr(1));
+  auto text = read_specification(reference.substr(1));
   if (!text) return text.error().within(fmt::format("Error reading \"{}\"", reference.substr(1)));
   return text;
 }
 
-int print_written(const Options& options, const boost::json::value& body) {
+int print_written(const PutOptions& options, const boost::json::value& body) {
   const View variable{body};
   const auto done = fmt::format("Created variable \"{}\" with modify index {}",
                                 variable["Path"].text(), variable["ModifyIndex"].number());
@@ -236,7 +238,7 @@ void warn(const std::vector<std::string>& odd_keys) {
   std::cerr << '\n';
 }
 
-int write(const Options& options,
+int write(const PutOptions& options,
           Api& api,
           const Draft& draft,
           std::uint64_t check_index,
@@ -262,7 +264,7 @@ int write(const Options& options,
 }  // namespace
 
 int run_var_put(const std::vector<std::string>& arguments) {
-  Options options;
+  PutOptions options;
   Arguments parser{"var put [options] <path or specification> [<specification>] [<key>=<value>]...",
                    "Writes a variable. A specification is @file or - for stdin; a value may be "
                    "@file or - too. Flags come first."};

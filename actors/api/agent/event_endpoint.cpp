@@ -16,7 +16,7 @@ namespace {
 
 using state::Event;
 
-constexpr std::chrono::seconds heartbeat{30};
+constexpr std::chrono::seconds event_heartbeat{30};
 constexpr std::size_t batches_at_once = 16;
 constexpr std::size_t enough_queued = 1024 * 1024;
 
@@ -204,7 +204,7 @@ private:
   }
 
   void beat_later() {
-    context_->timers.call_after(heartbeat, [weak = weak_from_this()] {
+    context_->timers.call_after(event_heartbeat, [weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;
       if (self->send("{}\n"))

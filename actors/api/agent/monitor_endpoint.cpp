@@ -10,7 +10,7 @@
 namespace nomad::api {
 namespace {
 
-constexpr std::chrono::seconds heartbeat{1};
+constexpr std::chrono::seconds monitor_heartbeat{1};
 constexpr std::size_t most_queued = 1024 * 1024;  ///< A slower reader loses lines.
 
 /// "2026-…Z [INFO]  client: message" as an object, as `log_json` has it.
@@ -95,7 +95,7 @@ private:
   }
 
   void beat_later() {
-    context_->timers.call_after(heartbeat, [self = shared_from_this()] {
+    context_->timers.call_after(monitor_heartbeat, [self = shared_from_this()] {
       {
         const std::lock_guard lock{self->guard_};
         if (self->is_done_) return;

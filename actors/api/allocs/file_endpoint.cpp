@@ -19,10 +19,6 @@ using host::Beneath;
 /// Larger files are sent in pieces.
 constexpr std::size_t whole_file = 1024 * 1024;
 
-Error bad_request(std::string what) {
-  return {Errc::invalid_argument, std::move(what)};
-}
-
 /// Asks the client where the allocation's files are and goes on with `work` on the file thread.
 using Work = std::function<void(const SharedCall& call, const AllocDir& dir, host::FileWatcher*)>;
 

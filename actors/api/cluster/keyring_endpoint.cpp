@@ -87,7 +87,7 @@ void remove_key(Call call) {
                      });
 }
 
-void refuse_method(Call call) {
+void refuse_keyring_method(Call call) {
   call.fail(405, "Invalid method");
 }
 
@@ -98,7 +98,8 @@ void add_keyring_routes(Routes& routes) {
   routes.exact("/v1/operator/keyring/rotate", {{Methods::write, Capability::management, rotate}});
   routes.below("/v1/operator/keyring/key/",
                {{"", {{Methods::remove, Capability::management, remove_key}}}});
-  routes.below("/v1/operator/keyring/", {{"", {{Methods::any, Capability::none, refuse_method}}}});
+  routes.below("/v1/operator/keyring/",
+               {{"", {{Methods::any, Capability::none, refuse_keyring_method}}}});
 }
 
 }  // namespace nomad::api

@@ -23,7 +23,7 @@ using server::server_api::RestoreState;
 using server::server_api::Written;
 using state::Table;
 
-constexpr std::size_t piece_bytes = 256 * 1024;
+constexpr std::size_t archive_piece = 256 * 1024;
 constexpr std::string_view route = "/v1/operator/snapshot";
 
 /// A directory that only we can read, removed with everything in it.
@@ -74,7 +74,7 @@ public:
 
 private:
   void send_piece() {
-    std::string piece(piece_bytes, '\0');
+    std::string piece(archive_piece, '\0');
     file_.read(piece.data(), static_cast<std::streamsize>(piece.size()));
     piece.resize(static_cast<std::size_t>(file_.gcount()));
     if (piece.empty()) {

@@ -307,7 +307,7 @@ void read_or_miss(Call call) {
     read_variable(std::move(call));
 }
 
-void refuse_method(Call call) {
+void refuse_variable_method(Call call) {
   call.fail(400, "Invalid method");
 }
 
@@ -319,7 +319,7 @@ void add_variable_routes(Routes& routes) {
                              {{Methods::get, Capability::variables_read, read_or_miss},
                               {Methods::write, Capability::variables_write, put_variable},
                               {Methods::remove, Capability::variables_destroy, remove_variable},
-                              {Methods::any, Capability::none, refuse_method}}}});
+                              {Methods::any, Capability::none, refuse_variable_method}}}});
 }
 
 }  // namespace nomad::api

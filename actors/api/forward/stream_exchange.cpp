@@ -8,7 +8,7 @@ namespace nomad::api {
 namespace {
 
 /// Large bodies are handed over in such pieces, so that little is queued twice.
-constexpr std::size_t piece_bytes = 256 * 1024;
+constexpr std::size_t answer_piece = 256 * 1024;
 
 }  // namespace
 
@@ -43,8 +43,8 @@ void StreamExchange::send(net::Response response) {
                     : std::make_shared<const std::string>(std::move(response.body));
     add(write_response_head(response, body->size()), {});
     const Bytes whole{body, std::as_bytes(std::span{*body})};
-    for (std::size_t at = 0; at < whole.size(); at += piece_bytes)
-      add(whole.slice(at, std::min(piece_bytes, whole.size() - at)), {});
+    for (std::size_t at = 0; at < whole.size(); at += answer_piece)
+      add(whole.slice(at, std::min(answer_piece, whole.size() - at)), {});
   }
   pump();
 }

@@ -44,6 +44,11 @@ struct Answer {
   }
 };
 
+/// The caller made a mistake: 400.
+inline Error bad_request(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
 /// One HTTP status per code.
 unsigned http_status(Errc code);
 

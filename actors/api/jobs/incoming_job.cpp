@@ -29,10 +29,6 @@ std::vector<std::string> missing_places(const state::Snapshot& snapshot, const j
 
 }  // namespace
 
-Error bad_request(std::string what) {
-  return {Errc::invalid_argument, std::move(what)};
-}
-
 std::string text_member(const json::object& object, std::string_view name) {
   const auto* value = object.if_contains({name.data(), name.size()});
   if (value == nullptr || !value->is_string()) return {};

@@ -42,8 +42,6 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
 /// The schema object of a valid job. Its submit time is the server's.
 Result<Object<schema::Job>> freeze_job(const boost::json::object& job);
 
-Error bad_request(std::string what);
-
 /// A member's text; empty if it is missing or something else.
 std::string text_member(const boost::json::object& object, std::string_view name);
 

@@ -9,10 +9,6 @@ namespace {
 
 using server::server_api::JobRegistered;
 
-Error bad_request(std::string what) {
-  return {Errc::invalid_argument, std::move(what)};
-}
-
 /// Sends `request` if it could be made of the body; the answer is that of a registration.
 template <class Request>
 void ask_registered(Call call, Result<Request> request) {

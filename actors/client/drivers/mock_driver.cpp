@@ -19,12 +19,12 @@ using driver::Started;
 using driver::TaskId;
 
 /// Something of the schedule is due.
-struct Due {
+struct EventDue {
   using is_message = void;
   std::uint64_t round;
 };
 
-using MockSelf = actor::WithInternal<Driver, void(Due)>;
+using MockSelf = actor::WithInternal<Driver, void(EventDue)>;
 
 enum class Act : std::uint8_t { start, out, err, end, crash };
 
@@ -213,7 +213,7 @@ struct MockState {
     const auto next = schedule.begin()->first;
     if (timer && *timer <= next) return;
     timer = next;
-    actor::send_self_after(self, std::max(next - now(), Nanoseconds{0}), Due{++round});
+    actor::send_self_after(self, std::max(next - now(), Nanoseconds{0}), EventDue{++round});
   }
 
   void due(std::uint64_t of_round) {
@@ -294,7 +294,7 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
         return driver::no_exec();
       },
       [self](driver::Fingerprint) { return self->state.health(); },
-      [self](Due msg) { self->state.due(msg.round); },
+      [self](EventDue msg) { self->state.due(msg.round); },
   };
 }
 

@@ -8,7 +8,7 @@ using namespace nomad;
 
 namespace {
 
-struct Fixture {
+struct RestoreFixture {
   state::Store store;
   state::Index index = 0;
 
@@ -37,7 +37,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("restore commands: what nobody goes on with is dropped") {
-  Fixture state;
+  RestoreFixture state;
   CHECK(state.under_way().empty());
   const auto last = state.begin("r1");
   CHECK(state.under_way() == "r1");
@@ -52,7 +52,7 @@ TEST_CASE("restore commands: what nobody goes on with is dropped") {
 }
 
 TEST_CASE("restore commands: who gives up leaves another's restore alone") {
-  Fixture state;
+  RestoreFixture state;
   state.begin("r1");
   state.begin("r2");
 

@@ -12,7 +12,7 @@ using schema::RootKeyState;
 
 namespace {
 
-struct Cluster {
+struct VariableCluster {
   state::Store store;
   std::uint64_t index = 10;
 
@@ -73,7 +73,7 @@ TEST_CASE("variables: are bounded and not for all namespaces") {
 }
 
 TEST_CASE("keyring duties: the first key, and one that is too old") {
-  Cluster cluster;
+  VariableCluster cluster;
   CHECK(cluster.duties(0).make_key);
   cluster.put_key("k1", RootKeyState::ACTIVE, 50);
 
@@ -82,7 +82,7 @@ TEST_CASE("keyring duties: the first key, and one that is too old") {
 }
 
 TEST_CASE("keyring duties: an inactive key goes when it is old and nothing uses it") {
-  Cluster cluster;
+  VariableCluster cluster;
   cluster.put_key("k1", RootKeyState::ACTIVE, 0);
   cluster.put_variable("a", "k1");
   cluster.put_key("k2", RootKeyState::ACTIVE, 0);
@@ -94,7 +94,7 @@ TEST_CASE("keyring duties: an inactive key goes when it is old and nothing uses 
 }
 
 TEST_CASE("keyring duties: rekeying goes on in portions, then the key retires") {
-  Cluster cluster;
+  VariableCluster cluster;
   cluster.put_key("k1", RootKeyState::ACTIVE, 0);
   for (const auto* path : {"a", "b", "c"})
     cluster.put_variable(path, "k1");

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::string key = executor_key("5f2cbd5e-0d5c-4b0a-9d0e-000000000002", "web");
+const std::string exec_key = executor_key("5f2cbd5e-0d5c-4b0a-9d0e-000000000002", "web");
 
 /// A task that runs until it is killed.
 struct RunningTask {
@@ -36,14 +36,14 @@ struct RunningTask {
       command.user = *find_user("nobody");
       std::filesystem::permissions(executors.directory().path(), std::filesystem::perms{0755});
     }
-    executors.client().start(key, std::move(command), heard.listener());
+    executors.client().start(exec_key, std::move(command), heard.listener());
     auto started = heard.started();
     REQUIRE_MESSAGE(!started.has_error(), started.error().what);
     task = *started;
   }
 
   RunningCommand run(std::vector<std::string> words, bool tty = false, bool acknowledge = true) {
-    auto session = exec(executors, key, std::move(words), tty);
+    auto session = exec(executors, exec_key, std::move(words), tty);
     REQUIRE_MESSAGE(!session.has_error(), session.error().what);
     return RunningCommand{std::move(*session), acknowledge};
   }
@@ -53,7 +53,7 @@ struct RunningTask {
   }
 
   Error refuse(std::vector<std::string> words, bool tty = false) {
-    auto session = exec(executors, key, std::move(words), tty);
+    auto session = exec(executors, exec_key, std::move(words), tty);
     REQUIRE(session.has_error());
     return session.error();
   }
@@ -89,7 +89,7 @@ FoundPlace connect(const Executors& executors) {
   int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   FoundPlace found;
   REQUIRE(eventually([&] {
-    found = std::move(*look_for_executor(state, key));
+    found = std::move(*look_for_executor(state, exec_key));
     return found.kind == FoundPlace::Kind::alive;
   }));
   ::close(state);
@@ -148,7 +148,7 @@ TEST_CASE("exec: names are looked up in PATH, paths are taken as they are") {
   RunningCommand named = task.run({"sh", "-c", "echo $0 $1", "zero", "one"});
   CHECK(named.exited().exit_code == 0);
   CHECK(named.out() == "zero one\n");
-  auto here = exec(task.executors, key, {"/bin/pwd"}, false, "");
+  auto here = exec(task.executors, exec_key, {"/bin/pwd"}, false, "");
   REQUIRE_FALSE(here.has_error());
   RunningCommand pwd{*here};
   CHECK(pwd.exited().exit_code == 0);
@@ -168,7 +168,7 @@ TEST_CASE("exec: what cannot be started is told in the words that users know") {
         == "failed to start command: fork/exec /etc/passwd: permission denied");
   CHECK(task.refuse({}).what == "command is required");
   CHECK(task.refuse({""}).what == "command is required");
-  auto nowhere = exec(task.executors, key, {"true"}, false, "/no/such/directory");
+  auto nowhere = exec(task.executors, exec_key, {"true"}, false, "/no/such/directory");
   REQUIRE(nowhere.has_error());
   CHECK(nowhere.error().what.find("entering the task directory") != std::string::npos);
   CHECK(exec(task.executors, "nothing.here", {"true"}).error().code == Errc::not_found);
@@ -295,7 +295,8 @@ TEST_CASE("exec: letting go of a session kills all of it, and nothing else") {
 TEST_CASE("exec: a session that is dropped before it was begun is killed too") {
   RunningTask task;
   std::string mark = task.executors.directory() / "mark";
-  auto session = exec(task.executors, key, {"sh", "-c", "echo $$ >" + mark + "; exec sleep 1000"});
+  auto session
+      = exec(task.executors, exec_key, {"sh", "-c", "echo $$ >" + mark + "; exec sleep 1000"});
   REQUIRE_FALSE(session.has_error());
   CHECK(eventually([&] { return pids_of(read_text(mark)).size() == 1; }));
   session->reset();
@@ -310,7 +311,7 @@ TEST_CASE("exec: the end of the task ends its commands, and none starts any more
   CHECK(plain.prints("here"));
   CHECK(terminal.prints("here"));
 
-  CHECK_FALSE(task.executors.stop(key, SIGTERM, 10s).has_error());
+  CHECK_FALSE(task.executors.stop(exec_key, SIGTERM, 10s).has_error());
 
   CHECK(plain.exited().exit_code == 128 + SIGKILL);
   CHECK(terminal.exited().exit_code == 128 + SIGKILL);
@@ -325,7 +326,7 @@ TEST_CASE("exec: the end of the task ends its commands, and none starts any more
     REQUIRE(message.isFailed());
     CHECK(std::string{message.getFailed().getWhat().cStr()} == "the task is not running");
   }));
-  CHECK_FALSE(task.executors.acknowledge(key).has_error());
+  CHECK_FALSE(task.executors.acknowledge(exec_key).has_error());
 }
 
 TEST_CASE("exec: the death of the agent ends commands, not the task") {
@@ -339,7 +340,7 @@ TEST_CASE("exec: the death of the agent ends commands, not the task") {
   CHECK_FALSE(command.exited().error.empty());
   CHECK(eventually([&] { return is_gone(pid); }));
   Heard again;
-  task.executors.client().attach(key, "run-1", again.listener());
+  task.executors.client().attach(exec_key, "run-1", again.listener());
   CHECK(again.started()->reattached);
   task.check_alive();
 }
@@ -388,7 +389,7 @@ TEST_CASE("exec: damaged orders never disturb the task") {
 TEST_CASE("exec: an executor of an earlier release says that it is too old") {
   // Plays one: it holds the lock, speaks of a running task and knows no `exec`.
   Executors executors;
-  std::string place = executors.state_dir() + "/" + key;
+  std::string place = executors.state_dir() + "/" + exec_key;
   std::filesystem::create_directories(place);
   UniqueFd lock{::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   REQUIRE(::flock(lock.get(), LOCK_EX | LOCK_NB) == 0);
@@ -419,10 +420,10 @@ TEST_CASE("exec: an executor of an earlier release says that it is too old") {
     }
   }};
   Heard heard;
-  executors.client().attach(key, "run-1", heard.listener());
+  executors.client().attach(exec_key, "run-1", heard.listener());
   CHECK_FALSE(heard.started().has_error());
 
-  auto refused = exec(executors, key, {"true"});
+  auto refused = exec(executors, exec_key, {"true"});
 
   CHECK(refused.has_error());
   CHECK(refused.error().code == Errc::rejected);

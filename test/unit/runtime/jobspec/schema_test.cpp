@@ -19,8 +19,8 @@
 #include "runtime/object/plan.hpp"
 #include "schema/job.capnp.h"
 
-using namespace nomad;
-using namespace nomad::jobspec;
+namespace nomad::jobspec {
+
 namespace json = boost::json;
 
 namespace {
@@ -258,3 +258,5 @@ TEST_CASE("every nested object is compared by plans, or known not to be") {
   check_rule(task_rule, block_types().task, seen);
   CHECK(seen == unshown);
 }
+
+}  // namespace nomad::jobspec

@@ -12,12 +12,12 @@ using namespace nomad::raft;
 
 namespace {
 
-constexpr Index snapshot_at = 10;
+constexpr Index arriving_at = 10;
 
 /// Server "d", which has only its first entry; "a" and "b" lead in turn.
 struct Receiver {
   Configuration members{.cluster_id = "c", .members = {}, .removed = {}};
-  SnapshotMeta meta{.index = snapshot_at, .term = 1, .configuration = {}, .configuration_index = 1};
+  SnapshotMeta meta{.index = arriving_at, .term = 1, .configuration = {}, .configuration_index = 1};
   std::optional<Core> core;
 
   Receiver() {
@@ -54,7 +54,7 @@ struct Receiver {
   }
 
   Outputs stored(std::uint64_t next) {
-    return step(ChunkStored{.index = snapshot_at, .term = 1, .next_offset = next});
+    return step(ChunkStored{.index = arriving_at, .term = 1, .next_offset = next});
   }
 
   /// What the only message says to `leader`: the next byte that is wanted.
@@ -97,5 +97,5 @@ TEST_CASE("snapshot transfer: another leader's file of the same snapshot begins 
   REQUIRE(done.messages.size() == 1);
   CHECK(done.messages[0].to == "b");
   CHECK(std::get<SnapshotReply>(done.messages[0].body).installed);
-  CHECK(receiver.core->apply_index() == snapshot_at);
+  CHECK(receiver.core->apply_index() == arriving_at);
 }

@@ -15,27 +15,27 @@ using nomad::state::PersistentMap;
 
 namespace {
 
-using Map = PersistentMap<std::shared_ptr<const std::string>>;
+using TextMap = PersistentMap<std::shared_ptr<const std::string>>;
 
 class Published {
 public:
-  Map get() {
+  TextMap get() {
     const std::lock_guard lock{mutex_};
     return map_;
   }
 
-  void set(Map map) {
+  void set(TextMap map) {
     const std::lock_guard lock{mutex_};
     std::swap(map_, map);
   }
 
 private:
   std::mutex mutex_;
-  Map map_;
+  TextMap map_;
 };
 
 /// Every published map has an even number of entries, each value its key.
-bool is_consistent(const Map& map) {
+bool is_consistent(const TextMap& map) {
   std::size_t count = 0;
   for (const auto& entry : map.all()) {
     if (*entry.value() != entry.key()) return false;
@@ -54,7 +54,7 @@ TEST_CASE("PersistentMap: readers on other threads see whole published states") 
   std::vector<std::thread> readers;
   for (int i = 0; i < 3; ++i)
     readers.emplace_back([&] {
-      std::vector<Map> kept;
+      std::vector<TextMap> kept;
       while (!stop) {
         kept.push_back(published.get());
         if (!is_consistent(kept.back())) ++wrong;
@@ -64,7 +64,7 @@ TEST_CASE("PersistentMap: readers on other threads see whole published states") 
     });
 
   Random random{42};
-  Map map;
+  TextMap map;
   for (int batch = 0; batch < 400 || reads < 50; ++batch) {
     for (int i = 0; i < 10; ++i) {
       const std::string base = std::to_string(random.below(400));

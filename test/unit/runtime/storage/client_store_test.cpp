@@ -11,6 +11,7 @@
 #include "runtime/storage/data_dir_lock.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
+#include "test/unit/runtime/storage/run_sql.hpp"
 
 using namespace nomad;
 using storage::Bucket;
@@ -34,13 +35,6 @@ std::vector<std::string> keys(ClientStore& store, Bucket bucket, std::string_vie
         return {};
       }));
   return found;
-}
-
-void run_sql(const std::string& path, const std::string& sql) {
-  sqlite3* handle = nullptr;
-  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
-  CHECK(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(handle);
 }
 
 }  // namespace
@@ -89,7 +83,7 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: a damaged row is reported, the ot
       batch.put(Bucket::alloc, key, "good");
     REQUIRE(store.commit(batch));
   }
-  run_sql(path, "UPDATE client SET value = 'bad' WHERE key = x'62'");
+  test::run_sql(path, "UPDATE client SET value = 'bad' WHERE key = x'62'");
 
   auto store = open();
   CHECK(keys(store, Bucket::alloc, "")

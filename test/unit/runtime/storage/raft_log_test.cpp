@@ -13,6 +13,7 @@
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/storage/fault_vfs.hpp"
+#include "test/unit/runtime/storage/run_sql.hpp"
 
 using namespace nomad;
 using raft::Bytes;
@@ -38,13 +39,6 @@ std::vector<Entry> entries(raft::Index first, raft::Index last, raft::Term term)
   for (auto index = first; index <= last; ++index)
     made.push_back(entry(index, term, "entry " + std::to_string(index)));
   return made;
-}
-
-void run_sql(const std::string& path, const std::string& sql) {
-  sqlite3* handle = nullptr;
-  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
-  CHECK(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(handle);
 }
 
 struct LogFixture {
@@ -144,26 +138,26 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: damage is named by file and entry") {
   }
 
   SUBCASE("a changed payload") {
-    run_sql(path, "UPDATE log SET payload = x'00' WHERE idx = 3");
+    test::run_sql(path, "UPDATE log SET payload = x'00' WHERE idx = 3");
     auto log = open();
     const auto error = log.read(1, 5, no_limit).error();
     CHECK(error.code == Errc::corrupt);
     CHECK(error.what == "\"" + path + "\": log entry 3: checksum does not match");
   }
   SUBCASE("a row in another row's place") {
-    run_sql(path,
-            "UPDATE log SET payload = (SELECT payload FROM log WHERE idx = 2),"
-            " checksum = (SELECT checksum FROM log WHERE idx = 2) WHERE idx = 4");
+    test::run_sql(path,
+                  "UPDATE log SET payload = (SELECT payload FROM log WHERE idx = 2),"
+                  " checksum = (SELECT checksum FROM log WHERE idx = 2) WHERE idx = 4");
     auto log = open();
     CHECK(log.read(4, 4, no_limit).error().code == Errc::corrupt);
   }
   SUBCASE("a missing row") {
-    run_sql(path, "DELETE FROM log WHERE idx = 3");
+    test::run_sql(path, "DELETE FROM log WHERE idx = 3");
     auto log = open();
     CHECK(log.read(1, 5, no_limit).error().what == "\"" + path + "\": log entry 3: is missing");
   }
   SUBCASE("a changed vote") {
-    run_sql(path, "UPDATE stable SET voted_for = 'b'");
+    test::run_sql(path, "UPDATE stable SET voted_for = 'b'");
     auto log = open();
     const auto error = log.hard_state().error();
     CHECK(error.code == Errc::corrupt);
@@ -180,14 +174,14 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: what is no log of ours is refused with 
     CHECK(outcome.error().what.find(path) != std::string::npos);
   }
   SUBCASE("another database") {
-    run_sql(path, "CREATE TABLE foreign_table(x)");
+    test::run_sql(path, "CREATE TABLE foreign_table(x)");
     const auto outcome = RaftLog::open(path);
     REQUIRE_FALSE(outcome);
     CHECK(outcome.error().what == "\"" + path + "\" is not a raft log of nomadctl");
   }
   SUBCASE("a newer format") {
     { auto log = open(); }
-    run_sql(path, "PRAGMA user_version=9");
+    test::run_sql(path, "PRAGMA user_version=9");
     CHECK(RaftLog::open(path).error().what
           == "\"" + path + "\" has format 9, this program reads up to 1");
   }

@@ -11,6 +11,7 @@
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/storage/fault_vfs.hpp"
+#include "test/unit/runtime/storage/run_sql.hpp"
 
 using namespace nomad;
 using storage::SnapshotReader;
@@ -67,13 +68,6 @@ Result<Tables> read(SnapshotReader& reader) {
         }));
   }
   return tables;
-}
-
-void run_sql(const std::string& path, const std::string& sql) {
-  sqlite3* handle = nullptr;
-  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
-  CHECK(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
-  sqlite3_close(handle);
 }
 
 }  // namespace
@@ -139,27 +133,27 @@ TEST_CASE("snapshot_file: damage is named by file, table and row") {
   };
 
   SUBCASE("a changed value") {
-    run_sql(path, "UPDATE allocs SET value = 'x' WHERE rowid = 2");
+    test::run_sql(path, "UPDATE allocs SET value = 'x' WHERE rowid = 2");
     CHECK(
         first_error()
         == Error{Errc::corrupt, "\"" + path + "\": table allocs, row 2: checksum does not match"});
   }
   SUBCASE("a missing last row") {
-    run_sql(path, "DELETE FROM allocs WHERE rowid = 3");
+    test::run_sql(path, "DELETE FROM allocs WHERE rowid = 3");
     CHECK(first_error()
           == Error{Errc::corrupt, "\"" + path + "\": table allocs has 2 rows, 3 were written"});
   }
   SUBCASE("a row moved to another table") {
-    run_sql(path, "INSERT INTO nodes SELECT * FROM allocs WHERE rowid = 1");
+    test::run_sql(path, "INSERT INTO nodes SELECT * FROM allocs WHERE rowid = 1");
     CHECK(first_error().code == Errc::corrupt);
   }
   SUBCASE("a table taken out of the list") {
-    run_sql(path, "DELETE FROM snapshot_tables WHERE name = 'allocs'");
+    test::run_sql(path, "DELETE FROM snapshot_tables WHERE name = 'allocs'");
     CHECK(first_error()
           == Error{Errc::corrupt, "\"" + path + "\": the list of tables is incomplete"});
   }
   SUBCASE("a changed index") {
-    run_sql(path, "UPDATE snapshot_meta SET value = '10' WHERE name = 'index'");
+    test::run_sql(path, "UPDATE snapshot_meta SET value = '10' WHERE name = 'index'");
     CHECK(first_error().code == Errc::corrupt);
   }
   SUBCASE("a file cut off") {
@@ -172,7 +166,7 @@ TEST_CASE("snapshot_file: damage is named by file, table and row") {
     CHECK(first_error().code == Errc::corrupt);
   }
   SUBCASE("a newer format") {
-    run_sql(path, "PRAGMA user_version=2");
+    test::run_sql(path, "PRAGMA user_version=2");
     CHECK(first_error().what == "\"" + path + "\" has format 2, this program reads up to 1");
   }
   SUBCASE("any flipped bit is noticed or harmless") {

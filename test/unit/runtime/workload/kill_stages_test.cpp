@@ -6,10 +6,11 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/random.hpp"
+#include "test/unit/runtime/workload/task_views.hpp"
 
 using namespace nomad;
 using namespace nomad::workload;
-using Stage = KillStages::Stage;
+using KillStage = KillStages::Stage;
 using Places = std::vector<std::size_t>;
 
 namespace {
@@ -19,11 +20,6 @@ const KillStages::Task other{.name = "other"};
 const KillStages::Task leader{.name = "leader", .leader = true};
 const KillStages::Task sidecar{.name = "sidecar", .sidecar = true};
 const KillStages::Task poststop{.name = "poststop", .poststop = true};
-
-constexpr TaskView running{TaskRunState::RUNNING, false};
-constexpr TaskView pending{TaskRunState::PENDING, false};
-constexpr TaskView done{TaskRunState::DEAD, false};
-constexpr TaskView failed{TaskRunState::DEAD, true};
 
 std::string why(std::vector<KillStages::Task> tasks, std::vector<TaskView> states) {
   const auto event = KillStages{std::move(tasks)}.reason(states, 1);
@@ -45,10 +41,10 @@ TEST_CASE("kill_stages: the leader ends first, then the others, sidecars last, p
   CHECK(stages.advance().empty());
   stages.ended(1);
   CHECK(stages.advance() == Places{0});
-  CHECK(stages.stage() == Stage::sidecars);
+  CHECK(stages.stage() == KillStage::sidecars);
   stages.ended(0);
   CHECK(stages.advance().empty());
-  CHECK(stages.stage() == Stage::all);
+  CHECK(stages.stage() == KillStage::all);
   CHECK_FALSE(stages.all_ended());
   stages.ended(2);
   CHECK(stages.all_ended());
@@ -67,7 +63,7 @@ TEST_CASE("kill_stages: a stage without living tasks is passed at once") {
   KillStages only_poststop{{poststop}};
   only_poststop.begin();
   CHECK(only_poststop.hooks_answered().empty());
-  CHECK(only_poststop.stage() == Stage::all);
+  CHECK(only_poststop.stage() == KillStage::all);
 }
 
 TEST_CASE("kill_stages: a leader that is a sidecar ends as the leader") {
@@ -79,7 +75,7 @@ TEST_CASE("kill_stages: a leader that is a sidecar ends as the leader") {
 TEST_CASE("kill_stages: killing begins once") {
   KillStages stages{{main_task}};
   CHECK(stages.hooks_answered().empty());
-  CHECK(stages.stage() == Stage::none);
+  CHECK(stages.stage() == KillStage::none);
   CHECK(stages.begin());
   CHECK_FALSE(stages.begin());
   CHECK(stages.hooks_answered() == Places{0});
@@ -167,7 +163,7 @@ TEST_CASE("kill_stages: whatever ends when, all are killed once and in their ord
       kill(stages.advance());
     }
 
-    CHECK(stages.stage() == Stage::all);
+    CHECK(stages.stage() == KillStage::all);
     for (std::size_t i = 0; i < tasks.size(); ++i)
       CHECK((ended[i] || tasks[i].poststop));
   }

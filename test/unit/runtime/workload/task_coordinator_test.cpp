@@ -5,16 +5,12 @@
 
 #include "runtime/base/random.hpp"
 #include "runtime/workload/client_status.hpp"
+#include "test/unit/runtime/workload/task_views.hpp"
 
 using namespace nomad::workload;
 using State = TaskCoordinator::State;
 
 namespace {
-
-constexpr TaskView pending{TaskRunState::PENDING, false};
-constexpr TaskView running{TaskRunState::RUNNING, false};
-constexpr TaskView done{TaskRunState::DEAD, false};
-constexpr TaskView failed{TaskRunState::DEAD, true};
 
 const std::vector<Stage> all_stages{
     Stage::prestart_ephemeral,  Stage::prestart_sidecar,  Stage::main,

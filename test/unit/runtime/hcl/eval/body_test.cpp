@@ -13,16 +13,16 @@ namespace {
 const BodySchema inner_schema{{{"name"}, {"count"}}, {{"port", {"label"}}, {"tag"}}};
 
 /// A body by a schema in which every block holds the same things again.
-std::string show(const Body& body, const BodySchema& schema, const EvalContext* context) {
+std::string show_body(const Body& body, const BodySchema& schema, const EvalContext* context) {
   std::string out;
   const BodyContent content = body.content(schema);
   for (const Attribute& attribute : content.attributes)
-    out += std::string{attribute.name} + "=" + show(attribute.evaluate(context).value) + ";";
+    out += std::string{attribute.name} + "=" + show_body(attribute.evaluate(context).value) + ";";
   for (const Block& block : content.blocks) {
     out += std::string{block.type};
     for (const std::string& label : block.labels)
       out += " " + label;
-    out += "{" + show(block.body, inner_schema, context) + "}";
+    out += "{" + show_body(block.body, inner_schema, context) + "}";
   }
   for (const Diagnostic& diagnostic : content.diagnostics)
     out += "! " + diagnostic.to_string() + "\n";
@@ -33,7 +33,7 @@ std::string show_text(const std::string& text, const BodySchema& schema = inner_
   const Parsed parsed = parse_native_or_json("f.hcl", text);
   REQUIRE_MESSAGE(parsed.ok(), text);
   const Scope scope;
-  return show(Body{parsed.file}.expanded(&scope.context), schema, &scope.context);
+  return show_body(Body{parsed.file}.expanded(&scope.context), schema, &scope.context);
 }
 
 }  // namespace

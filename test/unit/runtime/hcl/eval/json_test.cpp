@@ -8,7 +8,7 @@ namespace nomad::hcl {
 
 namespace {
 
-std::string show(Position at) {
+std::string show_position(Position at) {
   return std::to_string(at.line) + ":" + std::to_string(at.column) + ":" + std::to_string(at.byte);
 }
 
@@ -31,8 +31,8 @@ TEST_CASE("parse_json: files have the reference's values, places and complaints"
       for (const Attribute& attribute : content.attributes) {
         const Evaluated evaluated = attribute.evaluate(&scope.context);
         const Range range = attribute.range();
-        out += std::string{attribute.name} + " @" + show(range.start) + "-" + show(range.end)
-               + " = " + show(evaluated.value) + "\n";
+        out += std::string{attribute.name} + " @" + show_position(range.start) + "-"
+               + show_position(range.end) + " = " + show(evaluated.value) + "\n";
         complain(evaluated.diagnostics, " ");
       }
     }

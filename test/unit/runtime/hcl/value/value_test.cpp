@@ -11,11 +11,11 @@ namespace nomad::hcl {
 
 namespace {
 
-Value text(const char* value) {
+Value text_value(const char* value) {
   return Value::string(value);
 }
 
-Value number(int value) {
+Value number_value(int value) {
   return Value::number(value);
 }
 
@@ -29,13 +29,15 @@ std::string converted(const Value& value, const Type& type) {
 }  // namespace
 
 TEST_CASE("Value: strings are brought to normal form C, broken UTF-8 is replaced") {
-  CHECK(text("e\xCC\x81").as_string() == "é");
-  CHECK(text("a\xFFz").as_string() == "a\xEF\xBF\xBDz");
+  CHECK(text_value("e\xCC\x81").as_string() == "é");
+  CHECK(text_value("a\xFFz").as_string() == "a\xEF\xBF\xBDz");
 }
 
 TEST_CASE("Value: mappings are sorted by key and keep the last of two") {
-  const Value object
-      = Value::object({{"b", number(1)}, {"C", number(2)}, {"a", number(3)}, {"b", number(4)}});
+  const Value object = Value::object({{"b", number_value(1)},
+                                      {"C", number_value(2)},
+                                      {"a", number_value(3)},
+                                      {"b", number_value(4)}});
 
   CHECK(show(object) == R"({"C"=2, "a"=3, "b"=4})");
   REQUIRE(object.find("b") != nullptr);
@@ -43,17 +45,19 @@ TEST_CASE("Value: mappings are sorted by key and keep the last of two") {
 }
 
 TEST_CASE("Value: sets are sorted and hold nothing twice") {
-  CHECK(show(Value::set(Type::number(), {number(3), number(1), number(3)})) == "set(number)[1, 3]");
-  CHECK(show(Value::set(Type::string(), {text("b"), text("a"), text("b")}))
+  CHECK(show(Value::set(Type::number(), {number_value(3), number_value(1), number_value(3)}))
+        == "set(number)[1, 3]");
+  CHECK(show(Value::set(Type::string(), {text_value("b"), text_value("a"), text_value("b")}))
         == R"(set(string)["a", "b"])");
   CHECK(show(Value::set(Type::boolean(), {Value::boolean(true), Value::boolean(false)}))
         == "set(bool)[false, true]");
   const Type tuple = Type::tuple({Type::number()});
-  CHECK(Value::set(tuple, {Value::tuple({number(1)}), Value::tuple({number(1)})}).size() == 1);
+  CHECK(Value::set(tuple, {Value::tuple({number_value(1)}), Value::tuple({number_value(1)})}).size()
+        == 1);
 }
 
 TEST_CASE("Value: types are computed from contents, also by two threads at once") {
-  const Value value = Value::tuple({number(1), Value::object({{"a", text("x")}})});
+  const Value value = Value::tuple({number_value(1), Value::object({{"a", text_value("x")}})});
   Type first;
   Type second;
   std::thread other{[&] { second = value.type(); }};
@@ -65,7 +69,7 @@ TEST_CASE("Value: types are computed from contents, also by two threads at once"
 }
 
 TEST_CASE("Value: height and weight count a value as a tree") {
-  Value value = text("0123456789");
+  Value value = text_value("0123456789");
   const std::uint64_t leaf = value.weight();
   for (int i = 0; i < 70; ++i)
     value = Value::tuple({value, value});
@@ -76,24 +80,25 @@ TEST_CASE("Value: height and weight count a value as a tree") {
 }
 
 TEST_CASE("Value: equality of the language") {
-  CHECK(Value::equals(number(1), number(1)) == true);
-  CHECK(Value::equals(number(1), text("1")) == false);
+  CHECK(Value::equals(number_value(1), number_value(1)) == true);
+  CHECK(Value::equals(number_value(1), text_value("1")) == false);
   CHECK(Value::equals(Value::null(), Value::null(Type::string())) == true);
-  CHECK(Value::equals(Value::null(), number(1)) == false);
-  CHECK(!Value::equals(Value::unknown(Type::number()), number(1)).has_value());
-  CHECK(Value::equals(Value::unknown(Type::number()), text("a")) == false);
-  CHECK(Value::equals(Value::tuple({number(1)}), Value::list(Type::number(), {number(1)}))
-        == false);
+  CHECK(Value::equals(Value::null(), number_value(1)) == false);
+  CHECK(!Value::equals(Value::unknown(Type::number()), number_value(1)).has_value());
+  CHECK(Value::equals(Value::unknown(Type::number()), text_value("a")) == false);
+  CHECK(
+      Value::equals(Value::tuple({number_value(1)}), Value::list(Type::number(), {number_value(1)}))
+      == false);
 }
 
 TEST_CASE("convert: conversions and their errors say where") {
-  CHECK(converted(text("42"), Type::number()) == "42");
-  CHECK(converted(number(42), Type::string()) == "\"42\"");
-  CHECK(converted(text("1"), Type::boolean()) == "true");
-  CHECK(converted(text("x"), Type::number()) == "! a number is required at ");
-  const Value list = Value::tuple({text("1"), text("x")});
+  CHECK(converted(text_value("42"), Type::number()) == "42");
+  CHECK(converted(number_value(42), Type::string()) == "\"42\"");
+  CHECK(converted(text_value("1"), Type::boolean()) == "true");
+  CHECK(converted(text_value("x"), Type::number()) == "! a number is required at ");
+  const Value list = Value::tuple({text_value("1"), text_value("x")});
   CHECK(converted(list, Type::list(Type::number())) == "! a number is required at [1]");
-  const Value object = Value::object({{"a", Value::tuple({text("x")})}});
+  const Value object = Value::object({{"a", Value::tuple({text_value("x")})}});
   CHECK(converted(object, Type::object({{"a", Type::list(Type::number())}}))
         == "! a number is required at .a[0]");
   CHECK(converted(object, Type::map(Type::list(Type::number())))
@@ -105,7 +110,7 @@ TEST_CASE("convert: conversions and their errors say where") {
 }
 
 TEST_CASE("convert: attributes a type does not have are dropped") {
-  const Value object = Value::object({{"a", number(1)}, {"b", number(2)}});
+  const Value object = Value::object({{"a", number_value(1)}, {"b", number_value(2)}});
 
   CHECK(converted(object, Type::object({{"a", Type::string()}})) == R"({"a"="1"})");
 }

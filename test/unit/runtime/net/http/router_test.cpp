@@ -6,7 +6,7 @@ using namespace nomad::net;
 
 namespace {
 
-struct Fixture {
+struct RouterFixture {
   Router router;
   std::string called;
 
@@ -31,7 +31,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("router: the longest pattern wins, and prefixes need their slash") {
-  Fixture fixture;
+  RouterFixture fixture;
   for (const auto* pattern : {"/v1/jobs", "/v1/job/", "/v1/jobs/parse", "/v1/node/", "/v1/nodes",
                               "/v1/node/pools", "/v1/node/pool/"})
     fixture.add(pattern);
@@ -51,7 +51,7 @@ TEST_CASE("router: the longest pattern wins, and prefixes need their slash") {
 }
 
 TEST_CASE("router: what nothing covers goes to the rest handler") {
-  Fixture fixture;
+  RouterFixture fixture;
   fixture.add("/v1/jobs");
   fixture.router.handle_rest([&fixture](Responder) { fixture.called = "rest"; });
 

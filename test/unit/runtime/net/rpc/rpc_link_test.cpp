@@ -66,15 +66,15 @@ RpcOptions options(RpcRole role, std::string region = "global") {
 }
 
 /// A server that answers: method 1 echoes, 2 never, 3 fails, 4 echoes its byte stream.
-struct Server {
-  explicit Server(RpcOptions given = options(RpcRole::server)) {
+struct LinkServer {
+  explicit LinkServer(RpcOptions given = options(RpcRole::server)) {
     RpcCallbacks callbacks;
     callbacks.on_request = [this](RpcResponder responder) { serve(std::move(responder)); };
     network = RpcNetwork::start(std::move(given), std::move(callbacks)).value();
     address = network->listen("127.0.0.1:0").value();
   }
 
-  ~Server() { network->stop(); }
+  ~LinkServer() { network->stop(); }
 
   void serve(RpcResponder responder) {
     const auto method = responder.request().method;
@@ -267,7 +267,7 @@ RpcOptions secured(RpcRole role, std::shared_ptr<TlsContext> tls, std::string re
 }  // namespace
 
 TEST_CASE("rpc_link: calls of both sides, errors, deadlines and one-way messages") {
-  Server server;
+  LinkServer server;
   Client client;
   const auto connection = client.dial(server.address).value();
 
@@ -311,7 +311,7 @@ TEST_CASE("rpc_link: the accepting side calls over the same connection") {
 }
 
 TEST_CASE("rpc_link: a byte stream of many windows comes back whole") {
-  Server server;
+  LinkServer server;
   Client client;
   const auto connection = client.dial(server.address).value();
   std::promise<RpcReply> answered;
@@ -339,7 +339,7 @@ TEST_CASE("rpc_link: a byte stream of many windows comes back whole") {
 }
 
 TEST_CASE("rpc_link: a lost connection answers what is open, and says that it had left") {
-  auto server = std::make_unique<Server>();
+  auto server = std::make_unique<LinkServer>();
   Client client;
   const auto connection = client.dial(server->address).value();
   std::promise<RpcReply> outcome;
@@ -366,7 +366,7 @@ TEST_CASE("rpc_link: nobody listens") {
 }
 
 TEST_CASE("rpc_link: all addresses of a name are tried, within one deadline") {
-  Server server;
+  LinkServer server;
   const auto port = server.address.substr(server.address.rfind(':') + 1);
   auto given = options(RpcRole::client);
   given.connect_timeout = 2s;
@@ -402,7 +402,7 @@ TEST_CASE("rpc_link: strangers are sent away with one line, and nobody else noti
   Warnings warnings;
   auto given = options(RpcRole::server);
   given.handshake_timeout = 300ms;
-  Server server{given};
+  LinkServer server{given};
   Client client;
   const auto connection = client.dial(server.address).value();
   const auto hello = raw_frame({.kind = RpcFrameKind::hello, .first = true, .last = true},
@@ -439,7 +439,7 @@ TEST_CASE("rpc_link: a peer that fell silent is given up") {
   auto given = options(RpcRole::server);
   given.limits.ping_after = 100ms;
   given.limits.dead_after = 400ms;
-  Server server{given};
+  LinkServer server{given};
   Raw silent{server.address};
   silent.send(raw_frame({.kind = RpcFrameKind::hello, .first = true, .last = true},
                         encode(RpcHello{.region = "global"})));
@@ -453,7 +453,7 @@ TEST_CASE("rpc_link: a peer that fell silent is given up") {
 
 TEST_CASE("rpc_link: a client of another region is told why it is refused") {
   Warnings warnings;
-  Server server;
+  LinkServer server;
   Client client{options(RpcRole::client, "eu")};
   const auto outcome = client.dial(server.address);
   REQUIRE_FALSE(outcome);
@@ -466,7 +466,7 @@ TEST_CASE("rpc_link: too many connections of an address are turned away") {
   Warnings warnings;
   auto given = options(RpcRole::server);
   given.connections_per_address = 2;
-  Server server{given};
+  LinkServer server{given};
   Client client;
   const auto one = client.dial(server.address).value();
   const auto two = client.dial(server.address).value();
@@ -484,7 +484,7 @@ TEST_CASE("rpc_link: too many connections of an address are turned away") {
 
 TEST_CASE("rpc_link: TLS on both sides, each with a certificate of its role") {
   Pki pki;
-  Server server{secured(RpcRole::server, pki.context("server.global.nomad"))};
+  LinkServer server{secured(RpcRole::server, pki.context("server.global.nomad"))};
   Client client{secured(RpcRole::client, pki.context("client.global.nomad"))};
   const auto connection = client.dial(server.address).value();
 
@@ -498,7 +498,7 @@ TEST_CASE("rpc_link: certificates of the wrong CA, role or region, and none at a
   Warnings warnings;
   Pki pki;
   Pki other;
-  Server server{secured(RpcRole::server, pki.context("server.global.nomad"))};
+  LinkServer server{secured(RpcRole::server, pki.context("server.global.nomad"))};
   Client good{secured(RpcRole::client, pki.context("client.global.nomad"))};
   const auto connection = good.dial(server.address).value();
 
@@ -518,7 +518,7 @@ TEST_CASE("rpc_link: certificates of the wrong CA, role or region, and none at a
   CHECK_FALSE(plain.dial(server.address));
   CHECK(warnings.has("TLS handshake"));
 
-  Server fake{secured(RpcRole::server, pki.context("client.global.nomad"))};
+  LinkServer fake{secured(RpcRole::server, pki.context("client.global.nomad"))};
   CHECK_FALSE(good.dial(fake.address));  // a client's certificate makes no server
 
   CHECK(ask(connection, 1, "still here").outcome.value().text() == "still here");
@@ -528,7 +528,7 @@ TEST_CASE("rpc_link: what TLS has read ahead is not forgotten when input had to 
   Pki pki;
   auto given = secured(RpcRole::server, pki.context("server.global.nomad"));
   given.limits.max_queue_bytes = 4'000;
-  Server server{given};
+  LinkServer server{given};
 
   // A peer that sends a dozen requests at once, each in a record of its own, then only listens.
   const auto context = pki.context("client.global.nomad");
@@ -577,7 +577,7 @@ TEST_CASE("rpc_link: a TLS handshake that stops half way ends in time") {
   Pki pki;
   auto given = secured(RpcRole::server, pki.context("server.global.nomad"));
   given.handshake_timeout = 300ms;
-  Server server{given};
+  LinkServer server{given};
   Raw half{server.address};
   half.send(std::string_view{"\x16\x03\x01\x02\x00\x01", 6});
   CHECK(half.is_closed());
@@ -587,7 +587,7 @@ TEST_CASE("rpc_link: a TLS handshake that stops half way ends in time") {
 TEST_CASE("rpc_link: a reloaded certificate serves new connections, open ones keep theirs") {
   Pki pki;
   const auto context = pki.context("server.global.nomad");
-  Server server{secured(RpcRole::server, context)};
+  LinkServer server{secured(RpcRole::server, context)};
   Client client{secured(RpcRole::client, pki.context("client.global.nomad"))};
   const auto before = client.dial(server.address).value();
 

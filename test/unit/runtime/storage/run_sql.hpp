@@ -1,0 +1,18 @@
+// SQL on a database file behind the back of whoever owns it.
+#pragma once
+
+#include <string>
+
+#include <doctest/doctest.h>
+#include <sqlite3.h>
+
+namespace nomad::test {
+
+inline void run_sql(const std::string& path, const std::string& sql) {
+  sqlite3* handle = nullptr;
+  REQUIRE(sqlite3_open(path.c_str(), &handle) == SQLITE_OK);
+  CHECK(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_close(handle);
+}
+
+}  // namespace nomad::test
