@@ -17,6 +17,7 @@
 #include "actors/agent/near_servers.hpp"
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/agent/server_part.hpp"
+#include "actors/agent/temporary_directory.hpp"
 #include "actors/api/api.hpp"
 #include "actors/api/cluster/cluster_access.hpp"
 #include "actors/client/remote_servers.hpp"
@@ -34,33 +35,6 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr auto api_patience = 500ms;
-
-/// A directory that goes when the agent ends in order: that of dev mode.
-class TemporaryDirectory {
-public:
-  static Result<TemporaryDirectory> make() {
-    char name[] = "/tmp/nomadctl-dev-XXXXXX";
-    if (mkdtemp(name) == nullptr) return errno_error("creating a directory below /tmp", errno);
-    return TemporaryDirectory{name};
-  }
-
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_{std::exchange(other.path_, {})} {}
-
-  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
-
-  ~TemporaryDirectory() {
-    std::error_code failure;
-    if (!path_.empty()) fs::remove_all(path_, failure);
-    if (failure) log::warn("agent", "{}: {}", path_, failure.message());
-  }
-
-  const std::string& path() const { return path_; }
-
-private:
-  explicit TemporaryDirectory(std::string path) : path_{std::move(path)} {}
-
-  std::string path_;
-};
 
 std::string host_name() {
   char name[256] = {};

@@ -11,7 +11,7 @@ namespace nomad::server {
 namespace {
 
 /// What waits longer for a connection is old news: the core sends something newer.
-constexpr std::chrono::milliseconds patience{500};
+constexpr std::chrono::milliseconds post_patience{500};
 
 rpc::RpcPriority priority_of(raft::Lane lane) {
   switch (lane) {
@@ -67,7 +67,7 @@ raft::Carrier make_raft_carrier(rpc::PostOffice office, std::string region) {
     post.method = rpc::Method::raft_message;
     post.body = std::move(letter.letter);
     post.priority = priority_of(letter.lane);
-    post.timeout = patience;
+    post.timeout = post_patience;
     post.done = std::move(letter.done);
     if (letter.lane == raft::Lane::urgent)
       actor::tell_urgent(office, std::move(post));

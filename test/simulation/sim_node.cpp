@@ -9,7 +9,7 @@
 namespace nomad::test {
 
 using namespace std::chrono_literals;
-using namespace client::server_link;
+namespace link = client::server_link;
 
 SimNode::SimNode(SimSystem& system,
                  SimNetwork& network,
@@ -172,10 +172,10 @@ actor::Answer<Reply> SimNode::call(LinkSelf::pointer self, const Request& reques
     actor::tell(handle, Run{[promise, reply]() mutable { actor::answer(promise, reply); }});
   };
   auto asked = request;
-  constexpr bool watches = std::is_same_v<Request, WatchAllocs>;
+  constexpr bool watches = std::is_same_v<Request, link::WatchAllocs>;
   // A report that came late would undo a later one: the transport never sends one twice.
   constexpr bool repeated
-      = std::is_same_v<Request, Heartbeat> || std::is_same_v<Request, RegisterNode>;
+      = std::is_same_v<Request, link::Heartbeat> || std::is_same_v<Request, link::RegisterNode>;
   if constexpr (watches) asked.max_wait = std::min<std::chrono::milliseconds>(asked.max_wait, 30s);
   SimCall::start<Reply>(
       system_, network_, machine_, server,
@@ -192,13 +192,13 @@ client::ServerLink SimNode::spawn_link() {
       machine_,
       actor::spawn(system_.system(), [this](LinkSelf::pointer self) -> LinkSelf::behavior_type {
         return {
-            [this, self](const RegisterNode& msg) {
+            [this, self](const link::RegisterNode& msg) {
               id_ = copy(msg.node->getId());
-              return call<Registered>(self, msg);
+              return call<link::Registered>(self, msg);
             },
-            [this, self](const Heartbeat& msg) { return call<Lease>(self, msg); },
-            [this, self](const WatchAllocs& msg) { return call<AllocSet>(self, msg); },
-            [this, self](const UpdateAllocs& msg) { return call<Updated>(self, msg); },
+            [this, self](const link::Heartbeat& msg) { return call<link::Lease>(self, msg); },
+            [this, self](const link::WatchAllocs& msg) { return call<link::AllocSet>(self, msg); },
+            [this, self](const link::UpdateAllocs& msg) { return call<link::Updated>(self, msg); },
             [](const Run& msg) { msg.action(); },
         };
       }));

@@ -93,7 +93,7 @@ Answer handshake_refused(const Refusal& refusal) {
   return answer;
 }
 
-Result<ExecRequest> read_request(const Call& call) {
+Result<ExecRequest> exec_request_of(const Call& call) {
   const auto& request = call.request();
   ExecRequest asked;
   asked.alloc_id = call.rest;
@@ -112,7 +112,7 @@ Result<ExecRequest> read_request(const Call& call) {
 }  // namespace
 
 void exec_alloc(Call call) {
-  const auto asked = read_request(call);
+  const auto asked = exec_request_of(call);
   if (!asked) return call.send(Answer::text(500, asked.error().what));
   if (const auto refusal = check_handshake(call.request()))
     return call.send(handshake_refused(*refusal));

@@ -37,7 +37,7 @@ bool is_about_node(std::string_view path) {
          || (path.starts_with("/v1/allocation/") && path.ends_with("/checks"));
 }
 
-void refuse(StreamExchange& exchange, const Error& error) {
+void refuse_forwarded(StreamExchange& exchange, const Error& error) {
   exchange.send(to_response(Answer::error(error), exchange.request));
 }
 
@@ -56,16 +56,16 @@ void take_body(const ServiceRef& service,
                const std::shared_ptr<net::RpcStream>& stream,
                std::uint64_t length) {
   if (!service->files || !service->files->wants(exchange->request))
-    return refuse(*exchange, {Errc::invalid_argument, "no body can follow this request"});
+    return refuse_forwarded(*exchange, {Errc::invalid_argument, "no body can follow this request"});
   if (length > service->files->options().most_bytes)
-    return refuse(*exchange, {Errc::too_large, "the body is too large"});
+    return refuse_forwarded(*exchange, {Errc::too_large, "the body is too large"});
   auto file = service->files->make();
-  if (!file) return refuse(*exchange, file.error());
+  if (!file) return refuse_forwarded(*exchange, file.error());
   receive_body(stream, *file, service->run,
                [service, exchange, file = *file, length](const Result<>& outcome) {
-                 if (!outcome) return refuse(*exchange, outcome.error());
+                 if (!outcome) return refuse_forwarded(*exchange, outcome.error());
                  if (file->size() != length)
-                   return refuse(*exchange, {Errc::io, "the body broke off"});
+                   return refuse_forwarded(*exchange, {Errc::io, "the body broke off"});
                  exchange->request.body_file = file;
                  net::serve(service->routes, net::Responder{exchange});
                });

@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 
 namespace {
 
-constexpr Command table[] = {
+constexpr Command command_table[] = {
     {"fmt", "", run_fmt},         {"job init", "", run_job_init}, {"job plan", "", run_job_plan},
     {"job run", "", run_job_run}, {"run", "", run_job_run},       {"version", "", run_version},
 };
@@ -54,20 +54,21 @@ struct Home {
 }  // namespace
 
 TEST_CASE("completion: words of commands") {
-  CHECK(completions(table, "nomadctl ") == Words{"fmt", "job", "run", "version"});
-  CHECK(completions(table, "nomadctl j") == Words{"job"});
-  CHECK(completions(table, "nomadctl job ") == Words{"init", "plan", "run"});
-  CHECK(completions(table, "nomadctl  job  p") == Words{"plan"});
-  CHECK(completions(table, "nomadctl nothing") == Words{});
-  CHECK(completions(table, "nomadctl") == Words{});
-  CHECK(completions(table, "") == Words{});
+  CHECK(completions(command_table, "nomadctl ") == Words{"fmt", "job", "run", "version"});
+  CHECK(completions(command_table, "nomadctl j") == Words{"job"});
+  CHECK(completions(command_table, "nomadctl job ") == Words{"init", "plan", "run"});
+  CHECK(completions(command_table, "nomadctl  job  p") == Words{"plan"});
+  CHECK(completions(command_table, "nomadctl nothing") == Words{});
+  CHECK(completions(command_table, "nomadctl") == Words{});
+  CHECK(completions(command_table, "") == Words{});
 }
 
 TEST_CASE("completion: a command's flags") {
-  CHECK(completions(table, "nomadctl fmt -") == Words{"-check", "-list", "-recursive", "-write"});
-  const Words flags = completions(table, "nomadctl job run -va");
+  CHECK(completions(command_table, "nomadctl fmt -")
+        == Words{"-check", "-list", "-recursive", "-write"});
+  const Words flags = completions(command_table, "nomadctl job run -va");
   CHECK(flags == Words{"-var", "-var-file"});
-  CHECK(completions(table, "nomadctl -") == Words{});
+  CHECK(completions(command_table, "nomadctl -") == Words{});
 }
 
 TEST_CASE("completion: files and folders") {
@@ -77,12 +78,12 @@ TEST_CASE("completion: files and folders") {
   fs::create_directory(home.root / "more");
   const std::string folder = home.root.string() + "/";
 
-  CHECK(completions(table, "nomadctl run " + folder)
+  CHECK(completions(command_table, "nomadctl run " + folder)
         == Words{folder + "more/", folder + "web.nomad.hcl"});
-  CHECK(completions(table, "nomadctl job plan -verbose " + folder + "w")
+  CHECK(completions(command_table, "nomadctl job plan -verbose " + folder + "w")
         == Words{folder + "web.nomad.hcl"});
-  CHECK(completions(table, "nomadctl run " + folder + ".h") == Words{folder + ".hidden"});
-  CHECK(completions(table, "nomadctl job init " + folder) == Words{});
+  CHECK(completions(command_table, "nomadctl run " + folder + ".h") == Words{folder + ".hidden"});
+  CHECK(completions(command_table, "nomadctl job init " + folder) == Words{});
 }
 
 TEST_CASE("completion: is installed once, and taken out again") {

@@ -26,8 +26,8 @@ namespace json = boost::json;
 namespace {
 
 /// A value other than zero for everything that the codec knows.
-json::value example(const object::ValuePlan& plan) {
-  using object::Shape;
+json::value example(const nomad::object::ValuePlan& plan) {
+  using nomad::object::Shape;
   switch (plan.shape) {
     case Shape::boolean:
       return true;
@@ -42,7 +42,7 @@ json::value example(const object::ValuePlan& plan) {
       return json::object{};
     case Shape::object: {
       json::object out;
-      for (const object::FieldPlan& field : plan.fields->fields)
+      for (const nomad::object::FieldPlan& field : plan.fields->fields)
         out[field.name] = example(field.value);
       return out;
     }
@@ -151,8 +151,8 @@ json::object empty_blocks(const BlockType& type) {
 }  // namespace
 
 TEST_CASE("every field that is stored is heard from requests") {
-  const auto& plan = object::plan_of(capnp::Schema::from<schema::Job>());
-  const json::value sent = example({object::Shape::object, {}, &plan});
+  const auto& plan = nomad::object::plan_of(capnp::Schema::from<schema::Job>());
+  const json::value sent = example({nomad::object::Shape::object, {}, &plan});
   json::value heard = sent;
   const auto matched = match_names(heard.get_object());
   REQUIRE_MESSAGE(!matched.has_error(), matched.error().what);

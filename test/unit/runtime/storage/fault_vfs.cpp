@@ -12,13 +12,9 @@
 #include <sqlite3.h>
 
 namespace nomad::test {
-namespace {
-
-constexpr const char* vfs_name = "nomadctl-fault";
-constexpr std::size_t sector = 512;
 
 /// A write, or a truncation when `size` is set, that was not synced yet.
-struct Change {
+struct TrackedChange {
   std::size_t offset = 0;
   std::vector<char> bytes;
   std::optional<std::size_t> size;
@@ -26,8 +22,13 @@ struct Change {
 
 struct TrackedFile {
   std::vector<char> durable;
-  std::vector<Change> pending;
+  std::vector<TrackedChange> pending;
 };
+
+namespace {
+
+constexpr const char* vfs_name = "nomadctl-fault";
+constexpr std::size_t sector = 512;
 
 std::vector<char> content_of(const std::string& path) {
   std::ifstream in{path, std::ios::binary};
@@ -39,7 +40,7 @@ void put(std::vector<char>& content, std::size_t offset, std::span<const char> b
   std::copy(bytes.begin(), bytes.end(), content.begin() + static_cast<std::ptrdiff_t>(offset));
 }
 
-void apply(std::vector<char>& content, const Change& change) {
+void apply(std::vector<char>& content, const TrackedChange& change) {
   if (change.size)
     content.resize(*change.size);
   else
@@ -47,7 +48,7 @@ void apply(std::vector<char>& content, const Change& change) {
 }
 
 /// What of `change` may have reached the disk.
-void apply_some(std::vector<char>& content, const Change& change, Random& random) {
+void apply_some(std::vector<char>& content, const TrackedChange& change, Random& random) {
   const auto luck = random.below(4);
   if (luck == 0) return;
   if (luck < 3 || change.size) return apply(content, change);

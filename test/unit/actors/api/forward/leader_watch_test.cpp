@@ -10,7 +10,7 @@ using nomad::api::LeaderWatch;
 
 namespace {
 
-struct Fixture {
+struct WatchFixture {
   nomad::net::TimerQueue timers;
   std::string leader = "a";
   std::shared_ptr<LeaderWatch> watch
@@ -18,7 +18,7 @@ struct Fixture {
   LeaderWatch::Clock::time_point now{};
   int lost = 0;
 
-  Fixture() { timers.stop(); }  // the test looks by itself
+  WatchFixture() { timers.stop(); }  // the test looks by itself
 
   LeaderWatch::Waiting wait(const std::string& for_whom) {
     return watch->wait_for(for_whom, LeaderWatch::answer_grace, [this] { ++lost; });
@@ -33,7 +33,7 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("who waits for a leader that leads on is left alone") {
-  Fixture fixture;
+  WatchFixture fixture;
   const auto waiting = fixture.wait("a");
   for (int i = 0; i < 100; ++i)
     fixture.look_after(1s);
@@ -41,7 +41,7 @@ TEST_CASE("who waits for a leader that leads on is left alone") {
 }
 
 TEST_CASE("another leader ends the wait, after a moment and once") {
-  Fixture fixture;
+  WatchFixture fixture;
   const auto waiting = fixture.wait("a");
   const auto other = fixture.wait("b");
   fixture.leader = "b";
@@ -55,7 +55,7 @@ TEST_CASE("another leader ends the wait, after a moment and once") {
 }
 
 TEST_CASE("no leader is no other leader") {
-  Fixture fixture;
+  WatchFixture fixture;
   const auto waiting = fixture.wait("a");
   fixture.leader.clear();
   for (int i = 0; i < 100; ++i)
@@ -64,7 +64,7 @@ TEST_CASE("no leader is no other leader") {
 }
 
 TEST_CASE("a leader who leads again in time is waited for on") {
-  Fixture fixture;
+  WatchFixture fixture;
   const auto waiting = fixture.wait("a");
   fixture.leader = "b";
   fixture.look_after(250ms);
@@ -78,7 +78,7 @@ TEST_CASE("a leader who leads again in time is waited for on") {
 }
 
 TEST_CASE("who has gone is not told") {
-  Fixture fixture;
+  WatchFixture fixture;
   {
     auto waiting = fixture.wait("a");
     auto moved = std::move(waiting);
@@ -92,7 +92,7 @@ TEST_CASE("who has gone is not told") {
 }
 
 TEST_CASE("who waits may end his and others' waits when he is told") {
-  Fixture fixture;
+  WatchFixture fixture;
   LeaderWatch::Waiting first;
   LeaderWatch::Waiting second;
   const auto both = [&] {
@@ -109,7 +109,7 @@ TEST_CASE("who waits may end his and others' waits when he is told") {
 }
 
 TEST_CASE("who looks for another leader is told of him, once") {
-  Fixture fixture;
+  WatchFixture fixture;
   int found = 0;
   const auto any = fixture.watch->wait_for("", 0ms, [&found] { ++found; });
   const auto other = fixture.watch->wait_for("a", 0ms, [&found] { found += 10; });
@@ -125,7 +125,7 @@ TEST_CASE("who looks for another leader is told of him, once") {
 }
 
 TEST_CASE("who has ceased to look for a leader is not told") {
-  Fixture fixture;
+  WatchFixture fixture;
   int found = 0;
   {
     const auto seeking = fixture.watch->wait_for("a", 0ms, [&found] { ++found; });

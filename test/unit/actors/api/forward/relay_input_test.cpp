@@ -33,7 +33,7 @@ public:
   std::string got;
 };
 
-struct Fixture {
+struct InputFixture {
   std::shared_ptr<NarrowStream> stream = std::make_shared<NarrowStream>();
   RelayInput input;
   std::size_t taken = 0;
@@ -45,7 +45,8 @@ struct Fixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Fixture, "relay input: bytes go on and are acknowledged when they have gone") {
+TEST_CASE_FIXTURE(InputFixture,
+                  "relay input: bytes go on and are acknowledged when they have gone") {
   begin();
   input.add("hello ", false);
   input.add("world", false);
@@ -56,7 +57,7 @@ TEST_CASE_FIXTURE(Fixture, "relay input: bytes go on and are acknowledged when t
   CHECK(stream.use_count() == 1);
 }
 
-TEST_CASE_FIXTURE(Fixture, "relay input: what came before the stream waits for it") {
+TEST_CASE_FIXTURE(InputFixture, "relay input: what came before the stream waits for it") {
   input.add("early", true);
   input.send();
   CHECK(taken == 0);
@@ -66,7 +67,7 @@ TEST_CASE_FIXTURE(Fixture, "relay input: what came before the stream waits for i
   CHECK(taken == 5);
 }
 
-TEST_CASE_FIXTURE(Fixture, "relay input: a stream that is full is waited for, in order") {
+TEST_CASE_FIXTURE(InputFixture, "relay input: a stream that is full is waited for, in order") {
   begin();
   stream->room = 4;
   input.add("abcd", false);
@@ -84,7 +85,7 @@ TEST_CASE_FIXTURE(Fixture, "relay input: a stream that is full is waited for, in
   CHECK(taken == 10);
 }
 
-TEST_CASE_FIXTURE(Fixture, "relay input: what is dropped is not used again") {
+TEST_CASE_FIXTURE(InputFixture, "relay input: what is dropped is not used again") {
   begin();
   stream->room = 0;
   input.add("abcd", false);

@@ -38,8 +38,8 @@ public:
   std::function<void()> writable;
 };
 
-struct Played {
-  Played() {
+struct PlayedExchange {
+  PlayedExchange() {
     rpc::Inbound inbound;
     inbound.stream = stream;
     inbound.reply = rpc::ReplyTo{[this](Result<Bytes> outcome) { reply = std::move(outcome); }};
@@ -70,7 +70,7 @@ struct Played {
 }  // namespace
 
 TEST_CASE("stream_exchange: a tunnel's head says so, and bytes go both ways") {
-  Played played;
+  PlayedExchange played;
   std::string_view bytes = played.stream->sent;
   const auto head = ResponseHeadReader{}.feed(bytes);
   REQUIRE(head.has_value());
@@ -87,7 +87,7 @@ TEST_CASE("stream_exchange: a tunnel's head says so, and bytes go both ways") {
 }
 
 TEST_CASE("stream_exchange: each direction of a tunnel ends for itself") {
-  Played played;
+  PlayedExchange played;
   played.stream->data(Bytes::copy(std::string_view{"last"}), true);
   CHECK(played.received == "last<end>");
   CHECK(played.tunnel.write("still"));
@@ -103,7 +103,7 @@ TEST_CASE("stream_exchange: each direction of a tunnel ends for itself") {
 }
 
 TEST_CASE("stream_exchange: a tunnel ends after what waits for the window") {
-  Played played;
+  PlayedExchange played;
   played.stream->window = played.stream->sent.size();
   int drained = 0;
   CHECK(played.tunnel.write("waits", [&] { ++drained; }));
@@ -121,7 +121,7 @@ TEST_CASE("stream_exchange: a tunnel ends after what waits for the window") {
 }
 
 TEST_CASE("stream_exchange: a cancelled call abandons the tunnel, a cut one fails the call") {
-  Played played;
+  PlayedExchange played;
   played.cancelled();
   CHECK(played.abandoned == 1);
   CHECK(played.tunnel.abandoned());
@@ -130,7 +130,7 @@ TEST_CASE("stream_exchange: a cancelled call abandons the tunnel, a cut one fail
   CHECK(played.received.empty());
   CHECK(played.stream->acknowledged == 4);  // nobody takes it, but the window goes on
 
-  Played cut;
+  PlayedExchange cut;
   cut.tunnel.abort();
   REQUIRE(cut.reply);
   CHECK_FALSE(cut.reply->has_value());

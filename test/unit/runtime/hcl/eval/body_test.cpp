@@ -17,7 +17,7 @@ std::string show_body(const Body& body, const BodySchema& schema, const EvalCont
   std::string out;
   const BodyContent content = body.content(schema);
   for (const Attribute& attribute : content.attributes)
-    out += std::string{attribute.name} + "=" + show_body(attribute.evaluate(context).value) + ";";
+    out += std::string{attribute.name} + "=" + show(attribute.evaluate(context).value) + ";";
   for (const Block& block : content.blocks) {
     out += std::string{block.type};
     for (const std::string& label : block.labels)

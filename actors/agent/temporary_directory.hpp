@@ -1,0 +1,41 @@
+// TemporaryDirectory: the data directory of dev mode, which goes when the agent ends in order.
+#pragma once
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include "runtime/base/log.hpp"
+#include "runtime/base/result.hpp"
+
+namespace nomad::agent {
+
+class TemporaryDirectory {
+public:
+  static Result<TemporaryDirectory> make() {
+    char name[] = "/tmp/nomadctl-dev-XXXXXX";
+    if (mkdtemp(name) == nullptr) return errno_error("creating a directory below /tmp", errno);
+    return TemporaryDirectory{name};
+  }
+
+  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_{std::exchange(other.path_, {})} {}
+
+  TemporaryDirectory& operator=(TemporaryDirectory&&) = delete;
+
+  ~TemporaryDirectory() {
+    std::error_code failure;
+    if (!path_.empty()) std::filesystem::remove_all(path_, failure);
+    if (failure) log::warn("agent", "{}: {}", path_, failure.message());
+  }
+
+  const std::string& path() const { return path_; }
+
+private:
+  explicit TemporaryDirectory(std::string path) : path_{std::move(path)} {}
+
+  std::string path_;
+};
+
+}  // namespace nomad::agent
