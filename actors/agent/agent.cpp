@@ -148,10 +148,7 @@ struct Agent::Parts {
           .members = server->cluster().members(),
           .leader = server->log().leader,
       });
-      options.server = server->api();
-      options.register_here = [registrar = server->registrar()](const auto& job, auto done) {
-        registrar->register_job(job, std::move(done));
-      };
+      options.writer = server->writer();
     }
     if (client) options.client = client->api();
     options.transport = server ? server->cluster().transport() : dialer->handle();
@@ -196,7 +193,7 @@ struct Agent::Parts {
     options.list = server_list;
     remote_servers = client::spawn_remote_servers(system, transport, std::move(options));
     if (!server) return remote_servers;
-    near_servers = spawn_near_servers(system, server->link(), remote_servers, server->log());
+    near_servers = spawn_near_servers(system, server->nodes(), remote_servers, server->log());
     return near_servers;
   }
 

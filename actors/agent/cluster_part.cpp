@@ -268,7 +268,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
                                     return known_servers(*members, region, doors->leader_address());
                                   }});
   part.nodes_->add_to(*router);
-  part.sealed_.emplace(system);
+  part.sealed_.emplace();
   part.sealed_->add_to(*router);
   forward_elsewhere(*router, part.doors_, *part.nodes_);
 
@@ -325,7 +325,7 @@ void ClusterPart::set_own_node(const std::string& node_id) {
   doors_->own_node = node_id;
 }
 
-void ClusterPart::serve_nodes(const client::ServerLink& nodes) {
+void ClusterPart::serve_nodes(const server::NodeSide& nodes) {
   nodes_->open(nodes, transport_->handle());
 }
 

@@ -47,12 +47,12 @@ public:
   void attach(actor::System& system, const raft::StartedRaft& raft);
 
   /// Client nodes are served from now on.
-  void serve_nodes(const client::ServerLink& nodes);
+  void serve_nodes(const server::NodeSide& nodes);
 
   const rpc::Forwarder& forwarder() const { return forwarder_; }
 
   /// Other servers' sealed commands are taken from now on.
-  void serve_sealed(const server::SealedOffice& office) { sealed_->open(office); }
+  void serve_sealed(server::Writer writer) { sealed_->open(std::move(writer)); }
 
   const rpc::Transport& transport() const { return transport_->handle(); }
 

@@ -10,41 +10,53 @@ namespace link = client::server_link;
 struct NearState {
   static constexpr const char* name = "near_servers";
 
-  client::ServerLink own;
+  server::NodeSide own;
   client::ServerLink others;
   std::shared_ptr<const raft::LeaderLease> lease;
   std::shared_ptr<const raft::LeaderView> leader;
 
-  /// For what is written: a server that does not lead any more refuses it.
-  const client::ServerLink& writer() const {
+  /// Where it is written; a server that does not lead any more refuses it.
+  bool writes_here() const {
     const auto known = leader->known();
-    return known.leads || known.leader.empty() ? own : others;
+    return known.leads || known.leader.empty();
   }
-
-  const client::ServerLink& reader() const { return lease->holds() ? own : others; }
 };
 
-client::ServerLink::behavior_type near_servers(client::ServerLink::stateful_pointer<NearState> self,
-                                               const client::ServerLink& own,
+using NearPointer = client::ServerLink::stateful_pointer<NearState>;
+
+/// Hands the question to `own` if it is answered here, else to the others.
+template <class Own, class Message>
+auto hand_on(NearPointer self, bool is_here, const Own& own, const Message& msg) {
+  return is_here ? self->delegate(own, msg) : self->delegate(self->state.others, msg);
+}
+
+client::ServerLink::behavior_type near_servers(NearPointer self,
+                                               const server::NodeSide& own,
                                                const client::ServerLink& others,
                                                std::shared_ptr<const raft::LeaderLease> lease,
                                                std::shared_ptr<const raft::LeaderView> leader) {
-  self->state.own = own;
-  self->state.others = others;
-  self->state.lease = std::move(lease);
-  self->state.leader = std::move(leader);
+  auto* state = &self->state;
+  *state = {own, others, std::move(lease), std::move(leader)};
   return {
-      [self](const link::RegisterNode& msg) { return self->delegate(self->state.writer(), msg); },
-      [self](const link::Heartbeat& msg) { return self->delegate(self->state.writer(), msg); },
-      [self](const link::WatchAllocs& msg) { return self->delegate(self->state.reader(), msg); },
-      [self](const link::UpdateAllocs& msg) { return self->delegate(self->state.writer(), msg); },
+      [self, state](const link::RegisterNode& msg) {
+        return hand_on(self, state->writes_here(), state->own.tracker, msg);
+      },
+      [self, state](const link::Heartbeat& msg) {
+        return hand_on(self, state->writes_here(), state->own.tracker, msg);
+      },
+      [self, state](const link::WatchAllocs& msg) {
+        return hand_on(self, state->lease->holds(), state->own.endpoint, msg);
+      },
+      [self, state](const link::UpdateAllocs& msg) {
+        return hand_on(self, state->writes_here(), state->own.endpoint, msg);
+      },
   };
 }
 
 }  // namespace
 
 client::ServerLink spawn_near_servers(actor::System& system,
-                                      const client::ServerLink& own,
+                                      const server::NodeSide& own,
                                       const client::ServerLink& others,
                                       const raft::StartedRaft& log) {
   return actor::spawn(system, near_servers, own, others, log.lease, log.leader);

@@ -13,11 +13,12 @@
 
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/server_link.hpp"
+#include "actors/server/node_endpoint.hpp"
 
 namespace nomad::agent {
 
 client::ServerLink spawn_near_servers(actor::System& system,
-                                      const client::ServerLink& own,
+                                      const server::NodeSide& own,
                                       const client::ServerLink& others,
                                       const raft::StartedRaft& log);
 

@@ -12,7 +12,6 @@
 #include "actors/server/core_gc.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
-#include "actors/server/job_endpoint.hpp"
 #include "actors/server/keyring_keeper.hpp"
 #include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
@@ -123,11 +122,11 @@ Result<ServerPart> ServerPart::start(actor::System& system,
   const auto& proposer = part.raft_->proposer;
   const auto broker = server::spawn_eval_broker(system, part.store_, proposer,
                                                 {.queue = {}, .random_seed = random.next()});
-  const auto nodes = server::spawn_node_endpoint(system, part.store_, proposer, random.next());
+  const auto nodes = server::spawn_node_endpoint(system, part.store_, proposer, part.raft_->lease,
+                                                 random.next());
   const auto tracker = server::spawn_heartbeat_tracker(
-      system, part.store_, nodes,
+      system, part.store_, proposer,
       {.leases = lease_options(config.server), .random_seed = random.next()});
-  actor::tell(nodes, server::node_endpoint::UseTracker{tracker, part.raft_->lease});
   const auto applier = server::spawn_plan_applier(system, part.store_, proposer, random.next());
   const auto gc = server::spawn_core_gc(
       system, part.store_, proposer,
@@ -136,13 +135,12 @@ Result<ServerPart> ServerPart::start(actor::System& system,
                                                             {.random_seed = random.next()});
   const auto periodic = server::spawn_periodic_dispatcher(
       system, part.store_, proposer, {.random_seed = random.next(), .wall_clock = {}});
-  part.link_ = nodes;
-  part.cluster_->serve_nodes(nodes);
-  part.api_ = server::spawn_job_endpoint(system, part.store_, proposer,
-                                         {.nodes = nodes, .random_seed = random.next()});
-  part.cluster_->serve_sealed(part.api_);
-  const auto sealed = server::spawn_sealed_link(system, part.api_, part.cluster_->forwarder(),
-                                                part.raft_->leader);
+  part.nodes_ = {tracker, nodes};
+  part.cluster_->serve_nodes(part.nodes_);
+  part.writer_.emplace(part.store_, proposer, part.raft_->leader);
+  part.cluster_->serve_sealed(*part.writer_);
+  const auto sealed
+      = server::spawn_sealed_link(system, proposer, part.cluster_->forwarder(), part.raft_->leader);
   const auto keeper = server::spawn_keyring_keeper(
       system, part.store_, part.keyring_, sealed, {.thresholds = {}, .random_seed = random.next()});
   part.fsm_->set_listener([broker, leader](auto outcomes) {
@@ -159,15 +157,11 @@ Result<ServerPart> ServerPart::start(actor::System& system,
         server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})
     actor::tell(leader, server::AddDuty{duty});
   for (const actor::Any& each :
-       {actor::Any{keeper}, actor::Any{sealed}, actor::Any{part.api_}, actor::Any{applier},
-        actor::Any{deployments}, actor::Any{periodic}, actor::Any{gc}, actor::Any{tracker},
-        actor::Any{nodes}, actor::Any{broker}, actor::Any{leader}, actor::Any{watcher}})
+       {actor::Any{keeper}, actor::Any{sealed}, actor::Any{applier}, actor::Any{deployments},
+        actor::Any{periodic}, actor::Any{gc}, actor::Any{tracker}, actor::Any{nodes},
+        actor::Any{broker}, actor::Any{leader}, actor::Any{watcher}})
     part.actors_.push_back(each);
   return part;
-}
-
-std::shared_ptr<const server::JobRegistrar> ServerPart::registrar() const {
-  return std::make_shared<server::JobRegistrar>(store_, raft_->proposer);
 }
 
 /// Until the leader has removed this server; as long as a real operator waits. Whether it has: a
@@ -201,8 +195,7 @@ void ServerPart::stop(bool leaving) {
   for (const auto& each : actors_)
     actor::stop(each);
   actors_.clear();
-  link_ = client::ServerLink{};
-  api_ = server::ServerApi{};
+  nodes_ = {};
   actor::Outsider self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
     self.request(raft_->node, removal_patience, raft::TransferLeadership{})

@@ -10,10 +10,9 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
-#include "actors/roles/server_link.hpp"
 #include "actors/server/eval_broker.hpp"
-#include "actors/server/job_registrar.hpp"
-#include "actors/server/server_api.hpp"
+#include "actors/server/node_endpoint.hpp"
+#include "actors/server/writer.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
@@ -51,12 +50,10 @@ public:
 
   ClusterPart& cluster() { return *cluster_; }
 
-  const client::ServerLink& link() const { return link_; }
+  const server::NodeSide& nodes() const { return nodes_; }
 
-  const server::ServerApi& api() const { return api_; }
-
-  /// For threads that register jobs themselves while this server leads.
-  std::shared_ptr<const server::JobRegistrar> registrar() const;
+  /// How anybody writes.
+  const server::Writer& writer() const { return *writer_; }
 
 private:
   ServerPart() = default;
@@ -71,8 +68,8 @@ private:
   std::shared_ptr<raft::StateFsm> fsm_;
   std::shared_ptr<security::Keyring> keyring_;
   std::optional<raft::StartedRaft> raft_;
-  client::ServerLink link_;
-  server::ServerApi api_;
+  server::NodeSide nodes_;
+  std::optional<server::Writer> writer_;
   std::vector<actor::Any> actors_;  ///< In the order in which they are stopped.
 };
 

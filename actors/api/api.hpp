@@ -3,8 +3,9 @@
 // gateway actors that it owns.
 //
 // Reads are answered from the newest state snapshot; a blocking query holds no thread, only its
-// request and a watch. Writes are questions to the ServerApi role, actions on tasks to the
-// ClientApi role. Every route names the capability that its caller needs (routes.hpp).
+// request and a watch. Writes are decided on the request's own thread and proposed by the server's
+// Writer; actions on tasks are questions to the ClientApi role. Every route names the capability
+// that its caller needs (http/routes.hpp).
 //
 // Threads: start and stop from the wiring's thread; everything else is internal.
 #pragma once
@@ -21,7 +22,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
-#include "actors/server/server_api.hpp"
+#include "actors/server/writer.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
@@ -53,11 +54,6 @@ using RaftReader = actor::Interface<raft::ReadReady(raft::ReadIndex),
                                     raft::RaftStatus(raft::GetStatus),
                                     raft::SnapshotTaken(raft::TakeSnapshot)>;
 
-/// Registers a job on this thread; the callback may run on any.
-using RegisterJobHere
-    = std::function<void(const server::server_api::RegisterJob&,
-                         std::function<void(Result<server::server_api::JobRegistered>)>)>;
-
 struct JobLimits {
   std::int64_t default_priority = 50;
   std::int64_t max_priority = 100;
@@ -76,10 +72,7 @@ struct ApiOptions {
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
   std::shared_ptr<security::Keyring> keyring = {};
   RaftReader raft = {};
-  server::ServerApi server = {};
-  /// The shorter way of a registration while the lease holds (see server::JobRegistrar); empty:
-  /// all go to `server`.
-  RegisterJobHere register_here = {};
+  std::optional<server::Writer> writer = {};
   std::shared_ptr<const ClusterAccess> cluster = {};  ///< The servers among themselves.
 
   // How others are reached, for requests that they must serve; empty: everything is served here.

@@ -53,8 +53,8 @@ public:
     bool leads = false;  ///< This server is the leader.
     bool ready = false;  ///< It is, and its state has everything that was ever acknowledged.
     Term term = 0;
-    ServerId leader;             ///< Empty when unknown.
-    std::string leader_address;  ///< Empty when unknown.
+    ServerId leader = {};             ///< Empty when unknown.
+    std::string leader_address = {};  ///< Empty when unknown.
   };
 
   /// Who is not heard for longer than `silence` is silent.
@@ -66,6 +66,9 @@ public:
     return known_;
   }
 
+  /// `known().ready`, without the lock.
+  bool is_ready() const { return ready_.load(std::memory_order_acquire); }
+
   /// The leader that is known sends nothing any more: heartbeats are missing.
   bool is_silent() const { return last_contact() > silence_; }
 
@@ -73,6 +76,7 @@ public:
   std::chrono::nanoseconds last_contact() const;
 
   void set(Known known) {
+    ready_.store(known.ready, std::memory_order_release);
     const std::scoped_lock lock{mutex_};
     known_ = std::move(known);
   }
@@ -86,6 +90,7 @@ private:
   const std::chrono::nanoseconds silence_;
   mutable std::mutex mutex_;
   Known known_;
+  std::atomic<bool> ready_{false};
   std::atomic<std::int64_t> heard_{0};
 };
 

@@ -1,78 +1,217 @@
 #include "actors/server/heartbeat_tracker.hpp"
 
+#include <deque>
+#include <functional>
+#include <unordered_map>
+
 #include "actors/core/supervise.hpp"
-#include "runtime/object/draft.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/base/clock.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/node_commands.hpp"
 
 namespace nomad::server {
 namespace {
+
+using client::server_link::Heartbeat;
+using client::server_link::Lease;
+using client::server_link::Registered;
+using client::server_link::RegisterNode;
 
 /// The timer that makes the tracker look for expired leases, while there are any.
 struct Scan {
   using is_message = void;
 };
 
-using TrackerSelf = actor::WithInternal<HeartbeatTracker, void(Scan)>;
+using TrackerSelf = actor::WithInternal<HeartbeatTracker, void(Scan), void(WriteDone)>;
+
+constexpr std::size_t most_turns = 8;  ///< That wait for one node; heartbeats are seconds apart.
+
+/// Something that changes a node's status; it calls what it is given when that is done.
+using Turn = std::function<void(std::function<void()> done)>;
 
 struct TrackerState {
   static constexpr const char* name = "heartbeat_tracker";
 
+  using Self = TrackerSelf::stateful_pointer<TrackerState>;
+
+  Self self = nullptr;
+  std::shared_ptr<state::Store> store;
+  std::optional<Writes> writes;
+  HeartbeatOptions options;
   cluster::LeaseTable leases;
   Random random{0};
+  /// By node whose status is being changed: what waits until that is done.
+  std::unordered_map<std::string, std::deque<Turn>> turns;
   bool leads = false;
   bool scanning = false;
+
+  cluster::EvalSeed seed() { return {unix_now(), &random}; }
+
+  void write(const Object<schema::Command>& command, Writes::Then then) {
+    writes->propose(TrackerSelf{self}, command, std::move(then));
+  }
+
+  // -- leases ------------------------------------------------------------------------------------
+
+  /// A new leader cannot know when each client was last heard; all get a long lease, also those
+  /// that are away and may come back: it ends when they have been away too long.
+  void lead(bool leads_now) {
+    leases = {};
+    leads = leads_now;
+    if (!leads) return;
+    const auto deadline = self->now() + options.leases.failover_ttl;
+    const auto snapshot = store->snapshot();
+    for (const auto& entry : snapshot.nodes())
+      if (entry.value()->getStatus() != schema::NodeStatus::DOWN)
+        leases.renew(copy(entry.value()->getId()), deadline);
+    keep_scanning();
+  }
+
+  Result<std::chrono::milliseconds> renew(const std::string& id) {
+    if (!leads) return Error{Errc::unavailable, "No cluster leader"};
+    const auto ttl = cluster::lease_ttl(leases.size(), options.leases, random);
+    leases.renew(id, self->now() + ttl + options.leases.grace);
+    keep_scanning();
+    return ttl;
+  }
+
+  void keep_scanning() {
+    if (scanning || leases.size() == 0) return;
+    scanning = true;
+    actor::send_self_after(self, options.scan_interval, Scan{});
+  }
+
+  void scan() {
+    scanning = false;
+    for (const auto& node : leases.expire(self->now()))
+      missed(node);
+    keep_scanning();
+  }
+
+  // -- turns -------------------------------------------------------------------------------------
+
+  /// One change of a node's status at a time: the next is decided on what the last one left. False
+  /// when so many wait already that the node does not wait for their answers.
+  bool in_turn(const std::string& id, Turn turn) {
+    const auto [entry, is_first] = turns.try_emplace(id);
+    if (!is_first && entry->second.size() >= most_turns) return false;
+    if (is_first)
+      turn([this, id] { next_turn(id); });
+    else
+      entry->second.push_back(std::move(turn));
+    return true;
+  }
+
+  void next_turn(const std::string& id) {
+    const auto entry = turns.find(id);
+    if (entry->second.empty()) {
+      turns.erase(entry);
+      return;
+    }
+    const auto turn = std::move(entry->second.front());
+    entry->second.pop_front();
+    turn([this, id] { next_turn(id); });
+  }
+
+  // -- what nodes and their silence change -------------------------------------------------------
+
+  actor::Answer<Registered> register_node(const RegisterNode& msg) {
+    auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
+    if (!decision) {
+      log::warn("heartbeat", "registration of node {} refused: {}",
+                short_id(copy(msg.node->getId())), decision.error().what);
+      return decision.error();
+    }
+    auto promise = self->make_response_promise<Registered>();
+    const auto id = copy(msg.node->getId());
+    write(decision->command, [this, promise, id, changed = decision->evaluate_after](
+                                 Result<Committed> written) mutable {
+      if (!written) return promise.deliver(written.error());
+      if (changed) evaluate(id);
+      const auto ttl = renew(id);
+      if (!ttl) return promise.deliver(ttl.error());
+      promise.deliver(Registered{written->index, *ttl});
+    });
+    return promise;
+  }
+
+  /// A ready node can do something else than before.
+  void evaluate(const std::string& id) {
+    const auto decision = cluster::decide_node_evaluate(store->snapshot(), id, seed());
+    if (!decision || !decision->command) return;
+    write(decision->command, [id](const Result<Committed>& written) {
+      if (!written)
+        log::warn("heartbeat", "jobs of node {} are not evaluated: {}", short_id(id),
+                  written.error().what);
+    });
+  }
+
+  /// Of a node that is ready nothing changes but its lease.
+  actor::Answer<Lease> beat(const Heartbeat& msg) {
+    auto promise = self->make_response_promise<Lease>();
+    const auto step = [this, id = msg.node_id, promise](std::function<void()> done) mutable {
+      auto decision = cluster::decide_heartbeat(store->snapshot(), id, seed());
+      if (!decision || !decision->command) {
+        done();
+        return grant(promise, id, decision ? Result<>{} : Result<>{decision.error()});
+      }
+      write(decision->command,
+            [this, id, promise, done = std::move(done)](const Result<Committed>& written) mutable {
+              done();
+              grant(promise, id, written ? Result<>{} : Result<>{written.error()});
+            });
+    };
+    if (!in_turn(msg.node_id, step))
+      return Error{Errc::overloaded, "too many heartbeats of the node wait"};
+    return promise;
+  }
+
+  void grant(actor::Promise<Lease>& promise, const std::string& id, const Result<>& stepped) {
+    if (!stepped) return promise.deliver(stepped.error());
+    const auto ttl = renew(id);
+    if (!ttl) return promise.deliver(ttl.error());
+    promise.deliver(Lease{*ttl, unix_now(), cluster::awaits_reports(store->snapshot(), id)});
+  }
+
+  void missed(const std::string& id) {
+    const auto look_again = [this, id] { static_cast<void>(renew(id)); };
+    const bool queued = in_turn(id, [this, id, look_again](std::function<void()> done) {
+      const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
+      if (decision.look_again) look_again();
+      if (!decision.command) return done();
+      log::warn("heartbeat", "node {} missed its heartbeat", short_id(id));
+      write(decision.command, [id, look_again, done](const Result<Committed>& written) {
+        done();
+        if (written) return;
+        log::error("heartbeat", "node {} could not be marked: {}", short_id(id),
+                   written.error().what);
+        look_again();
+      });
+    });
+    if (!queued) look_again();
+  }
 };
 
-using TrackerPointer = TrackerSelf::stateful_pointer<TrackerState>;
-
-void keep_scanning(TrackerPointer self, std::chrono::milliseconds interval) {
-  if (self->state.scanning || self->state.leases.size() == 0) return;
-  self->state.scanning = true;
-  actor::send_self_after(self, interval, Scan{});
-}
-
-/// A new leader cannot know when each client was last heard; all get a long lease, also those that
-/// are away and may come back: it ends when they have been away too long.
-void establish(TrackerPointer self,
-               const state::Snapshot& snapshot,
-               const HeartbeatOptions& options) {
-  const auto deadline = self->now() + options.leases.failover_ttl;
-  for (const auto& entry : snapshot.nodes()) {
-    const auto status = entry.value()->getStatus();
-    if (status != schema::NodeStatus::DOWN)
-      self->state.leases.renew(copy(entry.value()->getId()), deadline);
-  }
-}
-
-TrackerSelf::behavior_type heartbeat_tracker(TrackerPointer self,
+TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
                                              std::shared_ptr<state::Store> store,
-                                             MissedHeartbeatListener listener,
+                                             raft::Proposer proposer,
                                              HeartbeatOptions options) {
-  self->state.random = Random{options.random_seed};
+  auto* state = &self->state;
+  state->self = self;
+  state->store = std::move(store);
+  state->writes.emplace(std::move(proposer));
+  state->random = Random{options.random_seed};
+  state->options = options;
 
   return {
-      [self, options](const heartbeat::Renew& msg) -> actor::Answer<heartbeat::Lease> {
-        auto& state = self->state;
-        if (!state.leads) return Error{Errc::unavailable, "No cluster leader"};
-        const auto ttl = cluster::lease_ttl(state.leases.size(), options.leases, state.random);
-        state.leases.renew(msg.node, self->now() + ttl + options.leases.grace);
-        keep_scanning(self, options.scan_interval);
-        return heartbeat::Lease{ttl};
-      },
-      [self](const heartbeat::Forget& msg) { self->state.leases.forget(msg.node); },
-      [self](heartbeat::GetCount) { return heartbeat::Count{self->state.leases.size()}; },
-      [self, store, options](Lead msg) {
-        self->state.leases = {};
-        self->state.leads = msg.leads;
-        if (!msg.leads) return;
-        establish(self, store->snapshot(), options);
-        keep_scanning(self, options.scan_interval);
-      },
-      [self, listener, options](Scan) {
-        self->state.scanning = false;
-        for (auto& node : self->state.leases.expire(self->now()))
-          actor::send_urgent(self, listener, heartbeat::Missed{std::move(node)});
-        keep_scanning(self, options.scan_interval);
-      },
+      [state](const RegisterNode& msg) { return state->register_node(msg); },
+      [state](const Heartbeat& msg) { return state->beat(msg); },
+      [state](heartbeat::GetCount) { return heartbeat::Count{state->leases.size()}; },
+      [state](Lead msg) { state->lead(msg.leads); },
+      [state](Scan) { state->scan(); },
+      [state](const WriteDone& msg) { state->writes->finish(msg); },
   };
 }
 
@@ -80,9 +219,9 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerPointer self,
 
 HeartbeatTracker spawn_heartbeat_tracker(actor::System& system,
                                          std::shared_ptr<state::Store> store,
-                                         MissedHeartbeatListener listener,
+                                         raft::Proposer proposer,
                                          HeartbeatOptions options) {
-  return actor::spawn(system, heartbeat_tracker, std::move(store), std::move(listener), options);
+  return actor::spawn(system, heartbeat_tracker, std::move(store), std::move(proposer), options);
 }
 
 }  // namespace nomad::server

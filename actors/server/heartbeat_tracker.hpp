@@ -1,47 +1,27 @@
-// HeartbeatTracker: notices on the leader that a client has gone silent.
+// HeartbeatTracker: the servers' side of a client node's life: it registers, beats, and goes down
+// when it falls silent.
 //
 // Owns:   the lease of every connected client (runtime/cluster). Leases are not persisted; a new
 //         leader grants long ones to all nodes that should be alive.
-// Takes:  Renew, Forget, Lead. Tells its listener Missed, urgently, once per lost node.
+// Takes:  RegisterNode and Heartbeat, GetCount, Lead. The status of one node changes one step at a
+//         time, each decided on what the last one left (runtime/cluster/node_commands.hpp). While
+//         it does not lead, everybody is told `unavailable`.
 // Parent: the leader.
 // Ends:   by the parent's exit message.
 #pragma once
 
 #include <chrono>
 #include <memory>
-#include <string>
 
 #include "actors/core/actor.hpp"
+#include "actors/raft/proposer.hpp"
+#include "actors/roles/server_link.hpp"
 #include "actors/server/leadership.hpp"
 #include "runtime/cluster/lease_table.hpp"
 
 namespace nomad::server {
 
 namespace heartbeat {
-
-/// How long the client may stay silent from now on.
-struct Lease {
-  using is_message = void;
-  std::chrono::milliseconds ttl{0};
-};
-
-/// A client checked in. Answered with its `Lease`; `unavailable` while not leading.
-struct Renew {
-  using is_message = void;
-  std::string node;
-};
-
-/// The node is down or gone and known to be so; do not report it as lost.
-struct Forget {
-  using is_message = void;
-  std::string node;
-};
-
-/// A node let its lease run out.
-struct Missed {
-  using is_message = void;
-  std::string node;
-};
 
 /// How many leases there are, for metrics.
 struct Count {
@@ -55,13 +35,11 @@ struct GetCount {
 
 }  // namespace heartbeat
 
-using HeartbeatTracker = actor::Interface<heartbeat::Lease(heartbeat::Renew),
-                                          void(heartbeat::Forget),
-                                          heartbeat::Count(heartbeat::GetCount),
-                                          void(Lead)>;
-
-/// Whoever marks lost nodes down; the node endpoint.
-using MissedHeartbeatListener = actor::Interface<void(heartbeat::Missed)>;
+using HeartbeatTracker
+    = actor::Interface<client::server_link::Registered(client::server_link::RegisterNode),
+                       client::server_link::Lease(client::server_link::Heartbeat),
+                       heartbeat::Count(heartbeat::GetCount),
+                       void(Lead)>;
 
 struct HeartbeatOptions {
   cluster::LeaseOptions leases;
@@ -71,7 +49,7 @@ struct HeartbeatOptions {
 
 HeartbeatTracker spawn_heartbeat_tracker(actor::System& system,
                                          std::shared_ptr<state::Store> store,
-                                         MissedHeartbeatListener listener,
+                                         raft::Proposer proposer,
                                          HeartbeatOptions options);
 
 }  // namespace nomad::server

@@ -43,7 +43,7 @@ struct KeeperState {
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
   std::shared_ptr<security::Keyring> keyring;
-  SealedOffice servers;
+  SealedLink servers;
   KeyringKeeperOptions options;
   Random random{0};
   bool leads = false;
@@ -52,9 +52,9 @@ struct KeeperState {
 
   void write(const Object<schema::Command>& command, std::string what) {
     ++writing;
-    self->request(servers, write_timeout, server_api::WriteSealed{command})
+    self->request(servers, write_timeout, WriteSealed{command})
         .then(
-            [this](const server_api::SealedWritten&) {
+            [this](const SealedWritten&) {
               if (--writing == 0) look();  // the next thing to do may depend on what was written
             },
             [this, what = std::move(what)](const Error& err) {
@@ -129,7 +129,7 @@ struct KeeperState {
 KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
                                          std::shared_ptr<state::Store> store,
                                          std::shared_ptr<security::Keyring> keyring,
-                                         SealedOffice servers,
+                                         SealedLink servers,
                                          KeyringKeeperOptions options) {
   auto* state = &self->state;
   state->self = self;
@@ -157,7 +157,7 @@ KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
 LeaderDuty spawn_keyring_keeper(actor::System& system,
                                 std::shared_ptr<state::Store> store,
                                 std::shared_ptr<security::Keyring> keyring,
-                                SealedOffice servers,
+                                SealedLink servers,
                                 KeyringKeeperOptions options) {
   return actor::spawn(system, keyring_keeper, std::move(store), std::move(keyring),
                       std::move(servers), options);

@@ -5,7 +5,7 @@
 // uses. A key that this server cannot open hinders none of the others.
 //
 // Owns:   its timer and the writes under way.
-// Takes:  Lead. Commands go to the office that it was given, which knows the leader.
+// Takes:  Lead. Commands go to the link that it was given, which knows the leader.
 // Parent: the agent's wiring.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -15,7 +15,7 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/server/leadership.hpp"
-#include "actors/server/server_api.hpp"
+#include "actors/server/sealed_service.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
@@ -31,7 +31,7 @@ struct KeyringKeeperOptions {
 LeaderDuty spawn_keyring_keeper(actor::System& system,
                                 std::shared_ptr<state::Store> store,
                                 std::shared_ptr<security::Keyring> keyring,
-                                SealedOffice servers,
+                                SealedLink servers,
                                 KeyringKeeperOptions options);
 
 }  // namespace nomad::server

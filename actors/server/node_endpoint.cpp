@@ -18,14 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using client::server_link::AllocSet;
-using client::server_link::Heartbeat;
-using client::server_link::Lease;
-using client::server_link::Registered;
-using client::server_link::RegisterNode;
 using client::server_link::UpdateAllocs;
 using client::server_link::Updated;
 using client::server_link::WatchAllocs;
-using server_api::NodeChanged;
 
 /// Something that node `node_id` waits for has changed.
 struct NodeTouched {
@@ -55,9 +50,6 @@ using NodeEndpointSelf = actor::WithInternal<NodeEndpoint,
 /// What no ClientStatus depends on is written this often at most, unless with something else.
 constexpr auto report_patience = 50ms;
 
-constexpr auto tracker_timeout = 10s;
-constexpr std::size_t most_turns = 8;  ///< That wait for one node; heartbeats are seconds apart.
-
 template <class Reply>
 void refuse(actor::Promise<Reply>& promise, const Error& error) {
   promise.deliver(error);
@@ -71,11 +63,8 @@ struct Watch {
   state::Watches::Subscription subscription;
 };
 
-/// Something that changes a node's status; it calls what it is given when that is done.
-using Turn = std::function<void(std::function<void()> done)>;
-
 /// What a node was told last: from this the endpoint sees whether something was forgotten.
-struct Told {
+struct LastAnswer {
   std::uint64_t index = 0;
   std::size_t count = 0;
 };
@@ -93,13 +82,10 @@ struct NodeEndpointState {
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
   std::optional<Writes> writes;
-  HeartbeatTracker tracker;
   std::shared_ptr<const raft::LeaderLease> lease;  ///< None: always ours.
   Random random{0};
-  std::unordered_map<std::string, Watch> watches;  ///< By node.
-  std::unordered_map<std::string, Told> told;      ///< By node.
-  /// By node whose status is being changed: what waits until that is done.
-  std::unordered_map<std::string, std::deque<Turn>> turns;
+  std::unordered_map<std::string, Watch> watches;            ///< By node.
+  std::unordered_map<std::string, LastAnswer> last_answers;  ///< By node.
   std::uint64_t next_watch = 1;
   std::vector<Report> reports;  ///< That wait, for the entry being written or for others.
   bool writing_reports = false;
@@ -110,116 +96,6 @@ struct NodeEndpointState {
 
   void write(const Object<schema::Command>& command, Writes::Then then) {
     writes->propose(NodeEndpointSelf{self}, command, std::move(then));
-  }
-
-  // -- registration and heartbeats ---------------------------------------------------------------
-
-  /// One change of a node's status at a time: the next is decided on what the last one left. False
-  /// when so many wait already that the node does not wait for their answers.
-  bool in_turn(const std::string& id, Turn turn) {
-    const auto [entry, is_first] = turns.try_emplace(id);
-    if (!is_first && entry->second.size() >= most_turns) return false;
-    if (is_first)
-      turn([this, id] { next_turn(id); });
-    else
-      entry->second.push_back(std::move(turn));
-    return true;
-  }
-
-  void next_turn(const std::string& id) {
-    const auto entry = turns.find(id);
-    if (entry->second.empty()) {
-      turns.erase(entry);
-      return;
-    }
-    const auto turn = std::move(entry->second.front());
-    entry->second.pop_front();
-    turn([this, id] { next_turn(id); });
-  }
-
-  actor::Answer<Registered> register_node(const RegisterNode& msg) {
-    auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
-    if (!decision) {
-      log::warn("node_endpoint", "registration of node {} refused: {}",
-                short_id(copy(msg.node->getId())), decision.error().what);
-      return decision.error();
-    }
-    auto promise = self->make_response_promise<Registered>();
-    const auto id = copy(msg.node->getId());
-    write(decision->command, [this, promise, id, changed = decision->evaluate_after](
-                                 Result<Committed> written) mutable {
-      if (!written) return refuse(promise, written.error());
-      if (changed) evaluate(id);
-      renew(id, [promise, index = written->index](Result<heartbeat::Lease> lease) mutable {
-        if (!lease) return refuse(promise, lease.error());
-        promise.deliver(Registered{index, lease->ttl});
-      });
-    });
-    return promise;
-  }
-
-  /// A ready node can do something else than before.
-  void evaluate(const std::string& id) {
-    const auto decision = cluster::decide_node_evaluate(store->snapshot(), id, seed());
-    if (!decision || !decision->command) return;
-    write(decision->command, [id](const Result<Committed>& written) {
-      if (!written)
-        log::warn("node_endpoint", "jobs of node {} are not evaluated: {}", short_id(id),
-                  written.error().what);
-    });
-  }
-
-  actor::Answer<Lease> beat(const Heartbeat& msg) {
-    auto promise = self->make_response_promise<Lease>();
-    advance(msg.node_id, [this, promise, id = msg.node_id](const Result<>& stepped) mutable {
-      if (!stepped) return refuse(promise, stepped.error());
-      renew(id, [this, promise, id](Result<heartbeat::Lease> lease) mutable {
-        if (!lease) return refuse(promise, lease.error());
-        const bool awaits = cluster::awaits_reports(store->snapshot(), id);
-        promise.deliver(Lease{lease->ttl, unix_now(), awaits});
-      });
-    });
-    return promise;
-  }
-
-  /// Takes the node a step towards `ready`, if it is not.
-  void advance(const std::string& id, std::function<void(const Result<>&)> then) {
-    const auto step = [this, id, then](std::function<void()> done) {
-      auto decision = cluster::decide_heartbeat(store->snapshot(), id, seed());
-      if (!decision || !decision->command) {
-        done();
-        return then(decision ? Result<>{} : Result<>{decision.error()});
-      }
-      write(decision->command, [then, done = std::move(done)](const Result<Committed>& written) {
-        done();
-        then(written ? Result<>{} : Result<>{written.error()});
-      });
-    };
-    if (!in_turn(id, step)) then(Error{Errc::overloaded, "too many heartbeats of the node wait"});
-  }
-
-  void renew(const std::string& id, std::function<void(Result<heartbeat::Lease>)> then) {
-    self->request(tracker, tracker_timeout, heartbeat::Renew{id})
-        .then([then](const heartbeat::Lease& lease) { then(lease); },
-              [then](const Error& err) { then(err); });
-  }
-
-  void missed(const std::string& id) {
-    const auto look_again = [this, id] { renew(id, [](const Result<heartbeat::Lease>&) {}); };
-    const bool queued = in_turn(id, [this, id, look_again](std::function<void()> done) {
-      const auto decision = cluster::decide_missed_heartbeat(store->snapshot(), id, seed());
-      if (decision.look_again) look_again();
-      if (!decision.command) return done();
-      log::warn("node_endpoint", "node {} missed its heartbeat", short_id(id));
-      write(decision.command, [id, look_again, done](const Result<Committed>& written) {
-        done();
-        if (written) return;
-        log::error("node_endpoint", "node {} could not be marked: {}", short_id(id),
-                   written.error().what);
-        look_again();
-      });
-    });
-    if (!queued) look_again();
   }
 
   // -- what a node should run --------------------------------------------------------------------
@@ -252,7 +128,7 @@ struct NodeEndpointState {
     auto promise = watch.promise;
     watches.erase(node_id);
     if (lease && !lease->holds()) {  // asked after the snapshot was taken
-      told.erase(node_id);
+      last_answers.erase(node_id);
       refuse(promise, {Errc::unavailable, "No cluster leader"});
       return true;
     }
@@ -282,8 +158,8 @@ struct NodeEndpointState {
       newest = std::max<std::uint64_t>(newest, row.alloc->getAllocModifyIndex());
       if (row.alloc->getAllocModifyIndex() > min_index) set.allocs.push_back({row.alloc, row.job});
     }
-    const auto before = told.find(node_id);
-    const bool forgot = before == told.end() || before->second.index != min_index
+    const auto before = last_answers.find(node_id);
+    const bool forgot = before == last_answers.end() || before->second.index != min_index
                         || before->second.count + created != count
                         || min_index < snapshot.index(state::Table::restore_rows);  // other rows
     set.complete = min_index == 0 || forgot;
@@ -293,7 +169,7 @@ struct NodeEndpointState {
         set.allocs.push_back({entry.value()->alloc, entry.value()->job});
     }
     set.index = set.complete ? std::max<std::uint64_t>(snapshot.index(), min_index + 1) : newest;
-    if (set.index > min_index) told[node_id] = {set.index, count};
+    if (set.index > min_index) last_answers[node_id] = {set.index, count};
     return set;
   }
 
@@ -345,63 +221,23 @@ struct NodeEndpointState {
       write_reports();
     });
   }
-
-  // -- what operators change ---------------------------------------------------------------------
-
-  actor::Answer<NodeChanged> change(Result<cluster::NodeDecision> decision,
-                                    const std::string& node_id) {
-    if (!decision) return decision.error();
-    if (!decision->command) return NodeChanged{};
-    auto promise = self->make_response_promise<NodeChanged>();
-    write(decision->command,
-          [this, promise, node_id, ids = decision->eval_ids](Result<Committed> written) mutable {
-            if (!written) return refuse(promise, written.error());
-            const auto node = store->snapshot().node(node_id);
-            promise.deliver(NodeChanged{ids, ids.empty() ? 0 : written->index,
-                                        node ? node->getModifyIndex() : 0, written->index});
-          });
-    return promise;
-  }
 };
 
 NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self,
                                                     std::shared_ptr<state::Store> store,
                                                     raft::Proposer proposer,
+                                                    std::shared_ptr<const raft::LeaderLease> lease,
                                                     std::uint64_t random_seed) {
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer));
+  state.lease = std::move(lease);
   state.random = Random{random_seed};
 
   return {
-      [self](const RegisterNode& msg) { return self->state.register_node(msg); },
-      [self](const Heartbeat& msg) { return self->state.beat(msg); },
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
       [self](const UpdateAllocs& msg) { return self->state.report(msg); },
-      [self](const heartbeat::Missed& msg) { self->state.missed(msg.node); },
-      [self](const node_endpoint::UseTracker& msg) {
-        self->state.tracker = msg.tracker;
-        self->state.lease = msg.lease;
-      },
-      [self](const server_api::SetNodeEligibility& msg) {
-        auto& state = self->state;
-        return state.change(cluster::decide_eligibility(state.store->snapshot(), msg.node_id,
-                                                        msg.eligible, state.seed()),
-                            msg.node_id);
-      },
-      [self](const server_api::EvaluateNode& msg) {
-        auto& state = self->state;
-        return state.change(
-            cluster::decide_node_evaluate(state.store->snapshot(), msg.node_id, state.seed()),
-            msg.node_id);
-      },
-      [self](const server_api::PurgeNode& msg) {
-        auto& state = self->state;
-        return state.change(
-            cluster::decide_node_purge(state.store->snapshot(), msg.node_id, state.seed()),
-            msg.node_id);
-      },
       [self](ReportsDue) {
         auto& state = self->state;
         state.reports_timed = false;
@@ -427,9 +263,10 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
 NodeEndpoint spawn_node_endpoint(actor::System& system,
                                  std::shared_ptr<state::Store> store,
                                  raft::Proposer proposer,
+                                 std::shared_ptr<const raft::LeaderLease> lease,
                                  std::uint64_t random_seed) {
   return actor::spawn(system, node_endpoint_actor, std::move(store), std::move(proposer),
-                      random_seed);
+                      std::move(lease), random_seed);
 }
 
 }  // namespace nomad::server

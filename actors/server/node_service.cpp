@@ -16,12 +16,17 @@ struct NodeService::Shared {
   NodeServiceOptions options;
   actor::Asker asker;
   mutable std::mutex guard;
-  client::ServerLink nodes;
+  NodeSide nodes;
   rpc::Transport transport;
 
-  client::ServerLink endpoint() const {
+  HeartbeatTracker tracker() const {
     const std::lock_guard lock{guard};
-    return nodes;
+    return nodes.tracker;
+  }
+
+  NodeEndpoint endpoint() const {
+    const std::lock_guard lock{guard};
+    return nodes.endpoint;
   }
 
   /// Notes where the node is to be reached, if the request came from itself.
@@ -99,9 +104,9 @@ Bytes alloc_reply(const link::AllocSet& set) {
 NodeService::NodeService(actor::System& system, NodeServiceOptions options)
     : shared_{std::make_shared<Shared>(system, std::move(options))} {}
 
-void NodeService::open(const client::ServerLink& nodes, const rpc::Transport& transport) {
+void NodeService::open(NodeSide nodes, const rpc::Transport& transport) {
   const std::lock_guard lock{shared_->guard};
-  shared_->nodes = nodes;
+  shared_->nodes = std::move(nodes);
   shared_->transport = transport;
 }
 
@@ -117,7 +122,7 @@ std::string NodeService::secret_of(const std::string& node_id) const {
 void NodeService::stop() {
   shared_->asker.stop();
   const std::lock_guard lock{shared_->guard};
-  shared_->nodes = client::ServerLink{};
+  shared_->nodes = {};
   shared_->transport = rpc::Transport{};
 }
 
@@ -160,7 +165,7 @@ void NodeService::add_to(rpc::Router& router) {
                          const Inbound& inbound) {
         const auto node = Object<schema::Node>::freeze(request->getNode());
         shared->asker.ask<link::Registered>(
-            shared->endpoint(), link::RegisterNode{node}, time_left_of(inbound.envelope),
+            shared->tracker(), link::RegisterNode{node}, time_left_of(inbound.envelope),
             [shared, node, inbound, caller, lease_of](Result<link::Registered> done) {
               if (!done) {
                 if (done.error().code == Errc::rejected)
@@ -182,7 +187,7 @@ void NodeService::add_to(rpc::Router& router) {
           return inbound.reply(allowed.error());
         const auto ask = link::Heartbeat{id};
         shared->asker.ask<link::Lease>(
-            shared->endpoint(), ask, time_left_of(inbound.envelope),
+            shared->tracker(), ask, time_left_of(inbound.envelope),
             [shared, id, inbound, caller, lease_of](Result<link::Lease> lease) {
               if (!lease) return inbound.reply(lease.error());
               if (caller.is_node(id)) shared->note(id, inbound, caller);

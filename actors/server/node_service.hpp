@@ -1,13 +1,13 @@
 // NodeService: the servers' methods for client nodes over the network, and the Status methods. They
-// turn what the wire carries into the questions that the node endpoint answers, and its answers
-// back.
+// turn what the wire carries into the questions that the heartbeat tracker and the node endpoint
+// answer, and their answers back.
 //
 // Who may: a node's request must carry the secret that the state has of it. A node that the state
 // does not know yet may only register (which makes its secret known) and learn from a heartbeat
 // that it has to.
 //
-// Threads: handlers run on the threads of the transport; the endpoint is asked through gateways
-// that the service owns.
+// Threads: handlers run on the threads of the transport; actors are asked through gateways that
+// the service owns.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "actors/core/asker.hpp"
-#include "actors/roles/server_link.hpp"
 #include "actors/rpc/router.hpp"
+#include "actors/server/node_endpoint.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
@@ -46,9 +46,9 @@ public:
   /// Adds the methods to `router`. Once, before anything is served.
   void add_to(rpc::Router& router);
 
-  /// Serves from now on; until then every node is told `unavailable`. `nodes` is the node endpoint;
-  /// `transport` notes a node's connection when that has proven itself.
-  void open(const client::ServerLink& nodes, const rpc::Transport& transport);
+  /// Serves from now on; until then every node is told `unavailable`. `transport` notes a node's
+  /// connection when that has proven itself.
+  void open(NodeSide nodes, const rpc::Transport& transport);
 
   /// A node that has proven itself by this request is reached over the request's connection, if it
   /// came from the node itself.

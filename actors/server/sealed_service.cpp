@@ -3,7 +3,9 @@
 #include <mutex>
 #include <utility>
 
-#include "actors/core/asker.hpp"
+#include "actors/core/supervise.hpp"
+#include "actors/server/writes.hpp"
+#include "runtime/cluster/variable_commands.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::server {
@@ -11,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using schema::rpc::SealedWriteReply;
-using server_api::SealedWritten;
-using server_api::WriteSealed;
 
 constexpr auto write_patience = 30s;
 
@@ -31,7 +31,17 @@ SealedWritten read(const Object<SealedWriteReply>& reply) {
   return written;
 }
 
-actor::Answer<SealedWritten> ask_leader(SealedOffice::pointer self,
+using LinkSelf = actor::WithInternal<SealedLink, void(WriteDone)>;
+
+struct LinkState {
+  static constexpr const char* name = "sealed_link";
+
+  std::optional<Writes> writes;
+};
+
+using LinkPointer = LinkSelf::stateful_pointer<LinkState>;
+
+actor::Answer<SealedWritten> ask_leader(LinkPointer self,
                                         const rpc::Forwarder& forwarder,
                                         const WriteSealed& msg) {
   rpc::transport::Call call;
@@ -54,64 +64,72 @@ actor::Answer<SealedWritten> ask_leader(SealedOffice::pointer self,
   return promise;
 }
 
-SealedOffice::behavior_type sealed_link(SealedOffice::pointer self,
-                                        const SealedOffice& own,
-                                        const rpc::Forwarder& forwarder,
-                                        const std::shared_ptr<const raft::LeaderView>& leader) {
-  return {[self, own, forwarder, leader](const WriteSealed& msg) -> actor::Answer<SealedWritten> {
-    if (leader->known().leads) return self->delegate(own, msg);
-    return ask_leader(self, forwarder, msg);
-  }};
+actor::Answer<SealedWritten> write_here(LinkPointer self, const WriteSealed& msg) {
+  auto promise = self->make_response_promise<SealedWritten>();
+  self->state.writes->propose_raw(LinkSelf{self}, msg.command,
+                                  [promise](const Result<raft::Applied>& applied) mutable {
+                                    actor::answer(promise, to_sealed(applied));
+                                  });
+  return promise;
+}
+
+LinkSelf::behavior_type sealed_link(LinkPointer self,
+                                    raft::Proposer proposer,
+                                    const rpc::Forwarder& forwarder,
+                                    const std::shared_ptr<const raft::LeaderView>& leader) {
+  self->state.writes.emplace(std::move(proposer));
+  return {[self, forwarder, leader](const WriteSealed& msg) {
+            return leader->known().leads ? write_here(self, msg) : ask_leader(self, forwarder, msg);
+          },
+          [self](const WriteDone& msg) { self->state.writes->finish(msg); }};
 }
 
 }  // namespace
 
 struct SealedService::Shared {
-  explicit Shared(actor::System& system) : asker{system, 1} {}
-
-  actor::Asker asker;
   std::mutex mutex;
-  SealedOffice office;
+  std::optional<Writer> writer;
 
-  SealedOffice open_office() {
+  std::optional<Writer> open_writer() {
     const std::scoped_lock lock{mutex};
-    return office;
+    return writer;
   }
 };
 
-SealedService::SealedService(actor::System& system) : shared_{std::make_shared<Shared>(system)} {}
+SealedService::SealedService() : shared_{std::make_shared<Shared>()} {}
 
 void SealedService::add_to(rpc::Router& router) {
   router.on<schema::Command, SealedWriteReply>(
       rpc::Method::server_write_sealed,
-      [shared = shared_](const rpc::Caller&, Object<schema::Command> command,
+      [shared = shared_](const rpc::Caller&, const Object<schema::Command>& command,
                          rpc::Answer<SealedWriteReply> answer) {
-        const auto office = shared->open_office();
-        if (!office) return answer(Error{Errc::unavailable, "the server is starting"});
-        shared->asker.ask<SealedWritten>(
-            office, WriteSealed{std::move(command)}, write_patience,
-            [answer](const Result<SealedWritten>& written) {
-              if (!written) return answer(written.error());
-              answer.with([&](SealedWriteReply::Builder& reply) { fill(reply, *written); });
-            });
+        const auto writer = shared->open_writer();
+        if (!writer) return answer(Error{Errc::unavailable, "the server is starting"});
+        if (!cluster::is_sealed_command(command->which()))
+          return answer(Error{Errc::invalid_argument, "only sealed commands come ready made"});
+        writer->propose_raw(command, [answer](const Result<raft::Applied>& applied) {
+          const auto written = to_sealed(applied);
+          if (!written) return answer(written.error());
+          answer.with([&](SealedWriteReply::Builder& reply) { fill(reply, *written); });
+        });
       });
 }
 
-void SealedService::open(const SealedOffice& office) {
+void SealedService::open(Writer writer) {
   const std::scoped_lock lock{shared_->mutex};
-  shared_->office = office;
+  shared_->writer.emplace(std::move(writer));
 }
 
 void SealedService::stop() {
-  open({});
-  shared_->asker.stop();
+  const std::scoped_lock lock{shared_->mutex};
+  shared_->writer.reset();
 }
 
-SealedOffice spawn_sealed_link(actor::System& system,
-                               const SealedOffice& own,
-                               const rpc::Forwarder& forwarder,
-                               std::shared_ptr<const raft::LeaderView> leader) {
-  return actor::spawn(system, sealed_link, own, forwarder, std::move(leader));
+SealedLink spawn_sealed_link(actor::System& system,
+                             raft::Proposer proposer,
+                             const rpc::Forwarder& forwarder,
+                             std::shared_ptr<const raft::LeaderView> leader) {
+  return actor::spawn(system, sealed_link, std::move(proposer), forwarder, std::move(leader));
 }
 
 }  // namespace nomad::server

@@ -1,31 +1,43 @@
 // SealedService: Server.WriteSealed, the method by which a server that does not lead has a command
-// of the keyring written, its own public key above all. And SealedLink, the other end of it.
+// of the keyring written, its own public key above all. And SealedLink, the other end of it: an
+// actor that proposes commands while this server leads, and else hands them to the leader.
 //
-// What travels is what goes into the log: ciphertext and public keys.
+// What travels is what goes into the log: ciphertext and public keys. The service's handler runs on
+// the threads of the transport. Of the link:
 //
-// Threads: the handler runs on the threads of the transport and asks the leader's endpoint through
-// a gateway that the service owns.
+// Owns:   the answers that are still being written.
+// Takes:  WriteSealed.
+// Parent: the agent's wiring.
+// Ends:   by the parent's exit message.
 #pragma once
 
 #include <memory>
 
-#include "actors/raft/raft_node.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/router.hpp"
-#include "actors/server/server_api.hpp"
+#include "actors/server/sealed_written.hpp"
+#include "actors/server/writer.hpp"
 
 namespace nomad::server {
+
+/// Has a command of the keyring written, by whoever leads.
+struct WriteSealed {
+  using is_message = void;
+  Object<schema::Command> command;
+};
+
+using SealedLink = actor::Interface<SealedWritten(WriteSealed)>;
 
 /// Copies share everything.
 class SealedService {
 public:
-  explicit SealedService(actor::System& system);
+  SealedService();
 
   /// Once, before anything is served.
   void add_to(rpc::Router& router);
 
   /// Until then everybody is told `unavailable`.
-  void open(const SealedOffice& office);
+  void open(Writer writer);
 
   void stop();
 
@@ -34,11 +46,9 @@ private:
   std::shared_ptr<Shared> shared_;
 };
 
-/// Takes WriteSealed: hands it to `own` while this server leads, else to the leader.
-/// Parent: the agent's wiring. Ends: by the parent's exit message.
-SealedOffice spawn_sealed_link(actor::System& system,
-                               const SealedOffice& own,
-                               const rpc::Forwarder& forwarder,
-                               std::shared_ptr<const raft::LeaderView> leader);
+SealedLink spawn_sealed_link(actor::System& system,
+                             raft::Proposer proposer,
+                             const rpc::Forwarder& forwarder,
+                             std::shared_ptr<const raft::LeaderView> leader);
 
 }  // namespace nomad::server

@@ -11,11 +11,8 @@
 #include <utility>
 
 #include "actors/core/actor.hpp"
-#include "actors/raft/proposer.hpp"
 #include "actors/raft/state_fsm.hpp"
-#include "runtime/object/draft.hpp"
-#include "runtime/state/store.hpp"
-#include "schema/command.capnp.h"
+#include "actors/server/committed.hpp"
 
 namespace nomad::server {
 
@@ -26,31 +23,12 @@ struct WriteDone {
   Result<raft::Applied> outcome = Error{};
 };
 
-/// What an applied command came to.
-struct Committed {
-  std::uint64_t index = 0;
-  std::shared_ptr<const state::Outcome> outcome;
-};
-
 /// A command made by `fill`, which gets its builder.
 template <class Fill>
 Object<schema::Command> make_command(Fill fill) {
   Draft<schema::Command> draft;
   fill(*draft);
   return draft.freeze();
-}
-
-/// What the state calls an applied entry.
-inline std::uint64_t index_of(const raft::Applied& applied) {
-  return applied.outcome.index != 0 ? applied.outcome.index : applied.index;
-}
-
-/// An applied proposal as its outcome, or the error of either.
-inline Result<Committed> to_committed(const Result<raft::Applied>& applied) {
-  if (!applied) return applied.error();
-  if (applied->outcome.error) return *applied->outcome.error;
-  return Committed{index_of(*applied),
-                   std::static_pointer_cast<const state::Outcome>(applied->outcome.value)};
 }
 
 class Writes {

@@ -192,4 +192,20 @@ std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snap
   return commands;
 }
 
+Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
+                                     const std::vector<std::string>& eval_ids) {
+  if (!snapshot.scheduler_configuration()->getPauseEvalBroker())
+    return Error{Errc::rejected,
+                 "eval broker is enabled; eval broker must be paused to delete evals"};
+  for (const auto& id : eval_ids)
+    if (!snapshot.eval(id)) return Error{Errc::rejected, "eval not found"};
+  Draft<schema::Command> draft;
+  auto list = draft->initReap().initEvaluationIds(static_cast<unsigned>(eval_ids.size()));
+  for (unsigned i = 0; i < list.size(); ++i)
+    list.set(i, text(eval_ids[i]));
+  Decision decision;
+  decision.command = draft.freeze();
+  return decision;
+}
+
 }  // namespace nomad::cluster

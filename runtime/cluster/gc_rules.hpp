@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/cluster/job_commands.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "schema/command.capnp.h"
 
@@ -35,5 +36,10 @@ inline constexpr std::size_t most_reaped_ids = 7281;
 std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snapshot,
                                                      const GcThresholds& thresholds,
                                                      std::int64_t now);
+
+/// Removes what an operator names. Refused unless the eval broker is paused, so that no scheduler
+/// works on it.
+Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
+                                     const std::vector<std::string>& eval_ids);
 
 }  // namespace nomad::cluster

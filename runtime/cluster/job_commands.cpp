@@ -78,6 +78,26 @@ Decision registration(schema::Job::Reader job,
 
 }  // namespace
 
+Result<Decision> decide_stability(const state::Snapshot& snapshot,
+                                  std::string_view ns,
+                                  std::string_view job_id,
+                                  std::uint64_t version,
+                                  bool stable) {
+  if (!snapshot.job_version(ns, job_id, version))
+    return Error{
+        Errc::rejected,
+        fmt::format("job \"{}\" in namespace \"{}\" at version {} not found", job_id, ns, version)};
+  Draft<schema::Command> draft;
+  auto stability = draft->initJobStability();
+  stability.setNamespace(text(ns));
+  stability.setJobId(text(job_id));
+  stability.setVersion(version);
+  stability.setStable(stable);
+  Decision decision;
+  decision.command = draft.freeze();
+  return decision;
+}
+
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
   Draft<schema::Job> left{a};
   Draft<schema::Job> right{b};

@@ -98,6 +98,12 @@ Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
                                    bool no_shutdown_delay,
                                    const EvalSeed& seed);
 
+Result<Decision> decide_stability(const state::Snapshot& snapshot,
+                                  std::string_view ns,
+                                  std::string_view job_id,
+                                  std::uint64_t version,
+                                  bool stable);
+
 /// Whether both are the same specification: neither bookkeeping (as the schema calls status,
 /// version, indexes and times) nor the tokens that came with a request count.
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b);

@@ -184,10 +184,14 @@ private:
   void act(std::size_t by);
   void act_again(std::size_t by, std::size_t operation, Time after);
   void use_jobs(std::size_t by);
-  template <class Reply, class Request>
-  void ask_api(SimServer& server, const Request& request, SimCall::Answer<Reply> answer);
-  template <class Request>
-  void change_job(std::size_t by, const Request& request);
+  template <class Decide>
+  using WrittenBy = server::Written<server::DecidedBy<Decide>>;
+
+  template <class Decide>
+  void write_at(SimServer& server, const Decide& decide, SimCall::Answer<WrittenBy<Decide>> answer);
+  template <class Decide>
+  void change(std::size_t by, const Decide& decide);
+  void register_job(std::size_t by, const Object<schema::Job>& job);
   std::size_t begin_change(std::size_t by);
   void end_change(std::size_t by, std::size_t id, bool is_done);
   SimServer* contact();
@@ -228,22 +232,23 @@ private:
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
 };
 
-template <class Reply, class Request>
-void ClusterWorld::ask_api(SimServer& server,
-                           const Request& request,
-                           SimCall::Answer<Reply> answer) {
+template <class Decide>
+void ClusterWorld::write_at(SimServer& server,
+                            const Decide& decide,
+                            SimCall::Answer<WrittenBy<Decide>> answer) {
+  using Reply = WrittenBy<Decide>;
   SimCall::start<Reply>(
       system_, network_, operators_machine_, server, {},
-      [this, request](SimServer& boss, const SimCall::Answer<Reply>& done) {
+      [this, decide](SimServer& boss, const SimCall::Answer<Reply>& done) {
         if (options_.server_mutation == ServerMutation::ack_unwritten && random_.chance(0.05)) {
-          boss.ask<Reply>(boss.api(), request, [](const Result<Reply>&) {});
-          if constexpr (requires(Reply reply) { reply.job_modify_index; }) {
+          boss.write(decide, [](const Result<Reply>&) {});
+          if constexpr (requires(Reply reply) { reply.decision.job_modify_index; }) {
             Reply reply;
-            reply.index = reply.job_modify_index = witness_.last() + 1;
+            reply.index = reply.decision.job_modify_index = witness_.last() + 1;
             return done(reply);
           }
         }
-        boss.ask<Reply>(boss.api(), request, done);
+        boss.write(decide, done);
       },
       std::move(answer));
 }

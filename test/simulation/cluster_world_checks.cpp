@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/cluster/node_commands.hpp"
 #include "runtime/object/draft.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
@@ -14,8 +15,6 @@ using namespace std::chrono_literals;
 using schema::ClientStatus;
 using schema::DesiredStatus;
 using Eligibility = schema::SchedulingEligibility;
-using server::server_api::NodeChanged;
-using server::server_api::SetNodeEligibility;
 
 namespace {
 
@@ -127,9 +126,11 @@ void ClusterWorld::make_nodes_eligible() {
   for (const auto& node : nodes_) {
     const auto known = state.node(node->id());
     if (known && known->getSchedulingEligibility() != Eligibility::ELIGIBLE)
-      boss->ask<NodeChanged>(boss->api(),
-                             SetNodeEligibility{.node_id = node->id(), .eligible = true},
-                             [](const Result<NodeChanged>&) {});  // else at the next look
+      boss->write(
+          [&](const state::Snapshot& now, const cluster::EvalSeed& seed) {
+            return cluster::decide_eligibility(now, node->id(), true, seed);
+          },
+          [](const auto&) {});  // else at the next look
   }
 }
 

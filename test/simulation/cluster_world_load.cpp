@@ -2,6 +2,8 @@
 // allocations come and go.
 #include <fmt/format.h>
 
+#include "runtime/cluster/job_commands.hpp"
+#include "runtime/cluster/node_commands.hpp"
 #include "runtime/object/draft.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
@@ -9,7 +11,8 @@
 namespace nomad::test {
 
 using namespace std::chrono_literals;
-using namespace server::server_api;
+using cluster::EvalSeed;
+using state::Snapshot;
 
 namespace {
 
@@ -62,36 +65,42 @@ void ClusterWorld::end_change(std::size_t by, std::size_t id, bool is_done) {
   act_again(by, id, network_.delay(100ms, 800ms));
 }
 
-template <class Request>
-void ClusterWorld::change_job(std::size_t by, const Request& request) {
+/// Has an operator change something, by way of any server.
+template <class Decide>
+void ClusterWorld::change(std::size_t by, const Decide& decide) {
   const auto id = begin_change(by);
-  auto* server = contact();
-  if (server == nullptr) return;
-  using Reply = std::conditional_t<
-      std::is_same_v<Request, StopAlloc>, EvalCreated,
-      std::conditional_t<std::is_same_v<Request, SetNodeEligibility>, NodeChanged, JobRegistered>>;
-  ask_api<Reply>(*server, request, [this, by, id](const Result<Reply>& done) {
-    end_change(by, id, done.has_value());
+  if (auto* server = contact())
+    write_at(*server, decide,
+             [this, by, id](const auto& done) { end_change(by, id, done.has_value()); });
+}
+
+void ClusterWorld::register_job(std::size_t by, const Object<schema::Job>& job) {
+  change(by, [job](const Snapshot& state, const EvalSeed& seed) {
+    return cluster::decide_register(state, {.job = job}, seed);
   });
 }
 
 void ClusterWorld::use_jobs(std::size_t by) {
   const auto service = fmt::format("service-{}", random_.below(services));
   const auto luck = random_.below(100);
-  if (luck < 30) return change_job(by, RegisterJob{.job = service_job(service, random_)});
+  if (luck < 30) return register_job(by, service_job(service, random_));
   if (luck < 45)
-    return change_job(
-        by, RegisterJob{.job = batch_job(fmt::format("batch-{}", random_.below(40)), random_)});
+    return register_job(by, batch_job(fmt::format("batch-{}", random_.below(40)), random_));
   if (luck < 60)
-    return change_job(by, ScaleJob{.ns = "default",
-                                   .job_id = service,
-                                   .group = "group",
-                                   .count = static_cast<std::int64_t>(random_.below(5))});
+    return change(by, [service, count = static_cast<std::int64_t>(random_.below(5))](
+                          const Snapshot& state, const EvalSeed& seed) {
+      return cluster::decide_scale(state, "default", service, "group", count, seed);
+    });
   if (luck < 75)
-    return change_job(
-        by, DeregisterJob{.ns = "default", .job_id = service, .purge = random_.chance(0.3)});
+    return change(
+        by, [service, purge = random_.chance(0.3)](const Snapshot& state, const EvalSeed& seed) {
+          return cluster::decide_deregister(state, "default", service, purge, 0, seed);
+        });
   if (luck < 78) return rotate_keys(by);
-  if (luck < 81) return change_job(by, EvaluateJob{.ns = "default", .job_id = service});
+  if (luck < 81)
+    return change(by, [service](const Snapshot& state, const EvalSeed& seed) {
+      return cluster::decide_evaluate(state, "default", service, false, seed);
+    });
   auto* server = some_server();
   if (server == nullptr) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
   const auto state = server->store()->snapshot();
@@ -100,11 +109,17 @@ void ClusterWorld::use_jobs(std::size_t by) {
     for (const auto& entry : state.allocs_by_job("default", service))
       if (!entry.value()->terminal()) running.push_back(copy(entry.value()->alloc->getId()));
     if (!running.empty())
-      return change_job(by, StopAlloc{.alloc_id = running[random_.below(running.size())]});
+      return change(by, [alloc = running[random_.below(running.size())]](const Snapshot& now,
+                                                                         const EvalSeed& seed) {
+        return cluster::decide_alloc_stop(now, alloc, false, seed);
+      });
   }
   const auto& node = *nodes_[random_.below(nodes_.size())];
   if (node.id().empty()) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
-  change_job(by, SetNodeEligibility{.node_id = node.id(), .eligible = random_.chance(0.6)});
+  change(by, [id = node.id(), eligible = random_.chance(0.6)](const Snapshot& now,
+                                                              const EvalSeed& seed) {
+    return cluster::decide_eligibility(now, id, eligible, seed);
+  });
 }
 
 }  // namespace nomad::test

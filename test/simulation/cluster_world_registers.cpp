@@ -8,6 +8,7 @@
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/cluster/job_commands.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/security/variable_items.hpp"
@@ -17,7 +18,7 @@
 namespace nomad::test {
 
 using namespace std::chrono_literals;
-using namespace server::server_api;
+using server::SealedWritten;
 
 using Kind = RegisterOperation::Kind;
 
@@ -150,13 +151,17 @@ void ClusterWorld::read_register(std::size_t id, SimServer& server) {
 
 void ClusterWorld::write_register(std::size_t id, SimServer& server, std::uint64_t at_index) {
   const auto& what = operations_[id].what;
-  RegisterJob request{.job = register_job(register_name(operations_[id].key), what.value)};
-  request.enforce_index = what.kind == Kind::compare_and_set;
-  request.job_modify_index = at_index;
-  ask_api<JobRegistered>(server, request, [this, id](const Result<JobRegistered>& done) {
+  const cluster::RegisterRequest request{
+      .job = nomad::test::register_job(register_name(operations_[id].key), what.value),
+      .enforce_index = what.kind == Kind::compare_and_set,
+      .job_modify_index = at_index};
+  const auto decide = [request](const state::Snapshot& state, const cluster::EvalSeed& seed) {
+    return cluster::decide_register(state, request, seed);
+  };
+  write_at(server, decide, [this, id](const Result<server::Written<cluster::Decision>>& done) {
     auto& operation = operations_[id];
     if (done) {
-      answered_.push_back({.index = done->job_modify_index,
+      answered_.push_back({.index = server::job_modify_index(*done),
                            .name = register_name(operation.key),
                            .value = operation.what.value});
       return complete(id, {});
@@ -198,14 +203,13 @@ void ClusterWorld::write_variable(std::size_t id, SimServer& server, std::uint64
                                                     const SimCall::Answer<Done>& done) {
         const auto command = variable_command(boss, path, what, at_index);
         if (!command) return done(command.error());
-        boss.ask<SealedWritten>(boss.api(), WriteSealed{*command},
-                                [&boss, done](const Result<SealedWritten>& written) {
-                                  if (!written) return done(written.error());
-                                  if (!written->conflict) return done(Done{*written, {}});
-                                  const auto seen = opened(boss, written->variable);
-                                  if (!seen) return done(seen.error());
-                                  done(Done{*written, *seen});
-                                });
+        boss.write_sealed(*command, [&boss, done](const Result<SealedWritten>& written) {
+          if (!written) return done(written.error());
+          if (!written->conflict) return done(Done{*written, {}});
+          const auto seen = opened(boss, written->variable);
+          if (!seen) return done(seen.error());
+          done(Done{*written, *seen});
+        });
       },
       [this, id, path](const Result<Done>& done) {
         auto& operation = operations_[id];
@@ -253,7 +257,7 @@ void ClusterWorld::rotate_keys(std::size_t by) {
         for (const auto& entry : state.tables().key_holders.all())
           holders.push_back(entry.value());
         const auto key = boss.keyring().make_root_key(key_id, unix_now(), holders);
-        boss.ask<SealedWritten>(boss.api(), WriteSealed{cluster::put_root_key(key, true)}, done);
+        boss.write_sealed(cluster::put_root_key(key, true), done);
       },
       [this, by, id](const Result<SealedWritten>& done) {
         if (done) ++counts_.rotations;

@@ -181,7 +181,10 @@ actor::Answer<Reply> SimNode::call(LinkSelf::pointer self, const Request& reques
       system_, network_, machine_, server,
       {.patience = watches ? 40s : 10s, .repeated = repeated, .needs_lease = true},
       [asked](SimServer& leader, const SimCall::Answer<Reply>& done) {
-        leader.ask<Reply>(leader.nodes(), asked, done);
+        if constexpr (repeated)
+          leader.ask<Reply>(leader.nodes().tracker, asked, done);
+        else
+          leader.ask<Reply>(leader.nodes().endpoint, asked, done);
       },
       answer);
   return promise;

@@ -7,7 +7,6 @@
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
-#include "actors/server/job_endpoint.hpp"
 #include "actors/server/keyring_keeper.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
@@ -246,12 +245,13 @@ void SimServer::start_duties(const Proposer& proposer, const server::Leader& lea
   const auto own = [this](auto handle) { return system_.own(machine_, handle); };
   const auto broker = own(server::spawn_eval_broker(system, store, proposer,
                                                     {.queue = {}, .random_seed = random_.next()}));
-  live_->nodes = own(server::spawn_node_endpoint(system, store, proposer, random_.next()));
+  const auto nodes
+      = own(server::spawn_node_endpoint(system, store, proposer, live_->lease, random_.next()));
   const auto tracker = own(server::spawn_heartbeat_tracker(
-      system, store, live_->nodes,
+      system, store, proposer,
       {.leases = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s},
        .random_seed = random_.next()}));
-  actor::tell(live_->nodes, server::node_endpoint::UseTracker{tracker, live_->lease});
+  live_->nodes = {tracker, nodes};
   const auto applier = own(server::spawn_plan_applier(system, store, proposer, random_.next()));
   const auto gc = own(server::spawn_core_gc(
       system, store, proposer,
@@ -261,8 +261,7 @@ void SimServer::start_duties(const Proposer& proposer, const server::Leader& lea
       server::spawn_deployment_watcher(system, store, proposer, {.random_seed = random_.next()}));
   const auto periodic = own(server::spawn_periodic_dispatcher(
       system, store, proposer, {.random_seed = random_.next(), .wall_clock = {}}));
-  live_->api = own(server::spawn_job_endpoint(
-      system, store, proposer, {.nodes = live_->nodes, .random_seed = random_.next()}));
+  live_->writer.emplace(store, proposer, live_->leader, std::make_shared<Random>(random_.next()));
   const auto keyring = start_keyring();
   live_->fsm->set_listener(
       [broker](auto outcomes) { actor::tell(broker, server::BatchApplied{std::move(outcomes)}); });
@@ -293,10 +292,10 @@ server::LeaderDuty SimServer::start_keyring() {
 }
 
 /// Hands the keeper's commands to whoever leads, as the link of the RPC layer.
-server::SealedOffice SimServer::spawn_sealed_link() {
-  using server::server_api::SealedWritten;
-  using server::server_api::WriteSealed;
-  using Self = actor::WithInternal<server::SealedOffice, void(Run)>;
+server::SealedLink SimServer::spawn_sealed_link() {
+  using server::SealedWritten;
+  using server::WriteSealed;
+  using Self = actor::WithInternal<server::SealedLink, void(Run)>;
   const auto link = [this](Self::pointer self) -> Self::behavior_type {
     return {[this, self](const WriteSealed& msg) -> actor::Answer<SealedWritten> {
               auto promise = self->make_response_promise<SealedWritten>();
@@ -307,14 +306,14 @@ server::SealedOffice SimServer::spawn_sealed_link() {
               SimCall::start<SealedWritten>(
                   system_, network_, machine_, *this, {},
                   [msg](SimServer& boss, const SimCall::Answer<SealedWritten>& done) {
-                    boss.ask<SealedWritten>(boss.api(), msg, done);
+                    boss.write_sealed(msg.command, done);
                   },
                   answer);
               return promise;
             },
             [](const Run& msg) { msg.action(); }};
   };
-  return system_.own(machine_, server::SealedOffice{actor::spawn(system_.system(), link)});
+  return system_.own(machine_, server::SealedLink{actor::spawn(system_.system(), link)});
 }
 
 Carrier SimServer::make_carrier() {

@@ -12,7 +12,8 @@
 #include "actors/roles/server_link.hpp"
 #include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
-#include "actors/server/server_api.hpp"
+#include "actors/server/sealed_service.hpp"
+#include "actors/server/writer.hpp"
 #include "runtime/security/keyring.hpp"
 #include "test/simulation/sim_disk.hpp"
 #include "test/simulation/sim_network.hpp"
@@ -106,9 +107,7 @@ public:
 
   const std::shared_ptr<state::Store>& store() const { return live_->store; }
 
-  const server::NodeEndpoint& nodes() const { return live_->nodes; }
-
-  const server::ServerApi& api() const { return live_->api; }
+  const server::NodeSide& nodes() const { return live_->nodes; }
 
   security::Keyring& keyring() const { return *live_->keyring; }
 
@@ -143,6 +142,23 @@ public:
         });
   }
 
+  /// Writes as the HTTP API does, with the promises of `ask`.
+  template <class Decide>
+  void write(const Decide& decide,
+             std::function<void(Result<server::Written<server::DecidedBy<const Decide>>>)> answer) {
+    live_->writer->write(decide, [this, life = system_.life(machine_), answer](const auto& done) {
+      if (system_.life(machine_) == life) answer(done);
+    });
+  }
+
+  void write_sealed(const Object<schema::Command>& command,
+                    const std::function<void(Result<server::SealedWritten>)>& answer) {
+    live_->writer->propose_raw(
+        command, [this, life = system_.life(machine_), answer](const Result<raft::Applied>& done) {
+          if (system_.life(machine_) == life) answer(server::to_sealed(done));
+        });
+  }
+
   std::uint64_t digest() const { return digest_of(*live_->fsm); }
 
   ServerMutation mutation() const { return options_.mutation; }
@@ -156,15 +172,15 @@ private:
     std::shared_ptr<security::Keyring> keyring;
     std::optional<raft::RaftInbox> inbox;
     raft::RaftNode raft;
-    server::NodeEndpoint nodes;
-    server::ServerApi api;
+    server::NodeSide nodes;
+    std::optional<server::Writer> writer;
   };
 
   raft::Carrier make_carrier();
   raft::Proposer start_raft(const raft::LeadershipListener& listener);
   void start_duties(const raft::Proposer& proposer, const server::Leader& leader);
   server::LeaderDuty start_keyring();
-  server::SealedOffice spawn_sealed_link();
+  server::SealedLink spawn_sealed_link();
 
   SimSystem& system_;
   SimNetwork& network_;

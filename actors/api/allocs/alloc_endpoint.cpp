@@ -6,6 +6,8 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
+#include "runtime/cluster/job_commands.hpp"
 
 namespace nomad::api {
 namespace {
@@ -99,17 +101,16 @@ void stop_alloc(Call call) {
     call.fail(checked.error());
     return;
   }
-  const auto handle = call.context->options.server;
-  server::server_api::StopAlloc request{call.rest, *no_delay};
-  ask<server::server_api::EvalCreated>(
-      std::move(call), handle, std::move(request),
-      [](const server::server_api::EvalCreated& created) {
+  const auto id = call.rest;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const cluster::EvalSeed& seed) {
+        return cluster::decide_alloc_stop(state, id, *no_delay, seed);
+      },
+      [](const server::Written<cluster::Decision>& done) {
         std::string out;
-        {
-          JsonObject object{out};
-          object.text("EvalID", created.eval_id).number("Index", created.index);
-        }
-        return Answer::json(std::move(out)).with_index(created.index);
+        JsonObject{out}.text("EvalID", done.decision.eval_id).number("Index", done.index);
+        return Answer::json(std::move(out)).with_index(done.index);
       });
 }
 

@@ -8,7 +8,9 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/cluster/setting_commands.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/query/coerce.hpp"
 
@@ -252,7 +254,7 @@ Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
   return parsed->count();
 }
 
-Result<server::server_api::SetAutopilot> make_autopilot(const net::Request& request) {
+Result<Object<schema::AutopilotConfiguration>> read_autopilot(const net::Request& request) {
   const auto body = body_object(request);
   if (!body) return body.error();
   BodyFields fields{*body, "AutopilotConfiguration"};
@@ -274,35 +276,27 @@ Result<server::server_api::SetAutopilot> make_autopilot(const net::Request& requ
   NOMAD_TRY(fields.check());
   if (*contact < 0 || *stabilization < 0 || trailing < 0 || quorum < 0)
     return Error{Errc::invalid_argument, "a negative number makes no sense here"};
-  return server::server_api::SetAutopilot{draft.freeze(), std::nullopt};
+  return draft.freeze();
 }
 
 void write_autopilot(Call call) {
-  auto message = make_autopilot(call.request());
-  if (!message) {
-    call.fail(400, "Error parsing autopilot config: " + message.error().what);
-    return;
-  }
+  const auto configuration = read_autopilot(call.request());
+  if (!configuration)
+    return call.fail(400, "Error parsing autopilot config: " + configuration.error().what);
   const auto check = check_index(call.request());
-  if (!check) {
-    call.fail(400, "Error parsing cas value: " + check.error().what);
-    return;
-  }
-  message->check_index = *check;
-  const auto server = call.context->options.server;
-  if (!server) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!check) return call.fail(400, "Error parsing cas value: " + check.error().what);
   const auto shared = share(std::move(call));
-  shared->context->asker.ask<server::server_api::Written>(
-      server, std::move(*message), ask_timeout,
-      [shared](const Result<server::server_api::Written>& done) {
-        if (done || done.error().code == Errc::conflict)
-          shared->send(Answer::json(done ? "true" : "false"));
-        else
-          shared->fail(done.error());
-      });
+  const auto& writer = shared->context->options.writer;
+  if (!writer) return shared->fail({Errc::unavailable, "No cluster leader"});
+  writer->propose(cluster::set_autopilot(*configuration, *check),
+                  [shared](const Result<server::Committed>& done) {
+                    go_home(shared, [shared, done] {
+                      if (done || done.error().code == Errc::conflict)
+                        shared->send(Answer::json(done ? "true" : "false"));
+                      else
+                        shared->fail(done.error());
+                    });
+                  });
 }
 
 void append_health(std::string& out, const ServerHealth& server, std::int64_t stable_since) {

@@ -3,6 +3,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/security/keyring.hpp"
@@ -10,8 +11,7 @@
 namespace nomad::api {
 namespace {
 
-using server::server_api::SealedWritten;
-using server::server_api::WriteSealed;
+using server::SealedWritten;
 using state::Snapshot;
 using state::Table;
 using KeyRef = Object<schema::RootKey>;
@@ -50,16 +50,15 @@ void rotate(Call call) {
   auto random = Random::from_system();
   const auto key = options.keyring->make_root_key(make_uuid(random), unix_now(), holders);
   const bool rekey = call.request().parameter("full") != nullptr;
-  const auto server = options.server;
-  ask<SealedWritten>(std::move(call), server, WriteSealed{cluster::put_root_key(key, rekey)},
-                     [key](const SealedWritten& done) {
-                       Draft<schema::RootKey> shown{key};
-                       shown->setCreateIndex(done.index);
-                       shown->setModifyIndex(done.index);
-                       std::string out;
-                       JsonObject{out}.number("Index", done.index).object("Key", shown.reader());
-                       return Answer::json(std::move(out)).with_index(done.index);
-                     });
+  write_sealed(std::move(call), cluster::put_root_key(key, rekey),
+               [key](const SealedWritten& done) {
+                 Draft<schema::RootKey> shown{key};
+                 shown->setCreateIndex(done.index);
+                 shown->setModifyIndex(done.index);
+                 std::string out;
+                 JsonObject{out}.number("Index", done.index).object("Key", shown.reader());
+                 return Answer::json(std::move(out)).with_index(done.index);
+               });
 }
 
 /// Removing what is not there is fine, as it is for Nomad.
@@ -78,13 +77,11 @@ void remove_key(Call call) {
     call.send(Answer::json("{\"Index\":0}").with_index(0));
     return;
   }
-  const auto server = options.server;
-  ask<SealedWritten>(std::move(call), server, WriteSealed{cluster::delete_root_key(id)},
-                     [](const SealedWritten& done) {
-                       std::string out;
-                       JsonObject{out}.number("Index", done.index);
-                       return Answer::json(std::move(out)).with_index(done.index);
-                     });
+  write_sealed(std::move(call), cluster::delete_root_key(id), [](const SealedWritten& done) {
+    std::string out;
+    JsonObject{out}.number("Index", done.index);
+    return Answer::json(std::move(out)).with_index(done.index);
+  });
 }
 
 void refuse_keyring_method(Call call) {

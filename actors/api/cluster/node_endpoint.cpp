@@ -6,11 +6,15 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
+#include "runtime/cluster/node_commands.hpp"
 
 namespace nomad::api {
 namespace {
 
-using server::server_api::NodeChanged;
+using cluster::EvalSeed;
+using cluster::NodeDecision;
+using server::Written;
 using state::Snapshot;
 using state::Table;
 using NodeRef = Object<schema::Node>;
@@ -112,11 +116,21 @@ void node_allocations(Call call) {
   });
 }
 
-void append_ids(JsonObject& object, const NodeChanged& changed) {
-  if (changed.eval_ids.empty())
+void append_ids(JsonObject& object, const std::vector<std::string>& ids) {
+  if (ids.empty())
     object.null("EvalIDs");
   else
-    append_json_texts(object.raw("EvalIDs"), changed.eval_ids);
+    append_json_texts(object.raw("EvalIDs"), ids);
+}
+
+std::uint64_t eval_index(const Written<NodeDecision>& done) {
+  return done.decision.eval_ids.empty() ? 0 : done.index;
+}
+
+/// Of the node as it is now; 0 if it is gone.
+std::uint64_t node_modify_index(const Context& context, const std::string& id) {
+  const auto node = context.options.store->snapshot().node(id);
+  return node ? node->getModifyIndex() : 0;
 }
 
 void set_eligibility(Call call) {
@@ -136,50 +150,59 @@ void set_eligibility(Call call) {
     call.fail(500, "invalid scheduling eligibility \"" + eligibility + '"');
     return;
   }
-  server::server_api::SetNodeEligibility request;
-  request.node_id = named.empty() ? call.rest : named;
-  request.eligible = eligibility == "eligible";
-  const auto server = call.context->options.server;
-  ask<NodeChanged>(std::move(call), server, std::move(request), [](const NodeChanged& changed) {
-    std::string out;
-    {
-      JsonObject object{out};
-      object.number("EvalCreateIndex", changed.eval_create_index);
-      append_ids(object, changed);
-      object.number("Index", changed.index).number("NodeModifyIndex", changed.node_modify_index);
-    }
-    return Answer::json(std::move(out)).with_index(changed.index);
-  });
+  const auto id = named.empty() ? call.rest : named;
+  const auto context = call.context;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_eligibility(state, id, eligibility == "eligible", seed);
+      },
+      [context, id](const Written<NodeDecision>& done) {
+        std::string out;
+        {
+          JsonObject object{out};
+          object.number("EvalCreateIndex", eval_index(done));
+          append_ids(object, done.decision.eval_ids);
+          object.number("Index", done.index)
+              .number("NodeModifyIndex", node_modify_index(*context, id));
+        }
+        return Answer::json(std::move(out)).with_index(done.index);
+      });
 }
 
-/// The long answer that Nomad gives to `evaluate` and `purge`.
-Answer node_update_answer(const NodeChanged& changed) {
-  std::string out;
-  {
-    JsonObject object{out};
-    object.number("EvalCreateIndex", changed.eval_create_index);
-    append_ids(object, changed);
-    object.null("Features").number("HeartbeatTTL", 0);
-    append_query_meta(object, changed.index, false);
-    object.text("LeaderRPCAddr", "")
-        .number("NodeModifyIndex", changed.node_modify_index)
-        .number("NumNodes", 0)
-        .text("SchedulingEligibility", "")
-        .null("Servers");
-  }
-  return Answer::json(std::move(out)).with_index(changed.index);
+/// Writes what `decide(snapshot, id, seed)` decides of the node, and gives the long answer that
+/// Nomad gives to `evaluate` and `purge`.
+template <class Decide>
+void update_node(Call call, Decide decide) {
+  const auto context = call.context;
+  const auto id = call.rest;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) { return decide(state, id, seed); },
+      [context, id](const Written<NodeDecision>& done) {
+        std::string out;
+        {
+          JsonObject object{out};
+          object.number("EvalCreateIndex", eval_index(done));
+          append_ids(object, done.decision.eval_ids);
+          object.null("Features").number("HeartbeatTTL", 0);
+          append_query_meta(object, done.index, false);
+          object.text("LeaderRPCAddr", "")
+              .number("NodeModifyIndex", node_modify_index(*context, id))
+              .number("NumNodes", 0)
+              .text("SchedulingEligibility", "")
+              .null("Servers");
+        }
+        return Answer::json(std::move(out)).with_index(done.index);
+      });
 }
 
 void evaluate_node(Call call) {
-  const auto server = call.context->options.server;
-  server::server_api::EvaluateNode request{call.rest};
-  ask<NodeChanged>(std::move(call), server, std::move(request), node_update_answer);
+  update_node(std::move(call), cluster::decide_node_evaluate);
 }
 
 void purge_node(Call call) {
-  const auto server = call.context->options.server;
-  server::server_api::PurgeNode request{call.rest};
-  ask<NodeChanged>(std::move(call), server, std::move(request), node_update_answer);
+  update_node(std::move(call), cluster::decide_node_purge);
 }
 
 // --- pools

@@ -10,6 +10,9 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
+#include "runtime/cluster/gc_rules.hpp"
+#include "runtime/cluster/setting_commands.hpp"
 
 namespace nomad::api {
 namespace {
@@ -69,12 +72,23 @@ void list_regions(Call call) {
   call.send(Answer::json(std::move(out)));
 }
 
+/// Finding what is garbage takes as long as the tables are.
+void collect_garbage_here(Call& call) {
+  const auto& options = call.context->options;
+  if (!options.writer) return call.fail({Errc::unavailable, "No cluster leader"});
+  const auto snapshot = options.store->snapshot();
+  auto commands = cluster::collect_garbage(snapshot, cluster::GcThresholds::none(), unix_now());
+  if (commands.empty()) return call.send(Answer::empty().with_index(snapshot.index()));
+  const auto& writer = *options.writer;
+  writer.propose_all(
+      std::move(commands),
+      responding<server::Committed>(share(std::move(call)), [](const server::Committed& done) {
+        return Answer::empty().with_index(done.index);
+      }));
+}
+
 void collect_garbage(Call call) {
-  const auto server = call.context->options.server;
-  ask<server::server_api::Written>(std::move(call), server, server::server_api::CollectGarbage{},
-                                   [](const server::server_api::Written& done) {
-                                     return Answer::empty().with_index(done.index);
-                                   });
+  on_pool(std::move(call), collect_garbage_here);
 }
 
 /// Summaries are derived from the allocations on every change, so there is nothing to repair.
@@ -100,8 +114,12 @@ void read_scheduler_configuration(Call call) {
   });
 }
 
-Result<server::server_api::SetSchedulerConfiguration> make_configuration(
-    const net::Request& request) {
+struct ConfigurationUpdate {
+  Object<schema::SchedulerConfiguration> configuration;
+  std::optional<std::uint64_t> check_index;  ///< Written only if this is the stored one's.
+};
+
+Result<ConfigurationUpdate> read_configuration_update(const net::Request& request) {
   const auto body = body_object(request);
   if (!body) return body.error().within("Error parsing scheduler config");
   Draft<schema::SchedulerConfiguration> draft;
@@ -109,33 +127,33 @@ Result<server::server_api::SetSchedulerConfiguration> make_configuration(
     return read.error().within("Error parsing scheduler config");
   const auto algorithm = copy(draft.reader().getSchedulerAlgorithm());
   if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")
-    return Error{Errc::invalid_argument, "invalid scheduler algorithm: " + algorithm};
-  server::server_api::SetSchedulerConfiguration message;
-  message.configuration = draft.freeze();
+    return bad_request("invalid scheduler algorithm: " + algorithm);
+  ConfigurationUpdate update;
+  update.configuration = draft.freeze();
   if (const auto* cas = request.parameter("cas")) {
     std::uint64_t index = 0;
     const auto* end = cas->data() + cas->size();
     const auto [stopped, failure] = std::from_chars(cas->data(), end, index);
     if (failure != std::errc{} || stopped != end)
-      return Error{Errc::invalid_argument, "Error parsing cas value: strconv.ParseUint: parsing \""
-                                               + *cas + "\": invalid syntax"};
-    message.check_index = index;
+      return bad_request("Error parsing cas value: strconv.ParseUint: parsing \"" + *cas
+                         + "\": invalid syntax");
+    update.check_index = index;
   }
-  return message;
+  return update;
 }
 
 void write_scheduler_configuration(Call call) {
-  auto message = make_configuration(call.request());
-  if (!message) {
-    call.fail(message.error());
-    return;
-  }
-  const auto server = call.context->options.server;
-  ask<server::server_api::SchedulerConfigured>(
-      std::move(call), server, std::move(*message),
-      [](const server::server_api::SchedulerConfigured& done) {
+  const auto update = read_configuration_update(call.request());
+  if (!update) return call.fail(update.error());
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const cluster::EvalSeed&) {
+        return cluster::decide_scheduler_configuration(state, update->configuration,
+                                                       update->check_index);
+      },
+      [](const server::Written<cluster::Decision>& done) {
         std::string out;
-        JsonObject{out}.number("Index", done.index).boolean("Updated", done.updated);
+        JsonObject{out}.number("Index", done.index).boolean("Updated", done.outcome != nullptr);
         return Answer::json(std::move(out)).with_index(done.index);
       });
 }

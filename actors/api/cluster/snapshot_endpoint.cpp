@@ -8,6 +8,7 @@
 
 #include "actors/api/http/read_options.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -19,8 +20,6 @@ namespace nomad::api {
 namespace {
 
 namespace fs = std::filesystem;
-using server::server_api::RestoreState;
-using server::server_api::Written;
 using state::Table;
 
 constexpr std::size_t archive_piece = 256 * 1024;
@@ -153,7 +152,7 @@ Result<std::shared_ptr<const net::BodyFile>> archive_of(const Call& call) {
 }
 
 /// The commands that bring the archive's state, after all of it was verified and put together once.
-Result<RestoreState> prepare_restore(const Call& call) {
+Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
   const auto archive = archive_of(call);
   if (!archive) return archive.error();
   const auto home = PrivateDirectory::make(*call.context);
@@ -179,35 +178,45 @@ Result<RestoreState> prepare_restore(const Call& call) {
   }
   const auto newest = std::max(*std::max_element(tables->indexes.begin(), tables->indexes.end()),
                                meta->index + tables->index_offset);
-  return RestoreState{
-      std::make_shared<const std::vector<Object<schema::Command>>>(commands.finish(newest))};
+  return commands.finish(newest);
+}
+
+/// Drops what a restore that failed has kept aside. If this server does not lead any more, the next
+/// leader does.
+void abandon_restore(const server::Writer& writer, const std::string& id) {
+  writer.propose(cluster::abandon_restore(id), [](const Result<server::Committed>& dropped) {
+    if (!dropped && !cluster::is_abandoned(dropped.error()))
+      log::warn("api", "the next leader has to drop the rows of a restore: {}",
+                dropped.error().what);
+  });
+}
+
+void restore_here(Call& call) {
+  auto commands = prepare_restore(call);
+  if (!commands) {
+    log::warn("api", "a snapshot from {} is refused: {}", call.caller.describe(),
+              commands.error().what);
+    return call.fail(500, "failed to restore from snapshot: " + commands.error().what);
+  }
+  log::info("api", "restoring a snapshot from {}", call.caller.describe());
+  const auto shared = share(std::move(call));
+  const auto& writer = *shared->context->options.writer;
+  const auto id = copy(commands->front()->getRestoreBegin());
+  writer.propose_all(std::move(*commands), [shared, id](const Result<server::Committed>& done) {
+    if (!done) abandon_restore(*shared->context->options.writer, id);
+    go_home(shared, [shared, done] {
+      if (done)
+        shared->send(Answer::empty());
+      else
+        shared->fail(500, "failed to restore from snapshot: " + done.error().what);
+    });
+  });
 }
 
 void restore_snapshot(Call call) {
-  const auto server = call.context->options.server;
-  if (!server) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!call.context->options.writer) return call.fail(500, "No cluster leader");
   const auto shared = share(std::move(call));
-  run_on(shared->context->archives, shared, [server, shared](Call& asked) {
-    const auto prepared = prepare_restore(asked);
-    if (!prepared) {
-      log::warn("api", "a snapshot from {} is refused: {}", asked.caller.describe(),
-                prepared.error().what);
-      asked.fail(500, "failed to restore from snapshot: " + prepared.error().what);
-      return;
-    }
-    log::info("api", "restoring a snapshot from {}", asked.caller.describe());
-    const auto context = asked.context;
-    context->asker.ask<Written>(
-        server, *prepared, std::chrono::seconds{600}, [shared](const Result<Written>& done) {
-          if (done)
-            shared->send(Answer::empty());
-          else
-            shared->fail(500, "failed to restore from snapshot: " + done.error().what);
-        });
-  });
+  run_on(shared->context->archives, shared, restore_here);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/security/keyring.hpp"
 
@@ -17,8 +18,7 @@ namespace nomad::api {
 namespace {
 
 using namespace std::chrono_literals;
-using server::server_api::SealedWritten;
-using server::server_api::WriteSealed;
+using server::SealedWritten;
 using state::Snapshot;
 using state::Table;
 using VariableRef = Object<schema::Variable>;
@@ -223,14 +223,15 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
     write->call->fail(sealed.error().within("variable error: encrypt"));
     return;
   }
-  context.asker.ask<SealedWritten>(context.options.server,
-                                   WriteSealed{cluster::set_variable(*sealed, write->check)},
-                                   ask_timeout, [write](Result<SealedWritten> done) {
-                                     if (done)
-                                       answer_written(*write, *done);
-                                     else
-                                       write->call->fail(done.error());
-                                   });
+  context.options.writer->propose_raw(
+      cluster::set_variable(*sealed, write->check), [write](const Result<raft::Applied>& applied) {
+        go_home(write->call, [write, done = server::to_sealed(applied)] {
+          if (done)
+            answer_written(*write, *done);
+          else
+            write->call->fail(done.error());
+        });
+      });
 }
 
 std::string namespace_of(const net::Request& request) {
@@ -243,7 +244,7 @@ bool can_write(Call& call) {
     call.fail(400, "missing variable path");
     return false;
   }
-  if (call.context->options.store && call.context->options.keyring) return true;
+  if (call.context->options.writer && call.context->options.keyring) return true;
   call.fail(500, "No cluster leader");
   return false;
 }
@@ -287,17 +288,15 @@ void remove_variable(Call call) {
   }
   const auto context = call.context;
   const auto command = cluster::delete_variable(namespace_of(call.request()), call.rest, *check);
-  ask<SealedWritten>(std::move(call), context->options.server, WriteSealed{command},
-                     [context](const SealedWritten& done) {
-                       if (!done.conflict) {
-                         Answer answer{.status = 204};
-                         return std::move(answer).with_index(done.index);
-                       }
-                       auto answer = opened_answer(*context, context->options.store->snapshot(),
-                                                   409, done.variable);
-                       answer.index = done.variable->getModifyIndex();
-                       return answer;
-                     });
+  write_sealed(std::move(call), command, [context](const SealedWritten& done) {
+    if (!done.conflict) {
+      Answer answer{.status = 204};
+      return std::move(answer).with_index(done.index);
+    }
+    auto answer = opened_answer(*context, context->options.store->snapshot(), 409, done.variable);
+    answer.index = done.variable->getModifyIndex();
+    return answer;
+  });
 }
 
 void read_or_miss(Call call) {

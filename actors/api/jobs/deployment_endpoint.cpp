@@ -7,11 +7,15 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
+#include "runtime/cluster/deployment_commands.hpp"
 
 namespace nomad::api {
 namespace {
 
-using server::server_api::DeploymentChanged;
+using cluster::DeploymentDecision;
+using cluster::EvalSeed;
+using server::Written;
 using state::Snapshot;
 using state::Table;
 using DeploymentRef = Object<schema::Deployment>;
@@ -87,30 +91,21 @@ void deployment_allocations(Call call) {
   });
 }
 
-Answer changed_answer(const DeploymentChanged& changed) {
+Answer changed_answer(const Written<DeploymentDecision>& done) {
+  const auto& decision = done.decision;
   std::string out;
   {
     JsonObject object{out};
-    object.number("DeploymentModifyIndex", changed.deployment_modify_index)
-        .number("EvalCreateIndex", changed.eval_create_index)
-        .text("EvalID", changed.eval_id)
-        .number("Index", changed.index);
-    if (changed.reverted_job_version)
-      object.number("RevertedJobVersion", *changed.reverted_job_version);
+    object.number("DeploymentModifyIndex", done.index)
+        .number("EvalCreateIndex", decision.eval_id.empty() ? 0 : done.index)
+        .text("EvalID", decision.eval_id)
+        .number("Index", done.index);
+    if (decision.reverted_to)
+      object.number("RevertedJobVersion", *decision.reverted_to);
     else
       object.null("RevertedJobVersion");
   }
-  return Answer::json(std::move(out)).with_index(changed.index);
-}
-
-template <class Request>
-void ask_changed(Call call, Result<Request> request) {
-  if (!request) {
-    call.fail(request.error());
-    return;
-  }
-  const auto server = call.context->options.server;
-  ask<DeploymentChanged>(std::move(call), server, std::move(*request), changed_answer);
+  return Answer::json(std::move(out)).with_index(done.index);
 }
 
 /// Checks that the body names the deployment of the path.
@@ -136,67 +131,94 @@ Result<std::vector<std::string>> texts_of(BodyFields& fields, std::string_view n
 }
 
 void fail_deployment(Call call) {
-  ask_changed(std::move(call), Result<server::server_api::FailDeployment>{
-                                   server::server_api::FailDeployment{call.rest}});
+  const auto id = call.rest;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_fail(state, id, seed);
+      },
+      changed_answer);
 }
 
-Result<server::server_api::PauseDeployment> make_pause(const Call& call) {
+Result<bool> read_pause(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "DeploymentPauseRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
-  server::server_api::PauseDeployment request;
-  request.deployment_id = call.rest;
-  request.pause = fields.boolean("Pause");
+  const bool pause = fields.boolean("Pause");
   NOMAD_TRY(fields.check());
-  return request;
+  return pause;
 }
 
-Result<server::server_api::PromoteDeployment> make_promotion(const Call& call) {
+void pause_deployment(Call call) {
+  const auto pause = read_pause(call);
+  if (!pause) return call.fail(pause.error());
+  const auto id = call.rest;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_pause(state, id, *pause, seed);
+      },
+      changed_answer);
+}
+
+struct Promotion {
+  bool all = false;
+  std::vector<std::string> groups;
+};
+
+Result<Promotion> read_promotion(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "DeploymentPromoteRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
-  server::server_api::PromoteDeployment request;
-  request.deployment_id = call.rest;
-  request.all = fields.boolean("All");
+  const bool all = fields.boolean("All");
   auto groups = texts_of(fields, "Groups");
   if (!groups) return groups.error();
-  request.groups = std::move(*groups);
-  return request;
+  return Promotion{all, std::move(*groups)};
 }
 
-Result<server::server_api::SetAllocHealth> make_health(const Call& call) {
+void promote_deployment(Call call) {
+  const auto asked = read_promotion(call);
+  if (!asked) return call.fail(asked.error());
+  const auto id = call.rest;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_promote(state, id, asked->all, asked->groups, seed);
+      },
+      changed_answer);
+}
+
+struct AllocHealth {
+  std::vector<std::string> healthy;
+  std::vector<std::string> unhealthy;
+};
+
+Result<AllocHealth> read_health(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "DeploymentAllocHealthRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
-  server::server_api::SetAllocHealth request;
-  request.deployment_id = call.rest;
   auto healthy = texts_of(fields, "HealthyAllocationIDs");
   if (!healthy) return healthy.error();
   auto unhealthy = texts_of(fields, "UnhealthyAllocationIDs");
   if (!unhealthy) return unhealthy.error();
   if (healthy->empty() && unhealthy->empty())
     return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
-  request.healthy = std::move(*healthy);
-  request.unhealthy = std::move(*unhealthy);
-  return request;
-}
-
-void pause_deployment(Call call) {
-  auto request = make_pause(call);
-  ask_changed(std::move(call), std::move(request));
-}
-
-void promote_deployment(Call call) {
-  auto request = make_promotion(call);
-  ask_changed(std::move(call), std::move(request));
+  return AllocHealth{std::move(*healthy), std::move(*unhealthy)};
 }
 
 void set_alloc_health(Call call) {
-  auto request = make_health(call);
-  ask_changed(std::move(call), std::move(request));
+  const auto asked = read_health(call);
+  if (!asked) return call.fail(asked.error());
+  const auto id = call.rest;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_alloc_health(state, id, asked->healthy, asked->unhealthy, seed);
+      },
+      changed_answer);
 }
 
 }  // namespace

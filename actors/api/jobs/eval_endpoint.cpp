@@ -8,7 +8,9 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
 #include "actors/rpc/forwarder.hpp"
+#include "runtime/cluster/gc_rules.hpp"
 #include "schema/eval.capnp.h"
 
 namespace nomad::api {
@@ -217,21 +219,23 @@ Result<std::vector<std::string>> evals_to_delete(const Call& call) {
   return found;
 }
 
-void delete_evals(Call call) {
-  auto ids = evals_to_delete(call);
-  if (!ids) {
-    call.fail(ids.error());
-    return;
-  }
-  const auto count = ids->size();
-  const auto server = call.context->options.server;
-  ask<server::server_api::Written>(
-      std::move(call), server, server::server_api::DeleteEvals{std::move(*ids)},
-      [count](const server::server_api::Written& done) {
+void delete_evals_here(Call& call) {
+  const auto ids = evals_to_delete(call);
+  if (!ids) return call.fail(ids.error());
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const cluster::EvalSeed&) {
+        return cluster::decide_delete_evals(state, *ids);
+      },
+      [count = ids->size()](const server::Written<cluster::Decision>& done) {
         std::string out;
         JsonObject{out}.number("Count", count).number("Index", done.index);
         return Answer::json(std::move(out)).with_index(done.index);
       });
+}
+
+void delete_evals(Call call) {
+  on_pool(std::move(call), delete_evals_here);
 }
 
 }  // namespace

@@ -1,44 +1,51 @@
 // Actions on stored jobs: evaluate, revert, stable, scale, dispatch, periodic/force.
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
+#include "actors/api/http/write.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "runtime/base/base64.hpp"
 
 namespace nomad::api {
 namespace {
 
-using server::server_api::JobRegistered;
+using cluster::Decision;
+using cluster::EvalSeed;
+using server::Written;
+using state::Snapshot;
 
-/// Sends `request` if it could be made of the body; the answer is that of a registration.
-template <class Request>
-void ask_registered(Call call, Result<Request> request) {
-  if (!request) {
-    call.fail(request.error());
-    return;
-  }
-  const auto server = call.context->options.server;
-  ask<JobRegistered>(std::move(call), server, std::move(*request),
-                     [](const JobRegistered& done) { return job_registered(done, ""); });
+struct JobName {
+  std::string ns;
+  std::string id;
+};
+
+JobName name_of(const Call& call) {
+  return {write_namespace(call.request()), call.rest};
 }
 
-Result<server::server_api::EvaluateJob> make_evaluate(const Call& call) {
-  server::server_api::EvaluateJob request;
-  request.ns = write_namespace(call.request());
-  request.job_id = call.rest;
-  if (call.request().body.empty()) return request;
+/// Writes what `decide` decides; the answer is that of a registration.
+template <class Decide>
+void write_evaluated(Call call, Decide decide) {
+  write(std::move(call), std::move(decide),
+        [](const Written<Decision>& done) { return job_registered(done, ""); });
+}
+
+/// Whether failed allocations are to be placed anew whatever their policy.
+Result<bool> read_evaluate(const Call& call) {
+  if (call.request().body.empty()) return false;
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobEvaluateRequest"};
   const auto id = fields.text("JobID");
+  bool force = false;
   if (const auto* options = fields.object("EvalOptions")) {
     BodyFields inner{*options, "EvalOptions"};
-    request.force_reschedule = inner.boolean("ForceReschedule");
+    force = inner.boolean("ForceReschedule");
     NOMAD_TRY(inner.check());
   }
   NOMAD_TRY(fields.check());
   if (id.empty()) return bad_request("Job ID must be specified");
   if (id != call.rest) return bad_request("JobID not same as job name");
-  return request;
+  return force;
 }
 
 /// Checks that the body's JobID is the path's.
@@ -50,64 +57,73 @@ Result<> check_job_id(BodyFields& fields, const Call& call) {
   return {};
 }
 
-Result<server::server_api::RevertJob> make_revert(const Call& call) {
+struct Revert {
+  std::uint64_t version = 0;
+  std::optional<std::uint64_t> enforce_prior_version;
+};
+
+Result<Revert> read_revert(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobRevertRequest"};
   NOMAD_TRY(check_job_id(fields, call));
-  server::server_api::RevertJob request;
-  request.ns = write_namespace(call.request());
-  request.job_id = call.rest;
-  request.version = fields.unsigned_integer("JobVersion");
-  request.enforce_prior_version = fields.maybe_unsigned("EnforcePriorVersion");
+  Revert revert;
+  revert.version = fields.unsigned_integer("JobVersion");
+  revert.enforce_prior_version = fields.maybe_unsigned("EnforcePriorVersion");
   NOMAD_TRY(fields.check());
-  return request;
+  return revert;
 }
 
-Result<server::server_api::SetJobStability> make_stability(const Call& call) {
+struct Stability {
+  std::uint64_t version = 0;
+  bool stable = false;
+};
+
+Result<Stability> read_stability(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobStabilityRequest"};
   NOMAD_TRY(check_job_id(fields, call));
-  server::server_api::SetJobStability request;
-  request.ns = write_namespace(call.request());
-  request.job_id = call.rest;
-  request.version = fields.unsigned_integer("JobVersion");
-  request.stable = fields.boolean("Stable");
+  Stability stability;
+  stability.version = fields.unsigned_integer("JobVersion");
+  stability.stable = fields.boolean("Stable");
   NOMAD_TRY(fields.check());
-  return request;
+  return stability;
 }
 
-Result<server::server_api::ScaleJob> make_scale(const Call& call) {
+struct Scaling {
+  std::string group;
+  std::int64_t count = 0;
+};
+
+Result<Scaling> read_scaling(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "ScalingRequest"};
-  server::server_api::ScaleJob request;
-  request.ns = write_namespace(call.request());
-  request.job_id = call.rest;
+  Scaling scaling;
   if (const auto* target = fields.object("Target")) {
     BodyFields inner{*target, "Target"};
-    request.group = inner.text("Group");
+    scaling.group = inner.text("Group");
     const auto job = inner.text("Job");
     NOMAD_TRY(inner.check());
     if (!job.empty() && job != call.rest) return bad_request("job ID in payload did not match URL");
   }
   const bool has_count = fields.find("Count") != nullptr;
-  request.count = fields.integer("Count");
+  scaling.count = fields.integer("Count");
   NOMAD_TRY(fields.check());
-  if (request.group.empty()) return bad_request("missing task group name for scaling action");
+  if (scaling.group.empty()) return bad_request("missing task group name for scaling action");
   if (!has_count) return bad_request("missing count for scaling action");
-  if (request.count < 0) return bad_request("scaling action count can't be negative");
-  return request;
+  if (scaling.count < 0) return bad_request("scaling action count can't be negative");
+  return scaling;
 }
 
-Result<server::server_api::DispatchJob> make_dispatch(const Call& call) {
+Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
   const auto body = body_object(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobDispatchRequest"};
   const auto id = fields.text("JobID");
   auto payload = decode_base64(fields.text("Payload"));
-  server::server_api::DispatchJob request;
+  cluster::DispatchRequest request;
   request.ns = write_namespace(call.request());
   request.job_id = call.rest;
   request.idempotency_token = call.request().parameter_or_empty("idempotency_token");
@@ -128,71 +144,86 @@ Result<server::server_api::DispatchJob> make_dispatch(const Call& call) {
   return request;
 }
 
+Answer job_dispatched(const Written<Decision>& done) {
+  const bool is_new = done.outcome != nullptr;
+  std::string out;
+  JsonObject{out}
+      .text("DispatchedJobID", done.decision.job_id)
+      .number("EvalCreateIndex", is_new ? done.index : 0)
+      .text("EvalID", done.decision.eval_id)
+      .number("Index", done.index)
+      .number("JobCreateIndex", is_new ? done.index : done.decision.job_modify_index);
+  return Answer::json(std::move(out)).with_index(done.index);
+}
+
 }  // namespace
 
 void evaluate_job(Call call) {
-  auto request = make_evaluate(call);
-  ask_registered(std::move(call), std::move(request));
+  const auto force = read_evaluate(call);
+  if (!force) return call.fail(force.error());
+  const auto job = name_of(call);
+  write_evaluated(std::move(call), [&](const Snapshot& state, const EvalSeed& seed) {
+    return cluster::decide_evaluate(state, job.ns, job.id, *force, seed);
+  });
 }
 
 void revert_job(Call call) {
-  auto request = make_revert(call);
-  ask_registered(std::move(call), std::move(request));
+  const auto revert = read_revert(call);
+  if (!revert) return call.fail(revert.error());
+  const auto job = name_of(call);
+  write_evaluated(std::move(call), [&](const Snapshot& state, const EvalSeed& seed) {
+    return cluster::decide_revert(state, job.ns, job.id, revert->version,
+                                  revert->enforce_prior_version, seed);
+  });
 }
 
 void scale_job(Call call) {
-  auto request = make_scale(call);
-  ask_registered(std::move(call), std::move(request));
+  const auto scaling = read_scaling(call);
+  if (!scaling) return call.fail(scaling.error());
+  const auto job = name_of(call);
+  write_evaluated(std::move(call), [&](const Snapshot& state, const EvalSeed& seed) {
+    return cluster::decide_scale(state, job.ns, job.id, scaling->group, scaling->count, seed);
+  });
 }
 
 void set_job_stability(Call call) {
-  auto request = make_stability(call);
-  if (!request) {
-    call.fail(request.error());
-    return;
-  }
-  const auto server = call.context->options.server;
-  ask<server::server_api::Written>(std::move(call), server, std::move(*request),
-                                   [](const server::server_api::Written& done) {
-                                     std::string out;
-                                     JsonObject{out}.number("Index", done.index);
-                                     return Answer::json(std::move(out)).with_index(done.index);
-                                   });
+  const auto asked = read_stability(call);
+  if (!asked) return call.fail(asked.error());
+  const auto job = name_of(call);
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed&) {
+        return cluster::decide_stability(state, job.ns, job.id, asked->version, asked->stable);
+      },
+      index_answer<Decision>);
 }
 
 void dispatch_job(Call call) {
-  auto request = make_dispatch(call);
-  if (!request) {
-    call.fail(request.error());
-    return;
-  }
-  const auto server = call.context->options.server;
-  ask<server::server_api::JobDispatched>(
-      std::move(call), server, std::move(*request),
-      [](const server::server_api::JobDispatched& done) {
-        std::string out;
-        JsonObject{out}
-            .text("DispatchedJobID", done.dispatched_job_id)
-            .number("EvalCreateIndex", done.eval_create_index)
-            .text("EvalID", done.eval_id)
-            .number("Index", done.index)
-            .number("JobCreateIndex", done.job_create_index);
-        return Answer::json(std::move(out)).with_index(done.index);
-      });
+  auto request = read_dispatch(call);
+  if (!request) return call.fail(request.error());
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_dispatch(state, *request, seed);
+      },
+      job_dispatched);
 }
 
 void force_periodic(Call call) {
-  const auto server = call.context->options.server;
-  server::server_api::ForcePeriodic request{write_namespace(call.request()), call.rest};
-  ask<server::server_api::EvalCreated>(std::move(call), server, std::move(request),
-                                       [](const server::server_api::EvalCreated& done) {
-                                         std::string out;
-                                         JsonObject{out}
-                                             .number("EvalCreateIndex", done.index)
-                                             .text("EvalID", done.eval_id)
-                                             .number("Index", done.index);
-                                         return Answer::json(std::move(out)).with_index(done.index);
-                                       });
+  const auto job = name_of(call);
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_periodic_launch(state, job.ns, job.id, seed);
+      },
+      [](const Written<Decision>& done) {
+        std::string out;
+        JsonObject{out}
+            .number("EvalCreateIndex", done.index)
+            .text("EvalID", done.decision.eval_id)
+            .number("Index", done.index);
+        return Answer::json(std::move(out)).with_index(done.index);
+      });
 }
 
 }  // namespace nomad::api

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/api/http/call.hpp"
+#include "runtime/cluster/job_commands.hpp"
 
 namespace nomad::api {
 
@@ -25,8 +26,7 @@ void force_periodic(Call call);
 void job_scale_status(Call call);
 
 /// The answer to everything that ends in an evaluation of a job.
-Answer job_registered(const server::server_api::JobRegistered& registered,
-                      std::string_view warnings);
+Answer job_registered(const server::Written<cluster::Decision>& written, std::string_view warnings);
 
 /// The namespace of a write: the query's, or "default".
 std::string write_namespace(const net::Request& request);

@@ -1,5 +1,4 @@
-// Jobs that come in: registration, plan, validation, parsing, and their end. What depends on the
-// state is the ServerApi's.
+// Jobs that come in: registration, plan, validation, parsing, and their end.
 #include <charconv>
 
 #include <boost/json.hpp>
@@ -8,24 +7,34 @@
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/request_body.hpp"
+#include "actors/api/http/write.hpp"
 #include "actors/api/jobs/incoming_job.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/cluster/job_commands.hpp"
 #include "runtime/hcl/functions/functions.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
+#include "runtime/scheduler/dry_run.hpp"
 
 namespace nomad::api {
 namespace {
 
 namespace json = boost::json;
-using server::server_api::JobPlanned;
-using server::server_api::JobRegistered;
+using cluster::Decision;
+using scheduler::DryRun;
+using server::Written;
+using state::Snapshot;
 
 /// Larger bodies are worked off on the query pool, so that no connection waits behind them.
 constexpr std::size_t large_body = 64 * 1024;
+
+std::uint64_t eval_index(const Written<Decision>& done) {
+  return done.decision.eval_id.empty() || !done.outcome ? 0 : done.index;
+}
 
 /// Nomad refuses this before it looks at anything else of the job.
 bool scales_system_job(const json::object& job) {
@@ -39,27 +48,6 @@ bool scales_system_job(const json::object& job) {
   return false;
 }
 
-/// The leader writes by itself; any other server hands the job on.
-void write_job(Call call, server::server_api::RegisterJob request, std::string warnings) {
-  const auto context = call.context;
-  const auto& options = context->options;
-  if (!options.register_here || !options.lease || !options.lease->holds()) {
-    const auto server = options.server;
-    ask<JobRegistered>(std::move(call), server, std::move(request),
-                       [warnings = std::move(warnings)](const JobRegistered& done) {
-                         return job_registered(done, warnings);
-                       });
-    return;
-  }
-  options.register_here(request, [shared = share(std::move(call)),
-                                  warnings = std::move(warnings)](Result<JobRegistered> done) {
-    if (done)
-      shared->send(job_registered(*done, warnings));
-    else
-      shared->fail(done.error());
-  });
-}
-
 void register_here(Call& call) {
   auto incoming = take_job(
       call, call.rest,
@@ -71,7 +59,7 @@ void register_here(Call& call) {
   if (!incoming->other_region.empty())
     return dispatch_to_region(std::move(call), incoming->other_region, register_job);
   BodyFields fields{incoming->body, "JobRegisterRequest"};
-  server::server_api::RegisterJob request;
+  cluster::RegisterRequest request;
   request.enforce_index = fields.boolean("EnforceIndex");
   request.job_modify_index = fields.unsigned_integer("JobModifyIndex");
   request.preserve_counts = fields.boolean("PreserveCounts");
@@ -98,12 +86,19 @@ void register_here(Call& call) {
     return;
   }
   request.job = std::move(*job);
-  write_job(std::move(call), std::move(request), incoming->validation.warning_text());
+  write(
+      std::move(call),
+      [&request](const Snapshot& state, const cluster::EvalSeed& seed) {
+        return cluster::decide_register(state, request, seed);
+      },
+      [warnings = incoming->validation.warning_text()](const Written<Decision>& done) {
+        return job_registered(done, warnings);
+      });
 }
 
 // --- plan ----------------------------------------------------------------------------------------
 
-void append_updates(std::string& out, const JobPlanned& planned) {
+void append_updates(std::string& out, const DryRun& planned) {
   JsonObject groups{out};
   for (const auto& [group, updates] : planned.desired_updates) {
     JsonObject object{groups.member(group)};
@@ -118,7 +113,7 @@ void append_updates(std::string& out, const JobPlanned& planned) {
   }
 }
 
-void append_preempted(JsonObject& object, const JobPlanned& planned) {
+void append_preempted(JsonObject& object, const DryRun& planned) {
   if (planned.preempted.empty()) {
     object.null("PreemptedAllocs");
     return;
@@ -131,7 +126,7 @@ void append_preempted(JsonObject& object, const JobPlanned& planned) {
                    });
 }
 
-void append_diff(JsonObject& object, const JobPlanned& planned, const json::object& job) {
+void append_diff(JsonObject& object, const DryRun& planned, const json::object& job) {
   json::value stored;
   if (planned.stored) stored = json::parse(to_json(*planned.stored));
   auto changes = jobspec::diff(planned.stored ? &stored.get_object() : nullptr, &job, true);
@@ -160,7 +155,8 @@ void append_next_launch(JsonObject& object, const json::object& job) {
     object.null("NextPeriodicLaunch");
 }
 
-Answer plan_answer(const JobPlanned& planned,
+Answer plan_answer(const DryRun& planned,
+                   std::uint64_t index,
                    const json::object& job,
                    bool with_diff,
                    const std::string& warnings) {
@@ -188,11 +184,11 @@ Answer plan_answer(const JobPlanned& planned,
       for (const auto& [group, metric] : planned.failed_groups)
         append_json(failed.member(group), *metric);
     }
-    object.number("Index", planned.index).number("JobModifyIndex", planned.job_modify_index);
+    object.number("Index", index).number("JobModifyIndex", planned.job_modify_index);
     append_next_launch(object, job);
     object.text("Warnings", warnings);
   }
-  return Answer::json(std::move(out)).with_index(planned.index);
+  return Answer::json(std::move(out)).with_index(index);
 }
 
 void plan_here(Call& call) {
@@ -219,13 +215,16 @@ void plan_here(Call& call) {
     call.fail(job.error());
     return;
   }
-  const auto tree = std::make_shared<const json::object>(std::move(incoming->job));
-  const auto server = call.context->options.server;
-  ask<JobPlanned>(
-      std::move(call), server, server::server_api::PlanJob{std::move(*job)},
-      [tree, with_diff, warnings = incoming->validation.warning_text()](const JobPlanned& planned) {
-        return plan_answer(planned, *tree, with_diff, warnings);
-      });
+  const auto& store = call.context->options.store;
+  if (!store) return call.fail({Errc::unavailable, "No cluster leader"});
+  const auto state = store->snapshot();
+  const auto stored = state.job(view((*job)->getNamespace()), view((*job)->getId()));
+  const bool is_changed = !stored || !cluster::same_specification(*stored, **job);
+  const auto planned
+      = scheduler::dry_run(state, *job, is_changed, unix_now(), Random::from_system().next());
+  if (!planned) return call.fail(planned.error());
+  call.send(plan_answer(*planned, state.index(), incoming->job, with_diff,
+                        incoming->validation.warning_text()));
 }
 
 // --- parse and validate --------------------------------------------------------------------------
@@ -300,7 +299,7 @@ void register_job(Call call) {
 }
 
 void plan_job(Call call) {
-  by_size(std::move(call), plan_here);
+  on_pool(std::move(call), plan_here);
 }
 
 void parse_job(Call call) {
@@ -311,60 +310,87 @@ void validate_job(Call call) {
   by_size(std::move(call), validate_here);
 }
 
-void deregister_job(Call call) {
-  server::server_api::DeregisterJob request;
-  request.ns = write_namespace(call.request());
-  request.job_id = call.rest;
+namespace {
+
+struct Deregistration {
+  std::string ns;
+  std::string job_id;
+  bool purge = false;
+  bool no_shutdown_delay = false;
+  std::int64_t eval_priority = 0;
+};
+
+Result<Deregistration> read_deregistration(const Call& call) {
+  Deregistration asked;
+  asked.ns = write_namespace(call.request());
+  asked.job_id = call.rest;
   const auto purge = bool_parameter(call.request(), "purge");
   const auto global = bool_parameter(call.request(), "global");
   const auto no_delay = bool_parameter(call.request(), "no_shutdown_delay");
   for (const auto* parsed : {&purge, &global, &no_delay})
-    if (!*parsed) {
-      call.fail(parsed->error());
-      return;
-    }
-  request.purge = *purge;
-  request.no_shutdown_delay = *no_delay;
+    if (!*parsed) return parsed->error();
+  asked.purge = *purge;
+  asked.no_shutdown_delay = *no_delay;
   const auto priority = call.request().parameter_or_empty("eval_priority");
-  if (!priority.empty()) {
-    const auto* end = priority.data() + priority.size();
-    const auto [stopped, failure] = std::from_chars(priority.data(), end, request.eval_priority);
-    if (failure != std::errc{} || stopped != end) {
-      call.fail(500, "failed to parse value of \"eval_priority\" (" + std::string{priority}
-                         + ") as an int");
-      return;
-    }
-    if (request.eval_priority > 100) {
-      call.fail(400, "Eval priority must be between 1 and 100 inclusively");
-      return;
-    }
-    request.eval_priority = std::max<std::int64_t>(request.eval_priority, 0);
-  }
-  const auto server = call.context->options.server;
-  ask<JobRegistered>(std::move(call), server, std::move(request), [](const JobRegistered& done) {
-    std::string out;
-    {
-      JsonObject object{out};
-      object.number("EvalCreateIndex", done.eval_create_index).text("EvalID", done.eval_id);
-      append_query_meta(object, done.index, false);
-      object.number("JobModifyIndex", done.job_modify_index)
-          .text("VolumeEvalID", "")
-          .number("VolumeEvalIndex", 0);
-    }
-    return Answer::json(std::move(out)).with_index(done.index);
+  if (priority.empty()) return asked;
+  const auto* end = priority.data() + priority.size();
+  const auto [stopped, failure] = std::from_chars(priority.data(), end, asked.eval_priority);
+  if (failure != std::errc{} || stopped != end)
+    return Error{Errc::rejected, "failed to parse value of \"eval_priority\" ("
+                                     + std::string{priority} + ") as an int"};
+  if (asked.eval_priority > 100)
+    return bad_request("Eval priority must be between 1 and 100 inclusively");
+  asked.eval_priority = std::max<std::int64_t>(asked.eval_priority, 0);
+  return asked;
+}
+
+/// Proposed ahead of what stops the allocations: the log keeps the order.
+void skip_delays(const server::Writer& writer, const Snapshot& state, const Deregistration& asked) {
+  const auto command = cluster::decide_skip_delays(state, asked.ns, asked.job_id);
+  if (!command) return;
+  writer.propose(command, [](const Result<server::Committed>& done) {
+    if (!done) log::warn("api", "skipping the shutdown delays of a job: {}", done.error().what);
   });
 }
 
-Answer job_registered(const JobRegistered& registered, std::string_view warnings) {
+Answer job_deregistered(const Written<Decision>& done) {
   std::string out;
   {
     JsonObject object{out};
-    object.number("EvalCreateIndex", registered.eval_create_index)
-        .text("EvalID", registered.eval_id);
-    append_query_meta(object, registered.index, false);
-    object.number("JobModifyIndex", registered.job_modify_index).text("Warnings", warnings);
+    object.number("EvalCreateIndex", eval_index(done)).text("EvalID", done.decision.eval_id);
+    append_query_meta(object, done.index, false);
+    object.number("JobModifyIndex", server::job_modify_index(done))
+        .text("VolumeEvalID", "")
+        .number("VolumeEvalIndex", 0);
   }
-  return Answer::json(std::move(out)).with_index(registered.index);
+  return Answer::json(std::move(out)).with_index(done.index);
+}
+
+}  // namespace
+
+void deregister_job(Call call) {
+  const auto asked = read_deregistration(call);
+  if (!asked) return call.fail(asked.error());
+  const auto context = call.context;
+  write(
+      std::move(call),
+      [&](const Snapshot& state, const cluster::EvalSeed& seed) {
+        if (asked->no_shutdown_delay) skip_delays(*context->options.writer, state, *asked);
+        return cluster::decide_deregister(state, asked->ns, asked->job_id, asked->purge,
+                                          asked->eval_priority, seed);
+      },
+      job_deregistered);
+}
+
+Answer job_registered(const Written<Decision>& done, std::string_view warnings) {
+  std::string out;
+  {
+    JsonObject object{out};
+    object.number("EvalCreateIndex", eval_index(done)).text("EvalID", done.decision.eval_id);
+    append_query_meta(object, done.index, false);
+    object.number("JobModifyIndex", server::job_modify_index(done)).text("Warnings", warnings);
+  }
+  return Answer::json(std::move(out)).with_index(done.index);
 }
 
 std::string write_namespace(const net::Request& request) {

@@ -98,6 +98,11 @@ void HttpExchange::on_abandoned(std::function<void()> callback) {
   callback();
 }
 
+bool HttpExchange::post(std::function<void()> work) {
+  on_connection([work = std::move(work)](Connection&) { work(); });
+  return true;
+}
+
 void HttpExchange::send(Response response) {
   {
     const std::lock_guard lock{guard_};
@@ -221,6 +226,10 @@ Responder::~Responder() {
 
 const Request& Responder::request() const {
   return exchange_->request;
+}
+
+bool Responder::post(std::function<void()> work) {
+  return exchange_ && exchange_->post(std::move(work));
 }
 
 void Responder::send(Response response) {

@@ -8,7 +8,6 @@
 namespace nomad::api {
 namespace {
 
-namespace sa = server::server_api;
 namespace ca = client::client_api;
 
 /// The refusal that the test asked for, or `reply`.
@@ -18,96 +17,9 @@ actor::Answer<Reply> answer(Played& played, Reply reply) {
   return reply;
 }
 
-/// Notes the message in `list`, then answers.
-template <class Reply, class Message>
-actor::Answer<Reply> note(Played& played,
-                          std::vector<Message>& list,
-                          const Message& message,
-                          Reply reply) {
-  const std::lock_guard lock{played.guard};
-  list.push_back(message);
-  return answer(played, std::move(reply));
-}
-
-sa::JobRegistered registered() {
-  return {"eval-1", 21, 20, 22};
-}
-
-sa::JobPlanned planned(const sa::PlanJob& message) {
-  sa::JobPlanned plan;
-  plan.index = 31;
-  sa::DesiredUpdates updates;
-  updates.place = 2;
-  plan.desired_updates.emplace_back("web", updates);
-  Draft<schema::AllocMetric> metric;
-  metric->setNodesEvaluated(3);
-  plan.failed_groups.emplace_back("web", metric.freeze());
-  static_cast<void>(message);
-  return plan;
-}
-
-/// Copies one of the sealed commands.
-void set_command(schema::Command::Builder to, schema::Command::Reader from) {
-  using Which = schema::Command::Which;
-  if (from.which() == Which::VARIABLE_APPLY) to.setVariableApply(from.getVariableApply());
-  if (from.which() == Which::ROOT_KEY_UPSERT) to.setRootKeyUpsert(from.getRootKeyUpsert());
-  if (from.which() == Which::ROOT_KEY_DELETE) to.setRootKeyDelete(from.getRootKeyDelete());
-}
-
 struct Nameless {
   static constexpr const char* name = "played";
 };
-
-server::ServerApi::behavior_type play_server(server::ServerApi::stateful_pointer<Nameless>,
-                                             std::shared_ptr<Played> p) {
-  return {
-      [p](const sa::RegisterJob& m) { return note(*p, p->registered, m, registered()); },
-      [p](const sa::DeregisterJob& m) { return note(*p, p->deregistered, m, registered()); },
-      [p](const sa::EvaluateJob& m) { return note(*p, p->evaluated, m, registered()); },
-      [p](const sa::RevertJob&) { return answer(*p, registered()); },
-      [p](const sa::ScaleJob&) { return answer(*p, registered()); },
-      [p](const sa::SetJobStability&) { return answer(*p, sa::Written{41}); },
-      [p](const sa::DispatchJob& m) {
-        return note(*p, p->dispatched, m, sa::JobDispatched{"web/dispatch-1", "eval-1", 5, 4, 6});
-      },
-      [p](const sa::ForcePeriodic&) {
-        return answer(*p, sa::EvalCreated{"eval-1", 42});
-      },
-      [p](const sa::PlanJob& m) { return note(*p, p->planned, m, planned(m)); },
-      [p](const sa::StopAlloc& m) {
-        return note(*p, p->stopped, m, sa::EvalCreated{"eval-1", 43});
-      },
-      [p](const sa::DeleteEvals&) { return answer(*p, sa::Written{44}); },
-      [p](const sa::SetNodeEligibility& m) {
-        return note(*p, p->eligibility, m, sa::NodeChanged{{"eval-1"}, 45, 0, 45});
-      },
-      [p](const sa::EvaluateNode&) {
-        return answer(*p, sa::NodeChanged{{}, 0, 0, 46});
-      },
-      [p](const sa::PurgeNode&) {
-        return answer(*p, sa::NodeChanged{{}, 0, 0, 47});
-      },
-      [p](const sa::FailDeployment&) {
-        return answer(*p, sa::DeploymentChanged{"eval-1", 48, 48, std::nullopt, 48});
-      },
-      [p](const sa::PauseDeployment&) {
-        return answer(*p, sa::DeploymentChanged{"eval-1", 49, 49, 3, 49});
-      },
-      [p](const sa::PromoteDeployment&) { return answer(*p, sa::DeploymentChanged{}); },
-      [p](const sa::SetAllocHealth&) { return answer(*p, sa::DeploymentChanged{}); },
-      [p](const sa::CollectGarbage&) { return answer(*p, sa::Written{50}); },
-      [p](const sa::SetSchedulerConfiguration&) {
-        return answer(*p, sa::SchedulerConfigured{true, 51});
-      },
-      [p](const sa::SetAutopilot&) { return answer(*p, sa::Written{57}); },
-      [p](const sa::PutNamespace&) { return answer(*p, sa::Written{52}); },
-      [p](const sa::DeleteNamespace&) { return answer(*p, sa::Written{53}); },
-      [p](const sa::WriteSealed& m) { return answer(*p, p->write_sealed(m.command)); },
-      [p](const sa::RestoreState&) { return answer(*p, sa::Written{56}); },
-      [p](const sa::PutNodePool&) { return answer(*p, sa::Written{54}); },
-      [p](const sa::DeleteNodePool&) { return answer(*p, sa::Written{55}); },
-  };
-}
 
 /// The reply, if the allocation is the one this client runs.
 template <class Reply>
@@ -215,7 +127,8 @@ std::string uuid(unsigned number) {
 ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   lease->set(raft::LeaderLease::unlimited);
   played->alloc_dir = directory.path();
-  server_ = actor::spawn(system_, play_server, played);
+  leader->set({.leads = true, .ready = true});
+  log_->set_wake([this] { apply(); });
   client_ = actor::spawn(system_, play_client, played);
   raft_ = actor::spawn(system_, play_raft, played);
   ApiOptions options;
@@ -230,20 +143,11 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.store = std::shared_ptr<state::Store>{state_, &state_->store};
   options.lease = lease;
   options.raft = raft_;
-  options.server = server_;
+  options.writer.emplace(options.store, raft::Proposer{log_}, leader);
   options.client = client_;
   keyring = *security::Keyring::open({.server_id = "server-1"});
   options.keyring = keyring;
   options.upload_directory = uploads.file("uploads");
-  played->write_sealed = [this](const Object<schema::Command>& command) {
-    const auto outcome
-        = state().run([&](schema::Command::Builder to) { set_command(to, *command); });
-    sa::SealedWritten written;
-    written.conflict = outcome.error && outcome.variable;
-    written.variable = outcome.variable;
-    written.index = outcome.index;
-    return written;
-  };
   options.metrics = std::make_shared<telemetry::Registry>(telemetry::Options{.prefix = "nomad"});
   if (change) change(options);
   auto started = start_api(system_, std::move(options));
@@ -253,9 +157,27 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
 
 ApiFixture::~ApiFixture() {
   api.reset();
-  actor::stop(server_);
   actor::stop(client_);
   actor::stop(raft_);
+}
+
+void ApiFixture::apply() {
+  std::vector<std::pair<raft::ProposalCallback, Result<raft::Applied>>> answers;
+  {
+    const std::lock_guard lock{played->guard};
+    for (auto& proposal : log_->take()) {
+      if (played->refusal) {
+        answers.emplace_back(std::move(proposal.callback), *played->refusal);
+        continue;
+      }
+      const raft::Entry entry{++state().index, 1, raft::EntryKind::command, proposal.payload};
+      const auto outcomes = fsm_.apply({&entry, 1}, entry.index);
+      answers.emplace_back(std::move(proposal.callback),
+                           raft::Applied{entry.index, outcomes.front()});
+    }
+  }
+  for (const auto& [answer, outcome] : answers)  // which may propose more
+    answer(outcome);
 }
 
 void ApiFixture::add_root_key() {

@@ -1,5 +1,5 @@
-// ApiFixture: a whole HTTP API over a real state store, with actors that play the server, the
-// client node and the log. Tests speak HTTP to it.
+// ApiFixture: a whole HTTP API over a real state store and a log that applies at once, with actors
+// that play the client node and Raft. Tests speak HTTP to it.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,21 @@
 
 #include "actors/api/api.hpp"
 #include "actors/core/system.hpp"
+#include "actors/raft/state_fsm.hpp"
 #include "runtime/net/http/http_client.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 namespace nomad::api {
 
-/// What the played actors were asked, and how they are to answer.
+/// What the played actors and the log were asked, and how they are to answer.
 struct Played {
   std::mutex guard;
   std::optional<Error> refusal;  ///< Every write is refused with it.
-  std::vector<server::server_api::RegisterJob> registered;
-  std::vector<server::server_api::DeregisterJob> deregistered;
-  std::vector<server::server_api::PlanJob> planned;
-  std::vector<server::server_api::EvaluateJob> evaluated;
-  std::vector<server::server_api::DispatchJob> dispatched;
-  std::vector<server::server_api::StopAlloc> stopped;
-  std::vector<server::server_api::SetNodeEligibility> eligibility;
   std::vector<client::client_api::RestartTask> restarted;
   std::vector<client::client_api::SignalTask> signalled;
   std::vector<client::client_api::Exec> executed;
   std::function<Result<std::shared_ptr<host::ExecSession>>()> start_session;  ///< For them.
-  /// Applies a sealed command to the state.
-  std::function<server::server_api::SealedWritten(const Object<schema::Command>&)> write_sealed;
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
   bool task_started = true;
   bool leads = true;  ///< Whether a read index is granted.
@@ -84,12 +76,18 @@ public:
   test::TempDir uploads;
   std::shared_ptr<security::Keyring> keyring;
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
+  std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
 
 private:
+  /// Applies what is proposed, or refuses it as the test asked.
+  void apply();
+
   std::shared_ptr<state::StateFixture> state_ = std::make_shared<state::StateFixture>();
   actor::SystemConfig config_;
   actor::System system_{config_};
-  server::ServerApi server_;
+  std::shared_ptr<raft::ProposalQueue> log_
+      = std::make_shared<raft::ProposalQueue>(1000, std::size_t{1} << 26);
+  raft::StateFsm fsm_{std::shared_ptr<state::Store>{state_, &state_->store}};
   client::ClientApi client_;
   RaftReader raft_;
 

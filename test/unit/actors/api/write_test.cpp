@@ -19,29 +19,37 @@ std::string job_body(const std::string& id, const std::string& more = "") {
 
 }  // namespace
 
-TEST_CASE("write: a job is canonicalized and handed to the server") {
+TEST_CASE("write: a job is canonicalized and written") {
   ApiFixture fixture;
+  fixture.add_namespace("team");
 
   const auto response = fixture.send("PUT", "/v1/jobs?namespace=team",
-                                     job_body("web", R"(,"EnforceIndex":true,"JobModifyIndex":7)"));
+                                     job_body("web", R"(,"EnforceIndex":true,"JobModifyIndex":0)"));
 
   CAPTURE(response.body);
   REQUIRE(response.status == 200);
-  CHECK(response.header("X-Nomad-Index") == "22");
+  const auto index = std::to_string(fixture.state().index);
+  CHECK(response.header("X-Nomad-Index") == index);
   CHECK(response.header("X-Nomad-Knownleader") == "");
+  const auto job = fixture.state().now().job("team", "web");
+  REQUIRE(job);
+  std::string eval;
+  const auto snapshot = fixture.state().now();
+  for (const auto& entry : snapshot.evals_by_job("team", "web"))
+    eval = copy(entry.value()->getId());
   CHECK(response.body
-        == R"({"EvalCreateIndex":21,"EvalID":"eval-1","Index":22,"KnownLeader":false,)"
-           R"("LastContact":0,"NextToken":"","JobModifyIndex":20,"Warnings":""})");
-  REQUIRE(fixture.played->registered.size() == 1);
-  const auto& asked = fixture.played->registered[0];
-  CHECK(asked.enforce_index);
-  CHECK(asked.job_modify_index == 7);
-  CHECK(view(asked.job->getNamespace()) == "team");
-  CHECK(view(asked.job->getName()) == "web");
-  CHECK(view(asked.job->getType()) == "service");
-  CHECK(asked.job->getPriority() == 50);
-  CHECK(asked.job->getTaskGroups()[0].getCount() == 1);
-  CHECK(asked.job->getSubmitTime() > 0);
+        == R"({"EvalCreateIndex":)" + index + R"(,"EvalID":")" + eval + R"(","Index":)" + index
+               + R"(,"KnownLeader":false,"LastContact":0,"NextToken":"","JobModifyIndex":)" + index
+               + R"(,"Warnings":""})");
+  CHECK(view(job->getName()) == "web");
+  CHECK(view(job->getType()) == "service");
+  CHECK(job->getPriority() == 50);
+  CHECK(job->getTaskGroups()[0].getCount() == 1);
+  CHECK(job->getSubmitTime() > 0);
+  CHECK(fixture
+            .refusal("PUT", "/v1/jobs?namespace=team",
+                     job_body("web", R"(,"EnforceIndex":true,"JobModifyIndex":7)"))
+            .starts_with("500 Enforcing job modify index 7"));
 }
 
 TEST_CASE("write: bad registrations are refused before the server sees them") {
@@ -79,7 +87,7 @@ TEST_CASE("write: bad registrations are refused before the server sees them") {
               R"({"Job":{"ID":"web","TaskGroups":[{"Name":"g","Count":1099511627776,"Tasks":[{"Name":"t","Driver":"d"}]}]}})")
           .starts_with("500 "));
   CHECK(fixture.refusal("PUT", "/v1/jobs", std::string(100'000, '[')).starts_with("400 "));
-  CHECK(fixture.played->registered.empty());
+  CHECK(fixture.state().job_status("web") == "absent");
 }
 
 TEST_CASE("write: huge bodies and half requests are refused") {
@@ -107,40 +115,69 @@ TEST_CASE("write: the server's errors keep their words and get their status") {
   CHECK(refuse(Errc::overloaded, "too much") == "429 too much");
 }
 
-TEST_CASE("write: jobs are stopped, evaluated, dispatched") {
+TEST_CASE("write: jobs are stopped and evaluated") {
   ApiFixture fixture;
+  fixture.add_namespace("team");
+  REQUIRE(fixture.send("PUT", "/v1/jobs?namespace=team", job_body("a/b")).status == 200);
+  REQUIRE(fixture.send("PUT", "/v1/jobs", job_body("web")).status == 200);
 
   const auto stopped = fixture.send("DELETE", "/v1/job/a%2Fb?purge=true&namespace=team");
   CHECK(json::parse(stopped.body).as_object().at("VolumeEvalID") == "");
-  CHECK(fixture.played->deregistered.at(0).job_id == "a/b");
-  CHECK(fixture.played->deregistered.at(0).ns == "team");
-  CHECK(fixture.played->deregistered.at(0).purge);
+  CHECK_FALSE(fixture.state().now().job("team", "a/b"));
   CHECK(fixture.refusal("DELETE", "/v1/job/web?purge=x", "")
         == "500 Failed to parse value of \"purge\" (x) as a bool: strconv.ParseBool: parsing "
            "\"x\": invalid syntax");
+  CHECK(fixture.refusal("DELETE", "/v1/job/web?eval_priority=x", "")
+        == "500 failed to parse value of \"eval_priority\" (x) as an int");
+  CHECK(fixture.refusal("DELETE", "/v1/job/web?eval_priority=101", "").starts_with("400 "));
 
+  const auto before = fixture.state().index;
   CHECK(fixture.send("PUT", "/v1/job/web/evaluate").status == 200);
   CHECK(fixture
             .send("PUT", "/v1/job/web/evaluate",
                   R"({"JobID":"web","EvalOptions":{"ForceReschedule":true}})")
             .status
         == 200);
-  CHECK_FALSE(fixture.played->evaluated.at(0).force_reschedule);
-  CHECK(fixture.played->evaluated.at(1).force_reschedule);
+  CHECK(fixture.state().index == before + 2);
+  CHECK(fixture.refusal("PUT", "/v1/job/none/evaluate", "").starts_with("500 job not found"));
   CHECK(fixture.refusal("PUT", "/v1/job/web/evaluate", R"({"JobID":"x"})")
         == "400 JobID not same as job name");
-
-  const auto dispatched = fixture.send("POST", "/v1/job/web/dispatch?idempotency_token=k",
-                                       R"({"Payload":"aGVsbG8=","Meta":{"a":"b"}})");
-  CHECK(json::parse(dispatched.body).as_object().at("DispatchedJobID") == "web/dispatch-1");
-  CHECK(fixture.played->dispatched.at(0).payload == "hello");
-  CHECK(fixture.played->dispatched.at(0).meta.at(0).second == "b");
-  CHECK(fixture.played->dispatched.at(0).idempotency_token == "k");
-  CHECK(fixture.refusal("POST", "/v1/job/web/dispatch", R"({"Payload":"%"})").starts_with("400 "));
   CHECK(fixture.refusal("POST", "/v1/job/web/revert", R"({"JobID":"x"})")
         == "400 Job ID does not match");
-  CHECK(fixture.send("POST", "/v1/job/web/stable", R"({"JobID":"web","JobVersion":1})").body
-        == R"({"Index":41})");
+  CHECK(
+      fixture.send("POST", "/v1/job/web/stable", R"({"JobID":"web","JobVersion":0,"Stable":true})")
+          .body
+      == R"({"Index":)" + std::to_string(before + 3) + "}");
+  CHECK(fixture.state().now().job("default", "web")->getStable());
+}
+
+TEST_CASE("write: parameterized jobs are dispatched") {
+  ApiFixture fixture;
+  const std::string job
+      = R"({"Job":{"ID":"sum","Type":"batch","Datacenters":["dc1"],"ParameterizedJob":{"Payload":"optional","MetaOptional":["a"]},"TaskGroups":)"
+        + group + "}}";
+  REQUIRE(fixture.send("PUT", "/v1/jobs", job).status == 200);
+
+  const auto dispatched = fixture.send("POST", "/v1/job/sum/dispatch?idempotency_token=k",
+                                       R"({"Payload":"aGVsbG8=","Meta":{"a":"b"}})");
+
+  CAPTURE(dispatched.body);
+  const auto answer = json::parse(dispatched.body).as_object();
+  const std::string id{answer.at("DispatchedJobID").as_string()};
+  CHECK(id.starts_with("sum/dispatch-"));
+  CHECK(answer.at("JobCreateIndex") == fixture.state().index);
+  const auto child = fixture.state().now().job("default", id);
+  REQUIRE(child);
+  CHECK(child->getPayload().asChars() == kj::StringPtr{"hello"}.asArray());
+  REQUIRE(child->getMeta().size() == 1);
+  CHECK(view(child->getMeta()[0].getValue()) == "b");
+  const auto again
+      = json::parse(fixture.send("POST", "/v1/job/sum/dispatch?idempotency_token=k", "{}").body)
+            .as_object();
+  CHECK(again.at("DispatchedJobID").as_string() == id);
+  CHECK(again.at("EvalID") == "");
+  CHECK(again.at("JobCreateIndex") == answer.at("JobCreateIndex"));
+  CHECK(fixture.refusal("POST", "/v1/job/sum/dispatch", R"({"Payload":"%"})").starts_with("400 "));
 }
 
 TEST_CASE("write: a plan shows what would happen and why not") {
@@ -155,14 +192,15 @@ TEST_CASE("write: a plan shows what would happen and why not") {
             .as_object()
             .at("DesiredTGUpdates")
             .as_object()
-            .at("web")
+            .at("g")
             .as_object()
             .at("Place")
-        == 2);
-  CHECK(plan.at("FailedTGAllocs").as_object().at("web").as_object().at("NodesEvaluated") == 3);
+        == 1);
+  CHECK(plan.at("FailedTGAllocs").as_object().at("g").as_object().at("NodesEvaluated") == 0);
   CHECK(plan.at("Diff").as_object().at("Type") == "Added");
   CHECK(plan.at("NextPeriodicLaunch").is_null());
-  CHECK(plan.at("CreatedEvals").is_null());
+  CHECK(plan.at("CreatedEvals").as_array().size() == 1);  // blocked: there is no node
+  CHECK(fixture.state().job_status("web") == "absent");
   CHECK(fixture.refusal("PUT", "/v1/job/web/plan", "{\"Job\":{}}")
         == "400 Job must have a valid ID");
 }
@@ -190,29 +228,51 @@ TEST_CASE("write: job files are parsed and jobs validated") {
   CHECK(bad.at("Error").as_string().starts_with("1 error occurred"));
 }
 
-TEST_CASE("write: allocations, nodes and the cluster") {
+TEST_CASE("write: allocations and nodes") {
   ApiFixture fixture;
+  auto& state = fixture.state();
+  state.register_node({.id = own_node});
+  state.register_job({}, {});
+  state.place({{.id = own_alloc, .node = own_node}});
 
   const auto stopped
       = fixture.send("PUT", "/v1/allocation/" + own_alloc + "/stop?no_shutdown_delay=true");
-  CHECK(stopped.body == R"({"EvalID":"eval-1","Index":43})");
-  CHECK(fixture.played->stopped.at(0).no_shutdown_delay);
+  const auto answer = json::parse(stopped.body).as_object();
+  CHECK(answer.at("Index") == state.index);
+  CHECK(state.now().eval(std::string{answer.at("EvalID").as_string()}));
+  CHECK(
+      state.now().alloc(own_alloc)->alloc->getDesiredTransition().getNoShutdownDelay().getValue());
   CHECK(fixture.refusal("PUT", "/v1/allocation/x/stop?no_shutdown_delay=maybe", "")
             .starts_with("500 no_shutdown_delay value is not a boolean: "));
 
-  const auto eligible = fixture.send("PUT", "/v1/node/" + own_node + "/eligibility",
-                                     R"({"Eligibility":"ineligible"})");
-  CHECK(eligible.body
-        == R"({"EvalCreateIndex":45,"EvalIDs":["eval-1"],"Index":45,"NodeModifyIndex":0})");
-  CHECK_FALSE(fixture.played->eligibility.at(0).eligible);
+  const auto ineligible = fixture.send("PUT", "/v1/node/" + own_node + "/eligibility",
+                                       R"({"Eligibility":"ineligible"})");
+  const auto index = std::to_string(state.index);
+  CHECK(ineligible.body
+        == R"({"EvalCreateIndex":0,"EvalIDs":null,"Index":)" + index + R"(,"NodeModifyIndex":)"
+               + index + "}");
+  CHECK(state.now().node(own_node)->getSchedulingEligibility()
+        == schema::SchedulingEligibility::INELIGIBLE);
   CHECK(fixture.refusal("PUT", "/v1/node/" + own_node + "/eligibility", R"({"Eligibility":"x"})")
         == "500 invalid scheduling eligibility \"x\"");
+  const auto evaluated
+      = json::parse(fixture.send("PUT", "/v1/node/" + own_node + "/evaluate").body).as_object();
+  CHECK(evaluated.at("EvalIDs").as_array().size() == 1);
+  CHECK(evaluated.at("EvalCreateIndex") == state.index);
   CHECK(fixture.send("PUT", "/v1/node/" + own_node + "/purge").status == 200);
+  CHECK_FALSE(state.now().node(own_node));
+}
+
+TEST_CASE("write: the cluster's settings and its garbage") {
+  ApiFixture fixture;
+  auto& state = fixture.state();
+  state.register_job({}, {.id = uuid(1), .status = schema::EvalStatus::COMPLETE});
 
   const auto collected = fixture.send("PUT", "/v1/system/gc");
   CHECK(collected.status == 200);
   CHECK(collected.body == "");
   CHECK(collected.header("Content-Type") == "");
+  CHECK_FALSE(state.now().eval(uuid(1)));
   CHECK(fixture.refusal("POST", "/v1/system/gc", "") == "405 Invalid method");
   CHECK(fixture.json("/v1/operator/scheduler/configuration")
             .as_object()
@@ -220,21 +280,52 @@ TEST_CASE("write: allocations, nodes and the cluster") {
             .as_object()
             .at("SchedulerAlgorithm")
         == "binpack");
-  CHECK(fixture
-            .send("PUT", "/v1/operator/scheduler/configuration?cas=5",
-                  R"({"SchedulerAlgorithm":"spread"})")
-            .body
-        == R"({"Index":51,"Updated":true})");
+  const std::string spread = R"({"SchedulerAlgorithm":"spread","PauseEvalBroker":true})";
+  CHECK(fixture.send("PUT", "/v1/operator/scheduler/configuration?cas=5000", spread).body
+        == R"({"Index":)" + std::to_string(state.index) + R"(,"Updated":false})");
+  const auto updated = fixture.send("PUT", "/v1/operator/scheduler/configuration", spread);
+  CHECK(updated.body == R"({"Index":)" + std::to_string(state.index) + R"(,"Updated":true})");
   CHECK(fixture.refusal("PUT", "/v1/operator/scheduler/configuration",
                         R"({"SchedulerAlgorithm":"zz"})")
         == "400 invalid scheduler algorithm: zz");
-  CHECK(
-      fixture.send("PUT", "/v1/deployment/fail/" + uuid(1)).body
-      == R"({"DeploymentModifyIndex":48,"EvalCreateIndex":48,"EvalID":"eval-1","Index":48,"RevertedJobVersion":null})");
-  CHECK(fixture.refusal("PUT", "/v1/deployment/pause/x", R"({"DeploymentID":"y"})")
-        == "400 Deployment ID does not match");
+
   CHECK(fixture.refusal("DELETE", "/v1/evaluations", R"({"EvalIDs":["a"],"Filter":"b"})")
         == "400 evals cannot be deleted by both ID and filter");
-  CHECK(fixture.send("DELETE", "/v1/evaluations", R"({"EvalIDs":["a"]})").body
-        == R"({"Count":1,"Index":44})");
+  CHECK(fixture.refusal("DELETE", "/v1/evaluations", R"({"EvalIDs":["a"]})")
+        == "500 eval not found");
+  state.put_eval({.id = uuid(2)});
+  const auto deleted
+      = fixture.send("DELETE", "/v1/evaluations", R"({"EvalIDs":[")" + uuid(2) + R"("]})");
+  CHECK(deleted.body == R"({"Count":1,"Index":)" + std::to_string(state.index) + "}");
+  CHECK_FALSE(state.now().eval(uuid(2)));
+}
+
+TEST_CASE("write: deployments are failed and paused") {
+  ApiFixture fixture;
+  auto& state = fixture.state();
+  state.register_job();
+  state.deploy(uuid(1), 1);
+
+  const auto paused = json::parse(fixture
+                                      .send("PUT", "/v1/deployment/pause/" + uuid(1),
+                                            R"({"DeploymentID":")" + uuid(1) + R"(","Pause":true})")
+                                      .body)
+                          .as_object();
+  CHECK(paused.at("DeploymentModifyIndex") == state.index);
+  CHECK(state.now().eval(std::string{paused.at("EvalID").as_string()}));
+  const auto failed
+      = json::parse(fixture.send("PUT", "/v1/deployment/fail/" + uuid(1)).body).as_object();
+  CHECK(failed.at("EvalCreateIndex") == state.index);
+  CHECK(failed.at("RevertedJobVersion").is_null());
+  CHECK(state.now().deployment(uuid(1))->getStatus() == schema::DeploymentState::FAILED);
+  CHECK(fixture.refusal("PUT", "/v1/deployment/pause/x", R"({"DeploymentID":"y"})")
+        == "400 Deployment ID does not match");
+}
+
+TEST_CASE("write: a server that is not ready to lead writes nothing") {
+  ApiFixture fixture;
+  fixture.leader->set({.leads = true, .ready = false});
+
+  CHECK(fixture.refusal("PUT", "/v1/jobs", job_body("web")) == "500 No cluster leader");
+  CHECK(fixture.state().job_status("web") == "absent");
 }

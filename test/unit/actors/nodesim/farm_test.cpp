@@ -12,25 +12,36 @@ using namespace std::chrono_literals;
 
 namespace {
 
+client::ServerLink::behavior_type hand_on(client::ServerLink::pointer self,
+                                          const server::HeartbeatTracker& tracker,
+                                          const server::NodeEndpoint& endpoint) {
+  namespace link = client::server_link;
+  return {
+      [self, tracker](const link::RegisterNode& msg) { return self->delegate(tracker, msg); },
+      [self, tracker](const link::Heartbeat& msg) { return self->delegate(tracker, msg); },
+      [self, endpoint](const link::WatchAllocs& msg) { return self->delegate(endpoint, msg); },
+      [self, endpoint](const link::UpdateAllocs& msg) { return self->delegate(endpoint, msg); },
+  };
+}
+
 /// Answers all that clients ask for as steps, at once: the farm's own runner has a thread.
 struct Farm : test::ServerFixture {
-  server::NodeEndpoint endpoint = adopt(server::spawn_node_endpoint(system(), store, proposer, 11));
+  server::NodeEndpoint endpoint
+      = adopt(server::spawn_node_endpoint(system(), store, proposer, nullptr, 11));
   server::HeartbeatTracker tracker = adopt(server::spawn_heartbeat_tracker(
-      system(), store, endpoint, {.leases = {}, .random_seed = 12}));
+      system(), store, proposer, {.leases = {}, .random_seed = 12}));
+  client::ServerLink servers = adopt(actor::spawn(system(), hand_on, tracker, endpoint));
   client::ClientDb db = adopt(client::spawn_forgetful_client_db(system()));
   client::StepRunner steps = adopt(client::spawn_inline_step_runner(system()));
   std::vector<client::Client> nodes;
 
-  Farm() {
-    tell(endpoint, server::node_endpoint::UseTracker{tracker});
-    tell(tracker, server::Lead{true});
-  }
+  Farm() { tell(tracker, server::Lead{true}); }
 
   void start(const nodesim::NodeFarmOptions& options) {
     for (std::size_t i = 0; i < options.nodes; ++i)
       nodes.push_back(
           adopt(client::spawn_client(system(), nodesim::simulated_options(options, i),
-                                     nodesim::simulated_parts(options, endpoint, db, steps))));
+                                     nodesim::simulated_parts(options, servers, db, steps))));
     commit();
   }
 

@@ -1,7 +1,6 @@
 // The keeper: a cluster gets its first key by itself, newcomers get theirs, a full rotation ends.
 #include "actors/server/keyring_keeper.hpp"
 
-#include "actors/server/job_endpoint.hpp"
 #include "runtime/base/clock.hpp"
 #include "server_fixture.hpp"
 
@@ -19,13 +18,16 @@ std::shared_ptr<security::Keyring> keyring_of(const std::string& id) {
 
 struct Keyrings : test::ServerFixture {
   std::shared_ptr<security::Keyring> keyring = keyring_of("one");
-  ServerApi endpoint = adopt(spawn_job_endpoint(system(), store, proposer, {}));
+  std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
+  SealedLink link = adopt(spawn_sealed_link(system(), proposer, {}, leader));
   LeaderDuty keeper = adopt(spawn_keyring_keeper(
       system(),
       store,
       keyring,
-      endpoint,
+      link,
       {.thresholds = {.retention = 0, .rekeyed_at_once = 2}, .random_seed = 3}));
+
+  Keyrings() { leader->set({.leads = true, .ready = true}); }
 
   void lead() {
     tell(keeper, Lead{true});
@@ -42,8 +44,7 @@ struct Keyrings : test::ServerFixture {
         = keyring->seal_variable(state().active_root_key(), "default", path,
                                  security::encode_items({{"k", "value of " + path}}), 1);
     REQUIRE(sealed.has_value());
-    const auto done = ask<server_api::SealedWritten>(
-        endpoint, server_api::WriteSealed{cluster::set_variable(*sealed, {})});
+    const auto done = ask<SealedWritten>(link, WriteSealed{cluster::set_variable(*sealed, {})});
     commit();
     REQUIRE(done->has_value());
     REQUIRE(done->value().has_value());
@@ -163,15 +164,4 @@ TEST_CASE_FIXTURE(Keyrings, "keyring_keeper: goes on after a refused write") {
   pass(1s);
 
   CHECK(keys() == 1);
-}
-
-TEST_CASE_FIXTURE(Keyrings, "job_endpoint: takes no other command ready made") {
-  Draft<schema::Command> other;
-  other->initNodeDeregister();
-
-  const auto refused
-      = ask<server_api::SealedWritten>(endpoint, server_api::WriteSealed{other.freeze()});
-
-  REQUIRE(refused->has_value());
-  CHECK(refused->value().error().code == Errc::invalid_argument);
 }

@@ -79,7 +79,7 @@ TEST_CASE_FIXTURE(EndpointFixture, "a ready node that learns a driver has its jo
   driver.setKey("docker");
   driver.initValue().setDetected(true);
   driver.getValue().setHealthy(true);
-  ask<server_link::Registered>(endpoint, server_link::RegisterNode{changed.freeze()});
+  ask<server_link::Registered>(tracker, server_link::RegisterNode{changed.freeze()});
   commit();
   CHECK(count() == before + 1);
 }
@@ -113,8 +113,7 @@ TEST_CASE_FIXTURE(EndpointFixture,
   REQUIRE(register_node().has_value());
   register_job(make_job("web", 1));
   place(0);
-  const auto lease = std::make_shared<raft::LeaderLease>();
-  tell(endpoint, node_endpoint::UseTracker{tracker, lease});
+  lease->set(0);
   const auto refused = watch(0);
   REQUIRE(refused->has_value());
   REQUIRE_FALSE((*refused)->has_value());

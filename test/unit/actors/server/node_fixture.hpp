@@ -12,12 +12,13 @@ using namespace std::chrono_literals;
 using schema::NodeStatus;
 
 struct NodeFixture : ServerFixture {
-  NodeEndpoint endpoint = adopt(spawn_node_endpoint(system(), store, proposer, 3));
-  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(system(), store, endpoint, {}));
+  std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
+  NodeEndpoint endpoint = adopt(spawn_node_endpoint(system(), store, proposer, lease, 3));
+  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(system(), store, proposer, {}));
   std::string id = make_uuid(random);
 
   NodeFixture() {
-    tell(endpoint, node_endpoint::UseTracker{tracker});
+    lease->set(raft::LeaderLease::unlimited);
     tell(tracker, Lead{true});
   }
 
@@ -31,14 +32,14 @@ struct NodeFixture : ServerFixture {
 
   Result<server_link::Registered> register_node(const char* secret = "secret") {
     const auto answer
-        = ask<server_link::Registered>(endpoint, server_link::RegisterNode{node(secret)});
+        = ask<server_link::Registered>(tracker, server_link::RegisterNode{node(secret)});
     commit();
     REQUIRE(answer->has_value());
     return **answer;
   }
 
   Result<server_link::Lease> beat() {
-    const auto answer = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
+    const auto answer = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
     commit();
     REQUIRE(answer->has_value());
     return **answer;

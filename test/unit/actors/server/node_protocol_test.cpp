@@ -216,9 +216,9 @@ TEST_CASE_FIXTURE(ProtocolFixture,
                   "node protocol: heartbeats that cross each other are one step each") {
   bring_to("down");
 
-  const auto first = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
-  const auto second = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
-  const auto third = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
+  const auto first = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
+  const auto second = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
+  const auto third = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
   commit();
 
   CHECK(status() == NodeStatus::INITIALIZING);
@@ -247,9 +247,8 @@ TEST_CASE_FIXTURE(ProtocolFixture,
                   "node protocol: a heartbeat that crosses the end of its lease is not lost") {
   bring_to("ready");
 
-  tell(endpoint, heartbeat::Missed{id});
-  settle();  // it is being written that the node is down
-  const auto lease = ask<server_link::Lease>(endpoint, server_link::Heartbeat{id});
+  advance(60s);  // it is being written that the node is down
+  const auto lease = ask<server_link::Lease>(tracker, server_link::Heartbeat{id});
   commit();
 
   CHECK(status() == NodeStatus::INITIALIZING);
@@ -290,9 +289,9 @@ TEST_CASE_FIXTURE(ProtocolFixture,
 
   // Two that register at the same time: the second one is refused where entries are applied.
   id = make_uuid(random);
-  const auto mine = ask<server_link::Registered>(endpoint, server_link::RegisterNode{node("mine")});
+  const auto mine = ask<server_link::Registered>(tracker, server_link::RegisterNode{node("mine")});
   const auto yours
-      = ask<server_link::Registered>(endpoint, server_link::RegisterNode{node("yours")});
+      = ask<server_link::Registered>(tracker, server_link::RegisterNode{node("yours")});
   commit();
   REQUIRE(mine->has_value());
   REQUIRE(yours->has_value());

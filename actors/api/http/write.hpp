@@ -1,0 +1,64 @@
+// Writes of the API: decided on the thread of the request, proposed by the server's Writer, and
+// answered on the thread of the request's connection, so that no answer is made on that of the log.
+#pragma once
+
+#include <utility>
+
+#include "actors/api/http/call.hpp"
+#include "actors/api/http/json_out.hpp"
+#include "actors/server/sealed_written.hpp"
+
+namespace nomad::api {
+
+/// Runs `work` where the call's answer goes out; on the query pool if another agent passed the
+/// request on.
+inline void go_home(const SharedCall& call, std::function<void()> work) {
+  if (!call->responder.post(work) && !call->context->pool.submit(work)) work();
+}
+
+/// Answers with what `respond(*result)` makes of a result, or with its error.
+template <class Value, class Respond>
+auto responding(SharedCall call, Respond respond) {
+  return [call = std::move(call), respond = std::move(respond)](Result<Value> result) {
+    go_home(call, [call, respond, result = std::move(result)] {
+      if (result)
+        call->send(respond(*result));
+      else
+        call->fail(result.error());
+    });
+  };
+}
+
+/// Writes what `decide(snapshot, seed)` decides (server::Writer) and answers with
+/// `respond(server::Written<Decision>)`.
+template <class Decide, class Respond>
+void write(Call call, Decide decide, Respond respond) {
+  const auto shared = share(std::move(call));
+  const auto& writer = shared->context->options.writer;
+  if (!writer) return shared->fail({Errc::unavailable, "No cluster leader"});
+  writer->write(std::move(decide),
+                responding<server::Written<server::DecidedBy<Decide>>>(shared, std::move(respond)));
+}
+
+/// Writes a command that is sealed (server::SealedWritten) and answers with what `respond` makes of
+/// its end.
+template <class Respond>
+void write_sealed(Call call, const Object<schema::Command>& command, Respond respond) {
+  const auto shared = share(std::move(call));
+  const auto& writer = shared->context->options.writer;
+  if (!writer) return shared->fail({Errc::unavailable, "No cluster leader"});
+  auto answer = responding<server::SealedWritten>(shared, std::move(respond));
+  writer->propose_raw(command, [answer = std::move(answer)](const Result<raft::Applied>& applied) {
+    answer(server::to_sealed(applied));
+  });
+}
+
+/// Nothing but the index: `{"Index":7}`.
+template <class Decision>
+Answer index_answer(const server::Written<Decision>& done) {
+  std::string out;
+  JsonObject{out}.number("Index", done.index);
+  return Answer::json(std::move(out)).with_index(done.index);
+}
+
+}  // namespace nomad::api

@@ -1,0 +1,98 @@
+#include "actors/server/writer.hpp"
+
+#include <mutex>
+
+#include "actors/raft/state_fsm.hpp"
+#include "runtime/base/clock.hpp"
+
+namespace nomad::server {
+namespace {
+
+/// Of a sequence, in the log and not yet applied.
+constexpr std::size_t commands_at_once = 8;
+
+/// A sequence of commands under way.
+struct Sequence : std::enable_shared_from_this<Sequence> {
+  Sequence(Writer through,
+           std::vector<Object<schema::Command>> given,
+           std::function<void(const Result<Committed>&)> done)
+      : writer{std::move(through)}, commands{std::move(given)}, then{std::move(done)} {}
+
+  Writer writer;
+  const std::vector<Object<schema::Command>> commands;
+  std::function<void(const Result<Committed>&)> then;
+  std::mutex mutex;  ///< Of what follows: answers come while the first commands are proposed.
+  std::size_t next = 0;
+  std::size_t in_flight = 0;
+  bool failed = false;
+
+  /// The next command that may go, if one may.
+  const Object<schema::Command>* take() {
+    const std::scoped_lock lock{mutex};
+    const bool is_last = next + 1 == commands.size();
+    const bool may_go = !failed && next < commands.size() && in_flight < commands_at_once
+                        && (!is_last || in_flight == 0);
+    if (!may_go) return nullptr;
+    ++in_flight;
+    return &commands[next++];
+  }
+
+  void go_on() {
+    while (const auto* command = take())
+      writer.propose(*command, [self = shared_from_this(), is_last = command == &commands.back()](
+                                   const Result<Committed>& done) { self->on_done(done, is_last); });
+  }
+
+  void on_done(const Result<Committed>& done, bool is_last) {
+    {
+      const std::scoped_lock lock{mutex};
+      --in_flight;
+      if (failed) return;
+      failed = !done;
+    }
+    if (!done || is_last)
+      then(done);
+    else
+      go_on();
+  }
+};
+
+}  // namespace
+
+Writer::Writer(std::shared_ptr<const state::Store> store,
+               raft::Proposer proposer,
+               std::shared_ptr<const raft::LeaderView> leader,
+               std::shared_ptr<Random> chance)
+    : store_{std::move(store)},
+      proposer_{std::move(proposer)},
+      leader_{std::move(leader)},
+      chance_{std::move(chance)} {}
+
+void Writer::propose(const Object<schema::Command>& command,
+                     std::function<void(const Result<Committed>&)> then) const {
+  propose_raw(command, [then = std::move(then)](const Result<raft::Applied>& applied) {
+    then(to_committed(applied));
+  });
+}
+
+void Writer::propose_raw(const Object<schema::Command>& command,
+                         raft::ProposalCallback then) const {
+  proposer_.propose(raft::payload_of(command), std::move(then));
+}
+
+void Writer::propose_all(std::vector<Object<schema::Command>> commands,
+                         std::function<void(const Result<Committed>&)> then) const {
+  std::make_shared<Sequence>(*this, std::move(commands), std::move(then))->go_on();
+}
+
+cluster::EvalSeed Writer::seed() const {
+  thread_local Random of_thread = Random::from_system();
+  return {unix_now(), chance_ ? chance_.get() : &of_thread};
+}
+
+Result<> Writer::check_ready() const {
+  if (!leader_->is_ready()) return Error{Errc::unavailable, "No cluster leader"};
+  return {};
+}
+
+}  // namespace nomad::server

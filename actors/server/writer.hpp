@@ -1,0 +1,103 @@
+// Writer: the one way in which this server changes the cluster's state for somebody who asks. It
+// decides on the newest snapshot (runtime/cluster), proposes the command, and says what came of it.
+// What a decision could not know, the log judges when it applies: a command's own conditions.
+//
+// A server that does not lead, or does not know yet all that was ever acknowledged, refuses with
+// `unavailable` "No cluster leader". Other errors are the decision's, the proposer's
+// (actors/raft/proposer.hpp) and those of the command's conditions.
+//
+// Threads: any. Callbacks are called once: before the call returns when nothing was proposed, else
+// on the Raft node's thread. They must be quick; who has more to do goes on where he is at home:
+// requests of the HTTP API by `Responder::post` (actors/api/http/write.hpp), actors by `Writes`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "actors/raft/raft_inbox.hpp"
+#include "actors/server/committed.hpp"
+#include "runtime/cluster/eval_factory.hpp"
+
+namespace nomad::server {
+
+/// What `decide(snapshot, seed)` decides.
+template <class Decide>
+using DecidedBy = std::remove_cvref_t<decltype(*std::declval<Decide&>()(
+    std::declval<const state::Snapshot&>(), std::declval<const cluster::EvalSeed&>()))>;
+
+/// A decision and the entry that it became.
+template <class Decision>
+struct Written {
+  Decision decision;        ///< Without its command.
+  std::uint64_t index = 0;  ///< Of the entry; of the snapshot if there was nothing to write.
+  std::shared_ptr<const state::Outcome> outcome;  ///< Empty if there was nothing to write.
+};
+
+/// The ModifyIndex of the job that a decision is about, as it is now.
+template <class Decision>
+std::uint64_t job_modify_index(const Written<Decision>& done) {
+  const bool is_new = done.outcome && done.outcome->job_modify_index != 0;
+  return is_new ? done.outcome->job_modify_index : done.decision.job_modify_index;
+}
+
+/// Cheap to copy, may outlive the Raft node.
+class Writer {
+public:
+  /// `chance` is for a world of one thread that is to be the same each time; each thread has its
+  /// own without.
+  Writer(std::shared_ptr<const state::Store> store,
+         raft::Proposer proposer,
+         std::shared_ptr<const raft::LeaderView> leader,
+         std::shared_ptr<Random> chance = {});
+
+  /// `decide(snapshot, seed)` returns the Result of a decision, which has a `command`, empty if
+  /// there is nothing to write; `then` gets a Result of `Written<decision>`.
+  template <class Decide, class Then>
+  void write(Decide&& decide, Then then) const;
+
+  /// Proposes a command that somebody has decided on.
+  void propose(const Object<schema::Command>& command,
+               std::function<void(const Result<Committed>&)> then) const;
+
+  /// The same, when what became of a refused command matters, too.
+  void propose_raw(const Object<schema::Command>& command, raft::ProposalCallback then) const;
+
+  /// Proposes commands in order, a few at a time, so that many do not fill the log's queue; the
+  /// last one when all others are applied. Stops at the first that is refused. There must be one.
+  void propose_all(std::vector<Object<schema::Command>> commands,
+                   std::function<void(const Result<Committed>&)> then) const;
+
+private:
+  cluster::EvalSeed seed() const;
+
+  Result<> check_ready() const;
+
+  std::shared_ptr<const state::Store> store_;
+  raft::Proposer proposer_;
+  std::shared_ptr<const raft::LeaderView> leader_;
+  std::shared_ptr<Random> chance_;
+};
+
+template <class Decide, class Then>
+void Writer::write(Decide&& decide, Then then) const {
+  using Decided = DecidedBy<Decide>;
+  if (const auto ready = check_ready(); !ready) return then(Result<Written<Decided>>{ready.error()});
+  const auto snapshot = store_->snapshot();
+  auto decided = decide(snapshot, seed());
+  if (!decided) return then(Result<Written<Decided>>{decided.error()});
+  const auto command = std::exchange(decided->command, {});
+  Written<Decided> written{std::move(*decided), snapshot.index(), {}};
+  if (!command) return then(Result<Written<Decided>>{std::move(written)});
+  propose(command, [written = std::move(written),
+                    then = std::move(then)](const Result<Committed>& committed) mutable {
+    if (!committed) return then(Result<Written<Decided>>{committed.error()});
+    written.index = committed->index;
+    written.outcome = committed->outcome;
+    then(Result<Written<Decided>>{std::move(written)});
+  });
+}
+
+}  // namespace nomad::server

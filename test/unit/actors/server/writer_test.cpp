@@ -1,0 +1,106 @@
+// The one way to write: decisions, their commands, and what comes back.
+#include "actors/server/writer.hpp"
+
+#include "runtime/cluster/setting_commands.hpp"
+#include "server_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::server;
+
+namespace {
+
+struct WriterFixture : test::ServerFixture {
+  std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
+  Writer writer{store, proposer, leader, std::make_shared<Random>(1)};
+
+  WriterFixture() { leader->set({.leads = true, .ready = true}); }
+
+  using Outcome = Result<Written<cluster::Decision>>;
+
+  std::shared_ptr<std::optional<Outcome>> configure(std::optional<std::uint64_t> check) {
+    auto answer = std::make_shared<std::optional<Outcome>>();
+    writer.write(
+        [&](const state::Snapshot& state, const cluster::EvalSeed& seed) {
+          CHECK(seed.random != nullptr);
+          return cluster::decide_scheduler_configuration(
+              state, Draft<schema::SchedulerConfiguration>{}.freeze(), check);
+        },
+        [answer](Outcome outcome) { *answer = std::move(outcome); });
+    return answer;
+  }
+
+  std::vector<Object<schema::Command>> pools(std::size_t count) {
+    std::vector<Object<schema::Command>> commands;
+    for (std::size_t i = 0; i < count; ++i) {
+      Draft<schema::Command> draft;
+      draft->initNodePoolUpsert().setName("pool-" + std::to_string(i));
+      commands.push_back(draft.freeze());
+    }
+    return commands;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: a decision is answered when its command is applied") {
+  const auto answer = configure({});
+  CHECK_FALSE(answer->has_value());
+  commit();
+  REQUIRE(answer->has_value());
+  REQUIRE((*answer)->has_value());
+  CHECK((**answer)->index == index);
+  CHECK((**answer)->outcome != nullptr);
+  CHECK(state().scheduler_configuration()->getModifyIndex() == index);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: without a command the snapshot's index is the answer") {
+  configure({});
+  commit();
+
+  const auto answer = configure(std::uint64_t{7'000});
+
+  REQUIRE(answer->has_value());
+  CHECK((**answer)->index == index);
+  CHECK((**answer)->outcome == nullptr);
+  CHECK(commit_once() == 0);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: who does not know all that was acknowledged writes nothing") {
+  leader->set({.leads = true, .ready = false});
+
+  const auto answer = configure({});
+
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error() == Error{Errc::unavailable, "No cluster leader"});
+  CHECK(commit_once() == 0);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: many commands go a few at a time, the last one alone") {
+  std::vector<Result<Committed>> answers;
+  writer.propose_all(pools(20), [&](const Result<Committed>& done) { answers.push_back(done); });
+
+  std::vector<std::size_t> portions;
+  while (const auto count = commit_once())
+    portions.push_back(count);
+
+  CHECK(portions.front() == 8);
+  CHECK(portions.back() == 1);
+  CHECK(entries == 20);
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0]->index == index);
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: a sequence stops at the first command that is refused") {
+  auto commands = pools(20);
+  Draft<schema::Command> refused;
+  refused->setNodePoolDelete("default");
+  commands[1] = refused.freeze();
+  std::vector<Result<Committed>> answers;
+
+  writer.propose_all(commands, [&](const Result<Committed>& done) { answers.push_back(done); });
+  commit();
+
+  CHECK(entries == 9);  // eight at once, and one for the first that was applied
+  REQUIRE(answers.size() == 1);
+  CHECK(answers[0].has_error());
+}
