@@ -39,8 +39,9 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
 
   void go_on() {
     while (const auto* command = take())
-      writer.propose(*command, [self = shared_from_this(), is_last = command == &commands.back()](
-                                   const Result<Committed>& done) { self->on_done(done, is_last); });
+      writer.propose(*command,
+                     [self = shared_from_this(), is_last = command == &commands.back()](
+                         const Result<Committed>& done) { self->on_done(done, is_last); });
   }
 
   void on_done(const Result<Committed>& done, bool is_last) {

@@ -84,7 +84,8 @@ private:
 template <class Decide, class Then>
 void Writer::write(Decide&& decide, Then then) const {
   using Decided = DecidedBy<Decide>;
-  if (const auto ready = check_ready(); !ready) return then(Result<Written<Decided>>{ready.error()});
+  if (const auto ready = check_ready(); !ready)
+    return then(Result<Written<Decided>>{ready.error()});
   const auto snapshot = store_->snapshot();
   auto decided = decide(snapshot, seed());
   if (!decided) return then(Result<Written<Decided>>{decided.error()});

@@ -65,7 +65,8 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: without a command the snapshot's index
   CHECK(commit_once() == 0);
 }
 
-TEST_CASE_FIXTURE(WriterFixture, "writer: who does not know all that was acknowledged writes nothing") {
+TEST_CASE_FIXTURE(WriterFixture,
+                  "writer: who does not know all that was acknowledged writes nothing") {
   leader->set({.leads = true, .ready = false});
 
   const auto answer = configure({});

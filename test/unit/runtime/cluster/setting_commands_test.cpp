@@ -14,9 +14,12 @@ TEST_CASE("setting_commands: the scheduler's configuration is written unless ano
   const auto first = cluster::decide_scheduler_configuration(fixture.now(), wanted, {});
   REQUIRE(first.has_value());
   REQUIRE(first->command);
-  const auto index = fixture.run([&](auto command) {
-    command.setSchedulerConfiguration(first->command->getSchedulerConfiguration());
-  }).index;
+  const auto index
+      = fixture
+            .run([&](auto command) {
+              command.setSchedulerConfiguration(first->command->getSchedulerConfiguration());
+            })
+            .index;
   CHECK(fixture.now().scheduler_configuration()->getModifyIndex() == index);
 
   CHECK(cluster::decide_scheduler_configuration(fixture.now(), wanted, index)->command);
