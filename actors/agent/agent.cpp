@@ -138,6 +138,7 @@ struct Agent::Parts {
       options.agent.server_id = server->id();
       options.store = server->store();
       options.lease = server->lease();
+      options.leader = server->log().leader;
       options.keyring = server->keyring();
       options.raft = server->raft();
       options.agent.rpc_address = server->cluster().address();
@@ -146,7 +147,6 @@ struct Agent::Parts {
           .membership = server->cluster().membership(),
           .autopilot = server->cluster().autopilot(),
           .members = server->cluster().members(),
-          .leader = server->log().leader,
       });
       options.writer = server->writer();
     }

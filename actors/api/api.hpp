@@ -70,6 +70,7 @@ struct ApiOptions {
   // Of an agent with a server; all empty without one.
   std::shared_ptr<state::Store> store = {};
   std::shared_ptr<const raft::LeaderLease> lease = {};  ///< Empty: every read is answered at once.
+  std::shared_ptr<const raft::LeaderView> leader = {};  ///< Who leads, as this server knows it.
   std::shared_ptr<security::Keyring> keyring = {};
   RaftReader raft = {};
   std::optional<server::Writer> writer = {};
@@ -92,8 +93,7 @@ struct ApiOptions {
   std::uint64_t upload_bytes = std::uint64_t{4} << 30;  ///< Of one archive.
 
   unsigned query_threads = 2;
-  std::size_t response_cache_bytes
-      = 32 * 1024 * 1024;  ///< Renderings of large lists that are kept.
+  std::size_t response_cache_bytes = 32 * 1024 * 1024;  ///< Renderings that are kept.
 };
 
 class Api {

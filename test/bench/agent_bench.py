@@ -13,7 +13,7 @@ from harness import Agent, job, shell_job, wait_until  # noqa: E402
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 BIG = "client {\n  cpu_total_compute = 10000000\n  memory_total_mb = 10000000\n" \
       "  disk_total_mb = 100000000\n  disk_free_mb = 100000000\n  gc_max_allocs = 100000\n}\n" \
-      "limits {\n  http_max_conns_per_client = 1000\n}\n"
+      "limits {\n  http_max_conns_per_client = 2000\n}\n"
 
 
 def show(name, figure):
@@ -138,6 +138,45 @@ def thousand_allocations(build):
     agent.destroy()
 
 
+def single_reads(build):
+    agent = idle_agent()
+    agent.register(job("web", count=3))
+    agent.wait_for_allocs("web", "running", 3, timeout=30)
+    alloc = agent.allocs("web")[0]["ID"]
+    for what, path in (("the leader", "/v1/status/leader"), ("a job", "/v1/job/web"),
+                       ("an allocation", f"/v1/allocation/{alloc}")):
+        show(f"GET of {what}, 16 connections", load(build, agent, 16, 5, path))
+    agent.destroy()
+
+
+def watchers(build):
+    """Blocking queries that one write wakes: their memory, and when the last one is answered."""
+    count, agent = 1000, idle_agent()
+    watched, late, held = job("watched", count=0), [], []
+    for n in range(5):
+        agent.register(dict(watched, Meta={"n": str(n)}))
+        time.sleep(2.5)
+        before = memory(agent.process.pid)[1]
+        index = agent.get("/v1/job/watched").index
+        program = os.path.join(build, "test", "bench", "http_load")
+        clients = subprocess.Popen(
+            [program, "-l", "-c", str(count), "-n", str(count), "-t", "30",
+             f"127.0.0.1:{agent.port}", f"/v1/job/watched?index={index}&wait=60s"],
+            stdout=subprocess.PIPE, text=True)
+        time.sleep(2)
+        held.append((memory(agent.process.pid)[1] - before) * 1024 / count)
+        assert clients.poll() is None, "the queries did not wait"
+        written = time.monotonic()
+        agent.register(dict(watched, Meta={"n": f"{n} again"}))
+        last = float(clients.communicate()[0])
+        assert clients.returncode == 0
+        late.append((last - written) * 1000)
+    show("1,000 blocking queries woken by one write, the last",
+         f"median {statistics.median(late):.1f} ms, worst {max(late):.1f} ms after the write was sent")
+    show("  private memory of each while it waits", f"median {statistics.median(held):.1f} kB")
+    agent.destroy()
+
+
 def writes(build):
     agent = idle_agent()
     parameterized = dict(job("p-{n}", kind="batch"), ParameterizedJob={"Payload": "optional"})
@@ -206,7 +245,8 @@ def is_attached(agent, alloc):
     return reply.status == 200 and bool(reply.json.get("Tasks"))
 
 
-SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, writes, raw_exec]
+SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, single_reads, watchers,
+             writes, raw_exec]
 
 
 def run(build, only):

@@ -1,12 +1,13 @@
 // http_load: keeps a fixed number of keep-alive connections busy with one kind of request and
 // prints what came back: answers a second, latency percentiles, other statuses than 200.
 //
-//   http_load -c CONNECTIONS -t SECONDS [-X METHOD] [-b BODY] [-r RATE] [-n REQUESTS] HOST:PORT
-//   PATH
+//   http_load -c CONNECTIONS -t SECONDS [-X METHOD] [-b BODY] [-r RATE] [-n REQUESTS] [-l]
+//     HOST:PORT PATH
 //
 // Every `{n}` in path and body becomes a number that no other request of the run has. With -r the
 // requests are sent at that rate over all connections, and latency counts from when each was due.
-// One thread, one epoll; its own CPU time is printed, because it shares the machine.
+// With -l it says instead when the last answer came, as the seconds of CLOCK_MONOTONIC. One thread,
+// one epoll; its own CPU time is printed, because it shares the machine.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -43,6 +44,7 @@ struct Options {
   std::string host = "127.0.0.1";
   std::uint16_t port = 4646;
   std::string path = "/";
+  bool tells_last = false;
 };
 
 struct Connection {
@@ -56,6 +58,7 @@ struct Connection {
 
 struct Totals {
   std::vector<double> latencies;  // ms
+  Clock::time_point last;
   std::uint64_t ok = 0;
   std::uint64_t refused = 0;
   std::uint64_t broken = 0;
@@ -140,7 +143,8 @@ bool receive(Connection& connection, Totals& totals) {
   }
   const int status = complete(connection.in);
   if (status == 0) return false;
-  const std::chrono::duration<double, std::milli> took = Clock::now() - connection.started;
+  totals.last = Clock::now();
+  const std::chrono::duration<double, std::milli> took = totals.last - connection.started;
   totals.latencies.push_back(took.count());
   if (status == 200) {
     ++totals.ok;
@@ -206,7 +210,7 @@ double percentile(std::vector<double>& sorted, double part) {
 Options parse(int argc, char** argv) {
   Options options;
   int flag;
-  while ((flag = getopt(argc, argv, "c:t:X:b:r:n:")) != -1)
+  while ((flag = getopt(argc, argv, "c:t:X:b:r:n:l")) != -1)
     switch (flag) {
       case 'c':
         options.connections = std::atoi(optarg);
@@ -225,6 +229,9 @@ Options parse(int argc, char** argv) {
         break;
       case 'n':
         options.requests = std::strtoull(optarg, nullptr, 10);
+        break;
+      case 'l':
+        options.tells_last = true;
         break;
       default:
         std::exit(2);
@@ -254,12 +261,15 @@ int main(int argc, char** argv) {
   getrusage(RUSAGE_SELF, &usage);
   const double cpu = static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
                      + static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-  fmt::print(
-      "{:.0f} answers/s ({} ok, {} refused, {} broken) p50 {:.3f} ms p99 {:.3f} ms max "
-      "{:.3f} ms; load generator {:.0f} % of a core\n",
-      static_cast<double>(totals.latencies.size()) / took.count(), totals.ok, totals.refused,
-      totals.broken, percentile(totals.latencies, 0.5), percentile(totals.latencies, 0.99),
-      totals.latencies.empty() ? 0 : totals.latencies.back(), 100 * cpu / took.count());
+  if (options.tells_last)
+    fmt::print("{:.6f}\n", std::chrono::duration<double>(totals.last.time_since_epoch()).count());
+  else
+    fmt::print(
+        "{:.0f} answers/s ({} ok, {} refused, {} broken) p50 {:.3f} ms p99 {:.3f} ms max "
+        "{:.3f} ms; load generator {:.0f} % of a core\n",
+        static_cast<double>(totals.latencies.size()) / took.count(), totals.ok, totals.refused,
+        totals.broken, percentile(totals.latencies, 0.5), percentile(totals.latencies, 0.99),
+        totals.latencies.empty() ? 0 : totals.latencies.back(), 100 * cpu / took.count());
   if (!totals.first_refusal.empty())
     fmt::print(stderr, "first refusal: {}\n", totals.first_refusal);
   return totals.refused + totals.broken > 0 ? 1 : 0;

@@ -86,7 +86,8 @@ void read_alloc(Call call) {
                       std::string out;
                       append_alloc(out, *row);
                       return Answer::json(std::move(out));
-                    }};
+                    },
+                .cacheable = true};
   });
 }
 

@@ -24,7 +24,6 @@ struct ClusterAccess {
   MemberOffice membership;
   HealthOffice autopilot;
   std::shared_ptr<const server::MemberView> members;
-  std::shared_ptr<const raft::LeaderView> leader;
 };
 
 }  // namespace nomad::api

@@ -38,14 +38,13 @@ std::string address_of(const std::string& address, const AgentInfo& agent) {
 }
 
 void status_leader(Call call) {
-  const auto context = call.context;
-  ask_raft(std::move(call), [context](const RaftStatus& status) {
-    std::string out;
-    append_json_text(out, status.leader.empty()
-                              ? std::string{}
-                              : address_of(status.leader_address, context->options.agent));
-    return Answer::json(std::move(out));
-  });
+  const auto& options = call.context->options;
+  if (!options.leader) return call.fail(500, "No cluster leader");
+  const auto known = options.leader->known();
+  std::string out;
+  append_json_text(
+      out, known.leader.empty() ? std::string{} : address_of(known.leader_address, options.agent));
+  call.send(Answer::json(std::move(out)));
 }
 
 void status_peers(Call call) {

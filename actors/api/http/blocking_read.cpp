@@ -4,8 +4,6 @@
 #include <mutex>
 #include <utility>
 
-#include "actors/api/cluster/cluster_access.hpp"
-
 namespace nomad::api {
 namespace {
 
@@ -75,9 +73,11 @@ private:
     resume();
   }
 
+  /// Where the answer goes out from; on the pool if another agent passed the request on.
   void resume() {
     std::function<void()> job = [self = shared_from_this()] { self->attempt(); };
-    if (!context_.pool.submit(job)) context_.timers.call_after(retry_pause, std::move(job));
+    if (!call_.responder.post(job) && !context_.pool.submit(job))
+      context_.timers.call_after(retry_pause, std::move(job));
   }
 
   /// Lets go of the thread until `wake`; false when that came already.
@@ -170,10 +170,10 @@ private:
     if (!release()) return;
     answer.index = index;
     answer.is_read = true;
-    if (const auto& cluster = context_.options.cluster; cluster && options_.stale) {
-      answer.known_leader = !cluster->leader->known().leader.empty();
+    if (const auto& leader = context_.options.leader; leader && options_.stale) {
+      answer.known_leader = !leader->known().leader.empty();
       answer.last_contact
-          = std::chrono::duration_cast<std::chrono::milliseconds>(cluster->leader->last_contact());
+          = std::chrono::duration_cast<std::chrono::milliseconds>(leader->last_contact());
     }
     call_.send(std::move(answer));
   }

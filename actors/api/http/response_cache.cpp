@@ -7,8 +7,8 @@
 namespace nomad::api {
 namespace {
 
-constexpr std::size_t smallest_kept = 4 * 1024;  ///< Rendering less again costs next to nothing.
-constexpr std::size_t most_entries = 256;
+constexpr std::size_t smallest_kept = 512;  ///< Rendering less again costs next to nothing.
+constexpr std::size_t most_entries = 1024;
 
 }  // namespace
 

@@ -1,8 +1,8 @@
-// ResponseCache: keeps the renderings of large lists that are asked for again and again while their
-// tables do not change. Bounded in bytes; what was used longest ago goes first.
+// ResponseCache: keeps renderings that are asked for again and again while what they show does not
+// change. Bounded in bytes; what was used longest ago goes first.
 //
 // A rendering is kept only when the same target is asked for twice at the same index, so that
-// lists that change all the time cost no memory. Thread-safe.
+// what changes all the time costs no memory. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -120,15 +120,15 @@ Answer to_answer(const JobRef& job) {
 void read_job(Call call) {
   const auto id = call.rest;
   read_state(std::move(call), [&id](const ReadOptions& options) -> Result<Read> {
-    return Read{
-        .watch = {state::watch_key(Table::jobs, state::join_key(options.ns, id))},
-        .index =
-            [ns = options.ns, id](const Snapshot& snapshot) {
-              const auto job = snapshot.job(ns, id);
-              return job ? job->getModifyIndex() : table_index(snapshot, Table::jobs);
-            },
-        .answer = [ns = options.ns,
-                   id](const Snapshot& snapshot) { return to_answer(snapshot.job(ns, id)); }};
+    return Read{.watch = {state::watch_key(Table::jobs, state::join_key(options.ns, id))},
+                .index =
+                    [ns = options.ns, id](const Snapshot& snapshot) {
+                      const auto job = snapshot.job(ns, id);
+                      return job ? job->getModifyIndex() : table_index(snapshot, Table::jobs);
+                    },
+                .answer = [ns = options.ns, id](
+                              const Snapshot& snapshot) { return to_answer(snapshot.job(ns, id)); },
+                .cacheable = true};
   });
 }
 

@@ -127,7 +127,7 @@ std::string uuid(unsigned number) {
 ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   lease->set(raft::LeaderLease::unlimited);
   played->alloc_dir = directory.path();
-  leader->set({.leads = true, .ready = true});
+  leader->set({.leads = true, .ready = true, .term = 1, .leader = "server-1"});
   log_->set_wake([this] { apply(); });
   client_ = actor::spawn(system_, play_client, played);
   raft_ = actor::spawn(system_, play_raft, played);
@@ -142,6 +142,7 @@ ApiFixture::ApiFixture(const std::function<void(ApiOptions&)>& change) {
   options.agent.config_json = [] { return std::string{R"({"Region":"global"})"}; };
   options.store = std::shared_ptr<state::Store>{state_, &state_->store};
   options.lease = lease;
+  options.leader = leader;
   options.raft = raft_;
   options.writer.emplace(options.store, raft::Proposer{log_}, leader);
   options.client = client_;

@@ -221,6 +221,7 @@ TEST_CASE("agent: self, health, members and the cluster's status") {
   }
   CHECK(fixture.refusal("/v1/agent/health?type=server")
         == R"(500 {"server":{"message":"no leader","ok":false}})");
+  fixture.leader->set({});
   CHECK(fixture.json("/v1/status/leader") == "");
 }
 
