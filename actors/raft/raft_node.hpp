@@ -175,6 +175,12 @@ struct RaftOptions {
   std::size_t max_inbox_bytes = std::size_t{64} << 20;
 };
 
+struct NodeParts;
+
+/// The node alone, made of what `start_raft` puts together, or a test; with a thread of its own if
+/// `detached`.
+RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached);
+
 /// The id of the cluster that these servers found together: the same wherever it is computed.
 std::string new_cluster_id(const std::vector<Member>& members);
 

@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/raft/node_state.hpp"
+#include "actors/raft/node_parts.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/recovery.hpp"
 #include "runtime/base/random.hpp"
