@@ -164,7 +164,7 @@ public:
     dialing.network.threads = 1;
     // Servers ask nothing of these nodes, so nobody's secret is known here.
     auto transport = rpc::TcpTransport::start(
-        system_, std::move(dialing), std::make_shared<rpc::Router>(config.region),
+        system_, std::move(dialing), std::make_shared<rpc::MethodRouter>(config.region),
         [](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
           return rpc::identify(peer, credentials, [](const std::string&) { return std::string{}; });
         });

@@ -9,7 +9,7 @@
 namespace nomad::client {
 
 const std::vector<AllocHookEntry>& AllocHooks::entries() const {
-  return facts_.context->registry->alloc_hooks;
+  return facts_.context->plugins->alloc_hooks;
 }
 
 const AllocHook& AllocHooks::spawn(const AllocHookEntry& entry, const AllocScope& about) {

@@ -1,4 +1,4 @@
-// AllocHooks: the hooks of one allocation, in the order of the registry: runs those that are
+// AllocHooks: the hooks of one allocation, in the order of the catalog: runs those that are
 // functions, spawns and asks those that are actors. The runner says when.
 //
 // What it calls back comes in later turns of the runner, or within the call if there is nothing to

@@ -104,7 +104,7 @@ void ClientState::fingerprint() {
   auto options = facts_.options.fingerprint;
   options.alloc_dir = facts_.options.alloc_dir;
   std::vector<host::NamedFingerprinter> selected;
-  for (const auto& each : facts_.parts.registry->fingerprinters)
+  for (const auto& each : facts_.parts.plugins->fingerprinters)
     if (is_allowed(facts_.options, "fingerprint", each.name)) selected.push_back(each);
   self_
       ->request(facts_.parts.steps, start_timeout,
@@ -126,7 +126,7 @@ void ClientState::fingerprint() {
 
 Driver ClientState::spawn_driver(const std::string& name) {
   const auto config = facts_.options.drivers.find(name);
-  auto driver = facts_.parts.registry->drivers.at(name).spawn(
+  auto driver = facts_.parts.plugins->drivers.at(name).spawn(
       self_->system(),
       {.state_dir = facts_.options.state_dir,
        .executor_path = facts_.options.executor_path,
@@ -140,7 +140,7 @@ Driver ClientState::spawn_driver(const std::string& name) {
 }
 
 void ClientState::spawn_drivers() {
-  for (const auto& [name, entry] : facts_.parts.registry->drivers)
+  for (const auto& [name, entry] : facts_.parts.plugins->drivers)
     if (is_allowed(facts_.options, "driver", name)) drivers_.emplace(name, spawn_driver(name));
   ask_drivers();
   ready_to_start();
@@ -233,9 +233,9 @@ void ClientState::make_context() {
       = host_environment(denied == facts_.options.options.end() ? default_denied_environment()
                                                                 : split_list(denied->second));
   context->max_kill_timeout = facts_.options.max_kill_timeout;
-  context->registry = facts_.parts.registry;
+  context->plugins = facts_.parts.plugins;
   context->task_hooks
-      = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.registry));
+      = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.plugins));
   context->drivers = drivers_;
   context->db = facts_.parts.db;
   context->sync = sync_;
@@ -358,7 +358,7 @@ Client spawn_client(actor::System& system, ClientOptions options, ClientParts pa
 Result<ClientNode> ClientNode::start(actor::System& system,
                                      ClientOptions options,
                                      ServerLink servers,
-                                     Registry registry) {
+                                     PluginCatalog plugins) {
   ClientNode node;
   if (options.dev) {
     node.db_ = spawn_forgetful_client_db(system);
@@ -368,11 +368,12 @@ Result<ClientNode> ClientNode::start(actor::System& system,
     node.db_ = std::move(*db);
   }
   node.steps_ = spawn_step_runner(system, 2);
-  node.client_ = spawn_client(system, std::move(options),
-                              {.servers = std::move(servers),
-                               .db = node.db_,
-                               .steps = node.steps_,
-                               .registry = std::make_shared<const Registry>(std::move(registry))});
+  node.client_
+      = spawn_client(system, std::move(options),
+                     {.servers = std::move(servers),
+                      .db = node.db_,
+                      .steps = node.steps_,
+                      .plugins = std::make_shared<const PluginCatalog>(std::move(plugins))});
   return node;
 }
 

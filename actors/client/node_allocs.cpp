@@ -109,7 +109,7 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
 
 // -- what the servers say ------------------------------------------------------------------------
 
-void NodeAllocs::apply(server_link::AllocSet set, std::function<void(bool impatient)> then) {
+void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then) {
   std::vector<workload::AssignedIndex> assigned;
   assigned.reserve(set.allocs.size());
   for (const auto& each : set.allocs)

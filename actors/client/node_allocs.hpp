@@ -43,7 +43,7 @@ public:
   /// Puts into force what they have assigned; then calls `then`, in this turn or a later one,
   /// unless the client stops. `impatient`: an allocation came that may be without servers for a
   /// shorter time than any before.
-  void apply(server_link::AllocSet set, std::function<void(bool impatient)> then);
+  void apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then);
 
   /// They have answered for the first time: restored tasks that were lost may start again.
   void servers_contacted();

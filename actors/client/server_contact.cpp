@@ -102,11 +102,11 @@ void ServerContact::heartbeat_due(std::uint64_t round) {
 }
 
 void ServerContact::heartbeat_answered(const server_link::Lease& lease) {
-  const bool was_away = heartbeat_failures_ > 0 || lease.was_missed;
+  const bool was_away = heartbeat_failures_ > 0 || lease.awaits_reports;
   heartbeat_failures_ = 0;
   heard_of_servers(lease.ttl);
   if (was_away) self_->send(facts_.context->sync, sync::Hurry{});
-  if (!lease.was_missed) {
+  if (!lease.awaits_reports) {
     waiting_answers_ = 0;
     beats_on_report_ = false;
     arm_heartbeat(ttl_);
@@ -149,11 +149,11 @@ void ServerContact::watch() {
   self_
       ->request(facts_.parts.servers, watch_wait + server_timeout,
                 server_link::WatchAllocs{facts_.identity.id, min_index_, watch_wait})
-      .then([this](server_link::AllocSet& set) { assigned(std::move(set)); },
+      .then([this](server_link::AssignedAllocs& set) { assigned(std::move(set)); },
             [this](const Error& err) { watch_failed(err); });
 }
 
-void ServerContact::assigned(server_link::AllocSet set) {
+void ServerContact::assigned(server_link::AssignedAllocs set) {
   watch_failures_ = 0;
   if (facts_.stopping) return;
   const bool first = min_index_ == 0 && set.complete;

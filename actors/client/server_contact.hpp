@@ -55,7 +55,7 @@ private:
   void heartbeat_answered(const server_link::Lease& lease);
   void heartbeat_failed(const Error& err);
   void heard_of_servers(std::chrono::milliseconds ttl);
-  void assigned(server_link::AllocSet set);
+  void assigned(server_link::AssignedAllocs set);
   void applied(std::uint64_t index, bool impatient);
   void watch_failed(const Error& err);
 

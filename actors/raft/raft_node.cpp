@@ -481,8 +481,8 @@ RaftStatus NodeState::status() const {
         .id = member.id, .match_index = progress->match_index, .silence = now - progress->heard};
     if (const auto* counters = peers_.counters(member.id)) {
       peer.reachable = counters->reachable;
-      peer.letters_sent = counters->sent;
-      peer.letters_lost = counters->lost;
+      peer.messages_sent = counters->sent;
+      peer.messages_lost = counters->lost;
     }
     status.peers.push_back(std::move(peer));
   }
