@@ -88,7 +88,7 @@ struct Agent::Parts {
   actor::System system{system_config};
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
-  ServerLinks links;
+  AgentLinks links;
   std::shared_ptr<net::TlsContext> http_certificates;  ///< Null without TLS.
   std::optional<rpc::TcpTransport> dialer;             ///< Of an agent without a server.
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();

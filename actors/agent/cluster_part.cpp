@@ -247,7 +247,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
                                         const config::AgentConfig& config,
                                         const std::string& server_id,
                                         const std::string& http_address,
-                                        const ServerLinks& links,
+                                        const AgentLinks& links,
                                         std::shared_ptr<state::Store> store) {
   ClusterPart part;
   part.store_ = store;

@@ -47,7 +47,7 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
 
 Result<rpc::TcpTransport> start_dialer(actor::System& system,
                                        const config::AgentConfig& config,
-                                       const ServerLinks& links) {
+                                       const AgentLinks& links) {
   const auto router = std::make_shared<rpc::MethodRouter>(config.region);
   links.requests.add_to_client(*router);
   rpc::TcpTransportOptions options;

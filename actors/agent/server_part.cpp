@@ -82,7 +82,7 @@ unsigned worker_count(const config::Server& server) {
 Result<ServerPart> ServerPart::start(actor::System& system,
                                      const config::AgentConfig& config,
                                      const std::string& http_address,
-                                     const ServerLinks& links,
+                                     const AgentLinks& links,
                                      std::function<void(const Error&)> on_fatal) {
   std::error_code failure;
   std::filesystem::create_directories(config.data_dir + "/server", failure);

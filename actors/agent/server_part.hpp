@@ -26,7 +26,7 @@ public:
   static Result<ServerPart> start(actor::System& system,
                                   const config::AgentConfig& config,
                                   const std::string& http_address,
-                                  const ServerLinks& links,
+                                  const AgentLinks& links,
                                   std::function<void(const Error&)> on_fatal);
 
   ServerPart(ServerPart&&) = default;

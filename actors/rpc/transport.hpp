@@ -10,8 +10,7 @@
 //   - Connections are made when somebody is called and kept. A process that cannot be reached
 //     fails calls at once for a short while, so that nobody waits for a connect timeout each time.
 //   - What arrives here goes to the process's MethodRouter (router.hpp), with a Caller that the
-//   player
-//     filled in.
+//     player filled in.
 #pragma once
 
 #include <chrono>
