@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "cli/arguments.hpp"
+#include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/resident.hpp"
@@ -94,19 +95,6 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
   }
   NOMAD_TRY(config::validate(config));
   return config;
-}
-
-/// nomadctl-executor beside this program, or where it was built.
-Result<std::string> find_executor() {
-  char self[4096];
-  const auto size = readlink("/proc/self/exe", self, sizeof self);
-  if (size <= 0) return errno_error("/proc/self/exe", errno);
-  const std::string path{self, static_cast<std::size_t>(size)};
-  const auto folder = path.substr(0, path.rfind('/'));
-  for (const auto* place : {"/nomadctl-executor", "/../nomadctl-executor",
-                            "/../runtime/host/executor/nomadctl-executor"})
-    if (access((folder + place).c_str(), X_OK) == 0) return folder + place;
-  return Error{Errc::not_found, fmt::format("nomadctl-executor is not beside {}", path)};
 }
 
 void print_banner(const config::AgentConfig& config, const agent::Agent& agent) {
@@ -206,7 +194,7 @@ int run_agent(const std::vector<std::string>& arguments) {
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
   auto config = configure(flags);
   if (!config) return refuse_agent(config.error());
-  auto executor = find_executor();
+  auto executor = find_program("nomadctl-executor", "../runtime/host/executor");
   if (!executor) return refuse_agent(executor.error());
   auto level = log::parse_level(config->log_level);
   if (!level) return refuse_agent(level.error());

@@ -1,12 +1,12 @@
 // nomadctl: finds the command that was named and runs it.
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/completion.hpp"
+#include "cli/programs.hpp"
 
 namespace {
 
@@ -50,12 +50,6 @@ bool asks_for_help(const std::string& word) {
   return word == "-h" || word == "-help" || word == "--help" || word == "help";
 }
 
-/// Where this program is.
-std::string own_path() {
-  std::error_code failure;
-  return std::filesystem::read_symlink("/proc/self/exe", failure).string();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -68,9 +62,9 @@ int main(int argc, char** argv) {
     return words.empty() ? 127 : 0;
   }
   if (words[0] == "-autocomplete-install" || words[0] == "--autocomplete-install")
-    return nomad::cli::install_completion(own_path());
+    return nomad::cli::install_completion(nomad::cli::own_path().value_or(""));
   if (words[0] == "-autocomplete-uninstall" || words[0] == "--autocomplete-uninstall")
-    return nomad::cli::uninstall_completion(own_path());
+    return nomad::cli::uninstall_completion(nomad::cli::own_path().value_or(""));
   std::size_t used = 0;
   if (const auto* command = find(words, used)) {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));

@@ -56,7 +56,7 @@ struct NodeLeaseReply {
   index @0 :UInt64;
   ttlMs @1 :UInt64;
   serverTime @2 :Int64;            # Unix nanoseconds; 0: not given
-  wasMissed @3 :Bool;              # the servers had given the node up
+  awaitsReports @3 :Bool;              # the servers had given the node up
   servers @4 :List(ServerAddress); # where the node can turn to from now on
 }
 

@@ -88,7 +88,7 @@ struct Agent::Parts {
   actor::System system{system_config};
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
-  Ties ties;
+  AgentLinks links;
   std::shared_ptr<net::TlsContext> http_certificates;  ///< Null without TLS.
   std::optional<rpc::TcpTransport> dialer;             ///< Of an agent without a server.
   std::shared_ptr<client::ServerList> server_list = std::make_shared<client::ServerList>();
@@ -153,7 +153,7 @@ struct Agent::Parts {
     if (client) options.client = client->api();
     options.transport = server ? server->cluster().transport() : dialer->handle();
     options.cluster_view = server ? server->cluster().view() : view_of_client();
-    options.remote = ties.requests;
+    options.remote = links.requests;
     auto started = api::start_api(system, std::move(options));
     if (!started) return started.error();
     api.emplace(std::move(*started));
@@ -226,7 +226,7 @@ void Agent::stop(bool leaving) {
 
 Result<> Agent::reload() {
   bool any = false;
-  for (const auto& context : {parts_->ties.certificates, parts_->http_certificates}) {
+  for (const auto& context : {parts_->links.certificates, parts_->http_certificates}) {
     if (!context) continue;
     NOMAD_TRY(context->reload());
     any = true;
@@ -257,16 +257,16 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   auto& all = *agent->parts_;
   auto certificates = rpc_certificates(all.config);
   if (!certificates) return certificates.error();
-  all.ties.certificates = std::move(*certificates);
+  all.links.certificates = std::move(*certificates);
   auto for_http = http_certificates(all.config);
   if (!for_http) return for_http.error();
   all.http_certificates = std::move(*for_http);
   if (config.server.enabled) {
-    auto server = ServerPart::start(all.system, all.config, all.http_address, all.ties, on_fatal);
+    auto server = ServerPart::start(all.system, all.config, all.http_address, all.links, on_fatal);
     if (!server) return server.error();
     all.server.emplace(std::move(*server));
   } else {
-    auto dialer = start_dialer(all.system, all.config, all.ties);
+    auto dialer = start_dialer(all.system, all.config, all.links);
     if (!dialer) return dialer.error();
     all.dialer.emplace(std::move(*dialer));
   }

@@ -120,9 +120,8 @@ Result<ClientPart> ClientPart::start(actor::System& system,
     std::filesystem::create_directories(directory, failure);
     if (failure) return Error{Errc::io, directory + ": " + failure.message()};
   }
-  auto node
-      = client::ClientNode::start(system, std::move(options), servers,
-                                  client::builtin_registry(is_enabled(config, "mock_driver")));
+  auto node = client::ClientNode::start(system, std::move(options), servers,
+                                        client::builtin_plugins(is_enabled(config, "mock_driver")));
   if (!node) return node.error();
   return ClientPart{system, std::move(*node)};
 }

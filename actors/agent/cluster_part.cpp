@@ -145,18 +145,18 @@ using schema::membership::ProbeReply;
 using schema::membership::ProbeRequest;
 
 template <class DoorsRef>
-void serve_raft(rpc::Router& router, const DoorsRef& doors) {
-  router.on_one_way(rpc::Method::raft_message, [doors](const rpc::Caller& caller, Bytes letter) {
+void serve_raft(rpc::MethodRouter& router, const DoorsRef& doors) {
+  router.on_one_way(rpc::Method::raft_message, [doors](const rpc::Caller& caller, Bytes bytes) {
     const auto inbox = doors->open_inbox();
     if (!inbox) return;
-    const auto taken = inbox->deliver(aligned(letter));
+    const auto taken = inbox->deliver(aligned(bytes));
     if (taken || taken.error().code == Errc::overloaded) return;
-    log::warn("raft", "a letter from {} is refused: {}", caller.describe(), taken.error().what);
+    log::warn("raft", "a message from {} is refused: {}", caller.describe(), taken.error().what);
   });
 }
 
 template <class DoorsRef>
-void serve_membership(rpc::Router& router, const DoorsRef& doors) {
+void serve_membership(rpc::MethodRouter& router, const DoorsRef& doors) {
   router.on<Envelope, Envelope>(
       rpc::Method::member_exchange,
       [doors](const rpc::Caller& caller, Object<Envelope> envelope, rpc::Answer<Envelope> answer) {
@@ -189,7 +189,7 @@ void serve_membership(rpc::Router& router, const DoorsRef& doors) {
 
 /// Whether client nodes can be reached through this server.
 template <class DoorsRef>
-void serve_has_node(rpc::Router& router, const DoorsRef& doors) {
+void serve_has_node(rpc::MethodRouter& router, const DoorsRef& doors) {
   using rpc::transport::NodeConnected;
   using schema::rpc::HasNodeReply;
   router.on<schema::rpc::HasNodeRequest, HasNodeReply>(
@@ -213,7 +213,7 @@ void serve_has_node(rpc::Router& router, const DoorsRef& doors) {
 /// What another server must serve goes there by the forwarder. A client node is reached over the
 /// connection on which it speaks to us, whoever answers it.
 template <class DoorsRef>
-void forward_elsewhere(rpc::Router& router,
+void forward_elsewhere(rpc::MethodRouter& router,
                        const DoorsRef& doors,
                        const server::NodeService& nodes) {
   router.set_is_leader([doors] { return doors->leads(); });
@@ -247,7 +247,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
                                         const config::AgentConfig& config,
                                         const std::string& server_id,
                                         const std::string& http_address,
-                                        const Ties& ties,
+                                        const AgentLinks& links,
                                         std::shared_ptr<state::Store> store) {
   ClusterPart part;
   part.store_ = store;
@@ -257,11 +257,11 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
     part.membership_options_.key = std::move(*key);
   }
   part.doors_ = std::make_shared<Doors>(system);
-  auto router = std::make_shared<rpc::Router>(config.region);
+  auto router = std::make_shared<rpc::MethodRouter>(config.region);
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
   serve_has_node(*router, part.doors_);
-  ties.requests.add_to_server(*router);
+  links.requests.add_to_server(*router);
   part.nodes_.emplace(system, server::NodeServiceOptions{
                                   std::move(store), [doors = part.doors_, members = part.members_,
                                                      region = config.region] {
@@ -274,7 +274,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
 
   rpc::TcpTransportOptions options;
   options.listen = listen_address(config);
-  options.network = rpc_options(config, net::RpcRole::server, server_id, ties.certificates);
+  options.network = rpc_options(config, net::RpcRole::server, server_id, links.certificates);
   auto transport = rpc::TcpTransport::start(
       system, std::move(options), std::move(router),
       [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {

@@ -31,7 +31,7 @@ public:
                                     const config::AgentConfig& config,
                                     const std::string& server_id,
                                     const std::string& http_address,
-                                    const Ties& ties,
+                                    const AgentLinks& links,
                                     std::shared_ptr<state::Store> store);
 
   ClusterPart(ClusterPart&&) noexcept;

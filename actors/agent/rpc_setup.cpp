@@ -47,11 +47,11 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
 
 Result<rpc::TcpTransport> start_dialer(actor::System& system,
                                        const config::AgentConfig& config,
-                                       const Ties& ties) {
-  const auto router = std::make_shared<rpc::Router>(config.region);
-  ties.requests.add_to_client(*router);
+                                       const AgentLinks& links) {
+  const auto router = std::make_shared<rpc::MethodRouter>(config.region);
+  links.requests.add_to_client(*router);
   rpc::TcpTransportOptions options;
-  options.network = rpc_options(config, net::RpcRole::client, config.name, ties.certificates);
+  options.network = rpc_options(config, net::RpcRole::client, config.name, links.certificates);
   options.network.threads = 1;
   const auto nobody = [](const std::string&) { return std::string{}; };  // knows no node's secret
   return rpc::TcpTransport::start(

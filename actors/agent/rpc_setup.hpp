@@ -12,8 +12,8 @@
 
 namespace nomad::agent {
 
-/// What the halves of an agent share of its ties to other agents.
-struct Ties {
+/// What the halves of an agent share of its links to other agents.
+struct AgentLinks {
   std::shared_ptr<net::TlsContext> certificates;  ///< Null without TLS.
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
 };
@@ -33,6 +33,6 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
 /// A client's way to its servers, over which they ask it what is about its node.
 Result<rpc::TcpTransport> start_dialer(actor::System& system,
                                        const config::AgentConfig& config,
-                                       const Ties& ties);
+                                       const AgentLinks& links);
 
 }  // namespace nomad::agent

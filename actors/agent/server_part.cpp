@@ -82,7 +82,7 @@ unsigned worker_count(const config::Server& server) {
 Result<ServerPart> ServerPart::start(actor::System& system,
                                      const config::AgentConfig& config,
                                      const std::string& http_address,
-                                     const Ties& ties,
+                                     const AgentLinks& links,
                                      std::function<void(const Error&)> on_fatal) {
   std::error_code failure;
   std::filesystem::create_directories(config.data_dir + "/server", failure);
@@ -102,7 +102,7 @@ Result<ServerPart> ServerPart::start(actor::System& system,
                                           .cluster_secret = config.server.encrypt});
   if (!keyring) return keyring.error();
   part.keyring_ = std::move(*keyring);
-  auto cluster = ClusterPart::listen(system, config, part.id_, http_address, ties, part.store_);
+  auto cluster = ClusterPart::listen(system, config, part.id_, http_address, links, part.store_);
   if (!cluster) return cluster.error();
   part.system_ = &system;
   part.cluster_.emplace(std::move(*cluster));
@@ -118,50 +118,54 @@ Result<ServerPart> ServerPart::start(actor::System& system,
   part.cluster_->attach(system, *part.raft_);
   const auto watcher = spawn_watcher(system, part.raft_->node, std::move(on_fatal));
 
+  part.spawn_duties(config, leader);
+  part.actors_.insert(part.actors_.end(), {actor::Any{leader}, actor::Any{watcher}});
+  return part;
+}
+
+/// The actors that work while this server leads, and those that serve them.
+void ServerPart::spawn_duties(const config::AgentConfig& config, const server::Leader& leader) {
   auto random = Random::from_system();
-  const auto& proposer = part.raft_->proposer;
-  const auto broker = server::spawn_eval_broker(system, part.store_, proposer,
+  const auto& proposer = raft_->proposer;
+  const auto broker = server::spawn_eval_broker(*system_, store_, proposer,
                                                 {.queue = {}, .random_seed = random.next()});
-  const auto nodes = server::spawn_node_endpoint(system, part.store_, proposer, part.raft_->lease,
-                                                 random.next());
+  const auto nodes
+      = server::spawn_node_endpoint(*system_, store_, proposer, raft_->lease, random.next());
   const auto tracker = server::spawn_heartbeat_tracker(
-      system, part.store_, proposer,
+      *system_, store_, proposer,
       {.leases = lease_options(config.server), .random_seed = random.next()});
-  const auto applier = server::spawn_plan_applier(system, part.store_, proposer, random.next());
+  const auto applier = server::spawn_plan_applier(*system_, store_, proposer, random.next());
   const auto gc = server::spawn_core_gc(
-      system, part.store_, proposer,
+      *system_, store_, proposer,
       {.interval = config.server.job_gc_interval, .thresholds = gc_thresholds(config.server)});
-  const auto deployments = server::spawn_deployment_watcher(system, part.store_, proposer,
+  const auto deployments = server::spawn_deployment_watcher(*system_, store_, proposer,
                                                             {.random_seed = random.next()});
   const auto periodic = server::spawn_periodic_dispatcher(
-      system, part.store_, proposer, {.random_seed = random.next(), .wall_clock = {}});
-  part.nodes_ = {tracker, nodes};
-  part.cluster_->serve_nodes(part.nodes_);
-  part.writer_.emplace(part.store_, proposer, part.raft_->leader);
-  part.cluster_->serve_sealed(*part.writer_);
+      *system_, store_, proposer, {.random_seed = random.next(), .wall_clock = {}});
+  nodes_ = {tracker, nodes};
+  cluster_->serve_nodes(nodes_);
+  writer_.emplace(store_, proposer, raft_->leader);
+  cluster_->serve_sealed(*writer_);
   const auto sealed
-      = server::spawn_sealed_link(system, proposer, part.cluster_->forwarder(), part.raft_->leader);
+      = server::spawn_sealed_link(*system_, proposer, cluster_->forwarder(), raft_->leader);
   const auto keeper = server::spawn_keyring_keeper(
-      system, part.store_, part.keyring_, sealed, {.thresholds = {}, .random_seed = random.next()});
-  part.fsm_->set_listener([broker, leader](auto outcomes) {
+      *system_, store_, keyring_, sealed, {.thresholds = {}, .random_seed = random.next()});
+  fsm_->set_listener([broker, leader](auto outcomes) {
     const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
                                       [](const auto& outcome) { return outcome->replaced; });
     actor::tell(broker, server::BatchApplied{std::move(outcomes)});
     if (replaced) actor::tell(leader, server::StateReplaced{});
   });
   for (unsigned i = 0; i < worker_count(config.server); ++i)
-    part.actors_.push_back(server::spawn_scheduler_worker(system, part.store_, proposer, broker,
-                                                          applier, {.random_seed = random.next()}));
-  for (const auto& duty :
-       {server::LeaderDuty{part.cluster_->autopilot()}, server::LeaderDuty{broker},
-        server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})
+    actors_.push_back(server::spawn_scheduler_worker(*system_, store_, proposer, broker, applier,
+                                                     {.random_seed = random.next()}));
+  for (const auto& duty : {server::LeaderDuty{cluster_->autopilot()}, server::LeaderDuty{broker},
+                           server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})
     actor::tell(leader, server::AddDuty{duty});
-  for (const actor::Any& each :
-       {actor::Any{keeper}, actor::Any{sealed}, actor::Any{applier}, actor::Any{deployments},
-        actor::Any{periodic}, actor::Any{gc}, actor::Any{tracker}, actor::Any{nodes},
-        actor::Any{broker}, actor::Any{leader}, actor::Any{watcher}})
-    part.actors_.push_back(each);
-  return part;
+  for (const actor::Any& each : {actor::Any{keeper}, actor::Any{sealed}, actor::Any{applier},
+                                 actor::Any{deployments}, actor::Any{periodic}, actor::Any{gc},
+                                 actor::Any{tracker}, actor::Any{nodes}, actor::Any{broker}})
+    actors_.push_back(each);
 }
 
 /// Until the leader has removed this server; as long as a real operator waits. Whether it has: a

@@ -11,6 +11,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/eval_broker.hpp"
+#include "actors/server/leader.hpp"
 #include "actors/server/node_endpoint.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -25,7 +26,7 @@ public:
   static Result<ServerPart> start(actor::System& system,
                                   const config::AgentConfig& config,
                                   const std::string& http_address,
-                                  const Ties& ties,
+                                  const AgentLinks& links,
                                   std::function<void(const Error&)> on_fatal);
 
   ServerPart(ServerPart&&) = default;
@@ -58,6 +59,7 @@ public:
 private:
   ServerPart() = default;
 
+  void spawn_duties(const config::AgentConfig& config, const server::Leader& leader);
   bool await_removal();
 
   actor::System* system_ = nullptr;

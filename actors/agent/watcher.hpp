@@ -1,7 +1,9 @@
 // Watcher: notices that the Raft node has ended by an error, after which the server can promise
 // nothing, and says so once.
 //
-// Owns:   nothing but the monitor. Takes: no messages. Parent: the server's wiring.
+// Owns:   nothing but the monitor.
+// Takes:  no messages.
+// Parent: the server's wiring.
 // Ends:   by an exit message, or after it has spoken.
 #pragma once
 

@@ -67,7 +67,7 @@ void add_collectors(const std::shared_ptr<Context>& context) {
       });
 }
 
-net::Router make_router(const std::shared_ptr<Context>& context) {
+net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
   Routes routes{context};
   add_job_routes(routes);
   add_alloc_routes(routes);

@@ -7,10 +7,11 @@
 // Killing goes leader, others, sidecars, each stage waited for; poststop tasks are not killed.
 // States of tasks come in bursts; they are looked at together, once.
 //
-// Owns:   the task runners, the hooks that are actors, the forced and computed client status.
+// Owns:   the task runners (AllocTasks), the hooks that are actors (AllocHooks), the client status.
 // Takes:  what the role AllocRunner takes (runner.hpp); reports go to the AllocSync, urgently when
-// ClientStatus changed. Parent: the client; it hears Status whenever the allocation's status
-// changed or it is over. Ends:   after Destroy or Detach, or by the parent's exit message.
+//         ClientStatus changed.
+// Parent: the client; it hears Status whenever the allocation's status changed or it is over.
+// Ends:   after Destroy or Detach, or by the parent's exit message.
 #pragma once
 
 #include "actors/client/runner.hpp"

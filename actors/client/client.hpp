@@ -15,7 +15,7 @@
 #include "actors/client/alloc_runner.hpp"
 #include "actors/client/client_db.hpp"
 #include "actors/client/client_options.hpp"
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 #include "actors/client/stats_reader.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/core/actor.hpp"
@@ -49,7 +49,7 @@ struct ClientParts {
   std::function<StatsReader(actor::System&, const StatsOptions&)> make_stats = spawn_stats_reader;
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
-  std::shared_ptr<const Registry> registry;
+  std::shared_ptr<const PluginCatalog> plugins;
 };
 
 Client spawn_client(actor::System& system, ClientOptions options, ClientParts parts);
@@ -61,7 +61,7 @@ public:
   static Result<ClientNode> start(actor::System& system,
                                   ClientOptions options,
                                   ServerLink servers,
-                                  Registry registry);
+                                  PluginCatalog plugins);
 
   ClientNode(ClientNode&&) = default;
   ClientNode& operator=(ClientNode&&) = default;

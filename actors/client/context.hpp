@@ -12,7 +12,7 @@
 #include "actors/client/alloc_sync.hpp"
 #include "actors/client/client_db.hpp"
 #include "actors/client/driver.hpp"
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 #include "actors/client/steps.hpp"
 #include "runtime/workload/task_env.hpp"
 
@@ -28,8 +28,8 @@ struct ClientContext {
   workload::Variables host_env;                     ///< The agent's environment, filtered.
   Nanoseconds max_kill_timeout = std::chrono::seconds{30};
 
-  std::shared_ptr<const Registry> registry;
-  /// `task_hook_traits` of the registry, for all runners.
+  std::shared_ptr<const PluginCatalog> plugins;
+  /// `task_hook_traits` of the catalog, for all runners.
   std::shared_ptr<const std::vector<workload::TaskHookTraits>> task_hooks;
   std::map<std::string, Driver> drivers;  ///< Running ones, by name.
   ClientDb db;

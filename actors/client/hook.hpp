@@ -1,11 +1,11 @@
 // Hooks: steps around the life of an allocation or a task, each apart from the others. A hook is
 // either a set of functions, which the StepRunner runs, or an actor with a life of its own. The
-// registry names them in their order.
+// catalog names them in their order.
 //
 // Rules of actors that are hooks:
 //   - A request is answered always, on the cancel branch too (`Errc::cancelled`).
 //   - A hook that has nothing more to do quits; the runner does not ask it again.
-//   - Only requests of the phases that its registry entry names are sent.
+//   - Only requests of the phases that its catalog entry names are sent.
 #pragma once
 
 #include <map>

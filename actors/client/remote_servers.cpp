@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace wire = schema::rpc;
 using rpc::Method;
 using rpc::transport::Delivery;
-using server_link::AllocSet;
+using server_link::AssignedAllocs;
 using server_link::Heartbeat;
 using server_link::Lease;
 using server_link::Registered;
@@ -45,7 +45,7 @@ struct RemoteState {
   using Done = std::function<void(Result<Bytes>)>;
 
   Self self = nullptr;
-  rpc::CallOffice office;
+  rpc::CallTransport transport;
   RemoteServersOptions options;
   workload::ServerRing servers{{}, Random{0}};
   Random random{0};
@@ -56,7 +56,7 @@ struct RemoteState {
     if (tries == 0 || servers.empty()) return done(Error{Errc::unavailable, "No servers"});
     const auto asked = servers.current();
     call.to = {.address = asked, .region = options.region};
-    self->request(office, call.timeout + 5s, call)
+    self->request(transport, call.timeout + 5s, call)
         .then(
             [this, call, tries, asked, done](const rpc::transport::Reply& reply) {
               if (reply.outcome || !should_move_on(reply)) return done(reply.outcome);
@@ -148,26 +148,26 @@ struct RemoteState {
         [this](const Object<wire::NodeLeaseReply>& reply) -> Result<Lease> {
           learn(reply);
           return Lease{std::chrono::milliseconds{reply->getTtlMs()}, reply->getServerTime(),
-                       reply->getWasMissed()};
+                       reply->getAwaitsReports()};
         });
   }
 
-  actor::Answer<AllocSet> watch(const WatchAllocs& msg) {
+  actor::Answer<AssignedAllocs> watch(const WatchAllocs& msg) {
     auto body = rpc::make_body<wire::NodeAllocsRequest>([&](auto& request) {
       request.setNodeId(text(msg.node_id));
       request.setMinIndex(msg.min_index);
       request.setMaxWaitMs(static_cast<std::uint64_t>(msg.max_wait.count()));
     });
-    return exchange<wire::NodeAllocsReply, AllocSet>(
+    return exchange<wire::NodeAllocsReply, AssignedAllocs>(
         Method::node_get_client_allocs, std::move(body), msg.max_wait + blocking_slack,
         [](const Object<wire::NodeAllocsReply>& reply) { return read_allocs(reply); });
   }
 
-  static Result<AllocSet> read_allocs(const Object<wire::NodeAllocsReply>& reply) {
+  static Result<AssignedAllocs> read_allocs(const Object<wire::NodeAllocsReply>& reply) {
     std::vector<Object<schema::Job>> jobs;
     for (const auto job : reply->getJobs())
       jobs.push_back(Object<schema::Job>::freeze(job));
-    AllocSet set{reply->getIndex(), reply->getComplete(), {}};
+    AssignedAllocs set{reply->getIndex(), reply->getComplete(), {}};
     for (const auto each : reply->getAllocs()) {
       if (each.getJob() >= jobs.size())
         return Error{Errc::corrupt, "an allocation names a job that the answer does not have"};
@@ -208,11 +208,11 @@ struct RemoteState {
 };
 
 RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
-                                         rpc::CallOffice office,
+                                         rpc::CallTransport transport,
                                          RemoteServersOptions options) {
   auto& state = self->state;
   state.self = self;
-  state.office = std::move(office);
+  state.transport = std::move(transport);
   state.random = Random{options.random_seed};
   state.servers = workload::ServerRing{options.servers, Random{state.random.next()}};
   state.options = std::move(options);
@@ -230,9 +230,9 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
 }  // namespace
 
 ServerLink spawn_remote_servers(actor::System& system,
-                                const rpc::CallOffice& office,
+                                const rpc::CallTransport& transport,
                                 RemoteServersOptions options) {
-  return actor::spawn(system, remote_servers, office, std::move(options));
+  return actor::spawn(system, remote_servers, transport, std::move(options));
 }
 
 }  // namespace nomad::client

@@ -34,7 +34,7 @@ struct RemoteServersOptions {
 };
 
 ServerLink spawn_remote_servers(actor::System& system,
-                                const rpc::CallOffice& office,
+                                const rpc::CallTransport& transport,
                                 RemoteServersOptions options);
 
 }  // namespace nomad::client

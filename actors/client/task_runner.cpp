@@ -168,11 +168,11 @@ workload::TaskTerms TaskRunnerState::terms() const {
 }
 
 const driver::Capabilities& TaskRunnerState::capabilities() const {
-  return setup_.context->registry->drivers.at(copy(task().getDriver())).capabilities;
+  return setup_.context->plugins->drivers.at(copy(task().getDriver())).capabilities;
 }
 
 const TaskHookEntry& TaskRunnerState::entry(std::size_t hook) const {
-  return setup_.context->registry->task_hooks[hook];
+  return setup_.context->plugins->task_hooks[hook];
 }
 
 TaskScope TaskRunnerState::scope(const TaskHookEntry& entry) const {

@@ -47,11 +47,12 @@ ServerLink::behavior_type metered_link(ServerLink::pointer self,
       [self, to, meter](const link::Heartbeat& msg) {
         const auto asked = std::chrono::steady_clock::now();
         return hand_on<link::Lease>(self, to, meter, msg, [meter, asked](const link::Lease& lease) {
-          meter->beaten(std::chrono::steady_clock::now() - asked, lease.was_missed);
+          meter->beaten(std::chrono::steady_clock::now() - asked, lease.awaits_reports);
         });
       },
       [self, to, meter](const link::WatchAllocs& msg) {
-        return hand_on<link::AllocSet>(self, to, meter, msg, [](const link::AllocSet&) {});
+        return hand_on<link::AssignedAllocs>(self, to, meter, msg,
+                                             [](const link::AssignedAllocs&) {});
       },
       [self, to, meter](const link::UpdateAllocs& msg) {
         return hand_on<link::Updated>(self, to, meter, msg, [meter, msg](const link::Updated&) {
@@ -84,10 +85,10 @@ void Meter::registered(const std::string& node_id) {
   nodes_.insert(node_id);
 }
 
-void Meter::beaten(std::chrono::nanoseconds took, bool was_missed) {
+void Meter::beaten(std::chrono::nanoseconds took, bool awaits_reports) {
   const std::lock_guard lock{guard_};
   ++figures_.heartbeats;
-  figures_.missed += was_missed ? 1 : 0;
+  figures_.missed += awaits_reports ? 1 : 0;
   figures_.heartbeat_ms.push_back(static_cast<double>(took.count()) / 1e6);
 }
 

@@ -1,7 +1,11 @@
 // Meter: counts and times what simulated nodes ask of the servers, at the nodes' side. A metered
-// link stands before a node's real one and hands everything on.
+// link stands before a node's real one and hands everything on. The Meter is thread-safe.
 //
-// Thread-safe.
+// The link:
+// Owns:   nothing; all links share the Meter.
+// Takes:  what a ServerLink takes.
+// Parent: who simulates the nodes.
+// Ends:   by the parent's exit message.
 #pragma once
 
 #include <chrono>
@@ -43,7 +47,7 @@ public:
 
   // From metered links. `now` is Unix nanoseconds.
   void registered(const std::string& node_id);
-  void beaten(std::chrono::nanoseconds took, bool was_missed);
+  void beaten(std::chrono::nanoseconds took, bool awaits_reports);
   void failed();
   void updated(const client::server_link::UpdateAllocs& sent, std::int64_t now);
 

@@ -75,9 +75,9 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   parts.make_runner = simulated_runners(options.plan);
   parts.check_alloc = [](const ClientContext&, schema::Allocation::Reader,
                          schema::Job::Reader) -> Result<> { return {}; };
-  auto registry = std::make_shared<Registry>();
-  registry->fingerprinters.push_back(pretended_machine(options));
-  parts.registry = std::move(registry);
+  auto plugins = std::make_shared<PluginCatalog>();
+  plugins->fingerprinters.push_back(pretended_machine(options));
+  parts.plugins = std::move(plugins);
   return parts;
 }
 

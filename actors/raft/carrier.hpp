@@ -1,8 +1,8 @@
-// Carrier: what takes letters to other servers, as a role. The RPC layer plays it; tests and the
-// simulation play it with a network of their own. Losing, doubling and reordering letters is
+// Carrier: what takes messages to other servers, as a role. The RPC layer plays it; tests and the
+// simulation play it with a network of their own. Losing, doubling and reordering messages is
 // allowed: the core copes.
 //
-// A function and no actor: a letter passes through few enough hands for three servers to agree on
+// A function and no actor: a message passes through few enough hands for three servers to agree on
 // thousands of writes a second.
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace nomad::raft {
 
-/// A letter to be carried.
+/// A message to be carried.
 struct Carry {
   ServerId to;
   std::string address;  ///< "host:port"; empty when only `to` is known.
   Lane lane = Lane::normal;
-  Bytes letter;
+  Bytes bytes;
 
-  /// Told once, on any thread, and to be quick: the letter waits in no queue of this machine any
+  /// Told once, on any thread, and to be quick: the message waits in no queue of this machine any
   /// more; or why it did not leave, or that the connection broke with it, so that it probably never
   /// arrives.
   std::function<void(Result<>)> done;
 };
 
-/// Called on the threads of the peers, one letter of one server at a time. Letters of one lane to
+/// Called on the threads of the peers, one message of one server at a time. Messages of one lane to
 /// one server arrive in order as far as they arrive.
 using Carrier = std::function<void(Carry)>;
 

@@ -37,17 +37,17 @@ Result<> check(const Message& message, const Fsm& fsm) {
 RaftInbox::RaftInbox(Recipient node, std::shared_ptr<const Fsm> fsm, std::size_t max_bytes)
     : node_{std::move(node)}, fsm_{std::move(fsm)}, max_bytes_{max_bytes} {}
 
-Result<> RaftInbox::deliver(const Bytes& letter) const {
-  auto read = read_letter(letter);
+Result<> RaftInbox::deliver(const Bytes& bytes) const {
+  auto read = read_wire(bytes);
   if (!read) return read.error();
   NOMAD_TRY(check(read->message, *fsm_));
   const bool urgent = lane_of(read->message) == Lane::urgent;
-  const auto bytes = letter.size();
+  const auto size = bytes.size();
   if (!urgent && waiting_->load(std::memory_order_relaxed) >= max_bytes_)
     return Error{Errc::overloaded, "too much of the log waits to be taken in"};
-  waiting_->fetch_add(bytes, std::memory_order_relaxed);
-  const std::shared_ptr<const void> budget{this, [waiting = waiting_, bytes](const void*) {
-                                             waiting->fetch_sub(bytes, std::memory_order_relaxed);
+  waiting_->fetch_add(size, std::memory_order_relaxed);
+  const std::shared_ptr<const void> budget{this, [waiting = waiting_, size](const void*) {
+                                             waiting->fetch_sub(size, std::memory_order_relaxed);
                                            }};
   Incoming incoming{std::move(read->message), std::move(read->from_address), budget};
   if (urgent)

@@ -1,4 +1,4 @@
-// RaftInbox: where letters of other servers come in, from any thread. It reads and checks them on
+// RaftInbox: where messages of other servers come in, from any thread. It reads and checks them on
 // the thread that received them, so that the node is not held up by it, and bounds what waits.
 //
 // LeaderView: who leads, for any thread: HTTP answers name the leader and how old their news is.
@@ -32,11 +32,11 @@ class RaftInbox {
 public:
   RaftInbox(Recipient node, std::shared_ptr<const Fsm> fsm, std::size_t max_bytes);
 
-  /// Takes a letter whose bytes begin at an 8-byte boundary. `corrupt` for a malformed one,
+  /// Takes a message whose bytes begin at an 8-byte boundary. `corrupt` for a malformed one,
   /// `invalid_argument` for another protocol's: whoever sends such bytes deserves no connection.
   /// `overloaded` when entries or parts of snapshots wait already beyond the bound: they are
   /// dropped and come again.
-  Result<> deliver(const Bytes& letter) const;
+  Result<> deliver(const Bytes& bytes) const;
 
 private:
   Recipient node_;

@@ -54,8 +54,8 @@ struct PeerStatus {
   Index match_index = 0;                ///< Durable there and equal to the leader's log.
   std::chrono::nanoseconds silence{0};  ///< Since it last answered anything.
   bool reachable = true;
-  std::uint64_t letters_sent = 0;
-  std::uint64_t letters_lost = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t messages_lost = 0;
 };
 
 /// What `operator raft list-peers`, status endpoints and metrics show.
@@ -168,12 +168,18 @@ struct RaftOptions {
   std::size_t max_waiting_entries = 65'536;
   std::size_t max_waiting_bytes = std::size_t{256} << 20;
 
-  /// Carries letters to the other servers; not needed while there is none.
+  /// Carries messages to the other servers; not needed while there is none.
   Carrier carrier{};
 
   /// What may wait to be taken in from all other servers.
   std::size_t max_inbox_bytes = std::size_t{64} << 20;
 };
+
+struct NodeParts;
+
+/// The node alone, made of what `start_raft` puts together, or a test; with a thread of its own if
+/// `detached`.
+RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached);
 
 /// The id of the cluster that these servers found together: the same wherever it is computed.
 std::string new_cluster_id(const std::vector<Member>& members);

@@ -70,15 +70,15 @@ private:
     const auto lane = lane_of(message);
     if (lane != Lane::urgent && traffic_->bytes() >= options_.max_under_way)
       return traffic_->refuse();
-    auto letter = write_letter(message, options_.own_address);
-    const auto bytes = letter.size();
-    traffic_->leave(bytes);
+    auto bytes = write_wire(message, options_.own_address);
+    const auto size = bytes.size();
+    traffic_->leave(size);
     carrier_({.to = options_.id,
               .address = options_.address,
               .lane = lane,
-              .letter = std::move(letter),
-              .done = [traffic = traffic_, bytes, lane](const Result<>& outcome) {
-                traffic->arrived(outcome, bytes, lane);
+              .bytes = std::move(bytes),
+              .done = [traffic = traffic_, size, lane](const Result<>& outcome) {
+                traffic->arrived(outcome, size, lane);
               }});
   }
 

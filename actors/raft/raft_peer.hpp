@@ -57,7 +57,7 @@ struct PeerCounters {
 struct PeerOptions {
   ServerId id;
   std::string address;
-  std::string own_address;  ///< Told to the other server with each letter.
+  std::string own_address;  ///< Told to the other server with each message.
 
   /// What may be under way before entries and parts of snapshots are dropped instead. Above the
   /// core's own window, so that it only bounds what a broken connection leaves behind.

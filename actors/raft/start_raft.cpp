@@ -2,7 +2,7 @@
 // checks that the log continues it, and reads the log once from end to end.
 #include <algorithm>
 
-#include "actors/raft/node_state.hpp"
+#include "actors/raft/node_parts.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/recovery.hpp"
 #include "runtime/base/ids.hpp"

@@ -46,7 +46,7 @@ struct Lease {
   std::int64_t server_time = 0;  ///< Unix nanoseconds, to notice skewed clocks; 0: not given.
   /// The servers had given the node up and it is not ready yet: they wait for a report of all its
   /// allocations, and then for a heartbeat.
-  bool was_missed = false;
+  bool awaits_reports = false;
 };
 
 /// Node.UpdateStatus with `ready`: the node lives. `Errc::not_found` when it is not registered.
@@ -64,7 +64,7 @@ struct AssignedAlloc {
 /// What changed for this node. `complete`: `allocs` are all the allocations of the node, and those
 /// not among them are forgotten by the servers (collected). Otherwise `allocs` are the ones whose
 /// AllocModifyIndex is above the index asked with, and nothing was forgotten.
-struct AllocSet {
+struct AssignedAllocs {
   using is_message = void;
   std::uint64_t index = 0;  ///< To ask with next; not above the one asked with: nothing is new.
   bool complete = false;
@@ -104,7 +104,7 @@ struct UpdateAllocs {
 
 using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
                                     server_link::Lease(server_link::Heartbeat),
-                                    server_link::AllocSet(server_link::WatchAllocs),
+                                    server_link::AssignedAllocs(server_link::WatchAllocs),
                                     server_link::Updated(server_link::UpdateAllocs)>;
 
 }  // namespace nomad::client

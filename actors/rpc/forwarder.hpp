@@ -1,12 +1,13 @@
 // Forwarder: brings a request to the server that must serve it: the leader, or any server of
-// another region. Used by the Router for what comes over the network, and by the HTTP API for what
-// users send to a follower.
+// another region. Used by the MethodRouter for what comes over the network, and by the HTTP API for
+// what users send to a follower.
 //
 // Rules: a request is sent on at most `max_hops` times. While no leader is known, or he turns out
 // to be none, it waits and looks again, for `hold` at most and never beyond its deadline; then
 // "No cluster leader". What has been sent and not answered is sent again only if its method may be
 // repeated (`Repeat::freely`).
 //
+// Takes:  SendOn.
 // Owns:   requests that wait for a leader, and those under way.
 // Parent: the agent's wiring.
 // Ends:   by the parent's exit message; what is open fails with `unavailable`.
@@ -66,8 +67,8 @@ Forwarder spawn_forwarder(actor::System& system,
                           ClusterView view,
                           ForwarderOptions options);
 
-/// Sends on what a Router may not serve here, with the caller's credentials and address, and
-/// answers it. For `Router::set_forward`.
+/// Sends on what a MethodRouter may not serve here, with the caller's credentials and address, and
+/// answers it. For `MethodRouter::set_forward`.
 void send_on(actor::Asker& asker,
              const Forwarder& forwarder,
              const Caller& caller,

@@ -51,23 +51,23 @@ bool may_call(const Caller& caller, Access access, const std::string& own_region
   return false;
 }
 
-void Router::on_raw(Method method, Raw handler) {
+void MethodRouter::on_raw(Method method, Raw handler) {
   handlers_[static_cast<std::uint16_t>(method)] = std::move(handler);
 }
 
-void Router::on_one_way(Method method, OneWay handler) {
+void MethodRouter::on_one_way(Method method, OneWay handler) {
   on_raw(method, [handler = std::move(handler)](const Caller& caller, Inbound inbound) {
     handler(caller, std::move(inbound.body));
   });
 }
 
-bool Router::is_for_elsewhere(const MethodInfo& method, const Inbound& inbound) const {
+bool MethodRouter::is_for_elsewhere(const MethodInfo& method, const Inbound& inbound) const {
   if (inbound.envelope.region != region_) return true;
   if (method.serve == Serve::here || inbound.envelope.allow_stale) return false;
   return is_leader_ && !is_leader_();
 }
 
-void Router::serve(const Caller& caller, Inbound inbound) const {
+void MethodRouter::serve(const Caller& caller, Inbound inbound) const {
   const auto number = static_cast<std::uint16_t>(inbound.envelope.method);
   const auto* method = find_method(number);
   const auto handler = handlers_.find(number);

@@ -1,6 +1,6 @@
-// Router: which handler serves which method, and who gets through to it. Filled once at the start,
-// then immutable and shared by all connections; the network and the simulation both hand what
-// arrives to `serve`.
+// MethodRouter: which handler serves which method, and who gets through to it. Filled once at the
+// start, then immutable and shared by all connections; the network and the simulation both hand
+// what arrives to `serve`.
 //
 // No handler can be written without a Caller: it is the first parameter of every kind of handler,
 // and the router has established it, and checked the method's `Access`, before it calls. Requests
@@ -118,14 +118,14 @@ using Identify = std::function<Caller(const net::RpcPeer&, const Credentials&)>;
 /// Takes a request that must be served elsewhere, and answers it.
 using Forward = std::function<void(const Caller&, Inbound)>;
 
-class Router {
+class MethodRouter {
 public:
   /// Handlers of any form.
   using Raw = std::function<void(const Caller&, Inbound)>;
   using OneWay = std::function<void(const Caller&, Bytes)>;
 
   /// `region` is this process's own.
-  explicit Router(std::string region) : region_{std::move(region)} {}
+  explicit MethodRouter(std::string region) : region_{std::move(region)} {}
 
   /// `handler(const Caller&, Object<Request>, Answer<Reply>)`.
   template <class Request, class Reply, class Handler>

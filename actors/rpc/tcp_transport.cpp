@@ -326,7 +326,7 @@ Result<Envelope> envelope_of(const net::RpcResponder& responder,
   return envelope;
 }
 
-void serve(const Router& router, const Identify& identify, net::RpcResponder given) {
+void serve(const MethodRouter& router, const Identify& identify, net::RpcResponder given) {
   const auto responder = std::make_shared<net::RpcResponder>(std::move(given));
   std::string remote;
   auto envelope = envelope_of(*responder, router.region(), remote);
@@ -375,7 +375,7 @@ TcpTransport::~TcpTransport() {
 
 Result<TcpTransport> TcpTransport::start(actor::System& system,
                                          TcpTransportOptions options,
-                                         std::shared_ptr<const Router> router,
+                                         std::shared_ptr<const MethodRouter> router,
                                          Identify identify) {
   auto parts = std::make_unique<Parts>();
   // Set before the first connection can end: nothing is dialed or accepted before.

@@ -33,7 +33,7 @@ public:
   /// on I/O threads from now on.
   static Result<TcpTransport> start(actor::System& system,
                                     TcpTransportOptions options,
-                                    std::shared_ptr<const Router> router,
+                                    std::shared_ptr<const MethodRouter> router,
                                     Identify identify);
 
   TcpTransport(TcpTransport&&) noexcept;

@@ -9,8 +9,8 @@
 //     lost; none arrives twice.
 //   - Connections are made when somebody is called and kept. A process that cannot be reached
 //     fails calls at once for a short while, so that nobody waits for a connect timeout each time.
-//   - What arrives here goes to the process's Router (router.hpp), with a Caller that the player
-//     filled in.
+//   - What arrives here goes to the process's MethodRouter (router.hpp), with a Caller that the
+//     player filled in.
 #pragma once
 
 #include <chrono>
@@ -155,9 +155,9 @@ using Transport = actor::Interface<transport::Reply(transport::Call),
                                    void(transport::NoteNode)>;
 
 /// As much of it as Raft needs.
-using PostOffice = actor::Interface<void(transport::Post)>;
+using PostTransport = actor::Interface<void(transport::Post)>;
 
 /// As much of it as those need who only ask.
-using CallOffice = actor::Interface<transport::Reply(transport::Call)>;
+using CallTransport = actor::Interface<transport::Reply(transport::Call)>;
 
 }  // namespace nomad::rpc

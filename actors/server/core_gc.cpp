@@ -1,7 +1,7 @@
 #include "actors/server/core_gc.hpp"
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/restore_commands.hpp"
@@ -19,7 +19,7 @@ using GcSelf = actor::WithInternal<LeaderDuty, void(Collect), void(WriteDone)>;
 struct GcState {
   static constexpr const char* name = "core_gc";
 
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   std::uint64_t term = 0;
 };
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -50,7 +50,7 @@ struct WatcherState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   DeploymentWatcherOptions options;
   Random random{0};
   std::uint64_t term = 0;

@@ -4,7 +4,7 @@
 #include <list>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -113,7 +113,7 @@ struct BrokerState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   cluster::EvalQueue queue;
   cluster::BlockedEvals blocked;
   Random random{0};
@@ -310,13 +310,57 @@ struct BrokerState {
           });
   }
 
-  void write(const std::vector<Object<schema::Evaluation>>& evals, Writes::Then then) {
+  void write(const std::vector<Object<schema::Evaluation>>& evals, ActorProposer::Then then) {
     const auto command = make_command([&](schema::Command::Builder command) {
       auto list = command.initEvalUpdate().initEvaluations(static_cast<unsigned>(evals.size()));
       for (unsigned i = 0; i < list.size(); ++i)
         list.setWithCaveats(i, *evals[i]);
     });
     writes->propose(BrokerSelf{self}, command, std::move(then));
+  }
+
+  actor::Answer<eval_broker::Delivery> dequeue(const eval_broker::Dequeue& msg) {
+    if (!leads) return Error{Errc::unavailable, "No cluster leader"};
+    if (auto delivery = next(msg.types)) {
+      arm();
+      return std::move(*delivery);
+    }
+    auto promise = self->make_response_promise<eval_broker::Delivery>();
+    waiters.push_back({next_waiter, msg.types, promise});
+    actor::send_self_after(self, msg.max_wait, WaitOver{next_waiter++});
+    return promise;
+  }
+
+  void wait_over(std::uint64_t number) {
+    const auto over = std::ranges::find(waiters, number, &Waiter::number);
+    if (over == waiters.end()) return;
+    over->promise.deliver(eval_broker::Delivery{});
+    waiters.erase(over);
+  }
+
+  void applied(const BatchApplied& batch) {
+    if (!leads) return;
+    for (const auto& outcome : batch.outcomes)
+      apply(*outcome);
+    work();
+  }
+
+  void lead(bool leads_now) {
+    revoke();
+    ++term;
+    leads = leads_now;
+    if (!leads) return;
+    establish();
+    work();
+  }
+
+  void due(std::uint64_t timer) {
+    if (timer != round) return;
+    armed.reset();
+    for (const auto& id : queue.advance(now()))
+      log::warn("eval_broker", "evaluation {} was not settled in time; delivering it again",
+                short_id(id));
+    work();
   }
 
   actor::Answer<eval_broker::Done> done(const Result<>& outcome) {
@@ -343,18 +387,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
 
   return {
-      [self](const eval_broker::Dequeue& msg) -> actor::Answer<eval_broker::Delivery> {
-        auto& state = self->state;
-        if (!state.leads) return Error{Errc::unavailable, "No cluster leader"};
-        if (auto delivery = state.next(msg.types)) {
-          state.arm();
-          return std::move(*delivery);
-        }
-        auto promise = self->make_response_promise<eval_broker::Delivery>();
-        state.waiters.push_back({state.next_waiter, msg.types, promise});
-        actor::send_self_after(self, msg.max_wait, WaitOver{state.next_waiter++});
-        return promise;
-      },
+      [self](const eval_broker::Dequeue& msg) { return self->state.dequeue(msg); },
       [self](const eval_broker::Ack& msg) {
         auto& state = self->state;
         return state.done(state.queue.ack(msg.eval_id, msg.token, state.now()));
@@ -374,39 +407,10 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
         const auto blocked = self->state.blocked.stats();
         return eval_broker::Stats{self->state.queue.stats(), blocked.blocked, blocked.escaped};
       },
-      [self](const BatchApplied& msg) {
-        if (!self->state.leads) return;
-        for (const auto& outcome : msg.outcomes)
-          self->state.apply(*outcome);
-        self->state.work();
-      },
-      [self](Lead msg) {
-        auto& state = self->state;
-        state.revoke();
-        ++state.term;
-        state.leads = msg.leads;
-        if (!state.leads) return;
-        state.establish();
-        state.work();
-      },
-      [self](Due msg) {
-        auto& state = self->state;
-        if (msg.round != state.round) return;
-        state.armed.reset();
-        for (const auto& id : state.queue.advance(state.now()))
-          log::warn("eval_broker", "evaluation {} was not settled in time; delivering it again",
-                    short_id(id));
-        state.work();
-      },
-      [self](WaitOver msg) {
-        auto& waiters = self->state.waiters;
-        const auto over = std::find_if(waiters.begin(), waiters.end(), [&](const auto& waiter) {
-          return waiter.number == msg.waiter;
-        });
-        if (over == waiters.end()) return;
-        over->promise.deliver(eval_broker::Delivery{});
-        waiters.erase(over);
-      },
+      [self](const BatchApplied& msg) { self->state.applied(msg); },
+      [self](Lead msg) { self->state.lead(msg.leads); },
+      [self](Due msg) { self->state.due(msg.round); },
+      [self](WaitOver msg) { self->state.wait_over(msg.waiter); },
       [self, options](RetryFailed) {
         self->state.release(self->state.blocked.unblock_failed());
         self->state.work();

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -38,7 +38,7 @@ struct TrackerState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   HeartbeatOptions options;
   cluster::LeaseTable leases;
   Random random{0};
@@ -49,7 +49,7 @@ struct TrackerState {
 
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
-  void write(const Object<schema::Command>& command, Writes::Then then) {
+  void write(const Object<schema::Command>& command, ActorProposer::Then then) {
     writes->propose(TrackerSelf{self}, command, std::move(then));
   }
 

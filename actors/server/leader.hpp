@@ -1,9 +1,9 @@
 // Leader: tells the leader's actors when this server leads and when it does no more.
 //
 // Owns:   what is known of leadership, and the list of duties.
-// Takes:  LeadershipChanged from the Raft node, AddDuty, StateReplaced. A duty hears Lead{true}
-// only when the state
-//         holds everything that was acknowledged before, and Lead{false} at once.
+// Takes:  LeadershipChanged from the Raft node, AddDuty, StateReplaced.
+// Tells:  each duty Lead{true} only when the state holds everything that was acknowledged before,
+//         and Lead{false} at once.
 // Parent: the agent's wiring; it exists before the Raft node does.
 // Ends:   by the parent's exit message.
 #pragma once

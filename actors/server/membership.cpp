@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include <sodium.h>
+
 #include "actors/core/supervise.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/base/log.hpp"
@@ -40,11 +42,11 @@ struct MembershipState {
   using Done = std::function<void(Result<cluster::MemberTable>)>;
 
   void start(Self actor,
-             rpc::CallOffice to,
+             rpc::CallTransport to,
              std::shared_ptr<MemberView> shown,
              MembershipActorOptions given) {
     self = actor;
-    office = std::move(to);
+    transport = std::move(to);
     view = std::move(shown);
     options = std::move(given);
     table.emplace(options.self, options.rules, Random{options.random_seed}, now());
@@ -58,7 +60,9 @@ struct MembershipState {
   Object<schema::membership::Envelope> envelope() const {
     auto rows = table->table();
     rows.removed = removed;
-    return cluster::write_table(rows, options.key.get());
+    cluster::SealNonce nonce;
+    randombytes_buf(nonce.data(), nonce.size());
+    return cluster::write_table(rows, options.key.get(), nonce);
   }
 
   /// Exchanges tables with the server at `address`; `done` gets the other's, which is merged.
@@ -72,7 +76,7 @@ struct MembershipState {
     call.body = rpc::bytes_of(envelope());
     call.timeout = timeout;
     call.priority = rpc::RpcPriority::urgent;
-    self->request(office, timeout + std::chrono::seconds{1}, std::move(call))
+    self->request(transport, timeout + std::chrono::seconds{1}, std::move(call))
         .then([this, done](const rpc::transport::Reply& reply) { done(taken(reply.outcome)); },
               [done](const Error& err) { done(err); });
   }
@@ -166,7 +170,7 @@ struct MembershipState {
       call.body = body;
       call.timeout = 2 * options.probe_timeout;
       call.priority = rpc::RpcPriority::urgent;
-      self->request(office, 3 * options.probe_timeout, std::move(call))
+      self->request(transport, 3 * options.probe_timeout, std::move(call))
           .then(
               [answered](const rpc::transport::Reply& reply) {
                 answered(reply.outcome && says_reached(*reply.outcome));
@@ -237,7 +241,7 @@ struct MembershipState {
   }
 
   Self self = nullptr;
-  rpc::CallOffice office;
+  rpc::CallTransport transport;
   std::shared_ptr<MemberView> view;
   MembershipActorOptions options;
   std::optional<cluster::Membership> table;
@@ -250,10 +254,10 @@ struct MembershipState {
 };
 
 MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
-                                               rpc::CallOffice office,
+                                               rpc::CallTransport transport,
                                                std::shared_ptr<MemberView> view,
                                                MembershipActorOptions options) {
-  self->state.start(self, std::move(office), std::move(view), std::move(options));
+  self->state.start(self, std::move(transport), std::move(view), std::move(options));
   return {
       [self](const Exchange& msg) -> actor::Answer<Exchanged> {
         auto& state = self->state;
@@ -316,10 +320,10 @@ std::vector<std::string> MemberView::servers_in(const std::string& region) const
 }
 
 Membership spawn_membership(actor::System& system,
-                            const rpc::CallOffice& office,
+                            const rpc::CallTransport& transport,
                             std::shared_ptr<MemberView> view,
                             MembershipActorOptions options) {
-  return actor::spawn(system, membership_actor, office, std::move(view), std::move(options));
+  return actor::spawn(system, membership_actor, transport, std::move(view), std::move(options));
 }
 
 }  // namespace nomad::server

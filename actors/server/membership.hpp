@@ -2,7 +2,8 @@
 // it with the others, and tells whoever wants to know.
 //
 // Owns:   the table; the join that is being retried.
-// Takes:  exchanges and probes that other servers ask for (by the Router), join, leave and force
+// Takes:  exchanges and probes that other servers ask for (by the MethodRouter), join, leave and
+// force
 //         leave of operators, a timer. Tells its listeners MembersChanged; publishes a MemberView.
 // Parent: the server's wiring.
 // Ends:   by the parent's exit message; without Leave before it, the others see it fail.
@@ -150,7 +151,7 @@ struct MembershipActorOptions {
 };
 
 Membership spawn_membership(actor::System& system,
-                            const rpc::CallOffice& office,
+                            const rpc::CallTransport& transport,
                             std::shared_ptr<MemberView> view,
                             MembershipActorOptions options);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -17,7 +17,7 @@ namespace nomad::server {
 namespace {
 
 using namespace std::chrono_literals;
-using client::server_link::AllocSet;
+using client::server_link::AssignedAllocs;
 using client::server_link::UpdateAllocs;
 using client::server_link::Updated;
 using client::server_link::WatchAllocs;
@@ -59,7 +59,7 @@ void refuse(actor::Promise<Reply>& promise, const Error& error) {
 struct Watch {
   std::uint64_t number = 0;
   std::uint64_t min_index = 0;
-  actor::Promise<AllocSet> promise;
+  actor::Promise<AssignedAllocs> promise;
   state::Watches::Subscription subscription;
 };
 
@@ -81,7 +81,7 @@ struct NodeEndpointState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   std::shared_ptr<const raft::LeaderLease> lease;  ///< None: always ours.
   Random random{0};
   std::unordered_map<std::string, Watch> watches;            ///< By node.
@@ -94,18 +94,18 @@ struct NodeEndpointState {
 
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
-  void write(const Object<schema::Command>& command, Writes::Then then) {
+  void write(const Object<schema::Command>& command, ActorProposer::Then then) {
     writes->propose(NodeEndpointSelf{self}, command, std::move(then));
   }
 
   // -- what a node should run --------------------------------------------------------------------
 
-  actor::Answer<AllocSet> watch(const WatchAllocs& msg) {
+  actor::Answer<AssignedAllocs> watch(const WatchAllocs& msg) {
     end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
     auto& watch = watches[msg.node_id];
     watch.number = next_watch++;
     watch.min_index = msg.min_index;
-    watch.promise = self->make_response_promise<AllocSet>();
+    watch.promise = self->make_response_promise<AssignedAllocs>();
     auto promise = watch.promise;
     const auto number = watch.number;
     if (!answer(msg.node_id))
@@ -116,7 +116,7 @@ struct NodeEndpointState {
   void end_watch(const std::string& node_id) {
     auto entry = watches.extract(node_id);
     if (entry.empty()) return;
-    entry.mapped().promise.deliver(AllocSet{entry.mapped().min_index, false, {}});
+    entry.mapped().promise.deliver(AssignedAllocs{entry.mapped().min_index, false, {}});
   }
 
   /// Answers the node's question if there is something new, else subscribes.
@@ -145,9 +145,9 @@ struct NodeEndpointState {
                                       });
   }
 
-  AllocSet alloc_set(const std::string& node_id, std::uint64_t min_index) {
+  AssignedAllocs alloc_set(const std::string& node_id, std::uint64_t min_index) {
     const auto snapshot = store->snapshot();
-    AllocSet set;
+    AssignedAllocs set;
     std::size_t count = 0;
     std::size_t created = 0;
     std::uint64_t newest = 0;

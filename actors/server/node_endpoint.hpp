@@ -19,7 +19,7 @@
 namespace nomad::server {
 
 using NodeEndpoint
-    = actor::Interface<client::server_link::AllocSet(client::server_link::WatchAllocs),
+    = actor::Interface<client::server_link::AssignedAllocs(client::server_link::WatchAllocs),
                        client::server_link::Updated(client::server_link::UpdateAllocs)>;
 
 /// The servers' side of client::ServerLink: who takes which of its messages.

@@ -78,7 +78,7 @@ void set_servers(List list, const std::vector<KnownServer>& servers) {
   }
 }
 
-Bytes alloc_reply(const link::AllocSet& set) {
+Bytes alloc_reply(const link::AssignedAllocs& set) {
   return rpc::make_body<wire::NodeAllocsReply>([&](auto& reply) {
     reply.setIndex(set.index);
     reply.setComplete(set.complete);
@@ -126,19 +126,28 @@ void NodeService::stop() {
   shared_->transport = rpc::Transport{};
 }
 
-void NodeService::add_to(rpc::Router& router) {
-  const auto shared = shared_;
-  const auto lease_of = [shared](std::uint64_t index, const auto& lease, bool missed) {
-    return rpc::make_body<wire::NodeLeaseReply>([&](auto& reply) {
-      const auto servers = shared->options.servers();
-      reply.setIndex(index);
-      reply.setTtlMs(static_cast<std::uint64_t>(lease.ttl.count()));
-      reply.setWasMissed(missed);
-      set_servers(reply.initServers(static_cast<unsigned>(servers.size())), servers);
-      if constexpr (requires { lease.server_time; }) reply.setServerTime(lease.server_time);
-    });
-  };
+template <class Lease>
+Bytes NodeService::lease_reply(std::uint64_t index, const Lease& lease, bool awaits_reports) const {
+  return rpc::make_body<wire::NodeLeaseReply>([&](auto& reply) {
+    const auto servers = shared_->options.servers();
+    reply.setIndex(index);
+    reply.setTtlMs(static_cast<std::uint64_t>(lease.ttl.count()));
+    reply.setAwaitsReports(awaits_reports);
+    set_servers(reply.initServers(static_cast<unsigned>(servers.size())), servers);
+    if constexpr (requires { lease.server_time; }) reply.setServerTime(lease.server_time);
+  });
+}
 
+void NodeService::add_to(rpc::MethodRouter& router) {
+  add_status(router);
+  add_registration(router);
+  add_heartbeat(router);
+  add_allocs(router);
+  add_updates(router);
+}
+
+void NodeService::add_status(rpc::MethodRouter& router) const {
+  const auto shared = shared_;
   router.on<wire::Empty, wire::Empty>(
       Method::status_ping, [](const Caller&, const Object<wire::Empty>&,
                               const Answer<wire::Empty>& answer) { answer.with([](auto&) {}); });
@@ -158,15 +167,18 @@ void NodeService::add_to(rpc::Router& router) {
           set_servers(reply.initServers(static_cast<unsigned>(servers.size())), servers);
         });
       });
+}
 
+void NodeService::add_registration(rpc::MethodRouter& router) const {
   router.on_inbound<wire::NodeRegisterRequest>(
       Method::node_register,
-      [shared, lease_of](const Caller& caller, const Object<wire::NodeRegisterRequest>& request,
-                         const Inbound& inbound) {
+      [service = *this, shared = shared_](const Caller& caller,
+                                          const Object<wire::NodeRegisterRequest>& request,
+                                          const Inbound& inbound) {
         const auto node = Object<schema::Node>::freeze(request->getNode());
         shared->asker.ask<link::Registered>(
             shared->tracker(), link::RegisterNode{node}, time_left_of(inbound.envelope),
-            [shared, node, inbound, caller, lease_of](Result<link::Registered> done) {
+            [service, shared, node, inbound, caller](Result<link::Registered> done) {
               if (!done) {
                 if (done.error().code == Errc::rejected)
                   log::warn("rpc", "refusing to register node {} for {}: {}",
@@ -174,12 +186,15 @@ void NodeService::add_to(rpc::Router& router) {
                 return inbound.reply(done.error());
               }
               shared->note(copy(node->getId()), inbound, caller);
-              inbound.reply(lease_of(done->index, *done, false));
+              inbound.reply(service.lease_reply(done->index, *done, false));
             });
       });
+}
+
+void NodeService::add_heartbeat(rpc::MethodRouter& router) const {
   router.on_inbound<wire::NodeUpdateStatusRequest>(
       Method::node_update_status,
-      [service = *this, shared, lease_of](const Caller& caller,
+      [service = *this, shared = shared_](const Caller& caller,
                                           const Object<wire::NodeUpdateStatusRequest>& request,
                                           const Inbound& inbound) {
         const auto id = copy(request->getNodeId());
@@ -188,35 +203,41 @@ void NodeService::add_to(rpc::Router& router) {
         const auto ask = link::Heartbeat{id};
         shared->asker.ask<link::Lease>(
             shared->tracker(), ask, time_left_of(inbound.envelope),
-            [shared, id, inbound, caller, lease_of](Result<link::Lease> lease) {
+            [service, shared, id, inbound, caller](Result<link::Lease> lease) {
               if (!lease) return inbound.reply(lease.error());
               if (caller.is_node(id)) shared->note(id, inbound, caller);
-              inbound.reply(lease_of(0, *lease, lease->was_missed));
+              inbound.reply(service.lease_reply(0, *lease, lease->awaits_reports));
             });
       });
+}
+
+void NodeService::add_allocs(rpc::MethodRouter& router) const {
   router.on_inbound<wire::NodeAllocsRequest>(
       Method::node_get_client_allocs,
-      [service = *this, shared](const Caller& caller,
-                                const Object<wire::NodeAllocsRequest>& request,
-                                const Inbound& inbound) {
+      [service = *this, shared = shared_](const Caller& caller,
+                                          const Object<wire::NodeAllocsRequest>& request,
+                                          const Inbound& inbound) {
         const auto id = copy(request->getNodeId());
         if (auto allowed = check_node(service, caller, id); !allowed)
           return inbound.reply(allowed.error());
         const std::chrono::milliseconds wait{
             std::min<std::uint64_t>(request->getMaxWaitMs(), 600'000)};
-        shared->asker.ask<link::AllocSet>(
+        shared->asker.ask<link::AssignedAllocs>(
             shared->endpoint(), link::WatchAllocs{id, request->getMinIndex(), wait},
             std::chrono::duration_cast<std::chrono::seconds>(wait) + endpoint_timeout,
-            [inbound](Result<link::AllocSet> set) {
+            [inbound](Result<link::AssignedAllocs> set) {
               if (!set) return inbound.reply(set.error());
               inbound.reply(alloc_reply(*set));
             });
       });
+}
+
+void NodeService::add_updates(rpc::MethodRouter& router) const {
   router.on_inbound<wire::NodeUpdateAllocRequest>(
       Method::node_update_alloc,
-      [service = *this, shared](const Caller& caller,
-                                const Object<wire::NodeUpdateAllocRequest>& request,
-                                const Inbound& inbound) {
+      [service = *this, shared = shared_](const Caller& caller,
+                                          const Object<wire::NodeUpdateAllocRequest>& request,
+                                          const Inbound& inbound) {
         link::UpdateAllocs updates{
             .node_id = copy(request->getNodeId()),
             .allocs = {},

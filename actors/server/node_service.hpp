@@ -44,7 +44,7 @@ public:
   NodeService(actor::System& system, NodeServiceOptions options);
 
   /// Adds the methods to `router`. Once, before anything is served.
-  void add_to(rpc::Router& router);
+  void add_to(rpc::MethodRouter& router);
 
   /// Serves from now on; until then every node is told `unavailable`. `transport` notes a node's
   /// connection when that has proven itself.
@@ -61,6 +61,15 @@ public:
 
 private:
   struct Shared;
+
+  template <class Lease>
+  Bytes lease_reply(std::uint64_t index, const Lease& lease, bool awaits_reports) const;
+  void add_status(rpc::MethodRouter& router) const;
+  void add_registration(rpc::MethodRouter& router) const;
+  void add_heartbeat(rpc::MethodRouter& router) const;
+  void add_allocs(rpc::MethodRouter& router) const;
+  void add_updates(rpc::MethodRouter& router) const;
+
   std::shared_ptr<Shared> shared_;
 };
 

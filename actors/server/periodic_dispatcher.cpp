@@ -1,7 +1,7 @@
 #include "actors/server/periodic_dispatcher.hpp"
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/job_commands.hpp"
@@ -45,7 +45,7 @@ struct DispatcherState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   PeriodicDispatcherOptions options;
   Random random{0};
   cluster::PeriodicSchedule schedule;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/plan_queue.hpp"
@@ -42,7 +42,7 @@ struct ApplierState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   Random random{0};
   cluster::PlanQueue<Waiting> queue;
   std::map<std::uint64_t, Object<schema::Command>> under_way;  ///< By order of proposal.

@@ -25,7 +25,7 @@ rpc::RpcPriority priority_of(raft::Lane lane) {
   return rpc::RpcPriority::normal;
 }
 
-/// The connections that have taken letters. From any thread.
+/// The connections that have taken messages. From any thread.
 class Lines {
 public:
   /// An open one to there, or none.
@@ -48,31 +48,32 @@ private:
 
 }  // namespace
 
-raft::Carrier make_raft_carrier(rpc::PostOffice office, std::string region) {
+raft::Carrier make_raft_carrier(rpc::PostTransport transport, std::string region) {
   const auto lines = std::make_shared<Lines>();
-  return [office = std::move(office), region = std::move(region), lines](raft::Carry letter) {
-    if (letter.address.empty())
-      return letter.done(Error{Errc::unavailable, "its address is not known"});
-    if (const auto line = lines->find(letter.address))
+  return [transport = std::move(transport), region = std::move(region),
+          lines](raft::Carry carried) {
+    if (carried.address.empty())
+      return carried.done(Error{Errc::unavailable, "its address is not known"});
+    if (const auto line = lines->find(carried.address))
       return line->post({.method = static_cast<std::uint16_t>(rpc::Method::raft_message),
-                         .priority = priority_of(letter.lane),
+                         .priority = priority_of(carried.lane),
                          .head = {},
-                         .body = std::move(letter.letter)},
-                        std::move(letter.done));
+                         .body = std::move(carried.bytes)},
+                        std::move(carried.done));
     rpc::transport::Post post;
-    post.on_connection = [lines, address = letter.address](const net::RpcConnectionRef& taken) {
+    post.on_connection = [lines, address = carried.address](const net::RpcConnectionRef& taken) {
       lines->note(address, taken);
     };
-    post.to = {.address = std::move(letter.address), .lane = rpc::Lane::raft, .region = region};
+    post.to = {.address = std::move(carried.address), .lane = rpc::Lane::raft, .region = region};
     post.method = rpc::Method::raft_message;
-    post.body = std::move(letter.letter);
-    post.priority = priority_of(letter.lane);
+    post.body = std::move(carried.bytes);
+    post.priority = priority_of(carried.lane);
     post.timeout = post_patience;
-    post.done = std::move(letter.done);
-    if (letter.lane == raft::Lane::urgent)
-      actor::tell_urgent(office, std::move(post));
+    post.done = std::move(carried.done);
+    if (carried.lane == raft::Lane::urgent)
+      actor::tell_urgent(transport, std::move(post));
     else
-      actor::tell(office, std::move(post));
+      actor::tell(transport, std::move(post));
   };
 }
 

@@ -1,5 +1,5 @@
-// RaftCarrier: has the transport take the raft_peers' letters to other servers, on Raft's own
-// connections. The transport's actor makes the connection with the first letter; the others go
+// RaftCarrier: has the transport take the raft_peers' messages to other servers, on Raft's own
+// connections. The transport's actor makes the connection with the first message; the others go
 // there straight from the peer's thread.
 #pragma once
 
@@ -11,6 +11,6 @@
 namespace nomad::server {
 
 /// `region` is what the other server must be of.
-raft::Carrier make_raft_carrier(rpc::PostOffice office, std::string region);
+raft::Carrier make_raft_carrier(rpc::PostTransport transport, std::string region);
 
 }  // namespace nomad::server

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -54,7 +54,7 @@ struct WorkerState {
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
   EvalBroker broker;
   PlanApplier applier;
   SchedulerWorkerOptions options;

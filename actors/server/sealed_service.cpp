@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/writes.hpp"
+#include "actors/server/actor_proposer.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "schema/rpc.capnp.h"
 
@@ -36,7 +36,7 @@ using LinkSelf = actor::WithInternal<SealedLink, void(WriteDone)>;
 struct LinkState {
   static constexpr const char* name = "sealed_link";
 
-  std::optional<Writes> writes;
+  std::optional<ActorProposer> writes;
 };
 
 using LinkPointer = LinkSelf::stateful_pointer<LinkState>;
@@ -98,7 +98,7 @@ struct SealedService::Shared {
 
 SealedService::SealedService() : shared_{std::make_shared<Shared>()} {}
 
-void SealedService::add_to(rpc::Router& router) {
+void SealedService::add_to(rpc::MethodRouter& router) {
   router.on<schema::Command, SealedWriteReply>(
       rpc::Method::server_write_sealed,
       [shared = shared_](const rpc::Caller&, const Object<schema::Command>& command,

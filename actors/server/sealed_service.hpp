@@ -34,7 +34,7 @@ public:
   SealedService();
 
   /// Once, before anything is served.
-  void add_to(rpc::Router& router);
+  void add_to(rpc::MethodRouter& router);
 
   /// Until then everybody is told `unavailable`.
   void open(Writer writer);

@@ -8,7 +8,8 @@
 //
 // Threads: any. Callbacks are called once: before the call returns when nothing was proposed, else
 // on the Raft node's thread. They must be quick; who has more to do goes on where he is at home:
-// requests of the HTTP API by `Responder::post` (actors/api/http/write.hpp), actors by `Writes`.
+// requests of the HTTP API by `Responder::post` (actors/api/http/write.hpp), actors by
+// `ActorProposer`.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "runtime/cluster/member_codec.hpp"
 
+#include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include <sodium.h>
@@ -102,7 +104,9 @@ Result<std::shared_ptr<const MemberKey>> MemberKey::from_text(std::string_view t
   return std::shared_ptr<const MemberKey>{std::move(key)};
 }
 
-Object<wire::Envelope> write_table(const MemberTable& table, const MemberKey* key) {
+Object<wire::Envelope> write_table(const MemberTable& table,
+                                   const MemberKey* key,
+                                   const SealNonce& nonce) {
   Draft<wire::Envelope> envelope;
   if (key == nullptr) {
     write(table, envelope->initPlain());
@@ -113,11 +117,11 @@ Object<wire::Envelope> write_table(const MemberTable& table, const MemberKey* ke
   const auto plain = draft.freeze();
   const auto bytes = plain.bytes();
   auto sealed = envelope->initSealed(static_cast<unsigned>(bytes.size() + overhead));
-  auto* nonce = sealed.begin();
-  randombytes_buf(nonce, crypto_secretbox_NONCEBYTES);
-  crypto_secretbox_easy(nonce + crypto_secretbox_NONCEBYTES,
-                        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nonce,
-                        key->bytes());
+  static_assert(std::tuple_size_v<SealNonce> == crypto_secretbox_NONCEBYTES);
+  std::ranges::copy(nonce, sealed.begin());
+  crypto_secretbox_easy(sealed.begin() + nonce.size(),
+                        reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                        nonce.data(), key->bytes());
   return envelope.freeze();
 }
 

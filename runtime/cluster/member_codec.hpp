@@ -32,8 +32,13 @@ private:
   std::array<unsigned char, 32> bytes_{};
 };
 
-/// `key` may be null: plain.
-Object<schema::membership::Envelope> write_table(const MemberTable& table, const MemberKey* key);
+/// Random bytes; no two tables are sealed by the same ones and one key.
+using SealNonce = std::array<unsigned char, 24>;
+
+/// `key` may be null: plain, and without need of `nonce`.
+Object<schema::membership::Envelope> write_table(const MemberTable& table,
+                                                 const MemberKey* key,
+                                                 const SealNonce& nonce);
 
 /// `permission_denied` when the envelope is sealed by another key, or sealed without us having one,
 /// or plain although we have one; `corrupt` when its contents are.

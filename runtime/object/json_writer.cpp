@@ -64,6 +64,13 @@ void append_number(std::string& out, auto number) {
   out.append(digits.data(), digits.size());
 }
 
+void append_raw_json(std::string& out, capnp::Text::Reader json) {
+  if (json.size() == 0)
+    out += "null";
+  else
+    out.append(json.begin(), json.size());
+}
+
 void append_value(std::string& out, const Dynamic& value, const ValuePlan& plan) {
   switch (plan.shape) {
     case Shape::boolean:
@@ -87,14 +94,9 @@ void append_value(std::string& out, const Dynamic& value, const ValuePlan& plan)
     case Shape::secret_text:
       out += "\"\"";
       return;
-    case Shape::raw_json: {
-      auto content = value.as<capnp::Text>();
-      if (content.size() == 0)
-        out += "null";
-      else
-        out.append(content.begin(), content.size());
+    case Shape::raw_json:
+      append_raw_json(out, value.as<capnp::Text>());
       return;
-    }
     case Shape::base64:
       append_base64(out, value.as<capnp::Data>());
       return;

@@ -253,7 +253,7 @@ Result<Body> read(wire::Message::Body::Reader from, const Source& source) {
   return Error{Errc::corrupt, "raft message: of unknown kind"};
 }
 
-Result<Letter> read_checked(const Bytes& bytes) {
+Result<WireMessage> read_checked(const Bytes& bytes) {
   capnp::ReaderOptions limits;
   limits.traversalLimitInWords = 2 * words_of(bytes.size()) + fixed_words;
   limits.nestingLimit = 8;
@@ -266,13 +266,13 @@ Result<Letter> read_checked(const Bytes& bytes) {
                      + "; this server speaks version " + std::to_string(protocol_version)};
   auto body = read(from.getBody(), Source{bytes});
   if (!body) return body.error();
-  return Letter{.message = {.protocol = from.getProtocol(),
-                            .cluster_id = copy_of(from.getClusterId()),
-                            .from = copy_of(from.getFrom()),
-                            .to = copy_of(from.getTo()),
-                            .term = from.getTerm(),
-                            .body = std::move(*body)},
-                .from_address = copy_of(from.getFromAddress())};
+  return WireMessage{.message = {.protocol = from.getProtocol(),
+                                 .cluster_id = copy_of(from.getClusterId()),
+                                 .from = copy_of(from.getFrom()),
+                                 .to = copy_of(from.getTo()),
+                                 .term = from.getTerm(),
+                                 .body = std::move(*body)},
+                     .from_address = copy_of(from.getFromAddress())};
 }
 
 }  // namespace
@@ -283,7 +283,7 @@ Lane lane_of(const Message& message) {
   return Lane::urgent;
 }
 
-Bytes write_letter(const Message& message, const std::string& from_address) {
+Bytes write_wire(const Message& message, const std::string& from_address) {
   RoomBuilder builder{estimate(message, from_address)};
   auto to = builder.initRoot<wire::Message>();
   to.setProtocol(message.protocol);
@@ -296,7 +296,7 @@ Bytes write_letter(const Message& message, const std::string& from_address) {
   return builder.finish();
 }
 
-Result<Letter> read_letter(const Bytes& bytes) {
+Result<WireMessage> read_wire(const Bytes& bytes) {
   if (bytes.size() % word != 0 || bytes.empty()
       || reinterpret_cast<std::uintptr_t>(bytes.data()) % word != 0)
     return Error{Errc::corrupt, "raft message: not whole words"};

@@ -16,17 +16,17 @@ enum class Lane : std::uint8_t { urgent, normal, bulk };
 Lane lane_of(const Message& message);
 
 /// A message, and where its sender can be reached.
-struct Letter {
+struct WireMessage {
   Message message;
   std::string from_address;
 };
 
-/// The letter as bytes that `read_letter` understands.
-Bytes write_letter(const Message& message, const std::string& from_address);
+/// The message as bytes that `read_wire` understands.
+Bytes write_wire(const Message& message, const std::string& from_address);
 
 /// Reads outside bytes. What the message holds (payloads, parts of a snapshot) shares `bytes`,
 /// which begin at an 8-byte boundary; nothing in a payload has been checked. `corrupt` when they
 /// are no message, `invalid_argument` when they are one of another protocol version.
-Result<Letter> read_letter(const Bytes& bytes);
+Result<WireMessage> read_wire(const Bytes& bytes);
 
 }  // namespace nomad::raft

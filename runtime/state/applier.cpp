@@ -143,14 +143,16 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::KEY_HOLDER_DELETE:
       return key_holder_delete(view(command.getKeyHolderDelete()));
     case Which::RESTORE_BEGIN:
-      return restore_begin(view(command.getRestoreBegin()));
     case Which::RESTORE_ROWS:
-      return restore_rows(command.getRestoreRows());
     case Which::RESTORE_FINISH:
-      return restore_finish(command.getRestoreFinish());
+      return restore(command);
   }
-  // Of a newer version; `check_command` keeps those out, because the replicas would part here.
-  refuse(Errc::internal, "unknown command " + std::to_string(static_cast<int>(command.which())));
+  refuse_unknown(static_cast<int>(command.which()));
+}
+
+/// Of a newer version; `check_command` keeps those out, because the replicas would part here.
+void Applier::refuse_unknown(int command) {
+  refuse(Errc::internal, "unknown command " + std::to_string(command));
 }
 
 void Applier::settle() {

@@ -67,6 +67,7 @@ private:
 
   // applier.cpp
   void dispatch(schema::Command::Reader command);
+  void refuse_unknown(int command);
   void settle();
   void keep_last_events(std::size_t first);
 
@@ -192,6 +193,7 @@ private:
   void key_holder_delete(std::string_view id);
 
   // apply_restore.cpp
+  void restore(schema::Command::Reader command);
   void restore_begin(std::string_view id);
   void restore_rows(schema::RestoreRows::Reader command);
   void restore_finish(schema::RestoreFinish::Reader command);

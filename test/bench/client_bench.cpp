@@ -68,7 +68,7 @@ struct Node {
     options.state_dir = directory + "/state";
     options.alloc_dir = directory + "/allocs";
     auto started
-        = client::ClientNode::start(system, options, servers, client::builtin_registry(true));
+        = client::ClientNode::start(system, options, servers, client::builtin_plugins(true));
     if (!started) {
       std::fprintf(stderr, "%s\n", started.error().what.c_str());
       std::exit(1);

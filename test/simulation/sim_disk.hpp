@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "actors/raft/node_state.hpp"
+#include "actors/raft/node_parts.hpp"
 #include "test/simulation/sim_system.hpp"
 
 namespace nomad::test {

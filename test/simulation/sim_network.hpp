@@ -1,7 +1,7 @@
 // SimNetwork: what lies between the machines of a simulated cluster: it delays, loses, duplicates,
 // reorders, and cuts links, also one way only.
 //
-// A letter may be lost without a word, as Raft expects. A call is a question and its answer over a
+// A message may be lost without a word, as Raft expects. A call is a question and its answer over a
 // connection: when either is lost the asker hears so after a while, as a broken connection tells.
 #pragma once
 

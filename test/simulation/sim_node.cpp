@@ -29,25 +29,25 @@ SimNode::SimNode(SimSystem& system,
 
 SimNode::~SimNode() = default;
 
-client::Registry SimNode::registry() {
-  client::Registry registry;
-  registry.alloc_hooks = {client::health_hook()};
-  registry.drivers.emplace(
+client::PluginCatalog SimNode::plugins() {
+  client::PluginCatalog plugins;
+  plugins.alloc_hooks = {client::health_hook()};
+  plugins.drivers.emplace(
       "sim", client::DriverEntry{
                  .capabilities
                  = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
                  .spawn = [this](actor::System&, const client::DriverOptions&) {
                    return spawn_driver();
                  }});
-  registry.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
-                                facts.attributes["kernel.name"] = "linux";
-                                facts.cpu_total_compute = 8'000;
-                                facts.cpu_cores = 4;
-                                facts.memory_mb = 16'000;
-                                facts.disk_mb = 100'000;
-                                return Result<>{};
-                              }}};
-  return registry;
+  plugins.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
+                               facts.attributes["kernel.name"] = "linux";
+                               facts.cpu_total_compute = 8'000;
+                               facts.cpu_cores = 4;
+                               facts.memory_mb = 16'000;
+                               facts.disk_mb = 100'000;
+                               return Result<>{};
+                             }}};
+  return plugins;
 }
 
 void SimNode::start() {
@@ -79,7 +79,7 @@ void SimNode::start() {
              .db = spawn_db(),
              .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
              .make_stats = [stats](actor::System&, const client::StatsOptions&) { return stats; },
-             .registry = std::make_shared<const client::Registry>(registry())}));
+             .plugins = std::make_shared<const client::PluginCatalog>(plugins())}));
   });
 }
 
@@ -200,7 +200,9 @@ client::ServerLink SimNode::spawn_link() {
               return call<link::Registered>(self, msg);
             },
             [this, self](const link::Heartbeat& msg) { return call<link::Lease>(self, msg); },
-            [this, self](const link::WatchAllocs& msg) { return call<link::AllocSet>(self, msg); },
+            [this, self](const link::WatchAllocs& msg) {
+              return call<link::AssignedAllocs>(self, msg);
+            },
             [this, self](const link::UpdateAllocs& msg) { return call<link::Updated>(self, msg); },
             [](const Run& msg) { msg.action(); },
         };

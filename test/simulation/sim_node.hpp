@@ -96,7 +96,7 @@ private:
   client::ClientDb spawn_db();
   Time saved_at(Time shortest, Time longest);
   client::Driver spawn_driver();
-  client::Registry registry();
+  client::PluginCatalog plugins();
 
   using LinkSelf = actor::WithInternal<client::ServerLink, void(Run)>;
   using DbSelf = actor::WithInternal<client::ClientDb, void(Run)>;

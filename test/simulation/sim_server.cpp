@@ -320,8 +320,8 @@ Carrier SimServer::make_carrier() {
   return [this](const Carry& msg) {
     auto* to = find_server(msg.to);
     const bool carried
-        = to != nullptr && network_.send(machine_, to->machine(), [to, letter = msg.letter] {
-            static_cast<void>(to->live_->inbox->deliver(letter));
+        = to != nullptr && network_.send(machine_, to->machine(), [to, bytes = msg.bytes] {
+            static_cast<void>(to->live_->inbox->deliver(bytes));
           });
     // A broken connection is noticed, a cut cable is not.
     if (carried || random_.chance(0.5))

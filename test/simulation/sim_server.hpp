@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "actors/raft/node_state.hpp"
+#include "actors/raft/node_parts.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/server_link.hpp"
 #include "actors/server/leader.hpp"

@@ -45,12 +45,12 @@ using FakeServersActor = actor::WithInternal<client::ServerLink, void(BoardChang
 struct FakeServersState {
   static constexpr const char* name = "fake_servers";
   std::shared_ptr<ServerBoard> board;
-  actor::Promise<client::server_link::AllocSet> held;
+  actor::Promise<client::server_link::AssignedAllocs> held;
   std::uint64_t index = 1;
 
   void answer() {
     if (!held.pending()) return;
-    client::server_link::AllocSet set{.index = ++index, .complete = true, .allocs = {}};
+    client::server_link::AssignedAllocs set{.index = ++index, .complete = true, .allocs = {}};
     {
       const std::lock_guard guard{board->lock};
       set.allocs = board->assigned;
@@ -69,8 +69,8 @@ inline FakeServersActor::behavior_type fake_servers(
         return Registered{++self->state.index, std::chrono::seconds{10}};
       },
       [](const Heartbeat&) { return Lease{.ttl = std::chrono::seconds{10}}; },
-      [self](const WatchAllocs& msg) -> actor::Answer<AllocSet> {
-        self->state.held = self->make_response_promise<AllocSet>();
+      [self](const WatchAllocs& msg) -> actor::Answer<AssignedAllocs> {
+        self->state.held = self->make_response_promise<AssignedAllocs>();
         auto promise = self->state.held;
         if (msg.min_index == 0) self->state.answer();
         return promise;

@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   options.alloc_dir = directory + "/allocs";
   options.executor_path = argv[2];
   options.drivers["raw_exec"]["enabled"] = "true";
-  auto node = client::ClientNode::start(system, options, servers, client::builtin_registry(false));
+  auto node = client::ClientNode::start(system, options, servers, client::builtin_plugins(false));
   if (!node) {
     std::fprintf(stderr, "%s\n", node.error().what.c_str());
     return 1;

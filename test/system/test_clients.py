@@ -59,6 +59,14 @@ class OneServerTest(cluster.Case):
         self.put(shell_job("unimpressed", "sleep 1000"))
         self.wait_for("unimpressed", "running", 1)
 
+    def test_simulated_nodes_join(self):
+        name = f"{self.pki.dir}/global-client-nomad" if self.tls else ""
+        proofs = ["-ca-file", f"{self.pki.dir}/nomad-agent-ca.pem", "-cert-file", name + ".pem",
+                  "-key-file", name + "-key.pem"] if self.tls else []
+        done = self.server.run("node-sim", "-nodes", "3", "-duration", "5s", *proofs,
+                               "-server", f"127.0.0.1:{self.server.rpc}")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertIn("3 nodes, 0 allocations", done.stdout)
 
     def test_a_node_of_another_region_stays_outside(self):
         self.cluster.add_client(blocks=self.secured("client") + 'region = "eu"\n')

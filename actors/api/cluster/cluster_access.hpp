@@ -14,15 +14,16 @@ struct ClusterAccess {
   using Log = actor::Interface<raft::RaftStatus(raft::GetStatus),
                                raft::Applied(raft::ChangeMember),
                                raft::Transferred(raft::TransferLeadership)>;
-  using MemberOffice = actor::Interface<server::membership::Joined(server::membership::Join),
-                                        server::membership::Done(server::membership::ForceLeave)>;
-  using HealthOffice
+  using MembershipCommands
+      = actor::Interface<server::membership::Joined(server::membership::Join),
+                         server::membership::Done(server::membership::ForceLeave)>;
+  using AutopilotQueries
       = actor::Interface<server::autopilot::Health(server::autopilot::GetHealth),
                          server::autopilot::Settings(server::autopilot::GetSettings)>;
 
   Log log;
-  MemberOffice membership;
-  HealthOffice autopilot;
+  MembershipCommands membership;
+  AutopilotQueries autopilot;
   std::shared_ptr<const server::MemberView> members;
 };
 

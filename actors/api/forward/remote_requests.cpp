@@ -12,7 +12,7 @@ namespace nomad::api {
 
 /// What requests are served with.
 struct RemoteRequests::Service {
-  net::Router routes;
+  net::HttpRouter routes;
   std::shared_ptr<net::BodyFiles> files;  ///< May be null.
   RunBlocking run;
 };
@@ -107,7 +107,7 @@ void serve(const SharedRef& shared,
 
 RemoteRequests::RemoteRequests() : shared_{std::make_shared<Shared>()} {}
 
-void RemoteRequests::add_to_server(rpc::Router& router) const {
+void RemoteRequests::add_to_server(rpc::MethodRouter& router) const {
   router.on_inbound<ApiRequest>(
       rpc::Method::api_forward,
       [shared = shared_](const rpc::Caller& caller, const Object<ApiRequest>& request,
@@ -116,7 +116,7 @@ void RemoteRequests::add_to_server(rpc::Router& router) const {
       });
 }
 
-void RemoteRequests::add_to_client(rpc::Router& router) const {
+void RemoteRequests::add_to_client(rpc::MethodRouter& router) const {
   router.on_inbound<ApiRequest>(
       rpc::Method::api_on_node,
       [shared = shared_](const rpc::Caller& caller, const Object<ApiRequest>& request,
@@ -125,7 +125,7 @@ void RemoteRequests::add_to_client(rpc::Router& router) const {
       });
 }
 
-void RemoteRequests::open(net::Router routes,
+void RemoteRequests::open(net::HttpRouter routes,
                           std::shared_ptr<net::BodyFiles> files,
                           RunBlocking run) const {
   auto service = std::make_shared<const Service>(

@@ -20,14 +20,14 @@ public:
   RemoteRequests();
 
   /// What a server serves; before `router` serves anything.
-  void add_to_server(rpc::Router& router) const;
+  void add_to_server(rpc::MethodRouter& router) const;
 
   /// What a client node serves: the requests of its own allocations and of its host.
-  void add_to_client(rpc::Router& router) const;
+  void add_to_client(rpc::MethodRouter& router) const;
 
   /// From now on; before it, and after `close`, everything is `unavailable`.
   /// Bodies that follow a request go into files of `files`, written by `run`.
-  void open(net::Router routes, std::shared_ptr<net::BodyFiles> files, RunBlocking run) const;
+  void open(net::HttpRouter routes, std::shared_ptr<net::BodyFiles> files, RunBlocking run) const;
   void close() const;
 
 private:

@@ -52,11 +52,11 @@ public:
   /// empty fits everything.
   void below(std::string prefix, std::vector<Suffix> suffixes);
 
-  net::Router take() { return std::move(router_); }
+  net::HttpRouter take() { return std::move(router_); }
 
 private:
   std::shared_ptr<Context> context_;
-  net::Router router_;
+  net::HttpRouter router_;
 };
 
 /// Whether the body of a request is an archive, which goes into a file as it comes. Not for those

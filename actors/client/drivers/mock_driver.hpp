@@ -9,7 +9,7 @@
 //         driver that crashes would.
 #pragma once
 
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 
 namespace nomad::client {
 

@@ -9,7 +9,7 @@
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once
 
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 
 namespace nomad::client {
 

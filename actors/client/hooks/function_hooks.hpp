@@ -1,7 +1,7 @@
 // The built-in hooks that are functions: those that make and remove directories, and small checks.
 #pragma once
 
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 
 namespace nomad::client {
 

@@ -8,7 +8,7 @@
 // Ends:   by itself after the verdict, or by the parent's exit message.
 #pragma once
 
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 
 namespace nomad::client {
 

@@ -54,7 +54,7 @@ class Worker;
 /// What all workers of a server share. Immutable but for the counters.
 struct ServerShared {
   ServerOptions options;
-  Router router;
+  HttpRouter router;
   ParserLimits limits;
   std::atomic<std::size_t> connections{0};
 

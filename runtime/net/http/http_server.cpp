@@ -169,7 +169,7 @@ std::string_view Worker::date_header() {
 /// The server's threads and its listening sockets.
 class HttpServer::Core {
 public:
-  Result<> start(ServerOptions options, Router router) {
+  Result<> start(ServerOptions options, HttpRouter router) {
     shared_ = std::make_shared<ServerShared>();
     shared_->limits
         = {options.header_bytes, options.header_count, options.body_bytes, options.body_files};
@@ -313,7 +313,7 @@ HttpServer::HttpServer(HttpServer&&) noexcept = default;
 HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
 HttpServer::~HttpServer() = default;
 
-Result<HttpServer> HttpServer::start(ServerOptions options, Router router) {
+Result<HttpServer> HttpServer::start(ServerOptions options, HttpRouter router) {
   auto core = std::make_unique<Core>();
   NOMAD_TRY(core->start(std::move(options), std::move(router)));
   return HttpServer{std::move(core)};

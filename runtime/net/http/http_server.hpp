@@ -54,7 +54,7 @@ struct ServerOptions {
 class HttpServer {
 public:
   /// Binds and starts serving. A port in use is an error that names it.
-  static Result<HttpServer> start(ServerOptions options, Router router);
+  static Result<HttpServer> start(ServerOptions options, HttpRouter router);
 
   HttpServer(HttpServer&&) noexcept;
   HttpServer& operator=(HttpServer&&) noexcept;

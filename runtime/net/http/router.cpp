@@ -4,7 +4,7 @@
 
 namespace nomad::net {
 
-void Router::handle(std::string pattern, Handler handler) {
+void HttpRouter::handle(std::string pattern, Handler handler) {
   if (pattern.empty() || pattern.back() != '/') {
     exact_[std::move(pattern)] = std::move(handler);
     return;
@@ -16,18 +16,18 @@ void Router::handle(std::string pattern, Handler handler) {
   });
 }
 
-void Router::handle_rest(Handler handler) {
+void HttpRouter::handle_rest(Handler handler) {
   rest_ = std::move(handler);
 }
 
-const Handler* Router::lookup(std::string_view path) const {
+const Handler* HttpRouter::lookup(std::string_view path) const {
   if (auto found = exact_.find(path); found != exact_.end()) return &found->second;
   for (const auto& [prefix, handler] : prefixes_)
     if (path.starts_with(prefix)) return &handler;
   return nullptr;
 }
 
-Router::Match Router::find(std::string_view path) const {
+HttpRouter::Match HttpRouter::find(std::string_view path) const {
   Match match;
   if (!is_clean_path(path)) {
     match.redirect = clean_path(path);
@@ -48,7 +48,7 @@ Router::Match Router::find(std::string_view path) const {
   return match;
 }
 
-void serve(const Router& router, Responder responder) {
+void serve(const HttpRouter& router, Responder responder) {
   const auto& request = responder.request();
   const auto match = router.find(request.path);
   if (match.handler != nullptr) {

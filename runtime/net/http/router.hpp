@@ -1,4 +1,4 @@
-// Router: finds the handler of a path as Go's ServeMux does. A pattern that ends in '/' covers
+// HttpRouter: finds the handler of a path as Go's ServeMux does. A pattern that ends in '/' covers
 // everything below it, the longest pattern wins, unclean paths and prefixes called without
 // their slash are redirected.
 #pragma once
@@ -18,7 +18,7 @@ namespace nomad::net {
 /// `responder.request()`.
 using Handler = std::function<void(Responder)>;
 
-class Router {
+class HttpRouter {
 public:
   /// Registers `handler` for `pattern`. A second one for the same pattern replaces the first.
   void handle(std::string pattern, Handler handler);
@@ -46,6 +46,6 @@ private:
 };
 
 /// Hands a request to the handler of its path, or answers what a path without one deserves.
-void serve(const Router& router, Responder responder);
+void serve(const HttpRouter& router, Responder responder);
 
 }  // namespace nomad::net

@@ -25,7 +25,7 @@ namespace {
 class Agent {
 public:
   Agent() {
-    net::Router router;
+    net::HttpRouter router;
     router.handle_rest([this](net::Responder responder) {
       const auto path = responder.request().path;
       const std::lock_guard lock{guard_};

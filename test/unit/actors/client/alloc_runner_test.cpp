@@ -298,8 +298,8 @@ struct HookFixture : ClientFixture {
   bool fails = false;
   std::vector<std::string> asked;
 
-  client::Registry registry() override {
-    auto made = ClientFixture::registry();
+  client::PluginCatalog plugins() override {
+    auto made = ClientFixture::plugins();
     made.alloc_hooks.push_back({.name = "failing",
                                 .wanted = [this](const client::AllocScope&) { return fails; },
                                 .prerun = [](const client::AllocScope&) -> Result<> {

@@ -147,8 +147,8 @@ struct ClientFixture : ActorFixture {
   Object<schema::Node> node;
 
   FakeServers servers;
-  std::shared_ptr<std::optional<actor::Promise<client::server_link::AllocSet>>> held
-      = std::make_shared<std::optional<actor::Promise<client::server_link::AllocSet>>>();
+  std::shared_ptr<std::optional<actor::Promise<client::server_link::AssignedAllocs>>> held
+      = std::make_shared<std::optional<actor::Promise<client::server_link::AssignedAllocs>>>();
   std::uint64_t held_index = 0;
 
   TempDir dir;
@@ -181,11 +181,11 @@ struct ClientFixture : ActorFixture {
             if (heartbeat_refusal) return *heartbeat_refusal;
             heard_order += 'h';
             was_heard_of = true;
-            return Lease{.ttl = 10s, .was_missed = gave_up};
+            return Lease{.ttl = 10s, .awaits_reports = gave_up};
           },
-          [this, self](const WatchAllocs& msg) -> actor::Answer<AllocSet> {
+          [this, self](const WatchAllocs& msg) -> actor::Answer<AssignedAllocs> {
             ++watches;
-            auto promise = self->make_response_promise<AllocSet>();
+            auto promise = self->make_response_promise<AssignedAllocs>();
             *held = promise;
             held_index = msg.min_index;
             if (msg.min_index == 0) answer_held();
@@ -220,12 +220,12 @@ struct ClientFixture : ActorFixture {
     if (!*held) return;
     auto promise = **held;
     held->reset();
-    promise.deliver(client::server_link::AllocSet{++index, true, assigned});
+    promise.deliver(client::server_link::AssignedAllocs{++index, true, assigned});
   }
 
-  /// The registry of the tests: the real one, with a machine that is made up.
-  virtual client::Registry registry() {
-    auto made = client::builtin_registry(true);
+  /// The plugins of the tests: the real one, with a machine that is made up.
+  virtual client::PluginCatalog plugins() {
+    auto made = client::builtin_plugins(true);
     made.fingerprinters = {{"test", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
                               facts.attributes["kernel.name"] = "linux";
                               facts.cpu_total_compute = 1000;
@@ -282,7 +282,7 @@ struct ClientFixture : ActorFixture {
                          [](const client::stats::ForgetTask&) {}};
                    }));
              },
-         .registry = std::make_shared<const client::Registry>(registry())});
+         .plugins = std::make_shared<const client::PluginCatalog>(plugins())});
     settle();
   }
 

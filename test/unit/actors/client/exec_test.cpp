@@ -30,8 +30,8 @@ struct ExecFixture : ClientFixture {
   client::TaskListener listener;
   std::string run_id;
 
-  client::Registry registry() override {
-    auto made = ClientFixture::registry();
+  client::PluginCatalog plugins() override {
+    auto made = ClientFixture::plugins();
     made.drivers.emplace(
         "able", client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
                                     .spawn = [this](actor::System&, const client::DriverOptions&) {

@@ -89,7 +89,7 @@ struct RealNode {
     options.executor_path = std::getenv("NOMADCTL_EXECUTOR");
     options.drivers["raw_exec"]["enabled"] = "true";
     auto started
-        = client::ClientNode::start(system, options, servers, client::builtin_registry(false));
+        = client::ClientNode::start(system, options, servers, client::builtin_plugins(false));
     REQUIRE(started.has_value());
     node.emplace(std::move(*started));
   }

@@ -140,8 +140,8 @@ namespace {
 struct ForgetfulDriver : ClientFixture {
   int starts = 0;
 
-  client::Registry registry() override {
-    auto made = ClientFixture::registry();
+  client::PluginCatalog plugins() override {
+    auto made = ClientFixture::plugins();
     made.drivers.emplace(
         "forgetful",
         client::DriverEntry{.capabilities = {.secrets_in_memory = false},
@@ -199,7 +199,7 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                     return Registered{1, 10s};
                   },
                   [](const Heartbeat&) { return Lease{.ttl = 10s}; },
-                  [self, servers_away](WatchAllocs& msg) -> actor::Answer<AllocSet> {
+                  [self, servers_away](WatchAllocs& msg) -> actor::Answer<AssignedAllocs> {
                     return self->delegate(servers_away, std::move(msg));
                   },
                   [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {

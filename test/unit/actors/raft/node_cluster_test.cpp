@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "actors/raft/node_state.hpp"
+#include "actors/raft/node_parts.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/recovery.hpp"
 #include "runtime/base/random.hpp"
@@ -40,8 +40,8 @@ struct NodesFixture : test::ActorFixture {
   std::map<ServerId, Server> servers;
   Random random{7};
   double loss = 0;
-  std::size_t letters = 0;
-  Carrier net = [this](const Carry& letter) { carry(letter); };
+  std::size_t messages = 0;
+  Carrier net = [this](const Carry& carried) { carry(carried); };
 
   NodesFixture() {
     Configuration members{.cluster_id = "c", .members = {}, .removed = {}};
@@ -51,17 +51,17 @@ struct NodesFixture : test::ActorFixture {
       start(id, &members);
   }
 
-  /// The letter's sender is not told to us: its bytes are.
+  /// The message's sender is not told to us: its bytes are.
   void carry(const Carry& msg) {
-    ++letters;
-    const auto letter = read_letter(msg.letter);
-    REQUIRE(letter);
+    ++messages;
+    const auto read = read_wire(msg.bytes);
+    REQUIRE(read);
     auto& to = servers.at(msg.to);
-    if (to.isolated || servers.at(letter->message.from).isolated)
+    if (to.isolated || servers.at(read->message.from).isolated)
       return msg.done(Error{Errc::unavailable, "isolated"});
     msg.done({});
     if (random.chance(loss)) return;
-    REQUIRE(to.inbox->deliver(msg.letter));
+    REQUIRE(to.inbox->deliver(msg.bytes));
   }
 
   void start(const ServerId& id, const Configuration* members) {
@@ -178,7 +178,7 @@ TEST_CASE_FIXTURE(NodesFixture, "raft nodes: followers write while the leader's 
   CHECK((*done)->has_value());
 }
 
-TEST_CASE_FIXTURE(NodesFixture, "raft nodes: a third of all letters lost, and nothing else") {
+TEST_CASE_FIXTURE(NodesFixture, "raft nodes: a third of all messages lost, and nothing else") {
   loss = 0.3;
   std::size_t acknowledged = 0;
   for (int round = 0; round < 50; ++round) {
@@ -300,14 +300,14 @@ TEST_CASE("raft wire: every message comes back as it went") {
       TimeoutNow{}};
   for (const auto& body : bodies) {
     const Message message{.cluster_id = "c", .from = "a", .to = "b", .term = 7, .body = body};
-    const auto bytes = write_letter(message, "host:4647");
-    const auto read = read_letter(Bytes::copy(bytes.view()));
+    const auto bytes = write_wire(message, "host:4647");
+    const auto read = read_wire(Bytes::copy(bytes.view()));
     REQUIRE(read);
     CHECK(read->from_address == "host:4647");
     CHECK(read->message.body.index() == body.index());
     CHECK(read->message.term == 7);
     // Written again it is the same to the byte, so nothing was lost.
-    CHECK(write_letter(read->message, read->from_address) == bytes);
+    CHECK(write_wire(read->message, read->from_address) == bytes);
     if (const auto* entries = std::get_if<AppendRequest>(&read->message.body))
       CHECK(entries->entries == append.entries);
   }
@@ -315,11 +315,11 @@ TEST_CASE("raft wire: every message comes back as it went") {
 
 TEST_CASE("raft wire: other versions, cut and random bytes are refused") {
   Message message{.cluster_id = "c", .from = "a", .to = "b", .term = 7, .body = TimeoutNow{}};
-  const auto good = write_letter(message, {});
+  const auto good = write_wire(message, {});
   for (std::size_t size = 0; size < good.size(); ++size)
-    CHECK_FALSE(read_letter(Bytes::copy(good.view().first(size))));
+    CHECK_FALSE(read_wire(Bytes::copy(good.view().first(size))));
   message.protocol = 2;
-  const auto newer = read_letter(write_letter(message, {}));
+  const auto newer = read_wire(write_wire(message, {}));
   REQUIRE_FALSE(newer);
   CHECK(newer.error().code == Errc::invalid_argument);
   Random random{3};
@@ -328,7 +328,7 @@ TEST_CASE("raft wire: other versions, cut and random bytes are refused") {
     std::string noise{good.text()};
     for (int change = 0; change < 4; ++change)
       noise[random.below(noise.size())] = static_cast<char>(random.next());
-    if (!read_letter(Bytes::copy(noise))) ++refused;
+    if (!read_wire(Bytes::copy(noise))) ++refused;
   }
   CHECK(refused > 100);
 }

@@ -2,7 +2,7 @@
 // is durable and applied, and a failing disk ends everything.
 #include <doctest/doctest.h>
 
-#include "actors/raft/node_state.hpp"
+#include "actors/raft/node_parts.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "test/support/actor_fixture.hpp"
 #include "test/support/list_fsm.hpp"

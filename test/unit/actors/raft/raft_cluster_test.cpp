@@ -1,4 +1,4 @@
-// actors/raft with more than one server: real nodes with real files in one process; letters go
+// actors/raft with more than one server: real nodes with real files in one process; messages go
 // from hand to hand. Joining by snapshot, replication, change of leader, restart.
 #include <future>
 #include <map>
@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Carries letters to whoever is connected. Thread-safe.
+/// Carries messages to whoever is connected. Thread-safe.
 class Network {
 public:
   void connect(const ServerId& id, const RaftInbox& inbox) {
@@ -33,14 +33,14 @@ public:
     inboxes_.erase(id);
   }
 
-  void carry(const Carry& letter) {
+  void carry(const Carry& carried) {
     std::optional<RaftInbox> inbox;
     {
       const std::scoped_lock lock{guard_};
-      if (const auto to = inboxes_.find(letter.to); to != inboxes_.end()) inbox = to->second;
+      if (const auto to = inboxes_.find(carried.to); to != inboxes_.end()) inbox = to->second;
     }
-    letter.done(inbox ? inbox->deliver(letter.letter)
-                      : Result<>{Error{Errc::unavailable, "nobody listens there"}});
+    carried.done(inbox ? inbox->deliver(carried.bytes)
+                       : Result<>{Error{Errc::unavailable, "nobody listens there"}});
   }
 
 private:
@@ -69,7 +69,7 @@ struct ClusterFixture {
     options.election_timeout = 300ms;
     options.snapshot_threshold = 0;
     options.trailing_entries = 0;
-    options.carrier = [network = net](const Carry& letter) { network->carry(letter); };
+    options.carrier = [network = net](const Carry& carried) { network->carry(carried); };
     fsms[id] = std::make_shared<test::ListFsm>();
     auto started = start_raft(system, options, fsms[id], {});
     REQUIRE(started);

@@ -21,7 +21,7 @@ Caller peer(net::RpcRole role, const std::string& region = "global") {
 }
 
 /// Asks the router and returns what it answered at once.
-std::optional<Result<Bytes>> ask(const Router& router,
+std::optional<Result<Bytes>> ask(const MethodRouter& router,
                                  const Caller& caller,
                                  Method method,
                                  Bytes body,
@@ -40,8 +40,8 @@ Bytes has_node(const std::string& id) {
   return make_body<wire::HasNodeRequest>([&](auto& request) { request.setNodeId(text(id)); });
 }
 
-Router example() {
-  Router router{"global"};
+MethodRouter example() {
+  MethodRouter router{"global"};
   router.on<wire::HasNodeRequest, wire::HasNodeReply>(
       Method::server_has_node, [](const Caller&, const Object<wire::HasNodeRequest>& request,
                                   const Answer<wire::HasNodeReply>& answer) {
@@ -131,7 +131,7 @@ TEST_CASE("router: unknown methods, malformed bodies and forgotten answers are e
 }
 
 TEST_CASE("router: what another server must serve is sent on") {
-  Router router{"global"};
+  MethodRouter router{"global"};
   bool leads = false;
   int served = 0;
   std::string sent_to;

@@ -24,7 +24,7 @@ namespace {
 /// Two processes in one: a server that listens and a client that dials.
 struct Pair {
   Pair() {
-    auto router = std::make_shared<Router>("global");
+    auto router = std::make_shared<MethodRouter>("global");
     router->on_inbound<wire::NodeUpdateStatusRequest>(
         Method::node_update_status,
         [this](const Caller& caller, const Object<wire::NodeUpdateStatusRequest>& request,
@@ -49,7 +49,7 @@ struct Pair {
     options.listen = "127.0.0.1:0";
     server.emplace(TcpTransport::start(system, options, router, who).value());
 
-    auto on_node = std::make_shared<Router>("global");
+    auto on_node = std::make_shared<MethodRouter>("global");
     on_node->on_raw(Method::api_on_node, [](const Caller& caller, const Inbound& inbound) {
       inbound.reply(Bytes::copy(caller.is_server() ? "from the node" : "who are you"));
     });

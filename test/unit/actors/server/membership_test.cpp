@@ -32,10 +32,11 @@ struct MembersFixture : test::ActorFixture {
 
   using Reply = rpc::transport::Reply;
 
-  /// Whoever asks by this office asks from `from`.
-  rpc::CallOffice office(const std::string& from) {
+  /// Whoever asks by this transport asks from `from`.
+  rpc::CallTransport transport(const std::string& from) {
     return adopt(actor::spawn(
-        system(), [this, from](rpc::CallOffice::pointer self) -> rpc::CallOffice::behavior_type {
+        system(),
+        [this, from](rpc::CallTransport::pointer self) -> rpc::CallTransport::behavior_type {
           return {[this, self, from](const rpc::transport::Call& msg) -> actor::Answer<Reply> {
             auto promise = self->make_response_promise<Reply>();
             const auto& to = msg.to.address;
@@ -51,7 +52,7 @@ struct MembersFixture : test::ActorFixture {
         }));
   }
 
-  void pass_on(rpc::CallOffice::pointer self,
+  void pass_on(rpc::CallTransport::pointer self,
                const rpc::transport::Call& msg,
                actor::Promise<Reply> promise) {
     const auto& to = servers.at(msg.to.address).membership;
@@ -103,7 +104,7 @@ struct MembersFixture : test::ActorFixture {
     options.retry_join = std::move(join);
     options.random_seed = servers.size();
     server.membership
-        = adopt(spawn_membership(system(), office(id), server.view, std::move(options)));
+        = adopt(spawn_membership(system(), transport(id), server.view, std::move(options)));
     settle();
     return server;
   }

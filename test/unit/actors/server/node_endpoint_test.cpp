@@ -33,7 +33,7 @@ TEST_CASE_FIXTURE(EndpointFixture,
   CHECK(view(state().node(id)->getComputedClass()).starts_with("v1:"));
   CHECK(beat()->ttl >= 10s);
   CHECK(status() == NodeStatus::READY);
-  CHECK_FALSE(beat()->was_missed);
+  CHECK_FALSE(beat()->awaits_reports);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture, "another secret is refused, an unknown node must register") {
@@ -53,9 +53,9 @@ TEST_CASE_FIXTURE(EndpointFixture, "a silent node goes down, and comes back by t
   CHECK(status() == NodeStatus::DOWN);
   const auto lease = beat();
   REQUIRE(lease.has_value());
-  CHECK(lease->was_missed);
+  CHECK(lease->awaits_reports);
   CHECK(status() == NodeStatus::INITIALIZING);
-  CHECK_FALSE(beat()->was_missed);  // it runs nothing, so it owes nothing
+  CHECK_FALSE(beat()->awaits_reports);  // it runs nothing, so it owes nothing
   CHECK(status() == NodeStatus::READY);
 }
 

@@ -47,8 +47,9 @@ struct NodeFixture : ServerFixture {
 
   NodeStatus status() const { return state().node(id)->getStatus(); }
 
-  Answer<server_link::AllocSet> watch(std::uint64_t min_index) {
-    return ask<server_link::AllocSet>(endpoint, server_link::WatchAllocs{id, min_index, 300s});
+  Answer<server_link::AssignedAllocs> watch(std::uint64_t min_index) {
+    return ask<server_link::AssignedAllocs>(endpoint,
+                                            server_link::WatchAllocs{id, min_index, 300s});
   }
 
   Answer<server_link::Updated> report(const std::string& alloc, schema::ClientStatus status) {

@@ -223,7 +223,7 @@ TEST_CASE_FIXTURE(ProtocolFixture,
 
   CHECK(status() == NodeStatus::INITIALIZING);
   REQUIRE(third->has_value());
-  CHECK((**third)->was_missed);
+  CHECK((**third)->awaits_reports);
 }
 
 TEST_CASE_FIXTURE(ProtocolFixture,
@@ -253,7 +253,7 @@ TEST_CASE_FIXTURE(ProtocolFixture,
 
   CHECK(status() == NodeStatus::INITIALIZING);
   REQUIRE(lease->has_value());
-  CHECK((**lease)->was_missed);
+  CHECK((**lease)->awaits_reports);
 }
 
 TEST_CASE_FIXTURE(ProtocolFixture,

@@ -15,7 +15,7 @@ using rpc::Method;
 
 struct ServiceFixture : NodeFixture {
   NodeService service{system(), {store, [] { return std::vector<KnownServer>{}; }}};
-  rpc::Router router{"global"};
+  rpc::MethodRouter router{"global"};
 
   ServiceFixture() {
     service.add_to(router);

@@ -1,4 +1,4 @@
-// Raft's letters: the transport makes the connection, which then takes them without it.
+// Raft's messages: the transport makes the connection, which then takes them without it.
 #include "actors/server/raft_carrier.hpp"
 
 #include <string>
@@ -39,15 +39,15 @@ private:
   net::RpcPeer peer_;
 };
 
-struct Letters : test::ActorFixture {
-  test::ActorFixture::Recorder<rpc::transport::Post> office = record<rpc::transport::Post>();
-  raft::Carrier carrier = server::make_raft_carrier(office.handle, "global");
+struct CarrierFixture : test::ActorFixture {
+  test::ActorFixture::Recorder<rpc::transport::Post> transport = record<rpc::transport::Post>();
+  raft::Carrier carrier = server::make_raft_carrier(transport.handle, "global");
 
-  void send(const std::string& letter, const std::string& address = "10.0.0.2:4647") {
+  void send(const std::string& text, const std::string& address = "10.0.0.2:4647") {
     carrier({.to = "s2",
              .address = address,
              .lane = raft::Lane::normal,
-             .letter = Bytes::copy(letter),
+             .bytes = Bytes::copy(text),
              .done = [this](const Result<>& outcome) { ++(outcome ? sent : lost); }});
     settle();
   }
@@ -58,40 +58,41 @@ struct Letters : test::ActorFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Letters, "raft_carrier: the connection of the first letter takes the next ones") {
+TEST_CASE_FIXTURE(CarrierFixture,
+                  "raft_carrier: the connection of the first message takes the next ones") {
   const auto line = std::make_shared<Line>();
 
   send("one");
-  REQUIRE(office.seen->size() == 1);
-  CHECK(office.seen->front().body.text() == "one");
-  office.seen->front().on_connection(line);
+  REQUIRE(transport.seen->size() == 1);
+  CHECK(transport.seen->front().body.text() == "one");
+  transport.seen->front().on_connection(line);
   send("two");
   send("three");
   send("for another", "10.0.0.3:4647");
 
   CHECK(line->taken == std::vector<std::string>{"two", "three"});
-  REQUIRE(office.seen->size() == 2);
-  CHECK(office.seen->back().to.address == "10.0.0.3:4647");
+  REQUIRE(transport.seen->size() == 2);
+  CHECK(transport.seen->back().to.address == "10.0.0.3:4647");
   CHECK(sent == 2);
 }
 
-TEST_CASE_FIXTURE(Letters,
+TEST_CASE_FIXTURE(CarrierFixture,
                   "raft_carrier: after the end of a connection the transport makes another") {
   const auto line = std::make_shared<Line>();
   send("one");
-  office.seen->front().on_connection(line);
+  transport.seen->front().on_connection(line);
   line->close("");
 
   send("two");
 
   CHECK(line->taken.empty());
-  REQUIRE(office.seen->size() == 2);
-  CHECK(office.seen->back().body.text() == "two");
+  REQUIRE(transport.seen->size() == 2);
+  CHECK(transport.seen->back().body.text() == "two");
 }
 
-TEST_CASE_FIXTURE(Letters, "raft_carrier: a server without an address gets nothing") {
+TEST_CASE_FIXTURE(CarrierFixture, "raft_carrier: a server without an address gets nothing") {
   send("one", "");
 
   CHECK(lost == 1);
-  CHECK(office.seen->empty());
+  CHECK(transport.seen->empty());
 }

@@ -12,7 +12,7 @@ namespace {
 struct SealedFixture : test::ServerFixture {
   std::shared_ptr<raft::LeaderView> leader = std::make_shared<raft::LeaderView>();
   SealedService service;
-  rpc::Router router{"global"};
+  rpc::MethodRouter router{"global"};
 
   SealedFixture() { service.add_to(router); }
 

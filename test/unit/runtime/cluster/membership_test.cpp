@@ -214,8 +214,9 @@ TEST_CASE("member tables: travel plain or sealed, and only to who has the key") 
   CHECK_FALSE(MemberKey::from_text("short"));
   CHECK_FALSE(MemberKey::from_text("QUFB"));
 
+  const SealNonce nonce{7};
   for (const MemberKey* used : {static_cast<const MemberKey*>(nullptr), key->get()}) {
-    const auto envelope = write_table(table, used);
+    const auto envelope = write_table(table, used, nonce);
     const auto read = read_table(*envelope, used);
     REQUIRE(read);
     CHECK(read->members == table.members);
@@ -223,6 +224,6 @@ TEST_CASE("member tables: travel plain or sealed, and only to who has the key") 
     CHECK(read->removed == table.removed);
     CHECK(read_table(*envelope, other->get()).error().code == Errc::permission_denied);
   }
-  CHECK(read_table(*write_table(table, key->get()), nullptr).error().code
+  CHECK(read_table(*write_table(table, key->get(), nonce), nullptr).error().code
         == Errc::permission_denied);
 }

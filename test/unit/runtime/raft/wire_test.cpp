@@ -15,9 +15,9 @@ Message message(Body body) {
 /// There and back; everything but the body has to be as it was.
 template <class T>
 T sent(const T& body) {
-  const auto bytes = write_letter(message(body), "10.0.0.1:4647");
+  const auto bytes = write_wire(message(body), "10.0.0.1:4647");
   CHECK(bytes.size() % 8 == 0);
-  const auto read = read_letter(bytes);
+  const auto read = read_wire(bytes);
   REQUIRE(read.has_value());
   CHECK(read->from_address == "10.0.0.1:4647");
   CHECK(read->message.protocol == protocol_version);
@@ -119,8 +119,8 @@ TEST_CASE("wire: parts of a snapshot come back with what it stands for") {
 }
 
 TEST_CASE("wire: payloads share the bytes that arrived") {
-  const auto bytes = write_letter(message(append(1, 1'000)), "");
-  const auto read = read_letter(bytes);
+  const auto bytes = write_wire(message(append(1, 1'000)), "");
+  const auto read = read_wire(bytes);
   REQUIRE(read.has_value());
   const auto& payload = std::get<AppendRequest>(read->message.body).entries.at(0).payload;
   CHECK(payload.data() > bytes.data());
@@ -137,11 +137,11 @@ TEST_CASE("wire: what keeps a leader in office leaves first, snapshots last") {
 
 TEST_CASE("wire: bytes that are no message are refused") {
   const auto code_of = [](const Bytes& bytes) {
-    const auto read = read_letter(bytes);
+    const auto read = read_wire(bytes);
     REQUIRE_FALSE(read.has_value());
     return read.error().code;
   };
-  const auto whole = write_letter(message(append(2, 50)), "10.0.0.1:4647");
+  const auto whole = write_wire(message(append(2, 50)), "10.0.0.1:4647");
   CHECK(code_of({}) == Errc::corrupt);
   CHECK(code_of(whole.slice(0, whole.size() - 1)) == Errc::corrupt);
   CHECK(code_of(whole.slice(4, whole.size() - 8)) == Errc::corrupt);  // whole words, not aligned
@@ -150,11 +150,11 @@ TEST_CASE("wire: bytes that are no message are refused") {
 
   auto odd = append(1, 1);
   odd.entries[0].kind = static_cast<EntryKind>(3);
-  CHECK(code_of(write_letter(message(odd), "")) == Errc::corrupt);
+  CHECK(code_of(write_wire(message(odd), "")) == Errc::corrupt);
 
   auto newer = message(Heartbeat{});
   newer.protocol = protocol_version + 1;
-  const auto refused = read_letter(write_letter(newer, ""));
+  const auto refused = read_wire(write_wire(newer, ""));
   CHECK(refused.error().code == Errc::invalid_argument);
   CHECK(refused.error().what == "raft message of protocol version 2; this server speaks version 1");
 }

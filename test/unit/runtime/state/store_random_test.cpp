@@ -17,30 +17,10 @@ public:
 
   void draw(schema::Command::Builder command) {
     switch (random_.below(17)) {
-      case 0: {
-        auto body = command.initJobRegister();
-        fill_job(body.initJob());
-        body.setKeepCounts(random_.chance(0.2));
-        body.setEnforceIndex(random_.chance(0.1));
-        if (random_.chance(0.7)) fill_eval(body.initEvaluation());
-        return;
-      }
-      case 1: {
-        auto body = command.initJobDeregister();
-        body.setNamespace("default");
-        body.setJobId(text(name("job", 4)));
-        body.setPurge(random_.chance(0.5));
-        if (random_.chance(0.7)) fill_eval(body.initEvaluation());
-        return;
-      }
-      case 2: {
-        auto body = command.initJobStability();
-        body.setNamespace("default");
-        body.setJobId(text(name("job", 4)));
-        body.setVersion(random_.below(8));
-        body.setStable(random_.chance(0.6));
-        return;
-      }
+      case 0:
+      case 1:
+      case 2:
+        return draw_job(command);
       case 3:
         return fill_evals(command.initEvalUpdate().initEvaluations(2));
       case 4:
@@ -56,28 +36,10 @@ public:
       case 8:
       case 9:
         return fill_plans(command.initPlanResults().initPlans(2));
-      case 10: {
-        auto body = command.initDeploymentStatusUpdate();
-        fill_deployment_update(body.initUpdate());
-        if (random_.chance(0.3)) fill_job(body.initJob());
-        return;
-      }
-      case 11: {
-        auto body = command.initDeploymentPromotion();
-        body.setDeploymentId(text(name("deployment", 5)));
-        body.setAll(true);
-        fill_eval(body.initEvaluation());
-        body.getEvaluation().setModifyTime(5000);
-        return;
-      }
-      case 12: {
-        auto body = command.initDeploymentAllocHealth();
-        body.setDeploymentId(text(name("deployment", 5)));
-        body.initHealthyIds(1).set(0, text(name("alloc", 40)));
-        if (random_.chance(0.3)) body.initUnhealthyIds(1).set(0, text(name("alloc", 40)));
-        if (random_.chance(0.3)) fill_deployment_update(body.initUpdate());
-        return;
-      }
+      case 10:
+      case 11:
+      case 12:
+        return draw_deployment(command);
       case 13: {
         auto body = command.initReap();
         body.initAllocationIds(2).set(0, text(name("alloc", 40)));
@@ -106,6 +68,62 @@ public:
 private:
   std::string name(std::string_view kind, std::uint64_t count) {
     return std::string{kind} + std::to_string(random_.below(count));
+  }
+
+  void draw_job(schema::Command::Builder command) {
+    switch (random_.below(3)) {
+      case 0: {
+        auto body = command.initJobRegister();
+        fill_job(body.initJob());
+        body.setKeepCounts(random_.chance(0.2));
+        body.setEnforceIndex(random_.chance(0.1));
+        if (random_.chance(0.7)) fill_eval(body.initEvaluation());
+        return;
+      }
+      case 1: {
+        auto body = command.initJobDeregister();
+        body.setNamespace("default");
+        body.setJobId(text(name("job", 4)));
+        body.setPurge(random_.chance(0.5));
+        if (random_.chance(0.7)) fill_eval(body.initEvaluation());
+        return;
+      }
+      default: {
+        auto body = command.initJobStability();
+        body.setNamespace("default");
+        body.setJobId(text(name("job", 4)));
+        body.setVersion(random_.below(8));
+        body.setStable(random_.chance(0.6));
+        return;
+      }
+    }
+  }
+
+  void draw_deployment(schema::Command::Builder command) {
+    switch (random_.below(3)) {
+      case 0: {
+        auto body = command.initDeploymentStatusUpdate();
+        fill_deployment_update(body.initUpdate());
+        if (random_.chance(0.3)) fill_job(body.initJob());
+        return;
+      }
+      case 1: {
+        auto body = command.initDeploymentPromotion();
+        body.setDeploymentId(text(name("deployment", 5)));
+        body.setAll(true);
+        fill_eval(body.initEvaluation());
+        body.getEvaluation().setModifyTime(5000);
+        return;
+      }
+      default: {
+        auto body = command.initDeploymentAllocHealth();
+        body.setDeploymentId(text(name("deployment", 5)));
+        body.initHealthyIds(1).set(0, text(name("alloc", 40)));
+        if (random_.chance(0.3)) body.initUnhealthyIds(1).set(0, text(name("alloc", 40)));
+        if (random_.chance(0.3)) fill_deployment_update(body.initUpdate());
+        return;
+      }
+    }
   }
 
   void draw_node(schema::Command::Builder command) {

@@ -38,14 +38,14 @@ net::Caller agent(net::RpcRole role) {
 /// Who asks, for a handler of the request that `through` sends with that token.
 net::Caller seen_by_handler(net::Caller through, rpc::Method method, const std::string& token) {
   std::optional<net::Caller> seen;
-  net::Router routes;
+  net::HttpRouter routes;
   routes.handle("/v1/client/stats", [&](net::Responder responder) {
     seen = caller_of(responder.request());
     responder.send({.status = 200});
   });
   const RemoteRequests requests;
   requests.open(std::move(routes), nullptr, [](std::function<void()>&) { return false; });
-  rpc::Router router{"global"};
+  rpc::MethodRouter router{"global"};
   requests.add_to_server(router);
   requests.add_to_client(router);
 

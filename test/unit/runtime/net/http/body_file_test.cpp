@@ -43,7 +43,7 @@ struct Fixture {
 /// it.
 struct Server : Fixture {
   explicit Server(std::uint64_t most_bytes = 1'000'000, unsigned most_files = 4) {
-    Router router;
+    HttpRouter router;
     router.handle("/file", [this](Responder responder) {
       const auto& request = responder.request();
       if (!request.body_file) return responder.send({.status = 500});

@@ -82,7 +82,7 @@ TEST_CASE("http_client: speaks over a Unix socket, which is taken over when stal
     const TestServer server{{.listen = {"unix:" + path}}};
     auto client = HttpClient::make({.address = "unix://" + path});
     CHECK(client->send({.target = "/hello"})->body == "hello");
-    const auto second = HttpServer::start({.listen = {"unix:" + path}}, Router{});
+    const auto second = HttpServer::start({.listen = {"unix:" + path}}, HttpRouter{});
     REQUIRE(second.has_error());
     CHECK(second.error().what == "listen unix " + path + ": bind: address already in use");
   }

@@ -299,7 +299,7 @@ TEST_CASE("http_server: connections per address and in total are bounded") {
 TEST_CASE("http_server: a port in use is an error that names it") {
   const TestServer server;
 
-  const auto second = HttpServer::start({.listen = {server.address()}}, Router{});
+  const auto second = HttpServer::start({.listen = {server.address()}}, HttpRouter{});
 
   REQUIRE(second.has_error());
   CHECK(second.error().what == "listen tcp " + server.address() + ": bind: address already in use");

@@ -35,7 +35,7 @@ class TunnelServer {
 public:
   explicit TunnelServer(ServerOptions options = {}) {
     options.listen = {"127.0.0.1:0"};
-    Router router;
+    HttpRouter router;
     router.handle("/hello", [](Responder responder) { responder.send({.body = "hello"}); });
     router.handle("/tunnel", [](Responder responder) { echo(std::move(responder)); });
     router.handle("/keep", [this](Responder responder) { keep(std::move(responder)); });

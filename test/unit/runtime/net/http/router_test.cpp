@@ -7,7 +7,7 @@ using namespace nomad::net;
 namespace {
 
 struct RouterFixture {
-  Router router;
+  HttpRouter router;
   std::string called;
 
   void add(const std::string& pattern) {

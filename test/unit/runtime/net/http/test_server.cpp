@@ -81,8 +81,8 @@ void TestServer::wait_held(std::size_t count) {
   }));
 }
 
-Router TestServer::make_router() {
-  Router router;
+HttpRouter TestServer::make_router() {
+  HttpRouter router;
   router.handle("/hello", [](Responder responder) {
     responder.send({.content_type = "text/plain", .body = "hello"});
   });

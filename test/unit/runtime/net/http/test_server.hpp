@@ -58,7 +58,7 @@ public:
   std::unique_ptr<HttpServer> server;
 
 private:
-  Router make_router();
+  HttpRouter make_router();
 };
 
 /// Waits until `condition` holds; false after ten seconds.

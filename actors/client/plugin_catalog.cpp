@@ -1,4 +1,4 @@
-#include "actors/client/registry.hpp"
+#include "actors/client/plugin_catalog.hpp"
 
 #include <utility>
 
@@ -10,14 +10,14 @@
 
 namespace nomad::client {
 
-workload::TaskHooks task_hook_traits(const Registry& registry) {
+workload::TaskHooks task_hook_traits(const PluginCatalog& plugins) {
   using workload::TaskPhase;
   constexpr std::pair<Phase, TaskPhase> later_phases[] = {{Phase::poststart, TaskPhase::poststart},
                                                           {Phase::pre_kill, TaskPhase::pre_kill},
                                                           {Phase::exited, TaskPhase::exited},
                                                           {Phase::stop, TaskPhase::stop}};
   workload::TaskHooks hooks;
-  for (const auto& entry : registry.task_hooks) {
+  for (const auto& entry : plugins.task_hooks) {
     auto& hook = hooks.emplace_back(workload::TaskHookTraits{
         .name = entry.name, .announcement = entry.announcement, .lives_on = !entry.prestart});
     for (const auto& [phase, known_as] : later_phases)
@@ -27,14 +27,14 @@ workload::TaskHooks task_hook_traits(const Registry& registry) {
   return hooks;
 }
 
-Registry builtin_registry(bool with_mock_driver) {
-  Registry registry;
-  registry.alloc_hooks = {alloc_dir_hook(), health_hook()};
-  registry.task_hooks = {validate_hook(), task_dir_hook(), volumes_hook(), dispatch_payload_hook()};
-  registry.drivers.emplace("raw_exec", raw_exec_entry());
-  if (with_mock_driver) registry.drivers.emplace("mock_driver", mock_driver_entry());
-  registry.fingerprinters = host::fingerprinters();
-  return registry;
+PluginCatalog builtin_plugins(bool with_mock_driver) {
+  PluginCatalog plugins;
+  plugins.alloc_hooks = {alloc_dir_hook(), health_hook()};
+  plugins.task_hooks = {validate_hook(), task_dir_hook(), volumes_hook(), dispatch_payload_hook()};
+  plugins.drivers.emplace("raw_exec", raw_exec_entry());
+  if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());
+  plugins.fingerprinters = host::fingerprinters();
+  return plugins;
 }
 
 }  // namespace nomad::client

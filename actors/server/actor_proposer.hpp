@@ -1,8 +1,8 @@
-// Writes: how an actor proposes commands and goes on when they are applied. The Raft node answers
-// on its own thread; this brings the answer back as a message of the actor's own.
+// ActorProposer: how an actor proposes commands and goes on when they are applied. The Raft node
+// answers on its own thread; this brings the answer back as a message of the actor's own.
 //
-// An actor keeps one `Writes`, extends its interface with `void(WriteDone)` and hands each to
-// `finish`.
+// An actor keeps one `ActorProposer`, extends its interface with `void(WriteDone)` and hands each
+// to `finish`.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ Object<schema::Command> make_command(Fill fill) {
   return draft.freeze();
 }
 
-class Writes {
+class ActorProposer {
 public:
   using Then = std::function<void(Result<Committed>)>;
   using ThenRaw = std::function<void(const Result<raft::Applied>&)>;
 
-  explicit Writes(raft::Proposer proposer) : proposer_{std::move(proposer)} {}
+  explicit ActorProposer(raft::Proposer proposer) : proposer_{std::move(proposer)} {}
 
   /// Proposes `command`; `then` runs in the actor behind `self` when its WriteDone is finished.
   template <class Handle>

@@ -1,6 +1,7 @@
-// Registry: every hook, driver and fingerprinter of the client by name, made by factories. Built-in
-// ones are entered by `builtin_registry`, those of plugins by whoever loads plugins, before the
-// client starts; it does not change afterwards. There is no registration by global constructors.
+// PluginCatalog: every hook, driver and fingerprinter of the client by name, made by factories.
+// Built-in ones are entered by `builtin_plugins`, those of plugins by whoever loads plugins, before
+// the client starts; it does not change afterwards. There is no registration by global
+// constructors.
 #pragma once
 
 #include <cstdint>
@@ -98,7 +99,7 @@ struct DriverEntry {
   std::function<Driver(actor::System&, const DriverOptions&)> spawn;
 };
 
-struct Registry {
+struct PluginCatalog {
   std::vector<AllocHookEntry> alloc_hooks;     ///< In their order.
   std::vector<TaskHookEntry> task_hooks;       ///< In their order.
   std::map<std::string, DriverEntry> drivers;  ///< By name.
@@ -106,9 +107,9 @@ struct Registry {
 };
 
 /// What the machine of a task has to know of the hooks of tasks, in their order.
-std::vector<workload::TaskHookTraits> task_hook_traits(const Registry& registry);
+std::vector<workload::TaskHookTraits> task_hook_traits(const PluginCatalog& plugins);
 
 /// The built-in ones. `mock_driver` only with `with_mock_driver`.
-Registry builtin_registry(bool with_mock_driver);
+PluginCatalog builtin_plugins(bool with_mock_driver);
 
 }  // namespace nomad::client

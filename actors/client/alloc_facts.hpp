@@ -1,0 +1,47 @@
+// AllocFacts: what the parts of an allocation's runner know of the allocation. The runner changes
+// them, its parts read; all of them in the runner's own turns.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "actors/client/alloc_runner.hpp"
+#include "actors/client/hook.hpp"
+#include "actors/core/actor.hpp"
+
+namespace nomad::client {
+
+namespace alloc_runner {
+
+/// Looks at the states of all tasks; sent behind whatever is in the mailbox.
+struct Review {
+  using is_message = void;
+};
+
+}  // namespace alloc_runner
+
+using AllocSelf = actor::WithInternal<AllocRunner,
+                                      void(task_runner::Changed),
+                                      void(task_runner::Ended),
+                                      void(hook::HealthDecided),
+                                      void(alloc_runner::Review)>;
+
+struct AllocFacts {
+  Context context;
+  std::string id;
+  Object<schema::Allocation> alloc;  ///< As the servers last had it.
+  Object<schema::Job> job;
+  std::optional<workload::HealthStatus> health;  ///< Once it is known.
+
+  std::int64_t unix_now() const { return context->unix_now(); }
+
+  AllocScope scope() const {
+    return {.alloc = alloc,
+            .job = job,
+            .alloc_root = context->alloc_root(id),
+            .health_known = health.has_value(),
+            .unix_now = context->unix_now};
+  }
+};
+
+}  // namespace nomad::client

@@ -1,0 +1,310 @@
+#include "actors/client/alloc_tasks.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "actors/client/countdown.hpp"
+#include "actors/client/task_config.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/task_record.hpp"
+
+namespace nomad::client {
+
+namespace event = workload::task_event;
+
+AllocTasks::~AllocTasks() {
+  for (const auto& task : tasks_)
+    actor::stop(task.runner);
+}
+
+void AllocTasks::spawn(const Saved& saved, bool restored) {
+  const auto group = *workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
+  std::vector<workload::Stage> stages;
+  std::vector<workload::KillStages::Task> to_kill;
+  for (const auto task : group.getTasks()) {
+    TaskSetup setup{.context = facts_.context,
+                    .alloc = facts_.alloc,
+                    .job = facts_.job,
+                    .index = tasks_.size(),
+                    .parent = self_,
+                    .saved = {}};
+    TaskStatePtr state = std::make_shared<workload::TaskState>();
+    for (const auto& [name, record] : saved)
+      if (name == view(task.getName())) {
+        setup.saved = record;
+        state = workload::to_task_record(*record).state;
+      }
+    const auto lifecycle = task.getLifecycle();
+    const auto stage = workload::stage_of(view(lifecycle.getHook()), lifecycle.getSidecar());
+    stages.push_back(stage);
+    to_kill.push_back({.name = copy(task.getName()),
+                       .leader = task.getLeader(),
+                       .sidecar = lifecycle.getSidecar(),
+                       .poststop = stage == workload::Stage::poststop});
+    auto runner = spawn_task_runner(self_->system(), std::move(setup));
+    self_->monitor(runner);
+    tasks_.push_back({.name = copy(task.getName()),
+                      .stage = stage,
+                      .runner = std::move(runner),
+                      .state = std::move(state)});
+  }
+  coordinator_.emplace(std::move(stages));
+  kill_stages_.emplace(std::move(to_kill));
+  if (restored) coordinator_->restore(views());
+}
+
+// -- what they say and are -----------------------------------------------------------------------
+
+void AllocTasks::changed(const task_runner::Changed& msg) {
+  tasks_[msg.index].state = msg.state;
+}
+
+void AllocTasks::ended(const task_runner::Ended& msg) {
+  tasks_[msg.index].runner = TaskRunner{};
+  kill_stages_->ended(msg.index);
+}
+
+bool AllocTasks::child_down(const actor::Address& source) {
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    if (tasks_[i].has_ended() || tasks_[i].runner.address() != source) continue;
+    auto state = std::make_shared<workload::TaskState>(*tasks_[i].state);
+    state->append(
+        event::driver_failed(facts_.unix_now(), "the task's runner failed").failing_task());
+    state->enter(schema::TaskRunState::DEAD, facts_.unix_now());
+    changed({i, std::move(state)});
+    ended({i});
+    return true;
+  }
+  return false;
+}
+
+std::vector<workload::TaskView> AllocTasks::views() const {
+  std::vector<workload::TaskView> views;
+  views.reserve(tasks_.size());
+  for (const auto& task : tasks_)
+    views.push_back(workload::view_of(*task.state));
+  return views;
+}
+
+std::vector<TaskStatePtr> AllocTasks::states() const {
+  std::vector<TaskStatePtr> states;
+  states.reserve(tasks_.size());
+  for (const auto& task : tasks_)
+    states.push_back(task.state);
+  return states;
+}
+
+workload::StatusSummary AllocTasks::status() const {
+  return workload::client_status(views());
+}
+
+std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
+  std::vector<workload::TaskReport> reports;
+  for (auto& task : tasks_) {
+    if (terminal && task.state->finished_at == 0) {
+      auto ended = std::make_shared<workload::TaskState>(*task.state);
+      ended->finished_at = facts_.unix_now();
+      task.state = std::move(ended);
+    }
+    reports.push_back({task.name, task.state.get()});
+  }
+  std::ranges::sort(reports, {}, &workload::TaskReport::name);
+  return reports;
+}
+
+// -- starting and telling ------------------------------------------------------------------------
+
+void AllocTasks::tell_one(std::size_t index, workload::TaskEvent event) {
+  if (index < tasks_.size() && !tasks_[index].has_ended())
+    self_->send(tasks_[index].runner, task_runner::Tell{std::move(event)});
+}
+
+void AllocTasks::driver_replaced(const alloc_runner::DriverReplaced& msg) {
+  for (const auto& task : tasks_) {
+    const auto found = find_task(*facts_.alloc, *facts_.job, task.name);
+    if (!task.has_ended() && found && view(found->getDriver()) == msg.name)
+      self_->send(task.runner, task_runner::DriverReplaced{msg.driver});
+  }
+}
+
+void AllocTasks::begin() {
+  tell(task_runner::Begin{});
+  open_gates();
+}
+
+void AllocTasks::open_gates() {
+  for (auto& task : tasks_) {
+    const bool open = coordinator_->is_open(task.stage);
+    if (task.has_ended() || open == task.gate_open) continue;
+    task.gate_open = open;
+    self_->send(task.runner, task_runner::Gate{open});
+  }
+}
+
+// -- killing -------------------------------------------------------------------------------------
+
+bool AllocTasks::react_to_deaths() {
+  const auto states = views();
+  for (const auto index : kill_stages_->take_idle(states))
+    self_->send(tasks_[index].runner, task_runner::Kill{});
+  const auto reason = kill_stages_->reason(states, facts_.unix_now());
+  if (!reason) return false;
+  for (const auto& task : tasks_)
+    if (task.is_live() && !task.has_ended() && !task.is_poststop())
+      self_->send(task.runner, task_runner::Tell{*reason});
+  return true;
+}
+
+void AllocTasks::advance() {
+  coordinator_->update(views());
+  open_gates();
+  kill(kill_stages_->advance());
+}
+
+Nanoseconds AllocTasks::kill_timeout(const Task& task) const {
+  const auto found = find_task(*facts_.alloc, *facts_.job, task.name);
+  const Nanoseconds own{found ? found->getKillTimeout() : 0};
+  return std::min(own, facts_.context->max_kill_timeout);
+}
+
+void AllocTasks::kill(const std::vector<std::size_t>& tasks) {
+  for (const auto index : tasks)
+    self_->send(tasks_[index].runner,
+                task_runner::Kill{
+                    .event = event::killing_within(facts_.unix_now(), kill_timeout(tasks_[index])),
+                    .skip_delay = skips_delay_});
+}
+
+void AllocTasks::skip_delay() {
+  skips_delay_ = true;
+  tell(task_runner::SkipDelay{});
+}
+
+void AllocTasks::detach(std::function<void()> then) {
+  const Countdown one_less{std::move(then)};
+  for (const auto& task : tasks_) {
+    if (task.has_ended()) continue;
+    one_less.await();
+    self_->request(task.runner, std::chrono::seconds{10}, task_runner::Detach{})
+        .then([one_less](const task_runner::Done&) { one_less(); },
+              [one_less](const Error&) { one_less(); });
+  }
+  one_less();
+}
+
+// -- requests of the API -------------------------------------------------------------------------
+
+actor::Answer<client_api::Done> AllocTasks::restart_one(const std::string& name) {
+  const auto task = std::ranges::find(tasks_, name, &Task::name);
+  if (task == tasks_.end())
+    return Error{Errc::not_found, "Could not find task runner for task: " + name};
+  if (task->has_ended()) return Error{Errc::rejected, "Task not running"};
+  auto promise = self_->make_response_promise<client_api::Done>();
+  self_
+      ->request(task->runner, std::chrono::minutes{10},
+                task_runner::Restart{
+                    event::restart_asked(facts_.unix_now(), "User requested task to restart")})
+      .then([promise](const task_runner::Done&) { promise.deliver(client_api::Done{}); },
+            [promise](const Error& err) { promise.deliver(err); });
+  return promise;
+}
+
+void AllocTasks::restart(bool all, const actor::Promise<client_api::Done>& promise) {
+  const Countdown one_less{[promise] { promise.deliver(client_api::Done{}); }};
+  const auto reason
+      = all ? "User requested all tasks to restart" : "User requested running tasks to restart";
+  for (const auto& task : tasks_) {
+    if (task.has_ended()) continue;
+    one_less.await();
+    self_
+        ->request(task.runner, std::chrono::minutes{10},
+                  task_runner::Restart{.event = event::restart_asked(facts_.unix_now(), reason),
+                                       .force = all})
+        .then([one_less](const task_runner::Done&) { one_less(); },
+              [one_less](const Error&) { one_less(); });  // Not running: fine.
+  }
+  one_less();
+}
+
+actor::Answer<client_api::Done> AllocTasks::signal(const client_api::SignalTask& msg) {
+  const auto promise = self_->make_response_promise<client_api::Done>();
+  const auto problems = std::make_shared<std::string>();
+  const Countdown one_less{[promise, problems] {
+    if (problems->empty())
+      promise.deliver(client_api::Done{});
+    else
+      promise.deliver(Error{Errc::rejected, *problems});
+  }};
+  bool found = msg.task.empty();
+  for (const auto& task : tasks_) {
+    if (!msg.task.empty() && task.name != msg.task) continue;
+    found = true;
+    const auto failed = [one_less, problems,
+                         name = msg.task.empty() ? task.name : ""](const Error& err) {
+      if (!problems->empty()) *problems += "; ";
+      *problems += name.empty() ? err.what
+                                : fmt::format("Failed to signal task: {}, err: {}", name, err.what);
+      one_less();
+    };
+    one_less.await();
+    if (task.has_ended()) {
+      failed({Errc::rejected, "Task not running"});
+      continue;
+    }
+    self_->request(task.runner, std::chrono::minutes{1}, task_runner::Signal{msg.signal})
+        .then([one_less](const task_runner::Done&) { one_less(); }, failed);
+  }
+  if (!found) *problems = "Task not found";
+  one_less();
+  return promise;
+}
+
+actor::Answer<client_api::AllocUsage> AllocTasks::stats(const client_api::AllocStats& msg) {
+  const auto is_asked
+      = [&msg](const Task& task) { return msg.task.empty() || task.name == msg.task; };
+  if (std::ranges::none_of(tasks_, is_asked))
+    return Error{Errc::not_found, fmt::format("Unknown task name \"{}\"", msg.task)};
+  const auto promise = self_->make_response_promise<client_api::AllocUsage>();
+  const auto usage = std::make_shared<client_api::AllocUsage>();
+  const Countdown one_less{[promise, usage] {
+    std::ranges::sort(
+        usage->tasks, {}, [](const auto& item) -> auto& { return item.first; });
+    promise.deliver(std::move(*usage));
+  }};
+  for (const auto& task : tasks_) {
+    if (!is_asked(task) || task.has_ended()) continue;
+    one_less.await();
+    self_->request(task.runner, std::chrono::seconds{30}, task_runner::Stats{})
+        .then(
+            [one_less, usage, name = task.name](client_api::TaskUsage& read) {
+              usage->tasks.emplace_back(name, std::move(read));
+              one_less();
+            },
+            [one_less](const Error&) { one_less(); });  // It does not run: no usage.
+  }
+  one_less();
+  return promise;
+}
+
+actor::Answer<client_api::ExecStarted> AllocTasks::exec(client_api::Exec& msg) {
+  const auto task = std::ranges::find(tasks_, msg.task, &Task::name);
+  if (task == tasks_.end()) return Error{Errc::rejected, "task not found"};
+  if (task->state->started_at == 0)
+    return Error{Errc::not_found, fmt::format("task \"{}\" not started yet.", msg.task)};
+  if (task->has_ended())
+    return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", msg.task)};
+  return self_->delegate(task->runner, task_runner::Exec{std::move(msg.command)});
+}
+
+client_api::AllocDir AllocTasks::directory() const {
+  client_api::AllocDir answer{.path = facts_.context->alloc_root(facts_.id), .tasks = {}};
+  for (const auto& task : tasks_)
+    answer.tasks.push_back({.name = task.name,
+                            .started = task.state->started_at != 0,
+                            .running = task.state->state == schema::TaskRunState::RUNNING});
+  return answer;
+}
+
+}  // namespace nomad::client

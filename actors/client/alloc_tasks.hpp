@@ -1,0 +1,129 @@
+// AllocTasks: the tasks of one allocation: spawns their runners, lets them start in the order of
+// their lifecycles (workload::TaskCoordinator), kills them stage by stage (workload::KillStages),
+// and carries out what is asked of one or all of them. The runner of the allocation says when.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/client/alloc_facts.hpp"
+#include "runtime/workload/client_status.hpp"
+#include "runtime/workload/kill_stages.hpp"
+#include "runtime/workload/task_coordinator.hpp"
+
+namespace nomad::client {
+
+class AllocTasks {
+public:
+  /// Both outlive it.
+  AllocTasks(AllocSelf::pointer self, const AllocFacts& facts) : self_{self}, facts_{facts} {}
+
+  AllocTasks(const AllocTasks&) = delete;
+  AllocTasks& operator=(const AllocTasks&) = delete;
+  ~AllocTasks();
+
+  using Saved = std::vector<std::pair<std::string, Object<schema::LocalTask>>>;
+
+  /// Spawns a runner for each task of the group. Once. `restored`: an earlier agent ran them.
+  void spawn(const Saved& saved, bool restored);
+
+  // What the tasks say.
+  void changed(const task_runner::Changed& msg);
+  void ended(const task_runner::Ended& msg);
+
+  /// A bug ended a task's runner: the task is taken for failed, so that others react. False: the
+  /// runner is none of this allocation's, or its task had ended.
+  bool child_down(const actor::Address& source);
+
+  // What they are, in the group's order.
+  std::vector<workload::TaskView> views() const;
+  std::vector<TaskStatePtr> states() const;
+  workload::StatusSummary status() const;
+
+  bool all_ended() const { return kill_stages_->all_ended(); }
+
+  /// As the servers are told, sorted by name; valid until a task changes. `terminal`: whatever has
+  /// no end yet has ended now.
+  std::vector<workload::TaskReport> reports(bool terminal);
+
+  /// Sends `message` to each task that has not ended.
+  template <class Message>
+  void tell(const Message& message) {
+    for (const auto& task : tasks_)
+      if (!task.has_ended()) self_->send(task.runner, Message{message});
+  }
+
+  void tell_one(std::size_t index, workload::TaskEvent event);
+  void driver_replaced(const alloc_runner::DriverReplaced& msg);
+
+  /// The allocation's own hooks have run.
+  void begin();
+
+  /// Lets start what may start by now.
+  void open_gates();
+
+  // -- killing.
+
+  /// Kills what waits in vain, and says to those that live why they have to end. True: they have
+  /// to, and killing has not begun.
+  bool react_to_deaths();
+
+  bool is_killing() const { return kill_stages_->is_killing(); }
+
+  /// The hooks are asked; nothing is killed before `hooks_answered`.
+  void begin_killing() { kill_stages_->begin(); }
+
+  void hooks_answered() { kill(kill_stages_->hooks_answered()); }
+
+  /// Kills who is next, and opens gates, after states have changed.
+  void advance();
+
+  /// From now on tasks end without their shutdown_delay.
+  void skip_delay();
+
+  /// The agent ends; `then` is called when every task has recorded what it has to.
+  void detach(std::function<void()> then);
+
+  // -- requests of the API, with the errors that users know.
+  actor::Answer<client_api::Done> restart_one(const std::string& name);
+
+  /// Answers `promise` when all have been restarted that run, or `all` whether they run or not.
+  void restart(bool all, const actor::Promise<client_api::Done>& promise);
+
+  /// All begin anew, in the order of their lifecycles.
+  void reset_order() { coordinator_->restart(); }
+
+  actor::Answer<client_api::Done> signal(const client_api::SignalTask& msg);
+  actor::Answer<client_api::AllocUsage> stats(const client_api::AllocStats& msg);
+  actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
+  client_api::AllocDir directory() const;
+
+private:
+  struct Task {
+    std::string name;
+    workload::Stage stage = workload::Stage::main;
+    TaskRunner runner;  ///< Empty once it has ended.
+    TaskStatePtr state;
+    bool gate_open = false;
+
+    bool is_poststop() const { return stage == workload::Stage::poststop; }
+
+    bool has_ended() const { return !runner; }
+
+    bool is_live() const { return state->state != schema::TaskRunState::DEAD; }
+  };
+
+  void kill(const std::vector<std::size_t>& tasks);
+  Nanoseconds kill_timeout(const Task& task) const;
+
+  AllocSelf::pointer self_;
+  const AllocFacts& facts_;
+  std::vector<Task> tasks_;  ///< In the group's order.
+  std::optional<workload::TaskCoordinator> coordinator_;
+  std::optional<workload::KillStages> kill_stages_;
+  bool skips_delay_ = false;
+};
+
+}  // namespace nomad::client

@@ -1,0 +1,504 @@
+#include "actors/client/node_allocs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "actors/client/countdown.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/host_stats.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/alloc_diff.hpp"
+#include "runtime/workload/client_status.hpp"
+
+namespace nomad::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto save_timeout = 1min;
+constexpr auto destroy_timeout = 24 * 60min;
+constexpr auto disk_timeout = 50s;
+
+}  // namespace
+
+NodeAllocs::~NodeAllocs() {
+  for (const auto& [id, alloc] : allocs_)
+    actor::stop(alloc.runner);
+}
+
+Error NodeAllocs::unknown(const std::string& alloc_id) {
+  return {Errc::not_found, fmt::format("Unknown allocation \"{}\"", alloc_id)};
+}
+
+AllocRunner NodeAllocs::run(AllocSetup setup) {
+  const auto alloc_id = copy(setup.alloc->getId());
+  auto runner = facts_.parts.make_runner(self_->system(), std::move(setup));
+  self_->monitor(runner);
+  runners_.emplace(runner.address(), alloc_id);
+  return runner;
+}
+
+void NodeAllocs::hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch) {
+  if (jobs_[client_db::job_key(*job)]++ == 0) client_db::put_job(batch, job);
+}
+
+void NodeAllocs::release_job(schema::Job::Reader job, storage::ClientBatch& batch) {
+  const auto key = client_db::job_key(job);
+  const auto held = jobs_.find(key);
+  if (held == jobs_.end() || --held->second > 0) return;
+  jobs_.erase(held);
+  client_db::erase_job(batch, key);
+}
+
+void NodeAllocs::erase_rows(const std::string& alloc_id, schema::Job::Reader job) {
+  storage::ClientBatch batch;
+  client_db::erase_alloc(batch, alloc_id);
+  release_job(job, batch);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
+}
+
+// -- after a restart -----------------------------------------------------------------------------
+
+void NodeAllocs::take_up(client_db::Loaded loaded) {
+  gc_ = workload::GcQueue{facts_.options.gc};
+  storage::ClientBatch batch;
+  for (const auto& key : loaded.unused_jobs)
+    client_db::erase_job(batch, key);
+  storage::ClientBatch saved_already;
+  for (const auto& saved : loaded.allocs)
+    hold_job(saved.job, saved_already);  // All first: one that goes must not take another's job.
+  for (auto& saved : loaded.allocs)
+    restore(saved);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.runner) self_->send(alloc.runner, alloc_runner::Begin{});
+  heartbeat_stop_ = workload::HeartbeatStop{now()};
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.runner) watch_patience(id);
+}
+
+void NodeAllocs::restore(client_db::SavedAlloc& saved) {
+  const auto alloc_id = copy(saved.alloc->getId());
+  if (saved.tasks.empty()) {
+    // Nothing of it had begun, or it was destroyed: the servers send it again if they want it.
+    erase_rows(alloc_id, *saved.job);
+    return;
+  }
+  if (saved.acknowledged)
+    self_->send(facts_.context->sync, sync::Restore{alloc_id, *saved.acknowledged});
+  indexes_[alloc_id] = saved.alloc->getAllocModifyIndex();
+  auto& alloc = allocs_[alloc_id];
+  alloc.alloc = saved.alloc;
+  alloc.job = saved.job;
+  alloc.restored = true;
+  if (const auto fit = facts_.parts.check_alloc(*facts_.context, *saved.alloc, *saved.job); !fit) {
+    reject(saved.alloc, saved.job, fit.error().what);
+    return;
+  }
+  alloc.runner = run({.context = facts_.context,
+                      .alloc = saved.alloc,
+                      .job = saved.job,
+                      .parent = self_,
+                      .restored = true,
+                      .saved_tasks = std::move(saved.tasks),
+                      .saved_health = saved.health});
+}
+
+// -- what the servers say ------------------------------------------------------------------------
+
+void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then) {
+  std::vector<workload::AssignedIndex> assigned;
+  assigned.reserve(set.allocs.size());
+  for (const auto& each : set.allocs)
+    assigned.push_back({copy(each.alloc->getId()), each.alloc->getAllocModifyIndex()});
+  auto diff = workload::diff_allocs(indexes_, assigned, set.complete);
+  for (const auto& alloc_id : diff.removed)
+    remove(alloc_id);
+
+  storage::ClientBatch batch;
+  for (const auto place : diff.updated)
+    save_update(set.allocs[place], batch);
+  for (const auto place : diff.added)
+    add(set.allocs[place], batch);
+
+  const auto go_on = [this, diff = std::move(diff), set = std::move(set),
+                      then = std::move(then)](const Result<>& saved) {
+    if (facts_.stopping) return;
+    impatient_ = false;
+    for (const auto place : diff.updated)
+      update(set.allocs[place]);
+    for (const auto place : diff.added)
+      run_added(set.allocs[place], saved);
+    then(impatient_);
+  };
+  if (batch.empty()) {
+    go_on({});
+    return;
+  }
+  self_->request(facts_.parts.db, save_timeout, client_db::Save{std::move(batch)})
+      .then([go_on](const client_db::Committed&) { go_on({}); },
+            [go_on](const Error& err) { go_on(err); });
+}
+
+/// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
+void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch) {
+  const auto alloc_id = copy(assigned.alloc->getId());
+  auto& alloc = allocs_[alloc_id];
+  if (alloc.removed) {  // its end is under way: it can begin anew after that
+    alloc.wanted_again = true;
+    return;
+  }
+  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
+  alloc.alloc = assigned.alloc;
+  alloc.job = assigned.job;
+  alloc.status = schema::ClientStatus::PENDING;
+  if (workload::is_client_terminal(assigned.alloc->getClientStatus())) {
+    alloc.status
+        = assigned.alloc->getClientStatus();  // It ended here before; its remains are gone.
+    return;
+  }
+  if (const auto fit = facts_.parts.check_alloc(*facts_.context, *assigned.alloc, *assigned.job);
+      !fit) {
+    reject(assigned.alloc, assigned.job, fit.error().what);
+    return;
+  }
+  client_db::put_alloc(batch, assigned.alloc);
+  hold_job(assigned.job, batch);
+}
+
+/// Runs an allocation that was entered, if it is still wanted and `saved`.
+void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved) {
+  const auto alloc_id = copy(assigned.alloc->getId());
+  const auto found = allocs_.find(alloc_id);
+  if (found == allocs_.end() || found->second.removed
+      || found->second.status != schema::ClientStatus::PENDING)
+    return;
+  if (!saved)
+    return reject(assigned.alloc, assigned.job, "saving local state: " + saved.error().what);
+  found->second.runner = run({.context = facts_.context,
+                              .alloc = assigned.alloc,
+                              .job = assigned.job,
+                              .parent = self_,
+                              .saved_tasks = {},
+                              .saved_health = {}});
+  self_->send(found->second.runner, alloc_runner::Begin{});
+  watch_patience(alloc_id);
+}
+
+/// Tells the servers, once, that the allocation cannot run here. It is not tried again.
+void NodeAllocs::reject(const Object<schema::Allocation>& alloc,
+                        const Object<schema::Job>& job,
+                        std::string_view reason) {
+  const auto alloc_id = copy(alloc->getId());
+  log::error("client", "cannot run allocation {}: {}", short_id(alloc_id), reason);
+  allocs_[alloc_id].status = schema::ClientStatus::FAILED;
+  constexpr std::uint64_t last_version = std::uint64_t{1} << 62;  // Nothing comes after it.
+  self_->send(facts_.context->sync,
+              sync::StateChanged{
+                  alloc_id, last_version,
+                  workload::make_rejection(*alloc, *job, reason, facts_.options.unix_now())});
+}
+
+/// Enters a change. The allocation's row and that of its job go together: a restart that finds one
+/// without the other would leave a running task to itself.
+void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
+                             storage::ClientBatch& batch) {
+  const auto alloc_id = copy(assigned.alloc->getId());
+  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
+  auto& alloc = allocs_.at(alloc_id);
+  if (!alloc.runner) return;
+  client_db::put_alloc(batch, assigned.alloc);
+  if (client_db::job_key(*alloc.job) == client_db::job_key(*assigned.job)) return;
+  hold_job(assigned.job, batch);
+  alloc.next_job = assigned.job;
+}
+
+void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
+  auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
+  if (const auto next_job = std::exchange(alloc.next_job, {})) {
+    storage::ClientBatch batch;
+    release_job(alloc.runner ? *alloc.job : *next_job, batch);
+    self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
+  }
+  alloc.alloc = assigned.alloc;
+  alloc.job = assigned.job;
+  if (!alloc.runner) {
+    // Servers whose state was restored may take for running what ended here and was collected.
+    if (workload::is_client_terminal(alloc.status)
+        && !workload::is_client_terminal(assigned.alloc->getClientStatus())) {
+      self_->send(facts_.context->sync, sync::Forget{copy(assigned.alloc->getId())});
+      self_->send(facts_.context->sync, end_of(alloc));
+    }
+    return;
+  }
+  watch_patience(copy(assigned.alloc->getId()));
+  const bool reconnects = assigned.alloc->getClientStatus() == schema::ClientStatus::UNKNOWN
+                          && !workload::is_server_terminal(assigned.alloc->getDesiredStatus());
+  if (reconnects)
+    self_->send(alloc.runner, alloc_runner::Reconnect{assigned.alloc, assigned.job});
+  else
+    self_->send(alloc.runner, alloc_runner::Assign{assigned.alloc, assigned.job});
+}
+
+void NodeAllocs::remove(const std::string& alloc_id) {
+  auto& alloc = allocs_.at(alloc_id);
+  alloc.removed = true;
+  indexes_.erase(alloc_id);
+  if (alloc.runner) {
+    if (!alloc.destroying) gc_.demand(alloc_id);
+    return;
+  }
+  self_->send(facts_.context->sync, sync::Forget{alloc_id});
+  allocs_.erase(alloc_id);
+}
+
+void NodeAllocs::servers_contacted() {
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.restored && alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
+}
+
+/// How an allocation ended that has no runner any more to tell it.
+sync::StateChanged NodeAllocs::end_of(const Alloc& alloc) {
+  const workload::AllocReport report{.alloc_id = view(alloc.alloc->getId()),
+                                     .node_id = facts_.identity.id,
+                                     .status = alloc.status,
+                                     .description = view(alloc.alloc->getClientDescription()),
+                                     .tasks = {},
+                                     .health = {},
+                                     .assigned = *alloc.alloc};
+  return {std::string{report.alloc_id}, ++rest_version_,
+          workload::make_update(report, facts_.options.unix_now()), true};
+}
+
+void NodeAllocs::report_all() {
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.runner)
+      self_->send(alloc.runner, alloc_runner::ReportAgain{});
+    else if (alloc.status == schema::ClientStatus::LOST)
+      self_->send(facts_.context->sync, end_of(alloc));
+}
+
+// -- without servers -----------------------------------------------------------------------------
+
+void NodeAllocs::watch_patience(const std::string& alloc_id) {
+  const auto& alloc = allocs_.at(alloc_id);
+  const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup()));
+  heartbeat_stop_.forget(alloc_id);
+  if (!group || !group->getStopAfterClientDisconnect().isValue()) return;
+  const Nanoseconds patience{group->getStopAfterClientDisconnect().getValue()};
+  if (patience <= 0s || workload::is_client_terminal(alloc.status)) return;
+  const bool tightens = !heartbeat_stop_.shortest() || patience < *heartbeat_stop_.shortest();
+  heartbeat_stop_.watch(alloc_id, patience);
+  if (!tightens) return;
+  impatient_ = true;
+  arm_stop_look();
+}
+
+void NodeAllocs::arm_stop_look() {
+  if (const auto pause = heartbeat_stop_.next_look(now()))
+    actor::send_self_after(self_, *pause, client_timer::StopLook{++stop_look_round_});
+}
+
+void NodeAllocs::stop_look(std::uint64_t round) {
+  if (round != stop_look_round_ || facts_.stopping) return;
+  for (const auto& alloc_id : heartbeat_stop_.expire(now())) {
+    const auto found = allocs_.find(alloc_id);
+    if (found == allocs_.end() || !found->second.runner || found->second.destroying) continue;
+    log::warn("client", "stopping allocation {}: without servers for longer than its group allows",
+              short_id(alloc_id));
+    destroy(alloc_id);
+  }
+  arm_stop_look();
+}
+
+// -- collection ----------------------------------------------------------------------------------
+
+void NodeAllocs::status_changed(const alloc_runner::Status& msg) {
+  const auto found = allocs_.find(msg.alloc_id);
+  if (found == allocs_.end()) return;
+  found->second.status = msg.status;
+  if (workload::is_client_terminal(msg.status)) heartbeat_stop_.forget(msg.alloc_id);
+  if (!msg.over || found->second.destroying) return;
+  gc_.mark(msg.alloc_id);
+  collect();
+}
+
+void NodeAllocs::collect() {
+  usage_.allocs = runners_.size();
+  while (const auto alloc_id = gc_.next(usage_, 0))
+    collect_one(*alloc_id);
+}
+
+void NodeAllocs::look_at_disk() {
+  if (gc_.marked() == 0) return;
+  self_
+      ->request(facts_.parts.steps, disk_timeout,
+                step::make([root = facts_.options.alloc_dir] { return host::disk_usage(root); }))
+      .then(
+          [this](step::Outcome& outcome) {
+            const auto usage = outcome.as<host::DiskUsage>();
+            usage_.disk_used_percent = usage.used_percent;
+            usage_.inodes_used_percent = usage.inodes_used_percent;
+            collect();
+          },
+          [](const Error& err) { log::warn("client", "reading disk usage failed: {}", err.what); });
+}
+
+void NodeAllocs::collect_one(const std::string& alloc_id) {
+  const auto found = allocs_.find(alloc_id);
+  if (found == allocs_.end() || !found->second.runner || found->second.destroying) {
+    gc_.destroyed();
+    return;
+  }
+  found->second.by_collection = true;
+  destroy(alloc_id);
+}
+
+/// Ends what runs of the allocation and removes what is left. It has a runner.
+void NodeAllocs::destroy(const std::string& alloc_id) {
+  const auto found = allocs_.find(alloc_id);
+  found->second.destroying = true;
+  heartbeat_stop_.forget(alloc_id);
+  const auto gone = [this, alloc_id] {
+    storage::ClientBatch batch;
+    client_db::erase_alloc(batch, alloc_id);
+    release_job(*allocs_.at(alloc_id).job, batch);
+    self_->request(facts_.parts.db, save_timeout, client_db::Save{std::move(batch)})
+        .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
+              [this, alloc_id](const Error&) { destroyed(alloc_id); });
+  };
+  self_->request(found->second.runner, destroy_timeout, alloc_runner::Destroy{})
+      .then([gone](const alloc_runner::Done&) { gone(); },
+            [gone, alloc_id](const Error& err) {
+              log::error("client", "removing allocation {} failed: {}", short_id(alloc_id),
+                         err.what);
+              gone();
+            });
+}
+
+void NodeAllocs::destroyed(const std::string& alloc_id) {
+  auto& alloc = allocs_.at(alloc_id);
+  if (std::exchange(alloc.by_collection, false)) gc_.destroyed();
+  gc_.unmark(alloc_id);
+  alloc.destroying = false;
+  alloc.runner = AllocRunner{};
+  if (alloc.removed) {
+    wants_all_ = wants_all_ || alloc.wanted_again;
+    self_->send(facts_.context->sync, sync::Forget{alloc_id});
+    allocs_.erase(alloc_id);
+  }
+  answer_garbage(alloc_id);
+  collect();
+}
+
+actor::Answer<client_api::Done> NodeAllocs::collect_garbage(const client_api::CollectGarbage& msg) {
+  if (msg.alloc_id.empty()) {
+    std::vector<std::string> marked;
+    for (const auto& [id, alloc] : allocs_)
+      if (gc_.is_marked(id)) marked.push_back(id);
+    if (marked.empty()) return client_api::Done{};
+    for (const auto& id : marked)
+      gc_.demand(id);
+  } else {
+    const auto found = allocs_.find(msg.alloc_id);
+    if (found == allocs_.end()) return unknown(msg.alloc_id);
+    if (!gc_.is_marked(msg.alloc_id))
+      return Error{Errc::rejected,
+                   "No such allocation on client, or allocation not eligible for GC"};
+    gc_.demand(msg.alloc_id);
+  }
+  garbage_.push_back({msg.alloc_id, self_->make_response_promise<client_api::Done>()});
+  auto answer = garbage_.back().promise;
+  collect();
+  return answer;
+}
+
+/// Answers those who asked for `alloc_id` to be collected, or for all that there were.
+void NodeAllocs::answer_garbage(const std::string& alloc_id) {
+  const bool all_gone = gc_.marked() == 0
+                        && std::none_of(allocs_.begin(), allocs_.end(),
+                                        [](const auto& item) { return item.second.destroying; });
+  std::erase_if(garbage_, [&](auto& waiting) {
+    if (waiting.alloc_id != alloc_id && !(waiting.alloc_id.empty() && all_gone)) return false;
+    waiting.promise.deliver(client_api::Done{});
+    return true;
+  });
+}
+
+// -- runners -------------------------------------------------------------------------------------
+
+bool NodeAllocs::child_down(const actor::Down& down) {
+  const auto found = runners_.find(down.source);
+  if (found == runners_.end()) return false;
+  const auto alloc_id = found->second;
+  runners_.erase(found);
+  if (down.crashed && !facts_.stopping) runner_crashed(alloc_id, down.reason);
+  return true;
+}
+
+void NodeAllocs::driver_replaced(const alloc_runner::DriverReplaced& msg) {
+  for (const auto& [id, alloc] : allocs_)
+    if (alloc.runner) self_->send(alloc.runner, alloc_runner::DriverReplaced{msg});
+}
+
+void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
+  const Countdown one_less{std::move(then)};
+  for (const auto& [id, alloc] : allocs_) {
+    if (!alloc.runner) continue;
+    one_less.await();
+    const auto gone = [one_less](const alloc_runner::Done&) { one_less(); };
+    const auto failed = [one_less](const Error&) { one_less(); };
+    if (with_tasks)
+      self_->request(alloc.runner, 10min, alloc_runner::Destroy{}).then(gone, failed);
+    else
+      self_->request(alloc.runner, 15s, alloc_runner::Detach{}).then(gone, failed);
+  }
+  one_less();
+}
+
+/// A bug ended the runner: the allocation fails, so that the servers place it elsewhere, and
+/// nothing of it is left running.
+void NodeAllocs::runner_crashed(const std::string& alloc_id, const Error& reason) {
+  const auto found = allocs_.find(alloc_id);
+  if (found == allocs_.end()) return;
+  auto& alloc = found->second;
+  alloc.runner = AllocRunner{};
+  const auto& drivers = facts_.context->drivers;
+  if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
+    for (const auto task : group->getTasks())
+      if (const auto driver = drivers.find(copy(task.getDriver())); driver != drivers.end())
+        self_->request(driver->second, 1min, driver::DestroyTask{{alloc_id, copy(task.getName())}})
+            .then([](const driver::Done&) {}, [](const Error&) {});
+  erase_rows(alloc_id, *alloc.job);
+  reject(alloc.alloc, alloc.job, "its runner failed: " + reason.what);
+}
+
+client_api::AllocCounts NodeAllocs::counts() const {
+  client_api::AllocCounts counts;
+  for (const auto& [id, alloc] : allocs_) {
+    if (workload::is_client_terminal(alloc.status))
+      ++counts.terminal;
+    else if (alloc.status == schema::ClientStatus::RUNNING)
+      ++counts.running;
+    else
+      ++counts.pending;
+  }
+  return counts;
+}
+
+actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
+  if (facts_.options.disable_remote_exec)
+    return Error{Errc::permission_denied, "Permission denied"};
+  if (!allocs_.contains(msg.alloc_id)) return unknown(msg.alloc_id);
+  if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
+  if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
+  // Never its arguments: they may hold secrets.
+  log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
+            msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
+  return pass_on<client_api::ExecStarted>(msg);
+}
+
+}  // namespace nomad::client

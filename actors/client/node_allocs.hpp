@@ -1,0 +1,162 @@
+// NodeAllocs: the allocations of this node and their runners: taken up after a restart, added and
+// changed as the servers say, forgotten, collected, and ended when they have been without servers
+// for longer than they may. Part of the client actor; works in its turns.
+//
+// Nothing of an allocation becomes visible before it is in the local state.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/client/client_facts.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/workload/gc_choice.hpp"
+#include "runtime/workload/heartbeat_stop.hpp"
+
+namespace nomad::client {
+
+class NodeAllocs {
+public:
+  /// Both outlive it.
+  NodeAllocs(ClientSelf::pointer self, const ClientFacts& facts) : self_{self}, facts_{facts} {}
+
+  NodeAllocs(const NodeAllocs&) = delete;
+  NodeAllocs& operator=(const NodeAllocs&) = delete;
+  ~NodeAllocs();
+
+  /// Runs again what the last agent left. Once; options and context are there.
+  void take_up(client_db::Loaded loaded);
+
+  bool empty() const { return allocs_.empty(); }
+
+  std::size_t size() const { return allocs_.size(); }
+
+  /// `contacted` is left to the caller.
+  client_api::AllocCounts counts() const;
+
+  // -- what the servers say.
+
+  /// Puts into force what they have assigned; then calls `then`, in this turn or a later one,
+  /// unless the client stops. `impatient`: an allocation came that may be without servers for a
+  /// shorter time than any before.
+  void apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then);
+
+  /// They have answered for the first time: restored tasks that were lost may start again.
+  void servers_contacted();
+
+  /// Whether the next question has to be for all allocations; asked once.
+  bool take_wants_all() { return std::exchange(wants_all_, false); }
+
+  /// Tells them of every allocation, so that they use the node again. Those that ended without
+  /// ever having run here, because the servers took them for lost, have no runner to tell it.
+  void report_all();
+
+  // -- without servers.
+
+  /// They have answered a heartbeat or a registration.
+  void heard_of_servers() { heartbeat_stop_.heard(now()); }
+
+  /// How long the least patient allocation may be without them.
+  std::optional<Nanoseconds> shortest_patience() const { return heartbeat_stop_.shortest(); }
+
+  void stop_look(std::uint64_t round);
+
+  // -- collection.
+  void collect();
+
+  /// Collects when the disk is too full.
+  void look_at_disk();
+
+  actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
+
+  // -- runners.
+
+  void status_changed(const alloc_runner::Status& msg);
+
+  /// False: it was no runner.
+  bool child_down(const actor::Down& down);
+
+  void driver_replaced(const alloc_runner::DriverReplaced& msg);
+
+  /// Ends all runners; their tasks go on, unless `with_tasks`. `then` is called when they have.
+  void stop(bool with_tasks, std::function<void()> then);
+
+  /// Hands a request about one allocation to its runner.
+  template <class Reply, class Message>
+  actor::Answer<Reply> pass_on(Message& msg) {
+    const auto found = allocs_.find(msg.alloc_id);
+    if (found == allocs_.end() || !found->second.runner) return unknown(msg.alloc_id);
+    return self_->delegate(found->second.runner, std::move(msg));
+  }
+
+  actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
+
+private:
+  struct Alloc {
+    Object<schema::Allocation> alloc;  ///< As the servers last had it.
+    Object<schema::Job> job;
+    Object<schema::Job> next_job;  ///< Another version, which is saved and not in force yet.
+    AllocRunner runner;            ///< Empty: it cannot run here, or its remains have been removed.
+    schema::ClientStatus status = schema::ClientStatus::PENDING;
+    bool removed = false;  ///< The servers have forgotten it.
+    bool restored = false;
+    bool destroying = false;
+    bool wanted_again = false;   ///< Removed, but the servers have it after all.
+    bool by_collection = false;  ///< Destroyed because the collection said so.
+  };
+
+  struct GarbagePromise {
+    std::string alloc_id;  ///< Empty: every marked one.
+    actor::Promise<client_api::Done> promise;
+  };
+
+  static Error unknown(const std::string& alloc_id);
+
+  AllocRunner run(AllocSetup setup);
+  void hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch);
+  void release_job(schema::Job::Reader job, storage::ClientBatch& batch);
+  void erase_rows(const std::string& alloc_id, schema::Job::Reader job);
+  void restore(client_db::SavedAlloc& saved);
+  void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
+  void run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved);
+  void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
+  void reject(const Object<schema::Allocation>& alloc,
+              const Object<schema::Job>& job,
+              std::string_view reason);
+  void update(const server_link::AssignedAlloc& assigned);
+  void remove(const std::string& alloc_id);
+  sync::StateChanged end_of(const Alloc& alloc);
+  void watch_patience(const std::string& alloc_id);
+  void arm_stop_look();
+  void collect_one(const std::string& alloc_id);
+  void destroy(const std::string& alloc_id);
+  void destroyed(const std::string& alloc_id);
+  void answer_garbage(const std::string& alloc_id);
+  void runner_crashed(const std::string& alloc_id, const Error& reason);
+
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
+
+  ClientSelf::pointer self_;
+  const ClientFacts& facts_;
+
+  std::unordered_map<std::string, Alloc> allocs_;
+  std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.
+  std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
+  std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
+  bool wants_all_ = false;
+  bool impatient_ = false;          ///< Of the present `apply`.
+  std::uint64_t rest_version_ = 0;  ///< Of the reports on allocations without a runner.
+
+  workload::HeartbeatStop heartbeat_stop_;
+  std::uint64_t stop_look_round_ = 0;
+
+  workload::GcQueue gc_{{}};
+  workload::GcUsage usage_;
+  std::vector<GarbagePromise> garbage_;
+};
+
+}  // namespace nomad::client

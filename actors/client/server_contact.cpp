@@ -1,0 +1,188 @@
+#include "actors/client/server_contact.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/base/log.hpp"
+#include "runtime/workload/heartbeat.hpp"
+
+namespace nomad::client {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto server_timeout = 30s;
+constexpr auto heartbeat_timeout = 10s;
+constexpr auto watch_wait = 5min;
+constexpr auto first_register_retry = 5ms;
+
+/// An answer without news this early means that the servers do not hold the question.
+constexpr auto too_early = 1s;
+
+/// How many heartbeats fit into the time that the least patient allocation may be without servers.
+constexpr int beats_in_patience = 3;
+
+/// Doubles from `first` with each failure, up to `most`.
+Nanoseconds growing(Nanoseconds first, Nanoseconds most, unsigned failures) {
+  auto pause = first;
+  for (unsigned i = 1; i < failures && pause < most; ++i)
+    pause *= 2;
+  return std::min(pause, most);
+}
+
+}  // namespace
+
+using namespace client_timer;
+
+// -- registration --------------------------------------------------------------------------------
+
+void ServerContact::register_node() {
+  if (registering_ || facts_.stopping) return;
+  registering_ = true;
+  self_->request(facts_.parts.servers, server_timeout, server_link::RegisterNode{facts_.node})
+      .then([this](const server_link::Registered& answer) { registered(answer); },
+            [this](const Error& err) { register_failed(err); });
+}
+
+void ServerContact::registered(const server_link::Registered& answer) {
+  registering_ = false;
+  register_failures_ = 0;
+  heard_of_servers(answer.ttl);
+  if (!is_registered_) log::info("client", "node {} is registered", facts_.identity.id);
+  is_registered_ = true;
+  // Registering alone makes no node ready: a heartbeat follows, at once unless they fail.
+  arm_heartbeat(heartbeat_failures_ > 1 ? workload::with_jitter(1s, facts_.random) : 0s);
+  if (!watching_) watch();
+}
+
+void ServerContact::register_failed(const Error& err) {
+  registering_ = false;
+  ++register_failures_;
+  const bool no_servers = err.code == Errc::unavailable || err.code == Errc::timeout;
+  const auto longest = facts_.options.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
+  const auto pause
+      = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;
+  if (register_failures_ == 1 || pause == longest)
+    log::warn("client", "registration failed: {}", err.what);
+  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random),
+                         RegisterDue{++register_round_});
+}
+
+void ServerContact::register_due(std::uint64_t round) {
+  if (round == register_round_) register_node();
+}
+
+void ServerContact::register_soon() {
+  const Nanoseconds pause = facts_.options.dev ? 100ms : 5s;
+  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random),
+                         RegisterDue{++register_round_});
+}
+
+// -- heartbeats ----------------------------------------------------------------------------------
+
+void ServerContact::heard_of_servers(std::chrono::milliseconds ttl) {
+  ttl_ = ttl;
+  lease_from_ = now();
+  last_heartbeat_ = facts_.options.unix_now();
+  allocs_.heard_of_servers();
+}
+
+void ServerContact::arm_heartbeat(Nanoseconds delay) {
+  if (const auto patience = allocs_.shortest_patience())
+    delay = std::min(delay, *patience / beats_in_patience);
+  actor::send_self_after(self_, delay, HeartbeatDue{++heartbeat_round_});
+}
+
+void ServerContact::heartbeat_due(std::uint64_t round) {
+  if (round != heartbeat_round_ || facts_.stopping) return;
+  actor::request_urgent(self_, facts_.parts.servers, heartbeat_timeout,
+                        server_link::Heartbeat{facts_.identity.id})
+      .then([this](const server_link::Lease& lease) { heartbeat_answered(lease); },
+            [this](const Error& err) { heartbeat_failed(err); });
+}
+
+void ServerContact::heartbeat_answered(const server_link::Lease& lease) {
+  const bool was_away = heartbeat_failures_ > 0 || lease.awaits_reports;
+  heartbeat_failures_ = 0;
+  heard_of_servers(lease.ttl);
+  if (was_away) self_->send(facts_.context->sync, sync::Hurry{});
+  if (!lease.awaits_reports) {
+    waiting_answers_ = 0;
+    beats_on_report_ = false;
+    arm_heartbeat(ttl_);
+    return;
+  }
+  if (waiting_answers_++ == 0)
+    log::warn("client", "missed heartbeats: the servers had given the node up");
+  const bool has_nothing = allocs_.empty() && waiting_answers_ == 1;
+  arm_heartbeat(has_nothing ? Nanoseconds{0}
+                            : growing(facts_.options.dev ? 50ms : 1s, ttl_, waiting_answers_));
+  beats_on_report_ = true;
+  allocs_.report_all();
+}
+
+void ServerContact::heartbeat_failed(const Error& err) {
+  ++heartbeat_failures_;
+  if (err.code == Errc::not_found) {
+    log::info("client", "the servers do not know this node; registering again");
+    register_node();
+    return;
+  }
+  log::warn("client", "heartbeat failed: {}", err.what);
+  std::optional<Nanoseconds> left;
+  if (lease_from_) left = *lease_from_ + ttl_ - now();
+  arm_heartbeat(facts_.options.dev ? Nanoseconds{1s}
+                                   : workload::heartbeat_retry(left, facts_.random));
+}
+
+void ServerContact::reported() {
+  if (!std::exchange(beats_on_report_, false)) return;
+  arm_heartbeat(0s);
+}
+
+// -- watching ------------------------------------------------------------------------------------
+
+void ServerContact::watch() {
+  if (facts_.stopping) return;
+  watching_ = true;
+  if (allocs_.take_wants_all()) min_index_ = 0;
+  self_
+      ->request(facts_.parts.servers, watch_wait + server_timeout,
+                server_link::WatchAllocs{facts_.identity.id, min_index_, watch_wait})
+      .then([this](server_link::AssignedAllocs& set) { assigned(std::move(set)); },
+            [this](const Error& err) { watch_failed(err); });
+}
+
+void ServerContact::assigned(server_link::AssignedAllocs set) {
+  watch_failures_ = 0;
+  if (facts_.stopping) return;
+  const bool first = min_index_ == 0 && set.complete;
+  if (set.index <= min_index_ && !first) {
+    actor::send_self_after(self_, too_early, WatchDue{});
+    return;
+  }
+  const auto index = set.index;
+  allocs_.apply(std::move(set), [this, index](bool impatient) { applied(index, impatient); });
+}
+
+/// The servers' answer is in force.
+void ServerContact::applied(std::uint64_t index, bool impatient) {
+  min_index_ = std::max<std::uint64_t>(index, 1);
+  if (impatient && lease_from_ && heartbeat_failures_ == 0)
+    arm_heartbeat(*lease_from_ + ttl_ - now());
+  if (!std::exchange(contacted_, true)) {
+    self_->send(facts_.context->sync, sync::Open{});
+    allocs_.servers_contacted();
+  }
+  allocs_.collect();
+  watch();
+}
+
+void ServerContact::watch_failed(const Error& err) {
+  ++watch_failures_;
+  const auto pause = growing(facts_.options.dev ? 50ms : 1s, 30s, watch_failures_);
+  log::warn("client", "asking for allocations failed: {}", err.what);
+  actor::send_self_after(self_, workload::with_jitter(pause, facts_.random), WatchDue{});
+}
+
+}  // namespace nomad::client

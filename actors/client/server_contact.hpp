@@ -1,0 +1,86 @@
+// ServerContact: what the client has with the servers: registration, heartbeats, the watch of its
+// allocations, and what it does when it is without servers, or was. Part of the client actor; works
+// in its turns.
+//
+//   register ─▶ heartbeat ─▶ (the servers had given the node up: report everything ─▶ heartbeat) ─▶
+//   …
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "actors/client/client_facts.hpp"
+#include "actors/client/node_allocs.hpp"
+
+namespace nomad::client {
+
+class ServerContact {
+public:
+  /// All outlive it.
+  ServerContact(ClientSelf::pointer self, ClientFacts& facts, NodeAllocs& allocs)
+      : self_{self}, facts_{facts}, allocs_{allocs} {}
+
+  ServerContact(const ServerContact&) = delete;
+  ServerContact& operator=(const ServerContact&) = delete;
+
+  void register_node();
+
+  /// The node has changed: registers it soon; changes that follow shortly are registered with it.
+  void register_soon();
+
+  // Timers.
+  void register_due(std::uint64_t round);
+  void heartbeat_due(std::uint64_t round);
+
+  /// Asks what the servers assign to the node, and goes on asking.
+  void watch();
+
+  /// The servers have heard of the allocations: if they waited for that, the next heartbeat makes
+  /// the node ready.
+  void reported();
+
+  /// Their first answer has been applied.
+  bool contacted() const { return contacted_; }
+
+  /// When a heartbeat was last answered, by wall clock in nanoseconds; 0: never.
+  std::int64_t last_heartbeat() const { return last_heartbeat_; }
+
+  std::chrono::milliseconds ttl() const { return ttl_; }
+
+private:
+  void registered(const server_link::Registered& answer);
+  void register_failed(const Error& err);
+  void arm_heartbeat(Nanoseconds delay);
+  void heartbeat_answered(const server_link::Lease& lease);
+  void heartbeat_failed(const Error& err);
+  void heard_of_servers(std::chrono::milliseconds ttl);
+  void assigned(server_link::AssignedAllocs set);
+  void applied(std::uint64_t index, bool impatient);
+  void watch_failed(const Error& err);
+
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
+
+  ClientSelf::pointer self_;
+  ClientFacts& facts_;
+  NodeAllocs& allocs_;
+
+  bool registering_ = false;
+  bool is_registered_ = false;
+  bool watching_ = false;
+  bool contacted_ = false;
+  std::uint64_t register_round_ = 0;
+  std::uint64_t heartbeat_round_ = 0;
+  unsigned register_failures_ = 0;
+  unsigned watch_failures_ = 0;
+  unsigned heartbeat_failures_ = 0;
+  /// How often in a row the servers said that they wait for reports.
+  unsigned waiting_answers_ = 0;
+  bool beats_on_report_ = false;  ///< The servers wait for a report, and then for a heartbeat.
+  std::optional<Nanoseconds> lease_from_;  ///< When the last heartbeat was answered.
+  std::chrono::milliseconds ttl_{0};
+  std::int64_t last_heartbeat_ = 0;  ///< The same by wall clock.
+  std::uint64_t min_index_ = 0;
+};
+
+}  // namespace nomad::client
