@@ -4,6 +4,7 @@
 #include <list>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/writes.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
@@ -172,7 +173,7 @@ struct BrokerState {
     queue.clear();
     blocked.clear();
     for (auto& waiter : waiters)
-      waiter.promise.deliver(Error{Errc::unavailable, "No cluster leader"});
+      waiter.promise.deliver(no_leader());
     waiters.clear();
   }
 
@@ -345,7 +346,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   return {
       [self](const eval_broker::Dequeue& msg) -> actor::Answer<eval_broker::Delivery> {
         auto& state = self->state;
-        if (!state.leads) return Error{Errc::unavailable, "No cluster leader"};
+        if (!state.leads) return no_leader();
         if (auto delivery = state.next(msg.types)) {
           state.arm();
           return std::move(*delivery);
