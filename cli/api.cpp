@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
+#include "runtime/net/http/error_status.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/query/coerce.hpp"
@@ -160,7 +161,7 @@ Result<net::ClientResponse> Api::send_file(const std::string& method,
 }
 
 Error refusal(const net::ClientResponse& response) {
-  return {response.status == 404 ? Errc::not_found : Errc::rejected,
+  return {net::code_of_status(response.status),
           fmt::format("Unexpected response code: {} ({})", response.status, response.body)};
 }
 
@@ -183,10 +184,7 @@ Result<net::ResponseStream> Api::stream(const std::string& path, const Query& qu
       = client_.open({.method = "GET", .target = target(path, query), .headers = {}, .body = {}});
   if (!stream) return stream.error();
   if (stream->status() / 100 == 2) return stream;
-  const auto status = stream->status();
-  auto text = stream->read_all();
-  return Error{status == 404 ? Errc::not_found : Errc::rejected,
-               fmt::format("Unexpected response code: {} ({})", status, text ? *text : "")};
+  return refusal({stream->status(), {}, stream->read_all().value_or("")});
 }
 
 Result<net::Upgraded> Api::upgrade(const std::string& path,

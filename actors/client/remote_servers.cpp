@@ -70,7 +70,9 @@ struct RemoteState {
   /// All of our methods may be repeated, so everything that is no answer of the servers goes to the
   /// next one.
   static bool should_move_on(const rpc::transport::Reply& reply) {
-    return reply.delivery != Delivery::answered || reply.outcome.error().code == Errc::unavailable;
+    const auto code = reply.outcome.error().code;
+    return reply.delivery != Delivery::answered || code == Errc::unavailable
+           || code == Errc::no_leader;
   }
 
   void move_on(const std::string& from, const Error& why) {

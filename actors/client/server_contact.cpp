@@ -58,7 +58,8 @@ void ServerContact::registered(const server_link::Registered& answer) {
 void ServerContact::register_failed(const Error& err) {
   registering_ = false;
   ++register_failures_;
-  const bool no_servers = err.code == Errc::unavailable || err.code == Errc::timeout;
+  const bool no_servers
+      = err.code == Errc::unavailable || err.code == Errc::no_leader || err.code == Errc::timeout;
   const auto longest = facts_.options.dev || no_servers ? Nanoseconds{1s} : Nanoseconds{15s};
   const auto pause
       = no_servers ? growing(first_register_retry, longest, register_failures_) : longest;

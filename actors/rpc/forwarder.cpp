@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 
@@ -101,7 +102,7 @@ struct ForwarderState {
   void judge(const AttemptRef& attempt, const Reply& reply) {
     if (reply.outcome) return finish(attempt, reply);
     const bool found_none
-        = reply.delivery == Delivery::answered && reply.outcome.error() == no_leader();
+        = reply.delivery == Delivery::answered && reply.outcome.error().code == Errc::no_leader;
     const bool may_repeat = info(attempt->call.method).repeat == Repeat::freely;
     const bool lost
         = reply.delivery == Delivery::maybe && reply.outcome.error().code == Errc::unavailable;
@@ -140,10 +141,6 @@ ForwarderSelf::behavior_type forwarder_actor(ForwarderState::Self self,
 }
 
 }  // namespace
-
-Error no_leader() {
-  return {Errc::unavailable, "No cluster leader"};
-}
 
 Forwarder spawn_forwarder(actor::System& system,
                           const Transport& transport,

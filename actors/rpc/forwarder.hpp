@@ -58,10 +58,6 @@ struct ForwarderOptions {
   std::uint64_t random_seed = 0;
 };
 
-/// What who asks for the leader is told while nobody knows one, in Nomad's words. Whoever gets it
-/// may ask again: nothing was done.
-Error no_leader();
-
 Forwarder spawn_forwarder(actor::System& system,
                           const Transport& transport,
                           ClusterView view,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::rpc {
@@ -88,9 +89,9 @@ void MethodRouter::serve(const Caller& caller, Inbound inbound) const {
   }
   if (is_for_elsewhere(*method, inbound)) {
     if (forward_) return forward_(caller, std::move(inbound));
-    return inbound.reply(Error{Errc::unavailable, inbound.envelope.region != region_
-                                                      ? "No path to region"
-                                                      : "No cluster leader"});
+    return inbound.reply(inbound.envelope.region != region_
+                             ? Error{Errc::unavailable, "No path to region"}
+                             : no_leader());
   }
   handler->second(caller, std::move(inbound));
 }

@@ -214,7 +214,7 @@ struct TransportState {
   actor::Answer<Reply> call_node(const CallNode& msg) {
     const auto node = nodes.find(msg.node_id);
     if (node == nodes.end() || !node->second->is_open())
-      return Reply{Error{Errc::unavailable, "No path to node"}, Delivery::surely_not};
+      return Reply{Error{Errc::not_found, "No path to node"}, Delivery::surely_not};
     auto promise = self->make_response_promise<Reply>();
     const auto number = next_number++;
     calls.emplace(number, promise);
@@ -237,7 +237,7 @@ struct TransportState {
     if (!msg.node_id.empty()) {
       const auto node = nodes.find(msg.node_id);
       if (node == nodes.end() || !node->second->is_open())
-        return Error{Errc::unavailable, "No path to node"};
+        return Error{Errc::not_found, "No path to node"};
       return start(node->second, msg);
     }
     auto promise = self->make_response_promise<Opened>();

@@ -1,6 +1,7 @@
 #include "actors/server/autopilot.hpp"
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::server {
@@ -171,7 +172,7 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
       },
       [self](autopilot::GetHealth) -> actor::Answer<autopilot::Health> {
         const auto& now = self->state;
-        if (!now.leads) return Error{Errc::unavailable, "No cluster leader"};
+        if (!now.leads) return no_leader();
         return autopilot::Health{now.pilot.health(), now.now()};
       },
       [self](autopilot::GetSettings) { return self->state.settings(); },

@@ -4,6 +4,7 @@
 #include <list>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
@@ -172,7 +173,7 @@ struct BrokerState {
     queue.clear();
     blocked.clear();
     for (auto& waiter : waiters)
-      waiter.promise.deliver(Error{Errc::unavailable, "No cluster leader"});
+      waiter.promise.deliver(no_leader());
     waiters.clear();
   }
 
@@ -320,7 +321,7 @@ struct BrokerState {
   }
 
   actor::Answer<eval_broker::Delivery> dequeue(const eval_broker::Dequeue& msg) {
-    if (!leads) return Error{Errc::unavailable, "No cluster leader"};
+    if (!leads) return no_leader();
     if (auto delivery = next(msg.types)) {
       arm();
       return std::move(*delivery);

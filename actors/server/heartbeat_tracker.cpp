@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
@@ -70,7 +71,7 @@ struct TrackerState {
   }
 
   Result<std::chrono::milliseconds> renew(const std::string& id) {
-    if (!leads) return Error{Errc::unavailable, "No cluster leader"};
+    if (!leads) return no_leader();
     const auto ttl = cluster::lease_ttl(leases.size(), options.leases, random);
     leases.renew(id, self->now() + ttl + options.leases.grace);
     keep_scanning();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
@@ -129,7 +130,7 @@ struct NodeEndpointState {
     watches.erase(node_id);
     if (lease && !lease->holds()) {  // asked after the snapshot was taken
       last_answers.erase(node_id);
-      refuse(promise, {Errc::unavailable, "No cluster leader"});
+      refuse(promise, no_leader());
       return true;
     }
     promise.deliver(std::move(set));

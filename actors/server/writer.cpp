@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "actors/raft/state_fsm.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/clock.hpp"
 
 namespace nomad::server {
@@ -92,7 +93,7 @@ cluster::EvalSeed Writer::seed() const {
 }
 
 Result<> Writer::check_ready() const {
-  if (!leader_->is_ready()) return Error{Errc::unavailable, "No cluster leader"};
+  if (!leader_->is_ready()) return no_leader();
   return {};
 }
 

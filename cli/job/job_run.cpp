@@ -10,6 +10,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -37,17 +38,6 @@ void add_to(Arguments& arguments, RunFlags& flags) {
   arguments.flag("policy-override", flags.policy_override, "Accepted for compatibility.");
   arguments.flag("preserve-counts", flags.preserve_counts, "Keeps the group counts that are set.");
   arguments.flag("verbose", flags.verbose, "Shows whole ids.");
-}
-
-int explain_refusal(const RunFlags& flags, const Error& error) {
-  constexpr std::string_view conflict = "Enforcing job modify index";
-  if (const auto place = error.what.find(conflict); flags.check_index && place != error.what.npos) {
-    auto text = error.what.substr(place);
-    if (text.ends_with(')')) text.pop_back();
-    std::cerr << text << "\nJob not updated\n";
-    return 1;
-  }
-  return fail("Error submitting job", error);
 }
 
 int follow(Api& api, const RunFlags& flags, const View& answer, const boost::json::object& job) {
@@ -102,9 +92,16 @@ int run_job_run(const std::vector<std::string>& arguments) {
   if (const auto* ns = file->job.if_contains("Namespace");
       flags.common.ns.empty() && ns != nullptr && ns->is_string() && !ns->get_string().empty())
     api->use_namespace(View{*ns}.text());
-  auto answer = api->put("/v1/jobs", body);
-  if (!answer) return explain_refusal(flags, answer.error());
-  return follow(*api, flags, answer->view(), file->job);
+  const auto answer = api->send("PUT", "/v1/jobs", {}, boost::json::serialize(body));
+  if (!answer) return fail("Error submitting job", answer.error());
+  if (answer->status == 409) {
+    std::cerr << answer->body << "\nJob not updated\n";
+    return 1;
+  }
+  if (answer->status / 100 != 2) return fail("Error submitting job", refusal(*answer));
+  const auto registered = parse_json(answer->body);
+  if (!registered) return fail("Error submitting job", registered.error());
+  return follow(*api, flags, View{*registered}, file->job);
 }
 
 }  // namespace nomad::cli

@@ -160,7 +160,7 @@ int run_var_purge(const std::vector<std::string>& arguments) {
   const auto check = parse_check_index(check_text);
   if (!check) {
     std::cerr << fmt::format("Invalid -check-index value \"{}\": {}\n", check_text,
-                             check.error().what.ends_with("range") ? "out of range for uint64"
+                             check.error().code == Errc::too_large ? "out of range for uint64"
                                                                    : "not parsable as uint64");
     return 1;
   }

@@ -139,7 +139,7 @@ Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text) 
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), index);
   const bool is_number = end == text.data() + text.size() && failure != std::errc::invalid_argument;
   if (is_number && failure == std::errc{}) return std::optional{index};
-  return Error{Errc::invalid_argument,
+  return Error{is_number ? Errc::too_large : Errc::invalid_argument,
                fmt::format("strconv.ParseUint: parsing {}: {}", quote(text),
                            is_number ? "value out of range" : "invalid syntax")};
 }

@@ -33,7 +33,8 @@ std::string variable_hcl(const View& variable);
 /// too.
 std::string wrapped(std::string_view paragraph, std::size_t width, std::string_view indent);
 
-/// An unsigned index as a flag gives it; empty text is "not given". The error is Go's.
+/// An unsigned index as a flag gives it; empty text is "not given". The error is Go's; `too_large`
+/// when it is a number.
 Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text);
 
 /// If `response` is a refused check-and-set, explains it on stderr and returns the exit code.

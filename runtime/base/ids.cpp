@@ -1,5 +1,6 @@
 #include "runtime/base/ids.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/base/text.hpp"
@@ -50,21 +51,12 @@ Result<> check_uuid_prefix(std::string_view prefix) {
   if (prefix.size() > 36)
     return Error{Errc::rejected, "Invalid UUID length: UUID have 36 characters; got "
                                      + std::to_string(prefix.size())};
-  std::string hex;
-  std::size_t dashes = 0;
-  for (char c : prefix) {
-    if (c == '-')
-      ++dashes;
-    else
-      hex += c;
-  }
+  const auto dashes = std::ranges::count(prefix, '-');
   if (dashes > 4)
     return Error{Errc::rejected,
                  "UUID should have maximum of 4 \"-\"; got " + std::to_string(dashes)};
-  if (hex.size() % 2 != 0)
-    return Error{Errc::rejected, "Input (without hyphens) must be even length"};
-  for (char c : hex)
-    if (!is_hex_digit(c))
+  for (const char c : prefix)
+    if (c != '-' && !is_hex_digit(c))
       return Error{Errc::rejected, "Invalid UUID: encoding/hex: invalid byte: " + go_rune(c)};
   return {};
 }

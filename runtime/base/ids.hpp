@@ -16,8 +16,8 @@ std::string make_uuid(Random& random);
 /// Whether `text` is a whole UUID: 8-4-4-4-12 hexadecimal digits, either case.
 bool is_uuid(std::string_view text);
 
-/// Checks the prefix of a UUID as Nomad's memdb index does; the errors' texts are Nomad's own:
-/// "UUID must be 36 characters" and the like. Clients match on them.
+/// Checks the prefix of a UUID as Nomad's memdb index does, and in its words. An odd number of
+/// digits, which Nomad refuses, is fine.
 Result<> check_uuid_prefix(std::string_view prefix);
 
 /// The first eight characters, as the CLI and logs show ids.

@@ -32,6 +32,8 @@ std::string_view to_string(Errc code) {
       return "corrupt";
     case Errc::internal:
       return "internal";
+    case Errc::no_leader:
+      return "no_leader";
   }
   return "unknown";
 }

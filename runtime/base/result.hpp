@@ -1,8 +1,8 @@
 // Result<T> and Error: how every expected failure travels in this program.
 //
-// May be included by everything. An Error is a code for programs, which the HTTP layer maps to
-// one status, and a sentence for people that names the object and the rule. Exceptions are for
-// bugs: libraries' exceptions are caught where the library is called.
+// May be included by everything. An Error is a code for programs and a sentence for people that
+// names the object and the rule; nothing depends on the sentence. Exceptions are for bugs:
+// libraries' exceptions are caught where the library is called.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,28 @@
 
 namespace nomad {
 
-/// Why an operation failed. One meaning, and one HTTP status, per code.
+/// Why an operation failed. One meaning per code; the HTTP status of each stands in
+/// runtime/net/http/error_status.hpp. The numbers travel between agents of different versions: new
+/// codes go to the end.
 enum class Errc : std::uint8_t {
-  invalid_argument = 1,  ///< 400: the caller sent something we cannot accept.
-  permission_denied,     ///< 403: the caller lacks the capability.
-  not_found,             ///< 404: no such object.
-  conflict,              ///< 409: a check-and-set lost, or the state forbids it.
-  too_large,             ///< 413: a bound on size, count or depth was exceeded.
-  rejected,              ///< 500 where Nomad's clients rely on that status for their own mistakes.
-  cancelled,             ///< 500: the caller, or a shutdown, withdrew the work.
-  timeout,               ///< 504: no answer in time; the work may still happen.
-  unavailable,           ///< 500 "No cluster leader", or the peer is gone; try again later.
-  overloaded,            ///< 429: a bounded queue is full; try again later.
-  io,                    ///< 500: the operating system refused (disk, socket, process).
-  corrupt,               ///< 500: stored or received bytes fail their check.
-  internal,              ///< 500: a bug; logged where it happens.
+  invalid_argument = 1,  ///< The caller sent something we cannot accept.
+  permission_denied,     ///< The caller lacks the capability.
+  not_found,             ///< No such object.
+  conflict,              ///< A check-and-set lost, or somebody else's change forbids it.
+  too_large,             ///< A bound on size, count or depth was exceeded.
+  rejected,              ///< Well-formed, but a rule or what the object is now forbids it.
+  cancelled,             ///< The caller, or a shutdown, withdrew the work.
+  timeout,               ///< No answer in time; the work may still happen.
+  unavailable,           ///< The peer, or what the work needs, is gone; try again later.
+  overloaded,            ///< A bounded queue is full; try again later.
+  io,                    ///< The operating system refused (disk, socket, process).
+  corrupt,               ///< Stored or received bytes fail their check.
+  internal,              ///< A bug; logged where it happens.
+  no_leader,             ///< Nobody leads the servers: nothing was done; try again later.
 };
+
+/// For who reads codes from elsewhere: a greater number is of a newer version.
+inline constexpr Errc last_errc = Errc::no_leader;
 
 /// The code's name as it is written in logs: "not_found".
 std::string_view to_string(Errc code);

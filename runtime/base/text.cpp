@@ -26,6 +26,14 @@ char short_escape(char32_t c) {
   return at == std::string_view::npos ? '\0' : names[at];
 }
 
+/// A character, or a byte that is none, as Go writes what is not to be shown as it is.
+void append_escaped(std::string& out, CodePoint point, char byte) {
+  const bool is_byte = point.value < 0x80 || point.is_broken();
+  const int digits = is_byte ? 2 : point.value < 0x10000 ? 4 : 8;
+  out += digits == 2 ? "\\x" : digits == 4 ? "\\u" : "\\U";
+  append_hex(out, is_byte ? static_cast<unsigned char>(byte) : point.value, digits);
+}
+
 std::string quoted_as(std::string_view text, bool ascii) {
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
@@ -33,17 +41,10 @@ std::string quoted_as(std::string_view text, bool ascii) {
     if (const char escape = short_escape(point.value); escape != '\0') {
       out += '\\';
       out += escape;
-    } else if (point.is_broken() || point.value < 0x20 || point.value == 0x7F) {
-      out += "\\x";
-      append_hex(out, static_cast<unsigned char>(text[at]), 2);
-    } else if (is_printable(point.value) && (!ascii || point.value < 0x80)) {
+    } else if (is_printable(point.value) && !point.is_broken() && (!ascii || point.value < 0x80)) {
       out += text.substr(at, point.length);
-    } else if (point.value < 0x10000) {
-      out += "\\u";
-      append_hex(out, point.value, 4);
     } else {
-      out += "\\U";
-      append_hex(out, point.value, 8);
+      append_escaped(out, point, text[at]);
     }
     at += point.length;
   }
@@ -117,6 +118,22 @@ std::string to_hex(std::string_view bytes) {
 
 std::string quote(std::string_view text) {
   return quoted_as(text, false);
+}
+
+std::string escape_controls(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const auto point = decode_utf8(text, at);
+    const auto c = point.value;
+    const bool is_control = (c < 0x20 && c != '\n' && c != '\t') || (c >= 0x7F && c < 0xA0);
+    if (is_control || point.is_broken())
+      append_escaped(out, point, text[at]);
+    else
+      out += text.substr(at, point.length);
+    at += point.length;
+  }
+  return out;
 }
 
 std::string quote_ascii(std::string_view text) {

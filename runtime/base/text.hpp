@@ -93,6 +93,11 @@ void append_hex(std::string& out, std::uint32_t value, int digits);
 /// bytes that are no UTF-8 and what Unicode does not count as printable.
 std::string quote(std::string_view text);
 
+/// Any bytes as UTF-8 that a terminal may show: bytes that are no UTF-8, and control characters but
+/// \n and \t, as \x1b or \u0085; the rest as it is. For texts that hold what somebody else has
+/// sent.
+std::string escape_controls(std::string_view text);
+
 /// Go's strconv.QuoteToASCII and %+q: all that is not ASCII is escaped as well.
 std::string quote_ascii(std::string_view text);
 

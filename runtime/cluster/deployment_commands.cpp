@@ -19,7 +19,7 @@ Result<Object<schema::Deployment>> active(const state::Snapshot& snapshot,
                                           std::string_view id,
                                           std::string_view refusal) {
   auto deployment = snapshot.deployment(id);
-  if (!deployment) return Error{Errc::rejected, "deployment not found"};
+  if (!deployment) return Error{Errc::not_found, "deployment not found"};
   if (is_terminal(deployment->getStatus())) return Error{Errc::rejected, std::string{refusal}};
   return deployment;
 }

@@ -198,7 +198,7 @@ Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
     return Error{Errc::rejected,
                  "eval broker is enabled; eval broker must be paused to delete evals"};
   for (const auto& id : eval_ids)
-    if (!snapshot.eval(id)) return Error{Errc::rejected, "eval not found"};
+    if (!snapshot.eval(id)) return Error{Errc::not_found, "eval not found"};
   Draft<schema::Command> draft;
   auto list = draft->initReap().initEvaluationIds(static_cast<unsigned>(eval_ids.size()));
   for (unsigned i = 0; i < list.size(); ++i)

@@ -25,7 +25,12 @@ Error refused(std::string what) {
 }
 
 Error job_not_found() {
-  return refused("job not found");
+  return {Errc::not_found, "job not found"};
+}
+
+Error version_not_found(std::string_view ns, std::string_view job_id, std::uint64_t version) {
+  return {Errc::not_found, fmt::format("job \"{}\" in namespace \"{}\" at version {} not found",
+                                       job_id, ns, version)};
 }
 
 bool has_no_evals(schema::Job::Reader job) {
@@ -83,10 +88,7 @@ Result<Decision> decide_stability(const state::Snapshot& snapshot,
                                   std::string_view job_id,
                                   std::uint64_t version,
                                   bool stable) {
-  if (!snapshot.job_version(ns, job_id, version))
-    return Error{
-        Errc::rejected,
-        fmt::format("job \"{}\" in namespace \"{}\" at version {} not found", job_id, ns, version)};
+  if (!snapshot.job_version(ns, job_id, version)) return version_not_found(ns, job_id, version);
   Draft<schema::Command> draft;
   auto stability = draft->initJobStability();
   stability.setNamespace(text(ns));
@@ -232,16 +234,14 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::optional<std::uint64_t> enforce_prior_version,
                                const EvalSeed& seed) {
   const auto current = snapshot.job(ns, job_id);
-  if (!current) return refused(fmt::format("job \"{}\" not found", job_id));
+  if (!current) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
   if (current->getVersion() == version)
     return refused(fmt::format("can't revert to current version"));
   if (enforce_prior_version && *enforce_prior_version != current->getVersion())
-    return refused(fmt::format("Current job has version {}; enforcing version {}",
-                               current->getVersion(), *enforce_prior_version));
+    return Error{Errc::conflict, fmt::format("Current job has version {}; enforcing version {}",
+                                             current->getVersion(), *enforce_prior_version)};
   const auto target = snapshot.job_version(ns, job_id, version);
-  if (!target)
-    return refused(
-        fmt::format("job \"{}\" in namespace \"{}\" at version {} not found", job_id, ns, version));
+  if (!target) return version_not_found(ns, job_id, version);
   Draft<schema::Job> draft{target};
   draft->setStop(false);
   draft->setStable(false);
@@ -362,7 +362,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
                                  const DispatchRequest& request,
                                  const EvalSeed& seed) {
   const auto parent = snapshot.job(request.ns, request.job_id);
-  if (!parent) return Error{Errc::rejected, "parameterized job not found"};
+  if (!parent) return Error{Errc::not_found, "parameterized job not found"};
   if (!parent->hasParameterizedJob())
     return refused("Specified job \"" + request.job_id + "\" is not a parameterized job");
   if (parent->getStop()) return refused("Specified job \"" + request.job_id + "\" is stopped");

@@ -177,7 +177,7 @@ Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
                                         bool eligible,
                                         const EvalSeed& seed) {
   const auto node = snapshot.node(node_id);
-  if (!node) return Error{Errc::rejected, "node not found"};
+  if (!node) return node_not_found();
   if (eligible && node->hasDrainStrategy())
     return Error{Errc::rejected,
                  "can not set node's scheduling eligibility to eligible while it is draining"};
@@ -201,7 +201,7 @@ Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
 Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
                                           std::string_view node_id,
                                           const EvalSeed& seed) {
-  if (!snapshot.node(node_id)) return Error{Errc::rejected, "node not found"};
+  if (!snapshot.node(node_id)) return node_not_found();
   const auto evals = evals_for_node(snapshot, node_id, seed);
   if (evals.empty()) return NodeDecision{};
   Draft<schema::Command> draft;
@@ -212,7 +212,7 @@ Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
 Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
                                        std::string_view node_id,
                                        const EvalSeed& seed) {
-  if (!snapshot.node(node_id)) return Error{Errc::rejected, "node not found"};
+  if (!snapshot.node(node_id)) return node_not_found();
   const auto evals = evals_for_node(snapshot, node_id, seed);
   Draft<schema::Command> draft;
   auto command = draft->initNodeDeregister();

@@ -58,12 +58,12 @@ std::optional<Error> Applier::check_enforced(schema::JobRegister::Reader command
   const std::string enforcing = "Enforcing job modify index " + std::to_string(wanted) + ": job ";
   if (existing == nullptr) {
     if (wanted == 0) return std::nullopt;
-    return Error{Errc::rejected, enforcing + "does not exist"};
+    return Error{Errc::conflict, enforcing + "does not exist"};
   }
   const Index actual = (*existing)->getJobModifyIndex();
-  if (wanted == 0) return Error{Errc::rejected, enforcing + "already exists"};
+  if (wanted == 0) return Error{Errc::conflict, enforcing + "already exists"};
   if (wanted == actual) return std::nullopt;
-  return Error{Errc::rejected,
+  return Error{Errc::conflict,
                enforcing + "exists with conflicting job modify index: " + std::to_string(actual)};
 }
 

@@ -125,7 +125,7 @@ void Applier::put_root_key(const Object<schema::RootKey>& key) {
 
 void Applier::root_key_delete(std::string_view id) {
   const auto* found = t_.root_keys.find(id);
-  if (found == nullptr) return refuse(Errc::rejected, "root key metadata not found");
+  if (found == nullptr) return refuse(Errc::not_found, "root key metadata not found");
   if ((*found)->getState() == schema::RootKeyState::ACTIVE)
     return refuse(Errc::rejected, "active root key cannot be deleted - call rotate first");
   const std::string prefix = join_key(id, "");

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "actors/roles/no_leader.hpp"
 #include "test/simulation/sim_network.hpp"
 #include "test/simulation/sim_server.hpp"
 
@@ -108,8 +109,7 @@ private:
         || (stale && call->rules.needs_lease))
       return call->serve(server, answer);
     auto* leader = known.leads || hops > 0 ? nullptr : server.find_server(known.leader);
-    if (leader == nullptr || leader == &server)
-      return answer(Error{Errc::unavailable, "No cluster leader"});
+    if (leader == nullptr || leader == &server) return answer(no_leader());
     call->network.ask(
         server.machine(), leader->machine(), call->rules.repeated,
         [call, leader, &server, hops, answer] {

@@ -164,8 +164,8 @@ actor::Answer<Reply> SimNode::call(LinkSelf::pointer self, const Request& reques
   if (all.empty()) return Error{Errc::unavailable, "No servers"};
   auto& server = *all[chosen_server_ % all.size()];
   const auto answer = [this, handle = LinkSelf{self}, promise](Result<Reply> reply) {
-    if (!reply
-        && (reply.error().code == Errc::unavailable || reply.error().code == Errc::timeout)) {
+    const auto code = reply.error().code;
+    if (!reply && (code == Errc::unavailable || code == Errc::no_leader || code == Errc::timeout)) {
       ++counts_.failed_calls;
       ++chosen_server_;
     }

@@ -39,7 +39,7 @@ class Conventions(AgentTest):
                 ("/v1/job/nope/submission", 400,
                  "Unable to parse job submission version parameter"),
                 (f"/v1/allocation/{NOBODY}", 404, "alloc not found"),
-                ("/v1/allocation/nope", 500,
+                ("/v1/allocation/nope", 400,
                  "alloc lookup failed: index error: UUID must be 36 characters"),
                 (f"/v1/evaluation/{NOBODY}", 404, "eval not found"),
                 (f"/v1/deployment/{NOBODY}", 404, "deployment not found"),
@@ -48,11 +48,11 @@ class Conventions(AgentTest):
                 (f"/v1/client/fs/ls/{NOBODY}", 404, f'Unknown allocation "{NOBODY}"'),
                 ("/v1/jobs?index=x", 400, "Invalid index"),
                 ("/v1/jobs?wait=x", 400, "Invalid wait time"),
-                ("/v1/jobs?region=mars", 500, "No path to region"),
-                ("/v1/allocations?prefix=zz", 500,
+                ("/v1/jobs?region=mars", 400, "No path to region"),
+                ("/v1/allocations?prefix=zz", 400,
                  "alloc lookup failed: index error: Invalid UUID: encoding/hex: "
                  "invalid byte: U+007A 'z'"),
-                ("/v1/deployments?prefix=zz", 500,
+                ("/v1/deployments?prefix=zz", 400,
                  "index error: Invalid UUID: encoding/hex: invalid byte: U+007A 'z'"),
                 ("/v1/acl/tokens", 400, "ACL support disabled"),
                 ("/v1/quotas", 501, "Nomad Enterprise only endpoint")):
@@ -154,13 +154,20 @@ class Jobs(AgentTest):
         refused = self.agent.put("/v1/jobs", {"Job": job("checked"), "EnforceIndex": True,
                                               "JobModifyIndex": 7})
         self.assertEqual((refused.status, refused.body),
-                         (500, "Enforcing job modify index 7: job does not exist"))
+                         (409, "Enforcing job modify index 7: job does not exist"))
         index = self.agent.register(job("checked"))["JobModifyIndex"]
         refused = self.agent.put("/v1/jobs", {"Job": job("checked", count=2), "EnforceIndex": True,
                                               "JobModifyIndex": index + 1})
         self.assertEqual(refused.body, f"Enforcing job modify index {index + 1}: job exists with "
                                        f"conflicting job modify index: {index}")
         self.assertEqual(self.agent.get("/v1/job/checked").json["Version"], 0)
+        run = self.agent.run("job", "run", "-check-index", str(index + 1), "-", stdin="""
+job "checked" {
+  group "group" {
+    task "task" { driver = "mock_driver" }
+  }
+}""")
+        self.assertEqual((run.returncode, run.stderr), (1, refused.body + "\nJob not updated\n"))
 
     def test_plan_of_jobs_that_place_nothing_yet(self):
         periodic = job("cron", kind="batch")
@@ -199,15 +206,15 @@ class Jobs(AgentTest):
     def test_refusals_of_actions(self):
         self.agent.register(job("plain"))
         for path, body, status, text in (
-                ("/v1/job/nope/evaluate", {"JobID": "nope"}, 500, "job not found"),
-                ("/v1/job/nope/periodic/force", "", 500, "job not found"),
-                ("/v1/job/plain/periodic/force", "", 500, "can't force launch non-periodic job"),
-                ("/v1/job/plain/stable", {"JobID": "plain", "JobVersion": 9, "Stable": True}, 500,
+                ("/v1/job/nope/evaluate", {"JobID": "nope"}, 404, "job not found"),
+                ("/v1/job/nope/periodic/force", "", 404, "job not found"),
+                ("/v1/job/plain/periodic/force", "", 400, "can't force launch non-periodic job"),
+                ("/v1/job/plain/stable", {"JobID": "plain", "JobVersion": 9, "Stable": True}, 404,
                  'job "plain" in namespace "default" at version 9 not found'),
-                ("/v1/job/plain/revert", {"JobID": "plain", "JobVersion": 0}, 500,
+                ("/v1/job/plain/revert", {"JobID": "plain", "JobVersion": 0}, 400,
                  "can't revert to current version"),
-                ("/v1/job/nope/dispatch", {}, 500, "parameterized job not found"),
-                ("/v1/allocation/nope/stop", "", 500,
+                ("/v1/job/nope/dispatch", {}, 404, "parameterized job not found"),
+                ("/v1/allocation/nope/stop", "", 400,
                  "alloc lookup failed: index error: UUID must be 36 characters"),
                 (f"/v1/allocation/{NOBODY}/stop", "", 404, "allocation not found")):
             answer = self.agent.put(path, body)
@@ -284,7 +291,7 @@ class AllocsAndNodes(AgentTest):
         names = [f["Name"] for f in self.agent.get(f"/v1/client/fs/ls/{self.alloc}").json]
         self.assertEqual(names, ["alloc", "task"])
         escape = self.agent.get(f"/v1/client/fs/ls/{self.alloc}?path=../..")
-        self.assertEqual((escape.status, escape.body), (500, "Path escapes the alloc directory"))
+        self.assertEqual((escape.status, escape.body), (400, "Path escapes the alloc directory"))
 
     def test_actions_on_tasks(self):
         base = f"/v1/client/allocation/{self.alloc}"
@@ -302,7 +309,7 @@ class AllocsAndNodes(AgentTest):
         node = self.agent.get("/v1/nodes").json[0]["ID"]
         path = f"/v1/node/{node}/eligibility"
         refused = self.agent.put(path, {"Eligibility": "x"})
-        self.assertEqual((refused.status, refused.body), (500, 'invalid scheduling eligibility "x"'))
+        self.assertEqual((refused.status, refused.body), (400, 'invalid scheduling eligibility "x"'))
         for eligibility in ("ineligible", "eligible"):
             self.assertEqual(self.agent.put(path, {"Eligibility": eligibility}).status, 200)
             self.assertEqual(self.agent.get("/v1/nodes").json[0]["SchedulingEligibility"],
@@ -312,7 +319,7 @@ class AllocsAndNodes(AgentTest):
         found = self.agent.put("/v1/search", {"Prefix": "we", "Context": "jobs"}).json
         self.assertEqual(found["Matches"], {"jobs": ["web"]})
         refused = self.agent.put("/v1/search", {"Prefix": "we", "Context": "nope"})
-        self.assertEqual(refused.status, 500)
+        self.assertEqual(refused.status, 400)
         metrics = self.agent.get("/v1/metrics").json
         self.assertTrue({"Timestamp", "Gauges", "Points", "Counters", "Samples"} <= set(metrics))
         for line in self.agent.get("/v1/metrics?format=prometheus").body.splitlines():

@@ -122,11 +122,11 @@ class ExecTest(harness.AgentTest):
                               ("x", marshal + "invalid character 'x' looking for beginning of value"),
                               ("{}", marshal + "json: cannot unmarshal object into Go value of type []string")):
             session = Exec(self.agent.port, self.alloc, command)
-            self.assertEqual(500, session.status)
+            self.assertEqual(400, session.status)
             self.assertEqual(text, session.read(len(text)).decode())
             session.close()
         session = Exec(self.agent.port, self.alloc, ["a"], tty="maybe")
-        self.assertEqual(500, session.status)
+        self.assertEqual(400, session.status)
         path = f"/v1/client/allocation/{self.alloc}/exec?command=%5B%22a%22%5D&task=task"
         answer = self.agent.get(path)
         self.assertEqual((400, "13"), (answer.status, answer.headers["Sec-WebSocket-Version"]))
@@ -142,12 +142,12 @@ class ExecTest(harness.AgentTest):
             return session.collect()[3]
         unknown = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
         self.assertEqual((1008, f'Unknown allocation "{unknown}"'), close_of(alloc=unknown))
-        self.assertEqual((1011, "task not found"), close_of(task="nope"))
+        self.assertEqual((1008, "task not found"), close_of(task="nope"))
         self.assertEqual((1008, "must provide task name"), close_of(task=""))
         self.assertEqual((1008, "command is not present"), close_of(command=()))
         for command in ("/no/such/program", "nosuchcommand"):
             code, text = close_of([command])
-            self.assertEqual(1011, code)
+            self.assertEqual(1008, code)
             self.assertIn("failed to start command", text)
 
     def test_a_task_that_has_ended(self):
@@ -518,11 +518,11 @@ class ForwardedTest(cluster.Case):
         unknown = "aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee"
         for agent in self.agents:
             for alloc, task, close in ((unknown, "task", (1008, f'Unknown allocation "{unknown}"')),
-                                       (self.allocs[0]["ID"], "nope", (1011, "task not found"))):
+                                       (self.allocs[0]["ID"], "nope", (1008, "task not found"))):
                 session = Exec(agent.http, alloc, ["/bin/true"], task=task)
                 self.assertEqual(101, session.status, agent.name)
                 self.assertEqual(close, session.collect()[3], agent.name)
-            self.assertEqual(500, Exec(agent.http, unknown, "x").status)
+            self.assertEqual(400, Exec(agent.http, unknown, "x").status)
         alloc = next(a for a in self.allocs if a["NodeName"] == "c1")
         self.cluster.clients[1].kill9()
         for agent in [*self.cluster.servers, self.cluster.clients[0]]:

@@ -82,8 +82,25 @@ class ForwardTest(cluster.Case):
             for method, path in (("GET", "/v1/jobs"), ("PUT", "/v1/jobs"), ("GET", "/v1/nodes")):
                 answer = agent.request(method, path + "?region=nowhere",
                                        cluster.small_job("x") if method == "PUT" else None)
-                self.assertEqual((500, "No path to region"), (answer.status, answer.body), path)
+                self.assertEqual((400, "No path to region"), (answer.status, answer.body), path)
             self.assertEqual(200, agent.request("GET", "/v1/agent/self?region=nowhere").status)
+
+    def test_a_refusal_is_the_same_whoever_is_asked(self):
+        nobody = "00000000-0000-0000-0000-000000000000"
+        enforced = dict(cluster.small_job("x"), EnforceIndex=True, JobModifyIndex=7)
+        for status, method, path, body in (
+                (400, "GET", "/v1/allocation/nope", None),
+                (400, "GET", "/v1/jobs?region=%1B", None),
+                (400, "DELETE", "/v1/job/x?purge=%07%ff", None),
+                (400, "PUT", "/v1/jobs", {"Job": {"ID": "x"}}),
+                (400, "PUT", "/v1/var/b%20c", {"Items": {"a": "b"}}),
+                (404, "PUT", "/v1/job/nope/evaluate", {"JobID": "nope"}),
+                (404, "GET", f"/v1/client/allocation/{nobody}/stats", None),
+                (409, "PUT", "/v1/jobs", enforced)):
+            for agent in [*self.cluster.servers, *self.cluster.clients]:
+                answer = agent.request(method, path, body)
+                told = answer.body if agent is self.cluster.servers[0] else told
+                self.assertEqual((status, told), (answer.status, answer.body), (agent.name, path))
 
     def test_writes_go_on_while_the_leader_changes(self):
         follower = self.followers[0]
@@ -252,7 +269,7 @@ class RegionTest(unittest.TestCase):
             self.assertEqual(404, agent.request("GET", f"/v1/job/own-{agent.name}").status)
             own["Job"]["Region"] = "nowhere"
             refused = agent.request("PUT", "/v1/jobs", own)
-            self.assertEqual((500, "No path to region"), (refused.status, refused.body))
+            self.assertEqual((400, "No path to region"), (refused.status, refused.body))
         self.assertEqual(4, len(us.try_get("/v1/jobs")))
         self.assertEqual([], us.try_get("/v1/nodes"))
         us.kill9()

@@ -234,10 +234,7 @@ void agent_health(Call call) {
 }
 
 void agent_servers(Call call) {
-  if (!call.context->options.client) {
-    call.fail(501, "Invalid method");
-    return;
-  }
+  if (!call.context->options.client) return call.fail(501, "Invalid method");
   std::string out = "[";
   append_json_text(out, call.context->options.agent.rpc_address);
   call.send(Answer::json(out + ']'));

@@ -10,6 +10,7 @@
 #include "actors/api/cluster/node_json.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/roles/no_leader.hpp"
 
 namespace nomad::api {
 namespace {
@@ -240,29 +241,17 @@ private:
 
 void event_stream(Call call) {
   const auto index = parse_index(call.request());
-  if (!index) {
-    call.fail(index.error());
-    return;
-  }
+  if (!index) return call.fail(index.error());
   auto topics = parse_topics(call.request());
-  if (!topics) {
-    call.fail(topics.error());
-    return;
-  }
+  if (!topics) return call.fail(topics.error());
   const auto options = parse_read_options([&] {
     net::Request plain;  // `index` means something else here
     for (const auto& [name, value] : call.request().query)
       if (name != "index") plain.query.emplace_back(name, value);
     return plain;
   }());
-  if (!options) {
-    call.fail(options.error());
-    return;
-  }
-  if (!call.context->options.store) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!options) return call.fail(options.error());
+  if (!call.context->options.store) return call.fail(no_leader());
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
   std::make_shared<Subscriber>(call.context, std::move(body), std::move(*topics), options->ns,

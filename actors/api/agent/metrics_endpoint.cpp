@@ -122,14 +122,10 @@ void ask_counts(const SharedCall& call, bool as_prometheus) {
 
 void metrics(Call call) {
   const bool as_prometheus = call.request().parameter_or_empty("format") == "prometheus";
-  if (as_prometheus && !call.context->options.prometheus) {
-    call.fail(415, "Prometheus is not enabled");
-    return;
-  }
-  if (!call.context->options.metrics) {
-    call.fail(500, "this agent keeps no metrics");
-    return;
-  }
+  if (as_prometheus && !call.context->options.prometheus)
+    return call.fail(415, "Prometheus is not enabled");
+  if (!call.context->options.metrics)
+    return call.fail({Errc::internal, "this agent keeps no metrics"});
   const auto shared = share(std::move(call));
   if (!shared->context->options.client) {
     render(*shared, as_prometheus);

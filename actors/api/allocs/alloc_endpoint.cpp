@@ -66,10 +66,7 @@ void list_allocs(Call call) {
 
 void read_alloc(Call call) {
   const auto id = call.rest;
-  if (id.find('/') != std::string::npos) {
-    call.fail(404, "resource not found");
-    return;
-  }
+  if (id.find('/') != std::string::npos) return call.fail(not_found("resource not found"));
   read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("alloc", id));
     return Read{.watch = {state::watch_key(Table::allocs, id)},
@@ -82,7 +79,7 @@ void read_alloc(Call call) {
                 .answer =
                     [id](const Snapshot& snapshot) {
                       const auto row = snapshot.alloc(id);
-                      if (!row) return Answer::text(404, "alloc not found");
+                      if (!row) return Answer::error(not_found("alloc not found"));
                       std::string out;
                       append_alloc(out, *row);
                       return Answer::json(std::move(out));
@@ -93,15 +90,12 @@ void read_alloc(Call call) {
 
 void stop_alloc(Call call) {
   const auto no_delay = bool_parameter(call.request(), "no_shutdown_delay");
-  if (!no_delay) {
-    call.fail(500, "no_shutdown_delay value is not a boolean: "
-                       + std::string{call.request().parameter_or_empty("no_shutdown_delay")});
-    return;
-  }
-  if (const auto checked = check_id("alloc", call.rest); !checked) {
-    call.fail(checked.error());
-    return;
-  }
+  if (!no_delay)
+    return call.fail(
+        bad_request("no_shutdown_delay value is not a boolean: "
+                    + std::string{call.request().parameter_or_empty("no_shutdown_delay")}));
+  if (const auto checked = check_id("alloc", call.rest); !checked)
+    return call.fail(checked.error());
   const auto id = call.rest;
   write(
       std::move(call),
@@ -125,7 +119,7 @@ void alloc_services(Call call) {
         .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::services); },
         .answer =
             [id](const Snapshot& snapshot) {
-              if (!snapshot.alloc(id)) return Answer::text(404, "allocation not found");
+              if (!snapshot.alloc(id)) return Answer::error(not_found("allocation not found"));
               std::string out;
               append_json_list(
                   out, snapshot.services_by_alloc(id),

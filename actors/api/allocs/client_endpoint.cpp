@@ -17,7 +17,7 @@ namespace ca = client::client_api;
 /// nobody knows the allocation.
 bool has_client(Call& call) {
   if (call.context->options.client) return true;
-  call.fail(404, "Unknown allocation \"" + call.rest + '"');
+  call.fail(not_found("Unknown allocation \"" + call.rest + '"'));
   return false;
 }
 
@@ -32,10 +32,10 @@ bool is_own_node(Call& call) {
   const bool has_own = static_cast<bool>(call.context->options.client);
   if (has_own && (node.empty() || node == own)) return true;
   if (node.empty())
-    call.fail(400, "No local Node and node_id not provided");
+    call.fail(bad_request("No local Node and node_id not provided"));
   else
-    call.fail(404, is_known(call, node) ? std::string{"No path to node"}
-                                        : "Unknown node " + std::string{node});
+    call.fail(not_found(is_known(call, node) ? std::string{"No path to node"}
+                                             : "Unknown node " + std::string{node}));
   return false;
 }
 
@@ -141,10 +141,7 @@ Result<ca::RestartTask> make_restart(const Call& call) {
 void restart_alloc(Call call) {
   if (!has_client(call)) return;
   auto request = make_restart(call);
-  if (!request) {
-    call.fail(request.error());
-    return;
-  }
+  if (!request) return call.fail(request.error());
   const auto handle = call.context->options.client;
   ask<ca::Done>(std::move(call), handle, std::move(*request), done_answer);
 }
@@ -165,10 +162,7 @@ Result<ca::SignalTask> make_signal(const Call& call) {
 void signal_alloc(Call call) {
   if (!has_client(call)) return;
   auto request = make_signal(call);
-  if (!request) {
-    call.fail(request.error());
-    return;
-  }
+  if (!request) return call.fail(request.error());
   const auto handle = call.context->options.client;
   ask<ca::Done>(std::move(call), handle, std::move(*request), done_answer);
 }
@@ -239,15 +233,15 @@ void host_stats(Call call) {
   ask<ca::HostUsage>(std::move(call), handle, ca::HostStats{}, host_answer);
 }
 
-void not_found(Call call) {
-  call.fail(404, "resource not found");
+void no_such_resource(Call call) {
+  call.fail(not_found("resource not found"));
 }
 
 /// An action on one allocation; the path has exactly two parts.
 template <void (*Action)(Call)>
 void on_alloc(Call call) {
   if (call.rest.empty() || call.rest.find('/') != std::string::npos)
-    not_found(std::move(call));
+    no_such_resource(std::move(call));
   else
     Action(std::move(call));
 }
@@ -270,7 +264,7 @@ void add_client_routes(Routes& routes) {
        {"/exec", {{Methods::any, Capability::none, on_alloc<exec_alloc>, Where::agent}}},
        {"/gc",
         {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>, Where::alloc_node}}},
-       {"", {{Methods::any, Capability::none, not_found, Where::agent}}}});
+       {"", {{Methods::any, Capability::none, no_such_resource, Where::agent}}}});
 }
 
 }  // namespace nomad::api

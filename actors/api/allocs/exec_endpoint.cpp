@@ -113,7 +113,7 @@ Result<ExecRequest> exec_request_of(const Call& call) {
 
 void exec_alloc(Call call) {
   const auto asked = exec_request_of(call);
-  if (!asked) return call.send(Answer::text(500, asked.error().what));
+  if (!asked) return call.fail(asked.error());
   if (const auto refusal = check_handshake(call.request()))
     return call.send(handshake_refused(*refusal));
   const bool comes_later = asked->handshake && *asked->handshake;

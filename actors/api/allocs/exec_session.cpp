@@ -37,7 +37,7 @@ net::Response switching(const net::Request& request) {
 }
 
 ws::CloseCode close_code(unsigned status) {
-  return status == 500 ? ws::CloseCode::internal_error : ws::CloseCode::policy_violation;
+  return status >= 500 ? ws::CloseCode::internal_error : ws::CloseCode::policy_violation;
 }
 
 class Bridge : public std::enable_shared_from_this<Bridge> {
@@ -286,7 +286,8 @@ private:
   }
 
   void refuse(const Error& error) {
-    end(close_frame(close_code(Answer::error(error).status), error.what));
+    const auto answer = Answer::error(error);
+    end(close_frame(close_code(answer.status), answer.body));
   }
 
   /// Ends everything; `farewell` is what the client still gets.

@@ -23,23 +23,15 @@ constexpr std::size_t whole_file = 1024 * 1024;
 using Work = std::function<void(const SharedCall& call, const AllocDir& dir, host::FileWatcher*)>;
 
 void with_directory(Call call, Work work) {
-  if (call.rest.empty()) {
-    call.fail(400, "must provide a valid alloc id");
-    return;
-  }
-  if (!call.context->options.client) {
-    call.fail(404, "Unknown allocation \"" + call.rest + '"');
-    return;
-  }
+  if (call.rest.empty()) return call.fail(bad_request("must provide a valid alloc id"));
+  if (!call.context->options.client)
+    return call.fail(not_found("Unknown allocation \"" + call.rest + '"'));
   client::client_api::AllocDirOf request{call.rest};
   const auto shared = share(std::move(call));
   shared->context->asker.ask<AllocDir>(
       shared->context->options.client, std::move(request), ask_timeout,
       [shared, work](Result<AllocDir> dir) {
-        if (!dir) {
-          shared->fail(dir.error());
-          return;
-        }
+        if (!dir) return shared->fail(dir.error());
         shared->context->files->run(
             [shared, work, dir = *dir](host::FileWatcher* watcher) { work(shared, dir, watcher); });
       });
@@ -72,10 +64,7 @@ void list_files(Call call) {
                  [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
                    const auto directory = Beneath::open(dir.path);
                    const auto files = directory ? directory->list(path) : directory.error();
-                   if (!files) {
-                     shared->fail(files.error());
-                     return;
-                   }
+                   if (!files) return shared->fail(files.error());
                    std::string out;
                    append_json_list(out, *files, [](std::string& to, const host::FileInfo& file) {
                      append_file(to, file, false);
@@ -86,18 +75,12 @@ void list_files(Call call) {
 
 void stat_file(Call call) {
   const auto path = path_parameter(call);
-  if (!path) {
-    call.fail(path.error());
-    return;
-  }
+  if (!path) return call.fail(path.error());
   with_directory(std::move(call),
                  [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
                    const auto directory = Beneath::open(dir.path);
                    const auto file = directory ? directory->stat(path) : directory.error();
-                   if (!file) {
-                     shared->fail(file.error());
-                     return;
-                   }
+                   if (!file) return shared->fail(file.error());
                    std::string out;
                    append_file(out, *file, true);
                    shared->send(Answer::json(std::move(out)));
@@ -129,17 +112,11 @@ void send_file(const SharedCall& call,
                std::uint64_t limit) {
   auto directory = Beneath::open(dir.path);
   const auto file = directory ? directory->open_file(path) : directory.error();
-  if (!file) {
-    call->fail(file.error());
-    return;
-  }
+  if (!file) return call->fail(file.error());
   const auto left = file->size > offset ? file->size - offset : 0;
   const auto size = limit != 0 ? std::min(left, limit) : left;
   const auto head = directory->read_at(path, offset, std::min<std::uint64_t>(size, whole_file));
-  if (!head) {
-    call->fail(head.error());
-    return;
-  }
+  if (!head) return call->fail(head.error());
   if (size <= whole_file) {
     call->send(
         {.content_type = safe_content_type(*head), .body = *head, .headers = protective_headers()});
@@ -149,10 +126,7 @@ void send_file(const SharedCall& call,
   auto stream = host::FileStream::open(
       *owned, path,
       {.offset = offset, .origin = host::Origin::start, .follow = false, .limit = limit});
-  if (!stream) {
-    call->fail(stream.error());
-    return;
-  }
+  if (!stream) return call->fail(stream.error());
   auto body = call->responder.stream(
       {.content_type = safe_content_type(*head), .headers = protective_headers()});
   std::make_shared<Follower<host::FileStream>>(call->context, std::move(owned), std::move(*stream),
@@ -162,10 +136,7 @@ void send_file(const SharedCall& call,
 
 void cat_file(Call call) {
   const auto path = path_parameter(call);
-  if (!path) {
-    call.fail(path.error());
-    return;
-  }
+  if (!path) return call.fail(path.error());
   with_directory(std::move(call),
                  [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
                    send_file(shared, dir, path, 0, 0);
@@ -190,14 +161,9 @@ void read_file_at(Call call) {
   const auto path = path_parameter(call);
   const auto offset = number_parameter(call, "offset", true);
   const auto limit = number_parameter(call, "limit", false);
-  if (offset && *offset < 0) {
-    call.fail(400, "offset can't be negative");
-    return;
-  }
-  if (!path || !offset || !limit) {
-    call.fail(!path ? path.error() : !offset ? offset.error() : limit.error());
-    return;
-  }
+  if (offset && *offset < 0) return call.fail(bad_request("offset can't be negative"));
+  if (!path || !offset || !limit)
+    return call.fail(!path ? path.error() : !offset ? offset.error() : limit.error());
   with_directory(std::move(call),
                  [path = *path, offset = *offset, limit = *limit](
                      const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
@@ -243,10 +209,7 @@ void follow(const SharedCall& call,
             std::string content_type,
             FollowStyle style,
             host::FileWatcher* watcher) {
-  if (!stream) {
-    call->fail(stream.error());
-    return;
-  }
+  if (!stream) return call->fail(stream.error());
   auto body = call->responder.stream({.content_type = std::move(content_type)});
   std::make_shared<Follower<Stream>>(call->context, std::move(directory), std::move(*stream),
                                      std::move(body), style)
@@ -256,18 +219,12 @@ void follow(const SharedCall& call,
 void stream_file(Call call) {
   const auto path = path_parameter(call);
   const auto options = stream_options(call, true);
-  if (!path || !options) {
-    call.fail(!path ? path.error() : options.error());
-    return;
-  }
+  if (!path || !options) return call.fail(!path ? path.error() : options.error());
   with_directory(std::move(call), [path = *path, options = *options](const SharedCall& shared,
                                                                      const AllocDir& dir,
                                                                      host::FileWatcher* watcher) {
     auto opened = Beneath::open(dir.path);
-    if (!opened) {
-      shared->fail(opened.error());
-      return;
-    }
+    if (!opened) return shared->fail(opened.error());
     auto directory = std::make_unique<Beneath>(std::move(*opened));
     auto stream = host::FileStream::open(*directory, path, options);
     follow(shared, std::move(directory), std::move(stream), "text/plain; charset=utf-8",
@@ -307,26 +264,17 @@ void send_logs(const SharedCall& call,
   const auto task = std::find_if(dir.tasks.begin(), dir.tasks.end(), [&](const auto& candidate) {
     return candidate.name == query.task;
   });
-  if (task == dir.tasks.end()) {
-    call->fail(400, "unknown task name \"" + query.task + '"');
-    return;
-  }
-  if (!task->started) {
-    call->fail(404, "task \"" + query.task + "\" not started yet. No logs available");
-    return;
-  }
+  if (task == dir.tasks.end())
+    return call->fail(bad_request("unknown task name \"" + query.task + '"'));
+  if (!task->started)
+    return call->fail(not_found("task \"" + query.task + "\" not started yet. No logs available"));
   auto opened = Beneath::open(dir.path);
-  if (!opened) {
-    call->fail(opened.error());
-    return;
-  }
+  if (!opened) return call->fail(opened.error());
   auto directory = std::make_unique<Beneath>(std::move(*opened));
   auto stream = host::LogStream::open(*directory, query.task, query.type, query.options);
-  if (!stream && stream.error().code == Errc::not_found) {
-    call->fail(404, "log entry for task \"" + query.task + "\" and log type \"" + query.type_name
-                        + "\" not found");
-    return;
-  }
+  if (!stream && stream.error().code == Errc::not_found)
+    return call->fail(not_found("log entry for task \"" + query.task + "\" and log type \""
+                                + query.type_name + "\" not found"));
   follow(call, std::move(directory), std::move(stream),
          query.plain ? "text/plain" : "application/json",
          {.plain = query.plain, .follow = query.options.follow}, watcher);
@@ -334,10 +282,7 @@ void send_logs(const SharedCall& call,
 
 void read_logs(Call call) {
   const auto query = log_query(call);
-  if (!query) {
-    call.fail(query.error());
-    return;
-  }
+  if (!query) return call.fail(query.error());
   with_directory(std::move(call), [query = *query](const SharedCall& shared, const AllocDir& dir,
                                                    host::FileWatcher* watcher) {
     send_logs(shared, dir, query, watcher);
@@ -345,7 +290,7 @@ void read_logs(Call call) {
 }
 
 void unknown_operation(Call call) {
-  call.fail(404, "Invalid method");
+  call.fail(not_found("Invalid method"));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "runtime/object/draft.hpp"
@@ -48,10 +49,7 @@ std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members)
 
 void list_members(Call call) {
   const auto& options = call.context->options;
-  if (!options.raft) {
-    call.fail(500, "No known servers");
-    return;
-  }
+  if (!options.raft) return call.fail({Errc::unavailable, "No known servers"});
   const auto members = members_of(*call.context);
   std::string out;
   {
@@ -71,10 +69,7 @@ void join_servers(Call call) {
   server::membership::Join join;
   for (const auto& [name, value] : call.request().query)
     if (name == "address") join.addresses.push_back(value);
-  if (join.addresses.empty()) {
-    call.fail(400, "missing address to join");
-    return;
-  }
+  if (join.addresses.empty()) return call.fail(bad_request("missing address to join"));
   const auto cluster = cluster_of(call);
   if (!cluster) return;
   ask<server::membership::Joined>(
@@ -91,16 +86,10 @@ void join_servers(Call call) {
 
 void force_leave(Call call) {
   const std::string name{call.request().parameter_or_empty("node")};
-  if (name.empty()) {
-    call.fail(400, "missing node to force leave");
-    return;
-  }
+  if (name.empty()) return call.fail(bad_request("missing node to force leave"));
   const auto* text = call.request().parameter("prune");
   const auto prune = query::parse_bool(text == nullptr || text->empty() ? "false" : *text);
-  if (!prune) {
-    call.fail(400, "invalid prune value");
-    return;
-  }
+  if (!prune) return call.fail(bad_request("invalid prune value"));
   const auto cluster = cluster_of(call);
   if (!cluster) return;
   ask<server::membership::Done>(std::move(call), cluster->membership,
@@ -116,10 +105,7 @@ std::string address_of(const raft::Member& member, const AgentInfo& agent) {
 void raft_configuration(Call call) {
   const auto context = call.context;
   const auto log = context->options.raft;
-  if (!log) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!log) return call.fail(no_leader());
   const auto members = members_of(*context);
   ask<RaftStatus>(
       std::move(call), log, raft::GetStatus{}, [context, members](const RaftStatus& status) {
@@ -156,23 +142,23 @@ void change_member(const SharedCall& call,
                                             if (applied)
                                               call->send(Answer::empty());
                                             else
-                                              call->fail(500, applied.error().what);
+                                              call->fail(applied.error());
                                           });
+}
+
+Error no_such_peer(std::string_view key, const std::string& value) {
+  return not_found(std::string{key} + " \"" + value + "\" was not found in the Raft configuration");
 }
 
 void remove_peer(Call call) {
   const std::string id{call.request().parameter_or_empty("id")};
   const std::string address{call.request().parameter_or_empty("address")};
-  if (id.empty() && address.empty()) {
-    call.fail(400,
-              "Must specify either ?id with the server's ID or ?address with IP:port of peer to "
-              "remove");
-    return;
-  }
-  if (!id.empty() && !address.empty()) {
-    call.fail(400, "Must specify only one of ?id or ?address");
-    return;
-  }
+  if (id.empty() && address.empty())
+    return call.fail(bad_request(
+        "Must specify either ?id with the server's ID or ?address with IP:port of peer to "
+        "remove"));
+  if (!id.empty() && !address.empty())
+    return call.fail(bad_request("Must specify only one of ?id or ?address"));
   const auto cluster = cluster_of(call);
   if (!cluster) return;
   const auto shared = share(std::move(call));
@@ -183,19 +169,15 @@ void remove_peer(Call call) {
         for (const auto& member : status->configuration.members)
           if (id.empty() ? member.address == address : member.id == id)
             return change_member(shared, *cluster, {raft::MemberAction::remove, member.id, {}});
-        shared->fail(
-            500, id.empty() ? "address \"" + address + "\" was not found in the Raft configuration"
-                            : "id \"" + id + "\" was not found in the Raft configuration");
+        shared->fail(no_such_peer(id.empty() ? "address" : "id", id.empty() ? address : id));
       });
 }
 
 void transfer_leadership(Call call) {
   const std::string id{call.request().parameter_or_empty("id")};
   const std::string address{call.request().parameter_or_empty("address")};
-  if (!id.empty() && !address.empty()) {
-    call.fail(400, "Must specify only one of ?id or ?address");
-    return;
-  }
+  if (!id.empty() && !address.empty())
+    return call.fail(bad_request("Must specify only one of ?id or ?address"));
   const auto cluster = cluster_of(call);
   if (!cluster) return;
   const auto shared = share(std::move(call));
@@ -207,14 +189,13 @@ void transfer_leadership(Call call) {
         for (const auto& member : status->configuration.members)
           if (!address.empty() && member.address == address) transfer.target = member.id;
         if (!address.empty() && transfer.target.empty())
-          return shared->fail(
-              500, "address \"" + address + "\" was not found in the Raft configuration");
+          return shared->fail(no_such_peer("address", address));
         shared->context->asker.ask<raft::Transferred>(
             cluster->log, transfer, ask_timeout, [shared](const Result<raft::Transferred>& done) {
               if (done)
                 shared->send(Answer::empty());
               else
-                shared->fail(500, done.error().what);
+                shared->fail(done.error());
             });
       });
 }
@@ -282,12 +263,12 @@ Result<Object<schema::AutopilotConfiguration>> read_autopilot(const net::Request
 void write_autopilot(Call call) {
   const auto configuration = read_autopilot(call.request());
   if (!configuration)
-    return call.fail(400, "Error parsing autopilot config: " + configuration.error().what);
+    return call.fail(bad_request("Error parsing autopilot config: " + configuration.error().what));
   const auto check = check_index(call.request());
-  if (!check) return call.fail(400, "Error parsing cas value: " + check.error().what);
+  if (!check) return call.fail(bad_request("Error parsing cas value: " + check.error().what));
   const auto shared = share(std::move(call));
   const auto& writer = shared->context->options.writer;
-  if (!writer) return shared->fail({Errc::unavailable, "No cluster leader"});
+  if (!writer) return shared->fail(no_leader());
   writer->propose(cluster::set_autopilot(*configuration, *check),
                   [shared](const Result<server::Committed>& done) {
                     go_home(shared, [shared, done] {

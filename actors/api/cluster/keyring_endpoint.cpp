@@ -4,6 +4,7 @@
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/security/keyring.hpp"
@@ -34,15 +35,11 @@ void list_keys(Call call) {
 
 void rotate(Call call) {
   const auto& options = call.context->options;
-  if (!options.store || !options.keyring) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!options.store || !options.keyring) return call.fail(no_leader());
   const auto algorithm = call.request().parameter_or_empty("algo");
-  if (!algorithm.empty() && algorithm != security::algorithm && algorithm != "aes256-gcm") {
-    call.fail(400, "unknown key algorithm: keys are of " + std::string{security::algorithm});
-    return;
-  }
+  if (!algorithm.empty() && algorithm != security::algorithm && algorithm != "aes256-gcm")
+    return call.fail(
+        bad_request("unknown key algorithm: keys are of " + std::string{security::algorithm}));
   const auto snapshot = options.store->snapshot();
   security::Keyring::Holders holders;
   for (const auto& entry : snapshot.tables().key_holders.all())
@@ -64,15 +61,9 @@ void rotate(Call call) {
 /// Removing what is not there is fine, as it is for Nomad.
 void remove_key(Call call) {
   const auto id = call.rest;
-  if (id.empty()) {
-    call.fail(500, "root key ID is required");
-    return;
-  }
+  if (id.empty()) return call.fail(bad_request("root key ID is required"));
   const auto& options = call.context->options;
-  if (!options.store) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!options.store) return call.fail(no_leader());
   if (!options.store->snapshot().root_key(id)) {
     call.send(Answer::json("{\"Index\":0}").with_index(0));
     return;

@@ -43,7 +43,7 @@ void read_namespace(Call call) {
                     [name](const Snapshot& snapshot) {
                       const auto found = snapshot.get_namespace(name);
                       return found ? Answer::json(to_json(*found))
-                                   : Answer::text(404, "Namespace not found");
+                                   : Answer::error(not_found("Namespace not found"));
                     }};
   });
 }

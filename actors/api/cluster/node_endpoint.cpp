@@ -58,10 +58,7 @@ Read node_list(const ReadOptions& options,
 
 void list_nodes(Call call) {
   const auto stub = stub_options(call.request());
-  if (!stub) {
-    call.fail(stub.error());
-    return;
-  }
+  if (!stub) return call.fail(stub.error());
   read_state(std::move(call), [&stub](const ReadOptions& options) -> Result<Read> {
     NOMAD_TRY(check_id_prefix("node", options));
     const auto filter = compile_filter(options);
@@ -72,10 +69,7 @@ void list_nodes(Call call) {
 
 void read_node(Call call) {
   const auto id = call.rest;
-  if (id.empty()) {
-    call.fail(400, "missing node ID");
-    return;
-  }
+  if (id.empty()) return call.fail(bad_request("missing node ID"));
   read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("node", id));
     return Read{.watch = {state::watch_key(Table::nodes, id)},
@@ -87,7 +81,7 @@ void read_node(Call call) {
                 .answer =
                     [id](const Snapshot& snapshot) {
                       const auto node = snapshot.node(id);
-                      if (!node) return Answer::text(404, "node not found");
+                      if (!node) return Answer::error(not_found("node not found"));
                       std::string out;
                       append_node(out, *node);
                       return Answer::json(std::move(out));
@@ -146,10 +140,8 @@ void set_eligibility(Call call) {
     call.fail(checked.error());
     return;
   }
-  if (eligibility != "eligible" && eligibility != "ineligible") {
-    call.fail(500, "invalid scheduling eligibility \"" + eligibility + '"');
-    return;
-  }
+  if (eligibility != "eligible" && eligibility != "ineligible")
+    return call.fail(bad_request("invalid scheduling eligibility \"" + eligibility + '"'));
   const auto id = named.empty() ? call.rest : named;
   const auto context = call.context;
   write(
@@ -233,28 +225,26 @@ void list_pools(Call call) {
 void read_pool(Call call) {
   const auto name = call.rest;
   read_state(std::move(call), [&name](const ReadOptions&) -> Result<Read> {
-    return Read{
-        .watch = {state::watch_key(Table::node_pools, name)},
-        .index =
-            [name](const Snapshot& snapshot) {
-              const auto pool = snapshot.node_pool(name);
-              return pool ? pool->getModifyIndex() : table_index(snapshot, Table::node_pools);
-            },
-        .answer =
-            [name](const Snapshot& snapshot) {
-              const auto pool = snapshot.node_pool(name);
-              return pool ? Answer::json(to_json(*pool)) : Answer::text(404, "node pool not found");
-            }};
+    return Read{.watch = {state::watch_key(Table::node_pools, name)},
+                .index =
+                    [name](const Snapshot& snapshot) {
+                      const auto pool = snapshot.node_pool(name);
+                      return pool ? pool->getModifyIndex()
+                                  : table_index(snapshot, Table::node_pools);
+                    },
+                .answer =
+                    [name](const Snapshot& snapshot) {
+                      const auto pool = snapshot.node_pool(name);
+                      return pool ? Answer::json(to_json(*pool))
+                                  : Answer::error(not_found("node pool not found"));
+                    }};
   });
 }
 
 void pool_nodes(Call call) {
   const auto name = call.rest;
   const auto stub = stub_options(call.request());
-  if (!stub) {
-    call.fail(stub.error());
-    return;
-  }
+  if (!stub) return call.fail(stub.error());
   read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
     if (!options.prefix.empty())
       return Error{Errc::invalid_argument, "prefix argument not allowed"};

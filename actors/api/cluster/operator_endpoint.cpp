@@ -11,6 +11,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 
@@ -25,10 +26,7 @@ using state::Table;
 template <class Respond>
 void ask_raft(Call call, Respond respond) {
   const auto raft = call.context->options.raft;
-  if (!raft) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!raft) return call.fail(no_leader());
   ask<RaftStatus>(std::move(call), raft, raft::GetStatus{}, respond);
 }
 
@@ -39,7 +37,7 @@ std::string address_of(const std::string& address, const AgentInfo& agent) {
 
 void status_leader(Call call) {
   const auto& options = call.context->options;
-  if (!options.leader) return call.fail(500, "No cluster leader");
+  if (!options.leader) return call.fail(no_leader());
   const auto known = options.leader->known();
   std::string out;
   append_json_text(
@@ -74,7 +72,7 @@ void list_regions(Call call) {
 /// Finding what is garbage takes as long as the tables are.
 void collect_garbage_here(Call& call) {
   const auto& options = call.context->options;
-  if (!options.writer) return call.fail({Errc::unavailable, "No cluster leader"});
+  if (!options.writer) return call.fail(no_leader());
   const auto snapshot = options.store->snapshot();
   auto commands = cluster::collect_garbage(snapshot, cluster::GcThresholds::none(), unix_now());
   if (commands.empty()) return call.send(Answer::empty().with_index(snapshot.index()));
@@ -163,7 +161,7 @@ void enterprise_only(Call call) {
 
 /// What Nomad says as long as it checks no tokens.
 void acl_disabled(Call call) {
-  call.fail(400, "ACL support disabled");
+  call.fail(bad_request("ACL support disabled"));
 }
 
 void no_license(Call call) {

@@ -121,7 +121,7 @@ constexpr std::array contexts = std::to_array<SearchContext>({
 });
 
 bool is_id_prefix(const std::string& prefix) {
-  return check_uuid_prefix(prefix).has_value() || check_uuid_prefix(prefix + '0').has_value();
+  return check_uuid_prefix(prefix).has_value();
 }
 
 struct SearchRequest {

@@ -81,14 +81,8 @@ void list_services(Call call) {
 
 void read_service(Call call) {
   const auto name = call.rest;
-  if (name.empty()) {
-    call.fail(400, "missing service name");
-    return;
-  }
-  if (name.find('/') != std::string::npos) {
-    call.fail(400, "invalid URI");
-    return;
-  }
+  if (name.empty()) return call.fail(bad_request("missing service name"));
+  if (name.find('/') != std::string::npos) return call.fail(bad_request("invalid URI"));
   read_state(std::move(call), [&name](const ReadOptions& options) -> Result<Read> {
     const auto filter = compile_filter(options);
     if (!filter) return filter.error();

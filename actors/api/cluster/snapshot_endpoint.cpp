@@ -10,6 +10,7 @@
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
 #include "actors/raft/state_fsm.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/restore_commands.hpp"
@@ -93,7 +94,7 @@ private:
 };
 
 void fail_save(Call& call, const Error& error) {
-  call.fail(500, "failed to open snapshot: " + error.what);
+  call.fail(error.within("failed to open snapshot"));
 }
 
 void send_archive(Call& call, const std::string& snapshot_path) {
@@ -124,7 +125,7 @@ void take_snapshot(const SharedCall& call) {
 /// With `?stale` of what this server knows, otherwise with all that was acknowledged before.
 void save_snapshot(Call call) {
   const auto raft = call.context->options.raft;
-  if (!raft) return call.fail(500, "No cluster leader");
+  if (!raft) return call.fail(no_leader());
   const auto options = parse_read_options(call.request());
   if (!options) return call.fail(options.error());
   const auto shared = share(std::move(call));
@@ -134,7 +135,7 @@ void save_snapshot(Call call) {
                                                 if (ready)
                                                   take_snapshot(shared);
                                                 else
-                                                  shared->fail(500, "No cluster leader");
+                                                  shared->fail(no_leader());
                                               });
 }
 
@@ -196,7 +197,9 @@ void restore_here(Call& call) {
   if (!commands) {
     log::warn("api", "a snapshot from {} is refused: {}", call.caller.describe(),
               commands.error().what);
-    return call.fail(500, "failed to restore from snapshot: " + commands.error().what);
+    auto refusal = commands.error().within("failed to restore from snapshot");
+    if (refusal.code == Errc::corrupt) refusal.code = Errc::invalid_argument;  // it is the caller's
+    return call.fail(refusal);
   }
   log::info("api", "restoring a snapshot from {}", call.caller.describe());
   const auto shared = share(std::move(call));
@@ -208,13 +211,13 @@ void restore_here(Call& call) {
       if (done)
         shared->send(Answer::empty());
       else
-        shared->fail(500, "failed to restore from snapshot: " + done.error().what);
+        shared->fail(done.error().within("failed to restore from snapshot"));
     });
   });
 }
 
 void restore_snapshot(Call call) {
-  if (!call.context->options.writer) return call.fail(500, "No cluster leader");
+  if (!call.context->options.writer) return call.fail(no_leader());
   const auto shared = share(std::move(call));
   run_on(shared->context->archives, shared, restore_here);
 }

@@ -11,6 +11,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/security/keyring.hpp"
 
@@ -151,7 +152,7 @@ void read_variable(Call call) {
                     [ns, path, context](const Snapshot& snapshot) {
                       const auto found = snapshot.variable(ns, path);
                       return found ? opened_answer(*context, snapshot, 200, found)
-                                   : Answer::text(404, "variable not found");
+                                   : Answer::error(not_found("variable not found"));
                     }};
   });
 }
@@ -213,16 +214,12 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
     context.timers.call_after(key_pause, [write] { seal_and_write(write); });
     return;
   }
-  if (!key) {
-    write->call->fail(500, "variable error: encrypt: keyring has not been initialized yet");
-    return;
-  }
+  if (!key)
+    return write->call->fail(
+        {Errc::unavailable, "variable error: encrypt: keyring has not been initialized yet"});
   const auto sealed = context.options.keyring->seal_variable(key, write->ns, write->path,
                                                              write->items, unix_now());
-  if (!sealed) {
-    write->call->fail(sealed.error().within("variable error: encrypt"));
-    return;
-  }
+  if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
   context.options.writer->propose_raw(
       cluster::set_variable(*sealed, write->check), [write](const Result<raft::Applied>& applied) {
         go_home(write->call, [write, done = server::to_sealed(applied)] {
@@ -241,11 +238,11 @@ std::string namespace_of(const net::Request& request) {
 
 bool can_write(Call& call) {
   if (call.rest.empty()) {
-    call.fail(400, "missing variable path");
+    call.fail(bad_request("missing variable path"));
     return false;
   }
   if (call.context->options.writer && call.context->options.keyring) return true;
-  call.fail(500, "No cluster leader");
+  call.fail(no_leader());
   return false;
 }
 
@@ -256,25 +253,16 @@ void put_variable(Call call) {
   write->path = call.rest;
   write->give_up = std::chrono::steady_clock::now() + key_patience;
   auto items = read_items(call.request(), write->ns);
-  if (!items) {
-    call.fail(items.error());
-    return;
-  }
+  if (!items) return call.fail(items.error());
   write->items = std::move(*items);
   const auto check = check_index(call.request());
-  if (!check) {
-    call.fail(400, "can not parse cas: " + check.error().what);
-    return;
-  }
+  if (!check) return call.fail(bad_request("can not parse cas: " + check.error().what));
   write->check = *check;
   const auto decoded = security::decode_items(write->items);
   const auto allowed = decoded ? cluster::check_variable(write->ns, write->path, decoded->size(),
                                                          security::size_of(*decoded))
                                : Result<>{decoded.error()};
-  if (!allowed) {
-    call.fail(allowed.error());
-    return;
-  }
+  if (!allowed) return call.fail(allowed.error());
   write->call = share(std::move(call));
   seal_and_write(write);
 }
@@ -282,10 +270,7 @@ void put_variable(Call call) {
 void remove_variable(Call call) {
   if (!can_write(call)) return;
   const auto check = check_index(call.request());
-  if (!check) {
-    call.fail(400, "can not parse cas: " + check.error().what);
-    return;
-  }
+  if (!check) return call.fail(bad_request("can not parse cas: " + check.error().what));
   const auto context = call.context;
   const auto command = cluster::delete_variable(namespace_of(call.request()), call.rest, *check);
   write_sealed(std::move(call), command, [context](const SealedWritten& done) {
@@ -301,13 +286,13 @@ void remove_variable(Call call) {
 
 void read_or_miss(Call call) {
   if (call.rest.empty())
-    call.fail(400, "missing variable path");
+    call.fail(bad_request("missing variable path"));
   else
     read_variable(std::move(call));
 }
 
 void refuse_variable_method(Call call) {
-  call.fail(400, "Invalid method");
+  call.fail(bad_request("Invalid method"));
 }
 
 }  // namespace

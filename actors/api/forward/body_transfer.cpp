@@ -28,7 +28,7 @@ public:
     };
     if (run_(job)) return;
     while (take())
-      fail({Errc::overloaded, "too many queries are waiting"});
+      fail(too_many_queries());
   }
 
 protected:

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "actors/api/cluster/cluster_access.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/router.hpp"
 #include "runtime/base/ids.hpp"
@@ -37,17 +38,29 @@ bool leads(const ApiOptions& options) {
 void find_leader(const ApiOptions& options, const Answerer& answer) {
   auto leader = options.cluster_view->leader_address();
   if (leader.is_self) return answer(Found{ServeHere{}});
-  if (leader.rpc_address.empty()) return answer(rpc::no_leader());
+  if (leader.rpc_address.empty()) return answer(no_leader());
   answer(Found{RelayTarget{.address = std::move(leader.rpc_address), .is_leader = true}});
 }
 
+Error no_path_to_region() {
+  return bad_request("No path to region");
+}
+
+/// Why there is nobody to ask: a region may have lost its servers, or the caller may have its name
+/// wrong.
+Error no_servers(const ApiOptions& options, const std::string& region) {
+  if (region == options.agent.region) return {Errc::unavailable, "No servers"};
+  if (options.cluster)
+    for (const auto& member : *options.cluster->members->members())
+      if (member.region == region && member.status != cluster::MemberStatus::left)
+        return {Errc::unavailable, no_path_to_region().what};
+  return no_path_to_region();
+}
+
 /// Some server of a region; the first one that a client node knows is the one it uses.
-void find_server(Context& context,
-                 const std::string& region,
-                 const std::string& otherwise,
-                 const Answerer& answer) {
+void find_server(Context& context, const std::string& region, const Answerer& answer) {
   auto servers = context.options.cluster_view->servers_in(region);
-  if (servers.empty()) return answer(Error{Errc::unavailable, otherwise});
+  if (servers.empty()) return answer(no_servers(context.options, region));
   const bool is_own = region == context.options.agent.region;
   const auto chosen = is_own ? 0 : context.random_below(servers.size());
   answer(Found{RelayTarget{.address = std::move(servers[chosen])}});
@@ -69,7 +82,7 @@ public:
           if (here && here->connected)
             self->found(RelayTarget{.address = {}, .node_id = self->node_id_});
           else if (own_only)
-            self->answer_(Error{Errc::not_found, "No path to node"});
+            self->answer_(not_found("No path to node"));
           else
             self->ask_others();
         });
@@ -81,7 +94,7 @@ private:
     auto servers = options.cluster_view->servers_in(options.agent.region);
     std::erase(servers, options.agent.rpc_address);
     open_ = static_cast<unsigned>(servers.size());
-    if (servers.empty()) return answer_(Error{Errc::not_found, "No path to node"});
+    if (servers.empty()) return answer_(not_found("No path to node"));
     for (const auto& server : servers) {
       rpc::transport::Call call;
       call.to.address = server;
@@ -106,7 +119,7 @@ private:
     if (has_it)
       found(RelayTarget{.address = server, .node_id = {}, .target_node = node_id_});
     else if (is_last && !is_answered_.exchange(true))
-      answer_(Error{Errc::not_found, "No path to node"});
+      answer_(not_found("No path to node"));
   }
 
   void found(RelayTarget target) {
@@ -140,8 +153,7 @@ void find_alloc_from_client(const std::shared_ptr<Context>& context,
   context->asker.ask<AllocDir>(context->options.client, AllocDirOf{alloc_id}, search_patience,
                                [context, answer](const Result<AllocDir>& dir) {
                                  if (dir) return answer(Found{ServeHere{}});
-                                 find_server(*context, context->options.agent.region, "No servers",
-                                             answer);
+                                 find_server(*context, context->options.agent.region, answer);
                                });
 }
 
@@ -183,7 +195,7 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
     if (where != Where::alloc_node && is_own) return run(std::move(call));
     auto find = [context, where, alloc_id = call.rest](const Answerer& answer) {
       if (where == Where::alloc_node) return find_alloc_from_client(context, alloc_id, answer);
-      find_server(*context, context->options.agent.region, "No servers", answer);
+      find_server(*context, context->options.agent.region, answer);
     };
     return relay(std::move(call), std::move(find), run);
   }
@@ -228,14 +240,14 @@ void dispatch(Where where, Call call, const Run& run) {
   if (place == Place::node) return dispatch_to_node(where, std::move(call), run);
   if (place == Place::region) return dispatch_to_region(std::move(call), std::string{region}, run);
   if (!options.cluster_view)
-    return refuse_unserved(call, now.other_region ? "No path to region" : rpc::no_leader().what);
-  if (request.hops >= most_hops) return refuse_unserved(call, rpc::no_leader().what);
+    return refuse_unserved(call, now.other_region ? no_path_to_region() : no_leader());
+  if (request.hops >= most_hops) return refuse_unserved(call, no_leader());
   Find find;
   if (place == Place::leader)
     find = [context](const Answerer& answer) { find_leader(context->options, answer); };
   else
     find = [context](const Answerer& answer) {
-      find_server(*context, context->options.agent.region, "No servers", answer);
+      find_server(*context, context->options.agent.region, answer);
     };
   relay(std::move(call), std::move(find), run);
 }
@@ -243,15 +255,10 @@ void dispatch(Where where, Call call, const Run& run) {
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {
   const auto context = call.context;
   if (!context->options.cluster_view || call.request().hops >= most_hops)
-    return refuse_unserved(call, "No path to region");
+    return refuse_unserved(call, no_path_to_region());
   relay(
       std::move(call),
-      [context, region](const Answerer& answer) {
-        if (context->options.cluster_view->servers_in(region).empty())
-          return answer(Error{Errc::internal, "No path to region"});
-        find_server(*context, region, "No path to region", answer);
-      },
-      run);
+      [context, region](const Answerer& answer) { find_server(*context, region, answer); }, run);
 }
 
 }  // namespace nomad::api

@@ -9,9 +9,9 @@
 #include "actors/api/forward/body_transfer.hpp"
 #include "actors/api/forward/leader_watch.hpp"
 #include "actors/api/forward/relay_input.hpp"
-#include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/net/http/error_status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -71,7 +71,8 @@ private:
 
   void go(Result<Found> found) {
     if (!found) {
-      if (found.error().code == Errc::unavailable) return later(found.error());
+      const auto why = found.error().code;
+      if (why == Errc::no_leader || why == Errc::unavailable) return later(found.error());
       if (enter(Phase::over)) call_.fail(found.error());
       return;
     }
@@ -86,14 +87,14 @@ private:
   /// Tries again after a pause, or as soon as there is another leader, while there is time.
   void later(const Error& why) {
     if (!is_first_ || std::chrono::steady_clock::now() + pause_ > give_up_) {
-      if (enter(Phase::over)) refuse_unserved(call_, why.what);
+      if (enter(Phase::over)) refuse_unserved(call_, why);
       return;
     }
     if (!enter(Phase::looking)) return;
     const auto number = ++look_;
     context_->timers.call_after(std::exchange(pause_, std::min(pause_ * 2, longest_pause)),
                                 [self = shared_from_this(), number] { self->look_once(number); });
-    if (!wants_leader_ && why != rpc::no_leader()) return;
+    if (!wants_leader_ && why.code != Errc::no_leader) return;
     auto seeking
         = context_->leader_watch->wait_for(asked_leader_, 0ms, [weak = weak_from_this(), number] {
             if (const auto self = weak.lock()) self->look_once(number);
@@ -279,7 +280,8 @@ private:
     if (answer_.body.size() != expected_) return break_off("the answer broke off");
     if (is_unserved(answer_) && is_first_) {
       forget_attempt(attempt_);
-      return later({Errc::unavailable, std::exchange(answer_, {}).body});
+      const auto code = net::code_of_status(answer_.status);
+      return later({code, std::exchange(answer_, {}).body});
     }
     if (!enter(Phase::over)) return;
     if (upgrades_ && call_.tell_failure != nullptr && answer_.status >= 400)
@@ -311,7 +313,8 @@ private:
     if (is_read_)
       look();
     else
-      call_.fail(500, "rpc error: the leader was lost (the request may have been carried out)");
+      call_.fail({Errc::unavailable,
+                  "rpc error: the leader was lost (the request may have been carried out)"});
     if (cancel) cancel();
   }
 
@@ -336,12 +339,15 @@ private:
                call_.request().path, error.what);
     const bool may_have_acted = reply.delivery == Delivery::maybe && !is_read_;
     if (reply.delivery != Delivery::answered && !may_have_acted) {
-      if (forget_attempt(number)) later(error);
+      // What keeps agents from each other is no concern of the caller, but for a node that is away.
+      const auto code = error.code == Errc::not_found ? error.code : Errc::unavailable;
+      if (forget_attempt(number)) later({code, error.what});
       return;
     }
     if (!enter(Phase::over)) return;
     if (may_have_acted)
-      call_.fail(500, "rpc error: " + error.what + " (the request may have been carried out)");
+      call_.fail({Errc::unavailable,
+                  "rpc error: " + error.what + " (the request may have been carried out)"});
     else
       call_.fail(error);
   }
@@ -362,7 +368,7 @@ private:
     else if (before == Phase::tunneling)
       end_tunnel().abort();
     else
-      call_.fail(500, "rpc error: " + why);
+      call_.fail({Errc::unavailable, "rpc error: " + why});
     if (cancel) cancel();
   }
 
@@ -415,8 +421,8 @@ void relay(Call call, Find find, Run run) {
   std::make_shared<Relay>(std::move(call), std::move(find), std::move(run))->start();
 }
 
-void refuse_unserved(Call& call, const std::string& why) {
-  auto answer = why == "No path to node" ? Answer::text(404, why) : Answer::text(500, why);
+void refuse_unserved(Call& call, const Error& why) {
+  auto answer = Answer::error(why);
   if (call.request().hops > 0) {
     answer.headers.push_back({std::string{unserved_header}, "true"});
     return call.send(std::move(answer));

@@ -40,7 +40,7 @@ struct ServeHere {};
 
 using Found = std::variant<ServeHere, RelayTarget>;
 
-/// Finds out where to; calls back once, on any thread. `unavailable` may pass.
+/// Finds out where to; calls back once, on any thread. `no_leader` and `unavailable` may pass.
 using Find = std::function<void(std::function<void(Result<Found>)>)>;
 
 /// Serves it here.
@@ -50,6 +50,6 @@ void relay(Call call, Find find, Run run);
 
 /// Answers what could not be served for want of a leader or of a path, so that whoever passed the
 /// request on knows that nothing has happened.
-void refuse_unserved(Call& call, const std::string& why);
+void refuse_unserved(Call& call, const Error& why);
 
 }  // namespace nomad::api

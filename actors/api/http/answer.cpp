@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "actors/api/http/json_out.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/net/http/error_status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -12,46 +14,21 @@ bool is_pretty(const net::Request& request) {
   return value != nullptr && *value != "0";
 }
 
-}  // namespace
-
-unsigned http_status(Errc code) {
-  switch (code) {
-    case Errc::invalid_argument:
-      return 400;
-    case Errc::permission_denied:
-      return 403;
-    case Errc::not_found:
-      return 404;
-    case Errc::conflict:
-      return 409;
-    case Errc::too_large:
-      return 413;
-    case Errc::overloaded:
-      return 429;
-    case Errc::timeout:
-      return 504;
-    case Errc::rejected:
-    case Errc::cancelled:
-    case Errc::unavailable:
-    case Errc::io:
-    case Errc::corrupt:
-    case Errc::internal:
-      return 500;
-  }
-  return 500;
+/// Opaque to clients, who send it back (`parse_read_options`): ids may hold what no header may.
+std::string encode_token(std::string_view token) {
+  constexpr std::string_view printable = R"( !"#$&'()*+,/:;<=>?@[\]^`{|})";
+  return net::percent_encode(token, printable);
 }
 
-Answer Answer::text(unsigned status, std::string text) {
-  return {.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(text)};
+}  // namespace
+
+Answer Answer::text(unsigned status, std::string_view text) {
+  return {
+      .status = status, .content_type = "text/plain; charset=utf-8", .body = escape_controls(text)};
 }
 
 Answer Answer::error(const Error& error) {
-  // Clients compare these two by the whole text.
-  for (const std::string_view whole :
-       {"Permission denied",
-        "Job registration, dispatch, and scale are disabled by the scheduler configuration"})
-    if (error.what.ends_with(whole)) return text(403, std::string{whole});
-  return text(http_status(error.code), error.what);
+  return text(net::http_status(error.code), error.what);
 }
 
 net::Response to_response(Answer answer, const net::Request& request) {
@@ -64,7 +41,7 @@ net::Response to_response(Answer answer, const net::Request& request) {
         {"X-Nomad-Lastcontact", std::to_string(answer.last_contact.count())});
   }
   if (!answer.next_token.empty())
-    response.headers.push_back({"X-Nomad-Nexttoken", std::move(answer.next_token)});
+    response.headers.push_back({"X-Nomad-Nexttoken", encode_token(answer.next_token)});
   for (auto& header : answer.headers)
     response.headers.push_back(std::move(header));
   const bool is_json = answer.content_type == "application/json";

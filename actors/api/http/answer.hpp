@@ -1,5 +1,6 @@
 // Answer: what a handler says, before it becomes an HTTP response: body, status and Nomad's
-// headers. Errors become plain text with the status of their code.
+// headers. Errors become plain text with the status of their code
+// (runtime/net/http/error_status.hpp).
 #pragma once
 
 #include <chrono>
@@ -24,7 +25,7 @@ struct Answer {
   bool is_read = false;                     ///< Also X-Nomad-LastContact and X-Nomad-KnownLeader.
   bool known_leader = true;
   std::chrono::milliseconds last_contact{0};  ///< Since the leader was heard; of a stale read.
-  std::string next_token = {};                ///< X-Nomad-NextToken, when not empty.
+  std::string next_token = {};                ///< X-Nomad-NextToken, encoded, when not empty.
   net::Headers headers = {};
 
   /// A JSON value.
@@ -33,8 +34,9 @@ struct Answer {
   /// 200 without a body.
   static Answer empty() { return {}; }
 
-  /// Plain text with a status, as all errors are.
-  static Answer text(unsigned status, std::string text);
+  /// Plain text with a status that is no `Error`'s. As all texts of errors it may hold what the
+  /// caller sent: what no terminal should get is escaped.
+  static Answer text(unsigned status, std::string_view text);
 
   static Answer error(const Error& error);
 
@@ -49,8 +51,10 @@ inline Error bad_request(std::string what) {
   return {Errc::invalid_argument, std::move(what)};
 }
 
-/// One HTTP status per code.
-unsigned http_status(Errc code);
+/// There is no such thing: 404.
+inline Error not_found(std::string what) {
+  return {Errc::not_found, std::move(what)};
+}
 
 /// The response for `answer` to `request`, pretty-printed when it asks for that.
 net::Response to_response(Answer answer, const net::Request& request);

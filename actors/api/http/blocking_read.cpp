@@ -4,6 +4,8 @@
 #include <mutex>
 #include <utility>
 
+#include "actors/roles/no_leader.hpp"
+
 namespace nomad::api {
 namespace {
 
@@ -115,8 +117,7 @@ private:
     context_.asker.ask<raft::ReadReady>(context_.options.raft, raft::ReadIndex{}, ask_timeout,
                                         [self = shared_from_this()](Result<raft::ReadReady> ready) {
                                           if (!ready) {
-                                            if (self->release())
-                                              self->call_.fail(500, "No cluster leader");
+                                            if (self->release()) self->call_.fail(no_leader());
                                             return;
                                           }
                                           const auto snapshot
@@ -133,7 +134,7 @@ private:
       if (answer_from_cache(snapshot)) return;
       std::function<void()> job
           = [self = shared_from_this(), snapshot] { self->answer_here(snapshot); };
-      if (!context_.pool.submit(job) && release()) call_.fail(429, "too many queries are waiting");
+      if (!context_.pool.submit(job) && release()) call_.fail(too_many_queries());
       return;
     }
     if (!answer_from_cache(snapshot)) answer_here(snapshot);
@@ -202,23 +203,12 @@ std::uint64_t table_index(const state::Snapshot& snapshot, state::Table table) {
 
 void read_state(Call call, const std::function<Result<Read>(const ReadOptions&)>& make) {
   auto options = parse_read_options(call.request());
-  if (!options) {
-    call.fail(options.error());
-    return;
-  }
-  if (!options->region.empty() && options->region != call.context->options.agent.region) {
-    call.fail(500, "No path to region");
-    return;
-  }
-  if (!call.context->options.store) {
-    call.fail(500, "No cluster leader");
-    return;
-  }
+  if (!options) return call.fail(options.error());
+  if (!options->region.empty() && options->region != call.context->options.agent.region)
+    return call.fail(bad_request("No path to region"));
+  if (!call.context->options.store) return call.fail(no_leader());
   auto read = make(*options);
-  if (!read) {
-    call.fail(read.error());
-    return;
-  }
+  if (!read) return call.fail(read.error());
   std::make_shared<PendingRead>(std::move(call), std::move(*options), std::move(*read))->attempt();
 }
 

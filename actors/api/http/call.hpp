@@ -74,7 +74,8 @@ public:
 
   void fail(const Error& error) { fail(Answer::error(error)); }
 
-  void fail(unsigned status, std::string text) { fail(Answer::text(status, std::move(text))); }
+  /// For what is wrong with the request as HTTP, and has no code: its method, its route.
+  void fail(unsigned status, std::string_view text) { fail(Answer::text(status, text)); }
 
   void fail(Answer answer) {
     if (tell_failure != nullptr)
@@ -110,11 +111,15 @@ void ask(Call call, const Handle& dest, Request request, Respond respond) {
                             });
 }
 
+inline Error too_many_queries() {
+  return {Errc::overloaded, "too many queries are waiting"};
+}
+
 /// Runs `work(call)` on a thread of `pool`; 429 when too much waits there already.
 template <class Work>
 void run_on(net::QueryPool& pool, const SharedCall& call, Work work) {
   std::function<void()> job = [call, work] { work(*call); };
-  if (!pool.submit(job)) call->fail(429, "too many queries are waiting");
+  if (!pool.submit(job)) call->fail(too_many_queries());
 }
 
 /// The same on the query pool.

@@ -28,9 +28,7 @@ Walk walk_by_name(const ReadOptions& options) {
 }
 
 Result<> check_id_prefix(std::string_view what, const ReadOptions& options) {
-  auto checked = check_uuid_prefix(options.prefix);
-  if (checked.has_error() && checked.error().what.find("even length") != std::string::npos)
-    checked = check_uuid_prefix(options.prefix + '0');
+  const auto checked = check_uuid_prefix(options.prefix);
   if (checked) return {};
   const auto begin = what.empty() ? std::string{} : std::string{what} + " lookup failed: ";
   return Error{Errc::rejected, begin + "index error: " + checked.error().what};

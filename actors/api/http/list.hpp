@@ -86,11 +86,11 @@ Walk walk_by_create(const ReadOptions& options);
 Walk walk_by_name(const ReadOptions& options);
 
 /// Checks the `prefix` parameter of a list of UUIDs; the error is "<what> lookup failed: index
-/// error: …" with status 500, without its beginning if `what` is empty. An odd number of digits,
+/// error: …", without its beginning if `what` is empty. An odd number of digits,
 /// which Nomad refuses, is fine.
 Result<> check_id_prefix(std::string_view what, const ReadOptions& options);
 
-/// Checks a whole UUID of a path; the error is "<what> lookup failed: index error: …" with 500.
+/// Checks a whole UUID of a path; the error is "<what> lookup failed: index error: …".
 Result<> check_id(std::string_view what, std::string_view id);
 
 }  // namespace nomad::api

@@ -40,7 +40,8 @@ Result<ReadOptions> parse_read_options(const net::Request& request) {
   options.region = request.parameter_or_empty("region");
   options.prefix = request.parameter_or_empty("prefix");
   options.filter = request.parameter_or_empty("filter");
-  options.next_token = request.parameter_or_empty("next_token");
+  const auto token = request.parameter_or_empty("next_token");
+  options.next_token = net::percent_decode(token, false).value_or(std::string{token});
   options.reverse = request.parameter_or_empty("reverse") == "true";
   if (const auto* per_page = request.parameter("per_page");
       per_page != nullptr && !read_decimal(*per_page, options.per_page))

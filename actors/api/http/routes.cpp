@@ -29,10 +29,8 @@ void run(const std::vector<Operation>& operations, Call call) {
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
     const auto ns = request.parameter_or_empty("namespace");
-    if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed) {
-      call.fail(allowed.error());
-      return;
-    }
+    if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed)
+      return call.fail(allowed.error());
     dispatch(operation.where, std::move(call), operation.run);
     return;
   }

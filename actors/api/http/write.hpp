@@ -6,6 +6,7 @@
 
 #include "actors/api/http/call.hpp"
 #include "actors/api/http/json_out.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/sealed_written.hpp"
 
 namespace nomad::api {
@@ -35,7 +36,7 @@ template <class Decide, class Respond>
 void write(Call call, Decide decide, Respond respond) {
   const auto shared = share(std::move(call));
   const auto& writer = shared->context->options.writer;
-  if (!writer) return shared->fail({Errc::unavailable, "No cluster leader"});
+  if (!writer) return shared->fail(no_leader());
   writer->write(std::move(decide),
                 responding<server::Written<server::DecidedBy<Decide>>>(shared, std::move(respond)));
 }
@@ -46,7 +47,7 @@ template <class Respond>
 void write_sealed(Call call, const Object<schema::Command>& command, Respond respond) {
   const auto shared = share(std::move(call));
   const auto& writer = shared->context->options.writer;
-  if (!writer) return shared->fail({Errc::unavailable, "No cluster leader"});
+  if (!writer) return shared->fail(no_leader());
   auto answer = responding<server::SealedWritten>(shared, std::move(respond));
   writer->propose_raw(command, [answer = std::move(answer)](const Result<raft::Applied>& applied) {
     answer(server::to_sealed(applied));

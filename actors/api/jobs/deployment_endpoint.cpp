@@ -72,7 +72,7 @@ void read_deployment(Call call) {
                 .answer =
                     [id](const Snapshot& snapshot) {
                       const auto deployment = snapshot.deployment(id);
-                      if (!deployment) return Answer::text(404, "deployment not found");
+                      if (!deployment) return Answer::error(not_found("deployment not found"));
                       return Answer::json(to_json(*deployment));
                     }};
   });

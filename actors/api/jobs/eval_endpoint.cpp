@@ -9,7 +9,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
-#include "actors/rpc/forwarder.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "schema/eval.capnp.h"
 
@@ -157,7 +157,7 @@ void read_eval(Call call) {
                 .answer =
                     [id, related](const Snapshot& snapshot) {
                       const auto eval = snapshot.eval(id);
-                      if (!eval) return Answer::text(404, "eval not found");
+                      if (!eval) return Answer::error(not_found("eval not found"));
                       std::string out;
                       {
                         JsonObject object{out};
@@ -209,7 +209,7 @@ Result<std::vector<std::string>> evals_to_delete(const Call& call) {
   options.filter = filter_text;
   const auto filter = compile_filter(options);
   if (!filter) return filter.error();
-  if (!call.context->options.store) return rpc::no_leader();
+  if (!call.context->options.store) return no_leader();
   const auto snapshot = call.context->options.store->snapshot();
   for (const auto& entry : snapshot.evals()) {
     const auto kept = keeps(*filter, *entry.value());

@@ -64,10 +64,7 @@ std::uint64_t jobs_index(const Snapshot& snapshot) {
 
 void list_jobs(Call call) {
   const auto meta = bool_parameter(call.request(), "meta");
-  if (!meta) {
-    call.fail(meta.error());
-    return;
-  }
+  if (!meta) return call.fail(meta.error());
   read_state(std::move(call), [with_meta = *meta](const ReadOptions& options) -> Result<Read> {
     auto filter = compile_filter(options);
     if (!filter) return filter.error();
@@ -113,7 +110,7 @@ void read_of_job(Call call, Table table, Table watched, AnswerForJob answer) {
 }
 
 Answer to_answer(const JobRef& job) {
-  if (!job) return Answer::text(404, "job not found");
+  if (!job) return Answer::error(not_found("job not found"));
   return Answer::json(to_json(*job));
 }
 
@@ -136,7 +133,7 @@ void job_summary(Call call) {
   read_of_job(std::move(call), Table::job_summaries, Table::job_summaries,
               [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
                 const auto summary = snapshot.job_summary(ns, id);
-                if (!summary) return Answer::text(404, "job not found");
+                if (!summary) return Answer::error(not_found("job not found"));
                 return Answer::json(to_json(*summary));
               });
 }
@@ -215,7 +212,7 @@ void job_deployment(Call call) {
 void job_services(Call call) {
   read_of_job(std::move(call), Table::services, Table::allocs_by_job,
               [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                if (!snapshot.job(ns, id)) return Answer::text(404, "job not found");
+                if (!snapshot.job(ns, id)) return Answer::error(not_found("job not found"));
                 std::string out = "[";
                 for (const auto& alloc : snapshot.allocs_by_job(ns, id))
                   for (const auto& service :
@@ -242,10 +239,7 @@ void append_diffs(std::string& out, const std::vector<JobRef>& versions) {
 
 void job_versions(Call call) {
   const auto diffs = bool_parameter(call.request(), "diffs");
-  if (!diffs) {
-    call.fail(diffs.error());
-    return;
-  }
+  if (!diffs) return call.fail(diffs.error());
   const auto id = call.rest;
   read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
     const auto index = [ns = options.ns, id](const Snapshot& snapshot) {
@@ -258,7 +252,7 @@ void job_versions(Call call) {
         .index = index,
         .answer = [ns = options.ns, id, index, with_diffs = *diffs](const Snapshot& snapshot) {
           const auto versions = snapshot.job_versions(ns, id);
-          if (versions.empty()) return Answer::text(404, "job versions not found");
+          if (versions.empty()) return Answer::error(not_found("job versions not found"));
           std::string out;
           {
             JsonObject object{out};
@@ -278,13 +272,11 @@ void job_versions(Call call) {
 /// Sources of jobs are not kept; Nomad answers so for jobs that were registered without one.
 void job_submission(Call call) {
   const auto version = call.request().parameter_or_empty("version");
-  if (version.empty() || version.find_first_not_of("0123456789") != std::string_view::npos) {
-    call.fail(400, "Unable to parse job submission version parameter");
-    return;
-  }
+  if (version.empty() || version.find_first_not_of("0123456789") != std::string_view::npos)
+    return call.fail(bad_request("Unable to parse job submission version parameter"));
   read_of_job(std::move(call), Table::jobs, Table::jobs,
               [](const Snapshot&, const std::string&, const std::string&) {
-                return Answer::text(404, "job source not found");
+                return Answer::error(not_found("job source not found"));
               });
 }
 

@@ -78,7 +78,7 @@ void job_scale_status(Call call) {
         .answer =
             [ns = options.ns, id](const Snapshot& snapshot) {
               const auto job = snapshot.job(ns, id);
-              return job ? scale_answer(snapshot, *job) : Answer::text(404, "job not found");
+              return job ? scale_answer(snapshot, *job) : Answer::error(not_found("job not found"));
             }};
   });
 }

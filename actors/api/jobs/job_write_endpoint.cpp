@@ -10,6 +10,7 @@
 #include "actors/api/http/write.hpp"
 #include "actors/api/jobs/incoming_job.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/job_commands.hpp"
@@ -69,22 +70,17 @@ void register_here(Call& call) {
     return;
   }
   if (scales_system_job(incoming->job)) {
-    call.fail(400, "Task groups with job type system do not support scaling blocks");
+    call.fail(bad_request("Task groups with job type system do not support scaling blocks"));
     return;
   }
-  if (request.eval_priority != 0 && (request.eval_priority < 1 || request.eval_priority > 100)) {
-    call.fail(400, "Eval priority must be between 1 and 100 inclusively");
-    return;
-  }
+  if (request.eval_priority != 0 && (request.eval_priority < 1 || request.eval_priority > 100))
+    return call.fail(bad_request("Eval priority must be between 1 and 100 inclusively"));
   if (!incoming->validation.ok()) {
-    call.fail(500, incoming->validation.error_text());
+    call.fail({Errc::rejected, incoming->validation.error_text()});
     return;
   }
   auto job = freeze_job(incoming->job);
-  if (!job) {
-    call.fail(job.error());
-    return;
-  }
+  if (!job) return call.fail(job.error());
   request.job = std::move(*job);
   write(
       std::move(call),
@@ -207,16 +203,13 @@ void plan_here(Call& call) {
     return;
   }
   if (!incoming->validation.ok()) {
-    call.fail(500, incoming->validation.error_text());
+    call.fail({Errc::rejected, incoming->validation.error_text()});
     return;
   }
   auto job = freeze_job(incoming->job);
-  if (!job) {
-    call.fail(job.error());
-    return;
-  }
+  if (!job) return call.fail(job.error());
   const auto& store = call.context->options.store;
-  if (!store) return call.fail({Errc::unavailable, "No cluster leader"});
+  if (!store) return call.fail(no_leader());
   const auto state = store->snapshot();
   const auto stored = state.job(view((*job)->getNamespace()), view((*job)->getId()));
   const bool is_changed = !stored || !cluster::same_specification(*stored, **job);

@@ -90,13 +90,15 @@ void check_volumes(const object& group, std::string_view type, Mistakes& out) {
   const std::int64_t canaries = update == nullptr ? 0 : tree::number(*update, "Canary");
   for (const auto& entry : *volumes) {
     if (!entry.value().is_object()) continue;
-    const Mistakes found
-        = check_volume(entry.value().get_object(), type, tree::number(group, "Count"), canaries);
-    if (found.empty()) continue;
-    const bool bad_type = found.texts().front().starts_with("volume has unrecognized type");
-    out.add(fmt::format("Task group volume validation for {} failed: {}",
-                        std::string_view{entry.key()},
-                        bad_type ? found.texts().front() : found.text()));
+    const object& volume = entry.value().get_object();
+    const auto kind = tree::text(volume, "Type");
+    const bool is_known = kind == "host" || kind == "csi";
+    const auto found = is_known ? check_volume(volume, type, tree::number(group, "Count"), canaries)
+                                : Mistakes{};
+    if (is_known && found.empty()) continue;
+    out.add(fmt::format(
+        "Task group volume validation for {} failed: {}", std::string_view{entry.key()},
+        is_known ? found.text() : fmt::format("volume has unrecognized type {}", kind)));
   }
 }
 
@@ -235,10 +237,6 @@ Mistakes check_volume(const object& volume,
                       std::int64_t canaries) {
   Mistakes out;
   const std::string_view type = tree::text(volume, "Type");
-  if (type != "host" && type != "csi") {
-    out.add(fmt::format("volume has unrecognized type {}", type));
-    return out;
-  }
   if (tree::text(volume, "Source").empty()) out.add("volume has an empty source");
   if (tree::flag(volume, "PerAlloc")) {
     if (job_type == "system" || job_type == "sysbatch")

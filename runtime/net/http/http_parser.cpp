@@ -5,6 +5,8 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
+#include "runtime/net/http/error_status.hpp"
+
 namespace nomad::net {
 namespace {
 
@@ -150,9 +152,7 @@ RequestParser::Step RequestParser::feed(std::string_view bytes) {
   if (failure) {
     const auto& trouble = impl_->trouble();
     if (trouble) {
-      failure_status_ = trouble->code == Errc::too_large    ? 413
-                        : trouble->code == Errc::overloaded ? 429
-                                                            : 500;
+      failure_status_ = http_status(trouble->code);
       failure_ = trouble->what;
       return {State::failed, used};
     }

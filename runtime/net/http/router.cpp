@@ -59,7 +59,7 @@ void serve(const HttpRouter& router, Responder responder) {
   if (!match.redirect.empty()) {
     auto location = percent_encode(match.redirect, "/:@!$&'()*+,;=");
     if (const auto question = request.target.find('?'); question != std::string::npos)
-      location += request.target.substr(question);
+      location += percent_encode(request.target.substr(question), "/:@!$&'()*+,;=?%");
     response.status = 301;
     response.headers.push_back({"Location", location});
     if (request.method == "GET" || request.method == "HEAD") {

@@ -16,7 +16,7 @@ constexpr std::uint8_t all_flags = flag_first | flag_last | flag_one_way | flag_
 
 constexpr std::size_t hello_fixed_bytes = 8;
 constexpr std::size_t longest_error_text = 16 * 1024;
-constexpr std::uint8_t highest_code = static_cast<std::uint8_t>(Errc::internal);
+constexpr std::uint8_t highest_code = static_cast<std::uint8_t>(last_errc);
 
 template <class Number>
 void put(std::byte* to, Number value) {

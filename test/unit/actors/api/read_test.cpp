@@ -57,7 +57,7 @@ TEST_CASE("read: jobs come as stubs, by namespace, prefix and filter") {
                          "found, expected: "));
   CHECK(fixture.refusal("/v1/jobs?filter=" + std::string(30, '(')).starts_with("400 "));
   CHECK(fixture.refusal("/v1/jobs?meta=x")
-            .starts_with("500 Failed to parse value of \"meta\" (x) as a bool: strconv.ParseBool"));
+            .starts_with("400 Failed to parse value of \"meta\" (x) as a bool: strconv.ParseBool"));
 }
 
 TEST_CASE("read: lists carry their index, and pages their token") {
@@ -140,7 +140,7 @@ TEST_CASE("read: allocations show what the CLI needs, whole and as stubs") {
   CHECK_FALSE(whole.contains("DesiredDescription"));
   CHECK(fixture.refusal("/v1/allocation/" + uuid(99)) == "404 alloc not found");
   CHECK(fixture.refusal("/v1/allocation/short")
-        == "500 alloc lookup failed: index error: UUID must be 36 characters");
+        == "400 alloc lookup failed: index error: UUID must be 36 characters");
   CHECK(fixture.refusal("/v1/allocation/a/b/c") == "404 resource not found");
 
   const auto stubs = fixture.json("/v1/allocations?prefix=" + uuid(11).substr(0, 7));
@@ -150,7 +150,7 @@ TEST_CASE("read: allocations show what the CLI needs, whole and as stubs") {
   CHECK(first(stubs).at("DesiredDescription") == "");
   CHECK_FALSE(first(stubs).contains("AllocatedResources"));
   CHECK(first(fixture.json("/v1/allocations?resources=true")).contains("AllocatedResources"));
-  CHECK(fixture.refusal("/v1/allocations?prefix=zz").starts_with("500 alloc lookup failed: "));
+  CHECK(fixture.refusal("/v1/allocations?prefix=zz").starts_with("400 alloc lookup failed: "));
   CHECK(texts_of(fixture.json("/v1/allocations?namespace=*&filter=Job.Type%20%3D%3D%20batch"), "ID")
         == uuid(13));
   CHECK(fixture.json("/v1/allocation/" + uuid(11) + "/services").as_array().empty());
@@ -188,7 +188,7 @@ TEST_CASE("read: evaluations and deployments") {
                   .contains("RelatedEvals"));
   CHECK(fixture.refusal("/v1/evaluation/" + uuid(99)) == "404 eval not found");
   CHECK(fixture.refusal("/v1/evaluation/x")
-        == "500 failed to lookup eval: eval lookup failed: index error: UUID must be 36 "
+        == "400 failed to lookup eval: eval lookup failed: index error: UUID must be 36 "
            "characters");
   CHECK(texts_of(fixture.json("/v1/evaluation/" + uuid(1) + "/allocations"), "ID")
         == uuid(11) + ',' + uuid(12));
@@ -276,7 +276,7 @@ TEST_CASE("read: search finds by prefix and kind") {
   CHECK(json::serialize(allocs.as_object().at("Matches"))
         == R"({"allocs":[")" + uuid(11) + R"("]})");
   CHECK(
-      fixture.refusal("POST", "/v1/search", R"({"Context":"x"})").starts_with("500 context must"));
+      fixture.refusal("POST", "/v1/search", R"({"Context":"x"})").starts_with("400 context must"));
   CHECK(fixture.refusal("GET", "/v1/search", "") == "405 Invalid method");
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("read: wrong methods, paths and parameters are told in Nomad's words")
   CHECK(fixture.refusal("/v1/jobs?wait=x") == "400 Invalid wait time");
   CHECK(fixture.refusal("/v1/jobs?stale=maybe")
             .starts_with("400 Expect `true` or `false` for `stale`"));
-  CHECK(fixture.refusal("/v1/jobs?region=mars") == "500 No path to region");
+  CHECK(fixture.refusal("/v1/jobs?region=mars") == "400 No path to region");
   CHECK(fixture.refusal("/v1/quotas") == "501 Nomad Enterprise only endpoint");
   CHECK(fixture.get("/v1/operator/license").status == 204);
 }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "actors/client/client_db.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
 
 using namespace nomad;
@@ -61,7 +62,7 @@ TEST_CASE_FIXTURE(ClientFixture,
   const auto job = make_job({});
   assign(make_alloc(job, 1), job);
   advance(2s);
-  refusal = Error{Errc::unavailable, "No cluster leader"};
+  refusal = no_leader();
   const auto more = make_job({.id = "more"});
   assign(make_alloc(more, 2), more);
   CHECK_FALSE(heard.contains(alloc_id(2)));
@@ -195,7 +196,7 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
       = adopt(actor::spawn(system(), [&](FakeServers::pointer self) -> FakeServers::behavior_type {
           using namespace client::server_link;
           return {[&](const RegisterNode&) -> actor::Answer<Registered> {
-                    if (!reachable) return Error{Errc::unavailable, "No cluster leader"};
+                    if (!reachable) return no_leader();
                     return Registered{1, 10s};
                   },
                   [](const Heartbeat&) { return Lease{.ttl = 10s}; },

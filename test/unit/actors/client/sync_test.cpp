@@ -1,4 +1,5 @@
 // Prioritised sync, through the actors: what leaves when, under load and when servers fail.
+#include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
 
 using namespace nomad;
@@ -42,7 +43,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_sync: under load a status change overtak
 
 TEST_CASE_FIXTURE(ClientFixture, "alloc_sync: a failed send is repeated, newest state first") {
   start();
-  refusal = Error{Errc::unavailable, "No cluster leader"};
+  refusal = no_leader();
   const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
   assign(make_alloc(job, 1), job);
   advance(3s);

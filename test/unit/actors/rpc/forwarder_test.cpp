@@ -75,7 +75,7 @@ Reply failed(const Error& error, Delivery delivery) {
   return {error, delivery};
 }
 
-const Error nobody_leads{Errc::unavailable, "No cluster leader"};
+const Error nobody_leads{Errc::no_leader, "No cluster leader"};
 const Error lost{Errc::unavailable, "hung up"};
 
 }  // namespace

@@ -114,7 +114,7 @@ TEST_CASE("tcp_transport: a server calls a node over the node's own connection")
   call.method = Method::api_on_node;
   const auto before
       = pair.ask<Reply>(pair.server->handle(), transport::CallNode{"n1", call}).value();
-  CHECK(before.outcome.error() == Error{Errc::unavailable, "No path to node"});
+  CHECK(before.outcome.error() == Error{Errc::not_found, "No path to node"});
   CHECK(before.delivery == Delivery::surely_not);
 
   REQUIRE(pair.ask<Reply>(pair.client->handle(), pair.heartbeat("n1", "s1")).value().outcome);

@@ -153,7 +153,7 @@ TEST_CASE_FIXTURE(BrokerFixture, "a new leader finds everything in the state") {
   tell(broker, Lead{false});
   const auto refused = dequeue();
   REQUIRE(refused->has_value());
-  CHECK((*refused)->error().code == Errc::unavailable);
+  CHECK((*refused)->error().code == Errc::no_leader);
   const auto urgent = register_job(make_job("a", 1), 80);
   const auto normal = register_job(make_job("b", 1), 50);
   tell(broker, Lead{true});
@@ -162,7 +162,7 @@ TEST_CASE_FIXTURE(BrokerFixture, "a new leader finds everything in the state") {
   const auto waiting = dequeue();
   tell(broker, Lead{false});
   REQUIRE(waiting->has_value());
-  CHECK((*waiting)->error().code == Errc::unavailable);
+  CHECK((*waiting)->error().code == Errc::no_leader);
 }
 
 TEST_CASE_FIXTURE(BrokerFixture, "a wait that is over is answered with nothing") {

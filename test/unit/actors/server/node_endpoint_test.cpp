@@ -117,7 +117,7 @@ TEST_CASE_FIXTURE(EndpointFixture,
   const auto refused = watch(0);
   REQUIRE(refused->has_value());
   REQUIRE_FALSE((*refused)->has_value());
-  CHECK((*refused)->error().code == Errc::unavailable);
+  CHECK((*refused)->error().code == Errc::no_leader);
   lease->set(raft::LeaderLease::unlimited);
   const auto all = watch(0);
   REQUIRE((*all)->has_value());

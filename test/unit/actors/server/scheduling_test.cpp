@@ -1,4 +1,5 @@
 // Worker, plan applier and broker together: from a registered job to its allocations.
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
@@ -120,7 +121,7 @@ TEST_CASE_FIXTURE(SchedulingFixture,
   tell(broker, Lead{true});
   advance(300ms);  // the worker asks again, and has the same evaluation twice
   for (auto& proposal : lost)
-    proposal.callback(Error{Errc::unavailable, "No cluster leader"});
+    proposal.callback(no_leader());
   settle();
   commit();
   CHECK(eval_status(id) == schema::EvalStatus::COMPLETE);
@@ -160,7 +161,7 @@ TEST_CASE_FIXTURE(SchedulingFixture,
   const auto lost = ask<PlanApplied>(applier, SubmitPlan{first});
   refuse();
   REQUIRE(lost->has_value());
-  CHECK((*lost)->error().code == Errc::unavailable);
+  CHECK((*lost)->error().code == Errc::no_leader);
   const auto answer = ask<PlanApplied>(applier, SubmitPlan{second});
   commit();
   REQUIRE(answer->has_value());

@@ -11,6 +11,7 @@
 
 #include "actors/raft/proposer.hpp"
 #include "actors/raft/state_fsm.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/leadership.hpp"
 #include "actors/server/plan_applier.hpp"
@@ -66,7 +67,7 @@ struct ServerFixture : ActorFixture {
   std::size_t refuse() {
     auto proposals = log->take();
     for (auto& proposal : proposals)
-      proposal.callback(Error{Errc::unavailable, "No cluster leader"});
+      proposal.callback(no_leader());
     settle();
     return proposals.size();
   }

@@ -1,6 +1,7 @@
 // The one way to write: decisions, their commands, and what comes back.
 #include "actors/server/writer.hpp"
 
+#include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "server_fixture.hpp"
 
@@ -72,7 +73,7 @@ TEST_CASE_FIXTURE(WriterFixture,
   const auto answer = configure({});
 
   REQUIRE(answer->has_value());
-  CHECK((*answer)->error() == Error{Errc::unavailable, "No cluster leader"});
+  CHECK((*answer)->error() == no_leader());
   CHECK(commit_once() == 0);
 }
 

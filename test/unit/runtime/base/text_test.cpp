@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/base/random.hpp"
+#include "runtime/base/utf8.hpp"
+
 using namespace nomad;
 using Parts = std::vector<std::string_view>;
 
@@ -95,4 +98,31 @@ TEST_CASE("text: quoting is that of Go's strconv") {
   CHECK(quote("\U000e0001") == R"("\U000e0001")");
   CHECK(quote_ascii("grün ☺ 😀") == R"("gr\u00fcn \u263a \U0001f600")");
   CHECK(quote_ascii("\xff\n") == R"("\xff\n")");
+}
+
+TEST_CASE("text: what a terminal should not get is escaped") {
+  CHECK(escape_controls("") == "");
+  CHECK(escape_controls("1 error:\n\t* \"a\\b\" grün ☺ 😀\u00a0\ufffd")
+        == "1 error:\n\t* \"a\\b\" grün ☺ 😀\u00a0\ufffd");
+  CHECK(escape_controls(std::string_view{"\0\a\r\x1b[31m\x7f", 9})
+        == R"(\x00\x07\x0d\x1b[31m\x7f)");
+  CHECK(escape_controls("\xff\xc3(\xed\xa0\x80\xe2\x82") == R"(\xff\xc3(\xed\xa0\x80\xe2\x82)");
+  CHECK(escape_controls("a\u0080b\u009fc") == R"(a\u0080b\u009fc)");
+}
+
+TEST_CASE("text: whatever the bytes, what comes of it is clean, and stays as it is") {
+  Random random{0xE5CA9E};
+  constexpr std::string_view likely
+      = "a\n\t\\\x1b\x7f\xc2\x85\xe2\x80\xa8\xed\xa0\xf0\x9f\x98\x80\xff";
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes(random.below(12), '\0');
+    for (char& byte : bytes)
+      byte = random.below(4) == 0 ? static_cast<char>(random.below(256))
+                                  : likely[random.below(likely.size())];
+    CAPTURE(to_hex(bytes));
+    const auto clean = escape_controls(bytes);
+    REQUIRE(is_valid_utf8(clean));
+    REQUIRE(escape_controls(clean) == clean);
+    REQUIRE(clean.size() >= bytes.size());
+  }
 }

@@ -123,13 +123,13 @@ TEST_CASE("files: listing, reading and its refusals") {
   CHECK(fixture.get(fs("readat", "?path=alloc/big&offset=100&limit=2500000")).body.size()
         == 2'500'000);
   CHECK(fixture.get(fs("readat", "?path=alloc/big&offset=9000000")).body == "");
-  CHECK(fixture.refusal(fs("readat", "?path=alloc/big")).starts_with("500 error parsing offset: "));
+  CHECK(fixture.refusal(fs("readat", "?path=alloc/big")).starts_with("400 error parsing offset: "));
 
   CHECK(fixture.refusal(fs("cat", "?path=../../etc/passwd"))
-        == "500 Path escapes the alloc directory");
+        == "400 Path escapes the alloc directory");
   CHECK(fixture.get(fs("cat", "?path=server/leak")).status >= 400);
   CHECK(fixture.refusal(fs("cat", "?path=server/secrets/token"))
-        == "500 Reading secret file prohibited: server/secrets/token");
+        == "400 Reading secret file prohibited: server/secrets/token");
   CHECK(fixture.get(fs("cat", "?path=server/pipe")).status == 400);
   CHECK(fixture.get(fs("stream", "?path=server/pipe")).status == 400);
 }

@@ -226,7 +226,7 @@ TEST_CASE("exec: what is wrong with the query or the handshake is an HTTP error"
   const auto status = [&](const std::string& command, const std::string& more = "") {
     return fixture.refusal(ExecFixture::target(command, more));
   };
-  const std::string marshal = "500 failed to marshal command into json: ";
+  const std::string marshal = "400 failed to marshal command into json: ";
   CHECK(status("") == marshal + "unexpected end of JSON input");
   CHECK(status("[\"a\"") == marshal + "unexpected end of JSON input");
   CHECK(status("x") == marshal + "invalid character 'x' looking for beginning of value");
@@ -234,7 +234,7 @@ TEST_CASE("exec: what is wrong with the query or the handshake is an HTTP error"
   CHECK(status("{}") == marshal + "json: cannot unmarshal object into Go value of type []string");
   CHECK(status("[1]") == marshal + "json: cannot unmarshal number into Go value of type string");
   CHECK(status("[]", "&tty=maybe")
-        == "500 tty value is not a boolean: strconv.ParseBool: parsing \"maybe\": invalid syntax");
+        == "400 tty value is not a boolean: strconv.ParseBool: parsing \"maybe\": invalid syntax");
   CHECK(status("[]")
         == "400 Bad Request\nfailed to upgrade connection: websocket: the client is not using the "
            "websocket protocol: 'upgrade' token not found in 'Connection' header");
@@ -274,7 +274,7 @@ TEST_CASE("exec: what goes wrong later is told by the close") {
   CHECK(close_of(ExecFixture::target("null")) == "close 1008 command is not present");
   CHECK(fixture.played->executed.at(0).command.command.empty());
   fixture.failure = Error{Errc::rejected, "task not found"};
-  CHECK(close_of(ExecFixture::target()) == "close 1011 task not found");
+  CHECK(close_of(ExecFixture::target()) == "close 1008 task not found");
   fixture.failure = Error{Errc::not_found, "task \"x\" is not running."};
   CHECK(close_of(ExecFixture::target()) == "close 1008 task \"x\" is not running.");
   fixture.failure = Error{Errc::not_found, "Unknown allocation \"a\""};

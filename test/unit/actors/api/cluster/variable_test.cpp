@@ -103,13 +103,13 @@ TEST_CASE("variable: bad requests are refused in Nomad's words") {
           "string"},
          {"/v1/var/a?cas=x", items,
           "400 can not parse cas: strconv.ParseUint: parsing \"x\": invalid syntax"},
-         {"/v1/var/a?namespace=*", items, "500 can not target wildcard (\"*\")namespace"},
-         {"/v1/var/b%20c", items, "500 invalid path \"b c\""},
+         {"/v1/var/a?namespace=*", items, "400 can not target wildcard (\"*\")namespace"},
+         {"/v1/var/b%20c", items, "400 invalid path \"b c\""},
          {"/v1/var/nomad", items,
-          "500 \"nomad\" is a reserved top-level directory path, but you may write variables to "
+          "400 \"nomad\" is a reserved top-level directory path, but you may write variables to "
           "\"nomad/jobs\", \"nomad/job-templates\", or below"},
          {"/v1/var/a", R"({"Items":{"k":")" + std::string(65'536, 'x') + R"("}})",
-          "500 variables are limited to 64KiB in total size"}};
+          "400 variables are limited to 64KiB in total size"}};
   for (const auto& [target, body, expected] : cases)
     CHECK(fixture.refusal("PUT", target, body) == expected);
   CHECK(fixture.refusal("PATCH", "/v1/var/a", "") == "400 Invalid method");
@@ -222,7 +222,7 @@ TEST_CASE("keyring: is listed without keys, rotated and cleaned") {
   CHECK(fixture.get("/v1/var/a").status == 200);  // the old key still opens
   CHECK(fixture.send("DELETE", "/v1/operator/keyring/key/unknown").body == R"({"Index":0})");
   CHECK(fixture.refusal("DELETE", "/v1/operator/keyring/key/", "")
-        == "500 root key ID is required");
+        == "400 root key ID is required");
   CHECK(fixture.refusal("/v1/operator/keyring/zz") == "405 Invalid method");
 }
 

@@ -130,6 +130,8 @@ TEST_CASE("http_server: paths are routed, redirected and not found as Nomad does
   CHECK(moved->status == 301);
   CHECK(moved->header("Location") == "/prefix/?a=1");
   CHECK(client.send({.target = "//prefix/../hello"})->header("Location") == "/hello");
+  const auto odd = client.send({.target = "/prefix?a=%1b\"<\xff>&b[]=c"});
+  CHECK(odd->header("Location") == "/prefix/?a=%1b%22%3C%FF%3E&b%5B%5D=c");
   const auto missing = client.send({.target = "/nothing"});
   CHECK(missing->status == 404);
   CHECK(missing->body == "");

@@ -1,0 +1,179 @@
+"""Requests that are wrong in every way that we could think of, to every route: an answer of 4xx with a
+clean text, and an agent that goes on. The routes, their parameters and the fields of their bodies are
+read from the sources, so new ones are asked as well. NOMAD_TEST_SEED replays a run."""
+import glob
+import http.client
+import json
+import os
+import random
+import re
+import unicodedata
+import unittest
+from urllib.parse import quote
+
+import harness
+from harness import AgentTest, ROOT, job
+
+SEED = int(os.environ.get("NOMAD_TEST_SEED", random.SystemRandom().randrange(1 << 32)))
+PER_METHOD = 32
+
+# What is no mistake of the caller: docs/HTTP.md.
+ALLOWED = {
+    501: re.compile(r"/v1/(sentinel|quota|recommendation|operator/license)"),  # of Enterprise alone
+    500: re.compile(r"/v1/agent/health"),  # how load balancers learn of it
+}
+# Streams and writes that are right however odd they look, or take long.
+SPARED = {"address", "index", "wait"}
+
+ODD = ["", "x", "-1", "0", "1.5", "true", "*", "null", "99999999999999999999", "\x07\x1b[31m", "\x00",
+       b"\xff\xfe", b"\xc3(", b"\xed\xa0\x80", "\u0085", "\u2028", "ü", "a/b/c", "../..", "..%2f", "\r\nX-Evil: 1", "(((",
+       "ID ==", 'ID == "\x01', "\\", "'", '"><script>', "%", "%zz", "%41", "x" * 3000,
+       "00000000-0000-0000-0000-000000000000", "0000000-00000-0000-0000-00000000000z", "a" * 36]
+ODD_JSON = [None, True, -1, 1.5, 10**30, "", "\x07", "\u0085", "ü", [], {}, [[]], [None], {"\x07": "\x1b"},
+            "99999999999999999999", [7], {"ID": 7}]
+ODD_BODIES = [b"", b"{", b"null", b"[]", b"7", b'"\x07"', b'{"a":\x1b}', b"\xff\xfe", b'{"\xff":1}', b"{}x",
+              b'{"\\ud800":1}', b"[" * 2000, b'{"a":' * 200, b"x" * 50_000, b"\x1f\x8b\x08garbage"]
+
+
+def escaped(value):
+    return quote(value, safe="/*") if not isinstance(value, bytes) else quote(value)
+
+
+class Surface:
+    """What the sources say that requests may hold."""
+
+    def __init__(self):
+        self.paths, self.parameters, self.fields = set(), set(), set()
+        for name in sorted(glob.glob(os.path.join(ROOT, "actors/api/**/*.cpp"), recursive=True)):
+            with open(name) as f:
+                self.read(f.read())
+        self.paths, self.parameters, self.fields = map(sorted, (self.paths, self.parameters, self.fields))
+
+    def read(self, source):
+        self.parameters |= set(re.findall(r'parameter\w*\((?:[\w.()]+, )?"(\w+)"', source))
+        self.fields |= set(re.findall(r'fields\.\w+\("(\w+)"', source))
+        prefix = None
+        for text in re.findall(r'"(/[a-z0-9/_-]+)"', source):
+            if text.startswith("/v1/"):
+                self.paths.add(text)
+                prefix = text if text.endswith("/") else None
+            elif prefix:
+                self.paths.add(prefix + "*" + text)
+
+
+class Malformed(AgentTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.surface = Surface()
+        cls.agent.register(job("web", count=1))
+        cls.alloc = cls.agent.wait_for_allocs("web", "running")[0]["ID"]
+        print(f"NOMAD_TEST_SEED={SEED}", flush=True)
+
+    def setUp(self):
+        self.connection = None
+
+    def ask(self, method, target, body=b""):
+        """Status, headers and, of a refusal, the body. Answers of 2xx may be streams without end."""
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.agent.port, timeout=20)
+        self.connection.putrequest(method, target)
+        self.connection.putheader("Content-Length", str(len(body)))
+        self.connection.endheaders(body)
+        answer = self.connection.getresponse()
+        text = answer.read() if answer.status >= 300 or answer.getheader("Content-Length") else None
+        if text is None or answer.will_close:
+            self.connection.close()
+            self.connection = None
+        return answer.status, answer.headers, text or b""
+
+    def check(self, method, target, body=b""):
+        status, headers, text = self.ask(method, target, body)
+        what = f"{method} {target[:300]} {body[:300]!r}: {status} {text[:300]!r}"
+        if status >= 500:
+            self.assertRegex(target, ALLOWED.get(status, "^$"), what)
+        for name, value in headers.items():
+            self.assertRegex(value, r"\A[\x20-\x7e]*\Z", f"{what}: {name}")
+        if status >= 400:
+            shown = text.decode()  # it is UTF-8
+            self.assertFalse([c for c in shown if unicodedata.category(c) == "Cc" and c not in "\n\t"], what)
+        return status
+
+    def odd_target(self, draw, path):
+        ids = [*ODD, "web", self.alloc]
+        name = escaped(draw.choice(ids))
+        target = path.replace("*", name) if "*" in path else path + name if path.endswith("/") else path
+        parameters = [p for p in self.surface.parameters if p not in SPARED]
+        query = "&".join(f"{draw.choice(parameters)}={escaped(draw.choice(ODD))}"
+                         for _ in range(draw.choice([0, 1, 1, 3])))
+        return target + ("?" + query if query else "")
+
+    def odd_body(self, draw):
+        kind = draw.randrange(4)
+        if kind == 0:
+            return draw.choice(ODD_BODIES)
+        if kind == 1:
+            return json.dumps({"Job": self.odd_job(draw)}).encode()
+        fields = draw.sample(self.surface.fields, 3)
+        return json.dumps({field: draw.choice(ODD_JSON) for field in fields}).encode()
+
+    def odd_job(self, draw):
+        """A job with one odd value somewhere."""
+        whole = job("odd", count=0)
+        at = draw.choice([whole, whole["TaskGroups"][0], whole["TaskGroups"][0]["Tasks"][0]])
+        at[draw.choice(list(at))] = draw.choice(ODD_JSON)
+        return whole
+
+    def test_every_route(self):
+        draw = random.Random(SEED)
+        self.assertGreater(len(self.surface.paths), 90)
+        counts = {}
+        for path in self.surface.paths:
+            for method in ("GET", "PUT", "POST", "DELETE"):
+                for turn in range(PER_METHOD):
+                    body = self.odd_body(draw) if method in ("PUT", "POST") else b""
+                    status = self.check(method, self.odd_target(draw, path), body)
+                    counts[status] = counts.get(status, 0) + 1
+                    if status in (405, 501) and turn >= 3:
+                        break
+        print(dict(sorted(counts.items())), flush=True)
+        self.assertGreater(counts[400] + counts[404], sum(counts.values()) // 3)
+        self.assertIsNone(self.agent.process.poll())
+        self.assertEqual(self.agent.get("/v1/jobs").status, 200)
+
+    def test_every_parameter_of_lists(self):
+        for path in ("/v1/jobs", "/v1/allocations", "/v1/evaluations", "/v1/nodes", "/v1/vars"):
+            for name in self.surface.parameters:
+                for value in ODD:
+                    if name not in SPARED:
+                        self.check("GET", f"{path}?{name}={escaped(value)}")
+            for value in ("x", "-1", "1e3", "99999999999999999999", "\x07"):
+                self.assertEqual(self.check("GET", f"{path}?index={escaped(value)}"), 400)
+                self.assertEqual(self.check("GET", f"{path}?wait={escaped(value)}x"), 400)
+
+    def test_pages_whose_next_id_no_header_may_hold(self):
+        ids = ["page-\x07a", "page-b\r\nX-Evil:1", "page-ü%41"]
+        for each in ids:
+            self.agent.register(job(each, count=0))
+        try:
+            found, token = [], ""
+            while token is not None:
+                page = self.agent.get(f"/v1/jobs?prefix=page-&per_page=1&next_token={quote(token)}")
+                self.assertNotIn("X-Evil", page.headers)
+                found += [j["ID"] for j in page.json]
+                token = page.headers["X-Nomad-NextToken"]
+                self.assertRegex(token or "", r"\A[\x20-\x7e]*\Z")
+            self.assertEqual(found, sorted(ids))
+        finally:
+            for each in ids:
+                self.agent.request("DELETE", f"/v1/job/{quote(each, safe='')}?purge=true")
+
+    @classmethod
+    def tearDownClass(cls):
+        for each in cls.agent.get("/v1/jobs").json:
+            cls.agent.request("DELETE", f"/v1/job/{quote(each['ID'], safe='')}?purge=true")
+        super().tearDownClass()
+
+
+if __name__ == "__main__":
+    harness.main()
