@@ -1,4 +1,4 @@
-// The table of commands and what each gets. One command, one file; commands.cpp lists them all.
+// The table of commands and what each gets. One command, one file; commands.def lists them all.
 //
 // A command writes its answer to stdout, its complaints to stderr, and returns the exit code that
 // Nomad's command of the same name has.

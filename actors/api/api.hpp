@@ -57,7 +57,7 @@ using RaftReader = actor::Interface<raft::ReadReady(raft::ReadIndex),
 struct JobLimits {
   std::int64_t default_priority = 50;
   std::int64_t max_priority = 100;
-  std::int64_t max_count = 50'000;  ///< Allocations of one group; 0: no limit.
+  std::int64_t max_count = 50'000;  ///< Allocations of one job, all groups together; 0: no limit.
 };
 
 struct ClusterAccess;

@@ -58,7 +58,7 @@ struct Server {
   bool enable_event_broker = true;
   std::int64_t job_default_priority = 50;
   std::int64_t job_max_priority = 100;
-  std::int64_t job_max_count = 50'000;  ///< Most allocations that a task group may ask for.
+  std::int64_t job_max_count = 50'000;  ///< Most allocations of one job, all groups together.
   std::int64_t job_tracked_versions = 6;
   std::int64_t raft_snapshot_threshold = 8192;  ///< Entries since the last snapshot.
   Nanoseconds raft_snapshot_interval = 2min;

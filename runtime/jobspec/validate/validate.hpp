@@ -18,7 +18,8 @@ namespace nomad::jobspec {
 
 struct ValidateOptions {
   std::int64_t max_priority = 100;
-  /// Most allocations one group may ask for (`job_max_count`); 0 is no bound.
+  /// Most allocations that the groups of a job may ask for together (`job_max_count`); 0 is no
+  /// bound.
   std::int64_t max_count = 50'000;
   /// Whether the server has a `vault` block.
   bool vault_enabled = false;
