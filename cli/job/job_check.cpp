@@ -12,6 +12,7 @@
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 
 namespace nomad::cli {
@@ -124,8 +125,10 @@ int run_job_validate(const std::vector<std::string>& arguments) {
   } else if (answer.error().code == Errc::rejected) {
     return fail("Error validating job", answer.error());
   } else {
-    jobspec::admit(file->job);
-    auto validation = jobspec::validate(file->job);
+    auto draft = jobspec::JobDraft::decode(file->job);
+    if (!draft) return fail("Error validating job", draft.error());
+    jobspec::admit(draft->job());
+    auto validation = jobspec::validate(draft->job());
     errors = validation.errors;
     warnings = validation.warning_text();
   }

@@ -4,7 +4,7 @@ import re
 
 MAX_LINES = 70
 # Functions above that in the tree. More fail; when there are fewer, lower it.
-MOST_LONG = 8
+MOST_LONG = 7
 
 TOKENS = re.compile(r"""
     (?P<skipped> //[^\n]* | /\*.*?\*/ | ^[ ]*\#(?:\\\n|[^\n])*      # comments, preprocessor lines
