@@ -1,3 +1,4 @@
+// The table of commands, made of commands.def.
 #include "cli/command.hpp"
 #include "cli/run.hpp"
 

@@ -12,6 +12,7 @@
 #include "cli/run.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/net/http/error_status.hpp"
 
@@ -126,8 +127,10 @@ int run_job_validate(const std::vector<std::string>& arguments) {
   } else if (net::http_status(answer.error().code) < 500) {
     return fail("Error validating job", answer.error());
   } else {
-    jobspec::admit(file->job);
-    auto validation = jobspec::validate(file->job);
+    auto draft = jobspec::JobDraft::decode(file->job);
+    if (!draft) return fail("Error validating job", draft.error());
+    jobspec::admit(draft->job());
+    auto validation = jobspec::validate(draft->job());
     errors = validation.errors;
     warnings = validation.warning_text();
   }

@@ -14,9 +14,10 @@
 
 #include "cli/output/layout.hpp"
 #include "runtime/hcl/functions/functions.hpp"
-#include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
-#include "runtime/object/json_codec.hpp"
+#include "runtime/jobspec/schema.hpp"
+#include "runtime/object/flat_json.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -69,14 +70,17 @@ hcl::FileAccess local_files() {
 }
 
 Result<JobFile> from_json_text(const std::string& text) {
-  auto tree = parse_json(text);
-  if (!tree) return tree.error().within("Failed to parse JSON job");
-  if (!tree->is_object())
+  const auto json = FlatJson::read(text);
+  if (!json) return json.error().within("Failed to parse JSON job");
+  if (!json->root().is(JsonKind::object))
     return Error{Errc::invalid_argument, "Failed to parse JSON job: expected an object"};
-  auto* inner = tree->get_object().if_contains("Job");
+  const JsonNode* job = &json->root();
+  for (const auto member : json->root().members())
+    if (member.key == "Job" && member.value.is(JsonKind::object)) job = &member.value;
+  auto draft = jobspec::JobDraft::decode(*job);
+  if (!draft) return draft.error();
   JobFile file;
-  file.job = inner != nullptr && inner->is_object() ? inner->get_object() : tree->get_object();
-  NOMAD_TRY(jobspec::match_names(file.job));
+  file.job = jobspec::tree_of(draft->job(), jobspec::block_types().job);
   file.submission = boost::json::object{{"Source", text}, {"Format", "json"}};
   return file;
 }

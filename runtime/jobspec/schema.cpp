@@ -51,43 +51,44 @@ const std::map<std::uint64_t, Decoding>& decodings() {
   return all;
 }
 
-struct Content {
-  std::uint64_t owner;
-  std::string_view json;
-  StructSchema schema;
-};
-
 /// What is stored as JSON text although it has fields that we know.
-const std::vector<Content>& contents() {
-  static const std::vector<Content> all{
+std::vector<nomad::object::Extension> contents() {
+  return {
       {id_of<schema::Service>(), "Connect", capnp::Schema::from<schema::ConsulConnect>()},
       {id_of<schema::Job>(), "Multiregion", capnp::Schema::from<schema::Multiregion>()},
   };
-  return all;
 }
 
 struct RequestField {
-  std::uint64_t owner;
+  nomad::object::Extension field;
   std::string_view after;  ///< The field that it follows in Nomad's API.
-  std::string_view json;
   std::string_view hcl;
-  Kind kind;
-  std::optional<StructSchema> schema{};
 };
 
 /// What requests have besides, and canonicalization merges into other fields.
 const std::vector<RequestField>& request_fields() {
+  using Which = capnp::schema::Type::Which;
   static const std::vector<RequestField> all{
-      {id_of<schema::ServiceCheck>(), "AddressMode", "Advertise", "advertise", Kind::text},
-      {id_of<schema::Service>(), "Checks", "CheckRestart", "check_restart", Kind::block,
-       capnp::Schema::from<schema::CheckRestart>()},
-      {id_of<schema::ScalingPolicy>(), "ID", "Namespace", "", Kind::text},
-      {id_of<schema::LogConfig>(), "MaxFileSizeMB", "Enabled", "enabled", Kind::boolean},
-      {id_of<schema::Job>(), "ParameterizedJob", "Reschedule", "reschedule", Kind::block,
-       capnp::Schema::from<schema::ReschedulePolicy>()},
-      {id_of<schema::Job>(), "Reschedule", "Migrate", "migrate", Kind::block,
-       capnp::Schema::from<schema::MigrateStrategy>()},
+      {{id_of<schema::ServiceCheck>(), "Advertise", Which::TEXT}, "AddressMode", "advertise"},
+      {{id_of<schema::Service>(), "CheckRestart", capnp::Schema::from<schema::CheckRestart>()},
+       "Checks",
+       "check_restart"},
+      {{id_of<schema::ScalingPolicy>(), "Namespace", Which::TEXT}, "ID", ""},
+      {{id_of<schema::LogConfig>(), "Enabled", Which::BOOL}, "MaxFileSizeMB", "enabled"},
+      {{id_of<schema::Job>(), "Reschedule", capnp::Schema::from<schema::ReschedulePolicy>()},
+       "ParameterizedJob",
+       "reschedule"},
+      {{id_of<schema::Job>(), "Migrate", capnp::Schema::from<schema::MigrateStrategy>()},
+       "Reschedule",
+       "migrate"},
   };
+  return all;
+}
+
+std::vector<nomad::object::Extension> extensions() {
+  auto all = contents();
+  for (const RequestField& more : request_fields())
+    all.push_back(more.field);
   return all;
 }
 
@@ -121,26 +122,24 @@ public:
 private:
   void fill(BlockType& type, StructSchema schema) {
     const Annotations notes{schema.getProto()};
-    const auto own_name = schema.getProto().getDisplayName();
-    type.name = notes.text(Annotation::json)
-                    .value_or(std::string_view{own_name.begin(), own_name.size()}.substr(
-                        schema.getProto().getDisplayNamePrefixLength()));
+    type.plan = &planner_.plan(schema);
+    type.name = type.plan->name;
     const std::uint64_t id = schema.getProto().getId();
     if (const auto found = decodings().find(id); found != decodings().end())
       type.decoding = found->second;
 
     std::vector<const nomad::object::FieldPlan*> plans;
-    for (const nomad::object::FieldPlan& plan : nomad::object::plan_of(schema).fields)
-      plans.push_back(&plan);
+    for (const nomad::object::FieldPlan& plan : type.plan->fields)
+      if (plan.field.getContainingStruct() == schema) plans.push_back(&plan);
     std::sort(plans.begin(), plans.end(), [](auto* a, auto* b) {
       return a->field.getProto().getCodeOrder() < b->field.getProto().getCodeOrder();
     });
     const bool nullable_singles = notes.flag(Annotation::nullable, false);
     for (const nomad::object::FieldPlan* plan : plans) {
-      type.fields.push_back(field(*plan, id, nullable_singles));
+      type.fields.push_back(field(*plan, nullable_singles));
       for (const RequestField& more : request_fields())
-        if (more.owner == id && more.after == type.fields.back().json)
-          type.fields.push_back(request_field(more, nullable_singles));
+        if (more.field.owner == id && more.after == type.fields.back().json)
+          type.fields.push_back(request_field(more, *type.plan, nullable_singles));
     }
     type.has_fallbacks
         = std::any_of(type.fields.begin(), type.fields.end(), [](const Field& field) {
@@ -149,17 +148,13 @@ private:
           });
   }
 
-  Field field(const nomad::object::FieldPlan& plan, std::uint64_t owner, bool nullable_singles) {
+  Field field(const nomad::object::FieldPlan& plan, bool nullable_singles) {
     const auto proto = plan.field.getProto();
     const Annotations notes{proto};
     Field out;
     out.json = plan.name;
+    out.plan = &plan;
     set_kind(out, plan.value, notes);
-    for (const Content& content : contents())
-      if (content.owner == owner && content.json == out.json) {
-        out.kind = Kind::block;
-        out.block = &type(content.schema);
-      }
     if (notes.has(Annotation::label)) out.traits = out.traits | Trait::label;
     if (notes.has(Annotation::by_value)) out.traits = out.traits | Trait::by_value;
     if (notes.has(Annotation::omit_null)) out.traits = out.traits | Trait::optional_key;
@@ -177,9 +172,12 @@ private:
     return out;
   }
 
-  Field request_field(const RequestField& from, bool nullable_singles) {
-    Field out{.json = from.json, .hcl = from.hcl, .kind = from.kind, .traits = Trait::api_only};
-    if (from.schema) out.block = &type(*from.schema);
+  Field request_field(const RequestField& from,
+                      const nomad::object::StructPlan& owner,
+                      bool nullable_singles) {
+    Field out{.json = from.field.name, .hcl = from.hcl, .traits = Trait::api_only};
+    out.plan = owner.find(from.field.name);
+    set_kind(out, out.plan->value, Annotations{owner.schema.getProto()});
     if (!out.is_single() || nullable_singles) out.traits = out.traits | Trait::nullable;
     return out;
   }
@@ -253,28 +251,17 @@ private:
     return &values_.emplace_back(number);
   }
 
+  nomad::object::Planner planner_{extensions()};
   std::map<std::uint64_t, std::unique_ptr<const BlockType>> types_;
   std::deque<std::string> names_;  // both stay where they are
   std::deque<value> values_;
 };
-
-bool same_letters(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return to_lower(x) == to_lower(y); });
-}
 
 }  // namespace
 
 const Field* BlockType::find(std::string_view json) const {
   for (const Field& field : fields)
     if (field.json == json) return &field;
-  return nullptr;
-}
-
-const Field* BlockType::find_any_case(std::string_view json) const {
-  if (const Field* exact = find(json)) return exact;
-  for (const Field& field : fields)
-    if (same_letters(field.json, json)) return &field;
   return nullptr;
 }
 

@@ -1,8 +1,8 @@
 // Everything a job consists of: for each block its attributes and nested blocks, with the name in
 // job files, the name in JSON, the type, and what absence means.
 //
-// It is worked out once, from the annotations of schema/job.capnp. Decoding of job files, matching
-// of JSON names, defaults, completion of trees and the structural diff are all driven by it, so a
+// It is worked out once, from the annotations of schema/job.capnp. Decoding of job files and
+// requests, defaults, completion of trees and the structural diff are all driven by it, so a
 // new attribute is one line of schema. May be used from any thread; nothing ever changes.
 #pragma once
 
@@ -11,6 +11,11 @@
 #include <vector>
 
 #include <boost/json/fwd.hpp>
+
+namespace nomad::object {
+struct FieldPlan;
+struct StructPlan;
+}  // namespace nomad::object
 
 namespace nomad::jobspec {
 
@@ -57,8 +62,9 @@ struct Field {
   std::string_view hcl;  ///< empty: not written in job files
   Kind kind = Kind::text;
   Trait traits = Trait::none;
-  const BlockType* block = nullptr;              ///< of block, blocks and block_map
-  const boost::json::value* fallback = nullptr;  ///< what canonicalization fills in, if anything
+  const nomad::object::FieldPlan* plan = nullptr;  ///< its place in drafts
+  const BlockType* block = nullptr;                ///< of block, blocks and block_map
+  const boost::json::value* fallback = nullptr;    ///< what canonicalization fills in, if anything
 
   /// Whether it has any of the traits.
   constexpr bool has(Trait any) const {
@@ -75,14 +81,14 @@ struct Field {
 enum class Decoding : std::uint8_t { plain, job, group, task, constraint, affinity };
 
 struct BlockType {
-  std::string_view name{};      ///< as Go's decoder calls it in errors
-  std::vector<Field> fields{};  ///< in the order of Nomad's API, in which clients send them
+  std::string_view name{};                          ///< as Go's decoder calls it in errors
+  std::vector<Field> fields{};                      ///< in the order of Nomad's API
+  const nomad::object::StructPlan* plan = nullptr;  ///< of drafts
   Decoding decoding = Decoding::plain;
   bool has_fallbacks = false;  ///< here, or in a block below
 
-  /// By JSON name, exactly, or without regard to case. Null when there is none.
+  /// By JSON name, exactly. Null when there is none.
   const Field* find(std::string_view json) const;
-  const Field* find_any_case(std::string_view json) const;
 };
 
 /// The blocks that code treats in a way of their own. All others are reached from `job`.

@@ -1,11 +1,10 @@
 // Reading and filling a job's JSON tree. A missing member and a null one are the same here, and a
-// member of another type than asked for reads as zero, so that code on a tree that passed
-// `match_names` never branches on types.
+// member of another type than asked for reads as zero, so that code on a tree never branches on
+// types.
 //
 // Names must be string literals or outlive the call.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string_view>
 
@@ -18,11 +17,6 @@ namespace nomad::jobspec::tree {
 using boost::json::array;
 using boost::json::object;
 using boost::json::value;
-
-/// A duration as a job has it.
-constexpr std::int64_t ns(std::chrono::nanoseconds duration) {
-  return duration.count();
-}
 
 /// The member, unless it is missing or null.
 inline const value* find(const object& in, std::string_view name) {
@@ -114,15 +108,6 @@ void set_default(object& in, std::string_view name, T&& fallback) {
 inline void set_default_text(object& in, std::string_view name, std::string_view fallback) {
   value& member = in[name];
   if (text_of(member).empty()) member = fallback;
-}
-
-/// Makes the member null when it is an empty list or object.
-inline void null_if_empty(object& in, std::string_view name) {
-  value* found = in.if_contains(name);
-  if (found == nullptr) return;
-  const bool empty = (found->is_array() && found->get_array().empty())
-                     || (found->is_object() && found->get_object().empty());
-  if (empty) *found = nullptr;
 }
 
 }  // namespace nomad::jobspec::tree

@@ -8,12 +8,16 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/json/storage_ptr.hpp>
 #include <boost/json/value.hpp>
+#include <capnp/any.h>
 #include <capnp/dynamic.h>
 
 #include "runtime/base/result.hpp"
+#include "runtime/object/flat_json.hpp"
+#include "runtime/object/plan.hpp"
 
 namespace nomad {
 
@@ -37,9 +41,21 @@ void append_json_text(std::string& out, std::string_view text);
 /// Appends a number as the API writes it: 0.5, 12.0.
 void append_json_real(std::string& out, double number);
 
-/// Fills `target` from a JSON object. The error is `invalid_argument` and names the place:
-/// "TaskGroups.0.Count: expected a number, got a string".
-Result<> from_json(const boost::json::value& source, capnp::DynamicStruct::Builder target);
+/// Fills `target`, a new struct of `plan`, from a JSON object. The error is `invalid_argument` and
+/// in the words of Go's decoder: `json: cannot unmarshal string into Go struct field
+/// Job.Job.Priority of type int`, where the first name is that of the innermost struct and the rest
+/// is the way to the field; `path` is what of it leads to `target`.
+Result<> decode_json(const JsonNode& source,
+                     capnp::AnyStruct::Builder target,
+                     const object::StructPlan& plan,
+                     std::string_view path = {});
+
+/// The same for a generated builder.
+template <class Builder>
+Result<> from_json(const JsonNode& source, Builder target) {
+  const auto& plan = object::plan_of(capnp::Schema::from<capnp::FromBuilder<Builder>>());
+  return decode_json(source, std::move(target), plan);
+}
 
 /// Parses text within the bounds that all request bodies have: 64 levels. Trailing white space is
 /// allowed. Errors name the byte: "byte 17: syntax error". The tree's memory comes from `storage`.

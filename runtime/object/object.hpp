@@ -25,6 +25,10 @@
 
 namespace nomad {
 
+namespace object {
+struct StructPlan;
+}
+
 namespace detail {
 
 /// The reference-counted block behind an Object: a header and `count` words, the first of which is
@@ -39,6 +43,11 @@ struct Block {
   static Block* make(std::size_t count);
 
   static Block* freeze(capnp::AnyStruct::Reader source);
+
+  /// Copies what of a roomy struct is stored. `bound` words are enough for it.
+  static Block* freeze(capnp::AnyStruct::Reader source,
+                       const object::StructPlan& plan,
+                       std::size_t bound);
 
   /// Copies `bytes` after a checked pass over everything that `schema` can reach in them.
   static Result<Block*> from_bytes(std::span<const std::byte> bytes, capnp::StructSchema schema);
@@ -76,6 +85,14 @@ public:
   /// Copies `source` into a block of its own.
   static Object freeze(typename T::Reader source) {
     return Object{detail::Block::freeze(capnp::AnyStruct::Reader{source})};
+  }
+
+  /// The same of a draft that has room for more than is stored (runtime/object/plan.hpp). `plan` is
+  /// its root's, and `bound` the words of its message.
+  static Object freeze(capnp::AnyStruct::Reader source,
+                       const object::StructPlan& plan,
+                       std::size_t bound) {
+    return Object{detail::Block::freeze(source, plan, bound)};
   }
 
   /// Takes bytes that left this process's trust (disk, network). `Errc::corrupt` when they are no

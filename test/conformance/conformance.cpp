@@ -25,6 +25,7 @@
 #include <boost/json.hpp>
 
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
 
 namespace {
@@ -122,11 +123,7 @@ public:
     options.var_content = read_file(base.string() + ".varfile.hcl").value_or("");
     ParsedJob parsed = nomad::jobspec::parse_job("input.hcl", *text, options);
     if (const auto expected = read_file(base.string() + ".json")) {
-      if (parsed.ok()) {
-        nomad::jobspec::canonicalize(parsed.job);
-        nomad::jobspec::complete(parsed.job);
-      }
-      report(name, compare(*expected, parsed, false));
+      report(name, compare(*expected, canonical(std::move(parsed)), false));
     } else if (const auto refused = read_file(base.string() + ".err")) {
       report(name, compare_refusal(name, *refused, parsed));
     } else {
@@ -173,6 +170,18 @@ private:
     const auto expected = read_file(base.string() + ".output.json");
     report(base.filename().string() + " with -var",
            expected ? compare(*expected, parsed, true) : "has no expectation");
+  }
+
+  static ParsedJob canonical(ParsedJob parsed) {
+    if (!parsed.ok()) return parsed;
+    auto job = nomad::jobspec::canonical_tree(parsed.job);
+    if (job.has_error()) {
+      parsed.error = job.error().what;
+      return parsed;
+    }
+    parsed.job = std::move(*job);
+    nomad::jobspec::complete(parsed.job);
+    return parsed;
   }
 
   static std::string compare(const std::string& expected, const ParsedJob& parsed, bool wrapped) {

@@ -129,7 +129,7 @@ Result<ca::RestartTask> make_restart(const Call& call) {
   ca::RestartTask request;
   request.alloc_id = call.rest;
   if (call.request().body.empty()) return request;
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "AllocRestartRequest"};
   request.task = fields.text("TaskName");
@@ -147,7 +147,7 @@ void restart_alloc(Call call) {
 }
 
 Result<ca::SignalTask> make_signal(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error().within("Failed to decode body");
   BodyFields fields{*body, "AllocSignalRequest"};
   ca::SignalTask request;

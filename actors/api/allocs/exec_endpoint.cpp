@@ -20,16 +20,16 @@ Result<std::vector<std::string>> parse_command(std::string_view text) {
   const auto parsed = parse_value(text);
   if (!parsed) return parsed.error();
   std::vector<std::string> command;
-  if (parsed->is_null()) return command;
-  const auto mismatch = [](const boost::json::value& value, std::string_view type) {
+  const JsonNode& words = parsed->root();
+  if (words.is(JsonKind::null)) return command;
+  const auto mismatch = [](const JsonNode& value, std::string_view type) {
     return refused("json: cannot unmarshal " + std::string{go_kind(value)}
                    + " into Go value of type " + std::string{type});
   };
-  if (!parsed->is_array()) return mismatch(*parsed, "[]string");
-  for (const auto& word : parsed->get_array()) {
-    if (!word.is_string() && !word.is_null()) return mismatch(word, "string");
-    command.emplace_back();
-    if (word.is_string()) command.back() = word.get_string();
+  if (!words.is(JsonKind::array)) return mismatch(words, "[]string");
+  for (const JsonNode& word : words.elements()) {
+    if (!word.is(JsonKind::text) && !word.is(JsonKind::null)) return mismatch(word, "string");
+    command.emplace_back(word.text());
   }
   return command;
 }

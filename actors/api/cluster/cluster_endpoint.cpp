@@ -229,14 +229,14 @@ void read_autopilot(Call call) {
 /// A Go duration as text, or nanoseconds.
 Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
   const auto* value = fields.find(name);
-  if (value == nullptr || !value->is_string()) return fields.integer(name);
-  const auto parsed = parse_duration(std::string{value->get_string()});
+  if (value == nullptr || !value->is(JsonKind::text)) return fields.integer(name);
+  const auto parsed = parse_duration(value->text());
   if (!parsed) return parsed.error();
   return parsed->count();
 }
 
 Result<Object<schema::AutopilotConfiguration>> read_autopilot(const net::Request& request) {
-  const auto body = body_object(request);
+  const auto body = read_body(request);
   if (!body) return body.error();
   BodyFields fields{*body, "AutopilotConfiguration"};
   const auto contact = duration_field(fields, "LastContactThreshold");

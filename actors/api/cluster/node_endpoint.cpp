@@ -128,7 +128,7 @@ std::uint64_t node_modify_index(const Context& context, const std::string& id) {
 }
 
 void set_eligibility(Call call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) {
     call.fail(body.error());
     return;

@@ -117,10 +117,10 @@ struct ConfigurationUpdate {
 };
 
 Result<ConfigurationUpdate> read_configuration_update(const net::Request& request) {
-  const auto body = body_object(request);
+  const auto body = read_body(request);
   if (!body) return body.error().within("Error parsing scheduler config");
   Draft<schema::SchedulerConfiguration> draft;
-  if (const auto read = from_json(boost::json::value(*body), *draft); !read)
+  if (const auto read = from_json(body->root(), *draft); !read)
     return read.error().within("Error parsing scheduler config");
   const auto algorithm = copy(draft.reader().getSchedulerAlgorithm());
   if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")

@@ -165,7 +165,7 @@ Answer search_answer(const Snapshot& snapshot,
 }
 
 void search(Call call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) {
     call.fail(body.error());
     return;

@@ -29,7 +29,7 @@ constexpr auto key_patience = 5s;
 constexpr auto key_pause = 20ms;
 
 /// Memory that is wiped when it is given back.
-class WipingMemory : public boost::json::memory_resource {
+class WipingMemory : public std::pmr::memory_resource {
   void* do_allocate(std::size_t size, std::size_t alignment) override {
     return ::operator new (size, std::align_val_t{alignment});
   }
@@ -39,7 +39,7 @@ class WipingMemory : public boost::json::memory_resource {
     ::operator delete (at, std::align_val_t{alignment});
   }
 
-  bool do_is_equal(const boost::json::memory_resource& other) const noexcept override {
+  bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
     return this == &other;
   }
 };
@@ -169,7 +169,7 @@ struct PendingWrite {
 
 Result<security::Secret> read_items(const net::Request& request, std::string& ns) {
   WipingMemory memory;
-  const auto body = body_object(request, &memory);
+  const auto body = read_body(request, &memory);
   if (!body) return body.error();
   BodyFields fields{*body, "VariableDecrypted"};
   if (auto named = fields.text("Namespace"); !named.empty() && ns == "default")
@@ -178,16 +178,14 @@ Result<security::Secret> read_items(const net::Request& request, std::string& ns
   fields.text("Path");  // must be a text, but the URL's counts
   const auto* given = fields.object("Items");
   NOMAD_TRY(fields.check());
-  if (given == nullptr || given->empty())
+  if (given == nullptr || given->size == 0)
     return Error{Errc::invalid_argument, "variable missing required Items object"};
-  for (const auto& member : *given) {
-    if (!member.value().is_string())
+  for (const JsonNode* key : sorted_keys(*given)) {
+    if (!key[1].is(JsonKind::text))
       return Error{Errc::invalid_argument,
                    "json: cannot unmarshal a value into Go struct field VariableDecrypted.Items "
                    "of type string"};
-    const auto& value = member.value().get_string();
-    items.emplace_back(std::string_view{member.key().data(), member.key().size()},
-                       std::string_view{value.data(), value.size()});
+    items.emplace_back(key->text(), key[1].text());
   }
   return security::encode_items(std::move(items));
 }

@@ -122,10 +122,10 @@ Result<std::vector<std::string>> texts_of(BodyFields& fields, std::string_view n
   const auto* array = fields.array(name);
   NOMAD_TRY(fields.check());
   if (array == nullptr) return texts;
-  for (const auto& value : *array) {
-    if (!value.is_string())
+  for (const JsonNode& value : array->elements()) {
+    if (!value.is(JsonKind::text))
       return Error{Errc::invalid_argument, std::string{name} + ": expected strings"};
-    texts.emplace_back(value.get_string().data(), value.get_string().size());
+    texts.emplace_back(value.text());
   }
   return texts;
 }
@@ -141,7 +141,7 @@ void fail_deployment(Call call) {
 }
 
 Result<bool> read_pause(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "DeploymentPauseRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
@@ -168,7 +168,7 @@ struct Promotion {
 };
 
 Result<Promotion> read_promotion(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "DeploymentPromoteRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
@@ -196,7 +196,7 @@ struct AllocHealth {
 };
 
 Result<AllocHealth> read_health(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "DeploymentAllocHealthRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));

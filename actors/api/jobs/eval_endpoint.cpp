@@ -184,24 +184,24 @@ void eval_allocations(Call call) {
 
 /// The ids that a deletion names, or those that its filter finds.
 Result<std::vector<std::string>> evals_to_delete(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "EvalDeleteRequest"};
   const auto filter_text = fields.text("Filter");
   const auto* ids = fields.array("EvalIDs");
   NOMAD_TRY(fields.check());
-  const bool has_ids = ids != nullptr && !ids->empty();
+  const bool has_ids = ids != nullptr && ids->size != 0;
   const auto bad = [](std::string what) { return Error{Errc::invalid_argument, std::move(what)}; };
   if (has_ids && !filter_text.empty()) return bad("evals cannot be deleted by both ID and filter");
   if (!has_ids && filter_text.empty()) return bad("evals must be deleted by either ID or filter");
   std::vector<std::string> found;
   if (has_ids) {
-    if (ids->size() > most_deleted)
-      return bad("request includes " + std::to_string(ids->size()) + " evaluation IDs, must be "
+    if (ids->size > most_deleted)
+      return bad("request includes " + std::to_string(ids->size) + " evaluation IDs, must be "
                  + std::to_string(most_deleted) + " or fewer");
-    for (const auto& id : *ids) {
-      if (!id.is_string()) return bad("evaluation IDs must be strings");
-      found.emplace_back(id.get_string().data(), id.get_string().size());
+    for (const JsonNode& id : ids->elements()) {
+      if (!id.is(JsonKind::text)) return bad("evaluation IDs must be strings");
+      found.emplace_back(id.text());
     }
     return found;
   }

@@ -1,14 +1,14 @@
-// IncomingJob: a job that a request carries, in the server's form: with its names matched, its
+// IncomingJob: a job that a request carries, in the server's form: decoded, its
 // namespace and region resolved, defaults filled in and every rule checked (runtime/jobspec).
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include <boost/json/object.hpp>
-
 #include "actors/api/http/call.hpp"
+#include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
+#include "runtime/object/flat_json.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/job.capnp.h"
 
@@ -25,24 +25,18 @@ struct JobTexts {
 };
 
 struct IncomingJob {
-  /// The job's tree is made in the memory of the body's.
-  explicit IncomingJob(boost::json::object taken) : body{std::move(taken)}, job{body.storage()} {}
-
-  boost::json::object body;  ///< What else the request says.
-  boost::json::object job;
-  jobspec::Validation validation;
+  FlatJson body;  ///< What else the request says; refers to the request.
+  jobspec::JobDraft draft;
+  jobspec::Validation validation{};
 
   /// The job belongs to this region and not to ours: nothing was made of it. Empty: ours.
-  std::string other_region;
+  std::string other_region{};
 };
 
 /// Takes the job out of the request's body. `id` is that of the path; empty if it names none.
 Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts);
 
-/// The schema object of a valid job. Its submit time is the server's.
-Result<Object<schema::Job>> freeze_job(const boost::json::object& job);
-
-/// A member's text; empty if it is missing or something else.
-std::string text_member(const boost::json::object& object, std::string_view name);
+/// The schema object of a valid job. Its submit time is the server's, and its tokens are left out.
+Object<schema::Job> freeze_job(jobspec::JobDraft& draft);
 
 }  // namespace nomad::api

@@ -32,7 +32,7 @@ void write_evaluated(Call call, Decide decide) {
 /// Whether failed allocations are to be placed anew whatever their policy.
 Result<bool> read_evaluate(const Call& call) {
   if (call.request().body.empty()) return false;
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobEvaluateRequest"};
   const auto id = fields.text("JobID");
@@ -63,7 +63,7 @@ struct Revert {
 };
 
 Result<Revert> read_revert(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobRevertRequest"};
   NOMAD_TRY(check_job_id(fields, call));
@@ -80,7 +80,7 @@ struct Stability {
 };
 
 Result<Stability> read_stability(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobStabilityRequest"};
   NOMAD_TRY(check_job_id(fields, call));
@@ -97,7 +97,7 @@ struct Scaling {
 };
 
 Result<Scaling> read_scaling(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "ScalingRequest"};
   Scaling scaling;
@@ -118,7 +118,7 @@ Result<Scaling> read_scaling(const Call& call) {
 }
 
 Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobDispatchRequest"};
   const auto id = fields.text("JobID");
@@ -135,10 +135,8 @@ Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
   request.payload = std::move(*payload);
   if (meta != nullptr) {
     BodyFields values{*meta, "JobDispatchRequest.Meta"};
-    for (const auto& member : *meta) {
-      const std::string key{member.key().data(), member.key().size()};
-      request.meta.emplace_back(key, values.text(key));
-    }
+    for (const JsonNode* key : sorted_keys(*meta))
+      request.meta.emplace_back(key->text(), values.text(key->text()));
     NOMAD_TRY(values.check());
   }
   return request;

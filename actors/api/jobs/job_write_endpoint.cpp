@@ -19,6 +19,7 @@
 #include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
+#include "runtime/jobspec/schema.hpp"
 #include "runtime/scheduler/dry_run.hpp"
 
 namespace nomad::api {
@@ -38,14 +39,10 @@ std::uint64_t eval_index(const Written<Decision>& done) {
 }
 
 /// Nomad refuses this before it looks at anything else of the job.
-bool scales_system_job(const json::object& job) {
-  const auto* groups = job.if_contains("TaskGroups");
-  if (text_member(job, "Type") != "system" || groups == nullptr || !groups->is_array())
-    return false;
-  for (const auto& group : groups->get_array()) {
-    const auto* scaling = group.is_object() ? group.get_object().if_contains("Scaling") : nullptr;
-    if (scaling != nullptr && !scaling->is_null()) return true;
-  }
+bool scales_system_job(const jobspec::DraftBlock& job) {
+  if (job.text("Type") != "system") return false;
+  for (const jobspec::DraftBlock group : job.list("TaskGroups"))
+    if (group.has("Scaling")) return true;
   return false;
 }
 
@@ -69,7 +66,7 @@ void register_here(Call& call) {
     call.fail(checked.error());
     return;
   }
-  if (scales_system_job(incoming->job)) {
+  if (scales_system_job(incoming->draft.job())) {
     call.fail(bad_request("Task groups with job type system do not support scaling blocks"));
     return;
   }
@@ -79,9 +76,7 @@ void register_here(Call& call) {
     call.fail({Errc::rejected, incoming->validation.error_text()});
     return;
   }
-  auto job = freeze_job(incoming->job);
-  if (!job) return call.fail(job.error());
-  request.job = std::move(*job);
+  request.job = freeze_job(incoming->draft);
   write(
       std::move(call),
       [&request](const Snapshot& state, const cluster::EvalSeed& seed) {
@@ -206,24 +201,24 @@ void plan_here(Call& call) {
     call.fail({Errc::rejected, incoming->validation.error_text()});
     return;
   }
-  auto job = freeze_job(incoming->job);
-  if (!job) return call.fail(job.error());
+  const auto tree = jobspec::tree_of(incoming->draft.job(), jobspec::block_types().job);
+  const auto job = freeze_job(incoming->draft);
   const auto& store = call.context->options.store;
   if (!store) return call.fail(no_leader());
   const auto state = store->snapshot();
-  const auto stored = state.job(view((*job)->getNamespace()), view((*job)->getId()));
-  const bool is_changed = !stored || !cluster::same_specification(*stored, **job);
+  const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
+  const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
   const auto planned
-      = scheduler::dry_run(state, *job, is_changed, unix_now(), Random::from_system().next());
+      = scheduler::dry_run(state, job, is_changed, unix_now(), Random::from_system().next());
   if (!planned) return call.fail(planned.error());
-  call.send(plan_answer(*planned, state.index(), incoming->job, with_diff,
-                        incoming->validation.warning_text()));
+  call.send(
+      plan_answer(*planned, state.index(), tree, with_diff, incoming->validation.warning_text()));
 }
 
 // --- parse and validate --------------------------------------------------------------------------
 
 Result<json::object> parse_source(const Call& call) {
-  const auto body = body_object(call.request());
+  const auto body = read_body(call.request());
   if (!body) return body.error();
   BodyFields fields{*body, "JobsParseRequest"};
   auto source = fields.text("JobHCL");
@@ -240,11 +235,11 @@ Result<json::object> parse_source(const Call& call) {
   options.functions = &functions;
   auto parsed = jobspec::parse_job("input.hcl", std::move(source), options);
   if (!parsed.ok()) return bad_request("Failed to parse job: " + parsed.error);
-  if (wants_defaults) {
-    jobspec::canonicalize(parsed.job);
-    jobspec::complete(parsed.job);
-  }
-  return std::move(parsed.job);
+  if (!wants_defaults) return std::move(parsed.job);
+  auto canonical = jobspec::canonical_tree(parsed.job);
+  if (!canonical) return canonical.error().within("Failed to parse job");
+  jobspec::complete(*canonical);
+  return canonical;
 }
 
 void parse_here(Call& call) {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include <boost/json.hpp>
+#include <boost/json/value.hpp>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/schema.hpp"
@@ -18,106 +18,82 @@ namespace nomad::jobspec {
 
 namespace {
 
-using boost::json::array;
-using boost::json::object;
-using boost::json::value;
 using namespace std::chrono_literals;
-using tree::each;
-using tree::ns;
-using tree::set_default;
 
-/// Overwrites members of `base` by those that `over` sets.
-void merge(object& base, const object& over) {
-  for (const auto& member : over)
-    if (!member.value().is_null()) base[member.key()] = member.value();
-}
-
-bool is_zero(const value& single) {
-  if (single.is_number()) return tree::number_of(single) == 0;
-  return single.is_bool() ? !single.get_bool() : tree::text_of(single).empty();
+void set_fallback(DraftBlock& block, const Field& field) {
+  const boost::json::value& fallback = *field.fallback;
+  if (fallback.is_string())
+    block.set(*field.plan, tree::text_of(fallback));
+  else
+    block.set(*field.plan, fallback.is_bool() ? fallback.get_bool() : tree::number_of(fallback));
 }
 
 /// The block's own annotated defaults.
-void fill_own(object& block, const BlockType& type) {
+void fill_own(DraftBlock block, const BlockType& type) {
   if (!type.has_fallbacks) return;
   for (const Field& field : type.fields) {
     if (field.fallback == nullptr) continue;
-    const auto [at, added] = block.emplace(field.json, *field.fallback);
-    if (added) continue;
-    value& present = at->value();
-    if (present.is_null() || (!field.has(Trait::nullable) && is_zero(present)))
-      present = *field.fallback;
+    const bool is_missing
+        = field.has(Trait::nullable) ? !block.has(*field.plan) : block.is_zero(*field.plan);
+    if (is_missing) set_fallback(block, field);
   }
 }
 
 /// The same for all blocks below too. What only requests have is merged elsewhere as it is.
-void fill_all(object& block, const BlockType& type) {
+void fill_all(const DraftBlock& block, const BlockType& type) {
   if (!type.has_fallbacks) return;
   fill_own(block, type);
   for (const Field& field : type.fields) {
-    if (field.block == nullptr || !field.block->has_fallbacks || field.has(Trait::api_only))
+    if (field.block == nullptr || !field.block->has_fallbacks || field.has(Trait::api_only)
+        || !block.has(*field.plan))
       continue;
-    value* found = block.if_contains(field.json);
-    if (found == nullptr) continue;
-    const auto fill = [&](value& inner) {
-      if (object* content = inner.if_object()) fill_all(*content, *field.block);
-    };
     if (field.kind == Kind::block) {
-      fill(*found);
-    } else if (array* elements = found->if_array()) {
-      for (value& element : *elements)
-        fill(element);
-    } else if (object* entries = found->if_object()) {
-      for (auto& entry : *entries)
-        fill(entry.value());
+      fill_all(block.child(*field.plan), *field.block);
+      continue;
     }
+    for (const DraftBlock element : block.list(*field.plan))
+      fill_all(field.kind == Kind::block_map ? element.child("Value") : element, *field.block);
   }
 }
 
-bool update_is_empty(const object& update) {
-  return std::all_of(update.begin(), update.end(), [](const auto& member) {
-    return member.value().is_null() || is_zero(member.value());
+void fill_multiregion(DraftBlock multiregion) {
+  multiregion.child_or_new("Strategy");
+  multiregion.set_default_list("Regions");
+  multiregion.each("Regions", [](DraftBlock& region) {
+    region.set_default_list("Datacenters");
+    region.set_default_list("Meta");
   });
 }
 
-void fill_multiregion(object& multiregion) {
-  set_default(multiregion, "Strategy", object{});
-  set_default(multiregion, "Regions", array{});
-  each(multiregion, "Regions", [](object& region) {
-    set_default(region, "Datacenters", array{});
-    set_default(region, "Meta", object{});
-  });
+void fill_periodic(DraftBlock periodic) {
+  periodic.set_default_list("Specs");
+  periodic.set_default_text("TimeZone", "UTC");  // for "" too, though it may be null
 }
 
-void fill_periodic(object& periodic) {
-  set_default(periodic, "Specs", array{});
-  tree::set_default_text(periodic, "TimeZone", "UTC");  // for "" too, though it may be null
-}
-
-void fill_reschedule(object& policy, std::string_view job_type) {
+void fill_reschedule(DraftBlock policy, std::string_view job_type) {
   const bool service = job_type == "service";
   const bool batch = job_type == "batch";
-  set_default(policy, "Interval", batch ? ns(24h) : 0);
-  set_default(policy, "Attempts", batch ? 1 : 0);
-  set_default(policy, "Delay", service ? ns(30s) : batch ? ns(5s) : 0);
-  set_default(policy, "DelayFunction", service ? "exponential" : batch ? "constant" : "");
-  set_default(policy, "MaxDelay", service ? ns(1h) : 0);
-  set_default(policy, "Unlimited", service);
+  policy.set_default("Interval", batch ? ns(24h) : 0);
+  policy.set_default("Attempts", batch ? 1 : 0);
+  policy.set_default("Delay", service ? ns(30s) : batch ? ns(5s) : 0);
+  policy.set_default("DelayFunction", service ? "exponential" : batch ? "constant" : "");
+  policy.set_default("MaxDelay", service ? ns(1h) : 0);
+  policy.set_default("Unlimited", service);
 }
 
-void fill_restart(object& policy, std::string_view job_type) {
+void fill_restart(DraftBlock policy, std::string_view job_type) {
   const bool service = job_type == "service" || job_type == "system";
-  set_default(policy, "Attempts", service ? 2 : 3);
-  set_default(policy, "Interval", service ? ns(30min) : ns(24h));
+  policy.set_default("Attempts", service ? 2 : 3);
+  policy.set_default("Interval", service ? ns(30min) : ns(24h));
   fill_own(policy, block_types().restart);  // before tasks inherit it
 }
 
-void fill_resources(object& resources) {
-  if (tree::find(resources, "Cores") == nullptr) {
-    resources["Cores"] = 0;
-    set_default(resources, "CPU", 100);
+void fill_resources(DraftBlock resources) {
+  if (!resources.has("Cores")) {
+    resources.set("Cores", 0);
+    resources.set_default("CPU", 100);
   }
-  set_default(resources, "CPU", 0);
+  resources.set_default("CPU", 0);
 }
 
 /// The last element of a slash-separated path, as Go's path.Base has it.
@@ -137,216 +113,177 @@ std::string under_local(std::string_view element) {
   return "local/" + std::string{element};
 }
 
-void fill_artifact(object& artifact) {
-  tree::null_if_empty(artifact, "GetterOptions");
-  tree::null_if_empty(artifact, "GetterHeaders");
-  if (tree::find(artifact, "RelativeDest") != nullptr) return;
-  artifact["RelativeDest"] = tree::text(artifact, "GetterMode") == "file"
-                                 ? under_local(base_name(tree::text(artifact, "GetterSource")))
-                                 : std::string{"local/"};
+void fill_artifact(DraftBlock artifact) {
+  artifact.null_if_empty({"GetterOptions", "GetterHeaders"});
+  if (artifact.has("RelativeDest")) return;
+  artifact.set("RelativeDest", artifact.text("GetterMode") == "file"
+                                   ? under_local(base_name(artifact.text("GetterSource")))
+                                   : std::string{"local/"});
 }
 
-void upper_case(boost::json::string& text) {
-  for (char& c : text)
-    c = to_upper(c);
-}
-
-void fill_template(object& tmpl) {
+void fill_template(DraftBlock tmpl) {
   fill_own(tmpl, block_types().tmpl);
-  if (value* signal = tree::find(tmpl, "ChangeSignal"))
-    upper_case(signal->get_string());
+  if (tmpl.has("ChangeSignal"))
+    tmpl.set("ChangeSignal", to_upper(tmpl.text("ChangeSignal")));
   else
-    tmpl["ChangeSignal"] = tree::text(tmpl, "ChangeMode") == "signal" ? "SIGHUP" : "";
-  if (object* script = tree::child(tmpl, "ChangeScript")) set_default(*script, "Args", array{});
+    tmpl.set("ChangeSignal", tmpl.text("ChangeMode") == "signal" ? "SIGHUP" : "");
+  if (DraftBlock script = tmpl.child("ChangeScript")) script.set_default_list("Args");
 }
 
-void fill_sidecar_task(object& task) {
-  for (const std::string_view name : {"Config", "Env", "Meta"})
-    tree::null_if_empty(task, name);
-  set_default(task, "Resources", object{});
-  if (object* resources = tree::child(task, "Resources")) fill_resources(*resources);
-  set_default(task, "LogConfig", object{});
+void fill_sidecar_task(DraftBlock task) {
+  task.null_if_empty({"Config", "Env", "Meta"});
+  fill_resources(task.child_or_new("Resources"));
+  task.child_or_new("LogConfig");
 }
 
-void fill_proxy(object& proxy) {
-  if (object* expose = tree::child(proxy, "Expose")) {
-    tree::null_if_empty(*expose, "Paths");
-    tree::null_if_empty(*expose, "Path");
-  }
-  tree::null_if_empty(proxy, "Upstreams");
-  each(proxy, "Upstreams", [](object& upstream) { tree::null_if_empty(upstream, "Config"); });
-  tree::null_if_empty(proxy, "Config");
+void fill_proxy(DraftBlock proxy) {
+  if (DraftBlock expose = proxy.child("Expose")) expose.null_if_empty({"Paths", "Path"});
+  proxy.null_if_empty({"Upstreams", "Config"});
+  proxy.each("Upstreams", [](DraftBlock& upstream) { upstream.null_if_empty({"Config"}); });
 }
 
-void fill_gateway(object& gateway) {
-  if (object* proxy = tree::child(gateway, "Proxy")) {
-    tree::null_if_empty(*proxy, "EnvoyGatewayBindAddresses");
-    tree::null_if_empty(*proxy, "Config");
+void fill_gateway(const DraftBlock& gateway) {
+  if (DraftBlock proxy = gateway.child("Proxy"))
+    proxy.null_if_empty({"EnvoyGatewayBindAddresses", "Config"});
+  if (DraftBlock ingress = gateway.child("Ingress")) {
+    ingress.null_if_empty({"Listeners"});
+    ingress.each("Listeners", [](DraftBlock& listener) { listener.null_if_empty({"Services"}); });
   }
-  if (object* ingress = tree::child(gateway, "Ingress")) {
-    tree::null_if_empty(*ingress, "Listeners");
-    each(*ingress, "Listeners",
-         [](object& listener) { tree::null_if_empty(listener, "Services"); });
-  }
-  if (object* terminating = tree::child(gateway, "Terminating"))
-    tree::null_if_empty(*terminating, "Services");
+  if (DraftBlock terminating = gateway.child("Terminating"))
+    terminating.null_if_empty({"Services"});
 }
 
-void fill_connect(object& connect) {
-  if (object* sidecar = tree::child(connect, "SidecarService")) {
-    tree::null_if_empty(*sidecar, "Tags");
-    tree::null_if_empty(*sidecar, "Meta");
-    if (object* proxy = tree::child(*sidecar, "Proxy")) fill_proxy(*proxy);
+void fill_connect(const DraftBlock& connect) {
+  if (DraftBlock sidecar = connect.child("SidecarService")) {
+    sidecar.null_if_empty({"Tags", "Meta"});
+    if (const DraftBlock proxy = sidecar.child("Proxy")) fill_proxy(proxy);
   }
-  if (object* task = tree::child(connect, "SidecarTask")) fill_sidecar_task(*task);
-  if (object* gateway = tree::child(connect, "Gateway")) fill_gateway(*gateway);
+  if (const DraftBlock task = connect.child("SidecarTask")) fill_sidecar_task(task);
+  if (const DraftBlock gateway = connect.child("Gateway")) fill_gateway(gateway);
 }
 
 /// The service's policy with what the check sets written over it.
-void inherit_check_restart(object& check, const object* service_policy) {
-  object* own = tree::child(check, "CheckRestart");
-  if (service_policy != nullptr) {
-    object merged = *service_policy;
-    if (own != nullptr) {
-      if (tree::number(*own, "Limit") > 0) merged["Limit"] = own->at("Limit");
-      if (const value* grace = tree::find(*own, "Grace")) merged["Grace"] = *grace;
-      if (tree::flag(*own, "IgnoreWarnings")) merged["IgnoreWarnings"] = true;
-    }
-    value& slot = check["CheckRestart"];
-    slot = std::move(merged);
-    own = &slot.get_object();
-  }
+void inherit_check_restart(DraftBlock& check, const DraftBlock& service_policy) {
+  if (!service_policy) return;
+  DraftBlock own = check.child_or_new("CheckRestart");
+  if (own.number("Limit") <= 0) own.clear("Limit");
+  if (!own.flag("IgnoreWarnings")) own.clear("IgnoreWarnings");
+  own.fill_from(service_policy);
 }
 
-void fill_check(object& check, const object* service_policy, std::string_view on_update) {
+void fill_check(DraftBlock& check, const DraftBlock& service_policy, std::string_view on_update) {
   inherit_check_restart(check, service_policy);
-  for (const std::string_view name : {"SuccessBeforePassing", "FailuresBeforeCritical"})
-    if (tree::number(check, name) < 0) check[name] = 0;
-  tree::set_default_text(check, "OnUpdate", on_update);
+  if (check.number("SuccessBeforePassing") < 0) check.set("SuccessBeforePassing", 0);
+  if (check.number("FailuresBeforeCritical") < 0) check.set("FailuresBeforeCritical", 0);
+  check.set_default_text("OnUpdate", on_update);
 }
 
 /// Where a service stands: for its default name.
 struct Place {
   std::string_view job;
   std::string_view group;
-  const std::string* task;  ///< null for a group's service
+  std::optional<std::string_view> task;  ///< nothing for a group's service
 };
 
-void fill_service(object& service, const Place& place) {
-  if (tree::text(service, "Name").empty()) {
+void fill_service(DraftBlock service, const Place& place) {
+  if (service.text("Name").empty()) {
     std::string name = std::string{place.job} + "-" + std::string{place.group};
-    if (place.task != nullptr) name += "-" + *place.task;
-    service["Name"] = name;
+    if (place.task) name += "-" + std::string{*place.task};
+    service.set("Name", name);
   }
   fill_own(service, block_types().service);  // before its checks inherit OnUpdate
-  for (const std::string_view name : {"Meta", "CanaryMeta", "TaggedAddresses"})
-    tree::null_if_empty(service, name);
-  if (object* connect = tree::child(service, "Connect")) fill_connect(*connect);
-  const object* policy = tree::child(service, "CheckRestart");
-  const std::string_view on_update = tree::text(service, "OnUpdate");
-  each(service, "Checks", [&](object& check) { fill_check(check, policy, on_update); });
+  service.null_if_empty({"Meta", "CanaryMeta", "TaggedAddresses"});
+  if (const DraftBlock connect = service.child("Connect")) fill_connect(connect);
+  const DraftBlock policy = service.child("CheckRestart");
+  const std::string_view on_update = service.text("OnUpdate");
+  service.each("Checks", [&](DraftBlock& check) { fill_check(check, policy, on_update); });
 }
 
-void fill_task(object& task, const object& group_restart, const Place& place) {
-  set_default(task, "Resources", object{});
-  if (object* resources = tree::child(task, "Resources")) fill_resources(*resources);
-  set_default(task, "LogConfig", object{});
-  each(task, "Artifacts", fill_artifact);
-  each(task, "Templates", fill_template);
-  each(task, "Services", [&](object& service) { fill_service(service, place); });
-  if (object* lifecycle = tree::child(task, "Lifecycle");
-      lifecycle != nullptr && tree::text(*lifecycle, "Hook").empty())
-    task["Lifecycle"] = nullptr;
-  object restart = group_restart;
-  if (const object* own = tree::child(task, "RestartPolicy")) merge(restart, *own);
-  task["RestartPolicy"] = std::move(restart);
+void fill_task(DraftBlock task, const DraftBlock& group_restart, const Place& place) {
+  fill_resources(task.child_or_new("Resources"));
+  task.child_or_new("LogConfig");
+  task.each("Artifacts", fill_artifact);
+  task.each("Templates", fill_template);
+  task.each("Services", [&](const DraftBlock& service) { fill_service(service, place); });
+  if (const DraftBlock lifecycle = task.child("Lifecycle");
+      lifecycle && lifecycle.text("Hook").empty())
+    task.clear("Lifecycle");
+  task.child_or_new("RestartPolicy").fill_from(group_restart);
 }
 
-/// What a group takes from its job, by reference: the job is not changed while groups are filled.
+/// What a group takes from its job. The job is not changed while groups are filled.
 struct JobDefaults {
   std::string_view name;
   std::string_view type;
   std::string_view consul_namespace;
-  const object* update;
-  const object* reschedule;
-  const object* migrate;
+  DraftBlock update;
+  DraftBlock reschedule;
+  DraftBlock migrate;
 };
 
-/// The job's policy with the group's written over it; nothing when neither has one.
-object* inherit(object& group, std::string_view member, const object* from_job) {
-  if (from_job == nullptr) return tree::child(group, member);
-  object merged = *from_job;
-  if (const object* own = tree::child(group, member)) merge(merged, *own);
-  value& slot = group[member];
-  slot = std::move(merged);
-  return &slot.get_object();
+/// The job's policy with the group's written over it; none when neither has one.
+DraftBlock inherit(DraftBlock& group, FieldName member, const DraftBlock& from_job) {
+  if (!from_job) return group.child(member);
+  DraftBlock own = group.child_or_new(member);
+  own.fill_from(from_job);
+  return own;
 }
 
-void fill_group_policies(object& group, const JobDefaults& job) {
-  const bool own_update = tree::child(group, "Update") != nullptr;
-  const bool use_job = job.update != nullptr && (own_update || !update_is_empty(*job.update));
-  inherit(group, "Update", use_job ? job.update : nullptr);
+void fill_group_policies(DraftBlock& group, const JobDefaults& job) {
+  const bool use_job = job.update && (group.has("Update") || !job.update.is_zero());
+  inherit(group, "Update", use_job ? job.update : DraftBlock{});
 
-  if (inherit(group, "ReschedulePolicy", job.reschedule) == nullptr && job.type != "system")
-    group["ReschedulePolicy"] = object{};
-  if (object* policy = tree::child(group, "ReschedulePolicy")) fill_reschedule(*policy, job.type);
+  if (!inherit(group, "ReschedulePolicy", job.reschedule) && job.type != "system")
+    group.init("ReschedulePolicy");
+  if (const DraftBlock policy = group.child("ReschedulePolicy")) fill_reschedule(policy, job.type);
 
-  if (inherit(group, "Migrate", job.migrate) == nullptr && job.type == "service")
-    group["Migrate"] = object{};
+  if (!inherit(group, "Migrate", job.migrate) && job.type == "service") group.init("Migrate");
 
-  set_default(group, "RestartPolicy", object{});
-  if (object* restart = tree::child(group, "RestartPolicy")) fill_restart(*restart, job.type);
+  fill_restart(group.child_or_new("RestartPolicy"), job.type);
 }
 
-void fill_group(object& group, const JobDefaults& job) {
-  if (object* scaling = tree::child(group, "Scaling")) {
-    if (tree::find(group, "Count") == nullptr)
-      if (const value* least = tree::find(*scaling, "Min")) group["Count"] = *least;
-  }
+void fill_group(DraftBlock group, const JobDefaults& job) {
+  DraftBlock scaling = group.child("Scaling");
+  if (!group.has("Count") && scaling.has("Min")) group.set("Count", scaling.number("Min"));
   fill_own(group, block_types().group);
-  const std::int64_t count = tree::number(group, "Count");
-  if (object* scaling = tree::child(group, "Scaling")) {
-    set_default(*scaling, "Enabled", true);
-    set_default(*scaling, "Min", count);
-    tree::set_default_text(*scaling, "Type", "horizontal");
+  if (scaling) {
+    scaling.set_default("Enabled", true);
+    scaling.set_default("Min", group.number("Count"));
+    scaling.set_default_text("Type", "horizontal");
   }
-  set_default(group, "EphemeralDisk", object{});
-  set_default(group, "Consul", object{});
-  if (object* consul = tree::child(group, "Consul"))
-    tree::set_default_text(*consul, "Namespace", job.consul_namespace);
+  group.child_or_new("EphemeralDisk");
+  group.child_or_new("Consul").set_default_text("Namespace", job.consul_namespace);
   fill_group_policies(group, job);
 
-  const std::string name{tree::text(group, "Name")};
-  const object restart = *tree::child(group, "RestartPolicy");
-  each(group, "Tasks", [&](object& task) {
-    const std::string task_name{tree::text(task, "Name")};
-    fill_task(task, restart, {job.name, name, &task_name});
+  const std::string_view name = group.text("Name");
+  const DraftBlock restart = group.child("RestartPolicy");
+  group.each("Tasks", [&](const DraftBlock& task) {
+    fill_task(task, restart, {job.name, name, task.text("Name")});
   });
-  each(group, "Services", [&](object& service) {
-    fill_service(service, {job.name, name, nullptr});
+  group.each("Services", [&](const DraftBlock& service) {
+    fill_service(service, {job.name, name, std::nullopt});
   });
 }
 
 }  // namespace
 
-void canonicalize(object& job) {
-  job.reserve(job.size() + 24);
+void canonicalize(DraftBlock job) {
   fill_own(job, block_types().job);
-  if (tree::find(job, "Name") == nullptr) job["Name"] = std::string{tree::text(job, "ID")};
-  if (object* periodic = tree::child(job, "Periodic")) fill_periodic(*periodic);
-  if (tree::text(job, "Type") == "service") set_default(job, "Update", object{});
-  if (object* update = tree::child(job, "Update")) fill_own(*update, block_types().update);
-  if (object* multiregion = tree::child(job, "Multiregion")) fill_multiregion(*multiregion);
+  if (!job.has("Name")) job.set("Name", job.text("ID"));
+  if (const DraftBlock periodic = job.child("Periodic")) fill_periodic(periodic);
+  if (job.text("Type") == "service") job.child_or_new("Update");
+  if (const DraftBlock update = job.child("Update")) fill_own(update, block_types().update);
+  if (const DraftBlock multiregion = job.child("Multiregion")) fill_multiregion(multiregion);
 
   const JobDefaults defaults{
-      .name = tree::text(job, "Name"),
-      .type = tree::text(job, "Type"),
-      .consul_namespace = tree::text(job, "ConsulNamespace"),
-      .update = tree::child(job, "Update"),
-      .reschedule = tree::child(job, "Reschedule"),
-      .migrate = tree::child(job, "Migrate"),
+      .name = job.text("Name"),
+      .type = job.text("Type"),
+      .consul_namespace = job.text("ConsulNamespace"),
+      .update = job.child("Update"),
+      .reschedule = job.child("Reschedule"),
+      .migrate = job.child("Migrate"),
   };
-  each(job, "TaskGroups", [&](object& group) { fill_group(group, defaults); });
+  job.each("TaskGroups", [&](const DraftBlock& group) { fill_group(group, defaults); });
   fill_all(job, block_types().job);
 }
 

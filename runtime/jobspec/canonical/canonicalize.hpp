@@ -1,5 +1,5 @@
 // From what a client sent to what a server stores: names, defaults and inheritance of a job in its
-// API form, a JSON tree.
+// API form, a draft (runtime/jobspec/job_draft.hpp).
 //
 // Two forms of a job are named here. The *api form* is what clients write and `jobs/parse` answers:
 // absence means "not set". The *server form* is what is stored, answered by `GET /v1/job/:id` and
@@ -7,8 +7,8 @@
 // have (job-level Reschedule and Migrate, Service.CheckRestart…) has been merged into groups, tasks
 // and checks and is gone. Both may leave out members that are null or zero.
 //
-// Everything changes the tree in place and never fails, except `match_names`, which is what makes
-// an arbitrary tree safe for the rest. Pure; one pass each; no clock, no random numbers.
+// Everything changes the draft in place and never fails: decoding is what makes a request safe for
+// it. Pure; one pass each; no clock, no random numbers.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "runtime/base/result.hpp"
+#include "runtime/jobspec/draft_block.hpp"
 
 namespace nomad::jobspec {
 
@@ -27,30 +27,24 @@ struct AdmissionOptions {
   std::string_view default_node_pool = "default";
 };
 
-/// Renames members that differ from a field's name by case only, drops unknown ones, sorts the
-/// entries of maps and checks that every value has its field's type. The error's text is that of
-/// Go's JSON decoder: `json: cannot unmarshal string into Go struct field Job.Job.Priority of type
-/// int`, where the first name is that of the innermost type and the rest is the way to the field;
-/// `path` is what of it leads to the job.
-Result<> match_names(boost::json::object& job, std::string_view path = "Job");
-
 /// Fills the defaults of the api form: `jobs/parse` with Canonicalize, and the first step of
-/// registration. The tree must have passed `match_names` or come from `parse_job`.
-void canonicalize(boost::json::object& job);
+/// registration.
+void canonicalize(DraftBlock job);
 
-/// Adds every missing member as null or zero: the shape in which api jobs are answered.
+/// Adds every missing member as null or zero: the shape in which api jobs are answered, which is a
+/// tree.
 void complete(boost::json::object& job);
 
 /// Turns a canonical api form into the server form.
-void to_server_form(boost::json::object& job, const AdmissionOptions& options = {});
+void to_server_form(DraftBlock job, const AdmissionOptions& options = {});
 
 /// Adds to the groups of a server form the constraints that its services, signals and Vault use
 /// imply, unless they are there.
-void add_implied_constraints(boost::json::object& job);
+void add_implied_constraints(DraftBlock job);
 
 /// All that registration does to a job before validation: `canonicalize`, `to_server_form`,
 /// `add_implied_constraints`.
-void admit(boost::json::object& job, const AdmissionOptions& options = {});
+void admit(DraftBlock job, const AdmissionOptions& options = {});
 
 /// Which region a request goes to, and which one its job is stored with. Empty strings are
 /// "not given". Call before `canonicalize`.
@@ -59,14 +53,14 @@ struct RequestRegion {
   std::string job;
 };
 
-RequestRegion resolve_region(const boost::json::object& job,
+RequestRegion resolve_region(const DraftBlock& job,
                              std::string_view query_region,
                              std::string_view body_region,
                              std::string_view agent_region);
 
 /// The namespace a job is registered in: the query's, else the body's, else the job's, else
 /// "default".
-std::string resolve_namespace(const boost::json::object& job,
+std::string resolve_namespace(const DraftBlock& job,
                               std::string_view query_namespace,
                               std::string_view body_namespace);
 

@@ -2,18 +2,11 @@
 #include <set>
 #include <string>
 
-#include <boost/json.hpp>
-
 #include "runtime/jobspec/canonical/canonicalize.hpp"
-#include "runtime/jobspec/tree.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
-
-using boost::json::array;
-using boost::json::object;
-using tree::each;
 
 struct Constraint {
   std::string_view left;
@@ -29,20 +22,19 @@ constexpr Constraint native_checks_constraint{"${attr.nomad.version}", "semver",
 /// What counts as "already there": the very constraint, or any on the same attribute.
 enum class Match { whole, left };
 
-void add_constraint(object& group, Match match, const Constraint& wanted) {
+void add_constraint(DraftBlock& group, Match match, const Constraint& wanted) {
   bool present = false;
-  each(static_cast<const object&>(group), "Constraints", [&](const object& constraint) {
-    if (tree::text(constraint, "LTarget") != wanted.left) return;
+  group.each("Constraints", [&](const DraftBlock& constraint) {
+    if (constraint.text("LTarget") != wanted.left) return;
     present = present || match == Match::left
-              || (tree::text(constraint, "Operand") == wanted.operand
-                  && tree::text(constraint, "RTarget") == wanted.right);
+              || (constraint.text("Operand") == wanted.operand
+                  && constraint.text("RTarget") == wanted.right);
   });
   if (present) return;
-  tree::set_default(group, "Constraints", array{});
-  group.at("Constraints")
-      .as_array()
-      .push_back(
-          object{{"LTarget", wanted.left}, {"RTarget", wanted.right}, {"Operand", wanted.operand}});
+  DraftBlock added = group.append("Constraints");
+  added.set("LTarget", wanted.left);
+  added.set("RTarget", wanted.right);
+  added.set("Operand", wanted.operand);
 }
 
 struct Usage {
@@ -52,40 +44,37 @@ struct Usage {
   bool native_checks = false;
   std::set<std::string, std::less<>> signals;
 
-  void note_services(const object& in) {
-    each(in, "Services", [&](const object& service) {
-      const std::string_view provider = tree::text(service, "Provider");
+  void note_services(const DraftBlock& in) {
+    in.each("Services", [&](const DraftBlock& service) {
+      const std::string_view provider = service.text("Provider");
       if (provider.empty() || provider == "consul") consul = true;
       if (provider != "nomad") return;
       native_services = true;
-      if (!tree::list(service, "Checks").empty()) native_checks = true;
+      if (!service.list("Checks").empty()) native_checks = true;
     });
   }
 
-  void note_task(const object& task) {
+  void note_task(const DraftBlock& task) {
     note_services(task);
-    if (const object* block = tree::child(task, "Vault")) {
+    if (const DraftBlock block = task.child("Vault")) {
       vault = true;
-      if (tree::text(*block, "ChangeMode") == "signal")
-        signals.emplace(tree::text(*block, "ChangeSignal"));
+      if (block.text("ChangeMode") == "signal") signals.emplace(block.text("ChangeSignal"));
     }
-    if (const std::string_view signal = tree::text(task, "KillSignal"); !signal.empty())
+    if (const std::string_view signal = task.text("KillSignal"); !signal.empty())
       signals.emplace(signal);
-    each(task, "Templates", [&](const object& tmpl) {
-      if (tree::text(tmpl, "ChangeMode") == "signal")
-        signals.emplace(tree::text(tmpl, "ChangeSignal"));
+    task.each("Templates", [&](const DraftBlock& tmpl) {
+      if (tmpl.text("ChangeMode") == "signal") signals.emplace(tmpl.text("ChangeSignal"));
     });
   }
 };
 
 }  // namespace
 
-void add_implied_constraints(object& job) {
-  each(job, "TaskGroups", [](object& group) {
+void add_implied_constraints(DraftBlock job) {
+  job.each("TaskGroups", [](DraftBlock& group) {
     Usage usage;
     usage.note_services(group);
-    each(static_cast<const object&>(group), "Tasks",
-         [&](const object& task) { usage.note_task(task); });
+    group.each("Tasks", [&](const DraftBlock& task) { usage.note_task(task); });
 
     if (usage.vault) add_constraint(group, Match::left, vault_constraint);
     if (!usage.signals.empty()) {

@@ -1,8 +1,5 @@
 // Which region and namespace a request about a job means.
-#include <boost/json.hpp>
-
 #include "runtime/jobspec/canonical/canonicalize.hpp"
-#include "runtime/jobspec/tree.hpp"
 
 namespace nomad::jobspec {
 
@@ -12,35 +9,33 @@ constexpr std::string_view global_region = "global";
 
 }  // namespace
 
-RequestRegion resolve_region(const boost::json::object& job,
+RequestRegion resolve_region(const DraftBlock& job,
                              std::string_view query_region,
                              std::string_view body_region,
                              std::string_view agent_region) {
-  const std::string_view job_region = tree::text(job, "Region");
+  const std::string_view job_region = job.text("Region");
   std::string_view region = !body_region.empty() ? body_region : query_region;
   if (region.empty()) region = job_region;
   if (region.empty() || region == global_region) region = agent_region;
   RequestRegion resolved{std::string{region}, std::string{region}};
 
-  const boost::json::object* multiregion = tree::child(job, "Multiregion");
-  if (multiregion == nullptr) return resolved;
+  const DraftBlock multiregion = job.child("Multiregion");
+  if (!multiregion) return resolved;
   resolved.job = global_region;
-  const boost::json::array& regions = tree::list(*multiregion, "Regions");
+  const DraftBlocks regions = multiregion.list("Regions");
   bool served_here = regions.empty();
-  for (const boost::json::value& candidate : regions)
-    if (candidate.is_object() && tree::text(candidate.get_object(), "Name") == resolved.request)
-      served_here = true;
-  if (!served_here && regions.front().is_object())
-    resolved.request = tree::text(regions.front().get_object(), "Name");
+  for (const DraftBlock candidate : regions)
+    if (candidate.text("Name") == resolved.request) served_here = true;
+  if (!served_here) resolved.request = regions.front().text("Name");
   return resolved;
 }
 
-std::string resolve_namespace(const boost::json::object& job,
+std::string resolve_namespace(const DraftBlock& job,
                               std::string_view query_namespace,
                               std::string_view body_namespace) {
   if (!query_namespace.empty()) return std::string{query_namespace};
   if (!body_namespace.empty()) return std::string{body_namespace};
-  const std::string_view own = tree::text(job, "Namespace");
+  const std::string_view own = job.text("Namespace");
   return own.empty() ? "default" : std::string{own};
 }
 

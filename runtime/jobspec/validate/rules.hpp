@@ -9,11 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
-
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
+#include "runtime/object/draft.hpp"
 
 namespace nomad::jobspec {
 
@@ -50,14 +48,14 @@ inline std::string duration_text(std::int64_t nanoseconds) {
 }
 
 // placement
-Mistakes check_constraint(const boost::json::object& constraint);
-Mistakes check_affinity(const boost::json::object& affinity);
-Mistakes check_spread(const boost::json::object& spread);
+Mistakes check_constraint(const DraftBlock& constraint);
+Mistakes check_affinity(const DraftBlock& affinity);
+Mistakes check_spread(const DraftBlock& spread);
 /// Every constraint of a list, prefixed "Constraint N validation failed: ".
-void check_constraints(const boost::json::object& in, Mistakes& out);
+void check_constraints(const DraftBlock& in, Mistakes& out);
 /// Affinities of jobs, groups and tasks; system jobs may have none.
-void check_affinities(const boost::json::object& in, bool system_job, Mistakes& out);
-void check_spreads(const boost::json::object& in, bool system_job, Mistakes& out);
+void check_affinities(const DraftBlock& in, bool system_job, Mistakes& out);
+void check_spreads(const DraftBlock& in, bool system_job, Mistakes& out);
 /// "" or what is wrong with a version constraint such as ">= 1.2, < 2.0".
 std::string check_version_constraint(std::string_view text);
 std::string check_semver_constraint(std::string_view text);
@@ -65,38 +63,36 @@ std::string check_semver_constraint(std::string_view text);
 std::string check_regular_expression(std::string_view text);
 
 // policies
-Mistakes check_update(const boost::json::object& update);
-Mistakes check_restart(const boost::json::object& policy);
-Mistakes check_reschedule(const boost::json::object& policy);
-Mistakes check_migrate(const boost::json::object& migrate);
-Mistakes check_periodic(const boost::json::object& periodic);
-Mistakes check_parameterized(const boost::json::object& parameterized);
-Mistakes check_scaling(const boost::json::object& group, const boost::json::object& job);
+Mistakes check_update(const DraftBlock& update);
+Mistakes check_restart(const DraftBlock& policy);
+Mistakes check_reschedule(const DraftBlock& policy);
+Mistakes check_migrate(const DraftBlock& migrate);
+Mistakes check_periodic(const DraftBlock& periodic);
+Mistakes check_parameterized(const DraftBlock& parameterized);
+Mistakes check_scaling(const DraftBlock& group, const DraftBlock& job);
 
 // groups and tasks
-Mistakes check_group(const boost::json::object& group, const boost::json::object& job);
-Mistakes check_volume(const boost::json::object& volume,
+Mistakes check_group(const DraftBlock& group, const DraftBlock& job);
+Mistakes check_volume(const DraftBlock& volume,
                       std::string_view job_type,
                       std::int64_t count,
                       std::int64_t canaries);
-Mistakes check_task(const boost::json::object& task,
-                    std::string_view job_type,
-                    const boost::json::object& group);
-Mistakes check_template(const boost::json::object& tmpl);
-Mistakes check_artifact(const boost::json::object& artifact);
-Mistakes group_warnings(const boost::json::object& group, bool multiregion);
+Mistakes check_task(const DraftBlock& task, std::string_view job_type, const DraftBlock& group);
+Mistakes check_template(const DraftBlock& tmpl);
+Mistakes check_artifact(const DraftBlock& artifact);
+Mistakes group_warnings(const DraftBlock& group, bool multiregion);
 
 // networks and services
-Mistakes check_networks(const boost::json::object& group);
-Mistakes check_service(const boost::json::object& service);
-Mistakes check_group_services(const boost::json::object& group);
-Mistakes check_script_checks(const boost::json::object& group);
-Mistakes check_task_services(const boost::json::object& task, const boost::json::object& group);
+Mistakes check_networks(const DraftBlock& group);
+Mistakes check_service(const DraftBlock& service);
+Mistakes check_group_services(const DraftBlock& group);
+Mistakes check_script_checks(const DraftBlock& group);
+Mistakes check_task_services(const DraftBlock& task, const DraftBlock& group);
 /// "" or the first thing wrong with a connect block by itself.
-std::string check_connect(const boost::json::object& connect);
+std::string check_connect(const DraftBlock& connect);
 /// "" or the first reason why the job's use of Connect, or of exposed checks, is refused.
-std::string check_connect_use(const boost::json::object& job);
-std::string check_expose_use(const boost::json::object& job);
+std::string check_connect_use(const DraftBlock& job);
+std::string check_expose_use(const DraftBlock& job);
 
 /// Whether `path`, taken relative to `prefix` in an allocation's directory, leaves that directory.
 bool escapes_allocation(std::string_view prefix, std::string_view path);

@@ -1,115 +1,104 @@
 // Rules about groups: their policies, volumes and networks, and how their tasks go together.
 #include <map>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
-#include "runtime/jobspec/tree.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
 
-using boost::json::object;
-using boost::json::value;
-using tree::each;
-
 constexpr std::int64_t max_port = 65'535;
 constexpr std::int64_t min_disk_mb = 10;
 
-void check_disconnect(const object& group, Mistakes& out) {
-  const value* max_disconnect = tree::find(group, "MaxClientDisconnect");
-  if (max_disconnect == nullptr) return;
-  if (tree::find(group, "StopAfterClientDisconnect") != nullptr)
+void check_disconnect(const DraftBlock& group, Mistakes& out) {
+  if (!group.has("MaxClientDisconnect")) return;
+  if (group.has("StopAfterClientDisconnect"))
     out.add(
         "Task group cannot be configured with both max_client_disconnect and "
         "stop_after_client_disconnect");
-  if (tree::number_of(*max_disconnect) < 0) out.add("max_client_disconnect cannot be negative");
+  if (group.number("MaxClientDisconnect") < 0) out.add("max_client_disconnect cannot be negative");
 }
 
-void check_policies(const object& group, std::string_view type, Mistakes& out) {
-  const std::string_view name = tree::text(group, "Name");
-  if (const object* restart = tree::child(group, "RestartPolicy"))
-    out.add_joined("", check_restart(*restart));
+void check_policies(const DraftBlock& group, std::string_view type, Mistakes& out) {
+  const std::string_view name = group.text("Name");
+  if (const DraftBlock restart = group.child("RestartPolicy"))
+    out.add_joined("", check_restart(restart));
   else
     out.add(fmt::format("Task Group {} should have a restart policy", name));
   check_spreads(group, type == "system", out);
 
-  const object* reschedule = tree::child(group, "ReschedulePolicy");
+  const DraftBlock reschedule = group.child("ReschedulePolicy");
   if (type == "system") {
-    if (reschedule != nullptr) out.add("System jobs should not have a reschedule policy");
-  } else if (reschedule != nullptr) {
-    out.add_joined("", check_reschedule(*reschedule));
+    if (reschedule) out.add("System jobs should not have a reschedule policy");
+  } else if (reschedule) {
+    out.add_joined("", check_reschedule(reschedule));
   } else {
     out.add(fmt::format("Task Group {} should have a reschedule policy", name));
   }
 
-  if (const object* disk = tree::child(group, "EphemeralDisk")) {
-    if (const std::int64_t size = tree::number(*disk, "SizeMB"); size < min_disk_mb)
+  if (const DraftBlock disk = group.child("EphemeralDisk")) {
+    if (const std::int64_t size = disk.number("SizeMB"); size < min_disk_mb)
       out.add(fmt::format("minimum DiskMB value is {}; got {}", min_disk_mb, size));
   } else {
     out.add(fmt::format("Task Group {} should have an ephemeral disk object", name));
   }
 
-  if (const object* update = tree::child(group, "Update")) {
+  if (const DraftBlock update = group.child("Update")) {
     if (type != "service" && type != "system")
       out.add(fmt::format("Job type {} does not allow update block", quote(type)));
-    out.add_joined("", check_update(*update));
+    out.add_joined("", check_update(update));
   }
-  if (const object* migrate = tree::child(group, "Migrate")) {
+  if (const DraftBlock migrate = group.child("Migrate")) {
     if (type == "service")
-      out.add_joined("", check_migrate(*migrate));
+      out.add_joined("", check_migrate(migrate));
     else
       out.add(fmt::format("Job type {} does not allow migrate block", quote(type)));
   }
 }
 
-void check_tasks_together(const object& group, Mistakes& out) {
+void check_tasks_together(const DraftBlock& group, Mistakes& out) {
   std::map<std::string_view, int> first_of;
   int position = 0;
   int leaders = 0;
-  each(group, "Tasks", [&](const object& task) {
+  group.each("Tasks", [&](const DraftBlock& task) {
     ++position;
-    const std::string_view name = tree::text(task, "Name");
+    const std::string_view name = task.text("Name");
     if (name.empty())
       out.add(fmt::format("Task {} missing name", position));
     else if (const auto [first, fresh] = first_of.emplace(name, position); !fresh)
       out.add(fmt::format("Task {} redefines '{}' from task {}", position, name, first->second));
-    if (tree::flag(task, "Leader")) ++leaders;
+    if (task.flag("Leader")) ++leaders;
   });
   if (leaders > 1) out.add("Only one task may be marked as leader");
 }
 
-void check_volumes(const object& group, std::string_view type, Mistakes& out) {
-  const object* volumes = tree::child(group, "Volumes");
-  if (volumes == nullptr) return;
-  const object* update = tree::child(group, "Update");
-  const std::int64_t canaries = update == nullptr ? 0 : tree::number(*update, "Canary");
-  for (const auto& entry : *volumes) {
-    if (!entry.value().is_object()) continue;
-    const object& volume = entry.value().get_object();
-    const auto kind = tree::text(volume, "Type");
+void check_volumes(const DraftBlock& group, std::string_view type, Mistakes& out) {
+  const std::int64_t canaries = group.child("Update").number("Canary");
+  for (const DraftBlock entry : group.list("Volumes")) {
+    const DraftBlock volume = entry.child("Value");
+    const auto kind = volume.text("Type");
     const bool is_known = kind == "host" || kind == "csi";
-    const auto found = is_known ? check_volume(volume, type, tree::number(group, "Count"), canaries)
-                                : Mistakes{};
+    const auto found
+        = is_known ? check_volume(volume, type, group.number("Count"), canaries) : Mistakes{};
     if (is_known && found.empty()) continue;
     out.add(fmt::format(
-        "Task group volume validation for {} failed: {}", std::string_view{entry.key()},
+        "Task group volume validation for {} failed: {}", entry.text("Key"),
         is_known ? found.text() : fmt::format("volume has unrecognized type {}", kind)));
   }
 }
 
-void check_csi_access(const object& volume, std::int64_t count, Mistakes& out) {
-  const std::string_view attachment = tree::text(volume, "AttachmentMode");
-  const std::string_view access = tree::text(volume, "AccessMode");
-  const bool read_only = tree::flag(volume, "ReadOnly");
-  const bool shared = count > 1 && !tree::flag(volume, "PerAlloc");
+void check_csi_access(const DraftBlock& volume, std::int64_t count, Mistakes& out) {
+  const std::string_view attachment = volume.text("AttachmentMode");
+  const std::string_view access = volume.text("AccessMode");
+  const bool read_only = volume.flag("ReadOnly");
+  const bool shared = count > 1 && !volume.flag("PerAlloc");
 
   if (attachment.empty()) out.add("CSI volumes must have an attachment mode");
-  if (attachment == "block-device" && tree::child(volume, "MountOptions") != nullptr)
+  if (attachment == "block-device" && volume.has("MountOptions"))
     out.add("block devices cannot have mount options");
   if (access.empty()) {
     out.add("CSI volumes must have an access mode");
@@ -160,8 +149,8 @@ public:
   explicit PortRegister(Mistakes& out) : out_{out} {}
 
   /// `task` is null for a port of the group itself.
-  void add(const object& port, const std::string_view* task) {
-    const std::string_view label = tree::text(port, "Label");
+  void add(const DraftBlock& port, const std::string_view* task) {
+    const std::string_view label = port.text("Label");
     if (const auto found = labels_.find(label); found != labels_.end())
       out_.add(fmt::format("Port label {} already in use by {}", label, found->second));
     else if (task == nullptr)
@@ -170,10 +159,10 @@ public:
   }
 
 private:
-  void add_static(const object& port, std::string_view label, const std::string_view* task) {
-    const std::int64_t number = tree::number(port, "Value");
+  void add_static(const DraftBlock& port, std::string_view label, const std::string_view* task) {
+    const std::int64_t number = port.number("Value");
     if (number == 0) return;
-    const std::string_view network = tree::text(port, "HostNetwork");
+    const std::string_view network = port.text("HostNetwork");
     const auto key = std::pair{network.empty() ? "default" : network, number};
     if (const auto found = statics_.find(key); found != statics_.end())
       out_.add(fmt::format("Static port {} already reserved by {}", number, found->second));
@@ -190,14 +179,14 @@ private:
 };
 
 template <class Visit>
-void each_port(const object& network, Visit&& visit) {
-  each(network, "ReservedPorts", visit);
-  each(network, "DynamicPorts", visit);
+void each_port(const DraftBlock& network, Visit&& visit) {
+  network.each("ReservedPorts", visit);
+  network.each("DynamicPorts", visit);
 }
 
-void check_mapping(const object& port, Mistakes& out) {
-  const std::int64_t to = tree::number(port, "To");
-  const std::string_view label = tree::text(port, "Label");
+void check_mapping(const DraftBlock& port, Mistakes& out) {
+  const std::int64_t to = port.number("To");
+  const std::string_view label = port.text("Label");
   if (to < -1)
     out.add(fmt::format("Port {} cannot be mapped to negative value {}", quote(label), to));
   else if (to > max_port)
@@ -207,38 +196,38 @@ void check_mapping(const object& port, Mistakes& out) {
 
 }  // namespace
 
-Mistakes check_networks(const object& group) {
+Mistakes check_networks(const DraftBlock& group) {
   Mistakes out;
   PortRegister ports{out};
-  each(group, "Networks", [&](const object& network) {
-    each_port(network, [&](const object& port) {
+  group.each("Networks", [&](const DraftBlock& network) {
+    each_port(network, [&](const DraftBlock& port) {
       ports.add(port, nullptr);
       check_mapping(port, out);
     });
-    const std::string_view hostname = tree::text(network, "Hostname");
+    const std::string_view hostname = network.text("Hostname");
     if (!hostname.empty() && hostname.find("${") == std::string_view::npos
         && !is_domain_name(hostname))
       out.add("Hostname is not a valid DNS name");
   });
-  each(group, "Tasks", [&](const object& task) {
-    const object* resources = tree::child(task, "Resources");
-    if (resources == nullptr) return;
-    const std::string_view name = tree::text(task, "Name");
-    each(*resources, "Networks", [&](const object& network) {
-      each_port(network, [&](const object& port) { ports.add(port, &name); });
+  group.each("Tasks", [&](const DraftBlock& task) {
+    const DraftBlock resources = task.child("Resources");
+    if (!resources) return;
+    const std::string_view name = task.text("Name");
+    resources.each("Networks", [&](const DraftBlock& network) {
+      each_port(network, [&](const DraftBlock& port) { ports.add(port, &name); });
     });
   });
   return out;
 }
 
-Mistakes check_volume(const object& volume,
+Mistakes check_volume(const DraftBlock& volume,
                       std::string_view job_type,
                       std::int64_t count,
                       std::int64_t canaries) {
   Mistakes out;
-  const std::string_view type = tree::text(volume, "Type");
-  if (tree::text(volume, "Source").empty()) out.add("volume has an empty source");
-  if (tree::flag(volume, "PerAlloc")) {
+  const std::string_view type = volume.text("Type");
+  if (volume.text("Source").empty()) out.add("volume has an empty source");
+  if (volume.flag("PerAlloc")) {
     if (job_type == "system" || job_type == "sysbatch")
       out.add("volume cannot be per_alloc for system or sysbatch jobs");
     if (canaries > 0) out.add("volume cannot be per_alloc when canaries are in use");
@@ -247,24 +236,23 @@ Mistakes check_volume(const object& volume,
     check_csi_access(volume, count, out);
     return out;
   }
-  if (!tree::text(volume, "AttachmentMode").empty())
+  if (!volume.text("AttachmentMode").empty())
     out.add("host volumes cannot have an attachment mode");
-  if (!tree::text(volume, "AccessMode").empty()) out.add("host volumes cannot have an access mode");
-  if (tree::child(volume, "MountOptions") != nullptr)
-    out.add("host volumes cannot have mount options");
+  if (!volume.text("AccessMode").empty()) out.add("host volumes cannot have an access mode");
+  if (volume.has("MountOptions")) out.add("host volumes cannot have mount options");
   return out;
 }
 
-Mistakes check_group(const object& group, const object& job) {
+Mistakes check_group(const DraftBlock& group, const DraftBlock& job) {
   Mistakes out;
-  const std::string_view type = tree::text(job, "Type");
-  const std::string_view name = tree::text(group, "Name");
+  const std::string_view type = job.text("Type");
+  const std::string_view name = group.text("Name");
   if (name.empty())
     out.add("Missing task group name");
   else if (name.find('\0') != std::string_view::npos)
     out.add("Task group name contains null character");
-  if (tree::number(group, "Count") < 0) out.add("Task group count can't be negative");
-  if (tree::list(group, "Tasks").empty()) out.add("Missing tasks for task group");
+  if (group.number("Count") < 0) out.add("Task group count can't be negative");
+  if (group.list("Tasks").empty()) out.add("Missing tasks for task group");
   check_disconnect(group, out);
   check_constraints(group, out);
   check_affinities(group, type == "system", out);
@@ -275,18 +263,18 @@ Mistakes check_group(const object& group, const object& job) {
   out.add_joined("Task group service validation failed: ", check_group_services(group));
   out.add_joined("Task group service check validation failed: ", check_script_checks(group));
   out.add_joined("Task group scaling policy validation failed: ", check_scaling(group, job));
-  each(group, "Tasks", [&](const object& task) {
+  group.each("Tasks", [&](const DraftBlock& task) {
     if (const Mistakes found = check_task(task, type, group); !found.empty())
-      out.add(fmt::format("Task {} validation failed: {}", tree::text(task, "Name"), found.text()));
+      out.add(fmt::format("Task {} validation failed: {}", task.text("Name"), found.text()));
   });
   return out;
 }
 
-Mistakes group_warnings(const object& group, bool multiregion) {
+Mistakes group_warnings(const DraftBlock& group, bool multiregion) {
   Mistakes out;
-  const std::int64_t count = tree::number(group, "Count");
-  if (const object* update = tree::child(group, "Update")) {
-    const std::int64_t parallel = tree::number(*update, "MaxParallel");
+  const std::int64_t count = group.number("Count");
+  if (const DraftBlock update = group.child("Update")) {
+    const std::int64_t parallel = update.number("MaxParallel");
     if (count > 1 && parallel > count && !(multiregion && count == 0))
       out.add(
           fmt::format("Update max parallel count is greater than task group count ({} > {}). "
@@ -294,27 +282,26 @@ Mistakes group_warnings(const object& group, bool multiregion) {
                       "all allocations.",
                       parallel, count));
   }
-  const auto& networks = tree::list(group, "Networks");
-  if (!networks.empty() && networks.front().is_object()
-      && tree::number(networks.front().get_object(), "MBits") > 0)
+  const DraftBlocks networks = group.list("Networks");
+  if (!networks.empty() && networks.front().number("MBits") > 0)
     out.add(
         "mbits has been deprecated as of Nomad 0.12.0. Please remove mbits from the network "
         "block");
-  each(group, "Tasks", [&](const object& task) {
+  group.each("Tasks", [&](const DraftBlock& task) {
     Mistakes of_task;
-    const std::string prefix = fmt::format("Task {}: ", quote(tree::text(task, "Name")));
-    if (const object* resources = tree::child(task, "Resources")) {
-      if (tree::number(*resources, "IOPS") != 0)
+    const std::string prefix = fmt::format("Task {}: ", quote(task.text("Name")));
+    if (const DraftBlock resources = task.child("Resources")) {
+      if (resources.number("IOPS") != 0)
         of_task.add(prefix + "IOPS has been deprecated as of Nomad 0.9.0. Please remove IOPS from "
                              "resource block.");
-      if (!tree::list(*resources, "Networks").empty())
+      if (!resources.list("Networks").empty())
         of_task.add(prefix + "task network resources have been deprecated as of Nomad 0.12.0. "
                              "Please configure networking via group network block.");
     }
     int position = 0;
-    each(task, "Templates", [&](const object& tmpl) {
+    task.each("Templates", [&](const DraftBlock& tmpl) {
       Mistakes of_template;
-      if (tree::number(tmpl, "VaultGrace") != 0)
+      if (tmpl.number("VaultGrace") != 0)
         of_template.add(fmt::format(
             "Template[{}] VaultGrace has been deprecated as of Nomad 0.11 and ignored since Vault "
             "0.5. Please remove VaultGrace / vault_grace from template block.",

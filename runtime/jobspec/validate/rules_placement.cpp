@@ -1,22 +1,16 @@
 // Rules about constraints, affinities and spreads.
 #include <set>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 #include <re2/re2.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
-#include "runtime/jobspec/tree.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
-
-using boost::json::object;
-using boost::json::value;
-using tree::each;
 
 // Versions as go-version reads them; group 1 is the numbers. The second form demands a dash before
 // a prerelease.
@@ -157,11 +151,11 @@ std::string check_regular_expression(std::string_view text) {
                      whole ? std::string{text} : compiled.error_arg());
 }
 
-Mistakes check_constraint(const object& constraint) {
+Mistakes check_constraint(const DraftBlock& constraint) {
   Mistakes out;
-  const std::string_view left = tree::text(constraint, "LTarget");
-  const std::string_view right = tree::text(constraint, "RTarget");
-  const std::string_view operand = tree::text(constraint, "Operand");
+  const std::string_view left = constraint.text("LTarget");
+  const std::string_view right = constraint.text("RTarget");
+  const std::string_view operand = constraint.text("Operand");
   if (operand.empty()) out.add("Missing constraint operand");
 
   if (is_set_operator(operand)) {
@@ -180,33 +174,33 @@ Mistakes check_constraint(const object& constraint) {
   return out;
 }
 
-Mistakes check_affinity(const object& affinity) {
+Mistakes check_affinity(const DraftBlock& affinity) {
   Mistakes out;
-  const std::string_view right = tree::text(affinity, "RTarget");
-  const std::string_view operand = tree::text(affinity, "Operand");
-  const std::int64_t weight = tree::number(affinity, "Weight");
+  const std::string_view right = affinity.text("RTarget");
+  const std::string_view operand = affinity.text("Operand");
+  const std::int64_t weight = affinity.number("Weight");
   if (operand.empty()) out.add("Missing affinity operand");
   if (is_set_operator(operand)) {
     if (right.empty()) out.add("Set contains operators require an RTarget");
   } else if (!check_shared_operand(operand, right, "affinity", out)) {
     out.add("Unknown affinity operator " + quote(operand));
   }
-  if (tree::text(affinity, "LTarget").empty()) out.add("No LTarget provided but is required");
+  if (affinity.text("LTarget").empty()) out.add("No LTarget provided but is required");
   if (weight == 0) out.add("Affinity weight cannot be zero");
   if (weight > 100 || weight < -100) out.add("Affinity weight must be within the range [-100,100]");
   return out;
 }
 
-Mistakes check_spread(const object& spread) {
+Mistakes check_spread(const DraftBlock& spread) {
   Mistakes out;
-  if (tree::text(spread, "Attribute").empty()) out.add("Missing spread attribute");
-  if (const std::int64_t weight = tree::number(spread, "Weight"); weight <= 0 || weight > 100)
+  if (spread.text("Attribute").empty()) out.add("Missing spread attribute");
+  if (const std::int64_t weight = spread.number("Weight"); weight <= 0 || weight > 100)
     out.add("Spread block must have a positive weight from 0 to 100");
   std::set<std::string_view> seen;
   std::int64_t sum = 0;
-  each(spread, "SpreadTarget", [&](const object& target) {
-    const std::string_view name = tree::text(target, "Value");
-    const std::int64_t percent = tree::number(target, "Percent");
+  spread.each("SpreadTarget", [&](const DraftBlock& target) {
+    const std::string_view name = target.text("Value");
+    const std::int64_t percent = target.number("Percent");
     if (!seen.insert(name).second)
       out.add(fmt::format("Spread target value {} already defined", quote(name)));
     if (percent > 100)
@@ -220,34 +214,33 @@ Mistakes check_spread(const object& spread) {
   return out;
 }
 
-void check_constraints(const object& in, Mistakes& out) {
+void check_constraints(const DraftBlock& in, Mistakes& out) {
   int position = 0;
-  each(in, "Constraints", [&](const object& constraint) {
+  in.each("Constraints", [&](const DraftBlock& constraint) {
     out.add_joined(fmt::format("Constraint {} validation failed: ", ++position),
                    check_constraint(constraint));
   });
 }
 
-void check_affinities(const object& in, bool system_job, Mistakes& out) {
+void check_affinities(const DraftBlock& in, bool system_job, Mistakes& out) {
   if (system_job) {
-    if (tree::find(in, "Affinities") != nullptr)
-      out.add("System jobs may not have an affinity block");
+    if (in.has("Affinities")) out.add("System jobs may not have an affinity block");
     return;
   }
   int position = 0;
-  each(in, "Affinities", [&](const object& affinity) {
+  in.each("Affinities", [&](const DraftBlock& affinity) {
     out.add_joined(fmt::format("Affinity {} validation failed: ", ++position),
                    check_affinity(affinity));
   });
 }
 
-void check_spreads(const object& in, bool system_job, Mistakes& out) {
+void check_spreads(const DraftBlock& in, bool system_job, Mistakes& out) {
   if (system_job) {
-    if (tree::find(in, "Spreads") != nullptr) out.add("System jobs may not have a spread block");
+    if (in.has("Spreads")) out.add("System jobs may not have a spread block");
     return;
   }
   int position = 0;
-  each(in, "Spreads", [&](const object& spread) {
+  in.each("Spreads", [&](const DraftBlock& spread) {
     out.add_joined(fmt::format("Spread {} validation failed: ", ++position), check_spread(spread));
   });
 }

@@ -3,23 +3,18 @@
 #include <chrono>
 #include <set>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
-#include "runtime/jobspec/tree.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
 
-using boost::json::object;
-using boost::json::value;
 using namespace std::chrono_literals;
-using tree::ns;
 
 constexpr std::int64_t restart_min_interval = ns(5s);
 constexpr std::int64_t reschedule_min_interval = ns(15s);
@@ -125,9 +120,9 @@ Viability fibonacci_viability(const Delays& delays) {
   return result;
 }
 
-Mistakes check_viability(const object& policy, std::string_view function) {
-  const Delays delays{tree::number(policy, "Attempts"), tree::number(policy, "Interval"),
-                      tree::number(policy, "Delay"), tree::number(policy, "MaxDelay")};
+Mistakes check_viability(const DraftBlock& policy, std::string_view function) {
+  const Delays delays{policy.number("Attempts"), policy.number("Interval"), policy.number("Delay"),
+                      policy.number("MaxDelay")};
   const Viability viability = function == "constant"      ? constant_viability(delays)
                               : function == "exponential" ? exponential_viability(delays)
                                                           : fibonacci_viability(delays);
@@ -152,22 +147,22 @@ Mistakes check_viability(const object& policy, std::string_view function) {
 
 }  // namespace
 
-Mistakes check_update(const object& update) {
+Mistakes check_update(const DraftBlock& update) {
   Mistakes out;
-  const std::string_view health_check = tree::text(update, "HealthCheck");
-  const std::int64_t max_parallel = tree::number(update, "MaxParallel");
-  const std::int64_t canary = tree::number(update, "Canary");
-  const std::int64_t min_healthy = tree::number(update, "MinHealthyTime");
-  const std::int64_t healthy = tree::number(update, "HealthyDeadline");
-  const std::int64_t progress = tree::number(update, "ProgressDeadline");
-  const std::int64_t stagger = tree::number(update, "Stagger");
+  const std::string_view health_check = update.text("HealthCheck");
+  const std::int64_t max_parallel = update.number("MaxParallel");
+  const std::int64_t canary = update.number("Canary");
+  const std::int64_t min_healthy = update.number("MinHealthyTime");
+  const std::int64_t healthy = update.number("HealthyDeadline");
+  const std::int64_t progress = update.number("ProgressDeadline");
+  const std::int64_t stagger = update.number("Stagger");
 
   if (health_check != "checks" && health_check != "task_states" && health_check != "manual")
     out.add("Invalid health check given: " + quote(health_check));
   if (max_parallel < 0)
     out.add(fmt::format("Max parallel can not be less than zero: {} < 0", max_parallel));
   if (canary < 0) out.add(fmt::format("Canary count can not be less than zero: {} < 0", canary));
-  if (canary == 0 && tree::flag(update, "AutoPromote"))
+  if (canary == 0 && update.flag("AutoPromote"))
     out.add("Auto Promote requires a Canary count greater than zero");
   if (min_healthy < 0)
     out.add("Minimum healthy time may not be less than zero: " + duration_text(min_healthy));
@@ -185,12 +180,12 @@ Mistakes check_update(const object& update) {
   return out;
 }
 
-Mistakes check_restart(const object& policy) {
+Mistakes check_restart(const DraftBlock& policy) {
   Mistakes out;
-  const std::string_view mode = tree::text(policy, "Mode");
-  const std::int64_t attempts = tree::number(policy, "Attempts");
-  const std::int64_t interval = tree::number(policy, "Interval");
-  const std::int64_t delay = tree::number(policy, "Delay");
+  const std::string_view mode = policy.text("Mode");
+  const std::int64_t attempts = policy.number("Attempts");
+  const std::int64_t interval = policy.number("Interval");
+  const std::int64_t delay = policy.number("Delay");
   if (mode != "delay" && mode != "fail") out.add("Unsupported restart mode: " + quote(mode));
   if (attempts == 0 && mode != "fail")
     out.add(fmt::format("Restart policy {} with {} attempts is ambiguous", quote(mode), attempts));
@@ -205,15 +200,15 @@ Mistakes check_restart(const object& policy) {
   return out;
 }
 
-Mistakes check_reschedule(const object& policy) {
+Mistakes check_reschedule(const DraftBlock& policy) {
   Mistakes out;
-  const std::int64_t attempts = tree::number(policy, "Attempts");
-  const bool unlimited = tree::flag(policy, "Unlimited");
+  const std::int64_t attempts = policy.number("Attempts");
+  const bool unlimited = policy.flag("Unlimited");
   if (attempts <= 0 && !unlimited) return out;
-  const std::int64_t interval = tree::number(policy, "Interval");
-  const std::int64_t delay = tree::number(policy, "Delay");
-  const std::int64_t max_delay = tree::number(policy, "MaxDelay");
-  const std::string_view function = tree::text(policy, "DelayFunction");
+  const std::int64_t interval = policy.number("Interval");
+  const std::int64_t delay = policy.number("Delay");
+  const std::int64_t max_delay = policy.number("MaxDelay");
+  const std::string_view function = policy.text("DelayFunction");
 
   if (attempts > 0) {
     if (interval <= 0) out.add("Interval must be a non zero value if Attempts > 0");
@@ -258,12 +253,12 @@ Mistakes check_reschedule(const object& policy) {
   return out;
 }
 
-Mistakes check_migrate(const object& migrate) {
+Mistakes check_migrate(const DraftBlock& migrate) {
   Mistakes out;
-  const std::int64_t max_parallel = tree::number(migrate, "MaxParallel");
-  const std::string_view health_check = tree::text(migrate, "HealthCheck");
-  const std::int64_t min_healthy = tree::number(migrate, "MinHealthyTime");
-  const std::int64_t healthy = tree::number(migrate, "HealthyDeadline");
+  const std::int64_t max_parallel = migrate.number("MaxParallel");
+  const std::string_view health_check = migrate.text("HealthCheck");
+  const std::int64_t min_healthy = migrate.number("MinHealthyTime");
+  const std::int64_t healthy = migrate.number("HealthyDeadline");
   if (max_parallel < 0) out.add(fmt::format("MaxParallel must be >= 0 but found {}", max_parallel));
   if (health_check.empty()) {
     if (max_parallel > 0) out.add("Missing HealthCheck");
@@ -278,17 +273,17 @@ Mistakes check_migrate(const object& migrate) {
   return out;
 }
 
-Mistakes check_periodic(const object& periodic) {
+Mistakes check_periodic(const DraftBlock& periodic) {
   Mistakes out;
-  const std::string_view spec = tree::text(periodic, "Spec");
-  const auto& specs = tree::list(periodic, "Specs");
-  if (!spec.empty() && !specs.empty()) out.add("Only cron or crons may be used");
-  if (spec.empty() && specs.empty()) out.add("Must specify a spec");
-  const std::string_view zone_name = tree::text(periodic, "TimeZone");
+  const std::string_view spec = periodic.text("Spec");
+  const auto specs = periodic.texts("Specs");
+  if (!spec.empty() && specs.size() != 0) out.add("Only cron or crons may be used");
+  if (spec.empty() && specs.size() == 0) out.add("Must specify a spec");
+  const std::string_view zone_name = periodic.text("TimeZone");
   if (const auto zone = TimeZone::find(zone_name); zone.has_error())
     out.add(fmt::format("Invalid time zone {}: {}", quote(zone_name), zone.error().what));
 
-  if (const std::string_view type = tree::text(periodic, "SpecType"); type != "cron") {
+  if (const std::string_view type = periodic.text("SpecType"); type != "cron") {
     out.add("Unknown periodic specification type " + quote(type));
     return out;
   }
@@ -297,23 +292,23 @@ Mistakes check_periodic(const object& periodic) {
       out.add(fmt::format("Invalid cron spec {}: {}", quote(text), parsed.error().what));
   };
   if (!spec.empty()) check(spec);
-  for (const value& each_spec : specs)
-    check(tree::text_of(each_spec));
+  for (const auto each_spec : specs)
+    check(view(each_spec));
   return out;
 }
 
-Mistakes check_parameterized(const object& parameterized) {
+Mistakes check_parameterized(const DraftBlock& parameterized) {
   Mistakes out;
-  const std::string_view payload = tree::text(parameterized, "Payload");
+  const std::string_view payload = parameterized.text("Payload");
   if (payload != "optional" && payload != "required" && payload != "forbidden")
     out.add("Unknown payload requirement: " + quote(payload));
 
   std::set<std::string_view> required;
-  for (const value& key : tree::list(parameterized, "MetaRequired"))
-    required.insert(tree::text_of(key));
+  for (const auto key : parameterized.texts("MetaRequired"))
+    required.insert(view(key));
   std::set<std::string_view> both;
-  for (const value& key : tree::list(parameterized, "MetaOptional"))
-    if (required.contains(tree::text_of(key))) both.insert(tree::text_of(key));
+  for (const auto key : parameterized.texts("MetaOptional"))
+    if (required.contains(view(key))) both.insert(view(key));
   if (!both.empty())
     out.add(
         fmt::format("Required and optional meta keys should be disjoint. Following keys exist "
@@ -322,24 +317,24 @@ Mistakes check_parameterized(const object& parameterized) {
   return out;
 }
 
-Mistakes check_scaling(const object& group, const object& job) {
+Mistakes check_scaling(const DraftBlock& group, const DraftBlock& job) {
   Mistakes out;
-  const object* scaling = tree::child(group, "Scaling");
-  if (scaling == nullptr) return out;
-  const std::int64_t least = tree::number(*scaling, "Min");
-  const std::int64_t most = tree::number(*scaling, "Max");
-  const std::int64_t count = tree::number(group, "Count");
+  const DraftBlock scaling = group.child("Scaling");
+  if (!scaling) return out;
+  const std::int64_t least = scaling.number("Min");
+  const std::int64_t most = scaling.number("Max");
+  const std::int64_t count = group.number("Count");
   const auto add
       = [&](std::string_view text) { out.add("Scaling policy invalid: " + std::string{text}); };
 
-  const std::string_view type = tree::text(*scaling, "Type");
+  const std::string_view type = scaling.text("Type");
   if (type.empty())
     add("missing scaling policy type");
   else if (type != "horizontal")
     add(fmt::format("scaling policy type \"{}\" is not valid", type));
   else {
-    if (tree::text(job, "ID").empty()) add("missing target job");
-    if (tree::text(group, "Name").empty()) add("missing target group");
+    if (job.text("ID").empty()) add("missing target job");
+    if (group.text("Name").empty()) add("missing target group");
   }
   if (most < 0)
     add("maximum count must be specified and non-negative");
@@ -348,8 +343,8 @@ Mistakes check_scaling(const object& group, const object& job) {
   if (least < 0) add("minimum count must be specified and non-negative");
   if (most < count)
     add("task group count must not be greater than maximum count in scaling policy");
-  const bool counts_per_region = tree::child(job, "Multiregion") != nullptr && count == 0
-                                 && tree::text(job, "Region") == "global";
+  const bool counts_per_region
+      = job.has("Multiregion") && count == 0 && job.text("Region") == "global";
   if (count < least && !counts_per_region)
     add("task group count must not be less than minimum count in scaling policy");
   return out;

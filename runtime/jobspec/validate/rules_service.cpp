@@ -5,21 +5,15 @@
 #include <set>
 #include <tuple>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
-#include "runtime/jobspec/tree.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
-
-using boost::json::object;
-using boost::json::value;
-using tree::each;
 
 constexpr std::int64_t min_check_time = 1'000'000'000;
 
@@ -78,9 +72,9 @@ bool is_on_update(std::string_view value) {
          || value == "ignore_warnings";
 }
 
-std::string check_type_rules(const object& check, std::string_view type) {
+std::string check_type_rules(const DraftBlock& check, std::string_view type) {
   if (type == "http") {
-    const std::string_view path = tree::text(check, "Path");
+    const std::string_view path = check.text("Path");
     if (path.empty()) return "http type must have http path";
     switch (classify_url(path)) {
       case UrlKind::invalid:
@@ -91,14 +85,14 @@ std::string check_type_rules(const object& check, std::string_view type) {
         break;
     }
   }
-  if (type == "script" && tree::text(check, "Command").empty())
+  if (type == "script" && check.text("Command").empty())
     return "script type must have a valid script path";
   return {};
 }
 
-std::string check_times(const object& check) {
-  const std::int64_t interval = tree::number(check, "Interval");
-  const std::int64_t timeout = tree::number(check, "Timeout");
+std::string check_times(const DraftBlock& check) {
+  const std::int64_t interval = check.number("Interval");
+  const std::int64_t timeout = check.number("Timeout");
   const std::string least = duration_text(min_check_time);
   if (interval == 0)
     return "missing required value interval. Interval cannot be less than " + least;
@@ -111,18 +105,18 @@ std::string check_times(const object& check) {
   return {};
 }
 
-std::string check_modes(const object& check) {
-  const std::string_view status = tree::text(check, "InitialStatus");
+std::string check_modes(const DraftBlock& check) {
+  const std::string_view status = check.text("InitialStatus");
   if (!status.empty() && status != "passing" && status != "warning" && status != "critical")
     return fmt::format(
         "invalid initial check state ({}), must be one of \"passing\", "
         "\"warning\", \"critical\" or empty",
         status);
-  const std::string_view mode = tree::text(check, "AddressMode");
+  const std::string_view mode = check.text("AddressMode");
   if (mode == "auto") return "invalid address_mode \"auto\" - auto only valid for services";
   if (!mode.empty() && mode != "host" && mode != "driver" && mode != "alloc")
     return "invalid address_mode " + quote(mode);
-  const std::string_view on_update = tree::text(check, "OnUpdate");
+  const std::string_view on_update = check.text("OnUpdate");
   if (!is_on_update(on_update))
     return fmt::format(
         "on_update must be \"require_healthy\", \"ignore_warnings\", or "
@@ -131,18 +125,18 @@ std::string check_modes(const object& check) {
   return {};
 }
 
-std::string check_check_restart(const object& check) {
-  const object* restart = tree::child(check, "CheckRestart");
-  if (restart == nullptr) return {};
-  const std::string_view on_update = tree::text(check, "OnUpdate");
+std::string check_check_restart(const DraftBlock& check) {
+  const DraftBlock restart = check.child("CheckRestart");
+  if (!restart) return {};
+  const std::string_view on_update = check.text("OnUpdate");
   if (on_update == "ignore")
     return "on_update value \"ignore\" is not compatible with check_restart";
-  if (on_update == "ignore_warnings" && !tree::flag(*restart, "IgnoreWarnings"))
+  if (on_update == "ignore_warnings" && !restart.flag("IgnoreWarnings"))
     return "on_update value \"ignore_warnings\" not supported with check_restart ignore_warnings "
            "value \"false\"";
   Mistakes out;
-  const std::int64_t limit = tree::number(*restart, "Limit");
-  const std::int64_t grace = tree::number(*restart, "Grace");
+  const std::int64_t limit = restart.number("Limit");
+  const std::int64_t grace = restart.number("Grace");
   if (limit < 0)
     out.add(fmt::format("limit must be greater than or equal to 0 but found {}", limit));
   if (grace < 0)
@@ -151,7 +145,7 @@ std::string check_check_restart(const object& check) {
 }
 
 /// "" or the first thing wrong with a check, whoever runs it.
-std::string check_common(const object& check, std::string_view type) {
+std::string check_common(const DraftBlock& check, std::string_view type) {
   if (std::string wrong = check_type_rules(check, type); !wrong.empty()) return wrong;
   if (std::string wrong = check_times(check); !wrong.empty()) return wrong;
   if (std::string wrong = check_modes(check); !wrong.empty()) return wrong;
@@ -162,44 +156,44 @@ std::string bad_type(std::string_view type, std::string_view allowed) {
   return fmt::format("invalid check type ({}), must be one of {}", quote(type), allowed);
 }
 
-std::string check_nomad_check(const object& check) {
-  const std::string type = to_lower(tree::text(check, "Type"));
+std::string check_nomad_check(const DraftBlock& check) {
+  const std::string type = to_lower(check.text("Type"));
   if (type != "tcp" && type != "http") return bad_type(type, "tcp, http");
   if (std::string wrong = check_common(check, type); !wrong.empty()) return wrong;
-  if (tree::flag(check, "Expose")) return "expose may only be set for Consul service checks";
-  if (tree::text(check, "OnUpdate") == "ignore_warnings")
+  if (check.flag("Expose")) return "expose may only be set for Consul service checks";
+  if (check.text("OnUpdate") == "ignore_warnings")
     return "on_update may only be set to ignore_warnings for Consul service checks";
-  if (const object* restart = tree::child(check, "CheckRestart");
-      restart != nullptr && tree::flag(*restart, "IgnoreWarnings"))
+  if (const DraftBlock restart = check.child("CheckRestart");
+      restart && restart.flag("IgnoreWarnings"))
     return "ignore_warnings on check_restart only supported for Consul service checks";
-  if (tree::text(check, "AddressMode") == "driver")
+  if (check.text("AddressMode") == "driver")
     return "address_mode = driver may only be set for Consul service checks";
-  if (const std::string_view method = tree::text(check, "Method");
-      tree::text(check, "Type") == "http" && !method.empty() && !is_http_method(method))
+  if (const std::string_view method = check.text("Method");
+      check.text("Type") == "http" && !method.empty() && !is_http_method(method))
     return fmt::format("method type {} not supported in Nomad http check", quote(method));
-  if (tree::number(check, "SuccessBeforePassing") != 0)
+  if (check.number("SuccessBeforePassing") != 0)
     return "success_before_passing may only be set for Consul service checks";
-  if (tree::number(check, "FailuresBeforeCritical") != 0)
+  if (check.number("FailuresBeforeCritical") != 0)
     return "failures_before_critical may only be set for Consul service checks";
-  if (!tree::text(check, "TLSServerName").empty())
+  if (!check.text("TLSServerName").empty())
     return "tls_server_name may only be set for Consul service checks";
-  if (tree::flag(check, "TLSSkipVerify"))
+  if (check.flag("TLSSkipVerify"))
     return "tls_skip_verify may only be set for Consul service checks";
   return {};
 }
 
-std::string check_consul_check(const object& check) {
-  const std::string type = to_lower(tree::text(check, "Type"));
+std::string check_consul_check(const DraftBlock& check) {
+  const std::string type = to_lower(check.text("Type"));
   if (type != "grpc" && type != "tcp" && type != "http" && type != "script")
     return bad_type(type, "grpc, tcp, http, script");
   if (std::string wrong = check_common(check, type); !wrong.empty()) return wrong;
-  if (tree::flag(check, "Expose") && type != "grpc" && type != "http")
+  if (check.flag("Expose") && type != "grpc" && type != "http")
     return "expose may only be set on HTTP or gRPC checks";
-  const std::string_view given = tree::text(check, "Type");
+  const std::string_view given = check.text("Type");
   for (const auto& [member, name] :
-       {std::pair{"SuccessBeforePassing", "success_before_passing"},
-        std::pair{"FailuresBeforeCritical", "failures_before_critical"}}) {
-    const std::int64_t number = tree::number(check, member);
+       {std::pair{FieldName{"SuccessBeforePassing"}, "success_before_passing"},
+        std::pair{FieldName{"FailuresBeforeCritical"}, "failures_before_critical"}}) {
+    const std::int64_t number = check.number(member);
     if (number < 0) return fmt::format("{} must be non-negative", name);
     if (number > 0 && given != "tcp" && given != "http" && given != "grpc")
       return fmt::format("{} not supported for check of type {}", name, quote(given));
@@ -207,67 +201,69 @@ std::string check_consul_check(const object& check) {
   return {};
 }
 
-std::string missing_port(const object& service, const object& check) {
-  if (!tree::text(service, "PortLabel").empty() || !tree::text(check, "PortLabel").empty()
-      || !requires_port(tree::text(check, "Type")))
+std::string missing_port(const DraftBlock& service, const DraftBlock& check) {
+  if (!service.text("PortLabel").empty() || !check.text("PortLabel").empty()
+      || !requires_port(check.text("Type")))
     return {};
   return fmt::format(
       "Check {} invalid: check requires a port but neither check nor service {} "
       "have a port",
-      tree::text(check, "Name"), quote_ascii(tree::text(service, "Name")));
+      check.text("Name"), quote_ascii(service.text("Name")));
 }
 
-void check_consul_service(const object& service, Mistakes& out) {
-  const object* connect = tree::child(service, "Connect");
-  const bool sidecar = connect != nullptr && tree::child(*connect, "SidecarService") != nullptr;
-  each(service, "Checks", [&](const object& check) {
-    const std::string_view name = tree::text(check, "Name");
+void check_consul_service(const DraftBlock& service, Mistakes& out) {
+  const DraftBlock connect = service.child("Connect");
+  const bool sidecar = connect && connect.has("SidecarService");
+  service.each("Checks", [&](const DraftBlock& check) {
+    const std::string_view name = check.text("Name");
     if (std::string wrong = missing_port(service, check); !wrong.empty())
       out.add(std::move(wrong));
-    else if (sidecar && tree::text(check, "Type") == "tcp")
+    else if (sidecar && check.text("Type") == "tcp")
       out.add(fmt::format("Check {} invalid: tcp checks are not valid for Connect enabled services",
                           name));
     else if (wrong = check_consul_check(check); !wrong.empty())
       out.add(fmt::format("Check {} invalid: {}", name, wrong));
   });
-  if (connect == nullptr) return;
-  if (std::string wrong = check_connect(*connect); !wrong.empty()) out.add(std::move(wrong));
-  if (tree::flag(*connect, "Native") && tree::text(service, "TaskName").empty())
+  if (!connect) return;
+  if (std::string wrong = check_connect(connect); !wrong.empty()) out.add(std::move(wrong));
+  if (connect.flag("Native") && service.text("TaskName").empty())
     out.add(fmt::format("Service {} is Connect Native and requires setting the task",
-                        tree::text(service, "Name")));
+                        service.text("Name")));
 }
 
-void check_nomad_service(const object& service, Mistakes& out) {
-  each(service, "Checks", [&](const object& check) {
+void check_nomad_service(const DraftBlock& service, Mistakes& out) {
+  service.each("Checks", [&](const DraftBlock& check) {
     if (std::string wrong = missing_port(service, check); !wrong.empty())
       out.add(std::move(wrong));
     else if (wrong = check_nomad_check(check); !wrong.empty())
       out.add(std::move(wrong));
   });
-  if (tree::child(service, "Connect") != nullptr)
-    out.add("Service with provider nomad cannot include Connect blocks");
+  if (service.has("Connect")) out.add("Service with provider nomad cannot include Connect blocks");
 }
 
 /// Ports that a task's services and checks refer to, with the services that do.
 using UsedPorts = std::map<std::string_view, std::set<std::string_view>>;
 
-void check_task_check(const object& service, const object& check, UsedPorts& used, Mistakes& out) {
-  const std::string_view name = tree::text(check, "Name");
-  if (tree::text(check, "AddressMode") == "alloc")
+void check_task_check(const DraftBlock& service,
+                      const DraftBlock& check,
+                      UsedPorts& used,
+                      Mistakes& out) {
+  const std::string_view name = check.text("Name");
+  if (check.text("AddressMode") == "alloc")
     out.add(
         fmt::format("check {} cannot use address_mode=\"alloc\", only checks defined in a "
                     "\"group\" service block can use this mode",
-                    quote(tree::text(service, "Name"))));
-  if (!requires_port(tree::text(check, "Type"))) return;
-  std::string_view port = tree::text(check, "PortLabel");
-  if (port.empty()) port = tree::text(service, "PortLabel");
+                    quote(service.text("Name"))));
+  if (!requires_port(check.text("Type"))) return;
+  std::string_view port = check.text("PortLabel");
+  if (port.empty()) port = service.text("PortLabel");
   if (port.empty()) {
     out.add(fmt::format("check {} is missing a port", quote(name)));
     return;
   }
   std::int64_t number = 0;
   const bool numeric = parse_whole(port, number);
-  if (numeric && tree::text(check, "AddressMode") == "driver") {
+  if (numeric && check.text("AddressMode") == "driver") {
     if (number <= 0)
       out.add(fmt::format("check {} has invalid numeric port {}", quote(name), number));
   } else if (numeric) {
@@ -276,14 +272,14 @@ void check_task_check(const object& service, const object& check, UsedPorts& use
                     "address_mode=\"driver\"",
                     quote(name), number));
   } else {
-    used[port].insert(tree::text(service, "Name"));
+    used[port].insert(service.text("Name"));
   }
 }
 
-void check_task_service(const object& service, int index, UsedPorts& used, Mistakes& out) {
-  const std::string_view name = tree::text(service, "Name");
-  const std::string_view mode = tree::text(service, "AddressMode");
-  const std::string_view port = tree::text(service, "PortLabel");
+void check_task_service(const DraftBlock& service, int index, UsedPorts& used, Mistakes& out) {
+  const std::string_view name = service.text("Name");
+  const std::string_view mode = service.text("AddressMode");
+  const std::string_view port = service.text("PortLabel");
   out.add_joined(fmt::format("service[{}] {} validation failed: ", index, quote_ascii(name)),
                  check_service(service));
   if (mode == "alloc")
@@ -295,22 +291,22 @@ void check_task_service(const object& service, int index, UsedPorts& used, Mista
   if (!port.empty() && (mode != "driver" || !parse_whole(port, number))) used[port].insert(name);
 }
 
-void add_labels(const object& network, std::set<std::string_view>& labels) {
-  for (const std::string_view side : {"ReservedPorts", "DynamicPorts"})
-    each(network, side, [&](const object& port) { labels.insert(tree::text(port, "Label")); });
+void add_labels(const DraftBlock& network, std::set<std::string_view>& labels) {
+  const auto add = [&labels](const DraftBlock& port) { labels.insert(port.text("Label")); };
+  network.each("ReservedPorts", add);
+  network.each("DynamicPorts", add);
 }
 
-void check_used_ports(const object& task,
-                      const object& group,
+void check_used_ports(const DraftBlock& task,
+                      const DraftBlock& group,
                       const UsedPorts& used,
                       Mistakes& out) {
   if (used.empty()) return;
   std::set<std::string_view> known;
-  const auto& networks = tree::list(group, "Networks");
-  if (!networks.empty() && networks.front().is_object())
-    add_labels(networks.front().get_object(), known);
-  if (const object* resources = tree::child(task, "Resources"))
-    each(*resources, "Networks", [&](const object& network) { add_labels(network, known); });
+  const DraftBlocks networks = group.list("Networks");
+  if (!networks.empty()) add_labels(networks.front(), known);
+  if (const DraftBlock resources = task.child("Resources"))
+    resources.each("Networks", [&](const DraftBlock& network) { add_labels(network, known); });
   for (const auto& [port, services] : used)
     if (!known.contains(port))
       out.add(fmt::format("port label {} referenced by services {} does not exist", quote(port),
@@ -320,10 +316,10 @@ void check_used_ports(const object& task,
 /// What identifies a service within a group: task, name and port.
 class ServiceRegister {
 public:
-  void add(const object& service, std::string_view task) {
-    const auto id = std::tuple{task, tree::text(service, "Name"), tree::text(service, "PortLabel")};
+  void add(const DraftBlock& service, std::string_view task) {
+    const auto id = std::tuple{task, service.text("Name"), service.text("PortLabel")};
     if (!seen_.insert(id).second) twice_.insert(id);
-    providers_.insert(tree::text(service, "Provider"));
+    providers_.insert(service.text("Provider"));
   }
 
   void report(Mistakes& out) const {
@@ -343,62 +339,64 @@ private:
   std::set<std::string_view> providers_;
 };
 
-void check_owner(const object& task, const object& service, Mistakes& out) {
-  const std::string_view owner = tree::text(task, "Name");
-  const std::string_view named = tree::text(service, "TaskName");
+void check_owner(const DraftBlock& task, const DraftBlock& service, Mistakes& out) {
+  const std::string_view owner = task.text("Name");
+  const std::string_view named = service.text("TaskName");
   if (!named.empty() && named != owner)
     out.add(
         fmt::format("Service {} is invalid: may only specify task the service belongs to, got "
                     "{}",
-                    tree::text(service, "Name"), quote(named)));
-  each(service, "Checks", [&](const object& check) {
-    const std::string_view in_check = tree::text(check, "TaskName");
+                    service.text("Name"), quote(named)));
+  service.each("Checks", [&](const DraftBlock& check) {
+    const std::string_view in_check = check.text("TaskName");
     if (!in_check.empty() && in_check != owner)
       out.add(fmt::format("Check {} is invalid: may only specify task the check belongs to, got {}",
-                          tree::text(check, "Name"), quote(in_check)));
+                          check.text("Name"), quote(in_check)));
   });
 }
 
-bool has_task(const object& group, std::string_view name) {
+bool has_task(const DraftBlock& group, std::string_view name) {
   bool found = false;
-  each(group, "Tasks",
-       [&](const object& task) { found = found || tree::text(task, "Name") == name; });
+  group.each("Tasks", [&](const DraftBlock& task) { found = found || task.text("Name") == name; });
   return found;
 }
 
-void check_group_service(const object& service, int index, const object& group, Mistakes& out) {
-  const std::string_view name = tree::text(service, "Name");
+void check_group_service(const DraftBlock& service,
+                         int index,
+                         const DraftBlock& group,
+                         Mistakes& out) {
+  const std::string_view name = service.text("Name");
   if (const Mistakes found = check_service(service); !found.empty()) {
     out.add(fmt::format("Service[{}] {} validation failed: {}", index, name, found.text()));
     return;
   }
-  if (tree::text(service, "AddressMode") == "driver")
+  if (service.text("AddressMode") == "driver")
     out.add(
         fmt::format("service {} cannot use address_mode=\"driver\", only services defined in "
                     "a \"task\" block can use this mode",
                     quote(name)));
-  each(service, "Checks", [&](const object& check) {
-    const std::string_view task = tree::text(check, "TaskName");
+  service.each("Checks", [&](const DraftBlock& check) {
+    const std::string_view task = check.text("TaskName");
     if (task.empty()) return;
-    if (tree::text(check, "AddressMode") == "driver")
+    if (check.text("AddressMode") == "driver")
       out.add(
           fmt::format("Check {} invalid: cannot use address_mode=\"driver\", only checks "
                       "defined in a \"task\" service block can use this mode",
                       quote(name)));
     if (!has_task(group, task))
-      out.add(fmt::format("Check {} invalid: refers to non-existent task {}",
-                          tree::text(check, "Name"), task));
+      out.add(fmt::format("Check {} invalid: refers to non-existent task {}", check.text("Name"),
+                          task));
   });
 }
 
 }  // namespace
 
-Mistakes check_service(const object& service) {
+Mistakes check_service(const DraftBlock& service) {
   Mistakes out;
-  const std::string_view name = tree::text(service, "Name");
-  const std::string_view mode = tree::text(service, "AddressMode");
-  const std::string_view on_update = tree::text(service, "OnUpdate");
-  const std::string_view provider = tree::text(service, "Provider");
+  const std::string_view name = service.text("Name");
+  const std::string_view mode = service.text("AddressMode");
+  const std::string_view on_update = service.text("OnUpdate");
+  const std::string_view provider = service.text("Provider");
   if (!is_service_name(has_reference(name) ? replace_references(name, "ENV-VAR")
                                            : std::string{name}))
     out.add(
@@ -406,7 +404,7 @@ Mistakes check_service(const object& service) {
         "or dashes and must be no longer than 63 characters: "
         + quote(name));
   if (mode == "host" || mode == "driver" || mode == "alloc") {
-    if (!tree::text(service, "Address").empty())
+    if (!service.text("Address").empty())
       out.add("Service address_mode must be \"auto\" if address is set");
   } else if (!mode.empty() && mode != "auto") {
     out.add("Service address_mode must be \"auto\", \"host\", or \"driver\"; not " + quote(mode));
@@ -425,17 +423,17 @@ Mistakes check_service(const object& service) {
   return out;
 }
 
-Mistakes check_group_services(const object& group) {
+Mistakes check_group_services(const DraftBlock& group) {
   Mistakes out;
   ServiceRegister services;
-  each(group, "Tasks", [&](const object& task) {
-    each(task, "Services", [&](const object& service) {
+  group.each("Tasks", [&](const DraftBlock& task) {
+    task.each("Services", [&](const DraftBlock& service) {
       check_owner(task, service, out);
-      services.add(service, tree::text(task, "Name"));
+      services.add(service, task.text("Name"));
     });
   });
   int index = 0;
-  each(group, "Services", [&](const object& service) {
+  group.each("Services", [&](const DraftBlock& service) {
     services.add(service, "group");
     check_group_service(service, index++, group, out);
   });
@@ -443,38 +441,37 @@ Mistakes check_group_services(const object& group) {
   return out;
 }
 
-Mistakes check_script_checks(const object& group) {
+Mistakes check_script_checks(const DraftBlock& group) {
   Mistakes out;
-  each(group, "Services", [&](const object& service) {
-    if (!tree::text(service, "TaskName").empty()) return;
-    each(service, "Checks", [&](const object& check) {
-      if (tree::text(check, "Type") == "script" && tree::text(check, "TaskName").empty())
+  group.each("Services", [&](const DraftBlock& service) {
+    if (!service.text("TaskName").empty()) return;
+    service.each("Checks", [&](const DraftBlock& check) {
+      if (check.text("Type") == "script" && check.text("TaskName").empty())
         out.add(fmt::format("Service [{}]->{} or Check {} must specify task parameter",
-                            tree::text(group, "Name"), tree::text(service, "Name"),
-                            tree::text(check, "Name")));
+                            group.text("Name"), service.text("Name"), check.text("Name")));
     });
   });
   return out;
 }
 
-Mistakes check_task_services(const object& task, const object& group) {
+Mistakes check_task_services(const DraftBlock& task, const DraftBlock& group) {
   Mistakes out;
   UsedPorts used;
   std::set<std::string> known;
   int index = 0;
-  each(task, "Services", [&](const object& service) {
-    const std::string_view name = tree::text(service, "Name");
+  task.each("Services", [&](const DraftBlock& service) {
+    const std::string_view name = service.text("Name");
     check_task_service(service, index++, used, out);
-    if (!known.insert(std::string{name} + std::string{tree::text(service, "PortLabel")}).second)
+    if (!known.insert(std::string{name} + std::string{service.text("PortLabel")}).second)
       out.add(fmt::format("service {} is duplicate", quote(name)));
-    if (tree::child(service, "Connect") != nullptr)
+    if (service.has("Connect"))
       out.add(
           fmt::format("service {} cannot have \"connect\" block, only services defined in a "
                       "\"group\" block can",
                       quote(name)));
     std::set<std::string_view> check_names;
-    each(service, "Checks", [&](const object& check) {
-      const std::string_view check_name = tree::text(check, "Name");
+    service.each("Checks", [&](const DraftBlock& check) {
+      const std::string_view check_name = check.text("Name");
       if (!check_names.insert(check_name).second)
         out.add(fmt::format("check {} is duplicate", quote(check_name)));
       check_task_check(service, check, used, out);

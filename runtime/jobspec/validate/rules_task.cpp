@@ -1,21 +1,15 @@
 // Rules about tasks and what they are made of.
 #include <map>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
-#include "runtime/jobspec/tree.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
-
-using boost::json::object;
-using boost::json::value;
-using tree::each;
 
 constexpr std::int64_t min_cpu = 1;
 constexpr std::int64_t min_memory_mb = 10;
@@ -35,31 +29,31 @@ void check_name(std::string_view name, Mistakes& out) {
     out.add(fmt::format("Task name {} is reserved", quote(name)));
 }
 
-void check_timing(const object& task,
+void check_timing(const DraftBlock& task,
                   std::string_view job_type,
-                  const object& group,
+                  const DraftBlock& group,
                   Mistakes& out) {
-  const std::int64_t kill = tree::number(task, "KillTimeout");
-  const object* update = tree::child(group, "Update");
-  const std::int64_t progress = update == nullptr ? 0 : tree::number(*update, "ProgressDeadline");
+  const std::int64_t kill = task.number("KillTimeout");
+  const DraftBlock update = group.child("Update");
+  const std::int64_t progress = !update ? 0 : update.number("ProgressDeadline");
   if (kill < 0)
     out.add("KillTimeout must be a positive value");
   else if (job_type == "service" && progress > 0 && kill > progress)
     out.add(fmt::format("KillTimout ({}) longer than the group's ProgressDeadline ({})",
                         duration_text(kill), duration_text(progress)));
-  if (tree::number(task, "ShutdownDelay") < 0) out.add("ShutdownDelay must be a positive value");
+  if (task.number("ShutdownDelay") < 0) out.add("ShutdownDelay must be a positive value");
 }
 
-Mistakes check_device(const object& device) {
+Mistakes check_device(const DraftBlock& device) {
   Mistakes out;
-  if (tree::text(device, "Name").empty())
+  if (device.text("Name").empty())
     out.add(
         "device name must be given as one of the following: type, vendor/type, or "
         "vendor/type/name");
   int position = 0;
-  each(device, "Constraints", [&](const object& constraint) {
+  device.each("Constraints", [&](const DraftBlock& constraint) {
     ++position;
-    const std::string_view operand = tree::text(constraint, "Operand");
+    const std::string_view operand = constraint.text("Operand");
     if (operand == "distinct_hosts" || operand == "distinct_property")
       out.add(fmt::format("Constraint {} validation failed: using unsupported operand {}", position,
                           quote(operand)));
@@ -71,12 +65,12 @@ Mistakes check_device(const object& device) {
   return out;
 }
 
-Mistakes check_resources(const object& resources) {
+Mistakes check_resources(const DraftBlock& resources) {
   Mistakes out;
-  const std::int64_t cpu = tree::number(resources, "CPU");
-  const std::int64_t cores = tree::number(resources, "Cores");
-  const std::int64_t memory = tree::number(resources, "MemoryMB");
-  const std::int64_t memory_max = tree::number(resources, "MemoryMaxMB");
+  const std::int64_t cpu = resources.number("CPU");
+  const std::int64_t cores = resources.number("Cores");
+  const std::int64_t memory = resources.number("MemoryMB");
+  const std::int64_t memory_max = resources.number("MemoryMaxMB");
   if (cores > 0 && cpu > 0) out.add("Task can only ask for 'cpu' or 'cores' resource, not both.");
   Mistakes least;
   if (cpu < min_cpu && cores == 0)
@@ -85,7 +79,7 @@ Mistakes check_resources(const object& resources) {
     least.add(fmt::format("minimum MemoryMB value is {}; got {}", min_memory_mb, memory));
   out.add_joined("", least);
   int position = 0;
-  each(resources, "Devices", [&](const object& device) {
+  resources.each("Devices", [&](const DraftBlock& device) {
     out.add_joined(fmt::format("device {} failed validation: ", ++position), check_device(device));
   });
   if (memory_max != 0 && memory_max < memory)
@@ -94,43 +88,43 @@ Mistakes check_resources(const object& resources) {
   return out;
 }
 
-Mistakes check_logs(const object& logs, const object* disk) {
+Mistakes check_logs(const DraftBlock& logs, const DraftBlock& disk) {
   Mistakes out;
-  const std::int64_t files = tree::number(logs, "MaxFiles");
-  const std::int64_t size = tree::number(logs, "MaxFileSizeMB");
+  const std::int64_t files = logs.number("MaxFiles");
+  const std::int64_t size = logs.number("MaxFileSizeMB");
   if (files < 1) out.add(fmt::format("minimum number of files is 1; got {}", files));
   if (size < 1) out.add(fmt::format("minimum file size is 1MB; got {}", size));
-  if (disk == nullptr) return out;
+  if (!disk) return out;
   std::int64_t used = 0;
   if (__builtin_mul_overflow(files, size, &used)) used = INT64_MAX;
-  if (const std::int64_t space = tree::number(*disk, "SizeMB"); space <= used)
+  if (const std::int64_t space = disk.number("SizeMB"); space <= used)
     out.add(fmt::format("log storage ({} MB) must be less than requested disk capacity ({} MB)",
                         used, space));
   return out;
 }
 
-void check_task_constraints(const object& task, Mistakes& out) {
+void check_task_constraints(const DraftBlock& task, Mistakes& out) {
   int position = 0;
-  each(task, "Constraints", [&](const object& constraint) {
+  task.each("Constraints", [&](const DraftBlock& constraint) {
     ++position;
     out.add_joined(fmt::format("Constraint {} validation failed: ", position),
                    check_constraint(constraint));
-    const std::string_view operand = tree::text(constraint, "Operand");
+    const std::string_view operand = constraint.text("Operand");
     if (operand == "distinct_hosts" || operand == "distinct_property")
       out.add(
           fmt::format("Constraint {} has disallowed Operand at task level: {}", position, operand));
   });
 }
 
-Mistakes check_vault(const object& vault) {
+Mistakes check_vault(const DraftBlock& vault) {
   Mistakes out;
-  const auto& policies = tree::list(vault, "Policies");
-  if (policies.empty()) out.add("Policy list cannot be empty");
-  for (const value& policy : policies)
-    if (tree::text_of(policy) == "root") out.add("Can not specify \"root\" policy");
-  const std::string_view mode = tree::text(vault, "ChangeMode");
+  const auto policies = vault.texts("Policies");
+  if (policies.size() == 0) out.add("Policy list cannot be empty");
+  for (const auto policy : policies)
+    if (view(policy) == "root") out.add("Can not specify \"root\" policy");
+  const std::string_view mode = vault.text("ChangeMode");
   if (mode == "signal") {
-    if (tree::text(vault, "ChangeSignal").empty())
+    if (vault.text("ChangeSignal").empty())
       out.add("Signal must be specified when using change mode \"signal\"");
   } else if (mode != "noop" && mode != "restart") {
     out.add("Unknown change mode " + quote(mode));
@@ -138,42 +132,41 @@ Mistakes check_vault(const object& vault) {
   return out;
 }
 
-void check_templates(const object& task, Mistakes& out) {
+void check_templates(const DraftBlock& task, Mistakes& out) {
   std::map<std::string_view, int> first_to;
   int position = 0;
-  each(task, "Templates", [&](const object& tmpl) {
+  task.each("Templates", [&](const DraftBlock& tmpl) {
     ++position;
     out.add_joined(fmt::format("Template {} validation failed: ", position), check_template(tmpl));
-    const auto [first, fresh] = first_to.emplace(tree::text(tmpl, "DestPath"), position);
+    const auto [first, fresh] = first_to.emplace(tmpl.text("DestPath"), position);
     if (!fresh)
       out.add(fmt::format("Template {} has same destination as {}", position, first->second));
   });
 }
 
-void check_lifecycle(const object& task, Mistakes& out) {
-  const object* lifecycle = tree::child(task, "Lifecycle");
-  if (lifecycle == nullptr) return;
-  const std::string_view hook = tree::text(*lifecycle, "Hook");
+void check_lifecycle(const DraftBlock& task, Mistakes& out) {
+  const DraftBlock lifecycle = task.child("Lifecycle");
+  if (!lifecycle) return;
+  const std::string_view hook = lifecycle.text("Hook");
   if (hook.empty())
     out.add("Lifecycle validation failed: no lifecycle hook provided");
   else if (hook != "prestart" && hook != "poststart" && hook != "poststop")
     out.add(fmt::format("Lifecycle validation failed: invalid hook: {}", hook));
 }
 
-void check_connect_proxy(const object& task, const object& group, Mistakes& out) {
+void check_connect_proxy(const DraftBlock& task, const DraftBlock& group, Mistakes& out) {
   constexpr std::string_view prefix = "connect-proxy:";
-  const std::string_view kind = tree::text(task, "Kind");
+  const std::string_view kind = task.text("Kind");
   if (!kind.starts_with(prefix) || kind.size() == prefix.size()) return;
-  if (!tree::list(task, "Services").empty())
-    out.add("Connect proxy task must not have a service block");
-  if (tree::flag(task, "Leader")) out.add("Connect proxy task must not have leader set");
+  if (!task.list("Services").empty()) out.add("Connect proxy task must not have a service block");
+  if (task.flag("Leader")) out.add("Connect proxy task must not have leader set");
   const std::string_view wanted = kind.substr(prefix.size());
   std::vector<std::string_view> others;
   bool found = false;
-  each(group, "Services", [&](const object& service) {
-    const object* connect = tree::child(service, "Connect");
-    if (connect == nullptr || tree::child(*connect, "SidecarService") == nullptr) return;
-    const std::string_view name = tree::text(service, "Name");
+  group.each("Services", [&](const DraftBlock& service) {
+    const DraftBlock connect = service.child("Connect");
+    if (!connect || !connect.has("SidecarService")) return;
+    const std::string_view name = service.text("Name");
     found = found || name == wanted;
     others.push_back(name);
   });
@@ -188,30 +181,34 @@ void check_connect_proxy(const object& task, const object& group, Mistakes& out)
                     quote(wanted), fmt::join(others, " ")));
 }
 
-void check_volume_mounts(const object& task, const object& group, Mistakes& out) {
-  const object* volumes = tree::child(group, "Volumes");
+void check_volume_mounts(const DraftBlock& task, const DraftBlock& group, Mistakes& out) {
+  const auto is_known = [&group](std::string_view name) {
+    for (const DraftBlock entry : group.list("Volumes"))
+      if (entry.text("Key") == name) return true;
+    return false;
+  };
   int position = 0;
-  each(task, "VolumeMounts", [&](const object& mount) {
-    const std::string_view mode = tree::text(mount, "PropagationMode");
-    const std::string_view volume = tree::text(mount, "Volume");
+  task.each("VolumeMounts", [&](const DraftBlock& mount) {
+    const std::string_view mode = mount.text("PropagationMode");
+    const std::string_view volume = mount.text("Volume");
     if (!mode.empty() && mode != "private" && mode != "host-to-task" && mode != "bidirectional")
       out.add(
           fmt::format("Volume Mount ({}) has an invalid propagation mode: \"{}\"", position, mode));
     if (volume.empty())
       out.add(fmt::format("Volume Mount ({}) references an empty volume", position));
-    else if (volumes == nullptr || !volumes->contains(volume))
+    else if (!is_known(volume))
       out.add(fmt::format("Volume Mount ({}) references undefined volume {}", position, volume));
     ++position;
   });
 }
 
-void check_csi_plugin(const object& task, Mistakes& out) {
-  const object* plugin = tree::child(task, "CSIPluginConfig");
-  if (plugin == nullptr) return;
-  const std::string_view id = tree::text(*plugin, "ID");
-  const std::string_view type = tree::text(*plugin, "Type");
-  const std::string_view base = tree::text(*plugin, "StagePublishBaseDir");
-  const std::string_view mount = tree::text(*plugin, "MountDir");
+void check_csi_plugin(const DraftBlock& task, Mistakes& out) {
+  const DraftBlock plugin = task.child("CSIPluginConfig");
+  if (!plugin) return;
+  const std::string_view id = plugin.text("ID");
+  const std::string_view type = plugin.text("Type");
+  const std::string_view base = plugin.text("StagePublishBaseDir");
+  const std::string_view mount = plugin.text("MountDir");
   if (id.empty())
     out.add("CSIPluginConfig must have a non-empty PluginID");
   else if (id.find('/') != std::string_view::npos || id == "." || id == "..")
@@ -229,18 +226,18 @@ void check_csi_plugin(const object& task, Mistakes& out) {
                     base, mount));
 }
 
-void check_change_mode(const object& tmpl, Mistakes& out) {
-  const std::string_view mode = tree::text(tmpl, "ChangeMode");
+void check_change_mode(const DraftBlock& tmpl, Mistakes& out) {
+  const std::string_view mode = tmpl.text("ChangeMode");
   if (mode == "noop" || mode == "restart") return;
   if (mode == "signal") {
-    if (tree::text(tmpl, "ChangeSignal").empty())
+    if (tmpl.text("ChangeSignal").empty())
       out.add("Must specify signal value when change mode is signal");
-    if (tree::flag(tmpl, "Envvars")) out.add("cannot use signals with env var templates");
+    if (tmpl.flag("Envvars")) out.add("cannot use signals with env var templates");
   } else if (mode == "script") {
-    const object* script = tree::child(tmpl, "ChangeScript");
-    if (script == nullptr)
+    const DraftBlock script = tmpl.child("ChangeScript");
+    if (!script)
       out.add("must specify change script configuration value when change mode is script");
-    else if (tree::text(*script, "Command").empty())
+    else if (script.text("Command").empty())
       out.add("must specify script path value when change mode is script");
   } else {
     out.add("Invalid change mode. Must be one of the following: noop, signal, script, restart");
@@ -286,72 +283,69 @@ std::string check_checksum(std::string_view given) {
 
 }  // namespace
 
-Mistakes check_template(const object& tmpl) {
+Mistakes check_template(const DraftBlock& tmpl) {
   Mistakes out;
-  const std::string_view destination = tree::text(tmpl, "DestPath");
-  if (tree::text(tmpl, "SourcePath").empty() && tree::text(tmpl, "EmbeddedTmpl").empty())
+  const std::string_view destination = tmpl.text("DestPath");
+  if (tmpl.text("SourcePath").empty() && tmpl.text("EmbeddedTmpl").empty())
     out.add("Must specify a source path or have an embedded template");
   if (destination.empty()) out.add("Must specify a destination for the template");
   if (escapes_allocation("task", destination)) out.add("destination escapes allocation directory");
   check_change_mode(tmpl, out);
-  if (tree::number(tmpl, "Splay") < 0) out.add("Must specify positive splay value");
-  if (const std::string_view perms = tree::text(tmpl, "Perms"); !perms.empty()) {
+  if (tmpl.number("Splay") < 0) out.add("Must specify positive splay value");
+  if (const std::string_view perms = tmpl.text("Perms"); !perms.empty()) {
     std::uint64_t mode = 0;
     if (const std::string wrong = parse_unsigned(perms, 8, 12, mode); !wrong.empty())
       out.add(fmt::format("Failed to parse {} as octal: {}", quote(perms), wrong));
   }
-  if (const object* wait = tree::child(tmpl, "Wait")) {
-    const value* least = tree::find(*wait, "Min");
-    const value* most = tree::find(*wait, "Max");
-    if (least != nullptr && most != nullptr && tree::number_of(*least) > tree::number_of(*most))
-      out.add(fmt::format("wait min {} is greater than max {}",
-                          duration_text(tree::number_of(*least)),
-                          duration_text(tree::number_of(*most))));
+  if (const DraftBlock wait = tmpl.child("Wait")) {
+    const std::int64_t least = wait.number("Min");
+    const std::int64_t most = wait.number("Max");
+    if (wait.has("Min") && wait.has("Max") && least > most)
+      out.add(fmt::format("wait min {} is greater than max {}", duration_text(least),
+                          duration_text(most)));
   }
   return out;
 }
 
-Mistakes check_artifact(const object& artifact) {
+Mistakes check_artifact(const DraftBlock& artifact) {
   Mistakes out;
-  if (tree::text(artifact, "GetterSource").empty()) out.add("source must be specified");
-  const std::string_view mode = tree::text(artifact, "GetterMode");
+  if (artifact.text("GetterSource").empty()) out.add("source must be specified");
+  const std::string_view mode = artifact.text("GetterMode");
   if (!mode.empty() && mode != "any" && mode != "file" && mode != "dir")
     out.add(fmt::format("invalid artifact mode {}; must be one of: any, file, dir", quote(mode)));
-  if (escapes_allocation("task", tree::text(artifact, "RelativeDest")))
+  if (escapes_allocation("task", artifact.text("RelativeDest")))
     out.add("destination escapes allocation directory");
-  if (const object* options = tree::child(artifact, "GetterOptions"))
-    if (const value* checksum = tree::find(*options, "checksum"))
-      if (std::string wrong = check_checksum(tree::text_of(*checksum)); !wrong.empty())
-        out.add(std::move(wrong));
+  if (const auto checksum = artifact.entry("GetterOptions", "checksum"))
+    if (std::string wrong = check_checksum(*checksum); !wrong.empty()) out.add(std::move(wrong));
   return out;
 }
 
-Mistakes check_task(const object& task, std::string_view job_type, const object& group) {
+Mistakes check_task(const DraftBlock& task, std::string_view job_type, const DraftBlock& group) {
   Mistakes out;
-  check_name(tree::text(task, "Name"), out);
-  if (tree::text(task, "Driver").empty()) out.add("Missing task driver");
+  check_name(task.text("Name"), out);
+  if (task.text("Driver").empty()) out.add("Missing task driver");
   check_timing(task, job_type, group, out);
-  if (const object* resources = tree::child(task, "Resources"))
-    out.add_joined("", check_resources(*resources));
+  if (const DraftBlock resources = task.child("Resources"))
+    out.add_joined("", check_resources(resources));
   else
     out.add("Missing task resources");
-  if (const object* logs = tree::child(task, "LogConfig"))
-    out.add_joined("", check_logs(*logs, tree::child(group, "EphemeralDisk")));
+  if (const DraftBlock logs = task.child("LogConfig"))
+    out.add_joined("", check_logs(logs, group.child("EphemeralDisk")));
   else
     out.add("Missing Log Config");
   check_task_constraints(task, out);
   check_affinities(task, job_type == "system", out);
   out.add_joined("", check_task_services(task, group));
   int position = 0;
-  each(task, "Artifacts", [&](const object& artifact) {
+  task.each("Artifacts", [&](const DraftBlock& artifact) {
     out.add_joined(fmt::format("Artifact {} validation failed: ", ++position),
                    check_artifact(artifact));
   });
-  if (const object* vault = tree::child(task, "Vault"))
-    out.add_joined("Vault validation failed: ", check_vault(*vault));
+  if (const DraftBlock vault = task.child("Vault"))
+    out.add_joined("Vault validation failed: ", check_vault(vault));
   check_templates(task, out);
-  if (const object* payload = tree::child(task, "DispatchPayload");
-      payload != nullptr && escapes_allocation("task/local/", tree::text(*payload, "File")))
+  if (const DraftBlock payload = task.child("DispatchPayload");
+      payload && escapes_allocation("task/local/", payload.text("File")))
     out.add("Dispatch Payload validation failed: destination escapes allocation directory");
   check_lifecycle(task, out);
   check_connect_proxy(task, group, out);

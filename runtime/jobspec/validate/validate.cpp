@@ -2,21 +2,15 @@
 
 #include <map>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/canonical/interpolation.hpp"
-#include "runtime/jobspec/tree.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 
 namespace {
-
-using boost::json::object;
-using boost::json::value;
-using tree::each;
 
 constexpr std::int64_t min_priority = 1;
 
@@ -24,29 +18,28 @@ bool contains(std::string_view text, char c) {
   return text.find(c) != std::string_view::npos;
 }
 
-bool is_multiregion(const object& job) {
-  const object* multiregion = tree::child(job, "Multiregion");
-  return multiregion != nullptr && !tree::list(*multiregion, "Regions").empty();
+bool is_multiregion(const DraftBlock& job) {
+  const DraftBlock multiregion = job.child("Multiregion");
+  return multiregion && !multiregion.list("Regions").empty();
 }
 
-void check_names(const object& job, Mistakes& out) {
-  if (tree::text(job, "Region").empty() && tree::child(job, "Multiregion") == nullptr)
-    out.add("Missing job region");
-  const std::string_view id = tree::text(job, "ID");
+void check_names(const DraftBlock& job, Mistakes& out) {
+  if (job.text("Region").empty() && !job.has("Multiregion")) out.add("Missing job region");
+  const std::string_view id = job.text("ID");
   if (id.empty())
     out.add("Missing job ID");
   else if (contains(id, ' '))
     out.add("Job ID contains a space");
   else if (contains(id, '\0'))
     out.add("Job ID contains a null character");
-  const std::string_view name = tree::text(job, "Name");
+  const std::string_view name = job.text("Name");
   if (name.empty())
     out.add("Missing job name");
   else if (contains(name, '\0'))
     out.add("Job Name contains a null character");
-  if (tree::text(job, "Namespace").empty()) out.add("Job must be in a namespace");
+  if (job.text("Namespace").empty()) out.add("Job must be in a namespace");
 
-  const std::string_view type = tree::text(job, "Type");
+  const std::string_view type = job.text("Type");
   if (type.empty())
     out.add("Missing job type");
   else if (type != "service" && type != "batch" && type != "system" && type != "sysbatch"
@@ -54,32 +47,32 @@ void check_names(const object& job, Mistakes& out) {
     out.add("Invalid job type: " + quote(type));
 }
 
-void check_datacenters(const object& job, Mistakes& out) {
-  const auto& datacenters = tree::list(job, "Datacenters");
-  if (datacenters.empty() && !is_multiregion(job)) out.add("Missing job datacenters");
-  for (const value& datacenter : datacenters)
-    if (tree::text_of(datacenter).empty()) out.add("Job datacenter must be non-empty string");
+void check_datacenters(const DraftBlock& job, Mistakes& out) {
+  const auto& datacenters = job.texts("Datacenters");
+  if (datacenters.size() == 0 && !is_multiregion(job)) out.add("Missing job datacenters");
+  for (const auto datacenter : datacenters)
+    if (view(datacenter).empty()) out.add("Job datacenter must be non-empty string");
 }
 
 /// What concerns several groups, or a group and the job's type.
-void check_groups_together(const object& job, std::string_view type, Mistakes& out) {
+void check_groups_together(const DraftBlock& job, std::string_view type, Mistakes& out) {
   std::map<std::string_view, int> first_of;
   int position = 0;
-  each(job, "TaskGroups", [&](const object& group) {
+  job.each("TaskGroups", [&](const DraftBlock& group) {
     ++position;
-    const std::string_view name = tree::text(group, "Name");
+    const std::string_view name = group.text("Name");
     if (name.empty())
       out.add(fmt::format("Job task group {} missing name", position));
     else if (const auto [first, fresh] = first_of.emplace(name, position); !fresh)
       out.add(fmt::format("Job task group {} redefines '{}' from group {}", position, name,
                           first->second));
 
-    if (tree::number(group, "ShutdownDelay") < 0) out.add("ShutdownDelay must be a positive value");
-    const std::int64_t stop_after = tree::number(group, "StopAfterClientDisconnect");
+    if (group.number("ShutdownDelay") < 0) out.add("ShutdownDelay must be a positive value");
+    const std::int64_t stop_after = group.number("StopAfterClientDisconnect");
     if (stop_after > 0 && type != "batch" && type != "service")
       out.add("stop_after_client_disconnect can only be set in batch and service jobs");
     if (stop_after < 0) out.add("stop_after_client_disconnect must be a positive value");
-    if (const std::int64_t count = tree::number(group, "Count"); type == "system" && count > 1)
+    if (const std::int64_t count = group.number("Count"); type == "system" && count > 1)
       out.add(
           fmt::format("Job task group {} has count {}. Count cannot exceed 1 with system "
                       "scheduler",
@@ -87,55 +80,52 @@ void check_groups_together(const object& job, std::string_view type, Mistakes& o
   });
 }
 
-void check_launching(const object& job, std::string_view type, Mistakes& out) {
+void check_launching(const DraftBlock& job, std::string_view type, Mistakes& out) {
   const bool batch = type == "batch" || type == "sysbatch";
-  if (const object* periodic = tree::child(job, "Periodic");
-      periodic != nullptr && tree::flag(*periodic, "Enabled")) {
+  if (const DraftBlock periodic = job.child("Periodic"); periodic && periodic.flag("Enabled")) {
     if (!batch) out.add("Periodic can only be used with \"batch\" or \"sysbatch\" scheduler");
-    out.add_joined("", check_periodic(*periodic));
+    out.add_joined("", check_periodic(periodic));
   }
-  if (const object* parameterized = tree::child(job, "ParameterizedJob");
-      parameterized != nullptr && !tree::flag(job, "Dispatched")) {
+  if (const DraftBlock parameterized = job.child("ParameterizedJob");
+      parameterized && !job.flag("Dispatched")) {
     if (!batch)
       out.add("Parameterized job can only be used with \"batch\" or \"sysbatch\" scheduler");
-    out.add_joined("", check_parameterized(*parameterized));
+    out.add_joined("", check_parameterized(parameterized));
   }
   if (is_multiregion(job)) out.add("Multiregion jobs are unlicensed.");
 }
 
-Mistakes check_job(const object& job) {
+Mistakes check_job(const DraftBlock& job) {
   Mistakes out;
-  const std::string_view type = tree::text(job, "Type");
+  const std::string_view type = job.text("Type");
   check_names(job, out);
   check_datacenters(job, out);
-  if (tree::list(job, "TaskGroups").empty()) out.add("Missing job task groups");
+  if (job.list("TaskGroups").empty()) out.add("Missing job task groups");
   check_constraints(job, out);
   check_affinities(job, type == "system", out);
   check_spreads(job, type == "system", out);
   check_groups_together(job, type, out);
-  each(job, "TaskGroups", [&](const object& group) {
+  job.each("TaskGroups", [&](const DraftBlock& group) {
     if (const Mistakes found = check_group(group, job); !found.empty())
-      out.add(fmt::format("Task group {} validation failed: {}", tree::text(group, "Name"),
-                          found.text()));
+      out.add(fmt::format("Task group {} validation failed: {}", group.text("Name"), found.text()));
   });
   check_launching(job, type, out);
   return out;
 }
 
-bool uses_vault(const object& job) {
+bool uses_vault(const DraftBlock& job) {
   bool found = false;
-  each(job, "TaskGroups", [&](const object& group) {
-    each(group, "Tasks",
-         [&](const object& task) { found = found || tree::child(task, "Vault") != nullptr; });
+  job.each("TaskGroups", [&](const DraftBlock& group) {
+    group.each("Tasks", [&](const DraftBlock& task) { found = found || task.has("Vault"); });
   });
   return found;
 }
 
-void check_count(const object& job, std::int64_t max_count, Mistakes& out) {
+void check_count(const DraftBlock& job, std::int64_t max_count, Mistakes& out) {
   if (max_count == 0) return;
   std::int64_t total = 0;
-  each(job, "TaskGroups", [&](const object& group) {
-    const std::int64_t count = tree::number(group, "Count");
+  job.each("TaskGroups", [&](const DraftBlock& group) {
+    const std::int64_t count = group.number("Count");
     if (count > 0 && __builtin_add_overflow(total, count, &total)) total = INT64_MAX;
   });
   if (total > max_count)
@@ -144,48 +134,47 @@ void check_count(const object& job, std::int64_t max_count, Mistakes& out) {
 }
 
 /// Rules about registering, beyond what the job itself must obey.
-void check_registration(const object& job, const ValidateOptions& options, Mistakes& out) {
-  if (tree::text(job, "Type") == "_core") out.add("job type cannot be core");
-  if (!tree::text(job, "Payload").empty())
+void check_registration(const DraftBlock& job, const ValidateOptions& options, Mistakes& out) {
+  if (job.text("Type") == "_core") out.add("job type cannot be core");
+  if (job.bytes("Payload").size() != 0)
     out.add("job can't be submitted with a payload, only dispatched");
-  const std::int64_t priority = tree::number(job, "Priority");
+  const std::int64_t priority = job.number("Priority");
   if (priority < min_priority || priority > options.max_priority)
     out.add(
         fmt::format("job priority must be between [{}, {}]", min_priority, options.max_priority));
   check_count(job, options.max_count, out);
 }
 
-void collect_warnings(const object& job,
+void collect_warnings(const DraftBlock& job,
                       const ValidateOptions& options,
                       std::vector<std::string>& out) {
   bool any_auto_promote = false;
   bool all_auto_promote = true;
-  each(job, "TaskGroups", [&](const object& group) {
+  job.each("TaskGroups", [&](const DraftBlock& group) {
     if (const Mistakes found = group_warnings(group, is_multiregion(job)); !found.empty())
       out.push_back(
-          fmt::format("Group {} has warnings: {}", quote(tree::text(group, "Name")), found.text()));
-    if (const object* update = tree::child(group, "Update")) {
-      const bool auto_promote = tree::flag(*update, "AutoPromote");
+          fmt::format("Group {} has warnings: {}", quote(group.text("Name")), found.text()));
+    if (const DraftBlock update = group.child("Update")) {
+      const bool auto_promote = update.flag("AutoPromote");
       any_auto_promote = any_auto_promote || auto_promote;
-      all_auto_promote = all_auto_promote && (auto_promote || tree::number(*update, "Canary") == 0);
+      all_auto_promote = all_auto_promote && (auto_promote || update.number("Canary") == 0);
     }
   });
   if (any_auto_promote && !all_auto_promote)
     out.emplace_back("auto_promote must be true for all groups to enable automatic promotion");
-  if (const object* periodic = tree::child(job, "Periodic");
-      periodic != nullptr && !tree::text(*periodic, "Spec").empty())
+  if (const DraftBlock periodic = job.child("Periodic"); periodic && !periodic.text("Spec").empty())
     out.emplace_back(
         "cron is deprecated and may be removed in a future release. Use crons instead");
 
   if (options.memory_oversubscription) return;
-  each(job, "TaskGroups", [&](const object& group) {
-    each(group, "Tasks", [&](const object& task) {
-      const object* resources = tree::child(task, "Resources");
-      if (resources == nullptr || tree::number(*resources, "MemoryMaxMB") == 0) return;
+  job.each("TaskGroups", [&](const DraftBlock& group) {
+    group.each("Tasks", [&](const DraftBlock& task) {
+      const DraftBlock resources = task.child("Resources");
+      if (!resources || resources.number("MemoryMaxMB") == 0) return;
       out.push_back(fmt::format(
           "Memory oversubscription is not enabled; Task \"{}.{}\" memory_max value will be "
           "ignored. Update the Scheduler Configuration to allow oversubscription.",
-          tree::text(group, "Name"), tree::text(task, "Name")));
+          group.text("Name"), task.text("Name")));
     });
   });
 }
@@ -218,7 +207,7 @@ std::string Validation::warning_text() const {
   return join_warnings(warnings);
 }
 
-Validation validate(const object& job, const ValidateOptions& options) {
+Validation validate(const DraftBlock& job, const ValidateOptions& options) {
   Mistakes mistakes;
   if (std::string refused = check_connect_use(job); !refused.empty())
     mistakes.add(std::move(refused));

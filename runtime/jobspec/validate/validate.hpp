@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/json/object.hpp>
+#include "runtime/jobspec/draft_block.hpp"
 
 namespace nomad::jobspec {
 
@@ -41,7 +41,7 @@ struct Validation {
   std::string warning_text() const;
 };
 
-Validation validate(const boost::json::object& job, const ValidateOptions& options = {});
+Validation validate(const DraftBlock& job, const ValidateOptions& options = {});
 
 /// `errors` as Nomad joins several into one text.
 std::string join_errors(const std::vector<std::string>& errors);

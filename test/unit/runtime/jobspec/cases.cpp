@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::jobspec {
 
@@ -100,11 +101,24 @@ object small_job() {
       .as_object();
 }
 
-object stored(object job) {
-  const auto matched = match_names(job);
-  REQUIRE_FALSE(matched.has_error());
-  admit(job);
-  return job;
+JobDraft drafted(const object& job) {
+  auto draft = JobDraft::decode(job);
+  REQUIRE_MESSAGE(draft.has_value(), draft.error().what);
+  return std::move(*draft);
+}
+
+JobDraft admitted(const object& job) {
+  JobDraft draft = drafted(job);
+  admit(draft.job());
+  return draft;
+}
+
+object tree_of_stored(const JobDraft& draft) {
+  return boost::json::parse(to_json(*draft.freeze())).as_object();
+}
+
+object stored(const object& job) {
+  return tree_of_stored(admitted(job));
 }
 
 std::string to_text(const value& tree) {

@@ -11,6 +11,8 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include "runtime/jobspec/job_draft.hpp"
+
 namespace nomad::jobspec {
 
 /// The tree in test/data/jobspec/<name>; fails the test when it cannot be read.
@@ -28,8 +30,14 @@ boost::json::value without_zero(const boost::json::value& tree);
 /// A good service job "j" with one group "g" of one task "t", as clients write it.
 boost::json::object small_job();
 
-/// A tree as a client would have sent it, in server form.
-boost::json::object stored(boost::json::object job);
+/// A tree as a client would have sent it, as a draft; and as one in server form.
+JobDraft drafted(const boost::json::object& job);
+JobDraft admitted(const boost::json::object& job);
+
+/// What is stored of a draft in server form.
+boost::json::object tree_of_stored(const JobDraft& draft);
+/// What is stored of a tree as a client would have sent it.
+boost::json::object stored(const boost::json::object& job);
 
 /// Text of a value: members sorted by name, whole numbers without a point.
 std::string to_text(const boost::json::value& tree);

@@ -4,11 +4,14 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
+#include "runtime/jobspec/schema.hpp"
+#include "runtime/object/json_codec.hpp"
 #include "test/unit/runtime/jobspec/cases.hpp"
 
 using boost::json::object;
 using boost::json::value;
 using namespace nomad::jobspec;
+using nomad::to_json;
 
 namespace {
 
@@ -17,10 +20,13 @@ object parsed(std::string_view text) {
 }
 
 std::string type_error(std::string_view text, std::string_view path = "Job") {
-  object job = parsed(text);
-  const auto matched = match_names(job, path);
-  REQUIRE(matched.has_error());
-  return matched.error().what;
+  const auto draft = JobDraft::decode(parsed(text), path);
+  REQUIRE(draft.has_error());
+  return draft.error().what;
+}
+
+object tree_of(JobDraft& draft) {
+  return nomad::jobspec::tree_of(draft.job(), block_types().job);
 }
 
 value& first_task(object& job) {
@@ -38,16 +44,15 @@ TEST_CASE("the table of jobs") {
   int checked = 0;
   for (const value& row : table.at("cases").as_array()) {
     CAPTURE(std::string{row.at("name").as_string()});
-    object job = row.at("job").as_object();
-    REQUIRE_FALSE(match_names(job).has_error());
-    canonicalize(job);
-    object completed = job;
+    JobDraft draft = drafted(row.at("job").as_object());
+    canonicalize(draft.job());
+    object completed = tree_of(draft);
     complete(completed);
     CHECK(to_text(without_zero(completed)) == to_text(row.at("canonical")));
     AdmissionOptions options;
     options.default_node_pool = "";
-    to_server_form(job, options);
-    CHECK(to_text(without_zero(job)) == to_text(row.at("stored")));
+    to_server_form(draft.job(), options);
+    CHECK(to_text(without_zero(tree_of_stored(draft))) == to_text(row.at("stored")));
     ++checked;
   }
   CHECK(checked == 40);
@@ -57,20 +62,20 @@ TEST_CASE("canonicalizing and storing a second time changes nothing") {
   const value table = load_json("canonicalize.json");
   for (const value& row : table.at("cases").as_array()) {
     CAPTURE(std::string{row.at("name").as_string()});
-    object job = row.at("job").as_object();
-    REQUIRE_FALSE(match_names(job).has_error());
-    canonicalize(job);
-    object again = job;
-    canonicalize(again);
-    CHECK(to_text(again) == to_text(job));
+    JobDraft draft = drafted(row.at("job").as_object());
+    canonicalize(draft.job());
+    const object once = tree_of(draft);
+    canonicalize(draft.job());
+    CHECK(to_text(tree_of(draft)) == to_text(once));
   }
 }
 
 TEST_CASE("names are matched without regard to case, unknown ones dropped") {
-  object job = parsed(R"({"id": "j", "TASKGROUPS": [{"name": "g", "cOUNT": 2, "Nonsense": {}}],
-                          "meta": {"KEY": "v"}, "Bogus": 1})");
-  REQUIRE_FALSE(match_names(job).has_error());
-  CHECK(to_text(job) == R"({"ID":"j","Meta":{"KEY":"v"},"TaskGroups":[{"Count":2,"Name":"g"}]})");
+  JobDraft draft
+      = drafted(parsed(R"({"id": "j", "TASKGROUPS": [{"name": "g", "cOUNT": 2, "Nonsense": {}}],
+                          "meta": {"KEY": "v"}, "Bogus": 1})"));
+  CHECK(to_text(tree_of(draft))
+        == R"({"ID":"j","Meta":{"KEY":"v"},"TaskGroups":[{"Count":2,"Name":"g"}]})");
 }
 
 TEST_CASE("values of the wrong type are named as clients know it") {
@@ -92,19 +97,20 @@ TEST_CASE("complete adds what is missing, and only that") {
 }
 
 TEST_CASE("defaults of the server") {
-  object job = small_job();
-  canonicalize(job);
+  JobDraft draft = drafted(small_job());
+  canonicalize(draft.job());
   AdmissionOptions options;
   options.default_priority = 30;
-  to_server_form(job, options);
+  to_server_form(draft.job(), options);
+  const object job = tree_of(draft);
   CHECK(job.at("NodePool") == "default");
   CHECK(to_text(job.at("Datacenters")) == R"(["*"])");
   CHECK(job.at("Namespace") == "default");
   CHECK(job.at("Priority") == 50);  // clients have their own default
 
-  object bare = parsed(R"({"Priority": 0})");
-  to_server_form(bare, options);
-  CHECK(bare.at("Priority") == 30);
+  JobDraft bare = drafted(parsed(R"({"Priority": 0})"));
+  to_server_form(bare.job(), options);
+  CHECK(bare.job().number("Priority") == 30);
 }
 
 TEST_CASE("constraints that services imply") {
@@ -147,15 +153,15 @@ TEST_CASE("constraints that signals and vault imply") {
 TEST_CASE("implied constraints are added once") {
   object job = small_job();
   first_task(job).as_object()["KillSignal"] = "SIGINT";
-  object once = stored(job);
-  object twice = once;
-  add_implied_constraints(twice);
-  CHECK(to_text(twice) == to_text(once));
+  JobDraft draft = admitted(job);
+  const auto once = draft.freeze();
+  add_implied_constraints(draft.job());
+  CHECK(draft.freeze().equals(once));
 }
 
 TEST_CASE("the region of a request") {
   const auto region = [](std::string_view job, std::string_view query, std::string_view body) {
-    const RequestRegion out = resolve_region(parsed(job), query, body, "eu");
+    const RequestRegion out = resolve_region(drafted(parsed(job)).job(), query, body, "eu");
     return out.request + "/" + out.job;
   };
   CHECK(region("{}", "", "") == "eu/eu");
@@ -169,18 +175,14 @@ TEST_CASE("the region of a request") {
 }
 
 TEST_CASE("the namespace of a request") {
-  CHECK(resolve_namespace(parsed("{}"), "", "") == "default");
-  CHECK(resolve_namespace(parsed(R"({"Namespace": "a"})"), "", "") == "a");
-  CHECK(resolve_namespace(parsed(R"({"Namespace": "a"})"), "", "b") == "b");
-  CHECK(resolve_namespace(parsed(R"({"Namespace": "a"})"), "c", "b") == "c");
+  CHECK(resolve_namespace(drafted(parsed("{}")).job(), "", "") == "default");
+  CHECK(resolve_namespace(drafted(parsed(R"({"Namespace": "a"})")).job(), "", "") == "a");
+  CHECK(resolve_namespace(drafted(parsed(R"({"Namespace": "a"})")).job(), "", "b") == "b");
+  CHECK(resolve_namespace(drafted(parsed(R"({"Namespace": "a"})")).job(), "c", "b") == "c");
 }
 
-TEST_CASE("match_names: equal jobs are equal texts, however their maps are written") {
-  const auto read = [](const char* text) {
-    boost::json::object job = boost::json::parse(text).as_object();
-    REQUIRE_FALSE(match_names(job).has_error());
-    return boost::json::serialize(job);
-  };
+TEST_CASE("equal jobs are equal bytes, however their maps are written") {
+  const auto read = [](const char* text) { return to_json(*drafted(parsed(text)).freeze()); };
 
   CHECK(read(R"({"Meta":{"b":"1","a":"2"},"TaskGroups":[{"Tasks":[{"Env":{"y":"1","x":"2"},
         "Config":{"z":[{"d":1,"c":2}],"a":{"f":1,"e":2}}}]}]})")

@@ -16,13 +16,13 @@ using namespace nomad::jobspec;
 
 namespace {
 
-object as_stored(object job) {
-  REQUIRE_FALSE(match_names(job).has_error());
-  canonicalize(job);
+object as_stored(const object& job) {
+  JobDraft draft = drafted(job);
+  canonicalize(draft.job());
   AdmissionOptions options;
   options.default_node_pool = "";
-  to_server_form(job, options);
-  return job;
+  to_server_form(draft.job(), options);
+  return tree_of_stored(draft);
 }
 
 object between(const object& before, const object& after, bool contextual = false) {

@@ -13,8 +13,8 @@ using namespace nomad::jobspec;
 
 namespace {
 
-std::vector<std::string> errors_of(object job, const ValidateOptions& options = {}) {
-  return validate(stored(std::move(job)), options).errors;
+std::vector<std::string> errors_of(const object& job, const ValidateOptions& options = {}) {
+  return validate(admitted(job).job(), options).errors;
 }
 
 object& group_of(object& job) {
@@ -50,11 +50,10 @@ TEST_CASE("the table of rules") {
   int accepted = 0;
   for (const value& row : table.at("cases").as_array()) {
     CAPTURE(std::string{row.at("name").as_string()});
-    object job = edited(table.at("base"), row.at("edits").as_array());
-    REQUIRE_FALSE(match_names(job).has_error());
-    canonicalize(job);
-    to_server_form(job);
-    const Validation found = validate(job, options);
+    JobDraft draft = drafted(edited(table.at("base"), row.at("edits").as_array()));
+    canonicalize(draft.job());
+    to_server_form(draft.job());
+    const Validation found = validate(draft.job(), options);
     CHECK(joined(found.errors) == joined(row.at("errors")));
     CHECK(joined(found.warnings) == joined(row.at("warnings")));
     ++(found.ok() ? accepted : refused);
@@ -64,7 +63,7 @@ TEST_CASE("the table of rules") {
 }
 
 TEST_CASE("a good job passes") {
-  const Validation found = validate(stored(small_job()));
+  const Validation found = validate(admitted(small_job()).job());
   CHECK(found.ok());
   CHECK(found.error_text().empty());
   CHECK(found.warning_text().empty());
@@ -74,7 +73,7 @@ TEST_CASE("all mistakes are told at once, in one text") {
   object job = small_job();
   job["ID"] = "a b";
   job["Priority"] = 200;
-  const Validation found = validate(stored(job));
+  const Validation found = validate(admitted(job).job());
   CHECK(found.error_text()
         == "2 errors occurred:\n"
            "\t* Job ID contains a space\n"
@@ -85,7 +84,7 @@ TEST_CASE("one mistake and one warning are worded as one") {
   object job = small_job();
   job["Type"] = "batch";
   job["Periodic"] = boost::json::parse(R"({"Spec": "61 * * * *"})");
-  const Validation found = validate(stored(job));
+  const Validation found = validate(admitted(job).job());
   CHECK(found.error_text().starts_with("1 error occurred:\n\t* "));
   CHECK(found.warning_text()
         == "1 warning:\n\n"
@@ -137,15 +136,15 @@ TEST_CASE("vault needs a server that has it") {
 TEST_CASE("memory_max that has no effect is warned about") {
   object job = small_job();
   task_of(job).at("Resources").as_object()["MemoryMaxMB"] = 200;
-  const object kept = stored(job);
+  JobDraft kept = admitted(job);
   CHECK(
-      validate(kept).warnings
+      validate(kept.job()).warnings
       == std::vector<std::string>{
           "Memory oversubscription is not enabled; Task \"g.t\" memory_max value will be ignored. "
           "Update the Scheduler Configuration to allow oversubscription."});
   ValidateOptions options;
   options.memory_oversubscription = true;
-  CHECK(validate(kept, options).warnings.empty());
+  CHECK(validate(kept.job(), options).warnings.empty());
 }
 
 TEST_CASE("connect is refused in words") {
@@ -157,9 +156,9 @@ TEST_CASE("connect is refused in words") {
 }
 
 TEST_CASE("a payload comes with dispatching only") {
-  object job = stored(small_job());
+  object job = small_job();
   job["Payload"] = "aGk=";
-  CHECK(joined(validate(job).errors) == "job can't be submitted with a payload, only dispatched\n");
+  CHECK(joined(errors_of(job)) == "job can't be submitted with a payload, only dispatched\n");
 }
 
 TEST_CASE("the name of the shared folder is no task name") {
@@ -168,7 +167,7 @@ TEST_CASE("the name of the shared folder is no task name") {
   CHECK_FALSE(errors_of(job).empty());
 }
 
-TEST_CASE("a tree without any member is refused, not crashed on") {
-  CHECK_FALSE(validate(object{}).ok());
-  CHECK_FALSE(errors_of(object{}).empty());
+TEST_CASE("a job without any member is refused, not crashed on") {
+  CHECK_FALSE(validate(drafted({}).job()).ok());
+  CHECK_FALSE(errors_of({}).empty());
 }

@@ -1,0 +1,54 @@
+// A job on its way in: a draft that remembers what its request left out (DraftBlock), until
+// canonicalization has written every default into it and it is frozen into the object that is
+// stored.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include <boost/json/object.hpp>
+#include <capnp/message.h>
+
+#include "runtime/base/result.hpp"
+#include "runtime/jobspec/draft_block.hpp"
+#include "runtime/object/flat_json.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/job.capnp.h"
+
+namespace nomad::jobspec {
+
+struct BlockType;
+
+/// Lives on one thread.
+class JobDraft {
+public:
+  /// Decodes a job in its API form. Names match whatever their case, unknown ones are ignored, and
+  /// every value must have its field's type. The error's text is that of Go's JSON decoder; `path`
+  /// is what of the way to a field leads to the job.
+  static Result<JobDraft> decode(const JsonNode& job, std::string_view path = "Job");
+
+  /// The same of a tree, such as `parse_job` makes.
+  static Result<JobDraft> decode(const boost::json::object& job, std::string_view path = "Job");
+
+  /// The job. Valid as long as the draft, wherever that is moved.
+  DraftBlock job() { return job_; }
+
+  /// What the draft holds in the server form. May be called once or more.
+  Object<schema::Job> freeze() const;
+
+private:
+  explicit JobDraft(std::size_t words);
+
+  std::unique_ptr<capnp::MallocMessageBuilder> message_;
+  DraftBlock job_;
+};
+
+/// The block as a JSON tree, with what was given and no more. Only for what is not in a hurry:
+/// answers, and plans.
+boost::json::object tree_of(const DraftBlock& block, const BlockType& type);
+
+/// A parsed job with the defaults of the api form filled in, and nothing added besides:
+/// `jobs/parse` with Canonicalize.
+Result<boost::json::object> canonical_tree(const boost::json::object& job);
+
+}  // namespace nomad::jobspec
