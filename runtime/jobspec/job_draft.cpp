@@ -112,10 +112,7 @@ Result<JobDraft> JobDraft::decode(const JsonNode& job, std::string_view path) {
 }
 
 Result<JobDraft> JobDraft::decode(const boost::json::object& job, std::string_view path) {
-  const std::string text = boost::json::serialize(job);
-  const auto json = FlatJson::read(text, tree_depth);
-  if (!json) return json.error();
-  return decode(json->root(), path);
+  return decode(FlatJson::of(job).root(), path);
 }
 
 Object<schema::Job> JobDraft::freeze() const {

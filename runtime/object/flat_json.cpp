@@ -187,6 +187,57 @@ Result<FlatJson> FlatJson::read(std::string_view text,
   return unreadable(used, failure.message());
 }
 
+FlatJson FlatJson::of(const boost::json::object& tree) {
+  FlatJson json{std::pmr::get_default_resource()};
+  json.add(tree);
+  return json;
+}
+
+void FlatJson::add(const boost::json::object& object) {
+  const auto place = nodes_.size();
+  nodes_.emplace_back().kind = JsonKind::object;
+  for (const auto& member : object) {
+    add_text(member.key());
+    add(member.value());
+  }
+  nodes_[place].size = static_cast<std::uint32_t>(object.size());
+  nodes_[place].extent = static_cast<std::uint32_t>(nodes_.size() - place);
+}
+
+void FlatJson::add(const boost::json::value& value) {
+  if (value.is_object()) return add(value.get_object());
+  if (value.is_string()) return add_text(value.get_string());
+  const auto place = nodes_.size();
+  JsonNode& node = nodes_.emplace_back();  // valid until the next one
+  if (value.is_bool()) {
+    node.kind = JsonKind::boolean;
+    node.boolean = value.get_bool();
+  } else if (value.is_int64()) {
+    node.kind = JsonKind::integer;
+    node.integer = value.get_int64();
+  } else if (value.is_uint64()) {
+    const bool is_small = std::in_range<std::int64_t>(value.get_uint64());
+    node.kind = is_small ? JsonKind::integer : JsonKind::natural;
+    node.natural = value.get_uint64();
+  } else if (value.is_double()) {
+    node.kind = JsonKind::real;
+    node.real = value.get_double();
+  } else if (const auto* array = value.if_array()) {
+    node.kind = JsonKind::array;
+    node.size = static_cast<std::uint32_t>(array->size());
+    for (const auto& element : *array)
+      add(element);
+    nodes_[place].extent = static_cast<std::uint32_t>(nodes_.size() - place);
+  }
+}
+
+void FlatJson::add_text(std::string_view text) {
+  JsonNode& node = nodes_.emplace_back();
+  node.kind = JsonKind::text;
+  node.bytes = text.data();
+  node.size = static_cast<std::uint32_t>(text.size());
+}
+
 std::vector<const JsonNode*> sorted_keys(const JsonNode& object) {
   std::vector<const JsonNode*> keys;
   keys.reserve(object.size);

@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/json/value.hpp>
+
 #include "runtime/base/result.hpp"
 
 namespace nomad {
@@ -140,12 +142,19 @@ public:
                                std::pmr::memory_resource* memory = std::pmr::get_default_resource(),
                                JsonStop* stop = nullptr);
 
+  /// Lays out a tree, which must outlive the result.
+  static FlatJson of(const boost::json::object& tree);
+
   FlatJson(FlatJson&&) = default;
 
   const JsonNode& root() const { return nodes_.front(); }
 
 private:
   struct Handler;
+
+  void add(const boost::json::value& value);
+  void add(const boost::json::object& object);
+  void add_text(std::string_view text);
 
   explicit FlatJson(std::pmr::memory_resource* memory) : nodes_{memory}, unescaped_{memory} {}
 

@@ -1,5 +1,6 @@
 #include "runtime/object/flat_json.hpp"
 
+#include <boost/json/parse.hpp>
 #include <doctest/doctest.h>
 
 using nomad::FlatJson;
@@ -43,6 +44,28 @@ TEST_CASE("flat_json: values stand in the order of the text, each with what belo
     elements += element.is(JsonKind::null) ? 0 : 1;
   CHECK(elements == 3);
   CHECK(list.text().empty());
+}
+
+TEST_CASE("flat_json: a tree is laid out as its text is") {
+  const std::string_view text
+      = R"({"a":[1,-2,18446744073709551615,2.5,true,false,null,"x",[]],"b":{"c":{},"d":"e"}})";
+  const auto tree = boost::json::parse(text).get_object();
+  const auto of_tree = FlatJson::of(tree);
+  const auto of_text = FlatJson::read(text);
+  REQUIRE(of_text.has_value());
+
+  CHECK(of_tree.root().extent == of_text->root().extent);
+  for (std::uint32_t i = 0; i < of_text->root().extent; ++i) {
+    CAPTURE(i);
+    const JsonNode& made = (&of_tree.root())[i];
+    const JsonNode& read = (&of_text->root())[i];
+    CHECK(made.kind == read.kind);
+    CHECK(made.extent == read.extent);
+    CHECK(made.size == read.size);
+    CHECK(made.text() == read.text());
+    if (made.is(JsonKind::boolean)) CHECK(made.boolean == read.boolean);
+    if (made.is_number()) CHECK(made.natural == read.natural);
+  }
 }
 
 TEST_CASE("flat_json: text is that of the source, unless something is escaped") {
