@@ -59,7 +59,7 @@ ExecStream::ExecStream(net::Upgraded connection, ExecStreamOptions options)
       err_{STDERR_FILENO} {}
 
 Result<int> ExecStream::run() {
-  auto signals = SignalPipe::make();
+  auto signals = CaughtSignals::make();
   if (!signals) return signals.error();
   signals_.emplace(std::move(*signals));
   if (options_.tty) {
@@ -115,7 +115,7 @@ Result<> ExecStream::turn() {
 }
 
 Result<> ExecStream::on_signals() {
-  for (const char number : signals_->take()) {
+  for (const int number : signals_->take()) {
     if (number == SIGWINCH || number == SIGCONT) {
       if (number == SIGCONT && terminal_) terminal_->make_raw();
       if (options_.tty) send_size();

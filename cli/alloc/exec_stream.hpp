@@ -60,7 +60,7 @@ private:
   const ExecStreamOptions options_;
   EscapeFilter escape_;
   net::websocket::FrameReader reader_;
-  std::optional<SignalPipe> signals_;
+  std::optional<CaughtSignals> signals_;
   std::optional<RawTerminal> terminal_;
 
   Random random_ = Random::from_system();  ///< For the masks of our frames.
