@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 
 namespace nomad::net {
 
@@ -41,7 +42,9 @@ private:
 struct EventLoop::Core {
   boost::asio::io_context io{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{io.get_executor()};
+  boost::asio::steady_timer alarm{io};
   std::vector<std::shared_ptr<Watch>> watches;  ///< On the loop's thread.
+  bool is_over = false;                         ///< The same.
   std::mutex guard;
   bool is_stopping = false;  ///< Under `guard`, as the next.
   bool is_closed = false;    ///< Nothing may be posted any more.
@@ -68,6 +71,15 @@ void EventLoop::watch(int descriptor, std::function<void()> readable) {
   core_->watches.back()->arm();
 }
 
+void EventLoop::wake_at(std::chrono::steady_clock::time_point when, std::function<void()> action) {
+  if (core_->is_over) return;
+  core_->alarm.expires_at(when);
+  core_->alarm.async_wait(
+      [this, action = std::move(action)](const boost::system::error_code& failure) {
+        if (!failure && !core_->is_over) action();  // else this call was due when it was cancelled
+      });
+}
+
 bool EventLoop::is_current() const {
   return core_->io.get_executor().running_in_this_thread();
 }
@@ -77,6 +89,8 @@ void EventLoop::stop(std::function<void()> last) {
     const std::lock_guard lock{core_->guard};
     if (std::exchange(core_->is_stopping, true)) return;
     boost::asio::post(core_->io, [this, last = std::move(last)] {
+      core_->is_over = true;
+      core_->alarm.cancel();
       for (const auto& watch : core_->watches)
         watch->end();
       if (last) last();

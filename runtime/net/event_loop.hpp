@@ -4,6 +4,7 @@
 // On Asio, which only those include that wait for something of their own (`io`).
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -32,6 +33,9 @@ public:
   /// Calls `readable` on this loop's thread each time `descriptor` has something to read, until the
   /// loop stops. The descriptor stays the caller's and must live as long. On this loop's thread.
   void watch(int descriptor, std::function<void()> readable);
+
+  /// Runs `action` at `when`, unless another such call comes first. On this loop's thread.
+  void wake_at(std::chrono::steady_clock::time_point when, std::function<void()> action);
 
   /// Runs `last`, then what was posted until it returned, and ends the thread. From another thread;
   /// a second call does nothing.

@@ -17,7 +17,7 @@ constexpr int reads_at_once = 8;
 // -- SocketLoop -----------------------------------------------------------------------------------
 
 SocketLoop::SocketLoop(std::size_t read_bytes, std::chrono::milliseconds tick)
-    : buffer(read_bytes, '\0'), tick_{tick}, timer_{io()} {}
+    : buffer(read_bytes, '\0'), tick_{tick} {}
 
 SocketLoop::~SocketLoop() {
   EventLoop::stop();
@@ -29,19 +29,14 @@ void SocketLoop::start() {
 }
 
 void SocketLoop::tick() {
-  if (is_stopping_) return;  // this call was under way when the timer was cancelled
   const auto now = StreamSocket::Clock::now();
   for_each([now](StreamSocket& socket) { socket.check(now); });
-  timer_.expires_after(tick_);
-  timer_.async_wait([this](const boost::system::error_code& failure) {
-    if (!failure) tick();
-  });
+  wake_at(now + tick_, [this] { tick(); });
 }
 
 void SocketLoop::stop(const std::function<void(StreamSocket&)>& farewell) {
   EventLoop::stop([this, &farewell] {
     is_stopping_ = true;
-    timer_.cancel();
     for_each(farewell);
   });
 }
@@ -168,37 +163,32 @@ void StreamSocket::writable() {
 void StreamSocket::read_some() {
   const auto self = shared_from_this();
   is_reading_ = true;
-  const auto done = [this](auto next) {
-    is_reading_ = false;
-    (this->*next)();
-  };
-  for (int i = 0; i < reads_at_once; ++i) {
-    if (is_closed() || !wants_input()) {
-      is_reading_ = false;
-      return;
-    }
-    auto& buffer = loop_.buffer;
-    const auto step = channel_.read(buffer.data(), buffer.size());
-    if (!step) {
-      is_reading_ = false;
-      return on_failure(step.error());
-    }
-    switch (step->state) {
-      case IoState::want_read:
-        return done(&StreamSocket::arm_read);
-      case IoState::want_write:
-        read_wants_write_ = true;
-        return done(&StreamSocket::arm_write);
-      case IoState::closed:
-        return done(&StreamSocket::on_input_end);
-      case IoState::done:
-        on_input({buffer.data(), step->count});
-        if (!channel_.is_secure() && step->count < buffer.size() && !is_closed() && wants_input())
-          return done(&StreamSocket::arm_read);
-    }
-  }
+  const auto step = read_in_a_row();
   is_reading_ = false;
-  read_on();
+  if (!step) return on_failure(step.error());
+  switch (step->state) {
+    case IoState::want_read:
+      return arm_read();
+    case IoState::want_write:
+      read_wants_write_ = true;
+      return arm_write();
+    case IoState::closed:
+      return on_input_end();
+    case IoState::done:
+      return read_on();
+  }
+}
+
+/// `done`: the protocol wants no more, or others have their turn.
+Result<IoStep> StreamSocket::read_in_a_row() {
+  auto& buffer = loop_.buffer;
+  for (int i = 0; i < reads_at_once && !is_closed() && wants_input(); ++i) {
+    auto step = channel_.read(buffer.data(), buffer.size());
+    if (!step || step->state != IoState::done) return step;
+    on_input({buffer.data(), step->count});
+    if (!channel_.is_secure() && step->count < buffer.size()) break;  // there is no more now
+  }
+  return IoStep{};
 }
 
 void StreamSocket::read_on() {

@@ -28,7 +28,6 @@
 #include <unordered_map>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "runtime/net/channel.hpp"
 #include "runtime/net/event_loop.hpp"
@@ -68,7 +67,6 @@ private:
   void tick();
 
   const std::chrono::milliseconds tick_;
-  boost::asio::steady_timer timer_;
   std::unordered_map<StreamSocket*, std::shared_ptr<StreamSocket>> sockets_;
   bool is_stopping_ = false;
 };
@@ -153,6 +151,7 @@ private:
   void writable();
   void shake_hands();
   void read_some();
+  Result<IoStep> read_in_a_row();
   bool write_some();
 
   SocketLoop& loop_;

@@ -636,11 +636,6 @@ Result<> RpcMux::expire(Time now, RpcEvents& events) {
   return {};
 }
 
-RpcMux::Time RpcMux::next_deadline() const {
-  const auto by_silence = std::max(last_heard_, last_ping_) + limits_.ping_after;
-  return deadlines_.empty() ? by_silence : std::min(by_silence, deadlines_.begin()->first);
-}
-
 void RpcMux::answered(RpcStreamId id, Result<Bytes> outcome, bool by_peer, RpcEvents& events) {
   const bool was_sent = streams_.at(id).any_sent;
   erase(id);

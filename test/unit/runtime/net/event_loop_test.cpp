@@ -55,6 +55,27 @@ TEST_CASE("event_loop: a descriptor is watched until the loop stops") {
   ::close(ends[1]);
 }
 
+TEST_CASE("event_loop: of two alarms the later call counts, and none comes after the end") {
+  using Clock = std::chrono::steady_clock;
+  std::promise<int> first;
+  std::atomic<int> count{0};
+  EventLoop loop;
+  loop.start();
+  const auto begin = Clock::now();
+  loop.post([&] {
+    loop.wake_at(begin + std::chrono::hours{1}, [&] { first.set_value(1); });
+    loop.wake_at(begin + std::chrono::milliseconds{20}, [&] {
+      ++count;
+      first.set_value(2);
+      loop.wake_at(begin + std::chrono::hours{1}, [&] { ++count; });
+    });
+  });
+  CHECK(first.get_future().get() == 2);
+  CHECK(Clock::now() - begin >= std::chrono::milliseconds{20});
+  loop.stop();
+  CHECK(count == 1);
+}
+
 TEST_CASE("event_loop: one that was never started stops") {
   EventLoop loop;
   loop.post([] { FAIL("it never runs"); });
