@@ -59,8 +59,6 @@ public:
   /// For those that are there now; `action` may close some.
   void for_each(const std::function<void(StreamSocket&)>& action);
 
-  bool is_stopping() const { return is_stopping_; }
-
   std::string buffer;  ///< What every socket reads into.
 
 private:
