@@ -40,12 +40,12 @@ Result<std::string> data_of(const boost::json::object* stream) {
   return bytes;
 }
 
-Error end_without_exit(const net::websocket::Close& close) {
-  if (!close.reason.empty()) return {Errc::rejected, close.reason};
-  if (close.code == 1000)
+Error end_without_exit(const net::websocket::Message& close) {
+  if (!close.payload.empty()) return {Errc::rejected, close.payload};
+  if (close.close_code == 1000)
     return {Errc::corrupt,
             "websocket closed before receiving exit code: websocket: close 1000 (normal)"};
-  return {Errc::corrupt, fmt::format("websocket: close {}", close.code)};
+  return {Errc::corrupt, fmt::format("websocket: close {}", close.close_code)};
 }
 
 }  // namespace
@@ -54,12 +54,12 @@ ExecStream::ExecStream(net::Upgraded connection, ExecStreamOptions options)
     : connection_{std::move(connection)},
       options_{options},
       escape_{options.tty ? options.escape : std::nullopt},
-      reader_{net::websocket::Side::client, largest_message},
+      codec_{net::websocket::Side::client, largest_message},
       out_{STDOUT_FILENO},
       err_{STDERR_FILENO} {}
 
 Result<int> ExecStream::run() {
-  auto signals = SignalPipe::make();
+  auto signals = CaughtSignals::make();
   if (!signals) return signals.error();
   signals_.emplace(std::move(*signals));
   if (options_.tty) {
@@ -82,7 +82,7 @@ Result<int> ExecStream::run() {
 
 Result<> ExecStream::turn() {
   if (Clock::now() >= next_beat_) {
-    send(Kind::text, "{}");
+    send("{}");
     next_beat_ = Clock::now() + beat;
   }
   const bool wants_input = input_open_ && !is_over_ && to_agent_.size() - sent_ < enough;
@@ -115,7 +115,7 @@ Result<> ExecStream::turn() {
 }
 
 Result<> ExecStream::on_signals() {
-  for (const char number : signals_->take()) {
+  for (const int number : signals_->take()) {
     if (number == SIGWINCH || number == SIGCONT) {
       if (number == SIGCONT && terminal_) terminal_->make_raw();
       if (options_.tty) send_size();
@@ -128,17 +128,20 @@ Result<> ExecStream::on_signals() {
 
 void ExecStream::send_size() {
   if (const auto size = terminal_size(STDOUT_FILENO))
-    send(Kind::text,
-         fmt::format(R"({{"tty_size":{{"height":{},"width":{}}}}})", size->rows, size->columns));
+    send(fmt::format(R"({{"tty_size":{{"height":{},"width":{}}}}})", size->rows, size->columns));
 }
 
-void ExecStream::send(Kind kind, std::string_view payload) {
+void ExecStream::send(std::string_view text) {
+  codec_.send(Kind::text, text);
+  queue_output();
+}
+
+void ExecStream::queue_output() {
   if (sent_ == to_agent_.size()) {
     to_agent_.clear();
     sent_ = 0;
   }
-  net::websocket::append_frame(to_agent_, kind, payload,
-                               static_cast<std::uint32_t>(random_.next()));
+  to_agent_ += codec_.take_output();
 }
 
 void ExecStream::cancel(std::string_view why) {
@@ -160,8 +163,7 @@ Result<> ExecStream::read_input() {
     return {};
   }
   const auto typed = escape_.feed({buffer.data(), static_cast<std::size_t>(count)});
-  if (!typed.empty())
-    send(Kind::text, fmt::format(R"({{"stdin":{{"data":"{}"}}}})", encode_base64(typed)));
+  if (!typed.empty()) send(fmt::format(R"({{"stdin":{{"data":"{}"}}}})", encode_base64(typed)));
   if (escape_.is_closed()) {
     if (terminal_) terminal_->restore();
     constexpr std::string_view text = "\nConnection closed\n";
@@ -174,8 +176,8 @@ Result<> ExecStream::read_input() {
 void ExecStream::end_input() {
   input_open_ = false;
   if (const auto rest = escape_.rest(); !rest.empty())
-    send(Kind::text, fmt::format(R"({{"stdin":{{"data":"{}"}}}})", encode_base64(rest)));
-  send(Kind::text, R"({"stdin":{"close":true}})");
+    send(fmt::format(R"({{"stdin":{{"data":"{}"}}}})", encode_base64(rest)));
+  send(R"({"stdin":{"close":true}})");
 }
 
 Result<> ExecStream::write_socket() {
@@ -216,9 +218,10 @@ Result<> ExecStream::read_socket() {
 
 Result<> ExecStream::take(std::string_view bytes) {
   while (!is_over_ && !failure_) {
-    const auto message = reader_.next(bytes);
-    if (reader_.fault())
-      return Error{Errc::corrupt, "websocket: " + std::string{reader_.fault()->why}};
+    const auto message = codec_.next(bytes);
+    if (const auto fault = codec_.fault())
+      return Error{Errc::corrupt, fmt::format("websocket: the agent breaks the protocol (close {})",
+                                              static_cast<int>(*fault))};
     if (!message) return {};
     NOMAD_TRY(understand(*message));
   }
@@ -228,13 +231,13 @@ Result<> ExecStream::take(std::string_view bytes) {
 Result<> ExecStream::understand(const net::websocket::Message& message) {
   switch (message.kind) {
     case Kind::ping:
-      send(Kind::pong, message.payload);
+      queue_output();  // the codec has answered
       return {};
     case Kind::pong:
       return {};
     case Kind::close:
       is_over_ = true;
-      if (!exit_code_) failure_ = end_without_exit(net::websocket::parse_close(message.payload));
+      if (!exit_code_) failure_ = end_without_exit(message);
       return {};
     case Kind::text:
     case Kind::binary:

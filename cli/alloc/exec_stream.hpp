@@ -12,7 +12,6 @@
 
 #include "cli/alloc/escape_filter.hpp"
 #include "cli/alloc/terminal.hpp"
-#include "runtime/base/random.hpp"
 #include "runtime/net/http/http_client.hpp"
 #include "runtime/net/http/websocket.hpp"
 
@@ -52,18 +51,18 @@ private:
   Result<> obey(std::string_view frame);
   Result<> write_socket();
   Result<> write_out(Output& output);
-  void send(net::websocket::Kind kind, std::string_view payload);
+  void send(std::string_view text);
+  void queue_output();
   void send_size();
   void cancel(std::string_view why);
 
   net::Upgraded connection_;
   const ExecStreamOptions options_;
   EscapeFilter escape_;
-  net::websocket::FrameReader reader_;
-  std::optional<SignalPipe> signals_;
+  net::websocket::Codec codec_;
+  std::optional<CaughtSignals> signals_;
   std::optional<RawTerminal> terminal_;
 
-  Random random_ = Random::from_system();  ///< For the masks of our frames.
   std::string to_agent_;
   std::size_t sent_ = 0;  ///< Of it.
   Output out_;

@@ -1,13 +1,12 @@
 #include "cli/alloc/terminal.hpp"
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 namespace nomad::cli {
@@ -15,24 +14,12 @@ namespace {
 
 constexpr std::array caught{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGCONT};
 
-std::atomic<int> signal_pipe{-1};  ///< Handlers reach nothing else.
-
-void on_signal(int number) {
-  const int before = errno;
-  const char byte = static_cast<char>(number);
-  [[maybe_unused]] const auto written = ::write(signal_pipe.load(), &byte, 1);
-  errno = before;
-}
-
-void set_handlers(void (*handler)(int), void (*of_pipe)(int)) {
-  struct sigaction action {};
-
-  action.sa_flags = SA_RESTART;
-  action.sa_handler = handler;
+sigset_t caught_set() {
+  sigset_t set;
+  ::sigemptyset(&set);
   for (const int number : caught)
-    ::sigaction(number, &action, nullptr);
-  action.sa_handler = of_pipe;
-  ::sigaction(SIGPIPE, &action, nullptr);
+    ::sigaddset(&set, number);
+  return set;
 }
 
 }  // namespace
@@ -65,25 +52,32 @@ std::optional<TerminalSize> terminal_size(int fd) {
   return TerminalSize{size.ws_row, size.ws_col};
 }
 
-Result<SignalPipe> SignalPipe::make() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return errno_error("pipe", errno);
-  SignalPipe made{host::UniqueFd{ends[0]}, host::UniqueFd{ends[1]}};
-  signal_pipe = ends[1];
-  set_handlers(on_signal, SIG_IGN);
-  return made;
+Result<CaughtSignals> CaughtSignals::make() {
+  const auto set = caught_set();
+  host::UniqueFd descriptor{::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)};
+  if (!descriptor) return errno_error("signalfd", errno);
+  return CaughtSignals{std::move(descriptor)};
 }
 
-SignalPipe::~SignalPipe() {
-  if (read_end_.get() < 0) return;  // moved from
-  set_handlers(SIG_DFL, SIG_DFL);
-  signal_pipe = -1;
+CaughtSignals::CaughtSignals(host::UniqueFd descriptor) : descriptor_{std::move(descriptor)} {
+  const auto set = caught_set();
+  ::pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
+  of_pipe_before_ = std::signal(SIGPIPE, SIG_IGN);
 }
 
-std::string SignalPipe::take() const {
-  std::array<char, 64> bytes{};
-  const auto count = ::read(read_end_.get(), bytes.data(), bytes.size());
-  return count <= 0 ? std::string{} : std::string{bytes.data(), static_cast<std::size_t>(count)};
+CaughtSignals::~CaughtSignals() {
+  if (!descriptor_) return;  // moved from
+  take();                    // or the first thing unblocking does would be to end the process
+  std::signal(SIGPIPE, of_pipe_before_);
+  ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+std::vector<int> CaughtSignals::take() const {
+  std::vector<int> numbers;
+  signalfd_siginfo info{};
+  while (::read(descriptor_.get(), &info, sizeof info) == sizeof info)
+    numbers.push_back(static_cast<int>(info.ssi_signo));
+  return numbers;
 }
 
 }  // namespace nomad::cli

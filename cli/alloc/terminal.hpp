@@ -1,10 +1,11 @@
-// RawTerminal and SignalPipe: a terminal that hands every key on, and signals as bytes of a pipe,
-// so that a poll loop sees them and the terminal is as before on every way out.
+// RawTerminal and CaughtSignals: a terminal that hands every key on, and signals that a poll loop
+// sees, so that the terminal is as before on every way out.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <vector>
 
 #include <termios.h>
 
@@ -43,27 +44,31 @@ struct TerminalSize {
 /// None when `fd` is no terminal.
 std::optional<TerminalSize> terminal_size(int fd);
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH and SIGCONT do nothing but come out
-/// of the pipe, and SIGPIPE does nothing. At most one in a process.
-class SignalPipe {
+/// While it lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH and SIGCONT do nothing but make its
+/// descriptor readable, and SIGPIPE does nothing. For a process of one thread. There is no handler,
+/// so that no signal, whenever it comes, finds anything half made or gone already.
+class CaughtSignals {
 public:
-  static Result<SignalPipe> make();
+  static Result<CaughtSignals> make();
 
-  SignalPipe(SignalPipe&&) noexcept = default;
-  SignalPipe& operator=(SignalPipe&&) = delete;
-  ~SignalPipe();
+  CaughtSignals(CaughtSignals&&) noexcept = default;
+  CaughtSignals& operator=(CaughtSignals&&) = delete;
 
-  int descriptor() const { return read_end_.get(); }
+  /// What has come and was not taken is forgotten; from then on signals do what they did before.
+  ~CaughtSignals();
 
-  /// The signals that have come, one character each.
-  std::string take() const;
+  /// For poll(2).
+  int descriptor() const { return descriptor_.get(); }
+
+  /// The signals that have come; of one kind that came twice, perhaps one.
+  std::vector<int> take() const;
 
 private:
-  SignalPipe(host::UniqueFd read_end, host::UniqueFd write_end)
-      : read_end_{std::move(read_end)}, write_end_{std::move(write_end)} {}
+  explicit CaughtSignals(host::UniqueFd descriptor);
 
-  host::UniqueFd read_end_;
-  host::UniqueFd write_end_;
+  host::UniqueFd descriptor_;
+  sigset_t mask_before_{};
+  void (*of_pipe_before_)(int) = nullptr;
 };
 
 }  // namespace nomad::cli

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <netinet/tcp.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <netdb.h>
@@ -69,6 +70,45 @@ Result<Descriptor> listen_tcp(const std::string& address) {
       || ::listen(socket.fd, listen_backlog) != 0)
     return Error{Errc::io, "listen tcp " + name + ": bind: " + go_text(errno)};
   return socket;
+}
+
+Result<Descriptor> listen_unix(const std::string& path) {
+  const auto fail = [&](int error_number) {
+    return Error{Errc::io, "listen unix " + path + ": bind: " + go_text(error_number)};
+  };
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return fail(ENAMETOOLONG);
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  const auto* raw = reinterpret_cast<const sockaddr*>(&address);
+  Descriptor socket{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (socket.fd < 0) return fail(errno);
+  if (::bind(socket.fd, raw, sizeof address) != 0) {
+    if (errno != EADDRINUSE) return fail(errno);
+    // A socket file that nobody listens on is left over from a killed process.
+    const Descriptor probe{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    if (::connect(probe.fd, raw, sizeof address) == 0 || errno != ECONNREFUSED)
+      return fail(EADDRINUSE);
+    if (::unlink(path.c_str()) != 0 || ::bind(socket.fd, raw, sizeof address) != 0)
+      return fail(errno);
+  }
+  if (::listen(socket.fd, listen_backlog) != 0) return fail(errno);
+  return socket;
+}
+
+Result<Descriptor> begin_connect(const sockaddr* address, socklen_t size) {
+  Descriptor socket{::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  if (socket.fd < 0) return Error{Errc::io, "socket: " + go_text(errno)};
+  if (::connect(socket.fd, address, size) != 0 && errno != EINPROGRESS)
+    return Error{Errc::unavailable, "connect: " + go_text(errno)};
+  return socket;
+}
+
+int connect_outcome(int fd) {
+  int outcome = 0;
+  socklen_t size = sizeof outcome;
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &outcome, &size);
+  return outcome;
 }
 
 std::string bound_address(const Descriptor& socket) {

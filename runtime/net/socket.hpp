@@ -1,9 +1,9 @@
-// Sockets: what the HTTP server and the RPC network share of them. POSIX alone, no Asio.
+// Sockets: the calls of the operating system that listeners and both kinds of clients share. No
+// Asio.
 //
 // May depend on: runtime/base.
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <utility>
 
@@ -41,14 +41,15 @@ std::string join_host_port(const std::string& host, const std::string& port);
 /// "10.0.0.1:4647" or "[::1]:4647" in its two parts, without brackets.
 Result<std::pair<std::string, std::string>> split_host_port(const std::string& address);
 
-/// How many connections a listener takes in before others get their turn.
-inline constexpr int accepted_at_once = 64;
-
-/// How long a listener rests when the process is out of descriptors.
-inline constexpr std::chrono::milliseconds accept_pause{100};
-
 /// A listening, non-blocking socket. Errors read like Go's.
 Result<Descriptor> listen_tcp(const std::string& address);
+
+/// The same at a path; what a killed process has left there is replaced.
+Result<Descriptor> listen_unix(const std::string& path);
+
+/// A socket that is connecting to `address`, and how that ends: errno, or 0.
+Result<Descriptor> begin_connect(const sockaddr* address, socklen_t size);
+int connect_outcome(int fd);
 
 /// What a socket is bound to.
 std::string bound_address(const Descriptor& socket);

@@ -14,10 +14,8 @@ TimerQueue::Id TimerQueue::call_after(Clock::duration delay, std::function<void(
   if (stopping_) return id;
   const auto entry = queue_.emplace(Clock::now() + delay, std::pair{id, std::move(callback)});
   by_id_.emplace(id, entry);
-  if (!thread_.joinable())
-    thread_ = std::thread{[this] { run(); }};
-  else if (entry == queue_.begin())
-    wake_.notify_one();
+  if (!std::exchange(is_started_, true)) loop_.start();
+  if (entry == queue_.begin()) loop_.post([this] { call_due(); });
   return id;
 }
 
@@ -39,30 +37,21 @@ std::size_t TimerQueue::size() const {
 
 void TimerQueue::stop() {
   Queue dropped;
-  std::thread ended;
   {
     const std::lock_guard lock{guard_};
     stopping_ = true;
     dropped.swap(queue_);
     by_id_.clear();
-    ended.swap(thread_);
   }
-  wake_.notify_all();
-  if (ended.joinable()) ended.join();
+  loop_.stop();
 }
 
-void TimerQueue::run() {
+void TimerQueue::call_due() {
   std::unique_lock lock{guard_};
-  while (!stopping_) {
-    if (queue_.empty()) {
-      wake_.wait(lock);
-      continue;
-    }
+  while (!queue_.empty()) {
     const auto next = queue_.begin();
-    if (const auto due = next->first; due > Clock::now()) {
-      wake_.wait_until(lock, due);
-      continue;
-    }
+    if (const auto due = next->first; due > Clock::now())
+      return loop_.wake_at(due, [this] { call_due(); });
     auto [id, callback] = std::move(next->second);
     queue_.erase(next);
     by_id_.erase(id);

@@ -1,15 +1,15 @@
-// TimerQueue: calls functions later, on one thread of its own. For the ends of blocking queries
+// TimerQueue: calls functions later, on an event loop of its own. For the ends of blocking queries
 // and the heartbeats of streams, of which there may be tens of thousands.
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <unordered_map>
+
+#include "runtime/net/event_loop.hpp"
 
 namespace nomad::net {
 
@@ -34,17 +34,17 @@ public:
   void stop();
 
 private:
-  void run();
+  void call_due();
 
   using Queue = std::multimap<Clock::time_point, std::pair<Id, std::function<void()>>>;
 
   mutable std::mutex guard_;
-  std::condition_variable wake_;
   Queue queue_;
   std::unordered_map<Id, Queue::iterator> by_id_;
   Id last_id_ = 0;
   bool stopping_ = false;
-  std::thread thread_;  ///< Started by the first call.
+  bool is_started_ = false;  ///< By the first call.
+  EventLoop loop_;
 };
 
 }  // namespace nomad::net

@@ -13,16 +13,16 @@ namespace {
 constexpr std::size_t limit = 1'000;
 
 std::vector<Message> read(Side side, std::string_view bytes, std::size_t piece) {
-  FrameReader reader{side, limit};
+  Codec codec{side, limit};
   std::vector<Message> messages;
-  while (!bytes.empty() && !reader.fault()) {
+  while (!bytes.empty() && !codec.fault()) {
     auto part = bytes.substr(0, piece);
     bytes.remove_prefix(part.size());
-    while (auto message = reader.next(part)) {
+    while (auto message = codec.next(part)) {
       if (message->payload.size() > limit) std::abort();
       messages.push_back(std::move(*message));
     }
-    if (!reader.fault() && !part.empty()) std::abort();
+    if (!part.empty()) std::abort();
   }
   return messages;
 }

@@ -244,7 +244,7 @@ class ExecTest(harness.AgentTest):
         self.assertEqual(1002, code_of(frame(b"{}", first=0x83)))
         self.assertEqual(1002, code_of(frame(b"{}", first=0x80)))
         self.assertEqual(1002, code_of(frame(b"x" * 126, first=PING)))
-        self.assertEqual(1009, code_of(frame(b"", length=1 << 40)))
+        self.assertEqual(1009, code_of(frame(b"x", length=1 << 40)))
         self.assertEqual(1007, code_of(frame(b"\xff")))
         self.assertEqual(1011, code_of(frame(b"garbage")))
 

@@ -10,15 +10,6 @@
 namespace nomad::api {
 namespace {
 
-namespace ws = net::websocket;
-
-std::string text_frame(std::string_view json) {
-  std::string frame;
-  frame.reserve(json.size() + 10);
-  ws::append_frame(frame, ws::Kind::text, json);
-  return frame;
-}
-
 /// A number of rows or columns; 0 without.
 std::uint16_t measure(const boost::json::object& size, std::string_view name) {
   const auto* value = size.if_contains(name);
@@ -40,19 +31,12 @@ std::string exec_output_frame(host::ExecEvents::Output which, std::string_view b
     json += R"("close":true}})";
   else
     ((json += R"("data":")") += encode_base64(bytes)) += R"("}})";
-  return text_frame(json);
+  return json;
 }
 
 std::string exec_exit_frame(int code) {
-  return text_frame(code == 0
-                        ? std::string{R"({"exited":true,"result":{}})"}
-                        : R"({"exited":true,"result":{"exit_code":)" + std::to_string(code) + "}}");
-}
-
-std::string close_frame(ws::CloseCode code, std::string_view reason) {
-  std::string frame;
-  ws::append_frame(frame, ws::Kind::close, ws::close_payload(code, reason));
-  return frame;
+  return code == 0 ? R"({"exited":true,"result":{}})"
+                   : R"({"exited":true,"result":{"exit_code":)" + std::to_string(code) + "}}";
 }
 
 Result<ExecInput> parse_exec_input(std::string_view text) {

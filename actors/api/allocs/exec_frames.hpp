@@ -1,6 +1,7 @@
-// The frames of `alloc exec`, as bytes of a websocket and as values. Pure.
+// The messages of `alloc exec`, as text and as values. Pure.
 //
-// Each is one JSON object (RFC 8259) in a text frame: in `{"stdin":{"data":"<base64>"}}`,
+// Each is one JSON object (RFC 8259), the text of a message of its websocket: in
+// `{"stdin":{"data":"<base64>"}}`,
 // `{"stdin":{"close":true}}`, `{"tty_size":{"height":24,"width":80}}` and `{}`, a heartbeat; out
 // `{"stdout":{"data":…}}`, `{"stdout":{"close":true}}`, the same of stderr, and at the end
 // `{"exited":true,"result":{"exit_code":3}}` without a code of 0.
@@ -14,7 +15,6 @@
 
 #include "runtime/base/result.hpp"
 #include "runtime/host/exec_session.hpp"
-#include "runtime/net/http/websocket.hpp"
 
 namespace nomad::api {
 
@@ -22,8 +22,6 @@ namespace nomad::api {
 std::string exec_output_frame(host::ExecEvents::Output which, std::string_view bytes);
 
 std::string exec_exit_frame(int code);
-
-std::string close_frame(net::websocket::CloseCode code, std::string_view reason);
 
 /// What one frame of the client asks for.
 struct ExecInput {

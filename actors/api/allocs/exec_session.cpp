@@ -152,19 +152,20 @@ private:
 
   /// On the session's thread.
   void forward(ExecEvents::Output which, std::string_view bytes) {
-    carry_out([frame = exec_output_frame(which, bytes), count = bytes.size()](Bridge& bridge) {
+    carry_out([text = exec_output_frame(which, bytes), count = bytes.size()](Bridge& bridge) {
       if (bridge.phase_ != Phase::running) return;
-      const bool went = bridge.tunnel_.write(frame, [weak = std::weak_ptr{bridge.session_}, count] {
+      bridge.codec_.send(ws::Kind::text, text);
+      bridge.write([weak = std::weak_ptr{bridge.session_}, count] {
         if (const auto session = weak.lock(); session && count > 0) session->taken(count);
       });
-      if (!went) bridge.end();
     });
   }
 
   void exited(const host::ExecResult& result) {
     if (phase_ != Phase::running) return;
-    if (!result.error.empty()) return end(close_frame(ws::CloseCode::internal_error, result.error));
-    end(exec_exit_frame(result.exit_code) + close_frame(ws::CloseCode::normal, ""));
+    if (!result.error.empty()) return close(ws::CloseCode::internal_error, result.error);
+    codec_.send(ws::Kind::text, exec_exit_frame(result.exit_code));
+    close(ws::CloseCode::normal, "");
   }
 
   // -- the client
@@ -186,9 +187,9 @@ private:
     std::size_t used = 0;
     while (takes_input()) {
       auto rest = std::string_view{input_}.substr(used);
-      const auto message = reader_.next(rest);
+      const auto message = codec_.next(rest);
       used = input_.size() - rest.size();
-      if (reader_.fault()) return end(close_frame(reader_.fault()->code, reader_.fault()->why));
+      if (codec_.fault()) return end();
       if (!message) break;
       understand(*message);
     }
@@ -200,14 +201,11 @@ private:
   void understand(const ws::Message& message) {
     switch (message.kind) {
       case ws::Kind::ping:
-        return pong(message.payload);
+        return pong();
       case ws::Kind::pong:
         return;
-      case ws::Kind::close: {
-        std::string reply;
-        ws::append_frame(reply, ws::Kind::close, std::string_view{message.payload}.substr(0, 2));
-        return end(reply);
-      }
+      case ws::Kind::close:
+        return end();
       case ws::Kind::text:
       case ws::Kind::binary:
         if (phase_ == Phase::shaking_hands)
@@ -217,9 +215,9 @@ private:
     }
   }
 
-  void pong(std::string_view payload) {
-    std::string frame;
-    ws::append_frame(frame, ws::Kind::pong, payload);
+  /// The codec has made it; what waits of them is bounded.
+  void pong() {
+    const auto frame = codec_.take_output();
     pongs_ += frame.size();
     const bool went = tunnel_.write(frame, later([size = frame.size()](Bridge& bridge) {
                                       bridge.pongs_ -= size;
@@ -239,7 +237,7 @@ private:
 
   void obey(std::string_view payload) {
     auto input = parse_exec_input(payload);
-    if (!input) return end(close_frame(ws::CloseCode::internal_error, input.error().what));
+    if (!input) return close(ws::CloseCode::internal_error, input.error().what);
     if (input->size) session_->resize(input->size->first, input->size->second);
     if (!input->data.empty() && !session_->write_input(input->data))
       refused_ = std::move(*input);
@@ -270,7 +268,7 @@ private:
     if (now - last_heard_ > gone_after) {
       log::info("http", "exec beside task \"{}\" of allocation {}: the client is silent",
                 request_.task, request_.alloc_id);
-      return end(close_frame(ws::CloseCode::policy_violation, "the client is silent"));
+      return close(ws::CloseCode::policy_violation, "the client is silent");
     }
     if (phase_ == Phase::running && (!takes_input() || now - last_heard_ > ping_after)) ping(now);
     look_later();
@@ -280,20 +278,29 @@ private:
   void ping(Clock::time_point now) {
     if (takes_input() && now - last_ping_ < ping_after) return;
     last_ping_ = now;
-    std::string frame;
-    ws::append_frame(frame, ws::Kind::ping, "");
-    if (!tunnel_.write(frame)) end();
+    codec_.send(ws::Kind::ping, "");
+    write({});
+  }
+
+  /// Sends what the codec has made.
+  void write(std::function<void()> drained) {
+    if (!tunnel_.write(codec_.take_output(), std::move(drained))) end();
   }
 
   void refuse(const Error& error) {
     const auto answer = Answer::error(error);
-    end(close_frame(close_code(answer.status), answer.body));
+    close(close_code(answer.status), answer.body);
   }
 
-  /// Ends everything; `farewell` is what the client still gets.
-  void end(std::string_view farewell = {}) {
+  void close(ws::CloseCode code, std::string_view reason) {
+    codec_.close(code, reason);
+    end();
+  }
+
+  /// Ends everything, after what the codec has still to say.
+  void end() {
     if (std::exchange(phase_, Phase::over) == Phase::over) return;
-    if (!farewell.empty()) tunnel_.write(farewell);
+    if (const auto farewell = codec_.take_output(); !farewell.empty()) tunnel_.write(farewell);
     tunnel_.close();
     input_.clear();
     refused_.reset();
@@ -317,7 +324,7 @@ private:
   Phase phase_ = Phase::shaking_hands;
   net::Tunnel tunnel_;
   std::shared_ptr<host::ExecSession> session_;
-  ws::FrameReader reader_{ws::Side::server, largest_message};
+  ws::Codec codec_{ws::Side::server, largest_message};
   bool listens_ = false;
   std::string input_;                 ///< Not understood yet, and not acknowledged.
   std::optional<ExecInput> refused_;  ///< The command did not take it.
@@ -335,7 +342,9 @@ void serve_exec(Call call, ExecRequest request) {
 
 void refuse_exec(Call& call, const Answer& answer) {
   auto tunnel = call.responder.tunnel(switching(call.request()));
-  tunnel.write(close_frame(close_code(answer.status), answer.body));
+  ws::Codec codec{ws::Side::server, largest_message};
+  codec.close(close_code(answer.status), answer.body);
+  tunnel.write(codec.take_output());
   tunnel.close();
 }
 

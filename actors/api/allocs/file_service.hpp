@@ -5,14 +5,12 @@
 // the other; each must be short (read a chunk, write it, return).
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 #include "runtime/host/file_watcher.hpp"
-#include "runtime/host/process/unique_fd.hpp"
+#include "runtime/net/event_loop.hpp"
 
 namespace nomad::api {
 
@@ -32,14 +30,13 @@ public:
   void stop();
 
 private:
-  void work();
-  std::deque<Task> take();
+  void open_watcher();
 
+  net::EventLoop loop_;
+  std::unique_ptr<host::FileWatcher> watcher_;  ///< On the loop's thread.
   std::mutex guard_;
-  std::deque<Task> tasks_;
-  bool stopping_ = false;
-  host::UniqueFd wake_;
-  std::thread thread_;
+  bool is_started_ = false;
+  bool is_stopping_ = false;
 };
 
 }  // namespace nomad::api

@@ -1,7 +1,7 @@
 // HttpClient: a small synchronous HTTP/1.1 client for the commands, over TCP or a Unix socket.
 // One connection is kept between requests; streams get one of their own.
 //
-// TLS is a seam: a `Connector` that returns a `ByteStream` of its own kind replaces the plain one.
+// How it connects, plain or by TLS, is its `Connector`'s to know.
 // Not thread-safe. Errors read like Go's, because that is what Nomad's CLI prints:
 // `Get "http://127.0.0.1:4646/v1/jobs": dial tcp 127.0.0.1:4646: connect: connection refused`.
 #pragma once
@@ -9,60 +9,14 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "runtime/base/result.hpp"
+#include "runtime/net/byte_stream.hpp"
 #include "runtime/net/http/http_message.hpp"
 
 namespace nomad::net {
-
-using Deadline = std::optional<std::chrono::steady_clock::time_point>;
-
-/// A connected peer. Both calls block until `deadline` at most (`Errc::timeout`).
-class ByteStream {
-public:
-  virtual ~ByteStream() = default;
-
-  /// At least one byte; 0 when the peer has closed.
-  virtual Result<std::size_t> read(char* buffer, std::size_t size, Deadline deadline) = 0;
-
-  /// All of `bytes`.
-  virtual Result<> write(std::string_view bytes, Deadline deadline) = 0;
-
-  /// As many of `bytes` as go without waiting; 0: poll for writing.
-  virtual Result<std::size_t> write_some(std::string_view bytes) = 0;
-
-  /// For poll(2), beside other inputs.
-  virtual int native_handle() const = 0;
-
-  /// Whether a read would return something that no poll shows.
-  virtual bool has_buffered() const { return false; }
-};
-
-/// Where a client connects to.
-struct Endpoint {
-  std::string scheme;  ///< "http", "https" or "unix"
-  std::string host;    ///< Without brackets; the path for "unix".
-  std::string port;
-  std::string base_path;  ///< Put before every target; "" as a rule.
-
-  /// "http://host:port", "https://…", "unix:///path". Errors name the address.
-  static Result<Endpoint> parse(std::string_view address);
-};
-
-using Connector
-    = std::function<Result<std::unique_ptr<ByteStream>>(const Endpoint&, Deadline deadline)>;
-
-class TlsContext;
-
-/// TLS over TCP for https, plain for the rest. The certificate must be of the context's CA and made
-/// out to `server_name`, or to the host when that is empty.
-Connector secure_connector(std::shared_ptr<const TlsContext> context, std::string server_name);
-
-/// Plain TCP (every address of the name is tried) or Unix socket.
-Result<std::unique_ptr<ByteStream>> connect_plain(const Endpoint& endpoint, Deadline deadline);
 
 struct ClientRequest {
   std::string method = "GET";

@@ -1,11 +1,8 @@
 // The receiving half of a connection: bytes to requests to handlers.
 #include "runtime/net/http/http_connection.hpp"
 
-#include <cerrno>
 #include <exception>
 #include <utility>
-
-#include <sys/socket.h>
 
 #include "runtime/base/log.hpp"
 
@@ -26,61 +23,49 @@ constexpr std::chrono::seconds half_closed_patience{5};
 
 }  // namespace
 
-Connection::Connection(Worker& worker, int fd, std::string remote, std::string address)
-    : worker_{worker},
-      socket_{worker.io, fd},
-      remote_{std::move(remote)},
-      address_{std::move(address)},
+Connection::Connection(Worker& worker, Accepted accepted)
+    : StreamSocket{worker, std::move(accepted.socket)},
+      worker_{worker},
+      remote_{std::move(accepted.remote)},
+      is_unix_{accepted.is_unix},
+      place_{std::move(accepted.place)},
       parser_{worker.server->limits} {
   set_deadline(worker.server->options.header_timeout);
 }
 
 Connection::~Connection() = default;
 
-void Connection::start() {
-  const auto& context = worker_.server->options.tls;
-  if (!context || address_.empty()) return arm_read();
-  auto session = context->accept(socket_.native_handle());
-  if (!session) {
-    log::warn("http", "{}: {}", remote_, session.error().what);
-    return close();
-  }
-  tls_.emplace(std::move(*session));
-  is_securing_ = true;
-  secure();
+std::shared_ptr<Connection> Connection::self() {
+  return std::static_pointer_cast<Connection>(shared_from_this());
 }
 
-void Connection::secure() {
-  const auto step = tls_->handshake();
-  if (!step) {
-    log::debug("http", "closing {}: {}", remote_, step.error().what);
-    return close();
-  }
-  switch (step->state) {
-    case TlsSession::State::want_read:
-      return arm_read();
-    case TlsSession::State::want_write:
-      return arm_write();
-    case TlsSession::State::closed:
-      return close();
-    case TlsSession::State::done:
-      is_securing_ = false;
-      return readable();
-  }
+void Connection::start() {
+  const auto& context = worker_.server->options.tls;
+  if (context && !is_unix_)
+    open(context->accept(native_handle()));
+  else
+    open();
+}
+
+void Connection::on_open() {
+  read_on();
 }
 
 void Connection::close() {
   if (phase_ == Phase::closed) return;
-  const auto self = shared_from_this();
+  const auto self = shared_from_this();  // the loop may hold the last other reference
   const bool was_in_work
       = phase_ == Phase::waiting || phase_ == Phase::streaming || phase_ == Phase::tunneling;
   phase_ = Phase::closed;
-  boost::system::error_code ignored;  // the descriptor is gone either way
-  socket_.close(ignored);
+  close_socket();
   drained_.clear();
   if (was_in_work) exchange_->abandon(false);
-  worker_.server->leave(address_);
-  worker_.forget(this);
+  place_.leave();
+}
+
+void Connection::on_failure(const Error& why) {
+  log::debug("http", "closing {}: {}", remote_, why.what);
+  close();
 }
 
 void Connection::check(Clock::time_point now) {
@@ -94,37 +79,10 @@ void Connection::check(Clock::time_point now) {
 
 void Connection::close_if_idle() {
   if (phase_ == Phase::tunneling) return close();  // it has no end of its own to wait for
-  if ((phase_ == Phase::idle || phase_ == Phase::receiving) && everything_sent())
+  if ((phase_ == Phase::idle || phase_ == Phase::receiving) && output().empty())
     close();
   else
     keep_alive_ = false;
-}
-
-void Connection::arm_read() {
-  if (read_armed_ || phase_ == Phase::closed) return;
-  read_armed_ = true;
-  socket_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                     [self = shared_from_this()](const boost::system::error_code& failure) {
-                       self->read_armed_ = false;
-                       if (failure || self->phase_ == Phase::closed) return;
-                       if (self->is_securing_)
-                         self->secure();
-                       else
-                         self->readable();
-                     });
-}
-
-void Connection::readable() {
-  const auto self = shared_from_this();
-  if (std::exchange(write_wants_read_, false)) flush();
-  for (;;) {
-    const auto got = phase_ == Phase::closed ? std::nullopt : receive();
-    if (!got) return;
-    if (*got == 0) return peer_closed();
-    take({worker_.buffer.data(), *got});
-    if (!wants_input()) return;
-    if (!tls_) return arm_read();  // TLS has read ahead: until it says that there is no more
-  }
 }
 
 bool Connection::wants_input() const {
@@ -136,40 +94,7 @@ bool Connection::wants_input() const {
   return pending_.size() < pending_limit;
 }
 
-std::optional<std::size_t> Connection::receive() {
-  auto& buffer = worker_.buffer;
-  if (!tls_) {
-    const auto got = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
-    if (got >= 0) return static_cast<std::size_t>(got);
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
-      arm_read();
-    else
-      close();
-    return {};
-  }
-  const auto step = tls_->read(buffer.data(), buffer.size());
-  if (!step) {
-    log::debug("http", "closing {}: {}", remote_, step.error().what);
-    close();
-    return {};
-  }
-  switch (step->state) {
-    case TlsSession::State::done:
-      return step->count;
-    case TlsSession::State::closed:
-      return 0;
-    case TlsSession::State::want_read:
-      arm_read();
-      return {};
-    case TlsSession::State::want_write:
-      read_wants_write_ = true;
-      arm_write();
-      return {};
-  }
-  return {};
-}
-
-void Connection::take(std::string_view bytes) {
+void Connection::on_input(std::string_view bytes) {
   switch (phase_) {
     case Phase::idle:
     case Phase::receiving:
@@ -204,12 +129,7 @@ void Connection::consume_pending() {
   const auto bytes = std::exchange(pending_, {});
   keep(consume(bytes));
   flush();
-  if (pending_.size() >= pending_limit && phase_ != Phase::receiving) return;
-  if (!tls_) return arm_read();
-  // What TLS has read ahead no poll shows; not from within `readable`, which reads on itself.
-  worker_.post([self = shared_from_this()] {
-    if (self->phase_ != Phase::closed && !self->read_armed_) self->readable();
-  });
+  read_on();
 }
 
 void Connection::begin_request() {
@@ -223,7 +143,7 @@ void Connection::begin_request() {
 }
 
 std::string_view Connection::consume(std::string_view bytes) {
-  while (!bytes.empty() && !close_when_sent_ && !big_ && out_.size() - out_sent_ < out_limit) {
+  while (!bytes.empty() && !close_when_sent_ && output().size() < out_limit) {
     if (phase_ == Phase::idle) begin_request();
     if (phase_ != Phase::receiving) break;
     const auto step = parser_.feed(bytes);
@@ -249,7 +169,7 @@ void Connection::need_more(bool nothing_left) {
   if (std::exchange(in_body_, true)) return;
   const auto extra = std::chrono::seconds{parser_.announced_body() / slowest_body_per_second};
   if (!exchange_->request.body_file) set_deadline(worker_.server->options.body_timeout + extra);
-  if (nothing_left && parser_.wants_continue()) out_ += "HTTP/1.1 100 Continue\r\n\r\n";
+  if (nothing_left && parser_.wants_continue()) output().text() += "HTTP/1.1 100 Continue\r\n\r\n";
 }
 
 void Connection::dispatch() {
@@ -263,7 +183,7 @@ void Connection::dispatch() {
   }
   phase_ = Phase::waiting;
   no_deadline();
-  exchange_->attach(shared_from_this(), worker_.shared_from_this());
+  exchange_->attach(self(), worker_.shared_from_this());
   in_dispatch_ = true;
   try {
     route();
@@ -283,15 +203,16 @@ void Connection::refuse(unsigned status, std::string_view text) {
   const auto reason = std::string{reason_phrase(status)};
   std::string body = number + ' ' + reason;
   if (status == 400 || status == 429 || status == 500) (body += ": ") += text;
-  out_ += "HTTP/1.1 " + number + ' ' + reason
-          + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: "
-          + std::to_string(body.size()) + "\r\n\r\n" + body;
+  output().text()
+      += "HTTP/1.1 " + number + ' ' + reason
+         + "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: "
+         + std::to_string(body.size()) + "\r\n\r\n" + body;
   phase_ = Phase::idle;
   close_when_sent_ = true;
   set_deadline(worker_.server->options.write_timeout);
 }
 
-void Connection::peer_closed() {
+void Connection::on_input_end() {
   if (phase_ == Phase::tunneling) {
     tunnel_peer_ended_ = true;
     pump_tunnel();

@@ -1,5 +1,5 @@
-// One server connection, the I/O thread it lives on, and the exchange that links it to a handler's
-// Responder. Internal to runtime/net; the only header here that includes Asio.
+// One connection of the HTTP server on its socket, the I/O thread it lives on, and the exchange
+// that links it to a handler's Responder. Internal to runtime/net.
 //
 // Threads: a Connection is touched by its worker's thread only. An HttpExchange is shared with the
 // handler: what both sides use is behind its mutex, everything else happens by posting to the
@@ -16,14 +16,14 @@
 //
 // Invariants:
 // (1) At most one exchange is unanswered per connection; the next request is parsed after it.
-// (2) `out_`, then `big_`, is what the kernel has not taken yet, in order.
-// (3) While a request waits for its answer the socket is watched, so that a client that went
+// (2) While a request waits for its answer the socket is watched, so that a client that went
 //     away is noticed; what it sent beyond is kept up to a bound and not parsed.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -31,18 +31,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <unordered_map>
-
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 
 #include "runtime/net/http/gzip.hpp"
 #include "runtime/net/http/http_parser.hpp"
 #include "runtime/net/http/http_server.hpp"
+#include "runtime/net/listener.hpp"
+#include "runtime/net/stream_socket.hpp"
 
 namespace nomad::net {
 
@@ -51,19 +45,11 @@ using Clock = std::chrono::steady_clock;
 class Connection;
 class Worker;
 
-/// What all workers of a server share. Immutable but for the counters.
+/// What all workers of a server share. Immutable.
 struct ServerShared {
   ServerOptions options;
   HttpRouter router;
   ParserLimits limits;
-  std::atomic<std::size_t> connections{0};
-
-  std::mutex guard;
-  std::unordered_map<std::string, unsigned> per_address;
-
-  /// Takes a place for one more connection of `address`; false when it has too many.
-  bool admit(const std::string& address);
-  void leave(const std::string& address);
 };
 
 namespace detail {
@@ -131,67 +117,36 @@ private:
 }  // namespace detail
 
 /// One I/O thread with its connections.
-class Worker : public std::enable_shared_from_this<Worker> {
+class Worker : public SocketLoop, public std::enable_shared_from_this<Worker> {
 public:
-  explicit Worker(std::shared_ptr<ServerShared> server);
-
-  void start();
-
-  /// Runs `action` on this thread; drops it when the worker has ended.
-  template <class Action>
-  void post(Action action);
-
-  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
+  explicit Worker(std::shared_ptr<ServerShared> shared);
 
   /// Takes over an accepted socket. On this thread.
-  void adopt(int fd, std::string remote, std::string address);
-
-  void forget(Connection* connection);
+  void adopt(Accepted accepted);
 
   /// Closes idle connections and refuses keep-alive from now on. On this thread.
   void begin_stop();
 
-  /// Closes everything and ends the thread. From another thread.
-  void stop();
-
   std::string_view date_header();
 
-  boost::asio::io_context io{1};
   std::shared_ptr<ServerShared> server;
-  std::string buffer;  ///< What every connection reads into first.
   bool stopping = false;
 
 private:
-  void tick();
-  void run();
-
-  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
-  boost::asio::steady_timer timer_;
-  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
-  std::mutex guard_;
-  bool closed_ = false;  ///< Under `guard_`: nothing may be posted any more.
-  bool ended_ = false;   ///< On this thread: `stop` has closed everything.
   std::time_t date_second_ = 0;
   std::string date_;
-  std::thread thread_;
 };
 
-template <class Action>
-void Worker::post(Action action) {
-  const std::lock_guard lock{guard_};
-  if (!closed_) boost::asio::post(io, std::move(action));
-}
-
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection final : public StreamSocket {
 public:
-  Connection(Worker& worker, int fd, std::string remote, std::string address);
-  ~Connection();
+  Connection(Worker& worker, Accepted accepted);
+  ~Connection() override;
 
   void start();
   void close();
 
   /// Closes if a deadline has passed.
-  void check(Clock::time_point now);
+  void check(Clock::time_point now) override;
 
   /// Closes when no request is in work.
   void close_if_idle();
@@ -225,14 +180,17 @@ private:
     std::function<void()> callback;
   };
 
-  // TLS
-  void secure();                         ///< Goes on with the handshake.
-  std::optional<std::size_t> receive();  ///< Into the worker's buffer; none: nothing now.
+  // the socket
+  void on_open() override;
+  bool wants_input() const override;
+  void on_input(std::string_view bytes) override;
+  void on_input_end() override;
+  void on_failure(const Error& why) override;
+  void on_progress() override;
+  void on_blocked() override;
+  void on_sent() override;
 
   // reading
-  void arm_read();
-  void take(std::string_view bytes);
-  void readable();
   void keep(std::string_view bytes);
   void consume_pending();
   void begin_request();
@@ -241,8 +199,6 @@ private:
   void dispatch();
   void route();
   void refuse(unsigned status, std::string_view text);
-  void peer_closed();
-  bool wants_input() const;
   void pump_tunnel();
   void tunnel_in(std::string_view bytes);
 
@@ -250,18 +206,9 @@ private:
   void append_head(const Response& response, std::optional<std::size_t> length, bool is_gzip);
   void append_chunk(std::string_view bytes);
   void finish_answer();
-  void flush();
-  bool send_some();  ///< False when the kernel takes no more (or the peer is gone).
-  std::optional<std::size_t> send_plain();  ///< What the kernel took; none: nothing now.
-  std::optional<std::size_t> send_secured();
-  bool run_drained();
-  void arm_write();
-  void sent_all();
   void shut_output();
 
-  bool everything_sent() const { return out_.size() == out_sent_ && !big_; }
-
-  std::uint64_t queued_total() const;
+  std::shared_ptr<Connection> self();
   bool is_head() const;
 
   void set_deadline(std::chrono::milliseconds after) { deadline_ = Clock::now() + after; }
@@ -269,21 +216,14 @@ private:
   void no_deadline() { deadline_ = Clock::time_point::max(); }
 
   Worker& worker_;
-  boost::asio::posix::stream_descriptor socket_;
   const std::string remote_;
-  const std::string address_;  ///< Counted under this; "" for Unix sockets.
-  std::optional<TlsSession> tls_;
-  bool is_securing_ = false;       ///< The handshake is under way.
-  bool read_wants_write_ = false;  ///< TLS must send before it can read on.
-  bool write_wants_read_ = false;
+  const bool is_unix_;
+  ConnectionLimits::Place place_;
 
   Phase phase_ = Phase::idle;
-  bool read_armed_ = false;
-  bool write_armed_ = false;
   bool in_dispatch_ = false;  ///< A handler runs: its answer is flushed after it returned.
-  bool is_flushing_ = false;
-  bool is_first_ = true;  ///< No request has been received yet.
-  bool in_body_ = false;  ///< The header of the request is complete.
+  bool is_first_ = true;      ///< No request has been received yet.
+  bool in_body_ = false;      ///< The header of the request is complete.
   bool keep_alive_ = true;
   bool close_when_sent_ = false;
   bool is_chunked_ = false;
@@ -293,11 +233,6 @@ private:
   std::string pending_;  ///< Received and not parsed yet.
   std::shared_ptr<detail::HttpExchange> exchange_;
 
-  std::string out_;
-  std::size_t out_sent_ = 0;
-  std::shared_ptr<const std::string> big_;  ///< A large body, sent after `out_`.
-  std::size_t big_sent_ = 0;
-  std::uint64_t sent_total_ = 0;
   std::deque<Drained> drained_;
   std::unique_ptr<GzipStream> gzip_;
 

@@ -37,7 +37,7 @@ void Connection::tunnel_in(std::string_view bytes) {
 
 void Connection::pump_tunnel_soon() {
   if (std::exchange(tunnel_pump_posted_, true)) return;
-  worker_.post([self = shared_from_this()] {
+  worker_.post([self = self()] {
     self->tunnel_pump_posted_ = false;
     self->pump_tunnel();
   });
@@ -52,11 +52,7 @@ void Connection::pump_tunnel() {
     if (!std::exchange(tunnel_end_told_, true)) exchange_->deliver({}, true);
     return;
   }
-  if (!wants_input()) return;
-  if (tls_)
-    readable();  // what TLS has read ahead no poll shows
-  else
-    arm_read();
+  read_on();
 }
 
 void Connection::take_from_tunnel(std::size_t count) {

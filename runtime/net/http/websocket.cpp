@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <new>
 #include <utility>
 
 #include <openssl/evp.h>
+#include <wslay/wslay.h>
 
 #include "runtime/base/base64.hpp"
 #include "runtime/base/text.hpp"
@@ -13,87 +16,15 @@
 namespace nomad::net::websocket {
 namespace {
 
-constexpr std::size_t largest_control = 125;
+constexpr std::size_t largest_reason = 123;
 constexpr std::size_t key_bytes = 16;
 constexpr std::string_view accept_salt = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-/// Codes that may be sent in a close frame.
-bool is_close_code(std::uint16_t code) {
-  if (code >= 3000) return code < 5000;
-  return code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006;
-}
-
-std::uint8_t byte_at(std::string_view bytes, std::size_t place) {
-  return static_cast<std::uint8_t>(bytes[place]);
-}
-
-std::uint64_t number_at(std::string_view bytes, std::size_t place, std::size_t size) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < size; ++i)
-    number = number << 8 | byte_at(bytes, place + i);
-  return number;
-}
-
-void append_big_endian(std::string& out, std::uint64_t number, unsigned size) {
-  for (unsigned i = size; i-- > 0;)
-    out += static_cast<char>(number >> (8 * i));
-}
-
-/// How long a frame's header is, by its first two bytes.
-std::size_t header_size(std::string_view start) {
-  const auto length = byte_at(start, 1) & 0x7f;
-  const std::size_t extra = length == 126 ? 2 : length == 127 ? 8 : 0;
-  return 2 + extra + ((byte_at(start, 1) & 0x80) != 0 ? 4 : 0);
+const std::uint8_t* bytes_of(std::string_view text) {
+  return reinterpret_cast<const std::uint8_t*>(text.data());
 }
 
 }  // namespace
-
-Close parse_close(std::string_view payload) {
-  if (payload.size() < 2) return {};
-  return {static_cast<std::uint16_t>(number_at(payload, 0, 2)), std::string{payload.substr(2)}};
-}
-
-std::string close_payload(CloseCode code, std::string_view reason) {
-  std::string payload;
-  append_big_endian(payload, static_cast<std::uint16_t>(code), 2);
-  auto size = std::min(reason.size(), largest_control - 2);
-  if (size < reason.size())  // not within a character
-    while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80)
-      --size;
-  const auto kept = reason.substr(0, size);
-  if (is_valid_utf8(kept)) return payload.append(kept);
-  for (const char c : kept)
-    payload += static_cast<unsigned char>(c) < 0x80 ? c : '?';
-  return payload;
-}
-
-void append_frame(std::string& out,
-                  Kind kind,
-                  std::string_view payload,
-                  std::optional<std::uint32_t> mask) {
-  out += static_cast<char>(0x80 | static_cast<unsigned>(kind));
-  const unsigned masked = mask ? 0x80 : 0;
-  if (payload.size() < 126) {
-    out += static_cast<char>(masked | payload.size());
-  } else if (payload.size() <= 0xffff) {
-    out += static_cast<char>(masked | 126U);
-    append_big_endian(out, payload.size(), 2);
-  } else {
-    out += static_cast<char>(masked | 127U);
-    append_big_endian(out, payload.size(), 8);
-  }
-  if (!mask) {
-    out += payload;
-    return;
-  }
-  const auto key_at = out.size();
-  append_big_endian(out, *mask, 4);
-  const std::string key = out.substr(key_at, 4);
-  const auto start = out.size();
-  out += payload;
-  for (std::size_t i = 0; i < payload.size(); ++i)
-    out[start + i] = static_cast<char>(out[start + i] ^ key[i % 4]);
-}
 
 std::string accept_for(std::string_view key) {
   const auto text = std::string{key}.append(accept_salt);
@@ -110,117 +41,132 @@ bool is_key(std::string_view key) {
                      [](char c) { return is_alphanumeric(c) || c == '+' || c == '/'; });
 }
 
-bool FrameReader::fail(CloseCode code, std::string_view why) {
-  fault_ = Fault{code, why};
-  return false;
-}
+struct Codec::Callbacks {
+  static Codec& codec_of(void* data) { return *static_cast<Codec*>(data); }
 
-std::optional<Message> FrameReader::next(std::string_view& bytes) {
-  while (!fault_) {
-    if (!in_payload_ && !read_header(bytes)) return {};
-    auto& into = is_control_ ? control_ : message_;
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size()));
-    const auto start = into.size();
-    into.append(bytes.substr(0, count));
-    bytes.remove_prefix(count);
-    left_ -= count;
-    if (side_ == Side::server)
-      for (auto at = start; at < into.size(); ++at)
-        into[at] = static_cast<char>(static_cast<std::uint8_t>(into[at]) ^ mask_[mask_at_++ % 4]);
-    if (left_ > 0) return {};
-    in_payload_ = false;
-    if (auto message = finish_frame()) return message;
-  }
-  return {};
-}
-
-/// True once the header of a frame is complete and right.
-bool FrameReader::read_header(std::string_view& bytes) {
-  for (;;) {
-    const auto wanted = header_.size() < 2 ? 2 : header_size(header_);
-    if (header_.size() == wanted) break;
-    if (bytes.empty()) return false;
-    const auto count = std::min(bytes.size(), wanted - header_.size());
-    header_.append(bytes.substr(0, count));
-    bytes.remove_prefix(count);
-  }
-  const bool is_right = parse_header();
-  header_.clear();
-  return is_right;
-}
-
-bool FrameReader::parse_header() {
-  const auto first = byte_at(header_, 0);
-  const auto second = byte_at(header_, 1);
-  if ((first & 0x70) != 0)
-    return fail(CloseCode::protocol_error, "an extension was used that was not agreed on");
-  const bool is_masked = (second & 0x80) != 0;
-  if (is_masked != (side_ == Side::server))
-    return fail(CloseCode::protocol_error,
-                is_masked ? "a server's frame is masked" : "a client's frame is not masked");
-  std::uint64_t length = second & 0x7f;
-  if (length == 126) {
-    length = number_at(header_, 2, 2);
-    if (length < 126) return fail(CloseCode::protocol_error, "a length is not the shortest");
-  } else if (length == 127) {
-    length = number_at(header_, 2, 8);
-    if (length <= 0xffff || length >> 63 != 0)
-      return fail(CloseCode::protocol_error, "a length is not the shortest");
-  }
-  if (!check_kind(first & 0x0f, (first & 0x80) != 0, length)) return false;
-  if (is_masked)
-    for (std::size_t i = 0; i < 4; ++i)
-      mask_[i] = byte_at(header_, header_.size() - 4 + i);
-  mask_at_ = 0;
-  left_ = length;
-  in_payload_ = true;
-  return true;
-}
-
-bool FrameReader::check_kind(std::uint8_t opcode, bool is_final, std::uint64_t length) {
-  is_final_ = is_final;
-  is_control_ = opcode >= 8;
-  if (is_control_) {
-    if (opcode > 10) return fail(CloseCode::protocol_error, "a frame of an unknown kind");
-    if (!is_final || length > largest_control)
-      return fail(CloseCode::protocol_error, "a control frame is too long or in pieces");
-    control_kind_ = static_cast<Kind>(opcode);
-    control_.clear();
-    return true;
-  }
-  if (opcode > 2) return fail(CloseCode::protocol_error, "a frame of an unknown kind");
-  const bool continues = opcode == 0;
-  if (continues != message_kind_.has_value())
-    return fail(CloseCode::protocol_error, continues ? "a message goes on that has not begun"
-                                                     : "a message begins within another");
-  if (length > max_message_bytes_ - message_.size())
-    return fail(CloseCode::too_large, "the message is too large");
-  if (!continues) message_kind_ = static_cast<Kind>(opcode);
-  return true;
-}
-
-std::optional<Message> FrameReader::finish_frame() {
-  if (is_control_) {
-    if (control_kind_ == Kind::close && !control_.empty()) {
-      const auto close = parse_close(control_);
-      if (!is_close_code(close.code)) {
-        fail(CloseCode::protocol_error, "a close has no valid code");
-        return {};
-      }
-      if (!is_valid_utf8(close.reason)) {
-        fail(CloseCode::bad_text, "a close's reason is not UTF-8");
-        return {};
-      }
+  /// Never more than the present frame has: the library would take what follows a message along
+  /// with it. Of a header it gets one byte at a time, for only the library knows how long it is.
+  static ssize_t receive(
+      wslay_event_context* context, std::uint8_t* buffer, std::size_t size, int, void* data) {
+    auto& codec = codec_of(data);
+    const auto most = std::min<std::uint64_t>(size, std::max<std::uint64_t>(codec.left_, 1));
+    const auto count = std::min<std::size_t>(most, codec.input_.size());
+    if (count == 0 || codec.received_) {
+      wslay_event_set_error(context, WSLAY_ERR_WOULDBLOCK);
+      return -1;
     }
-    return Message{control_kind_, std::exchange(control_, {})};
+    std::memcpy(buffer, codec.input_.data(), count);
+    codec.input_.remove_prefix(count);
+    return static_cast<ssize_t>(count);
   }
-  if (!is_final_) return {};
-  const auto kind = *std::exchange(message_kind_, std::nullopt);
-  if (kind == Kind::text && !is_valid_utf8(message_)) {
-    fail(CloseCode::bad_text, "a text is not UTF-8");
-    return {};
+
+  static ssize_t send(
+      wslay_event_context*, const std::uint8_t* bytes, std::size_t size, int, void* data) {
+    codec_of(data).output_.append(reinterpret_cast<const char*>(bytes), size);
+    return static_cast<ssize_t>(size);
   }
-  return Message{kind, std::exchange(message_, {})};
+
+  static int make_mask(wslay_event_context*, std::uint8_t* mask, std::size_t size, void* data) {
+    const auto number = codec_of(data).random_.next();
+    std::memcpy(mask, &number, std::min(size, sizeof number));
+    return 0;
+  }
+
+  static void begin_frame(wslay_event_context*,
+                          const wslay_event_on_frame_recv_start_arg* frame,
+                          void* data) {
+    codec_of(data).left_ = frame->payload_length;
+  }
+
+  static void take_payload(wslay_event_context*,
+                           const wslay_event_on_frame_recv_chunk_arg* chunk,
+                           void* data) {
+    codec_of(data).left_ -= chunk->data_length;
+  }
+
+  static void take_message(wslay_event_context*,
+                           const wslay_event_on_msg_recv_arg* message,
+                           void* data) {
+    const bool is_close = message->opcode == WSLAY_CONNECTION_CLOSE;
+    std::string_view payload{reinterpret_cast<const char*>(message->msg), message->msg_length};
+    if (is_close) payload.remove_prefix(std::min<std::size_t>(payload.size(), 2));
+    const auto code = message->status_code != 0 ? message->status_code
+                                                : std::uint16_t{WSLAY_CODE_NO_STATUS_RCVD};
+    codec_of(data).received_ = Message{static_cast<Kind>(message->opcode), std::string{payload},
+                                       is_close ? code : std::uint16_t{0}};
+  }
+};
+
+Codec::Codec(Side side, std::size_t max_message_bytes)
+    : side_{side}, max_message_bytes_{max_message_bytes} {
+  open();
+}
+
+Codec::~Codec() {
+  wslay_event_context_free(context_);
+}
+
+void Codec::open() {
+  const wslay_event_callbacks callbacks{
+      Callbacks::receive,      Callbacks::send, Callbacks::make_mask,   Callbacks::begin_frame,
+      Callbacks::take_payload, nullptr,         Callbacks::take_message};
+  const auto init
+      = side_ == Side::server ? wslay_event_context_server_init : wslay_event_context_client_init;
+  if (init(&context_, &callbacks, this) != 0) throw std::bad_alloc{};
+  wslay_event_config_set_max_recv_msg_length(context_, max_message_bytes_);
+}
+
+/// With a new context: the present one has queued a close without a code.
+void Codec::fail(CloseCode code) {
+  wslay_event_context_free(std::exchange(context_, nullptr));
+  open();
+  close(code, {});
+  wslay_event_shutdown_read(context_);
+  fault_ = code;
+}
+
+std::optional<Message> Codec::next(std::string_view& bytes) {
+  input_ = bytes;
+  while (!input_.empty() && !received_ && wslay_event_get_read_enabled(context_) != 0)
+    if (const int failure = wslay_event_recv(context_); failure != 0)
+      fail(failure == WSLAY_ERR_NOMEM ? CloseCode::internal_error : CloseCode::protocol_error);
+  const bool is_over = wslay_event_get_read_enabled(context_) == 0;
+  if (received_ && received_->kind == Kind::close && !is_valid_utf8(received_->payload)) {
+    received_.reset();  // the library checks a reason only if it comes in one piece
+    fail(CloseCode::bad_text);
+  }
+  is_closed_ = is_closed_ || (received_ && received_->kind == Kind::close);
+  wslay_event_send(context_);
+  if (is_over && !fault_ && !is_closed_)
+    fault_ = static_cast<CloseCode>(wslay_event_get_status_code_sent(context_));
+  bytes = is_over ? std::string_view{} : input_;
+  input_ = {};
+  return std::exchange(received_, std::nullopt);
+}
+
+void Codec::send(Kind kind, std::string_view payload) {
+  const wslay_event_msg message{static_cast<std::uint8_t>(kind), bytes_of(payload), payload.size()};
+  static_cast<void>(wslay_event_queue_msg(context_, &message));  // refused: it is closed
+  wslay_event_send(context_);  // at once: a close that is still queued goes ahead of everything
+}
+
+void Codec::close(CloseCode code, std::string_view reason) {
+  auto size = std::min(reason.size(), largest_reason);
+  if (size < reason.size())  // not within a character
+    while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80)
+      --size;
+  std::string text{reason.substr(0, size)};
+  if (!is_valid_utf8(text))
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; },
+        '?');
+  static_cast<void>(wslay_event_queue_close(context_, static_cast<std::uint16_t>(code),
+                                            bytes_of(text), text.size()));  // as above
+  wslay_event_send(context_);
+}
+
+std::string Codec::take_output() {
+  return std::exchange(output_, {});
 }
 
 }  // namespace nomad::net::websocket

@@ -1,19 +1,24 @@
-// Websocket frames (RFC 6455) as bytes: read, checked and written, for both sides. Pure: whoever
-// uses it moves the bytes and answers pings and closes.
+// Websockets (RFC 6455) as bytes: messages to frames and back, for both sides, by libwslay. Pure:
+// whoever uses it moves the bytes. No extensions.
 //
-// Not Beast's websocket::stream: that one wants a socket of Asio's that it reads itself and a
-// handshake of its own, while our bytes are pushed to us, by a connection of the HTTP server or
-// from another agent, on threads that change, and the same frames are read by a command's poll
-// loop. A codec of bytes fits all three and is tested and fuzzed as it stands. No extensions.
+// libwslay and not Beast's websocket::stream: that one wants a socket of Asio's that it reads
+// itself and a handshake of its own, while our bytes are pushed to us, by a connection of the HTTP
+// server or from another agent, on threads that change, and the same frames are read by a command's
+// poll loop.
 //
-// Bounds: a message is refused beyond `max_message_bytes`, before it is collected; one frame reader
-// holds at most that and an unfinished header.
+// Bounds: a message is refused beyond `max_message_bytes`, with the first byte of the frame that
+// would make it so long. A codec holds at most one such message, and the output that nobody has
+// taken.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "runtime/base/random.hpp"
+
+struct wslay_event_context;
 
 namespace nomad::net::websocket {
 
@@ -33,25 +38,9 @@ enum class CloseCode : std::uint16_t {
 /// A whole message, put together from its frames; or a control frame.
 struct Message {
   Kind kind = Kind::text;
-  std::string payload;
+  std::string payload;           ///< Of a close: its reason.
+  std::uint16_t close_code = 0;  ///< Of a close; 1005: it has none.
 };
-
-/// What a close frame says. `code` 1005: nothing.
-struct Close {
-  std::uint16_t code = 1005;
-  std::string reason;
-};
-
-Close parse_close(std::string_view payload);
-
-/// The payload of a close frame; the reason is cut to what fits.
-std::string close_payload(CloseCode code, std::string_view reason);
-
-/// Appends one final frame. `mask`: of a client's; a fresh random one for each frame.
-void append_frame(std::string& out,
-                  Kind kind,
-                  std::string_view payload,
-                  std::optional<std::uint32_t> mask = {});
 
 /// `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key`.
 std::string accept_for(std::string_view key);
@@ -61,46 +50,47 @@ bool is_key(std::string_view key);
 
 enum class Side : std::uint8_t { server, client };
 
-class FrameReader {
+/// One side of one websocket. Pings and closes of the peer are answered by the codec itself;
+/// whoever has called anything here sends what `take_output` returns. Not thread-safe.
+class Codec {
 public:
   /// `side` is our own: a server takes masked frames only, a client only unmasked ones.
-  FrameReader(Side side, std::size_t max_message_bytes)
-      : side_{side}, max_message_bytes_{max_message_bytes} {}
+  Codec(Side side, std::size_t max_message_bytes);
+  Codec(const Codec&) = delete;
+  ~Codec();
 
-  /// Takes bytes off the front of `bytes` until a message is complete; none: it has taken all, or
-  /// `fault` says why no more can be read.
+  /// Takes bytes off the front of `bytes` until a message is complete, and not one more; none: it
+  /// has taken all, or `fault` says why no more can be read. What follows a close is dropped.
   std::optional<Message> next(std::string_view& bytes);
 
-  struct Fault {
-    CloseCode code;
-    std::string_view why;
-  };
+  /// What the peer did wrong. The close that tells it so is in the output.
+  std::optional<CloseCode> fault() const { return fault_; }
 
-  const std::optional<Fault>& fault() const { return fault_; }
+  /// Nothing goes behind a close, be it ours or the answer to the peer's.
+  void send(Kind kind, std::string_view payload);
+
+  /// The reason is cut to what fits into a close.
+  void close(CloseCode code, std::string_view reason);
+
+  /// The frames that are to be sent now.
+  std::string take_output();
 
 private:
-  bool read_header(std::string_view& bytes);
-  bool parse_header();
-  bool check_kind(std::uint8_t opcode, bool is_final, std::uint64_t length);
-  std::optional<Message> finish_frame();
-  bool fail(CloseCode code, std::string_view why);
+  struct Callbacks;  ///< Of libwslay.
+
+  void open();
+  void fail(CloseCode code);
 
   const Side side_;
   const std::size_t max_message_bytes_;
-  std::optional<Fault> fault_;
-
-  std::string header_;       ///< Of the frame that is being read, as far as it is here.
-  bool in_payload_ = false;  ///< The header is complete.
-  bool is_final_ = false;
-  bool is_control_ = false;
-  std::uint64_t left_ = 0;  ///< Of the payload.
-  std::uint8_t mask_[4] = {};
-  std::size_t mask_at_ = 0;
-
-  std::string control_;
-  Kind control_kind_ = Kind::ping;
-  std::string message_;
-  std::optional<Kind> message_kind_;  ///< None: no message is under way.
+  wslay_event_context* context_ = nullptr;
+  Random random_ = Random::from_system();  ///< For the masks of a client's frames.
+  std::string_view input_;                 ///< What `next` has not given to the library yet.
+  std::uint64_t left_ = 0;                 ///< Of the present frame's payload.
+  std::optional<Message> received_;
+  bool is_closed_ = false;  ///< By the peer.
+  std::optional<CloseCode> fault_;
+  std::string output_;
 };
 
 }  // namespace nomad::net::websocket

@@ -1,4 +1,5 @@
-// What handlers hold of a connection: the way back of a request, and the ends of byte streams.
+#include "runtime/net/rpc/rpc_exchange.hpp"
+
 #include <utility>
 
 #include "runtime/net/rpc/rpc_connection.hpp"

@@ -197,9 +197,6 @@ public:
   /// for too long.
   Result<> expire(Time now, RpcEvents& events);
 
-  /// When `expire` has something to do.
-  Time next_deadline() const;
-
   /// The connection is gone: everything open ends with `reason`.
   void abort(const Error& reason, RpcEvents& events);
 

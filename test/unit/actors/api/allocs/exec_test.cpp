@@ -79,9 +79,9 @@ public:
   }
 
   static std::string frame(std::string_view payload, ws::Kind kind = ws::Kind::text) {
-    std::string out;
-    ws::append_frame(out, kind, payload, 0x12345678);
-    return out;
+    ws::Codec codec{ws::Side::client, 1024};
+    codec.send(kind, payload);
+    return codec.take_output();
   }
 
   void send(std::string_view payload, ws::Kind kind = ws::Kind::text) {
@@ -95,12 +95,10 @@ public:
     const auto end = std::chrono::steady_clock::now() + 10s;
     while (std::chrono::steady_clock::now() < end) {
       std::string_view view = input_;
-      auto message = reader_.next(view);
+      auto message = codec_.next(view);
       input_ = std::string{view};
-      if (message && message->kind == ws::Kind::close) {
-        const auto close = ws::parse_close(message->payload);
-        return "close " + std::to_string(close.code) + ' ' + close.reason;
-      }
+      if (message && message->kind == ws::Kind::close)
+        return "close " + std::to_string(message->close_code) + ' ' + message->payload;
       if (message && message->kind == ws::Kind::pong) return "pong " + message->payload;
       if (message) return message->payload;
       auto more = raw_.read_until("\x01never\x01", 20ms);
@@ -118,7 +116,7 @@ public:
 private:
   net::RawPeer raw_;
   std::string input_;
-  ws::FrameReader reader_{ws::Side::client, 10'000'000};
+  ws::Codec codec_{ws::Side::client, 10'000'000};
 };
 
 struct ExecFixture : ApiFixture {
@@ -340,8 +338,11 @@ TEST_CASE("exec: a client that goes, closes or sends nonsense ends the command")
   {
     Peer peer{fixture.address(), ExecFixture::target()};
     fixture.started();
-    peer.send(ws::close_payload(ws::CloseCode::going_away, "bye"), ws::Kind::close);
-    CHECK(peer.next() == "close 1001 ");
+    peer.send(
+        "\x03\xe9"
+        "bye",
+        ws::Kind::close);
+    CHECK(peer.next() == "close 1001 bye");
     CHECK(peer.next() == "(closed)");
     CHECK(ends());
   }
@@ -364,7 +365,7 @@ TEST_CASE("exec: a client that goes, closes or sends nonsense ends the command")
   {
     Peer peer{fixture.address(), ExecFixture::target()};
     fixture.started();
-    peer.send_raw({"\x81\xff\0\0\0\0\0\x20\0\0....", 14});  // two megabytes
+    peer.send_raw({"\x81\xff\0\0\0\0\0\x20\0\0....x", 15});  // two megabytes
     CHECK(peer.next().starts_with("close 1009 "));
     CHECK(ends());
   }

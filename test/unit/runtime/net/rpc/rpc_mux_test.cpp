@@ -229,7 +229,6 @@ TEST_CASE("rpc_mux: a call whose deadline passes is answered and withdrawn") {
 
   REQUIRE(pair.dialer.expire(start + 4999ms, pair.of_dialer));
   CHECK(take<RpcAnswered>(pair.of_dialer).empty());
-  CHECK(pair.dialer.next_deadline() == start + 5s);
   REQUIRE(pair.dialer.expire(start + 5s, pair.of_dialer));
   const auto answers = take<RpcAnswered>(pair.of_dialer);
   REQUIRE(answers.size() == 1);

@@ -1,0 +1,109 @@
+#include "runtime/net/event_loop.hpp"
+
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace nomad::net {
+
+/// A descriptor of somebody else's that is waited for again and again.
+class EventLoop::Watch : public std::enable_shared_from_this<Watch> {
+public:
+  Watch(boost::asio::io_context& io, int descriptor, std::function<void()> readable)
+      : descriptor_{io, descriptor}, readable_{std::move(readable)} {}
+
+  ~Watch() { end(); }
+
+  void arm() {
+    descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                           [self = shared_from_this()](const boost::system::error_code& failure) {
+                             if (failure || !self->descriptor_.is_open()) return;
+                             self->readable_();
+                             if (self->descriptor_.is_open()) self->arm();
+                           });
+  }
+
+  void end() {
+    if (descriptor_.is_open()) descriptor_.release();
+  }
+
+private:
+  boost::asio::posix::stream_descriptor descriptor_;
+  const std::function<void()> readable_;
+};
+
+struct EventLoop::Core {
+  boost::asio::io_context io{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{io.get_executor()};
+  boost::asio::steady_timer alarm{io};
+  std::vector<std::shared_ptr<Watch>> watches;  ///< On the loop's thread.
+  bool is_over = false;                         ///< The same.
+  std::mutex guard;
+  bool is_stopping = false;  ///< Under `guard`, as the next.
+  bool is_closed = false;    ///< Nothing may be posted any more.
+  std::thread thread;
+};
+
+EventLoop::EventLoop() : core_{std::make_unique<Core>()} {}
+
+EventLoop::~EventLoop() {
+  stop();
+}
+
+void EventLoop::start() {
+  core_->thread = std::thread{[this] { core_->io.run(); }};
+}
+
+void EventLoop::post(std::function<void()> action) {
+  const std::lock_guard lock{core_->guard};
+  if (!core_->is_closed) boost::asio::post(core_->io, std::move(action));
+}
+
+void EventLoop::watch(int descriptor, std::function<void()> readable) {
+  core_->watches.push_back(std::make_shared<Watch>(core_->io, descriptor, std::move(readable)));
+  core_->watches.back()->arm();
+}
+
+void EventLoop::wake_at(std::chrono::steady_clock::time_point when, std::function<void()> action) {
+  if (core_->is_over) return;
+  core_->alarm.expires_at(when);
+  core_->alarm.async_wait(
+      [this, action = std::move(action)](const boost::system::error_code& failure) {
+        if (!failure && !core_->is_over) action();  // else this call was due when it was cancelled
+      });
+}
+
+bool EventLoop::is_current() const {
+  return core_->io.get_executor().running_in_this_thread();
+}
+
+void EventLoop::stop(std::function<void()> last) {
+  {
+    const std::lock_guard lock{core_->guard};
+    if (std::exchange(core_->is_stopping, true)) return;
+    boost::asio::post(core_->io, [this, last = std::move(last)] {
+      core_->is_over = true;
+      core_->alarm.cancel();
+      for (const auto& watch : core_->watches)
+        watch->end();
+      if (last) last();
+      const std::lock_guard closing{core_->guard};
+      core_->is_closed = true;
+      core_->work.reset();
+    });
+  }
+  if (core_->thread.joinable()) core_->thread.join();
+}
+
+boost::asio::io_context& EventLoop::io() {
+  return core_->io;
+}
+
+}  // namespace nomad::net

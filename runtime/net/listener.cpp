@@ -1,0 +1,172 @@
+#include "runtime/net/listener.hpp"
+
+#include <cerrno>
+#include <tuple>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "runtime/base/log.hpp"
+
+namespace nomad::net {
+namespace {
+
+/// How many connections are taken in before others get their turn.
+constexpr int accepted_at_once = 64;
+
+/// How long a listener rests when the process is out of descriptors.
+constexpr std::chrono::milliseconds accept_pause{100};
+
+}  // namespace
+
+std::variant<ConnectionLimits::Place, ConnectionLimits::Refusal> ConnectionLimits::enter(
+    const std::string& address) {
+  const std::lock_guard lock{guard_};
+  if (count_ >= in_all_) return Refusal::too_many;
+  if (!address.empty()) {
+    const auto entry = by_address_.try_emplace(address, 0U).first;
+    if (per_address_ != 0 && entry->second >= per_address_) return Refusal::too_many_of_address;
+    ++entry->second;
+  }
+  ++count_;
+  return Place{shared_from_this(), address};
+}
+
+ConnectionLimits::Place ConnectionLimits::enter_dialed() {
+  ++count_;
+  return Place{shared_from_this(), ""};
+}
+
+void ConnectionLimits::Place::leave() {
+  const auto limits = std::exchange(limits_, nullptr);
+  if (!limits) return;
+  --limits->count_;
+  if (address_.empty()) return;
+  const std::lock_guard lock{limits->guard_};
+  const auto entry = limits->by_address_.find(address_);
+  if (--entry->second == 0) limits->by_address_.erase(entry);
+}
+
+class Listener::Core : public std::enable_shared_from_this<Core> {
+public:
+  Core(EventLoop& loop,
+       Descriptor socket,
+       std::string path,
+       std::string topic,
+       std::shared_ptr<ConnectionLimits> limits,
+       Callbacks callbacks)
+      : address_{path.empty() ? bound_address(socket) : "unix:" + path},
+        path_{std::move(path)},
+        topic_{std::move(topic)},
+        limits_{std::move(limits)},
+        callbacks_{std::move(callbacks)},
+        socket_{loop.io(), socket.release()},
+        retry_{loop.io()} {}
+
+  ~Core() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+  const std::string& address() const { return address_; }
+
+  void arm() {
+    if (!socket_.is_open()) return;  // closed after this call was due
+    socket_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                       [self = shared_from_this()](const boost::system::error_code& failure) {
+                         if (!failure) self->accept();
+                       });
+  }
+
+  void close() {
+    boost::system::error_code ignored;  // closing a listener can't fail in a way that matters
+    socket_.close(ignored);
+    retry_.cancel();
+  }
+
+private:
+  void accept() {
+    for (int i = 0; i < accepted_at_once && socket_.is_open(); ++i) {
+      sockaddr_storage peer{};
+      socklen_t size = sizeof peer;
+      Descriptor socket{::accept4(socket_.native_handle(), reinterpret_cast<sockaddr*>(&peer),
+                                  &size, SOCK_NONBLOCK | SOCK_CLOEXEC)};
+      if (socket.fd >= 0) {
+        take(std::move(socket), peer, size);
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        break;
+      } else if (errno != EINTR && errno != ECONNABORTED) {
+        log::warn(topic_, "accept: {}; trying again", go_text(errno));
+        return rest();
+      }
+    }
+    arm();
+  }
+
+  void rest() {
+    retry_.expires_after(accept_pause);
+    retry_.async_wait([self = shared_from_this()](const boost::system::error_code& failure) {
+      if (!failure) self->arm();
+    });
+  }
+
+  void take(Descriptor socket, const sockaddr_storage& peer, socklen_t size) {
+    const bool is_unix = !path_.empty();
+    std::string host;
+    std::string remote = "@";
+    if (!is_unix) {
+      std::string port;
+      std::tie(host, port) = numeric(peer, size);
+      remote = join_host_port(host, port);
+      set_tcp_options(socket.fd);
+    }
+    auto place = limits_->enter(host);
+    if (const auto* why = std::get_if<ConnectionLimits::Refusal>(&place))
+      return callbacks_.refuse(socket.fd, remote, *why);
+    callbacks_.take({std::move(socket), std::move(remote), is_unix,
+                     std::get<ConnectionLimits::Place>(std::move(place))});
+  }
+
+  const std::string address_;
+  const std::string path_;  ///< Of a Unix socket.
+  const std::string topic_;
+  const std::shared_ptr<ConnectionLimits> limits_;
+  const Callbacks callbacks_;
+  boost::asio::posix::stream_descriptor socket_;
+  boost::asio::steady_timer retry_;
+};
+
+Listener::Listener(std::shared_ptr<Core> core) : core_{std::move(core)} {}
+
+Listener::~Listener() = default;
+
+Result<std::unique_ptr<Listener>> Listener::open(EventLoop& loop,
+                                                 const std::string& address,
+                                                 std::string topic,
+                                                 std::shared_ptr<ConnectionLimits> limits,
+                                                 Callbacks callbacks) {
+  std::string path = address.starts_with("unix:") ? address.substr(5) : "";
+  if (path.starts_with("//")) path.erase(0, 2);
+  auto socket = path.empty() ? listen_tcp(address) : listen_unix(path);
+  if (!socket) return socket.error();
+  return std::unique_ptr<Listener>{new Listener{
+      std::make_shared<Core>(loop, std::move(*socket), std::move(path), std::move(topic),
+                             std::move(limits), std::move(callbacks))}};
+}
+
+const std::string& Listener::address() const {
+  return core_->address();
+}
+
+void Listener::start() {
+  core_->arm();
+}
+
+void Listener::close() {
+  core_->close();
+}
+
+}  // namespace nomad::net

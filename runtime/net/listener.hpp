@@ -1,0 +1,117 @@
+// Listener: takes connections in for a server, up to its limits; and ConnectionLimits, which counts
+// them.
+//
+// When the process is out of descriptors a listener rests a moment and goes on. Internal to
+// runtime/net.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+
+#include "runtime/base/result.hpp"
+#include "runtime/net/event_loop.hpp"
+#include "runtime/net/socket.hpp"
+
+namespace nomad::net {
+
+/// Thread-safe. Must be held by a shared pointer: places hold it.
+class ConnectionLimits : public std::enable_shared_from_this<ConnectionLimits> {
+public:
+  /// 0 `per_address`: no limit.
+  ConnectionLimits(std::size_t in_all, unsigned per_address)
+      : in_all_{in_all}, per_address_{per_address} {}
+
+  enum class Refusal : std::uint8_t { too_many, too_many_of_address };
+
+  /// One connection's place, until it goes.
+  class Place {
+  public:
+    Place() = default;
+    Place(Place&&) noexcept = default;
+
+    Place& operator=(Place&& other) noexcept {
+      leave();
+      limits_ = std::move(other.limits_);
+      address_ = std::move(other.address_);
+      return *this;
+    }
+
+    ~Place() { leave(); }
+
+    void leave();
+
+  private:
+    friend class ConnectionLimits;
+
+    Place(std::shared_ptr<ConnectionLimits> limits, std::string address)
+        : limits_{std::move(limits)}, address_{std::move(address)} {}
+
+    std::shared_ptr<ConnectionLimits> limits_;
+    std::string address_;
+  };
+
+  /// A place for a connection of `address`; "" is limited in all only.
+  std::variant<Place, Refusal> enter(const std::string& address);
+
+  /// A place for a connection of our own, which is counted and never refused.
+  Place enter_dialed();
+
+  std::size_t count() const { return count_; }
+
+private:
+  const std::size_t in_all_;
+  const unsigned per_address_;
+  std::atomic<std::size_t> count_{0};
+  std::mutex guard_;
+  std::unordered_map<std::string, unsigned> by_address_;
+};
+
+/// A connection that has been taken in.
+struct Accepted {
+  Descriptor socket;
+  std::string remote;  ///< "10.0.0.7:41234"; "@" of a Unix socket.
+  bool is_unix = false;
+  ConnectionLimits::Place place;
+};
+
+class Listener {
+public:
+  /// On the loop's thread.
+  struct Callbacks {
+    std::function<void(Accepted)> take;
+    /// The socket is closed afterwards.
+    std::function<void(int socket, const std::string& remote, ConnectionLimits::Refusal)> refuse;
+  };
+
+  /// Binds "127.0.0.1:4646" (port 0: a free one) or "unix:/path". `topic` is for the log.
+  static Result<std::unique_ptr<Listener>> open(EventLoop& loop,
+                                                const std::string& address,
+                                                std::string topic,
+                                                std::shared_ptr<ConnectionLimits> limits,
+                                                Callbacks callbacks);
+
+  ~Listener();  ///< After the loop has stopped. Removes a Unix socket's file.
+
+  /// What it is bound to: "127.0.0.1:40123", "unix:/path".
+  const std::string& address() const;
+
+  /// Begins, and ends. On the loop's thread.
+  void start();
+  void close();
+
+private:
+  class Core;
+
+  explicit Listener(std::shared_ptr<Core> core);
+
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace nomad::net
