@@ -13,8 +13,7 @@
 // (1) Everything happens on the loop's thread, and nothing of the protocol is called from within
 //     itself by `read_on` and `flush_soon`; by `flush` it may be.
 // (2) Both directions are independent: while output waits for the peer, input goes on, also when
-// TLS
-//     reads in order to write or writes in order to read.
+//     TLS reads in order to write or writes in order to read.
 // (3) Back-pressure: no more is read while `wants_input` is false. How much output may wait is the
 //     protocol's to bound, by `output().size()`; it hears of progress by `on_progress`.
 // (4) No socket keeps a loop to itself: after some reads in a row the others get their turn.
