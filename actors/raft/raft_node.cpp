@@ -201,7 +201,7 @@ void NodeState::after_step() {
 }
 
 void NodeState::drain() {
-  if (!gathering_.holds_back()) propose(parts_.queue->take());
+  if (!gathering_.holds_back(core_->configuration().voter_count())) propose(parts_.queue->take());
 }
 
 /// `callback` is answered when the entry is applied, or lost with the leadership.

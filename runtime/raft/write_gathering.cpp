@@ -16,8 +16,8 @@ void WriteGathering::abandon() {
   since_.reset();
 }
 
-bool WriteGathering::holds_back() {
-  holds_back_ = since_ && takes_ < worth_waiting;
+bool WriteGathering::holds_back(std::size_t voters) {
+  holds_back_ = since_ && takes_ < worth_waiting && voters > 1;
   return holds_back_;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 
 #include "runtime/raft/progress.hpp"
@@ -29,8 +30,9 @@ public:
   /// All that was proposed is lost.
   void abandon();
 
-  /// Whether writes that have come in are to wait for the end of the round.
-  bool holds_back();
+  /// Whether writes that have come in are to wait for the end of the round. A single voter has only
+  /// its disk to wait for, and the log writer gathers for that.
+  bool holds_back(std::size_t voters);
 
   /// Writes were held back, and the round is over.
   bool is_due() const { return holds_back_ && !since_; }

@@ -22,9 +22,9 @@ struct Rounds {
   }
 
   /// What a write meets that comes in while a round is under way.
-  bool holds_back() {
+  bool holds_back(std::size_t voters = 3) {
     gathering.begin(now);
-    return gathering.holds_back();
+    return gathering.holds_back(voters);
   }
 };
 
@@ -32,10 +32,10 @@ struct Rounds {
 
 TEST_CASE("write gathering: who comes alone goes at once") {
   Rounds rounds;
-  CHECK(!rounds.gathering.holds_back());
+  CHECK(!rounds.gathering.holds_back(3));
   CHECK(!rounds.gathering.is_due());
   rounds.pass(10, 1ms);
-  CHECK(!rounds.gathering.holds_back());
+  CHECK(!rounds.gathering.holds_back(3));
 }
 
 TEST_CASE("write gathering: who comes during a short round waits for its end") {
@@ -45,7 +45,14 @@ TEST_CASE("write gathering: who comes during a short round waits for its end") {
   CHECK(!rounds.gathering.is_due());
   rounds.gathering.end(rounds.now + 1ms);
   CHECK(rounds.gathering.is_due());
-  CHECK(!rounds.gathering.holds_back());  // now they are proposed
+  CHECK(!rounds.gathering.holds_back(3));  // now they are proposed
+  CHECK(!rounds.gathering.is_due());
+}
+
+TEST_CASE("write gathering: a single voter has nobody to wait for") {
+  Rounds rounds;
+  CHECK(!rounds.holds_back(1));
+  rounds.gathering.end(rounds.now);
   CHECK(!rounds.gathering.is_due());
 }
 
