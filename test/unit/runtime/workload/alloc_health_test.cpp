@@ -101,3 +101,101 @@ TEST_CASE("alloc_health: failure beyond the tasks is unhealthy and blames none o
   CHECK(health.update(states, true, 1s) == Verdict::unhealthy);
   CHECK(health.explain(0, state, 0, 1s).empty());
 }
+
+TEST_CASE("alloc_health: a sidecar must go on, whenever it is started") {
+  for (const char* hook : {"prestart", "poststart", "poststop"}) {
+    CAPTURE(hook);
+    AllocHealth health{rules, {{.name = "side", .hook = hook, .sidecar = true}}, 0s};
+    const TaskState ended{.state = TaskRunState::DEAD, .started_at = 1, .finished_at = 2};
+    CHECK(update(health, {ended}, 1s) == Verdict::unhealthy);
+    CHECK(health.explain(0, ended, 0, 1s) == "Unhealthy because of dead task");
+  }
+}
+
+TEST_CASE("alloc_health: a prestart or poststart task that fails is unhealthy") {
+  for (const char* hook : {"prestart", "poststart"}) {
+    AllocHealth health{rules, {{.name = "a", .hook = hook}}, 0s};
+    CHECK(update(health, {{.state = TaskRunState::DEAD, .failed = true, .finished_at = 2}}, 1s)
+          == Verdict::unhealthy);
+  }
+}
+
+TEST_CASE("alloc_health: a poststart task that still runs has to have run for as long") {
+  AllocHealth health{
+      rules, {{.name = "main", .hook = ""}, {.name = "after", .hook = "poststart"}}, 0s};
+  update(health, {running_since(1), TaskState{}}, 1s);
+  CHECK(health.tick(20s) == Verdict::undecided);
+  update(health, {running_since(1), running_since(21)}, 21s);
+  CHECK(health.tick(31s) == Verdict::healthy);
+}
+
+TEST_CASE("alloc_health: with a restart the checks have to pass anew, too") {
+  auto with_checks = rules;
+  with_checks.checks = 1;
+  AllocHealth health{with_checks, {{.name = "a", .hook = ""}}, 0s};
+  update(health, {running_since(1)}, 1s);
+  health.checks(true, 2s);
+  update(health, {running_since(8)}, 8s);
+  CHECK(health.tick(17s) == Verdict::undecided);
+  CHECK(health.tick(18s) == Verdict::healthy);
+}
+
+TEST_CASE("alloc_health: news that change no start do not begin the wait again") {
+  AllocHealth health{rules, {{.name = "a", .hook = ""}}, 0s};
+  update(health, {running_since(1)}, 1s);
+  update(health, {running_since(1)}, 9s);
+  CHECK(health.tick(11s) == Verdict::healthy);
+  CHECK(health.checks(false, 12s) == Verdict::healthy);  // which is final
+}
+
+TEST_CASE("alloc_health: looks again when the later of tasks and checks may be enough") {
+  auto with_checks = rules;
+  with_checks.checks = 1;
+  AllocHealth health{with_checks, {{.name = "a", .hook = ""}}, 0s};
+  CHECK(health.next_tick() == 5min);
+  update(health, {running_since(1)}, 10s);
+  CHECK(health.next_tick() == 5min);  // no check passes yet
+  health.checks(true, 15s);
+  CHECK(health.next_tick() == 25s);
+  update(health, {running_since(20)}, 20s);
+  CHECK(health.next_tick() == 30s);
+  update(health, {running_since(295)}, 295s);
+  CHECK(health.next_tick() == 5min);  // the deadline is earlier
+  CHECK(health.tick(5min - 1ns) == Verdict::undecided);
+  CHECK(health.tick(5min) == Verdict::unhealthy);
+}
+
+TEST_CASE("alloc_health: who is to blame at the deadline, and who is not") {
+  auto with_checks = rules;
+  with_checks.checks = 1;
+  const AllocHealth health{with_checks,
+                           {{.name = "main", .hook = ""},
+                            {.name = "init", .hook = "prestart"},
+                            {.name = "clean", .hook = "poststop"}},
+                           0s};
+  const TaskState dead{.state = TaskRunState::DEAD, .finished_at = 3};
+  CHECK(health.explain(0, dead, 0, 5min) == "Unhealthy because of dead task");
+  CHECK(health.explain(1, dead, 0, 5min).empty());
+  CHECK(health.explain(2, TaskState{}, 0, 5min).empty());
+  CHECK_FALSE(health.explain(1, TaskState{}, 0, 5min).empty());
+  CHECK(health.explain(3, dead, 0, 5min).empty());  // there is no such task
+
+  // At the deadline the task has run for just as long as it has to, or a nanosecond less.
+  const std::int64_t unix_now = 1'000'000'000'000;
+  const std::int64_t needed = 10'000'000'000;
+  CHECK(health.explain(0, running_since(unix_now - needed), unix_now, 5min)
+        == "Services not healthy by deadline");
+  CHECK(health.explain(0, running_since(unix_now - needed + 1), unix_now, 5min)
+        == "Task not running for min_healthy_time of 10s by healthy_deadline of 5m0s");
+  // A minute before the deadline it has a minute left.
+  CHECK(health.explain(0, running_since(unix_now + 50'000'000'000), unix_now, 4min)
+        == "Services not healthy by deadline");
+}
+
+TEST_CASE("alloc_health: passing checks take the blame off") {
+  auto with_checks = rules;
+  with_checks.checks = 1;
+  AllocHealth health{with_checks, {{.name = "main", .hook = ""}}, 0s};
+  health.checks(true, 299s);
+  CHECK(health.explain(0, running_since(0), 1'000'000'000'000, 5min).empty());
+}

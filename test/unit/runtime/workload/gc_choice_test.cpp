@@ -60,3 +60,23 @@ TEST_CASE("gc_choice: demanded ones go first, whatever the limits") {
   CHECK_FALSE(queue.next({.allocs = 1}).has_value());
   CHECK(queue.is_marked("a"));
 }
+
+TEST_CASE("gc_choice: what is just at a limit is within it") {
+  const GcQueue queue{{.max_allocs = 3}};
+  CHECK(queue.reason({.allocs = 3, .disk_used_percent = 80, .inodes_used_percent = 70}).empty());
+  CHECK(queue.reason({.allocs = 4}) == "number of allocations (4) is over the limit (3)");
+  CHECK(queue.reason({.disk_used_percent = 81}) == "disk usage of 81 is over gc threshold of 80");
+}
+
+TEST_CASE("gc_choice: what was unmarked and marked again goes once") {
+  GcQueue queue{{.max_allocs = 0, .parallel_destroys = 5}};
+  queue.mark("a");
+  queue.unmark("a");
+  queue.mark("a");
+  CHECK(queue.next({.allocs = 5}) == "a");
+  CHECK_FALSE(queue.next({.allocs = 5}).has_value());
+  queue.destroyed();
+  queue.destroyed();  // one too many changes nothing
+  queue.mark("b");
+  CHECK(queue.next({.allocs = 1}) == "b");
+}

@@ -132,3 +132,36 @@ TEST_CASE("restart_policy: who runs again after success") {
   CHECK(restarts_on_success("batch", "poststart", true));
   CHECK_FALSE(restarts_on_success("service", "poststop", true));
 }
+
+TEST_CASE("restart_policy: the interval's last moment belongs to it") {
+  Tracked task{{.attempts = 1, .interval = 30min, .delay = 15s}};
+  CHECK(task.fail(1s).kind == Kind::restart);
+  CHECK(task.fail(30min).kind == Kind::not_restarting);
+
+  Tracked later{{.attempts = 1, .interval = 30min, .delay = 15s}};
+  CHECK(later.fail(1s).kind == Kind::restart);
+  CHECK(later.fail(30min + 1ns).kind == Kind::restart);
+  CHECK(later.fail(60min).kind == Kind::not_restarting);  // the new interval began with that
+}
+
+TEST_CASE("restart_policy: without a delay it restarts at once, or nearly") {
+  Tracked task{{.attempts = 1, .interval = 30min, .delay = 0s}};
+  const auto decision = task.fail(1s);
+  CHECK(decision.kind == Kind::restart);
+  CHECK(decision.delay == 1ns);
+}
+
+TEST_CASE("restart_policy: errors of the surroundings may go away") {
+  CHECK(is_recoverable({Errc::unavailable, "x"}));
+  CHECK(is_recoverable({Errc::timeout, "x"}));
+  CHECK(is_recoverable({Errc::overloaded, "x"}));
+  CHECK_FALSE(is_recoverable({Errc::invalid_argument, "x"}));
+  CHECK_FALSE(is_recoverable({Errc::not_found, "x"}));
+}
+
+TEST_CASE("restart_policy: a start error that may go away counts, also after a success") {
+  Tracked batch{service_rules, false};
+  batch.tracker.note_start_error(true);
+  batch.tracker.note_exit(true);
+  CHECK(batch.tracker.decide(1s, batch.random).kind == Kind::restart);
+}

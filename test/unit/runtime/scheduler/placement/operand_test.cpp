@@ -69,3 +69,25 @@ TEST_CASE("what is judged elsewhere passes, what is unknown fails") {
   CHECK(check.holds("distinct_property", std::nullopt, std::nullopt));
   CHECK_FALSE(check.holds("like", "a", "a"));
 }
+
+TEST_CASE("order: each operand below, at and above its bound, of each kind of value") {
+  OperandChecker check;
+  const auto results = [&check](const char* operand, std::initializer_list<const char*> values,
+                                const char* bound) {
+    std::string joined;
+    for (const char* value : values)
+      joined += check.holds(operand, value, bound) ? 'y' : 'n';
+    return joined;
+  };
+  const auto each = [&](std::initializer_list<const char*> values, const char* bound) {
+    CHECK(results("<", values, bound) == "ynn");
+    CHECK(results("<=", values, bound) == "yyn");
+    CHECK(results(">", values, bound) == "nny");
+    CHECK(results(">=", values, bound) == "nyy");
+  };
+  each({"9", "10", "11"}, "10");
+  each({"-3", "+2", "30"}, "2");
+  each({"9.5", "10.0", "1e2"}, "10");  // an integer beside floats
+  each({"b", "ba", "c"}, "ba");
+  CHECK(check.holds("<", "+-3", "-4"));  // no number, so bytes
+}

@@ -103,3 +103,75 @@ TEST_CASE("malformed constraints") {
   CHECK(refused(">= 1.2beta", Kind::semver));
   CHECK_FALSE(refused(">= 1.2beta"));
 }
+
+TEST_CASE("each comparison below, at and above its bound") {
+  const auto results = [](const char* op) {
+    std::string joined;
+    for (const char* version : {"1.1", "1.2", "1.3"})
+      joined += holds(version, (std::string{op} + " 1.2").c_str()) ? 'y' : 'n';
+    return joined;
+  };
+  CHECK(results("=") == "nyn");
+  CHECK(results("") == "nyn");
+  CHECK(results("!=") == "yny");
+  CHECK(results(">") == "nny");
+  CHECK(results(">=") == "nyy");
+  CHECK(results("<") == "ynn");
+  CHECK(results("<=") == "yyn");
+}
+
+TEST_CASE("no comparison but equality sees a prerelease that its bound has not") {
+  for (const char* constraint : {"> 1.2", ">= 1.2", "< 2", "<= 2", "~> 1.2"}) {
+    CAPTURE(constraint);
+    CHECK_FALSE(holds("1.3.0-beta1", constraint));
+    CHECK(holds("1.3.0", constraint));
+  }
+  CHECK(holds("1.3.0-beta1", "< 1.3.0-beta2"));
+  CHECK(holds("1.3.0-beta1", "<= 1.3.0-beta1"));
+  CHECK_FALSE(holds("1.3.0-beta1", "> 1.3.0-beta1"));
+  CHECK(holds("1.3.0-beta1", "> 1.2", Kind::semver));
+  CHECK(holds("1.3.0-beta1", "<= 1.3", Kind::semver));
+}
+
+TEST_CASE("versions of different lengths are compared as if the rest were zeros") {
+  CHECK(order("1.2.3.1", "1.2.3") > 0);
+  CHECK(order("1.2.3", "1.2.3.1") < 0);
+  CHECK(order("1.2.3.0", "1.2.3") == 0);
+  CHECK(order("2", "1.9.9.9") > 0);
+  CHECK(order("0", "0.0.1") < 0);
+}
+
+TEST_CASE("prereleases: numbers before words, and what is missing depends on the other") {
+  CHECK(order("1.0.0", "1.0.0-a") > 0);
+  CHECK(order("1.0.0-a", "1.0.0-a") == 0);
+  CHECK(order("1.0.0-a", "1.0.0-b") < 0);
+  CHECK(order("1.0.0-b", "1.0.0-a") > 0);
+  CHECK(order("1.0.0-11", "1.0.0-2") > 0);
+  CHECK(order("1.0.0-2", "1.0.0-11") < 0);
+  CHECK(order("1.0.0-a", "1.0.0-1") > 0);
+  CHECK(order("1.0.0-a.1", "1.0.0-a") > 0);
+  CHECK(order("1.0.0-a.b", "1.0.0-a") < 0);
+  CHECK(order("1.0.0-a.1.b", "1.0.0-a.1.c") < 0);
+}
+
+TEST_CASE("the pessimistic operator: all but the last number that was given stay") {
+  CHECK(holds("1.2.3", "~> 1.2.3"));
+  CHECK_FALSE(holds("1.2.2", "~> 1.2.3"));
+  CHECK(holds("1.2.3.4", "~> 1.2.3.1"));
+  CHECK_FALSE(holds("1.2.4.4", "~> 1.2.3.1"));
+  CHECK_FALSE(holds("1.2.4", "~> 1.2.3.1"));  // says less than the bound
+  CHECK(holds("1.2.3.4", "~> 1.2"));
+  CHECK_FALSE(holds("0.9", "~> 1"));
+}
+
+TEST_CASE("metadata is read and does not count") {
+  CHECK(parse_version("1.2+build.7")->metadata == "build.7");
+  CHECK(parse_version("1.2-beta+build.7")->prerelease == "beta");
+  CHECK(parse_version("1.2.3.4")->given_segments == 4);
+  CHECK(parse_version("1.2")->given_segments == 2);
+  CHECK(parse_version("1.2")->segments.size() == 3);
+  for (const char* bad : {"1.2-beta+", "1.2+a b", "1.2+a..b", "1.2+a.", "1.a", "1.2-a."}) {
+    CAPTURE(bad);
+    CHECK_FALSE(parse_version(bad));
+  }
+}

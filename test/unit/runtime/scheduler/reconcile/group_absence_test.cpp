@@ -1,0 +1,160 @@
+// A group whose client is away for a while, and which of two stays when it is back.
+#include "test/unit/runtime/scheduler/reconcile/group_harness.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+namespace {
+
+/// An original that is back, and its replacement.
+struct ClientReturn : GroupRun {
+  ClientReturn() { want(1, tolerates_absence); }
+
+  void add_original(const EditAlloc& edit = {}) {
+    add("a", 0, 1, [this, &edit](auto alloc) {
+      auto states = alloc.initAllocStates(1);
+      states[0].setField("client_status");
+      states[0].setValue("unknown");
+      states[0].setTime(now - 100 * second);
+      alloc.setNextAllocation("b");
+      if (edit) edit(alloc);
+    });
+  }
+
+  void add_replacement(const EditAlloc& edit = {}) {
+    add("b", 0, 1, [&edit](auto alloc) {
+      alloc.setPreviousAllocation("a");
+      if (edit) edit(alloc);
+    });
+  }
+
+  /// The entry was placed with this score.
+  void score(std::size_t entry, std::optional<double> value) {
+    Draft<schema::AllocMetric> metric;
+    if (value) {
+      auto nodes = metric->initScoreMetaData(2);
+      nodes[0].setNormScore(*value);
+      nodes[1].setNormScore(*value - 1);
+    }
+    auto row = *entries[entry].row;
+    row.metric = metric.freeze();
+    entries[entry].row = state::AllocRef::make(std::move(row));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(GroupRun, "absence: the client is given time from when it was first missed") {
+  want(1, [](auto group) {
+    tolerates_absence(group);
+    group.getReschedulePolicy().setUnlimited(false);
+  });
+  taint("n", NodeStatus::DISCONNECTED);
+  add("a", 0, 1);
+  run();
+  REQUIRE(result.followups.size() == 1);
+  CHECK(result.followups[0]->getWaitUntil() == now + 600 * second);
+  CHECK(result.followups[0]->getTriggeredBy() == schema::EvalTrigger::MAX_DISCONNECT_TIMEOUT);
+  REQUIRE(result.row_updates.size() == 1);
+  CHECK(result.row_updates[0].client_status == ClientStatus::UNKNOWN);
+  CHECK(result.place.empty());
+
+  entries.clear();
+  add("a", 0, 1, [this](auto alloc) {
+    auto states = alloc.initAllocStates(1);
+    states[0].setField("client_status");
+    states[0].setValue("unknown");
+    states[0].setTime(now - 100 * second);
+  });
+  run();
+  REQUIRE(result.followups.size() == 1);
+  CHECK(result.followups[0]->getWaitUntil() == now + 500 * second);
+}
+
+TEST_CASE_FIXTURE(ClientReturn,
+                  "return: of two that run the original stays, unless it is worse placed") {
+  add_original();
+  add_replacement();
+  run();
+  CHECK(stopped() == "b");
+  CHECK(result.stop.at(0).description == alloc_reconnected);
+  REQUIRE(result.row_updates.size() == 1);
+  CHECK(result.row_updates[0].append_state == ClientStatus::RUNNING);
+
+  score(0, 0.5);
+  score(1, 0.5);
+  run();
+  CHECK(stopped() == "b");
+  score(1, 0.6);
+  run();
+  CHECK(stopped() == "a");
+  score(0, {});
+  run();
+  CHECK(stopped() == "a");
+  score(1, {});
+  run();
+  CHECK(stopped() == "b");
+}
+
+TEST_CASE_FIXTURE(ClientReturn, "return: a better place counts only for who runs as well") {
+  add_original();
+  add_replacement([](auto alloc) { alloc.setClientStatus(ClientStatus::PENDING); });
+  score(0, 0.1);
+  score(1, 0.9);
+  run();
+  CHECK(stopped() == "b");
+}
+
+TEST_CASE_FIXTURE(ClientReturn, "return: the newer version or incarnation stays") {
+  add_original();
+  SUBCASE("version") {
+    add_replacement([](auto alloc) { alloc.setJobVersion(2); });
+  }
+  SUBCASE("incarnation") {
+    add_replacement([](auto alloc) { alloc.setJobCreateIndex(incarnation + 1); });
+  }
+  run();
+  CHECK(stopped() == "a");
+}
+
+TEST_CASE_FIXTURE(ClientReturn,
+                  "return: a replacement that failed or is stopped is left as it is") {
+  want(2, tolerates_absence);
+  add_original();
+  SUBCASE("failed") {
+    add_replacement([](auto alloc) { alloc.setClientStatus(ClientStatus::FAILED); });
+  }
+  SUBCASE("stopped") {
+    add_replacement([](auto alloc) { alloc.setDesiredStatus(DesiredStatus::STOP); });
+  }
+  run();
+  CHECK(stopped().empty());
+}
+
+TEST_CASE_FIXTURE(ClientReturn, "return: what is to go, or failed meanwhile, goes") {
+  add_replacement();
+  SUBCASE("failed") {
+    add_original([](auto alloc) { alloc.setClientStatus(ClientStatus::FAILED); });
+    run();
+    CHECK(result.stop.at(0).client_status == ClientStatus::FAILED);
+    CHECK(result.stop.at(0).description == alloc_rescheduled);
+  }
+  SUBCASE("stopped") {
+    add_original([](auto alloc) { alloc.setDesiredStatus(DesiredStatus::STOP); });
+    run();
+  }
+  SUBCASE("to be replaced by hand") {
+    add_original(
+        [](auto alloc) { alloc.initDesiredTransition().getForceReschedule().setValue(true); });
+    run();
+  }
+  SUBCASE("to be replaced by the watcher") {
+    add_original([](auto alloc) { alloc.initDesiredTransition().getReschedule().setValue(true); });
+    run();
+  }
+  SUBCASE("of an older version") {
+    add_original([](auto alloc) { alloc.setJobVersion(0); });
+    run();
+  }
+  CHECK(stopped() == "a");
+}

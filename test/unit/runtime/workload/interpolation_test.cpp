@@ -1,0 +1,44 @@
+#include "runtime/workload/interpolation.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad::workload;
+
+namespace {
+
+std::string replaced(std::string_view text) {
+  return interpolate(text, [](std::string_view name) -> std::optional<std::string_view> {
+    if (name == "a") return "1";
+    if (name == "NOMAD_x-y.Z09") return "${a}";
+    if (name == "empty") return "";
+    return std::nullopt;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("interpolation: known names are replaced, wherever they stand") {
+  CHECK(replaced("${a}") == "1");
+  CHECK(replaced("x${a}y${a}") == "x1y1");
+  CHECK(replaced("${a}${empty}z") == "1z");
+  CHECK(replaced("${NOMAD_x-y.Z09}") == "${a}");  // a value is not looked into again
+  CHECK(replaced("nothing") == "nothing");
+  CHECK(replaced("").empty());
+}
+
+TEST_CASE("interpolation: what is no name stays as it is") {
+  for (const char* text :
+       {"${unknown}", "${}", "${a", "${", "$a", "${a b}", "${a/}", "${a[0]}", "${unknown} ${}"})
+    CHECK(replaced(text) == text);
+  CHECK(replaced("${unknown}${a}") == "${unknown}1");
+  CHECK(replaced("${${a}") == "${1");
+  CHECK(replaced("${a}${") == "1${");
+}
+
+TEST_CASE("interpolation: names of variables keep letters, underscores and later digits") {
+  CHECK(clean_variable("azAZ_09") == "azAZ_09");
+  CHECK(clean_variable("9to5") == "_to5");
+  CHECK(clean_variable("a-b.c/d") == "a_b_c_d");
+  CHECK(clean_variable("@[`{:/") == "______");  // the neighbours of letters and digits
+  CHECK(clean_variable("").empty());
+}
