@@ -189,7 +189,8 @@ TEST_CASE("feasibility: what a class of nodes lacks is found once, what is uniqu
 
 TEST_CASE("feasibility: affinities count by the share of their weights that a node has") {
   Harness harness;
-  const auto node = harness.state().node(harness.add_node());
+  const auto id = harness.add_node();
+  const auto node = harness.state().node(id);
   const auto score = [&](const std::vector<std::pair<const char*, int>>& wanted) {
     const JobSpec job{harness.make_job(1, [&](schema::Job::Builder draft) {
       auto list = draft.initAffinities(static_cast<unsigned>(wanted.size()));

@@ -9,21 +9,22 @@ namespace {
 
 struct Racks : Harness {
   /// A node in this rack, or in none.
-  std::string add_rack_node(const char* rack) {
-    return add_node([rack](schema::Node::Builder node) {
+  Object<schema::Node> add_rack_node(const char* rack) {
+    const auto id = add_node([rack](schema::Node::Builder node) {
       if (rack == nullptr) return;
       auto meta = node.initMeta(1)[0];
       meta.setKey("rack");
       meta.setValue(rack);
     });
+    return state().node(id);
   }
 };
 
 }  // namespace
 
 TEST_CASE_FIXTURE(Racks, "property counts: each value's, until the last one is gone") {
-  const auto first = state().node(add_rack_node("r1"));
-  const auto none = state().node(add_rack_node(nullptr));
+  const auto first = add_rack_node("r1");
+  const auto none = add_rack_node(nullptr);
   PropertyCounts counts{"${meta.rack}", "api", state(), {}};
   counts.change(*first, "api", 1);
   counts.change(*first, "api", 1);
@@ -42,7 +43,7 @@ TEST_CASE_FIXTURE(Racks, "property counts: each value's, until the last one is g
 }
 
 TEST_CASE_FIXTURE(Racks, "property counts: the whole job's count every group's") {
-  const auto node = state().node(add_rack_node("r1"));
+  const auto node = add_rack_node("r1");
   PropertyCounts counts{"${meta.rack}", "", state(), {}};
   counts.change(*node, "api", 1);
   counts.change(*node, "db", 1);
