@@ -89,6 +89,8 @@ private:
   void finish_transfer(bool moved);
   void install(const SnapshotMeta& meta, const snapshotter::Saved& saved);
   void fetch_log(const LogFetch& fetch);
+  /// For an input that asks for one entry.
+  void propose_one(Input input, ProposalCallback callback);
   void await(Index index, ProposalCallback callback);
   void fail_proposals(const Error& reason);
   void answer_applied(std::vector<Outcome> outcomes, const std::vector<Entry>& entries);
@@ -247,7 +249,11 @@ void NodeState::propose(std::vector<Proposal> proposals) {
 }
 
 void NodeState::change_member(const MemberChange& change, ProposalCallback callback) {
-  auto out = core_->step(parts_.clock(), ProposeChange{change});
+  propose_one(ProposeChange{change}, std::move(callback));
+}
+
+void NodeState::propose_one(Input input, ProposalCallback callback) {
+  auto out = core_->step(parts_.clock(), std::move(input));
   if (!*out.proposed)
     callback(out.proposed->error());
   else
@@ -433,13 +439,7 @@ void NodeState::receive(Incoming incoming) {
 }
 
 void NodeState::bootstrap(const Configuration& configuration, ProposalCallback callback) {
-  auto out = core_->step(parts_.clock(), Bootstrap{configuration});
-  if (!*out.proposed)
-    callback(out.proposed->error());
-  else
-    await(**out.proposed, std::move(callback));
-  carry_out(std::move(out));
-  after_step();
+  propose_one(Bootstrap{configuration}, std::move(callback));
 }
 
 void NodeState::retire() {

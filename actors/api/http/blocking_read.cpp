@@ -1,5 +1,6 @@
 #include "actors/api/http/blocking_read.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
@@ -140,8 +141,11 @@ private:
     if (!answer_from_cache(snapshot)) answer_here(snapshot);
   }
 
+  /// What a rendering is kept under. A restore brings back objects with the indexes that they had,
+  /// which others may have had here before, but puts every table's index beyond all of those.
   std::uint64_t version(const state::Snapshot& snapshot) const {
-    return read_.version ? read_.version(snapshot) : read_.index(snapshot);
+    const auto index = read_.version ? read_.version(snapshot) : read_.index(snapshot);
+    return std::max(index, std::ranges::min(snapshot.tables().indexes));
   }
 
   bool answer_from_cache(const state::Snapshot& snapshot) {
