@@ -175,3 +175,41 @@ TEST_CASE("response_cache: a list that was kept is the list, and a change is see
   fixture.state().register_job({.id = "new"});
   CHECK(fixture.json("/v1/jobs").as_array().size() == 101);
 }
+
+TEST_CASE("response_cache: what was kept before a restore is not given out after it") {
+  ApiFixture fixture;
+  auto& here = fixture.state();
+  state::StateFixture elsewhere;
+  elsewhere.index = here.index;
+  elsewhere.register_job({.id = "web", .type = "batch"});
+  here.register_job({.id = "web"});
+  for (int i = 0; i < 3; ++i)
+    CHECK(fixture.json("/v1/job/web").as_object().at("Type") == "service");
+
+  here.run([](auto command) { command.setRestoreBegin("r"); });
+  here.run([&](auto command) {
+    auto rows = command.initRestoreRows();
+    rows.setRestoreId("r");
+    auto row = rows.initRows(1)[0];
+    row.setTable(text(to_string(state::Table::jobs)));
+    const auto saved = elsewhere.now();
+    const auto copied = saved.for_each_row(
+        state::Table::jobs,
+        [&](std::string_view key, std::span<const std::byte> value) -> Result<> {
+          row.setKey({reinterpret_cast<const unsigned char*>(key.data()), key.size()});
+          row.setValue({reinterpret_cast<const unsigned char*>(value.data()), value.size()});
+          return {};
+        });
+    REQUIRE(copied.has_value());
+  });
+  const auto restored = here.run([](auto command) {
+    auto body = command.initRestoreFinish();
+    body.setRestoreId("r");
+    body.setRows(1);
+  });
+  REQUIRE_FALSE(restored.error);
+
+  const auto now = here.now().job("default", "web");
+  REQUIRE(now->getModifyIndex() == elsewhere.now().job("default", "web")->getModifyIndex());
+  CHECK(fixture.json("/v1/job/web").as_object().at("Type") == "batch");
+}
