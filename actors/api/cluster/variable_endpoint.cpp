@@ -13,6 +13,7 @@
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/variable_commands.hpp"
+#include "runtime/net/http/error_status.hpp"
 #include "runtime/security/keyring.hpp"
 
 namespace nomad::api {
@@ -104,6 +105,13 @@ Answer opened_answer(const Context& context,
   return variable_answer(status, *variable, &*items);
 }
 
+/// A check-and-set was lost to `variable`.
+Answer conflict_answer(const Context& context, const VariableRef& variable) {
+  return opened_answer(context, context.options.store->snapshot(), net::http_status(Errc::conflict),
+                       variable)
+      .with_index(variable->getModifyIndex());
+}
+
 void list_variables(Call call) {
   read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
     const auto filter = compile_filter(options);
@@ -193,10 +201,7 @@ Result<security::Secret> read_items(const net::Request& request, std::string& ns
 void answer_written(const PendingWrite& write, const SealedWritten& done) {
   auto& call = *write.call;
   if (done.conflict) {
-    auto answer
-        = opened_answer(*call.context, call.context->options.store->snapshot(), 409, done.variable);
-    answer.index = done.variable->getModifyIndex();
-    call.send(std::move(answer));
+    call.send(conflict_answer(*call.context, done.variable));
     return;
   }
   const auto items = security::decode_items(write.items);  // the writer may see what he wrote
@@ -276,9 +281,7 @@ void remove_variable(Call call) {
       Answer answer{.status = 204};
       return std::move(answer).with_index(done.index);
     }
-    auto answer = opened_answer(*context, context->options.store->snapshot(), 409, done.variable);
-    answer.index = done.variable->getModifyIndex();
-    return answer;
+    return conflict_answer(*context, done.variable);
   });
 }
 
