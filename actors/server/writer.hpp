@@ -3,7 +3,7 @@
 // What a decision could not know, the log judges when it applies: a command's own conditions.
 //
 // A server that does not lead, or does not know yet all that was ever acknowledged, refuses with
-// `unavailable` "No cluster leader". Other errors are the decision's, the proposer's
+// `no_leader` "No cluster leader". Other errors are the decision's, the proposer's
 // (actors/raft/proposer.hpp) and those of the command's conditions.
 //
 // Threads: any. Callbacks are called once: before the call returns when nothing was proposed, else
