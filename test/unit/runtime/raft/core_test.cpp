@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/raft/invariant.hpp"
+#include "test/unit/runtime/raft/core_harness.hpp"
 #include "test/unit/runtime/raft/transcript.hpp"
 
 using namespace nomad;
@@ -206,4 +207,52 @@ TEST_CASE("core: a broken promise of its surroundings is noticed") {
   settle(core, core.step(Time{5}, Tick{}), Time{5});
   CHECK_THROWS_AS(core.step(Time{4}, Tick{}), InvariantViolated);
   CHECK_THROWS_AS(core.step(Time{6}, Persisted{1'000}), InvariantViolated);
+}
+
+TEST_CASE("core: how long the leader has been silent, which one itself never is") {
+  raft::testing::LoneCore core{
+      raft::testing::started_with(raft::testing::cluster_of({"a", "b", "c"}))};
+  CHECK(core.core.last_contact(Time{300}) == Time{300});
+  core.now = Time{100};
+  core.receive("b", 2, Heartbeat{});
+  CHECK(core.core.last_contact(Time{300}) == Time{200});
+  core.elect();
+  CHECK(core.core.last_contact(core.now + Time{300}) == Time{0});
+}
+
+TEST_CASE("core: who claims the term that this server leads is noted and not believed") {
+  auto core = raft::testing::LoneCore::leading(
+      raft::testing::started_with(raft::testing::cluster_of({"a", "b", "c"})));
+  core.receive("c", Heartbeat{});
+  CHECK(core.out.notices.size() == 1);
+  CHECK(core.out.messages.empty());
+  CHECK(core.core.role() == Role::leader);
+}
+
+TEST_CASE("core: a leader whose disk answers nothing for five timeouts steps down") {
+  const auto silent_for = [](const Configuration& members, Time duration) {
+    auto core = raft::testing::LoneCore::leading(raft::testing::started_with(members));
+    const auto began = core.now;
+    for (Time passed{0}; passed < duration; passed += std::chrono::milliseconds{500}) {
+      core.tick_at(began + passed);
+      for (const auto& beat : core.sent<Heartbeat>("b"))
+        core.receive("b", HeartbeatReply{.round = beat.round});
+    }
+    core.tick_at(began + duration);
+    return core.core.role();
+  };
+  const auto five = 5 * CoreOptions{}.election_timeout;
+  const auto three = raft::testing::cluster_of({"a", "b", "c"});
+  CHECK(silent_for(three, five) == Role::leader);
+  CHECK(silent_for(three, five + Time{1}) == Role::follower);
+}
+
+TEST_CASE("core: a single voter leads on with a silent disk, for nobody else could") {
+  auto core = raft::testing::LoneCore{
+      raft::testing::started_with(raft::testing::cluster_of({"a"}, {"b"}))};
+  core.step(Tick{});
+  core.persist();
+  REQUIRE(core.core.role() == Role::leader);
+  core.tick_at(std::chrono::seconds{6});
+  CHECK(core.core.role() == Role::leader);
 }

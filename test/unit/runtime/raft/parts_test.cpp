@@ -97,6 +97,65 @@ TEST_CASE("log_view: holes and falling terms are refused") {
   CHECK_THROWS_AS(view.truncate_from(5), InvariantViolated);
 }
 
+TEST_CASE("log_view: what goes makes room in memory again") {
+  const auto each = cost(entry(1, 1));
+  const auto filled = [each] {
+    LogView view{0, 0, 3 * each};
+    for (Index index = 1; index <= 3; ++index)
+      view.append(entry(index, 1));
+    view.release(3);
+    return view;
+  };
+  auto view = filled();
+  CHECK(view.cached_from() == 1);
+  view.append(entry(4, 1));
+  CHECK(view.cached_from() == 2);
+  view.append(entry(5, 1));
+  CHECK(view.cached_from() == 3);
+
+  view = filled();
+  view.truncate_from(3);
+  view.append(entry(3, 2));
+  CHECK(view.cached_from() == 1);
+
+  view = filled();
+  view.compact_to(1);
+  view.append(entry(4, 1));
+  CHECK(view.cached_from() == 2);
+}
+
+TEST_CASE("log_view: what was not released stays in memory, however much it is") {
+  LogView view{0, 0, 1};
+  for (Index index = 1; index <= 3; ++index)
+    view.append(entry(index, 1));
+  CHECK(view.cached_from() == 1);
+  view.release(2);
+  CHECK(view.cached_from() == 3);
+  view.release(3);
+  CHECK(view.cached_from() == 4);
+  CHECK(view.entries(4, 9, 1).empty());
+}
+
+TEST_CASE("log_view: entries up to so many bytes, the first whatever its size") {
+  LogView view{0, 0};
+  for (Index index = 1; index <= 3; ++index)
+    view.append(entry(index, 1));
+  const auto each = cost(entry(1, 1));
+  CHECK(view.entries(1, 3, 2 * each).size() == 2);
+  CHECK(view.entries(1, 3, 2 * each - 1).size() == 1);
+  CHECK(view.entries(2, 3, 1).size() == 1);
+}
+
+TEST_CASE("log_view: a term stays as long as one entry of it does") {
+  LogView view{0, 0};
+  for (const auto term : {1, 1, 2, 2})
+    view.append(entry(view.last_index() + 1, static_cast<Term>(term)));
+  view.truncate_from(4);
+  CHECK(view.last_term() == 2);
+  view.truncate_from(3);
+  CHECK(view.last_term() == 1);
+}
+
 TEST_CASE("quorum: the largest number that a majority has reached") {
   Random random{7};
   for (int round = 0; round < 500; ++round) {
@@ -179,12 +238,39 @@ TEST_CASE("config_history: goes back with the log") {
   CHECK(history.latest_index() == 5);
 }
 
+TEST_CASE("config_history: keeps what is in force, and drops what begins with what goes") {
+  ConfigHistory history{{.index = 1, .configuration = members(1)}};
+  history.append(5, members(2));
+  history.truncate_from(5);
+  CHECK(history.latest_index() == 1);
+  history.truncate_from(1);
+  CHECK(history.latest_index() == 1);  // the base's stays
+
+  history.append(5, members(2));
+  history.compact_to(4);
+  CHECK(history.at(4).index == 1);
+  history.compact_to(5);
+  CHECK_THROWS_AS(history.at(4), InvariantViolated);
+  CHECK(history.at(5).index == 5);
+  history.compact_to(9);
+  CHECK(history.latest_index() == 5);
+}
+
+TEST_CASE("config_change: a voter may become a learner again, as long as another one votes") {
+  const auto demoted
+      = changed(members(2), {.action = MemberAction::demote, .id = "a", .address = {}});
+  REQUIRE(demoted);
+  CHECK_FALSE(demoted->is_voter("a"));
+  CHECK(demoted->voter_count() == 1);
+}
+
 TEST_CASE("configuration: survives its encoding; other bytes are refused") {
   auto configuration = members(3, 1);
   configuration.removed = {"x", "y"};
   const auto bytes = encode(configuration);
   CHECK(decode_configuration(bytes.view()).value() == configuration);
 
+  CHECK(static_cast<unsigned char>(bytes.text()[0]) == 1);  // the format's number, low byte first
   for (std::size_t size = 0; size < bytes.size(); ++size)
     CHECK(decode_configuration(bytes.view().first(size)).error().code == Errc::corrupt);
   const auto longer = Bytes::copy(std::string{bytes.text()} + "x");
@@ -208,7 +294,13 @@ TEST_CASE("progress: the window fills, empties and is forgotten") {
 
   CHECK(progress.matched(3));
   CHECK_FALSE(progress.matched(2));
+  CHECK_FALSE(progress.matched(3));
   CHECK(progress.inflight.size() == 1);
+  CHECK(progress.inflight_bytes == 100);
+  CHECK(progress.matched(9));  // more than was sent
+  CHECK(progress.next_index == 10);
+  CHECK(progress.inflight_bytes == 0);
+  progress.match_index = 3;
 
   progress.become_probe();
   CHECK(progress.next_index == 4);
