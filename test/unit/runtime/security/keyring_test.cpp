@@ -2,10 +2,12 @@
 #include "runtime/security/keyring.hpp"
 
 #include <algorithm>
+#include <fstream>
 
 #include <doctest/doctest.h>
 
 #include "runtime/object/draft.hpp"
+#include "test/support/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::security;
@@ -206,4 +208,22 @@ TEST_CASE("keyring: an unusable secret is refused at the start") {
     CHECK(opened.error().what.find("server.encrypt") != std::string::npos);
     CHECK(opened.error().what.find(bad) == std::string::npos);
   }
+}
+
+TEST_CASE("keyring: a secret has 16, 24 or 32 bytes") {
+  const auto opens = [](const std::string& base64) {
+    return Keyring::open({.server_id = "one", .cluster_secret = base64}).has_value();
+  };
+  CHECK(opens("MDEyMzQ1Njc4OTAxMjM0NQ=="));
+  CHECK(opens("MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"));
+  CHECK(opens(cluster_secret));
+  CHECK_FALSE(opens("MDEyMzQ1Njc4OTAxMjM0NTY="));
+}
+
+TEST_CASE("keyring: does not open beside a key file that is damaged") {
+  const test::TempDir home;
+  std::ofstream{home.file("holder.key")} << "no key";
+  const auto opened = Keyring::open({.server_id = "one", .directory = home.path()});
+  REQUIRE(opened.has_error());
+  CHECK(opened.error().what.find("holder.key") != std::string::npos);
 }

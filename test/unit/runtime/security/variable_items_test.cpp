@@ -22,3 +22,15 @@ TEST_CASE("items: an encoding that is cut short is refused") {
   for (std::size_t size = 1; size < whole.size(); ++size)
     CHECK(decode_items(Secret::copy_of(whole.bytes().first(size))).error().code == Errc::corrupt);
 }
+
+TEST_CASE("items: the last value may be empty") {
+  CHECK(*decode_items(encode_items({{"key", ""}})) == Items{{"key", ""}});
+}
+
+TEST_CASE("items: every byte of a length counts") {
+  for (const std::size_t at : {0, 1, 2, 3}) {
+    std::string encoded(8, '\0');
+    encoded[at] = 1;  // of a key that is not there
+    CHECK(decode_items(Secret::copy_of(encoded)).has_error());
+  }
+}
