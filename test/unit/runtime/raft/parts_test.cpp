@@ -269,6 +269,9 @@ TEST_CASE("configuration: survives its encoding; other bytes are refused") {
   configuration.removed = {"x", "y"};
   const auto bytes = encode(configuration);
   CHECK(decode_configuration(bytes.view()).value() == configuration);
+  auto long_named = members(1);
+  long_named.members[0].address = std::string(70'000, 'h');
+  CHECK(decode_configuration(encode(long_named).view()).value() == long_named);
 
   CHECK(static_cast<unsigned char>(bytes.text()[0]) == 1);  // the format's number, low byte first
   for (std::size_t size = 0; size < bytes.size(); ++size)
@@ -308,4 +311,33 @@ TEST_CASE("progress: the window fills, empties and is forgotten") {
   progress.sent(5, 10);
   CHECK(progress.paused);
   CHECK(progress.next_index == 4);
+}
+
+TEST_CASE("configuration: no more members are read than a cluster can have") {
+  auto most = members(1);
+  most.removed.assign(4096, "x");
+  CHECK(decode_configuration(encode(most).view()).value() == most);
+  most.removed.emplace_back("x");
+  CHECK(decode_configuration(encode(most).view()).has_error());
+}
+
+TEST_CASE("progress: a chunk is repeated when the patience with it is over, or it is lost") {
+  OutgoingSnapshot chunk;
+  chunk.shortest_patience = chunk.patience = Time{100};
+  CHECK_FALSE(chunk.may_repeat(Time{1'000}));  // it has not gone yet
+  chunk.sent(Time{1'000});
+  CHECK_FALSE(chunk.may_repeat(Time{1'100}));
+  CHECK(chunk.may_repeat(Time{1'101}));
+  chunk.lost = true;
+  CHECK(chunk.may_repeat(Time{1'000}));
+}
+
+TEST_CASE("progress: only a chunk that went tells how long an answer takes") {
+  OutgoingSnapshot chunk;
+  chunk.shortest_patience = chunk.patience = Time{100};
+  chunk.move_to(5, Time{1'000});
+  CHECK(chunk.patience == Time{100});
+  chunk.sent(Time{1'000});
+  chunk.move_to(9, Time{1'200});
+  CHECK(chunk.patience == Time{400});
 }

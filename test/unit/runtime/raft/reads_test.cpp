@@ -266,3 +266,37 @@ TEST_CASE("heartbeats: what was lost goes again when its receiver has not come f
   trio.deliver();
   CHECK(trio.cores.at("b").commit_index() == 3);
 }
+
+TEST_CASE("reads: a round that is answered grants nothing before the barrier is committed") {
+  Trio trio;
+  trio.under_way.clear();
+  trio.step("a", RequestRead{1});
+  trio.pass(100ms);
+  trio.from_b(HeartbeatReply{.round = 2});
+  CHECK(trio.granted.empty());
+  trio.from_b(AppendReply{.accepted = true, .match_index = 2, .round = 2});
+  trio.deliver();
+  CHECK(trio.granted == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("reads: an older round's answer starts no other while theirs is under way") {
+  Trio trio;
+  trio.deliver();
+  trio.pass(100ms);  // a round that nobody has answered
+  trio.under_way.clear();
+  trio.step("a", RequestRead{1});
+  const auto sent = trio.sent<Heartbeat>();
+  REQUIRE(sent.size() == 1);
+  trio.under_way.clear();
+  trio.from_b(HeartbeatReply{.round = sent[0].round - 1});
+  CHECK(trio.granted.empty());
+  CHECK(trio.sent<Heartbeat>().empty());
+}
+
+TEST_CASE("lease: there is none while no round was answered") {
+  Trio trio;
+  trio.under_way.clear();
+  trio.from_b(AppendReply{.accepted = true, .match_index = 2, .round = 0});
+  REQUIRE(trio.a().commit_index() == 2);
+  CHECK(trio.a().lease_until() == Time{0});
+}

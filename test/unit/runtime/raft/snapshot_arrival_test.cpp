@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/raft/core.hpp"
+#include "test/unit/runtime/raft/core_harness.hpp"
 
 using namespace nomad;
 using namespace nomad::raft;
@@ -98,4 +99,96 @@ TEST_CASE("snapshot transfer: another leader's file of the same snapshot begins 
   CHECK(done.messages[0].to == "b");
   CHECK(std::get<SnapshotReply>(done.messages[0].body).installed);
   CHECK(receiver.core->apply_index() == arriving_at);
+}
+
+namespace {
+
+const std::vector<ServerId> voters{"a", "b", "c"};
+
+/// Follows "b" in term 2 and has a log of these terms behind the members.
+testing::LoneCore follower(const std::vector<Term>& terms = {}) {
+  testing::LoneCore core{testing::started_with(testing::cluster_of(voters), terms)};
+  core.receive("b", 2, Heartbeat{});
+  core.persist();
+  return core;
+}
+
+const Outputs& arrive(testing::LoneCore& core, Index index, Term term = 2) {
+  return core.receive("b", SnapshotChunk{.meta = {.index = index,
+                                                  .term = term,
+                                                  .configuration = testing::cluster_of(voters),
+                                                  .configuration_index = 1},
+                                         .total_bytes = 1,
+                                         .data = Bytes::copy("x")});
+}
+
+/// The leader's entries 2 and 3 come by the log, and are committed.
+void catch_up(testing::LoneCore& core) {
+  core.receive("b", AppendRequest{.prev_index = 1,
+                                  .prev_term = 1,
+                                  .entries = {{2, 2, EntryKind::command, Bytes::copy("x")},
+                                              {3, 2, EntryKind::command, Bytes::copy("x")}},
+                                  .commit_index = 3});
+  core.persist();
+  REQUIRE(core.core.commit_index() == 3);
+}
+
+}  // namespace
+
+TEST_CASE("snapshot arrival: of what is committed already nothing is wanted") {
+  auto core = follower();
+  catch_up(core);
+  arrive(core, 3);
+  CHECK_FALSE(core.out.store_chunk.has_value());
+  const auto replies = core.sent<SnapshotReply>("b");
+  REQUIRE(replies.size() == 1);
+  CHECK(replies[0].installed);
+}
+
+TEST_CASE("snapshot arrival: what the log brings meanwhile needs no installing") {
+  auto core = follower();
+  arrive(core, 3);
+  REQUIRE(core.out.store_chunk.has_value());
+  catch_up(core);
+  core.step(ChunkStored{.index = 3, .term = 2, .next_offset = 1});
+  CHECK_FALSE(core.out.install.has_value());
+}
+
+TEST_CASE("snapshot arrival: a stored chunk counts for its own snapshot") {
+  auto core = follower();
+  core.step(ChunkStored{.index = 3, .term = 2, .next_offset = 1});  // nothing arrives
+  CHECK_FALSE(core.out.install.has_value());
+  arrive(core, 3);
+  core.step(ChunkStored{.index = 4, .term = 2, .next_offset = 1});
+  CHECK_FALSE(core.out.install.has_value());
+  core.step(ChunkStored{.index = 3, .term = 1, .next_offset = 1});
+  CHECK_FALSE(core.out.install.has_value());
+  core.step(ChunkStored{.index = 3, .term = 2, .next_offset = 1});
+  CHECK(core.out.install.has_value());
+}
+
+TEST_CASE("snapshot arrival: a log that is another one ends where the snapshot does") {
+  auto core = follower({1, 1, 1, 1});  // up to 5
+  arrive(core, 3);
+  core.step(ChunkStored{.index = 3, .term = 2, .next_offset = 1});
+  core.step(SnapshotInstalled{.meta = *core.out.install, .bytes = 1, .ok = true});
+  CHECK(core.core.log().last_index() == 3);
+  CHECK(core.core.log().last_term() == 2);
+}
+
+TEST_CASE("snapshot arrival: only the leader that sent it hears that it is installed") {
+  const auto replies_after = [](const ServerId& leader, Term term) {
+    auto core = follower();
+    arrive(core, 3);
+    core.step(ChunkStored{.index = 3, .term = 2, .next_offset = 1});
+    const auto meta = *core.out.install;
+    if (term > 2) core.receive(leader, term, Heartbeat{});
+    core.persist();
+    core.step(SnapshotInstalled{.meta = meta, .bytes = 1, .ok = true});
+    auto count = core.out.messages.size();
+    if (core.out.write) count += core.persist().messages.size();
+    return count;
+  };
+  CHECK(replies_after("b", 2) == 1);
+  CHECK(replies_after("c", 3) == 0);
 }

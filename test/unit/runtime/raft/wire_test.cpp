@@ -145,6 +145,12 @@ TEST_CASE("wire: bytes that are no message are refused") {
   CHECK(code_of({}) == Errc::corrupt);
   CHECK(code_of(whole.slice(0, whole.size() - 1)) == Errc::corrupt);
   CHECK(code_of(whole.slice(4, whole.size() - 8)) == Errc::corrupt);  // whole words, not aligned
+  const auto no_words = [](const Bytes& bytes) {
+    return read_wire(bytes).error().what == "raft message: not whole words";
+  };
+  CHECK(no_words({}));
+  CHECK(no_words(whole.slice(0, whole.size() - 1)));
+  CHECK(no_words(whole.slice(4, whole.size() - 8)));
   for (std::size_t size = 8; size < whole.size(); size += 8)
     CHECK(code_of(whole.slice(0, size)) == Errc::corrupt);
 
