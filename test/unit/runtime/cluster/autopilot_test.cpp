@@ -170,3 +170,133 @@ TEST_CASE("autopilot: a dead server that the table does not know goes late, too"
   std::erase_if(cluster.members, [](const MemberInfo& member) { return member.id == "c"; });
   CHECK_FALSE(cluster.look(1h));
 }
+
+TEST_CASE("autopilot: a place that is taken is freed when its holder is not there any more") {
+  const auto change_when_c = [](auto&& alter) {
+    Cluster cluster{{"a", "b", "c"}};
+    cluster.appear("c2").rpc_address = "c:1";
+    alter(cluster);
+    return cluster.look();
+  };
+  const auto alive
+      = change_when_c([](Cluster& cluster) { cluster.member("c").rpc_address = "c:9"; });
+  REQUIRE(alive);
+  CHECK(alive->action == MemberAction::move);  // it has moved, and is followed
+  for (const bool known : {false, true}) {
+    const auto gone = change_when_c([known](Cluster& cluster) {
+      if (known)
+        cluster.member("c").status = MemberStatus::failed;
+      else
+        std::erase_if(cluster.members, [](const MemberInfo& member) { return member.id == "c"; });
+    });
+    REQUIRE(gone);
+    CHECK(gone->action == MemberAction::remove);
+    CHECK(gone->id == "c");
+  }
+}
+
+TEST_CASE("autopilot: a holder that will move has first to be followed") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.members.insert(cluster.members.begin(), cluster.member("c"));
+  cluster.members.front().id = "0";  // looked at before the holder of its address
+  cluster.member("c").rpc_address = "c:9";
+  const auto change = cluster.look();
+  REQUIRE(change);
+  CHECK(change->action == MemberAction::move);
+  CHECK(change->id == "c");
+}
+
+TEST_CASE("autopilot: health ends at its bounds") {
+  const auto healthy = [](Autopilot::Time silence, raft::Index match) {
+    Cluster cluster{{"a", "b", "c"}};
+    cluster.log.peers[0].silence = silence;
+    cluster.log.peers[0].match_index = match;
+    cluster.look();
+    return cluster.autopilot.health().healthy;
+  };
+  const AutopilotConfig config;
+  CHECK(healthy(config.last_contact_threshold - 1ns, 1'000));
+  CHECK_FALSE(healthy(config.last_contact_threshold, 1'000));
+  CHECK(healthy(0s, 1'000 - config.max_trailing_logs));
+  CHECK_FALSE(healthy(0s, 999 - config.max_trailing_logs));
+}
+
+TEST_CASE("autopilot: the leader is as near to itself as can be") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.look();
+  const auto& rows = cluster.autopilot.health().servers;
+  CHECK(rows[0].last_contact == 0s);
+  CHECK(rows[0].leader);
+  CHECK(rows[1].last_contact == 50ms);
+}
+
+TEST_CASE("autopilot: one that the log has not heard of is not healthy") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.log.peers.clear();
+  cluster.log.last_index = 0;
+  cluster.look();
+  CHECK_FALSE(cluster.autopilot.health().servers[1].healthy);
+}
+
+TEST_CASE("autopilot: exactly a quorum that is healthy can lose nobody") {
+  Cluster cluster{{"a", "b", "c", "d", "e"}};
+  cluster.log.peers[0].silence = cluster.log.peers[1].silence = 1h;
+  cluster.look();
+  CHECK(cluster.autopilot.health().failure_tolerance == 0);
+  cluster.log.peers[0].silence = 0s;
+  cluster.look();
+  CHECK(cluster.autopilot.health().failure_tolerance == 1);
+}
+
+TEST_CASE("autopilot: a server is dead for ten minutes to the moment before it goes") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.member("b").status = MemberStatus::failed;
+  cluster.log.peers[0].silence = 1h;
+  CHECK_FALSE(cluster.look());
+  CHECK_FALSE(cluster.look(dead_after - 1ns));
+  CHECK(cluster.look(1ns));
+}
+
+TEST_CASE("autopilot: dead learners do not keep a dead voter in") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.add("d", false);
+  for (const auto* id : {"b", "d"})
+    cluster.member(id).status = MemberStatus::failed;
+  for (auto& peer : cluster.log.peers)
+    if (peer.id != "c") peer.silence = 1h;
+  CHECK_FALSE(cluster.look());
+  const auto gone = cluster.look(dead_after);
+  REQUIRE(gone);
+  CHECK(gone->id == "b");
+}
+
+TEST_CASE("autopilot: half of the voters dead is too many, of four two") {
+  Cluster cluster{{"a", "b", "c", "d"}};
+  for (const auto* id : {"b", "c"})
+    cluster.member(id).status = MemberStatus::failed;
+  cluster.log.peers[0].silence = cluster.log.peers[1].silence = 1h;
+  CHECK_FALSE(cluster.look());
+  CHECK_FALSE(cluster.look(dead_after));
+}
+
+TEST_CASE("autopilot: a dead learner goes though half of the voters are dead") {
+  Cluster cluster{{"a", "b", "c", "d"}};
+  cluster.log.configuration.members[1].voter = false;
+  for (const auto* id : {"b", "c", "d"})
+    cluster.member(id).status = MemberStatus::failed;
+  for (auto& peer : cluster.log.peers)
+    peer.silence = 1h;
+  CHECK_FALSE(cluster.look());
+  const auto gone = cluster.look(dead_after);
+  REQUIRE(gone);
+  CHECK(gone->id == "b");
+}
+
+TEST_CASE("autopilot: as many voters stay as are wanted at least") {
+  Cluster cluster{{"a", "b", "c"}};
+  cluster.member("b").status = MemberStatus::left;
+  cluster.config.min_quorum = 3;
+  CHECK_FALSE(cluster.look());
+  cluster.config.min_quorum = 2;
+  CHECK(cluster.look());
+}

@@ -228,3 +228,103 @@ TEST_CASE("random runs keep the invariants") {
     }
   }
 }
+
+TEST_CASE_FIXTURE(Fixture, "what is ready is known by its type") {
+  CHECK_FALSE(queue.has_ready(service));
+  queue.enqueue(eval("one"), start);
+  CHECK(queue.has_ready(service));
+  const std::vector<std::string> others{"batch", "system"};
+  CHECK_FALSE(queue.has_ready(others));
+  next();
+  CHECK_FALSE(queue.has_ready(service));
+}
+
+TEST_CASE_FIXTURE(Fixture, "an outstanding evaluation is known by its token") {
+  queue.enqueue(eval("one"), start);
+  CHECK_FALSE(queue.outstanding("one").has_value());
+  next();
+  CHECK(queue.outstanding("one") == last->token);
+}
+
+TEST_CASE_FIXTURE(Fixture, "the next deadline is the sooner of what waits and what may be silent") {
+  auto delayed = eval("delayed", "a");
+  delayed.not_before = start + 1h;
+  queue.enqueue(delayed, start);
+  CHECK(queue.next_deadline() == start + 1h);
+  queue.enqueue(eval("one", "b"), start);
+  next();
+  const auto silent_until = *queue.next_deadline();
+  CHECK(silent_until < start + 1h);
+  CHECK(queue.advance(silent_until) == std::vector<std::string>{"one"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "an evaluation that is due now is ready now") {
+  auto due = eval("due");
+  due.not_before = start;
+  queue.enqueue(due, start);
+  CHECK(next() == "due");
+}
+
+TEST_CASE_FIXTURE(Fixture, "the figures count by type and by state") {
+  for (const auto* id : {"a", "b", "c", "d"})
+    queue.enqueue(eval(id, id), start);
+  auto batch = eval("e", "e");
+  batch.type = "batch";
+  queue.enqueue(batch, start);
+  next();
+  next();
+  const auto stats = queue.stats();
+  CHECK(stats.ready == 3);
+  CHECK(stats.outstanding == 2);
+  CHECK(stats.by_type.at("service") == std::pair<std::size_t, std::size_t>{2, 2});
+  CHECK(stats.by_type.at("batch") == std::pair<std::size_t, std::size_t>{1, 0});
+}
+
+TEST_CASE_FIXTURE(Fixture, "types of the same priority take turns, each as often as another") {
+  std::map<std::string, int> first;
+  for (int round = 0; round < 300; ++round) {
+    queue.clear();
+    for (const auto* type : {"batch", "service", "system"}) {
+      auto one = eval(type, type);
+      one.type = type;
+      queue.enqueue(one, start);
+    }
+    ++first[next({"batch", "service", "system"})];
+  }
+  for (const auto* type : {"batch", "service", "system"})
+    CHECK(first[type] > 60);
+}
+
+TEST_CASE_FIXTURE(Fixture, "of a job's waiting evaluations the most urgent goes, then the newest") {
+  queue.enqueue(eval("first", "web", 50, 10), start);
+  next();
+  const auto token = last->token;
+  queue.enqueue(eval("older", "web", 50, 11), start);
+  queue.enqueue(eval("newest", "web", 50, 13), start);
+  queue.enqueue(eval("newer", "web", 50, 12), start);
+  queue.enqueue(eval("urgent", "web", 60, 9), start);
+  REQUIRE(queue.ack("first", token, start));
+  CHECK(next() == "urgent");
+  CHECK(queue.take_cancelable(9).size() == 3);
+}
+
+TEST_CASE_FIXTURE(Fixture, "an evaluation that others of its index wait beside is not lost") {
+  queue.enqueue(eval("first", "web"), start);
+  next();
+  queue.enqueue(eval("b", "web"), start);
+  queue.enqueue(eval("a", "web"), start);
+  CHECK(queue.stats().pending == 2);
+  queue.enqueue(eval("y", "x"), start);
+  queue.enqueue(eval("x", "y"), start);
+  CHECK(next() == "x");
+  CHECK(next() == "y");
+}
+
+TEST_CASE_FIXTURE(Fixture, "what is enqueued again with another's token is not taken in") {
+  queue.enqueue(eval("one"), start);
+  next();
+  const auto token = last->token;
+  queue.enqueue(eval("one"), start, "another");
+  REQUIRE(queue.ack("one", token, start));
+  CHECK(next().empty());
+}

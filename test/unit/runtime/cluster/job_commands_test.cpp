@@ -2,6 +2,7 @@
 #include "runtime/cluster/job_commands.hpp"
 
 #include "test/unit/runtime/scheduler/harness.hpp"
+#include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -88,4 +89,330 @@ TEST_CASE_FIXTURE(Harness, "job commands: delays are skipped for what runs") {
   store.publish();
   for (const auto& row : allocs())
     CHECK(row->alloc->getDesiredTransition().getNoShutdownDelay().getValue());
+}
+
+namespace {
+
+struct Jobs : state::StateFixture {
+  Random random{3};
+  const cluster::EvalSeed seed{5'000'000'000, &random};
+
+  /// "web" with the group "api" of this count and the scaling bounds, which 0 leaves out.
+  void put(std::int64_t count, std::int64_t least = 0, std::int64_t most = 0) {
+    run([&](auto command) {
+      auto job = command.initJobRegister().initJob();
+      fill(job, state::JobSpec{.groups = {{"api", count}, {"cache", 1}}});
+      if (least == 0 && most == 0) return;
+      auto scaling = job.getTaskGroups()[0].initScaling();
+      scaling.setMin(least);
+      scaling.setMax(most);
+    });
+  }
+
+  std::string scale(std::int64_t count,
+                    std::string_view group = "api",
+                    std::string_view job = "web") {
+    const auto decision = cluster::decide_scale(now(), "default", job, group, count, seed);
+    if (!decision) return decision.error().what;
+    const auto registered = decision->command->getJobRegister();
+    CHECK(registered.getEnforceIndex());
+    CHECK(registered.getJobModifyIndex() == now().job("default", job)->getJobModifyIndex());
+    CHECK(registered.getJob().getTaskGroups()[1].getCount() == 1);
+    return std::to_string(registered.getJob().getTaskGroups()[0].getCount());
+  }
+
+  /// A job that is dispatched, and what its parameterized block says.
+  void put_parameterized(const char* payload) {
+    run([&](auto command) {
+      auto job = command.initJobRegister().initJob();
+      fill(job, state::JobSpec{.type = "batch"});
+      auto config = job.initParameterizedJob();
+      config.setPayload(payload);
+      config.initMetaRequired(1).set(0, "must");
+      config.initMetaOptional(1).set(0, "may");
+      auto meta = job.initMeta(1)[0];
+      meta.setKey("may");
+      meta.setValue("default");
+    });
+  }
+
+  Result<cluster::Decision> dispatch(const std::string& payload,
+                                     std::vector<std::pair<std::string, std::string>> meta,
+                                     const std::string& token = {}) {
+    return cluster::decide_dispatch(now(),
+                                    {.ns = "default",
+                                     .job_id = "web",
+                                     .payload = payload,
+                                     .meta = std::move(meta),
+                                     .idempotency_token = token,
+                                     .id_prefix = {}},
+                                    seed);
+  }
+
+  std::string refusal(const std::string& payload,
+                      std::vector<std::pair<std::string, std::string>> meta) {
+    const auto decision = dispatch(payload, std::move(meta));
+    return decision ? "" : decision.error().what;
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Jobs, "scaling: within the policy's bounds, both of which are allowed") {
+  put(2, 1, 5);
+  CHECK(scale(1) == "1");
+  CHECK(scale(5) == "5");
+  CHECK(scale(0) == "group count was less than scaling policy minimum: 0 < 1");
+  CHECK(scale(6) == "group count was greater than scaling policy maximum: 6 > 5");
+  put(2, 1, 0);
+  CHECK(scale(100) == "100");  // no most
+  put(2, 1, 1);
+  CHECK(scale(2) == "group count was greater than scaling policy maximum: 2 > 1");
+}
+
+TEST_CASE_FIXTURE(Jobs, "scaling: without a policy to any number that is none below zero") {
+  put(2);
+  CHECK(scale(0) == "0");
+  CHECK(scale(1'000) == "1000");
+  CHECK(scale(-1) == "scaling action count can't be negative");
+}
+
+TEST_CASE_FIXTURE(Jobs,
+                  "scaling: needs a job and a group that are there, of a type that has counts") {
+  CHECK(scale(1) == "job \"web\" not found");
+  put(2);
+  CHECK(scale(1, "front") == "task group \"front\" specified for scaling does not exist in job");
+  for (const auto* type : {"system", "sysbatch"}) {
+    register_job({.id = type, .type = type});
+    CHECK(scale(1, "api", type) == std::string{"cannot scale jobs of type \""} + type + "\"");
+  }
+}
+
+TEST_CASE_FIXTURE(Jobs, "scaling: waits for a deployment of this job to end") {
+  put(2);
+  deploy("deployment", 2);
+  CHECK(scale(1) == "job scaling blocked due to active deployment");
+  const auto end = [this](schema::DeploymentState status) {
+    run([&](auto command) {
+      auto update = command.initDeploymentStatusUpdate().initUpdate();
+      update.setDeploymentId("deployment");
+      update.setStatus(status);
+    });
+  };
+  end(schema::DeploymentState::UNBLOCKING);
+  CHECK(scale(1) == "job scaling blocked due to active deployment");
+  end(schema::DeploymentState::SUCCESSFUL);
+  CHECK(scale(1) == "1");
+}
+
+TEST_CASE_FIXTURE(Jobs, "scaling: the deployment of an earlier job of that name is no hindrance") {
+  put(2);
+  deploy("deployment", 2);
+  deregister("web", true);
+  put(2);
+  CHECK(scale(1) == "1");
+}
+
+TEST_CASE_FIXTURE(Jobs, "reverting: an older version comes back as a new one that runs") {
+  put(1);
+  put(2);
+  const auto decision = cluster::decide_revert(now(), "default", "web", 0, std::nullopt, seed);
+  REQUIRE(decision);
+  const auto registered = decision->command->getJobRegister();
+  CHECK_FALSE(registered.getEnforceIndex());
+  CHECK(registered.getJob().getTaskGroups()[0].getCount() == 1);
+  CHECK_FALSE(registered.getJob().getStop());
+  CHECK_FALSE(registered.getJob().getStable());
+  CHECK(registered.getJob().getVersion() == 0);
+  CHECK(registered.getEvaluation().getPriority() == now().job("default", "web")->getPriority());
+}
+
+TEST_CASE_FIXTURE(Jobs, "reverting: a stable version is not so before it has proven itself again") {
+  register_job({.stable = true, .groups = {{"api", 1}}});
+  put(2);
+  put(3);
+  run([](auto command) {
+    auto stability = command.initJobStability();
+    stability.setNamespace("default");
+    stability.setJobId("web");
+    stability.setVersion(1);
+    stability.setStable(true);
+  });
+  REQUIRE(now().job_version("default", "web", 1)->getStable());
+  const auto decision = cluster::decide_revert(now(), "default", "web", 1, std::nullopt, seed);
+  REQUIRE(decision);
+  CHECK_FALSE(decision->command->getJobRegister().getJob().getStable());
+  CHECK(decision->command->getJobRegister().getJob().getVersion() == 0);
+}
+
+TEST_CASE_FIXTURE(Jobs,
+                  "reverting: not to what is, nor to what never was, nor from another version") {
+  put(1);
+  put(2);
+  const auto revert = [this](std::uint64_t version, std::optional<std::uint64_t> prior) {
+    const auto decision = cluster::decide_revert(now(), "default", "web", version, prior, seed);
+    return decision ? "" : decision.error().what;
+  };
+  CHECK(revert(1, std::nullopt) == "can't revert to current version");
+  CHECK(revert(7, std::nullopt).find("version 7") != std::string::npos);
+  CHECK(revert(0, 5) == "Current job has version 1; enforcing version 5");
+  const auto held = cluster::decide_revert(now(), "default", "web", 0, 1, seed);
+  REQUIRE(held);
+  CHECK(held->command->getJobRegister().getEnforceIndex());
+  deregister("web", true);
+  CHECK(revert(0, std::nullopt) == "job \"web\" not found");
+}
+
+TEST_CASE_FIXTURE(Jobs, "evaluating: what failed and has no successor may be placed at once") {
+  put(2);
+  place({{.id = "one"}, {.id = "two"}, {.id = "three"}, {.id = "four"}});
+  report("one", schema::ClientStatus::FAILED);
+  report("two", schema::ClientStatus::FAILED);
+  report("three", schema::ClientStatus::RUNNING);
+  report("four", schema::ClientStatus::FAILED);
+  place({{.id = "five", .previous = "four"}});
+  const auto forced = cluster::decide_evaluate(now(), "default", "web", true, seed);
+  REQUIRE(forced);
+  REQUIRE(forced->command->which() == schema::Command::ALLOC_TRANSITION);
+  const auto entries = forced->command->getAllocTransition().getEntries();
+  REQUIRE(entries.size() == 2);
+  CHECK(view(entries[0].getAllocId()) == "one");
+  CHECK(view(entries[1].getAllocId()) == "two");
+  for (const auto entry : entries)
+    CHECK(entry.getTransition().getForceReschedule().getValue());
+  REQUIRE(forced->command->getAllocTransition().getEvaluations().size() == 1);
+  CHECK(view(forced->command->getAllocTransition().getEvaluations()[0].getId()) == forced->eval_id);
+
+  const auto plain = cluster::decide_evaluate(now(), "default", "web", false, seed);
+  CHECK(plain->command->which() == schema::Command::EVAL_UPDATE);
+}
+
+TEST_CASE_FIXTURE(Jobs, "evaluating: neither what is not there nor what only makes children") {
+  const auto refused = [this] {
+    const auto decision = cluster::decide_evaluate(now(), "default", "web", false, seed);
+    return decision ? "" : decision.error().what;
+  };
+  CHECK(refused().find("not found") != std::string::npos);
+  register_job({.periodic = true});
+  CHECK(refused() == "can't evaluate periodic job");
+  deregister("web", true);
+  put_parameterized("");
+  CHECK(refused() == "can't evaluate parameterized job");
+}
+
+TEST_CASE_FIXTURE(
+    Jobs,
+    "stopping a job: what is not there is no error, and children's parents have no evaluation") {
+  CHECK_FALSE(cluster::decide_deregister(now(), "default", "web", false, 0, seed)->command);
+  put(1);
+  const auto stopped = cluster::decide_deregister(now(), "default", "web", true, 70, seed);
+  CHECK(stopped->command->getJobDeregister().getPurge());
+  CHECK(stopped->command->getJobDeregister().getEvaluation().getPriority() == 70);
+  register_job({.id = "cron", .periodic = true});
+  const auto parent = cluster::decide_deregister(now(), "default", "cron", false, 0, seed);
+  CHECK(parent->eval_id.empty());
+  CHECK_FALSE(parent->command->getJobDeregister().hasEvaluation());
+}
+
+TEST_CASE_FIXTURE(Jobs, "stopping an allocation: it moves, and at once if that is wanted") {
+  CHECK(cluster::decide_alloc_stop(now(), "one", false, seed).has_error());
+  put(1);
+  place({{.id = "one"}});
+  for (const bool at_once : {false, true}) {
+    const auto decision = cluster::decide_alloc_stop(now(), "one", at_once, seed);
+    REQUIRE(decision);
+    const auto command = decision->command->getAllocTransition();
+    REQUIRE(command.getEntries().size() == 1);
+    CHECK(view(command.getEntries()[0].getAllocId()) == "one");
+    const auto transition = command.getEntries()[0].getTransition();
+    CHECK(transition.getMigrate().getValue());
+    CHECK(transition.getNoShutdownDelay().isValue() == at_once);
+    if (at_once) CHECK(transition.getNoShutdownDelay().getValue());
+    REQUIRE(command.getEvaluations().size() == 1);
+    CHECK(view(command.getEvaluations()[0].getId()) == decision->eval_id);
+  }
+}
+
+TEST_CASE_FIXTURE(Jobs, "dispatching: the payload is what the job wants of it") {
+  const std::string most(16'384, 'x');
+  put_parameterized("optional");
+  CHECK(refusal("", {{"must", "1"}}).empty());
+  CHECK(refusal(most, {{"must", "1"}}).empty());
+  CHECK(refusal(most + "x", {{"must", "1"}}) == "Payload exceeds maximum size; 16385 > 16384");
+  put_parameterized("required");
+  CHECK(refusal("x", {{"must", "1"}}).empty());
+  CHECK(refusal("", {{"must", "1"}})
+        == "Payload is not provided but required by parameterized job");
+  put_parameterized("forbidden");
+  CHECK(refusal("", {{"must", "1"}}).empty());
+  CHECK(refusal("x", {{"must", "1"}}) == "Payload provided but forbidden by parameterized job");
+}
+
+TEST_CASE_FIXTURE(Jobs, "dispatching: all required keys, and none that the job does not know") {
+  put_parameterized("optional");
+  CHECK(refusal("", {}) == "Dispatch did not provide required meta keys: [must]");
+  CHECK(refusal("", {{"must", "1"}, {"may", "2"}}).empty());
+  CHECK(refusal("", {{"must", "1"}, {"other", "2"}})
+        == "Dispatch request included unpermitted metadata keys: [other]");
+}
+
+TEST_CASE_FIXTURE(Jobs, "dispatching: the child has its payload and its keys over the parent's") {
+  put_parameterized("optional");
+  const auto decision = dispatch("data", {{"must", "1"}, {"may", "2"}}, "token");
+  REQUIRE(decision);
+  const auto child = decision->command->getJobRegister().getJob();
+  CHECK(view(child.getId()).starts_with("web/dispatch-5-"));
+  CHECK(view(child.getParentId()) == "web");
+  CHECK(child.getDispatched());
+  CHECK_FALSE(child.hasParameterizedJob());
+  CHECK(child.getPayload().size() == 4);
+  REQUIRE(child.getMeta().size() == 2);
+  CHECK(view(child.getMeta()[0].getValue()) == "2");
+  CHECK_FALSE(dispatch("", {{"must", "1"}})->command->getJobRegister().getJob().hasPayload());
+}
+
+TEST_CASE_FIXTURE(Jobs, "dispatching: the same token again finds the child that is there") {
+  put_parameterized("optional");
+  const auto first = dispatch("", {{"must", "1"}}, "token");
+  run([&](auto command) {
+    command.initJobRegister().setJob(first->command->getJobRegister().getJob());
+  });
+  const auto again = dispatch("", {{"must", "1"}}, "token");
+  CHECK(again->job_id == first->job_id);
+  CHECK_FALSE(again->command);
+  CHECK(dispatch("", {{"must", "1"}}, "other")->command);
+  CHECK(dispatch("", {{"must", "1"}})->command);
+}
+
+TEST_CASE_FIXTURE(Jobs, "dispatching: only a parameterized job that is there") {
+  CHECK(refusal("", {}) == "parameterized job not found");
+  put(1);
+  CHECK(refusal("", {}) == "Specified job \"web\" is not a parameterized job");
+}
+
+TEST_CASE_FIXTURE(Jobs, "registering: a job is periodic, parameterized or neither for its life") {
+  const auto change = [this](const Object<schema::Job>& job) {
+    cluster::RegisterRequest request;
+    request.job = job;
+    const auto decision = cluster::decide_register(now(), request, seed);
+    return decision ? "" : decision.error().what;
+  };
+  const auto job = [](bool periodic, bool parameterized) {
+    Draft<schema::Job> draft;
+    state::fill(*draft, state::JobSpec{.type = "batch", .periodic = periodic});
+    if (parameterized) draft->initParameterizedJob();
+    return draft.freeze();
+  };
+  register_job({.type = "batch", .periodic = true});
+  CHECK(change(job(true, false)).empty());
+  CHECK_FALSE(change(job(false, false)).empty());
+  deregister("web", true);
+  put_parameterized("");
+  CHECK(change(job(false, true)).empty());
+  CHECK_FALSE(change(job(false, false)).empty());
+  deregister("web", true);
+  register_job({.type = "batch"});
+  CHECK(change(job(false, false)).empty());
+  CHECK_FALSE(change(job(true, false)).empty());
+  CHECK_FALSE(change(job(false, true)).empty());
 }

@@ -1,6 +1,7 @@
 // runtime/cluster/membership: tables meet, failures need several witnesses, rumours are answered.
 #include "runtime/cluster/membership.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <doctest/doctest.h>
@@ -27,6 +28,12 @@ MemberInfo server(const std::string& id) {
 
 Membership make(const std::string& id) {
   return Membership{server(id), {}, Random{7}, 0s};
+}
+
+MemberTable rows(std::vector<MemberInfo> members) {
+  MemberTable table;
+  table.members = std::move(members);
+  return table;
 }
 
 /// Both hear of each other.
@@ -226,4 +233,179 @@ TEST_CASE("member tables: travel plain or sealed, and only to who has the key") 
   }
   CHECK(read_table(*write_table(table, key->get(), nonce), nullptr).error().code
         == Errc::permission_denied);
+}
+
+TEST_CASE("membership: rows without an id or a region are dropped") {
+  auto a = make("a");
+  auto nameless = server("b");
+  nameless.id.clear();
+  auto nowhere = server("c");
+  nowhere.region.clear();
+  CHECK_FALSE(a.merge(rows({nameless, nowhere}), 1s));
+  CHECK(a.members().size() == 1);
+}
+
+TEST_CASE("membership: what is said of oneself is answered when it is news, and only then") {
+  auto a = make("a");
+  auto rumour = a.self();
+  CHECK_FALSE(a.merge(rows({rumour}), 1s));
+  CHECK(a.self().incarnation == 0);
+  rumour.status = MemberStatus::failed;
+  CHECK(a.merge(rows({rumour}), 1s));
+  CHECK(a.self().incarnation == 1);
+  CHECK_FALSE(a.merge(rows({rumour}), 1s));  // of an earlier incarnation
+  rumour.status = MemberStatus::alive;
+  rumour.incarnation = 5;  // of an earlier life
+  CHECK(a.merge(rows({rumour}), 1s));
+  CHECK(a.self().incarnation == 6);
+}
+
+TEST_CASE("membership: a server that has left and is unknown stays unknown") {
+  auto a = make("a");
+  auto gone = server("b");
+  gone.status = MemberStatus::left;
+  CHECK_FALSE(a.merge(rows({gone}), 1s));
+  CHECK(a.find("b") == nullptr);
+  CHECK(a.since("b") == 0s);
+}
+
+TEST_CASE("membership: since when a server is so changes with its status only") {
+  auto a = make("a");
+  auto b = server("b");
+  a.merge(rows({b}), 1s);
+  b.incarnation = 1;
+  a.merge(rows({b}), 2s);
+  CHECK(a.since("b") == 1s);
+  b.status = MemberStatus::failed;
+  a.merge(rows({b}), 3s);
+  CHECK(a.since("b") == 3s);
+}
+
+TEST_CASE("membership: nobody is probed who has left, and oneself and strangers not at all") {
+  auto a = make("a");
+  CHECK_FALSE(a.next_probe(1s).has_value());
+  CHECK_FALSE(a.probed("a", false, 1s));
+  CHECK_FALSE(a.probed("x", false, 1s));
+  auto b = server("b");
+  a.merge(rows({b}), 1s);
+  b.status = MemberStatus::left;
+  b.incarnation = 1;
+  a.merge(rows({b}), 2s);
+  CHECK_FALSE(a.next_probe(100s).has_value());
+  CHECK_FALSE(a.probed("b", false, 100s));
+  CHECK(a.find("b")->status == MemberStatus::left);
+}
+
+TEST_CASE("membership: a failed server fails no second time, and is probed less often") {
+  auto a = make("a");
+  a.merge(rows({server("b")}), 0s);
+  const MembershipOptions options;
+  Membership::Time now = 1s;
+  REQUIRE(a.next_probe(now).has_value());
+  CHECK_FALSE(a.probed("b", false, now));
+  CHECK(a.probed("b", false, now));
+  CHECK_FALSE(a.probed("b", false, now));
+  CHECK_FALSE(a.next_probe(now + options.reconnect_interval - 1ns).has_value());
+  CHECK(a.next_probe(now + options.reconnect_interval - 1ns + options.probe_interval).has_value());
+}
+
+TEST_CASE("membership: a failed server is tried again as soon as the interval is over") {
+  auto a = make("a");
+  a.merge(rows({server("b")}), 0s);
+  REQUIRE(a.next_probe(1s).has_value());
+  a.probed("b", false, 1s);
+  REQUIRE(a.probed("b", false, 1s));
+  CHECK(a.next_probe(1s + MembershipOptions{}.reconnect_interval).has_value());
+}
+
+TEST_CASE("membership: everybody is probed once in a round, and helps in turn") {
+  auto a = make("a");
+  for (const auto* id : {"b", "c", "d", "e", "f"})
+    a.merge(rows({server(id)}), 0s);
+  Membership::Time now = 1s;
+  const auto round = [&] {
+    std::vector<std::string> order;
+    for (int left = 5; left > 0; --left, now += 10s)
+      order.push_back(a.next_probe(now).value().id);
+    return order;
+  };
+  round();
+  std::map<std::string, int> first;
+  for (int at = 0; at < 200; ++at) {
+    auto order = round();
+    ++first[order.front()];
+    std::ranges::sort(order);
+    CHECK(order == std::vector<std::string>{"b", "c", "d", "e", "f"});
+  }
+  for (const auto* id : {"b", "c", "d", "e", "f"})
+    CHECK(first[id] > 15);
+
+  std::map<std::string, int> helped;
+  for (int at = 0; at < 200; ++at) {
+    const auto helpers = a.helpers("b");
+    CHECK(helpers.size() == 3);
+    for (const auto& helper : helpers)
+      ++helped[helper.id];
+  }
+  CHECK(helped.size() == 4);
+  for (const auto& [id, times] : helped)
+    CHECK(times > 110);
+  CHECK(helped.count("b") == 0);
+}
+
+TEST_CASE("membership: a status or a cluster of one's own is news to the others once") {
+  auto a = make("a");
+  a.set_cluster_id("c");
+  CHECK(a.self().incarnation == 1);
+  a.set_cluster_id("c");
+  CHECK(a.self().incarnation == 1);
+  a.set_status(MemberStatus::leaving);
+  CHECK(a.self().incarnation == 2);
+}
+
+TEST_CASE("membership: who is gone is forgotten when that is long ago, nobody else") {
+  auto a = make("a");
+  for (const auto* id : {"b", "c", "d"})
+    a.merge(rows({server(id)}), 1s);
+  REQUIRE(a.force_leave("b.global", false, 1s));
+  CHECK(a.find("b")->status == MemberStatus::alive);  // for one that answers
+  a.probed("b", false, 2s);
+  a.probed("b", false, 2s);
+  a.probed("c", false, 2s);
+  a.probed("c", false, 2s);
+  REQUIRE(a.force_leave("b.global", false, 2s));
+  REQUIRE(a.find("b")->status == MemberStatus::left);
+  const auto over = 2s + MembershipOptions{}.forget_after;
+  a.expire(over);
+  CHECK(a.members().size() == 4);
+  a.expire(over + 1ns);
+  CHECK(a.find("b") == nullptr);
+  CHECK(a.find("c") == nullptr);
+  CHECK(a.find("d") != nullptr);
+  CHECK(a.find("a") != nullptr);
+}
+
+TEST_CASE("membership: oneself is not forced to leave, and another one of that name is pruned") {
+  auto a = make("a");
+  CHECK(a.force_leave("a.global", true, 1s).has_error());
+  auto b = server("b");
+  b.status = MemberStatus::failed;
+  auto c = server("c");
+  c.status = MemberStatus::failed;
+  a.merge(rows({b, c}), 1s);
+  REQUIRE(a.force_leave("b.global", true, 2s));
+  CHECK(a.find("b") == nullptr);
+  CHECK(a.find("c")->status == MemberStatus::failed);
+  CHECK(a.find("a") != nullptr);
+}
+
+TEST_CASE("founders: a server that expects nobody founds nothing") {
+  auto lonely = server("a");
+  lonely.expect = 0;
+  std::string why;
+  CHECK(founders({lonely}, "a", &why).empty());
+  CHECK(why == "this server founds no cluster");
+  lonely.expect = 1;
+  CHECK(founders({lonely}, "a", &why).size() == 1);
+  CHECK(founders({lonely}, "x", &why).empty());
 }
