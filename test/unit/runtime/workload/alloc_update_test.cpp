@@ -106,3 +106,42 @@ TEST_CASE("alloc_update: an allocation that cannot begin is reported as failed, 
   CHECK(state.getFinishedAt() == 50);
   CHECK_FALSE(update.alloc->getDeploymentStatus().getHealthy().getValue());
 }
+
+TEST_CASE("alloc_update: each deprecated member has its own detail, and no other one") {
+  const std::pair<const char*, capnp::Text::Reader (schema::TaskEvent::Reader::*)() const>
+      members[]{{"restart_reason", &schema::TaskEvent::Reader::getRestartReason},
+                {"setup_error", &schema::TaskEvent::Reader::getSetupError},
+                {"driver_error", &schema::TaskEvent::Reader::getDriverError},
+                {"kill_error", &schema::TaskEvent::Reader::getKillError},
+                {"kill_reason", &schema::TaskEvent::Reader::getKillReason},
+                {"download_error", &schema::TaskEvent::Reader::getDownloadError},
+                {"validation_error", &schema::TaskEvent::Reader::getValidationError},
+                {"failed_sibling", &schema::TaskEvent::Reader::getFailedSibling},
+                {"vault_renewal_error", &schema::TaskEvent::Reader::getVaultError},
+                {"task_signal_reason", &schema::TaskEvent::Reader::getTaskSignalReason},
+                {"task_signal", &schema::TaskEvent::Reader::getTaskSignal},
+                {"driver_message", &schema::TaskEvent::Reader::getDriverMessage}};
+  for (const auto& [given, own] : members) {
+    CAPTURE(given);
+    TaskState state;
+    TaskEvent event;
+    event.type = "Setup";
+    event.details = {{given, "value"}};
+    state.append(event);
+    Draft<schema::TaskState> draft;
+    write_task_state(state, *draft);
+    for (const auto& [other, member] : members)
+      CHECK(view((draft.reader().getEvents()[0].*member)()) == (other == given ? "value" : ""));
+  }
+}
+
+TEST_CASE("alloc_update: numbers of details are read to their last digit") {
+  TaskState state;
+  TaskEvent event;
+  event.type = "Setup";
+  event.details = {{"disk_limit", "1234"}};
+  state.append(event);
+  Draft<schema::TaskState> draft;
+  write_task_state(state, *draft);
+  CHECK(draft.reader().getEvents()[0].getDiskLimit() == 1234);
+}

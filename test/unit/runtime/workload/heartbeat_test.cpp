@@ -31,3 +31,23 @@ TEST_CASE("heartbeat: jitter stays below twice the base") {
   }
   CHECK(with_jitter(0s, random) == 0s);
 }
+
+TEST_CASE("heartbeat: nothing has no jitter") {
+  Random random{3};
+  CHECK(with_jitter(0s, random) == 0s);
+  CHECK(with_jitter(-1s, random) == -1s);
+}
+
+TEST_CASE("heartbeat: a long lease is not waited for, a lost one not hurried after") {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    Random random{seed};
+    const auto far = heartbeat_retry(24h, random);
+    CHECK(far >= 1s);
+    CHECK(far < 30s + 1ns);
+    const auto just_over = heartbeat_retry(-30s, random);
+    CHECK(just_over >= 1s);
+    CHECK(just_over < 2s);
+    CHECK(heartbeat_retry(-1ns, random) >= 1s);
+  }
+}

@@ -42,3 +42,19 @@ TEST_CASE("interpolation: names of variables keep letters, underscores and later
   CHECK(clean_variable("@[`{:/") == "______");  // the neighbours of letters and digits
   CHECK(clean_variable("").empty());
 }
+
+TEST_CASE(
+    "interpolation: a name that is not closed stays, at the end of the text as before a blank") {
+  const Lookup known = [](std::string_view) -> std::optional<std::string_view> { return "value"; };
+  for (const auto* text : {"${name", "${name ", "${name x}", "${", "${}"})
+    CHECK(interpolate(text, known) == text);
+  CHECK(interpolate("${a}${b", known) == "value${b");
+  CHECK(interpolate("a${b}", known) == "avalue");
+  CHECK(interpolate("${b}", known) == "value");
+}
+
+TEST_CASE("interpolation: a digit may be anywhere in a variable but at its beginning") {
+  CHECK(clean_variable("1a") == "_a");
+  CHECK(clean_variable("a1") == "a1");
+  CHECK(clean_variable("") == "");
+}

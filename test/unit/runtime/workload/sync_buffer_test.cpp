@@ -228,3 +228,47 @@ TEST_CASE("sync_buffer: many allocations change in every tick, one changes its s
   }
   CHECK(sent == std::vector<Nanoseconds>{1s, 2s, 2300ms, 2500ms, 3500ms});
 }
+
+TEST_CASE("sync_buffer: the figures of one allocation do not make those of another urgent") {
+  Buffer client;
+  client.put("a", ClientStatus::RUNNING);
+  client.send(1s);
+  client.put("a", ClientStatus::FAILED);
+  client.put("a", ClientStatus::RUNNING, 1);  // back again, before it left
+  CHECK(*client.buffer.due(1s) > 1s + SyncOptions{}.tick);
+  client.put("a", ClientStatus::FAILED);
+  CHECK(*client.buffer.due(1s) == 1s + SyncOptions{}.tick);
+  client.buffer.forget("a");
+  client.put("b", ClientStatus::PENDING);
+  CHECK(*client.buffer.due(1s) > 1s + SyncOptions{}.tick);
+}
+
+TEST_CASE("sync_buffer: what the servers may not know any more is urgent again") {
+  Buffer client;
+  client.put("a", ClientStatus::RUNNING);
+  client.send(1s);
+  client.put("a", ClientStatus::RUNNING, 1);
+  CHECK(*client.buffer.due(1s) > 1s + SyncOptions{}.tick);
+  client.buffer.doubt("a");
+  CHECK(*client.buffer.due(1s) == 1s + SyncOptions{}.tick);
+  client.buffer.doubt("a");
+  client.buffer.doubt("unknown");
+  CHECK(*client.buffer.due(1s) == 1s + SyncOptions{}.tick);
+}
+
+TEST_CASE("sync_buffer: ordinary updates leave at whole periods after the last send") {
+  const SyncOptions options;
+  const auto period = options.tick * options.ticks_between_ordinary;
+  const auto due_when_put_at = [](Nanoseconds after) {
+    Buffer client;
+    client.put("a", ClientStatus::RUNNING);
+    client.send(100s);
+    client.put("a", ClientStatus::RUNNING, 1);
+    return *client.buffer.due(100s + after) - 100s;
+  };
+  CHECK(due_when_put_at(0s) == period);
+  CHECK(due_when_put_at(period / 2) == period);
+  CHECK(due_when_put_at(period) == period);
+  CHECK(due_when_put_at(period + 1ns) == 2 * period);
+  CHECK(due_when_put_at(3 * period - 1ns) == 3 * period);
+}

@@ -119,3 +119,12 @@ TEST_CASE("client_status: failed before running before pending before complete")
   CHECK(status({done, done}) == ClientStatus::COMPLETE);
   CHECK(client_status(Tasks{done}).description == "All tasks have completed");
 }
+
+TEST_CASE("task_coordinator: a task's hook says when it runs") {
+  CHECK(stage_of("", false) == Stage::main);
+  CHECK(stage_of("prestart", false) == Stage::prestart_ephemeral);
+  CHECK(stage_of("prestart", true) == Stage::prestart_sidecar);
+  CHECK(stage_of("poststart", false) == Stage::poststart_ephemeral);
+  CHECK(stage_of("poststart", true) == Stage::poststart_sidecar);
+  CHECK(stage_of("poststop", false) == Stage::poststop);
+}

@@ -173,3 +173,128 @@ TEST_CASE("task_env: allocation index and core lists") {
     cores.set(i, std::array<std::uint16_t, 5>{7, 1, 0, 2, 9}[i]);
   CHECK(core_list(cores.asReader()) == "0-2,7,9");
 }
+
+TEST_CASE("task_env: a port that leads to no other is the same inside") {
+  Sample sample;
+  sample.alloc->getAllocatedResources().getShared().getPorts()[0].setTo(0);
+  CHECK(value(TaskEnv::build(sample.input()), "NOMAD_PORT_http") == "23456");
+  sample.alloc->getAllocatedResources().getShared().getPorts()[0].setTo(-1);
+  CHECK(value(TaskEnv::build(sample.input()), "NOMAD_ALLOC_PORT_http") == "23456");
+  sample.alloc->getAllocatedResources().getShared().getPorts()[0].setTo(1);
+  CHECK(value(TaskEnv::build(sample.input()), "NOMAD_PORT_http") == "1");
+}
+
+TEST_CASE("task_env: ports of the group's network lead inside, too") {
+  Sample sample;
+  auto network = sample.alloc->getAllocatedResources().getShared().initNetworks(1)[0];
+  auto reserved = network.initReservedPorts(2);
+  reserved[0].setLabel("same");
+  reserved[0].setValue(8080);
+  reserved[1].setLabel("other");
+  reserved[1].setValue(8081);
+  reserved[1].setTo(1);
+  auto dynamic = network.initDynamicPorts(1)[0];
+  dynamic.setLabel("drawn");
+  dynamic.setValue(20001);
+  dynamic.setTo(-1);
+  const auto env = TaskEnv::build(sample.input());
+  CHECK(value(env, "NOMAD_PORT_same") == "8080");
+  CHECK(value(env, "NOMAD_PORT_other") == "1");
+  CHECK(value(env, "NOMAD_HOST_PORT_other") == "8081");
+  CHECK(value(env, "NOMAD_PORT_drawn") == "20001");
+}
+
+TEST_CASE(
+    "task_env: ports of a task by what its driver made of them, and of the others as they are") {
+  Sample sample;
+  const auto add
+      = [](schema::AllocatedResources::TaskEntry::Builder entry, const char* task, int first) {
+          entry.setKey(task);
+          auto network = entry.initValue().initNetworks(1)[0];
+          network.setIp("10.0.0.2");
+          auto ports = network.initDynamicPorts(3);
+          for (unsigned at = 0; at < 3; ++at) {
+            ports[at].setLabel(std::string{"p"} + std::to_string(at));
+            ports[at].setValue(first + static_cast<int>(at));
+          }
+        };
+  auto tasks = sample.alloc->getAllocatedResources().initTasks(2);
+  add(tasks[0], "server", 100);
+  add(tasks[1], "helper", 200);
+  auto input = sample.input();
+  input.network.port_map = {{"p0", 80}, {"p1", 0}};
+  const auto env = TaskEnv::build(input);
+  CHECK(value(env, "NOMAD_PORT_p0") == "80");
+  CHECK(value(env, "NOMAD_PORT_p1") == "101");
+  CHECK(value(env, "NOMAD_PORT_p2") == "102");
+  CHECK(value(env, "NOMAD_HOST_PORT_p0") == "100");
+  CHECK(value(env, "NOMAD_PORT_helper_p0") == "200");
+  CHECK(value(env, "NOMAD_ADDR_helper_p1") == "10.0.0.2:201");
+  CHECK(value(env, "NOMAD_PORT_server_p0") == "<none>");
+}
+
+TEST_CASE("task_env: what has no limit says none, and what has one of 1 does") {
+  Sample sample;
+  auto resources = sample.alloc->getAllocatedResources().getTasks()[0].getValue();
+  resources.getMemory().setMemoryMb(1);
+  resources.getCpu().setCpuShares(1);
+  auto env = TaskEnv::build(sample.input());
+  CHECK(value(env, "NOMAD_MEMORY_LIMIT") == "1");
+  CHECK(value(env, "NOMAD_CPU_LIMIT") == "1");
+  resources.getMemory().setMemoryMb(0);
+  resources.getCpu().setCpuShares(0);
+  env = TaskEnv::build(sample.input());
+  CHECK(value(env, "NOMAD_MEMORY_LIMIT") == "<none>");
+  CHECK(value(env, "NOMAD_CPU_LIMIT") == "<none>");
+}
+
+TEST_CASE("task_env: the first of a group has the index 0, and a name without one none") {
+  Sample sample;
+  sample.alloc->setName("web.api[0]");
+  CHECK(value(TaskEnv::build(sample.input()), "NOMAD_ALLOC_INDEX") == "0");
+  sample.alloc->setName("web.api");
+  CHECK(value(TaskEnv::build(sample.input()), "NOMAD_ALLOC_INDEX") == "<none>");
+  CHECK(alloc_index("web.api[3") == -1);
+  CHECK(alloc_index("web.api3]") == -1);
+  CHECK(alloc_index("web.api[3x]") == -1);
+  CHECK(alloc_index("web.api[]") == -1);
+  CHECK(alloc_index("web.api[12]") == 12);
+}
+
+TEST_CASE("task_env: keys of meta data in upper case are so from a to z") {
+  Sample sample;
+  set_entries(sample.job->initMeta(1), {{"a_Z9-z{`", "value"}});
+  const auto env = TaskEnv::build(sample.input());
+  CHECK(value(env, "NOMAD_META_A_Z9_Z__") == "value");
+}
+
+TEST_CASE("task_env: a node that no region is named for has none") {
+  Sample sample;
+  CHECK_FALSE(node_variables(sample.node.reader(), "")->contains("node.region"));
+  CHECK(node_variables(sample.node.reader(), "global")->contains("node.region"));
+}
+
+TEST_CASE("task_env: a directory beside the task's, of a longer name, is outside") {
+  Sample sample;
+  const auto env = TaskEnv::build(sample.input());
+  CHECK(env.client_path("/d/a/server2/x", false).escapes);
+  CHECK(env.client_path("/d/a/serve", false).escapes);
+  CHECK_FALSE(env.client_path("/d/a/server", false).escapes);
+  CHECK_FALSE(env.client_path("/d/a/server/x", false).escapes);
+}
+
+TEST_CASE("task_env: neighbouring cores are a range") {
+  const auto listed = [](std::initializer_list<std::uint16_t> cores) {
+    Draft<schema::Allocation> draft;
+    auto cpu = draft->initAllocatedResources().initTasks(1)[0].initValue().initCpu();
+    auto list = cpu.initReservedCores(static_cast<unsigned>(cores.size()));
+    unsigned at = 0;
+    for (const auto core : cores)
+      list.set(at++, core);
+    return core_list(cpu.asReader().getReservedCores());
+  };
+  CHECK(listed({}) == "");
+  CHECK(listed({0}) == "0");
+  CHECK(listed({3, 1, 2}) == "1-3");
+  CHECK(listed({0, 1, 3, 5, 6}) == "0-1,3,5-6");
+}
