@@ -1,6 +1,7 @@
 // The scheduler of system and sysbatch jobs.
 #include <set>
 
+#include "runtime/scheduler/dry_run.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
@@ -163,4 +164,103 @@ TEST_CASE_FIXTURE(SystemHarness, "updates: in place, and rolling when destructiv
   for (const auto& row : live())
     newest += row->alloc->getJobVersion() == 2 ? 1 : 0;
   CHECK(newest == 2);
+}
+
+namespace {
+
+struct PlannedSystem : SystemHarness {
+  DesiredUpdates planned(const Object<schema::Job>& job, bool is_changed = true) {
+    const auto run = dry_run(state(), job, is_changed, now, 1);
+    REQUIRE(run.has_value());
+    REQUIRE(run->desired_updates.size() == 1);
+    return run->desired_updates[0].second;
+  }
+
+  Object<schema::Job> changed(const EditJob& edit) {
+    return system_job("system", [&](schema::Job::Builder job) { edit(job); });
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(PlannedSystem, "a plan counts what is placed, and what stays") {
+  add_node();
+  add_node();
+  CHECK(planned(system_job()).place == 2);
+  process(register_job(system_job()));
+  report_all_running();
+  add_node();
+  const auto after = planned(system_job(), false);
+  CHECK(after.place == 1);
+  CHECK(after.ignore == 2);
+}
+
+TEST_CASE_FIXTURE(PlannedSystem,
+                  "a plan counts what is replaced once, and what is changed in place") {
+  add_node();
+  add_node();
+  process(register_job(system_job()));
+  report_all_running();
+  const auto replaced = planned(changed(
+      [](schema::Job::Builder job) { job.getTaskGroups()[0].getTasks()[0].setUser("nobody"); }));
+  CHECK(replaced.destructive_update == 2);
+  CHECK(replaced.place == 0);
+  CHECK(replaced.stop == 0);
+  const auto in_place = planned(changed([](schema::Job::Builder job) { job.setPriority(60); }));
+  CHECK(in_place.in_place_update == 2);
+  CHECK(in_place.destructive_update == 0);
+}
+
+TEST_CASE_FIXTURE(PlannedSystem, "a rolling plan replaces so many at once, and leaves the others") {
+  for (int at = 0; at < 3; ++at)
+    add_node();
+  process(register_job(system_job()));
+  report_all_running();
+  const auto rolling = [this](std::int64_t stagger, std::int64_t parallel) {
+    return planned(changed([&](schema::Job::Builder job) {
+      job.getTaskGroups()[0].getTasks()[0].setUser("nobody");
+      auto update = job.initUpdate();
+      update.setStagger(stagger);
+      update.setMaxParallel(static_cast<int>(parallel));
+    }));
+  };
+  CHECK(rolling(second, 1).destructive_update == 1);
+  CHECK(rolling(second, 1).ignore == 2);
+  CHECK(rolling(1, 2).destructive_update == 2);
+  CHECK(rolling(0, 1).destructive_update == 3);
+  CHECK(rolling(second, 0).destructive_update == 3);
+  CHECK(rolling(second, 3).ignore == 0);
+}
+
+TEST_CASE_FIXTURE(PlannedSystem,
+                  "a rolling update of no more than fit at once needs no further evaluation") {
+  for (int at = 0; at < 2; ++at)
+    add_node();
+  process(register_job(system_job()));
+  report_all_running();
+  const auto further = [this](const char* user, int parallel) {
+    const auto eval = process(register_job(changed([&](schema::Job::Builder job) {
+      job.getTaskGroups()[0].getTasks()[0].setUser(user);
+      auto update = job.initUpdate();
+      update.setStagger(second);
+      update.setMaxParallel(parallel);
+    })));
+    return copy(eval->getNextEval());
+  };
+  CHECK(further("one", 2).empty());
+  report_all_running();
+  CHECK_FALSE(further("two", 1).empty());
+}
+
+TEST_CASE_FIXTURE(PlannedSystem,
+                  "a plan counts what stops: on nodes that are down or not wanted any more") {
+  const auto down = add_node();
+  add_node();
+  process(register_job(system_job()));
+  report_all_running();
+  set_status(down, schema::NodeStatus::DOWN);
+  CHECK(planned(system_job(), false).stop == 1);
+  const auto elsewhere
+      = changed([](schema::Job::Builder job) { job.getDatacenters().set(0, "dc9"); });
+  CHECK(planned(elsewhere).stop == 2);
 }

@@ -99,3 +99,23 @@ TEST_CASE("devices: what is broken, in use or offered already is not assigned") 
   CHECK(assigned("gpu", 1, usage) == Ids{"a"});
   CHECK(assigned("gpu", 2, usage).empty());
 }
+
+TEST_CASE("devices: a request may ask for a vendor, a type or a model") {
+  const auto asks = [](const char* target, const char* wanted) {
+    Draft<schema::Job> job{job_asking({{"gpu", 1}})};
+    auto device = job->getTaskGroups()[0].getTasks()[0].getResources().getDevices()[0];
+    auto constraint = device.initConstraints(1)[0];
+    constraint.setLTarget(target);
+    constraint.setOperand("=");
+    constraint.setRTarget(wanted);
+    const JobSpec spec{job.freeze()};
+    return has_devices(*node_with_devices(), spec.groups().front());
+  };
+  CHECK(asks("${device.vendor}", "nvidia"));
+  CHECK_FALSE(asks("${device.vendor}", "amd"));
+  CHECK(asks("${device.type}", "gpu"));
+  CHECK_FALSE(asks("${device.type}", "fpga"));
+  CHECK(asks("${device.model}", "1080ti"));
+  CHECK_FALSE(asks("${device.model}", "2080ti"));
+  CHECK_FALSE(asks("${device.attr.memory}", "1"));
+}

@@ -200,3 +200,44 @@ TEST_CASE_FIXTURE(CheckHarness, "reservations keep a second plan off the same ro
   CHECK(submit(first).is_full());
   CHECK(submit(*step.plan).is_full());
 }
+
+TEST_CASE_FIXTURE(CheckHarness,
+                  "ports: neither beyond what ports are, nor one twice in an allocation") {
+  add_node();
+  const auto plan = plan_of(register_job(named("one", 1)));
+  const auto with_ports = [&](std::initializer_list<std::int32_t> values) {
+    auto changed = plan;
+    auto& placed = changed.nodes.begin()->second.placements.at(0);
+    Draft<schema::Allocation> row{placed.row};
+    auto ports
+        = row->getAllocatedResources().getShared().initPorts(static_cast<unsigned>(values.size()));
+    unsigned at = 0;
+    for (const auto value : values) {
+      ports[at].setHostIp("10.0.0.1");
+      ports[at++].setValue(value);
+    }
+    placed.row = row.freeze();
+    return reason(changed);
+  };
+  CHECK(with_ports({8080, 8081}).empty());
+  CHECK(with_ports({0}).empty());
+  CHECK(with_ports({65'535}).empty());
+  CHECK(with_ports({-1}) == "reserved port collision: port -1 already in use");
+  CHECK(with_ports({65'536}) == "reserved port collision: port 65536 already in use");
+  CHECK(with_ports({8080, 8080}) == "reserved port collision: port 8080 already in use");
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "a plan that is not written makes no index, and no completion") {
+  add_node();
+  const auto first = plan_of(register_job(named("one", 5)));
+  const auto other = plan_of(register_job(named("two", 5)));
+  const auto written = submit(first);
+  CHECK(written.made_progress);
+  CHECK(written.alloc_index == next_index);
+  CHECK(written.refresh_index == 0);
+  const VerifiedPlan rejected{&other, check_plan(other, state())};
+  const auto result = make_plan_result(rejected, 99);
+  CHECK(result.alloc_index == 0);
+  CHECK(result.refresh_index == 99);
+  CHECK_FALSE(result.completion_written);
+}
