@@ -320,3 +320,20 @@ TEST_CASE("Store: the scheduler's configuration is set by check-and-set") {
   CHECK(set(first).error->code == Errc::conflict);
   CHECK(state.now().scheduler_configuration()->getCreateIndex() == first);
 }
+
+TEST_CASE_FIXTURE(StateFixture,
+                  "Store: autopilot's settings are replaced, on condition if that is asked") {
+  const auto put = [this](bool check, Index known) {
+    return run([&](auto command) {
+      auto body = command.initAutopilotUpdate();
+      body.setCheck(check);
+      body.initConfiguration().setModifyIndex(known);
+    });
+  };
+  CHECK(put(true, 1).error);
+  CHECK_FALSE(put(true, 0).error);
+  const auto first = index;
+  CHECK(put(true, 0).error);
+  CHECK_FALSE(put(true, first).error);
+  CHECK_FALSE(put(false, 0).error);
+}
