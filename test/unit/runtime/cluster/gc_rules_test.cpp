@@ -278,3 +278,18 @@ TEST_CASE_FIXTURE(Garbage, "one entry of the log removes no more than a bounded 
   CHECK(commands[1]->getReap().getEvaluationIds().size() == 1);
   CHECK(at(100).size() == most + 1);
 }
+
+TEST_CASE_FIXTURE(Garbage,
+                  "evaluations are deleted by name while the broker is paused, known ones only") {
+  put_eval({.id = "one"});
+  put_eval({.id = "two"});
+  CHECK(cluster::decide_delete_evals(now(), {"one"}).error().code == Errc::rejected);
+  run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
+  CHECK(cluster::decide_delete_evals(now(), {"one", "x"}).error().code == Errc::not_found);
+  const auto decision = cluster::decide_delete_evals(now(), {"one", "two"});
+  REQUIRE(decision);
+  const auto ids = decision->command->getReap().getEvaluationIds();
+  REQUIRE(ids.size() == 2);
+  CHECK(view(ids[0]) == "one");
+  CHECK(view(ids[1]) == "two");
+}
