@@ -7,6 +7,7 @@
 #include "actors/raft/wal_checkpointer.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/short_turns.hpp"
 
 namespace nomad::raft {
 namespace {
@@ -86,6 +87,7 @@ WriterSelf::behavior_type log_writer_actor(Self self,
                                            std::shared_ptr<storage::RaftLog> log,
                                            LogWriterListener listener,
                                            std::shared_ptr<RaftCounters> counters) {
+  ask_for_short_turns();
   self->state.checkpointer = spawn_wal_checkpointer(self, log->path());
   self->state.log = std::move(log);
   self->state.counters = std::move(counters);

@@ -12,6 +12,7 @@
 #include "actors/raft/snapshot_keeper.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/short_turns.hpp"
 #include "runtime/raft/write_gathering.hpp"
 
 namespace nomad::raft {
@@ -564,11 +565,17 @@ NodeSelf::behavior_type raft_node(NodeSelf::stateful_pointer<NodeState> self,
   };
 }
 
+NodeSelf::behavior_type detached_raft_node(NodeSelf::stateful_pointer<NodeState> self,
+                                           std::shared_ptr<NodeParts> parts) {
+  ask_for_short_turns();
+  return raft_node(self, std::move(parts));
+}
+
 }  // namespace
 
 RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached) {
   auto shared = std::make_shared<NodeParts>(std::move(parts));
-  if (detached) return actor::spawn_detached(system, raft_node, std::move(shared));
+  if (detached) return actor::spawn_detached(system, detached_raft_node, std::move(shared));
   return actor::spawn(system, raft_node, std::move(shared));
 }
 
