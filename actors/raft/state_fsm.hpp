@@ -18,8 +18,9 @@ namespace nomad::raft {
 
 class StateFsm : public Fsm {
 public:
-  /// Called on the Raft node's thread after a batch is published: post and return. The outcomes
-  /// are shared with the proposers' answers.
+  /// Called on the Raft node's thread after a batch is published, with those of its outcomes that
+  /// concern a leader, if there are any: post and return. They are shared with the proposers'
+  /// answers.
   using Listener = std::function<void(std::vector<std::shared_ptr<const state::Outcome>>)>;
 
   explicit StateFsm(std::shared_ptr<state::Store> store) : store_(std::move(store)) {}

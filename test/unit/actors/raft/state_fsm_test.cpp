@@ -27,9 +27,16 @@ struct FsmFixture {
   ~FsmFixture() { std::filesystem::remove_all(directory); }
 };
 
-Entry register_job(raft::Index index, const char* id) {
+Entry register_job(raft::Index index, const char* id, const char* eval_id = nullptr) {
   Draft<schema::Command> draft;
-  auto job = draft->initJobRegister().initJob();
+  auto command = draft->initJobRegister();
+  if (eval_id != nullptr) {
+    auto eval = command.initEvaluation();
+    eval.setId(eval_id);
+    eval.setJobId(id);
+    eval.setNamespace("default");
+  }
+  auto job = command.initJob();
   job.setId(id);
   job.setNamespace("default");
   job.setType("service");
@@ -38,21 +45,22 @@ Entry register_job(raft::Index index, const char* id) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(FsmFixture, "StateFsm: a batch is applied, published once, and told") {
+TEST_CASE_FIXTURE(
+    FsmFixture, "StateFsm: a batch is applied, published once, and told if it concerns a leader") {
   std::size_t told = 0;
   bool visible = false;
   fsm.set_listener([&](const auto& outcomes) {
     told += outcomes.size();
     visible = static_cast<bool>(store->snapshot().job("default", "b"));
   });
-  const Entry entries[] = {register_job(4, "a"), register_job(5, "b")};
+  const Entry entries[] = {register_job(4, "a"), register_job(5, "b", "eval")};
 
   const auto outcomes = fsm.apply(entries, 6);
 
   REQUIRE(outcomes.size() == 2);
   CHECK_FALSE(outcomes[0].error.has_value());
   CHECK(outcomes[1].index == 5);
-  CHECK(told == 2);
+  CHECK(told == 1);  // of an evaluation
   CHECK(visible);
   CHECK(store->snapshot().index() == 6);
 }
