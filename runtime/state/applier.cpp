@@ -190,10 +190,10 @@ void Applier::keep_last_events(std::size_t first) {
 
 void Applier::changed(Table table, std::string_view key) {
   const auto number = static_cast<std::uint32_t>(table);
-  std::optional<std::string>& last = last_changed_[number];
-  if (last == key) return;  // the rows of a plan have much in common
-  last = key;
+  auto& last = last_changed_[number];
+  if (last != 0 && changes_[last - 1].key == key) return;  // the rows of a plan have much in common
   changes_.push_back({number, std::string{key}});
+  last = changes_.size();
 }
 
 void Applier::refuse(Errc code, std::string what) {

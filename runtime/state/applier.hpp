@@ -89,10 +89,10 @@ private:
   std::optional<Error> check_enforced(schema::JobRegister::Reader command,
                                       const Object<schema::Job>* existing) const;
   Object<schema::Job> put_job_spec(JobReader job, bool keep_counts);
-  void put_job(const Object<schema::Job>& job);
-  void put_job_version(const Object<schema::Job>& job);
+  void put_job(const std::string& key, const Object<schema::Job>& job);
+  void put_job_version(const std::string& key, const Object<schema::Job>& job);
   void drop_job_version(const Object<schema::Job>& job);
-  void prune_versions(const Object<schema::Job>& job);
+  void prune_versions(const std::string& key);
   void purge_job(const std::string& key);
   void set_stable(std::string_view ns, std::string_view id, std::uint64_t version, bool stable);
 
@@ -102,7 +102,7 @@ private:
   void count_alloc(const schema::Allocation::Reader* before, schema::Allocation::Reader after);
   void count_child(JobReader job, std::string_view before, std::string_view after);
   JobCounts& counts_of(const std::string& job_key);
-  std::string_view status_of(JobReader job, bool evals_were_removed) const;
+  std::string_view status_of(const std::string& key, JobReader job, bool evals_were_removed) const;
   void settle_statuses();
   void settle_summaries();
 
@@ -211,8 +211,8 @@ private:
       deployments_;
   std::map<std::string, bool, std::less<>> touched_jobs_;  ///< True: evaluations were removed.
   std::set<std::string, std::less<>> freed_nodes_;
-  std::array<std::optional<std::string>, static_cast<std::size_t>(Table::applied) + 1>
-      last_changed_;
+  /// Where in `changes_` each table's last one of this command stands, counted from 1.
+  std::array<std::size_t, static_cast<std::size_t>(Table::applied) + 1> last_changed_{};
   std::map<std::string, Object<schema::AllocMetric>> plan_metrics_;
   std::map<std::string, std::uint32_t> plan_metric_numbers_;
   Released released_;

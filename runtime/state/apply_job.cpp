@@ -103,14 +103,14 @@ Object<schema::Job> Applier::put_job_spec(JobReader job, bool keep_counts) {
     draft->setVersion(0);
   }
   const std::string_view before = existing ? view(existing->getStatus()) : std::string_view{};
-  const std::string_view status = status_of(draft.reader(), false);
+  const std::string_view status = status_of(key, draft.reader(), false);
   draft->setStatus(text(status));
 
   const Object<schema::Job> stored = draft.freeze();
   if (status != before) count_child(*stored, before, status);
-  put_job(stored);
-  put_job_version(stored);
-  prune_versions(stored);
+  put_job(key, stored);
+  put_job_version(key, stored);
+  prune_versions(key);
   extend_summary(*stored);
   touched_jobs_.try_emplace(key, false);
   if (stored->getStop())
@@ -118,18 +118,17 @@ Object<schema::Job> Applier::put_job_spec(JobReader job, bool keep_counts) {
   return stored;
 }
 
-void Applier::put_job(const Object<schema::Job>& job) {
-  const std::string key = job_key(*job);
+void Applier::put_job(const std::string& key, const Object<schema::Job>& job) {
   t_.jobs.insert_or_assign(key, job);
   touch(Table::jobs);
   changed(Table::jobs, key);
   event(job);
 }
 
-void Applier::put_job_version(const Object<schema::Job>& job) {
-  t_.job_versions.insert_or_assign(version_key(*job), job);
+void Applier::put_job_version(const std::string& key, const Object<schema::Job>& job) {
+  t_.job_versions.insert_or_assign(join_key(key, number_key(job->getVersion())), job);
   touch(Table::job_versions);
-  changed(Table::job_versions, job_key(*job));
+  changed(Table::job_versions, key);
   last_version_ = {};
 }
 
@@ -145,10 +144,9 @@ void Applier::drop_job_version(const Object<schema::Job>& job) {
 }
 
 /// Keeps the newest versions, and the newest stable one in place of the oldest of them.
-void Applier::prune_versions(const Object<schema::Job>& job) {
+void Applier::prune_versions(const std::string& key) {
   std::vector<Object<schema::Job>> versions;  // oldest first
-  for (const auto& entry :
-       t_.job_versions.prefix(join_key(view(job->getNamespace()), view(job->getId()), "")))
+  for (const auto& entry : t_.job_versions.prefix(key + '\0'))
     versions.push_back(entry.value());
   if (versions.size() <= tracked_versions) return;
   std::reverse(versions.begin(), versions.end());
@@ -212,20 +210,21 @@ void Applier::set_stable(std::string_view ns,
                          std::string_view id,
                          std::uint64_t version,
                          bool stable) {
-  const auto* found = t_.job_versions.find(join_key(ns, id, number_key(version)));
+  const std::string key = join_key(ns, id);
+  const auto* found = t_.job_versions.find(join_key(key, number_key(version)));
   if (found == nullptr || (*found)->getStable() == stable) return;
   Draft<schema::Job> marked{**found};
   marked->setStable(stable);
   marked->setModifyIndex(index_);
-  const auto* current = t_.jobs.find(join_key(ns, id));
+  const auto* current = t_.jobs.find(key);
   const bool is_current = current != nullptr && (*current)->getVersion() == version;
   if (is_current) marked->setStatus((*current)->getStatus());
-  put_job_version(marked.freeze());
+  put_job_version(key, marked.freeze());
   if (!is_current) return;
   Draft<schema::Job> job{**current};
   job->setStable(stable);
   job->setModifyIndex(index_);
-  put_job(job.freeze());
+  put_job(key, job.freeze());
 }
 
 }  // namespace nomad::state

@@ -125,9 +125,11 @@ JobCounts& Applier::counts_of(const std::string& job_key) {
   return *t_.job_counts.find_for_update(job_key);
 }
 
-std::string_view Applier::status_of(JobReader job, bool evals_were_removed) const {
+std::string_view Applier::status_of(const std::string& key,
+                                    JobReader job,
+                                    bool evals_were_removed) const {
   if (is_running_until_stopped(job)) return job.getStop() ? "dead" : "running";
-  const auto* found = t_.job_counts.find(join_key(view(job.getNamespace()), view(job.getId())));
+  const auto* found = t_.job_counts.find(key);
   const JobCounts counts = found != nullptr ? *found : JobCounts{};
   if (counts.live_allocs > 0) return "running";
   if (counts.live_evals > 0) return "pending";
@@ -140,12 +142,12 @@ void Applier::settle_statuses() {
     if (found == nullptr) continue;
     const Object<schema::Job> job = *found;
     const std::string_view before = view(job->getStatus());
-    const std::string_view after = status_of(*job, evals_were_removed);
+    const std::string_view after = status_of(key, *job, evals_were_removed);
     if (before == after) continue;
     Draft<schema::Job> draft{job};
     draft->setStatus(text(after));
     draft->setModifyIndex(index_);
-    put_job(draft.freeze());
+    put_job(key, draft.freeze());
     count_child(*job, before, after);
   }
 }
