@@ -39,7 +39,7 @@ public:
         if (is_done_) return;
         is_woken_ = false;
       }
-      if (options_.min_index != 0) subscribe();
+      if (!is_new_enough(context_.options.store->snapshot())) subscribe();
       const auto snapshot = context_.options.store->snapshot();
       const auto& lease = context_.options.lease;
       if (lease && !options_.stale && !lease->holds()) {
