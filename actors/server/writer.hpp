@@ -93,11 +93,12 @@ void Writer::write(Decide&& decide, Then then) const {
   const auto command = std::exchange(decided->command, {});
   Written<Decided> written{std::move(*decided), snapshot.index(), {}};
   if (!command) return then(Result<Written<Decided>>{std::move(written)});
-  propose(command, [written = std::move(written),
-                    then = std::move(then)](const Result<Committed>& committed) mutable {
+  propose_raw(command, [written = std::move(written),
+                        then = std::move(then)](const Result<raft::Applied>& applied) mutable {
+    auto committed = to_committed(applied);
     if (!committed) return then(Result<Written<Decided>>{committed.error()});
     written.index = committed->index;
-    written.outcome = committed->outcome;
+    written.outcome = std::move(committed->outcome);
     then(Result<Written<Decided>>{std::move(written)});
   });
 }

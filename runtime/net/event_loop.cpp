@@ -46,15 +46,26 @@ struct EventLoop::Core {
   std::vector<std::shared_ptr<Watch>> watches;  ///< On the loop's thread.
   bool is_over = false;                         ///< The same.
   std::mutex guard;
-  bool is_stopping = false;  ///< Under `guard`, as the next.
-  bool is_closed = false;    ///< Nothing may be posted any more.
+  std::vector<std::function<void()>> posted;  ///< Under `guard`, as the next.
+  bool is_stopping = false;
+  bool is_closed = false;  ///< Nothing may be posted any more.
   std::thread thread;
+
+  std::vector<std::function<void()>> take_posted() {
+    const std::lock_guard lock{guard};
+    return std::exchange(posted, {});
+  }
 };
 
 EventLoop::EventLoop() : core_{std::make_unique<Core>()} {}
 
 EventLoop::~EventLoop() {
   stop();
+  {
+    const std::lock_guard lock{core_->guard};
+    core_->is_closed = true;
+  }
+  core_->take_posted();  // of a loop that was never started
 }
 
 void EventLoop::start() {
@@ -63,7 +74,13 @@ void EventLoop::start() {
 
 void EventLoop::post(std::function<void()> action) {
   const std::lock_guard lock{core_->guard};
-  if (!core_->is_closed) boost::asio::post(core_->io, std::move(action));
+  if (core_->is_closed) return;
+  core_->posted.push_back(std::move(action));
+  if (core_->posted.size() > 1) return;
+  boost::asio::post(core_->io, [core = core_.get()] {
+    for (const auto& each : core->take_posted())
+      each();
+  });
 }
 
 void EventLoop::watch(int descriptor, std::function<void()> readable) {

@@ -271,7 +271,7 @@ void write_autopilot(Call call) {
   if (!writer) return shared->fail(no_leader());
   writer->propose(cluster::set_autopilot(*configuration, *check),
                   [shared](const Result<server::Committed>& done) {
-                    go_home(shared, [shared, done] {
+                    go_home(*shared, [shared, done] {
                       if (done || done.error().code == Errc::conflict)
                         shared->send(Answer::json(done ? "true" : "false"));
                       else

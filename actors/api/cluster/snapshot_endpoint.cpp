@@ -207,7 +207,7 @@ void restore_here(Call& call) {
   const auto id = copy(commands->front()->getRestoreBegin());
   writer.propose_all(std::move(*commands), [shared, id](const Result<server::Committed>& done) {
     if (!done) abandon_restore(*shared->context->options.writer, id);
-    go_home(shared, [shared, done] {
+    go_home(*shared, [shared, done] {
       if (done)
         shared->send(Answer::empty());
       else

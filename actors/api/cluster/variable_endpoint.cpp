@@ -225,7 +225,7 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
   context.options.writer->propose_raw(
       cluster::set_variable(*sealed, write->check), [write](const Result<raft::Applied>& applied) {
-        go_home(write->call, [write, done = server::to_sealed(applied)] {
+        go_home(*write->call, [write, done = server::to_sealed(applied)] {
           if (done)
             answer_written(*write, *done);
           else

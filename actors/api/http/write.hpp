@@ -13,15 +13,15 @@ namespace nomad::api {
 
 /// Runs `work` where the call's answer goes out; on the query pool if another agent passed the
 /// request on.
-inline void go_home(const SharedCall& call, std::function<void()> work) {
-  if (!call->responder.post(work) && !call->context->pool.submit(work)) work();
+inline void go_home(Call& call, std::function<void()> work) {
+  if (!call.responder.post(work) && !call.context->pool.submit(work)) work();
 }
 
-/// Answers with what `respond(*result)` makes of a result, or with its error.
+/// Answers with what `respond(*result)` makes of a result, or with its error. To be called once.
 template <class Value, class Respond>
 auto responding(SharedCall call, Respond respond) {
-  return [call = std::move(call), respond = std::move(respond)](Result<Value> result) {
-    go_home(call, [call, respond, result = std::move(result)] {
+  return [call = std::move(call), respond = std::move(respond)](Result<Value> result) mutable {
+    go_home(*call, [call, respond = std::move(respond), result = std::move(result)] {
       if (result)
         call->send(respond(*result));
       else
@@ -49,9 +49,10 @@ void write_sealed(Call call, const Object<schema::Command>& command, Respond res
   const auto& writer = shared->context->options.writer;
   if (!writer) return shared->fail(no_leader());
   auto answer = responding<server::SealedWritten>(shared, std::move(respond));
-  writer->propose_raw(command, [answer = std::move(answer)](const Result<raft::Applied>& applied) {
-    answer(server::to_sealed(applied));
-  });
+  writer->propose_raw(command,
+                      [answer = std::move(answer)](const Result<raft::Applied>& applied) mutable {
+                        answer(server::to_sealed(applied));
+                      });
 }
 
 /// Nothing but the index: `{"Index":7}`.

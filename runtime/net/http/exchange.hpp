@@ -22,8 +22,8 @@ public:
   virtual ~Exchange() = default;
 
   /// Runs `work` on the exchange's own thread, in turn with its answers; drops it when the client
-  /// is gone. False, and nothing happens: there is no such thread.
-  virtual bool post(std::function<void()> work) = 0;
+  /// is gone. False, with the work untouched: there is no such thread.
+  virtual bool post(std::function<void()>& work) = 0;
 
   /// Answers, unless something has.
   virtual void send(Response response) = 0;

@@ -24,8 +24,8 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,7 +58,7 @@ namespace detail {
 class HttpExchange final : public Exchange, public std::enable_shared_from_this<HttpExchange> {
 public:
   // --- called by Responder and BodyStream, on any thread ---
-  bool post(std::function<void()> work) override;
+  bool post(std::function<void()>& work) override;
   void send(Response response) override;
   void start_stream(Response head) override;
   bool write(std::string_view chunk, std::function<void()> drained) override;
@@ -108,7 +108,7 @@ private:
   bool is_abandoned_ = false;
   bool is_answered_ = false;
   bool output_ended_ = false;
-  std::deque<std::function<void(Connection&)>> actions_;  ///< Asked of the connection, in order.
+  std::list<std::function<void(Connection&)>> actions_;  ///< Asked of the connection, in order.
   bool is_posted_ = false;  ///< `act` runs or will; Asio keeps no order among posts of threads.
   bool crossed_ = false;    ///< Used by a thread other than the connection's.
   std::atomic<std::size_t> queued_{0};
@@ -233,7 +233,7 @@ private:
   std::string pending_;  ///< Received and not parsed yet.
   std::shared_ptr<detail::HttpExchange> exchange_;
 
-  std::deque<Drained> drained_;
+  std::list<Drained> drained_;
   std::unique_ptr<GzipStream> gzip_;
 
   // Of a tunnel; `pending_` is input that nobody has taken yet.

@@ -98,7 +98,7 @@ void HttpExchange::on_abandoned(std::function<void()> callback) {
   callback();
 }
 
-bool HttpExchange::post(std::function<void()> work) {
+bool HttpExchange::post(std::function<void()>& work) {
   on_connection([work = std::move(work)](Connection&) { work(); });
   return true;
 }
@@ -164,6 +164,11 @@ void HttpExchange::end(bool properly) {
 }
 
 void HttpExchange::drop() {
+  {
+    const std::lock_guard lock{guard_};
+    note_thread();
+    if (is_answered_ || !connection_) return;
+  }
   send({.status = 500,
         .content_type = "text/plain; charset=utf-8",
         .body = "the request was not answered"});
@@ -228,8 +233,8 @@ const Request& Responder::request() const {
   return exchange_->request;
 }
 
-bool Responder::post(std::function<void()> work) {
-  return exchange_ && exchange_->post(std::move(work));
+bool Responder::post(std::function<void()>& work) {
+  return exchange_ && exchange_->post(work);
 }
 
 void Responder::send(Response response) {

@@ -110,8 +110,8 @@ public:
   const Request& request() const;
 
   /// Runs `work` on the I/O thread of the request's connection; drops it when the client is gone.
-  /// False, and nothing happens, for a request that another agent passed on.
-  bool post(std::function<void()> work);
+  /// False, with the work untouched, for a request that another agent passed on.
+  bool post(std::function<void()>& work);
 
   /// Answers. Compression, when the client wants it, happens on the calling thread. Later calls
   /// do nothing.
