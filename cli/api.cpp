@@ -120,11 +120,11 @@ Result<Answer> Api::exchange(const std::string& method,
   std::from_chars(index.data(), index.data() + index.size(), answer.index);
   answer.next_token = response->header("X-Nomad-NextToken");
   if (!response->body.empty()) {
-    boost::json::error_code failure;
-    answer.body = boost::json::parse(response->body, failure);
-    if (failure)
+    auto body = parse_json(response->body);
+    if (!body)
       return Error{Errc::corrupt, fmt::format("{} {}: the answer is no JSON: {}", method, path,
-                                              failure.message())};
+                                              body.error().what)};
+    answer.body = std::move(*body);
   }
   return answer;
 }

@@ -10,6 +10,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -19,8 +20,13 @@ using namespace std::chrono_literals;
 /// The values of a plugin's configuration as texts, as drivers read them.
 std::map<std::string, std::string> plugin_values(const config::Plugin& plugin) {
   std::map<std::string, std::string> values;
-  const auto tree = boost::json::parse(plugin.config_json);
-  for (const auto& member : tree.as_object()) {
+  const auto tree = parse_json(plugin.config_json);
+  if (!tree || !tree->is_object()) {
+    log::error("agent", "a plugin's config cannot be read and counts as empty: {}",
+               tree ? "it is no object" : tree.error().what);
+    return values;
+  }
+  for (const auto& member : tree->get_object()) {
     const auto& value = member.value();
     values[std::string{member.key()}]
         = value.is_string() ? std::string{value.get_string()} : boost::json::serialize(value);

@@ -12,6 +12,7 @@
 #include "cli/output/layout.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/net/http/url.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -147,10 +148,9 @@ Result<std::optional<std::uint64_t>> parse_check_index(const std::string& text) 
 std::optional<int> explain_conflict(const net::ClientResponse& response,
                                     std::uint64_t check_index) {
   if (response.status != 409) return std::nullopt;
-  boost::json::error_code failure;
-  const auto stored = boost::json::parse(response.body, failure);
-  if (failure) return std::nullopt;
-  const View view{stored};
+  const auto stored = parse_json(response.body);
+  if (!stored) return std::nullopt;
+  const View view{*stored};
   const auto index = view["ModifyIndex"].number();
   const auto updated = index == 0 ? std::string{}
                                   : fmt::format("The server-side item was last updated on {}.",

@@ -57,8 +57,9 @@ Result<> from_json(const JsonNode& source, Builder target) {
   return decode_json(source, std::move(target), plan);
 }
 
-/// Parses text within the bounds that all request bodies have: 64 levels. Trailing white space is
-/// allowed. Errors name the byte: "byte 17: syntax error". The tree's memory comes from `storage`.
+/// Parses text as deep as what was made of a request's body (`FlatJson::request_depth`) can be;
+/// Boost's own parse ends at 32 levels, by an exception. Trailing white space is allowed. Errors
+/// name the byte: "byte 17: syntax error". The tree's memory comes from `storage`.
 Result<boost::json::value> parse_json(std::string_view text, boost::json::storage_ptr storage = {});
 
 }  // namespace nomad

@@ -388,8 +388,9 @@ Result<> decode_json(const JsonNode& source,
 }
 
 Result<boost::json::value> parse_json(std::string_view text, boost::json::storage_ptr storage) {
+  constexpr std::size_t around = 16;  // what answers, handles and events put around a request's
   boost::json::parse_options limits;
-  limits.max_depth = 64;
+  limits.max_depth = FlatJson::request_depth + around;
   boost::json::stream_parser parser{storage, limits};
   parser.reset(storage);
   boost::json::error_code failure;

@@ -225,16 +225,18 @@ void job_services(Call call) {
 }
 
 /// The differences from each version to the next newer one, newest first.
-void append_diffs(std::string& out, const std::vector<JobRef>& versions) {
-  out += '[';
+Result<std::string> diffs_of(const std::vector<JobRef>& versions) {
+  std::string out = "[";
   for (std::size_t i = 0; i + 1 < versions.size(); ++i) {
     if (i != 0) out += ',';
-    const auto newer = boost::json::parse(to_json(*versions[i]));
-    const auto older = boost::json::parse(to_json(*versions[i + 1]));
-    const auto changes = jobspec::diff(&older.get_object(), &newer.get_object(), true);
+    const auto newer = parse_json(to_json(*versions[i]));
+    if (!newer) return newer.error();
+    const auto older = parse_json(to_json(*versions[i + 1]));
+    if (!older) return older.error();
+    const auto changes = jobspec::diff(&older->get_object(), &newer->get_object(), true);
     out += changes ? boost::json::serialize(*changes) : "null";
   }
-  out += ']';
+  return out + ']';
 }
 
 void job_versions(Call call) {
@@ -253,13 +255,13 @@ void job_versions(Call call) {
         .answer = [ns = options.ns, id, index, with_diffs = *diffs](const Snapshot& snapshot) {
           const auto versions = snapshot.job_versions(ns, id);
           if (versions.empty()) return Answer::error(not_found("job versions not found"));
+          Result<std::string> diffs = std::string{"null"};
+          if (with_diffs && versions.size() > 1) diffs = diffs_of(versions);
+          if (!diffs) return Answer::error(diffs.error());
           std::string out;
           {
             JsonObject object{out};
-            if (with_diffs && versions.size() > 1)
-              append_diffs(object.raw("Diffs"), versions);
-            else
-              object.null("Diffs");
+            object.raw("Diffs") += *diffs;
             append_query_meta(object, index(snapshot), true);
             append_json_list(object.raw("Versions"), versions,
                              [](std::string& to, const JobRef& job) { append_json(to, *job); });

@@ -117,21 +117,20 @@ void append_preempted(JsonObject& object, const DryRun& planned) {
                    });
 }
 
-void append_diff(JsonObject& object, const DryRun& planned, const json::object& job) {
-  json::value stored;
-  if (planned.stored) stored = json::parse(to_json(*planned.stored));
-  auto changes = jobspec::diff(planned.stored ? &stored.get_object() : nullptr, &job, true);
-  if (!changes) {
-    object.null("Diff");
-    return;
-  }
+/// What `job` changes of the stored one, as JSON text.
+Result<std::string> diff_of(const DryRun& planned, const json::object& job) {
+  Result<json::value> stored = json::value{};
+  if (planned.stored) stored = parse_json(to_json(*planned.stored));
+  if (!stored) return stored.error();
+  auto changes = jobspec::diff(stored->if_object(), &job, true);
+  if (!changes) return std::string{"null"};
   std::map<std::string, jobspec::DesiredUpdates, std::less<>> updates;
   for (const auto& [group, counts] : planned.desired_updates)
     updates.emplace(group, jobspec::DesiredUpdates{counts.ignore, counts.place, counts.migrate,
                                                    counts.stop, counts.in_place_update,
                                                    counts.destructive_update, counts.canary});
   jobspec::annotate(*changes, updates);
-  object.raw("Diff") += json::serialize(*changes);
+  return json::serialize(*changes);
 }
 
 void append_next_launch(JsonObject& object, const json::object& job) {
@@ -151,6 +150,9 @@ Answer plan_answer(const DryRun& planned,
                    const json::object& job,
                    bool with_diff,
                    const std::string& warnings) {
+  Result<std::string> diff = std::string{"null"};
+  if (with_diff) diff = diff_of(planned, job);
+  if (!diff) return Answer::error(diff.error());
   std::string out;
   {
     JsonObject object{out};
@@ -164,10 +166,7 @@ Answer plan_answer(const DryRun& planned,
     else
       append_json_list(object.raw("CreatedEvals"), planned.created_evals,
                        [](std::string& to, const auto& eval) { append_json(to, *eval); });
-    if (with_diff)
-      append_diff(object, planned, job);
-    else
-      object.null("Diff");
+    object.raw("Diff") += *diff;
     if (planned.failed_groups.empty()) {
       object.null("FailedTGAllocs");
     } else {

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include "actors/client/drivers/mock_task.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/object/json_codec.hpp"
 
 namespace nomad::client {
 namespace {
@@ -137,11 +137,10 @@ struct MockState {
       return {};
     }
     if (msg.handle.empty()) return Error{Errc::not_found, "it was never started"};
-    boost::system::error_code problem;
-    const auto handle = boost::json::parse(msg.handle, problem);
-    if (problem || !handle.is_object() || handle.as_object().if_contains("config") == nullptr)
+    const auto handle = parse_json(msg.handle);
+    if (!handle || !handle->is_object() || !handle->get_object().contains("config"))
       return Error{Errc::corrupt, "the handle is not one of ours"};
-    auto task = parse_mock_task(handle.as_object().at("config"));
+    auto task = parse_mock_task(handle->get_object().at("config"));
     if (!task) return task.error();
     auto& running = tasks[msg.id];
     running = {.config = {},
@@ -153,7 +152,7 @@ struct MockState {
                .handle = msg.handle,
                .out = {},
                .err = {}};
-    const auto* const started_at = handle.as_object().if_contains("started_at");
+    const auto* const started_at = handle->get_object().if_contains("started_at");
     const auto elapsed
         = started_at != nullptr && started_at->is_int64() ? unix_now() - started_at->as_int64() : 0;
     run(msg.id, running, Nanoseconds{std::max<std::int64_t>(elapsed, 1)});

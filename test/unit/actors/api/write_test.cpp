@@ -1,6 +1,7 @@
 // Writes and actions: what reaches the actors, what comes back, and what is refused before.
 #include <doctest/doctest.h>
 
+#include "runtime/object/json_codec.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
@@ -50,6 +51,30 @@ TEST_CASE("write: a job is canonicalized and written") {
             .refusal("PUT", "/v1/jobs?namespace=team",
                      job_body("web", R"(,"EnforceIndex":true,"JobModifyIndex":7)"))
             .starts_with("409 Enforcing job modify index 7"));
+}
+
+TEST_CASE("write: a job as deep as requests may be is compared, shown and planned") {
+  ApiFixture fixture;
+  // {"Job":{"TaskGroups":[{"Tasks":[{"Config":{"list": are seven levels.
+  const auto body = [](const std::string& word, int levels) {
+    const auto lists = std::string(levels, '[') + '"' + word + '"' + std::string(levels, ']');
+    return R"({"Job":{"ID":"deep","Datacenters":["dc1"],"TaskGroups":[{"Name":"g","Tasks":[{)"
+           R"("Name":"t","Driver":"mock_driver","Config":{"list":)"
+           + lists + R"(}}]}]},"Diff":true})";
+  };
+  const int most = static_cast<int>(FlatJson::request_depth) - 7;
+
+  REQUIRE(fixture.send("PUT", "/v1/jobs", body("one", most)).status == 200);
+  REQUIRE(fixture.send("PUT", "/v1/jobs", body("two", most)).status == 200);
+
+  const auto versions = fixture.get("/v1/job/deep/versions?diffs=true");
+  CHECK(versions.status == 200);
+  CHECK(versions.body.find(R"("New":"two","Old":"one")") != std::string::npos);
+  CHECK(parse_json(versions.body).has_value());
+  const auto plan = fixture.send("PUT", "/v1/job/deep/plan", body("three", most));
+  CHECK(plan.status == 200);
+  CHECK(plan.body.find(R"("New":"three","Old":"two")") != std::string::npos);
+  CHECK(fixture.refusal("PUT", "/v1/jobs", body("four", most + 1)).starts_with("400 "));
 }
 
 TEST_CASE("write: bad registrations are refused before the server sees them") {
