@@ -163,7 +163,10 @@ void serve_membership(rpc::MethodRouter& router, const DoorsRef& doors) {
         const auto membership = doors->open_membership();
         if (!membership) return answer(not_ready());
         doors->asker.template ask<server::membership::Exchanged>(
-            membership, server::membership::Exchange{std::move(envelope)}, answer_patience,
+            membership,
+            server::membership::Exchange{caller.peer ? caller.peer->region : std::string{},
+                                         std::move(envelope)},
+            answer_patience,
             [answer,
              who = caller.describe()](const Result<server::membership::Exchanged>& exchanged) {
               if (exchanged) return answer(exchanged->envelope);

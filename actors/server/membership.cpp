@@ -65,7 +65,9 @@ struct MembershipState {
     return cluster::write_table(rows, options.key.get(), nonce);
   }
 
-  /// Exchanges tables with the server at `address`; `done` gets the other's, which is merged.
+  /// Exchanges tables with the server at `address`; `done` gets the other's, which is merged. If
+  /// `region` is empty, the other is asked first which one is its: it counts when the connection
+  /// for that region has proven it.
   void exchange(const std::string& address,
                 const std::string& region,
                 std::chrono::milliseconds timeout,
@@ -77,22 +79,34 @@ struct MembershipState {
     call.timeout = timeout;
     call.priority = rpc::RpcPriority::urgent;
     self->request(transport, timeout + std::chrono::seconds{1}, std::move(call))
-        .then([this, done](const rpc::transport::Reply& reply) { done(taken(reply.outcome)); },
-              [done](const Error& err) { done(err); });
+        .then(
+            [this, done, address, region, timeout](const rpc::transport::Reply& reply) {
+              auto other = taken(reply.outcome, region);
+              auto claimed = other && region.empty() ? region_of_sender(*other) : std::string{};
+              if (claimed.empty()) return done(std::move(other));
+              exchange(address, claimed, timeout, done);
+            },
+            [done](const Error& err) { done(err); });
   }
 
-  Result<cluster::MemberTable> taken(const Result<Bytes>& outcome) {
+  static std::string region_of_sender(const cluster::MemberTable& table) {
+    const auto sender = std::ranges::find(table.members, table.from, &MemberInfo::id);
+    return sender == table.members.end() ? std::string{} : sender->region;
+  }
+
+  Result<cluster::MemberTable> taken(const Result<Bytes>& outcome, const std::string& region) {
     if (!outcome) return outcome.error();
     auto read = Object<schema::membership::Envelope>::from_bytes(outcome->view());
     if (!read) return read.error();
     auto other = cluster::read_table(**read, options.key.get());
-    if (other) merge(*other);
+    if (other && !region.empty()) merge(*other, region);
     return other;
   }
 
-  void merge(const cluster::MemberTable& other) {
+  void merge(const cluster::MemberTable& other, const std::string& region) {
     const bool is_removed
-        = std::ranges::find(other.removed, options.self.id) != other.removed.end();
+        = region == options.self.region
+          && std::ranges::find(other.removed, options.self.id) != other.removed.end();
     if (is_removed) view->set_removed();
     const bool is_expelled = is_removed && table->self().is_usable();  // else it wanted to go
     if (is_expelled && !std::exchange(told_expelled, true))
@@ -100,7 +114,7 @@ struct MembershipState {
                  "this server, {}, was removed from the cluster; stop it, empty its data directory "
                  "and start it again: it joins under a new id",
                  options.self.id);
-    if (table->merge(other, now())) changed();
+    if (table->merge(other, region, now())) changed();
   }
 
   void changed() {
@@ -119,6 +133,8 @@ struct MembershipState {
 
   /// A line for each member whose status is news.
   void tell_log(const std::vector<MemberInfo>& members) {
+    std::erase_if(logged,
+                  [this](const auto& entry) { return table->find(entry.first) == nullptr; });
     for (const auto& member : members) {
       if (member.id == options.self.id) continue;
       auto& known = logged[member.id];
@@ -263,7 +279,7 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
         auto& state = self->state;
         const auto other = cluster::read_table(*msg.envelope, state.options.key.get());
         if (!other) return other.error();
-        state.merge(*other);
+        state.merge(*other, msg.region);
         return Exchanged{state.envelope()};
       },
       [self](const Probe& msg) -> actor::Answer<Probed> {

@@ -28,6 +28,7 @@ namespace membership {
 /// A table of another server, and ours in return. `permission_denied` for another key.
 struct Exchange {
   using is_message = void;
+  std::string region;  ///< Of the caller, as its connection has established it.
   Object<schema::membership::Envelope> envelope;
 };
 

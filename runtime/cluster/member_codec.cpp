@@ -49,6 +49,13 @@ Result<MemberTable> read(wire::Table::Reader from) {
     return Error{Errc::too_large, "the table of members has too many rows"};
   MemberTable table{.from = copy(from.getFrom()), .members = {}, .removed = {}};
   for (const auto row : from.getMembers()) {
+    for (const auto words :
+         {row.getId(), row.getName(), row.getRegion(), row.getDatacenter(), row.getRpcAddress(),
+          row.getHttpAddress(), row.getBuild(), row.getClusterId()})
+      if (words.size() > most_member_text)
+        return Error{Errc::too_large, "a text of a member is longer than 512 bytes"};
+    if (row.getIncarnation() > most_incarnation)
+      return Error{Errc::corrupt, "the incarnation of a member is beyond what any reaches"};
     if (row.getStatus() > static_cast<std::uint8_t>(MemberStatus::left))
       return Error{Errc::corrupt, "a member has an unknown status"};
     table.members.push_back({.id = copy(row.getId()),

@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace nomad::cluster {
+namespace {
+
+/// How far a row may be ahead of what is known, of whoever does not speak of himself.
+constexpr std::uint64_t most_step = std::uint64_t{1} << 32U;
+
+}  // namespace
 
 std::string_view to_string(MemberStatus status) {
   switch (status) {
@@ -30,13 +36,32 @@ MemberTable Membership::table() const {
   return table;
 }
 
-bool Membership::merge(const MemberTable& table, Time now) {
+bool Membership::merge(const MemberTable& table, const std::string& region, Time now) {
+  const Speaker speaker{region, table.from};
   bool changed = false;
   for (const auto& news : table.members) {
     if (news.id.empty() || news.region.empty()) continue;
-    changed = (news.id == self_ ? answer_rumour(news) : accept(news, now)) || changed;
+    changed = (news.id == self_ ? answer_rumour(news) : accept(speaker, news, now)) || changed;
   }
   return changed;
+}
+
+/// (3): whether the speaker may say that at all.
+bool Membership::may_tell(const Speaker& speaker, const MemberInfo& news) const {
+  const auto& own_region = self().region;
+  const auto* known = find(news.id);
+  const bool is_near = speaker.region == own_region;
+  if (known != nullptr && known->region != news.region) return is_near && news.region == own_region;
+  if (is_near || news.region == speaker.region) return true;
+  return known == nullptr && news.region != own_region && news.status == MemberStatus::alive;
+}
+
+bool Membership::has_room(const std::string& region) const {
+  const bool is_near = region == self().region;
+  const auto rows = std::ranges::count_if(rows_, [&](const auto& item) {
+    return (item.second.info.region == self().region) == is_near;
+  });
+  return static_cast<std::size_t>(rows) < options_.most_rows;
 }
 
 /// (2)
@@ -44,21 +69,28 @@ bool Membership::answer_rumour(const MemberInfo& rumour) {
   auto& own = rows_.at(self_).info;
   const bool same = rumour.status == own.status && rumour.incarnation == own.incarnation;
   if (same || rumour.incarnation < own.incarnation) return false;
+  if (rumour.incarnation - own.incarnation > most_step) return false;
   // Also a row of our own earlier life with a higher incarnation than ours.
   own.incarnation = rumour.incarnation + 1;
   return true;
 }
 
-bool Membership::accept(const MemberInfo& news, Time now) {
+bool Membership::accept(const Speaker& speaker, const MemberInfo& news, Time now) {
+  if (!may_tell(speaker, news)) return false;
   const auto found = rows_.find(news.id);
+  const auto known = found == rows_.end() ? 0 : found->second.info.incarnation;
+  const bool is_own_word = speaker.means_himself(news);
+  if (!is_own_word && news.incarnation > known + most_step) return false;
   if (found == rows_.end()) {
     // Who has left and is unknown here, or was pruned, is no news.
-    if (news.status == MemberStatus::left) return false;
+    if (news.status == MemberStatus::left || !has_room(news.region)) return false;
     rows_[news.id] = {.info = news, .since = now};
     round_.push_back(news.id);
     return true;
   }
   auto& row = found->second;
+  const bool answers = row.info.status == MemberStatus::alive;
+  if (news.status == MemberStatus::left && answers && !is_own_word) return false;  // (4)
   const bool wins
       = std::pair{news.incarnation, news.status} > std::pair{row.info.incarnation, row.info.status};
   if (!wins) return false;

@@ -12,7 +12,14 @@
 //     row's: so it is alive again for everybody.
 // (3) `failed` is said only after the server answered neither us nor those who probed it for us, in
 //     `failures` rounds one after the other.
-// (4) A row of a server that left stays for `forget_after`, so that old news can't bring it back;
+//     A caller of another region is believed about its own servers alone; of others that are
+//     unknown here it may say that they are there, never of ours.
+// (4) `left` is believed of the server itself, and of others (who may have it from an operator)
+// only
+//     once it does not answer here either.
+// (5) Rows are bounded: ours and those of all other regions each; and so are the steps by which
+//     others may raise an incarnation, so that none ever wraps.
+// (6) A row of a server that left stays for `forget_after`, so that old news can't bring it back;
 //     a failed one stays as long, and is probed now and then, because it may come back.
 #pragma once
 
@@ -59,9 +66,15 @@ inline const MemberInfo& bearer_of_name(const MemberInfo* found, const MemberInf
   return found != nullptr && found->is_usable() ? *found : other;
 }
 
+/// The longest of the texts of a row, in bytes.
+inline constexpr std::size_t most_member_text = 512;
+
+/// The highest incarnation of a row. Nobody comes near it by telling the truth.
+inline constexpr std::uint64_t most_incarnation = std::uint64_t{1} << 62U;
+
 /// What one server sends another.
 struct MemberTable {
-  std::string from;
+  std::string from;  ///< The sender's id, as it says itself.
   std::vector<MemberInfo> members;
   std::vector<std::string> removed;  ///< Ids that may never be members of the log again.
 };
@@ -72,6 +85,7 @@ struct MembershipOptions {
   unsigned indirect = 3;  ///< Servers asked to probe one that does not answer.
   std::chrono::seconds reconnect_interval{10};  ///< Between probes of a failed server.
   std::chrono::hours forget_after{72};
+  std::size_t most_rows = 512;  ///< Of our region, and again of all others together.
 };
 
 class Membership {
@@ -83,9 +97,9 @@ public:
   /// What to tell another server.
   MemberTable table() const;
 
-  /// News from another server. True when somebody's row has changed in a way that others should
-  /// hear of at once.
-  bool merge(const MemberTable& table, Time now);
+  /// News from a server of `region`, as its connection has established it. True when somebody's row
+  /// has changed in a way that others should hear of at once.
+  bool merge(const MemberTable& table, const std::string& region, Time now);
 
   /// Whom to probe now; null when it is nobody's turn.
   std::optional<MemberInfo> next_probe(Time now);
@@ -128,7 +142,17 @@ private:
     unsigned failures = 0;
   };
 
-  bool accept(const MemberInfo& news, Time now);
+  /// Who says something: the region is established, the id is his claim.
+  struct Speaker {
+    const std::string& region;
+    const std::string& id;
+
+    bool means_himself(const MemberInfo& row) const { return row.id == id && row.region == region; }
+  };
+
+  bool may_tell(const Speaker& speaker, const MemberInfo& news) const;
+  bool has_room(const std::string& region) const;
+  bool accept(const Speaker& speaker, const MemberInfo& news, Time now);
   bool answer_rumour(const MemberInfo& rumour);
   void set_row_status(Row& row, MemberStatus status, Time now);
 

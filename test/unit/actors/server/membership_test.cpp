@@ -75,7 +75,7 @@ struct MembersFixture : test::ActorFixture {
     }
     REQUIRE(msg.method == rpc::Method::member_exchange);
     auto envelope = Object<schema::membership::Envelope>::from_bytes(msg.body.view()).value();
-    self->request(to, 10s, membership::Exchange{std::move(envelope)})
+    self->request(to, 10s, membership::Exchange{"global", std::move(envelope)})
         .then(
             [promise](const membership::Exchanged& answer) mutable {
               promise.deliver(

@@ -30,16 +30,18 @@ Membership make(const std::string& id) {
   return Membership{server(id), {}, Random{7}, 0s};
 }
 
+/// What the first of them tells.
 MemberTable rows(std::vector<MemberInfo> members) {
   MemberTable table;
+  table.from = members.front().id;
   table.members = std::move(members);
   return table;
 }
 
 /// Both hear of each other.
 void meet(Membership& left, Membership& right, std::chrono::nanoseconds now) {
-  right.merge(left.table(), now);
-  left.merge(right.table(), now);
+  right.merge(left.table(), "global", now);
+  left.merge(right.table(), "global", now);
 }
 
 }  // namespace
@@ -48,9 +50,9 @@ TEST_CASE("membership: tables spread, and nothing is news twice") {
   auto a = make("a");
   auto b = make("b");
   auto c = make("c");
-  CHECK(b.merge(a.table(), 1s));
-  CHECK_FALSE(b.merge(a.table(), 2s));
-  CHECK(c.merge(b.table(), 3s));
+  CHECK(b.merge(a.table(), "global", 1s));
+  CHECK_FALSE(b.merge(a.table(), "global", 2s));
+  CHECK(c.merge(b.table(), "global", 3s));
   meet(a, c, 4s);
   for (const auto* each : {&a, &c})
     CHECK(each->members().size() == 3);
@@ -70,23 +72,23 @@ TEST_CASE("membership: a server fails after two rounds without an answer, and co
   CHECK(a.since("b") == 4s);
 
   // b hears that it failed, and says that it lives, louder.
-  CHECK(b.merge(a.table(), 5s));
+  CHECK(b.merge(a.table(), "global", 5s));
   CHECK(b.self().incarnation == 1);
-  CHECK(a.merge(b.table(), 5s));
+  CHECK(a.merge(b.table(), "global", 5s));
   CHECK(a.find("b")->status == MemberStatus::alive);
 }
 
 TEST_CASE("membership: of one incarnation the worse status wins, whatever the order") {
   auto a = make("a");
   MemberTable news{.from = "b", .members = {server("b")}, .removed = {}};
-  a.merge(news, 0s);
+  a.merge(news, "global", 0s);
   news.members[0].status = MemberStatus::failed;
-  CHECK(a.merge(news, 0s));
+  CHECK(a.merge(news, "global", 0s));
   news.members[0].status = MemberStatus::alive;
-  CHECK_FALSE(a.merge(news, 0s));
+  CHECK_FALSE(a.merge(news, "global", 0s));
   CHECK(a.find("b")->status == MemberStatus::failed);
   news.members[0].incarnation = 1;
-  CHECK(a.merge(news, 0s));
+  CHECK(a.merge(news, "global", 0s));
   CHECK(a.find("b")->status == MemberStatus::alive);
 }
 
@@ -95,7 +97,7 @@ TEST_CASE("membership: who leaves is not failed, and stays away") {
   auto b = make("b");
   meet(a, b, 0s);
   b.set_status(MemberStatus::leaving);
-  a.merge(b.table(), 1s);
+  a.merge(b.table(), "global", 1s);
   CHECK(a.find("b")->status == MemberStatus::leaving);
   a.probed("b", false, 2s);
   CHECK(a.probed("b", false, 3s));
@@ -103,7 +105,7 @@ TEST_CASE("membership: who leaves is not failed, and stays away") {
   CHECK_FALSE(a.next_probe(60s));
   // Old news does not bring it back.
   MemberTable old{.from = "c", .members = {server("b")}, .removed = {}};
-  CHECK_FALSE(a.merge(old, 4s));
+  CHECK_FALSE(a.merge(old, "global", 4s));
   a.expire(3s + 71h);
   CHECK(a.find("b") != nullptr);
   a.expire(4s + 72h);
@@ -115,21 +117,21 @@ TEST_CASE("membership: an earlier life of ours with a higher incarnation is over
   before.set_status(MemberStatus::leaving);
   before.set_status(MemberStatus::left);
   auto b = make("b");
-  b.merge(before.table(), 0s);
+  b.merge(before.table(), "global", 0s);
   auto a = make("a");
   CHECK(b.members().size() == 1);  // who left and was never known is no news
   meet(a, b, 1s);
-  b.merge(before.table(), 2s);
+  b.merge(before.table(), "global", 2s);
   CHECK(b.find("a")->status == MemberStatus::left);
-  CHECK(a.merge(b.table(), 3s));
-  b.merge(a.table(), 3s);
+  CHECK(a.merge(b.table(), "global", 3s));
+  b.merge(a.table(), "global", 3s);
   CHECK(b.find("a")->status == MemberStatus::alive);
 }
 
 TEST_CASE("membership: everybody is probed in turn, a failed one now and then") {
   auto a = make("a");
   for (const char* id : {"b", "c", "d"})
-    a.merge({.from = id, .members = {server(id)}, .removed = {}}, 0s);
+    a.merge({.from = id, .members = {server(id)}, .removed = {}}, "global", 0s);
   std::map<std::string, int> probed;
   for (int second = 1; second <= 30; ++second)
     if (const auto target = a.next_probe(std::chrono::seconds{second})) ++probed[target->id];
@@ -171,7 +173,7 @@ TEST_CASE("membership: force-leave finds the dead rows of a server that was inst
     auto row = server(id);
     row.name = "b.global";
     row.status = status;
-    a.merge({.from = id, .members = {row}, .removed = {}}, 0s);
+    a.merge({.from = id, .members = {row}, .removed = {}}, "global", 0s);
   }
   CHECK(a.force_leave("b.global", false, 1s));
   CHECK(a.find("b1")->status == MemberStatus::alive);
@@ -211,7 +213,7 @@ TEST_CASE("founders: exactly one server founds a cluster, when all are there") {
 
 TEST_CASE("member tables: travel plain or sealed, and only to who has the key") {
   auto a = make("a");
-  a.merge({.from = "b", .members = {server("b")}, .removed = {}}, 0s);
+  a.merge({.from = "b", .members = {server("b")}, .removed = {}}, "global", 0s);
   auto table = a.table();
   table.removed = {"old"};
   const auto key = MemberKey::from_text("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
@@ -241,22 +243,22 @@ TEST_CASE("membership: rows without an id or a region are dropped") {
   nameless.id.clear();
   auto nowhere = server("c");
   nowhere.region.clear();
-  CHECK_FALSE(a.merge(rows({nameless, nowhere}), 1s));
+  CHECK_FALSE(a.merge(rows({nameless, nowhere}), "global", 1s));
   CHECK(a.members().size() == 1);
 }
 
 TEST_CASE("membership: what is said of oneself is answered when it is news, and only then") {
   auto a = make("a");
   auto rumour = a.self();
-  CHECK_FALSE(a.merge(rows({rumour}), 1s));
+  CHECK_FALSE(a.merge(rows({rumour}), "global", 1s));
   CHECK(a.self().incarnation == 0);
   rumour.status = MemberStatus::failed;
-  CHECK(a.merge(rows({rumour}), 1s));
+  CHECK(a.merge(rows({rumour}), "global", 1s));
   CHECK(a.self().incarnation == 1);
-  CHECK_FALSE(a.merge(rows({rumour}), 1s));  // of an earlier incarnation
+  CHECK_FALSE(a.merge(rows({rumour}), "global", 1s));  // of an earlier incarnation
   rumour.status = MemberStatus::alive;
   rumour.incarnation = 5;  // of an earlier life
-  CHECK(a.merge(rows({rumour}), 1s));
+  CHECK(a.merge(rows({rumour}), "global", 1s));
   CHECK(a.self().incarnation == 6);
 }
 
@@ -264,7 +266,7 @@ TEST_CASE("membership: a server that has left and is unknown stays unknown") {
   auto a = make("a");
   auto gone = server("b");
   gone.status = MemberStatus::left;
-  CHECK_FALSE(a.merge(rows({gone}), 1s));
+  CHECK_FALSE(a.merge(rows({gone}), "global", 1s));
   CHECK(a.find("b") == nullptr);
   CHECK(a.since("b") == 0s);
 }
@@ -272,12 +274,12 @@ TEST_CASE("membership: a server that has left and is unknown stays unknown") {
 TEST_CASE("membership: since when a server is so changes with its status only") {
   auto a = make("a");
   auto b = server("b");
-  a.merge(rows({b}), 1s);
+  a.merge(rows({b}), "global", 1s);
   b.incarnation = 1;
-  a.merge(rows({b}), 2s);
+  a.merge(rows({b}), "global", 2s);
   CHECK(a.since("b") == 1s);
   b.status = MemberStatus::failed;
-  a.merge(rows({b}), 3s);
+  a.merge(rows({b}), "global", 3s);
   CHECK(a.since("b") == 3s);
 }
 
@@ -287,10 +289,10 @@ TEST_CASE("membership: nobody is probed who has left, and oneself and strangers 
   CHECK_FALSE(a.probed("a", false, 1s));
   CHECK_FALSE(a.probed("x", false, 1s));
   auto b = server("b");
-  a.merge(rows({b}), 1s);
+  a.merge(rows({b}), "global", 1s);
   b.status = MemberStatus::left;
   b.incarnation = 1;
-  a.merge(rows({b}), 2s);
+  a.merge(rows({b}), "global", 2s);
   CHECK_FALSE(a.next_probe(100s).has_value());
   CHECK_FALSE(a.probed("b", false, 100s));
   CHECK(a.find("b")->status == MemberStatus::left);
@@ -298,7 +300,7 @@ TEST_CASE("membership: nobody is probed who has left, and oneself and strangers 
 
 TEST_CASE("membership: a failed server fails no second time, and is probed less often") {
   auto a = make("a");
-  a.merge(rows({server("b")}), 0s);
+  a.merge(rows({server("b")}), "global", 0s);
   const MembershipOptions options;
   Membership::Time now = 1s;
   REQUIRE(a.next_probe(now).has_value());
@@ -311,7 +313,7 @@ TEST_CASE("membership: a failed server fails no second time, and is probed less 
 
 TEST_CASE("membership: a failed server is tried again as soon as the interval is over") {
   auto a = make("a");
-  a.merge(rows({server("b")}), 0s);
+  a.merge(rows({server("b")}), "global", 0s);
   REQUIRE(a.next_probe(1s).has_value());
   a.probed("b", false, 1s);
   REQUIRE(a.probed("b", false, 1s));
@@ -321,7 +323,7 @@ TEST_CASE("membership: a failed server is tried again as soon as the interval is
 TEST_CASE("membership: everybody is probed once in a round, and helps in turn") {
   auto a = make("a");
   for (const auto* id : {"b", "c", "d", "e", "f"})
-    a.merge(rows({server(id)}), 0s);
+    a.merge(rows({server(id)}), "global", 0s);
   Membership::Time now = 1s;
   const auto round = [&] {
     std::vector<std::string> order;
@@ -366,7 +368,7 @@ TEST_CASE("membership: a status or a cluster of one's own is news to the others 
 TEST_CASE("membership: who is gone is forgotten when that is long ago, nobody else") {
   auto a = make("a");
   for (const auto* id : {"b", "c", "d"})
-    a.merge(rows({server(id)}), 1s);
+    a.merge(rows({server(id)}), "global", 1s);
   REQUIRE(a.force_leave("b.global", false, 1s));
   CHECK(a.find("b")->status == MemberStatus::alive);  // for one that answers
   a.probed("b", false, 2s);
@@ -392,7 +394,7 @@ TEST_CASE("membership: oneself is not forced to leave, and another one of that n
   b.status = MemberStatus::failed;
   auto c = server("c");
   c.status = MemberStatus::failed;
-  a.merge(rows({b, c}), 1s);
+  a.merge(rows({b, c}), "global", 1s);
   REQUIRE(a.force_leave("b.global", true, 2s));
   CHECK(a.find("b") == nullptr);
   CHECK(a.find("c")->status == MemberStatus::failed);
@@ -408,4 +410,104 @@ TEST_CASE("founders: a server that expects nobody founds nothing") {
   lonely.expect = 1;
   CHECK(founders({lonely}, "a", &why).size() == 1);
   CHECK(founders({lonely}, "x", &why).empty());
+}
+
+TEST_CASE("membership: a server of another region has no say about ours") {
+  auto a = make("a");
+  auto b = make("b");
+  meet(a, b, 0s);
+  auto far = server("far");
+  far.region = "west";
+  auto gone = server("b");
+  gone.status = MemberStatus::left;
+  gone.incarnation = ~std::uint64_t{0};
+  MemberTable table{.from = "far", .members = {far, gone}, .removed = {}};
+
+  CHECK(a.merge(table, "west", 1s));  // of itself it may speak
+  CHECK(a.find("far")->region == "west");
+  CHECK(*a.find("b") == server("b"));
+
+  for (const auto status : {MemberStatus::failed, MemberStatus::leaving, MemberStatus::alive}) {
+    table.members[1].status = status;
+    table.members[1].incarnation = 1;
+    table.members[1].rpc_address = "evil:4647";
+    CHECK_FALSE(a.merge(table, "west", 2s));
+  }
+  // Neither by calling itself one of us, nor by calling ours one of its own.
+  table.from = "b";
+  CHECK_FALSE(a.merge(table, "west", 3s));
+  table.members[1].region = "west";
+  CHECK_FALSE(a.merge(table, "west", 3s));
+  CHECK(*a.find("b") == server("b"));
+  // It may not bring us new ones of ours, either.
+  auto c = server("c");
+  CHECK_FALSE(a.merge({.from = "far", .members = {c}, .removed = {}}, "west", 4s));
+  // That a third region is there it may say, once; then only those speak of themselves.
+  c.region = "east";
+  CHECK(a.merge({.from = "far", .members = {c}, .removed = {}}, "west", 5s));
+  c.incarnation = 1;
+  CHECK_FALSE(a.merge({.from = "far", .members = {c}, .removed = {}}, "west", 5s));
+  CHECK(a.merge({.from = "c", .members = {c}, .removed = {}}, "east", 5s));
+}
+
+TEST_CASE("membership: that a server left, others are believed only if it does not answer") {
+  auto a = make("a");
+  auto b = make("b");
+  auto c = make("c");
+  meet(a, b, 0s);
+  meet(a, c, 0s);
+  auto gone = server("b");
+  gone.status = MemberStatus::left;
+  const MemberTable rumour{.from = "c", .members = {gone}, .removed = {}};
+
+  CHECK_FALSE(a.merge(rumour, "global", 1s));
+  CHECK(a.find("b")->status == MemberStatus::alive);
+  a.probed("b", false, 2s);
+  a.probed("b", false, 3s);
+  CHECK(a.merge(rumour, "global", 4s));
+  CHECK(a.find("b")->status == MemberStatus::left);
+  // Of itself it is believed at once.
+  CHECK(c.find("b")->status == MemberStatus::alive);
+  CHECK(c.merge({.from = "b", .members = {gone}, .removed = {}}, "global", 4s));
+  CHECK(c.find("b")->status == MemberStatus::left);
+}
+
+TEST_CASE("membership: nobody can drive an incarnation to its end") {
+  auto a = make("a");
+  auto rumour = server("a");
+  rumour.status = MemberStatus::failed;
+  rumour.incarnation = ~std::uint64_t{0};
+  CHECK_FALSE(a.merge({.from = "b", .members = {rumour}, .removed = {}}, "global", 0s));
+  CHECK(a.self().incarnation == 0);
+  rumour.incarnation = 7;
+  CHECK(a.merge({.from = "b", .members = {rumour}, .removed = {}}, "west", 0s));
+  CHECK(a.self().incarnation == 8);
+
+  auto b = server("b");
+  b.incarnation = most_incarnation;
+  CHECK_FALSE(a.merge({.from = "c", .members = {b}, .removed = {}}, "global", 1s));
+  CHECK(a.merge({.from = "b", .members = {b}, .removed = {}}, "global", 1s));
+  auto table = a.table();
+  ++table.members.back().incarnation;
+  CHECK(read_table(*write_table(table, nullptr, {}), nullptr).error().code == Errc::corrupt);
+  table.members.back().incarnation = 0;
+  table.members.back().name.assign(most_member_text + 1, 'x');
+  CHECK(read_table(*write_table(table, nullptr, {}), nullptr).error().code == Errc::too_large);
+}
+
+TEST_CASE("membership: rows are bounded, and those of other regions take no place of ours") {
+  Membership a{server("a"), {.most_rows = 3}, Random{7}, 0s};
+  const auto tell = [&](const std::string& id, const std::string& region) {
+    auto row = server(id);
+    row.region = region;
+    return a.merge({.from = id, .members = {row}, .removed = {}}, region, 0s);
+  };
+  for (const char* id : {"1", "2", "3"})
+    CHECK(tell(id, "west"));
+  CHECK_FALSE(tell("4", "west"));
+  CHECK_FALSE(tell("5", "east"));
+  CHECK(tell("b", "global"));
+  CHECK(tell("c", "global"));
+  CHECK_FALSE(tell("d", "global"));
+  CHECK(a.members().size() == 6);
 }
