@@ -1,5 +1,6 @@
 #include "actors/core/caf_actor.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -202,8 +203,12 @@ void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
     actor_.send(as_caf(dest), std::move(mail));
 }
 
-void Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
-  actor_.delayed_send(&actor_, delay, std::move(mail));
+Timer Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
+  return actor_.send_after(delay, std::move(mail));
+}
+
+void Self::cancel(const Timer& timer) {
+  actor_.cancel(timer);
 }
 
 void Self::delegate_mail(const Ref& dest, Mail mail) {
@@ -218,10 +223,24 @@ std::shared_ptr<detail::PromiseCore> Self::promise_core() {
   return std::make_shared<detail::PromiseCore>(actor_.make_response_promise());
 }
 
+/// CAF's clock keeps the timeout of a request, and with it this actor, whether it was answered or
+/// not; so the long ones are cancelled.
 void Self::ask(Question question, Question::OnReply then, Question::OnError failed) {
+  const bool is_long
+      = question.timeout != infinite && question.timeout > CafActor::longest_request_timer;
   const auto listen = [&](auto asked) {
-    asked.then([then = std::move(then)](Mail& reply) { then(reply); },
-               [failed = std::move(failed)](const caf::error& err) { failed(from_caf(err)); });
+    const auto answered = [actor = is_long ? &actor_ : nullptr, id = asked.id()] {
+      if (actor != nullptr) actor->clock().cancel_request_timeout(actor, id);
+    };
+    asked.then(
+        [answered, then = std::move(then)](Mail& reply) {
+          answered();
+          then(reply);
+        },
+        [answered, failed = std::move(failed)](const caf::error& err) {
+          answered();
+          failed(from_caf(err));
+        });
   };
   const auto dest = as_caf(question.dest);
   const auto timeout = to_caf(question.timeout);
@@ -342,7 +361,36 @@ caf::behavior CafActor::make_behavior() {
 
 void CafActor::on_exit() {
   handlers_.clear();
+  waiting_.clear();
   boot_.reset();
+}
+
+Timer CafActor::send_after(std::chrono::nanoseconds delay, Mail mail) {
+  if (delay <= longest_tick) {
+    delayed_send(this, delay, std::move(mail));
+    return {};
+  }
+  const Timer timer{clock().now() + delay, ++last_timer_};
+  waiting_.emplace(timer, std::move(mail));
+  arm();
+  return timer;
+}
+
+void CafActor::arm() {
+  if (waiting_.empty()) return;
+  const auto now = clock().now();
+  const auto next = std::min(waiting_.begin()->first.due, now + longest_tick);
+  if (tick_ && *tick_ <= next) return;
+  tick_ = next;
+  delayed_send(this, next - now, Mail::of(Tick{next}));
+}
+
+void CafActor::tick(const Tick& tick) {
+  if (tick_ == tick.at) tick_.reset();
+  const auto now = clock().now();
+  while (!waiting_.empty() && waiting_.begin()->first.due <= now)
+    send(this, std::move(waiting_.extract(waiting_.begin()).mapped()));
+  arm();
 }
 
 bool CafActor::is_question() {
@@ -362,6 +410,10 @@ Handler* CafActor::find(const std::type_info& type) const {
 caf::result<Mail> CafActor::take(Mail& mail) {
   auto* handler = find(mail.type());
   if (handler == nullptr) {
+    if (const auto* due = mail.get<Tick>()) {
+      tick(*due);
+      return caf::delegated<Mail>{};
+    }
     log::error(name_, "unexpected message: {}", boost::core::demangle(mail.type().name()));
     return caf::sec::unexpected_message;
   }

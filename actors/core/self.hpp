@@ -22,6 +22,14 @@ using Timeout = std::chrono::nanoseconds;
 /// For tests, and for questions that the receiver surely answers.
 inline constexpr Timeout infinite = Timeout::max();
 
+/// A message to itself that is to come later.
+struct Timer {
+  std::chrono::steady_clock::time_point due{};
+  std::uint64_t number = 0;  ///< 0: none that could be cancelled.
+
+  friend auto operator<=>(const Timer&, const Timer&) = default;
+};
+
 /// A question, asked by `then`.
 struct Question {
   Ref dest;
@@ -127,7 +135,11 @@ public:
   }
 
   void send_mail(const Ref& dest, Mail mail, Priority priority);
-  void send_mail_after(std::chrono::nanoseconds delay, Mail mail);
+  Timer send_mail_after(std::chrono::nanoseconds delay, Mail mail);
+
+  /// Drops the message, if it is still to come. Short delays (`CafActor::longest_tick`) end by
+  /// themselves: those messages come all the same.
+  void cancel(const Timer& timer);
   void ask(Question question, Question::OnReply then, Question::OnError failed);
 
   CafActor& caf_actor() const { return actor_; }
@@ -188,9 +200,9 @@ void send_self(TypedSelf<Interface>* self, M&& message) {
 /// Sends `message` to `self` after `delay`. A pending timer keeps the actor alive: an actor that
 /// re-arms itself must be stopped explicitly.
 template <class Interface, Message M>
-void send_self_after(TypedSelf<Interface>* self, std::chrono::nanoseconds delay, M&& message) {
+Timer send_self_after(TypedSelf<Interface>* self, std::chrono::nanoseconds delay, M&& message) {
   static_assert(Understands<Interface, M>, "the actor has no such message");
-  self->send_mail_after(delay, Mail::of(std::forward<M>(message)));
+  return self->send_mail_after(delay, Mail::of(std::forward<M>(message)));
 }
 
 /// Asks actors from a thread that is none and may wait: wiring, tests, benchmarks.

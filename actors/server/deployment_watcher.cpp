@@ -46,6 +46,7 @@ struct WatcherState {
     bool look_is_due = false;  ///< A LookAtDeployment is on its way.
     bool is_writing = false;
     std::int64_t deadline = 0;  ///< A LookAtDeployment is set for it.
+    actor::Timer timer{};       ///< That one.
   };
 
   Self self = nullptr;
@@ -115,14 +116,16 @@ struct WatcherState {
     if (entry.is_writing) return;
     const auto step = cluster::next_rollout_step(store->snapshot(), id, {unix_now(), &random});
     if (step.is_over) {
+      self->cancel(entry.timer);
       watched.erase(id);
       return;
     }
     if (step.look_again != 0 && step.look_again != entry.deadline) {
       entry.deadline = step.look_again;
       const auto left = std::chrono::nanoseconds{step.look_again - unix_now()};
-      actor::send_self_after(self, std::max<std::chrono::nanoseconds>(left, 0ns),
-                             LookAtDeployment{id, term, step.look_again});
+      self->cancel(entry.timer);
+      entry.timer = actor::send_self_after(self, std::max<std::chrono::nanoseconds>(left, 0ns),
+                                           LookAtDeployment{id, term, step.look_again});
     }
     if (step.command) write(id, step);
   }

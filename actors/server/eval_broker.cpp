@@ -108,6 +108,7 @@ struct BrokerState {
     std::uint64_t number;
     std::vector<std::string> types;
     actor::Promise<eval_broker::Delivery> promise;
+    actor::Timer end;
   };
 
   using Self = BrokerSelf::stateful_pointer<BrokerState>;
@@ -172,8 +173,10 @@ struct BrokerState {
   void revoke() {
     queue.clear();
     blocked.clear();
-    for (auto& waiter : waiters)
+    for (auto& waiter : waiters) {
+      self->cancel(waiter.end);
       waiter.promise.deliver(no_leader());
+    }
     waiters.clear();
   }
 
@@ -202,6 +205,7 @@ struct BrokerState {
         ++waiter;
         continue;
       }
+      self->cancel(waiter->end);
       waiter->promise.deliver(std::move(*delivery));
       waiter = waiters.erase(waiter);
     }
@@ -327,8 +331,8 @@ struct BrokerState {
       return std::move(*delivery);
     }
     auto promise = self->make_response_promise<eval_broker::Delivery>();
-    waiters.push_back({next_waiter, msg.types, promise});
-    actor::send_self_after(self, msg.max_wait, WaitOver{next_waiter++});
+    const auto end = actor::send_self_after(self, msg.max_wait, WaitOver{next_waiter});
+    waiters.push_back({next_waiter++, msg.types, promise, end});
     return promise;
   }
 

@@ -1,6 +1,8 @@
 // actors/core/actor.hpp: errors through CAF, urgent messages, answers from results.
 #include "actors/core/actor.hpp"
 
+#include <caf/actor_system.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
 #include <doctest/doctest.h>
 
 #include "actors/core/caf_actor.hpp"
@@ -26,6 +28,20 @@ struct Half {
 };
 
 using Halver = actor::Interface<Half(Halve)>;
+
+/// A message that shows whether it is still there.
+struct Later {
+  using is_message = void;
+  std::shared_ptr<int> token;
+};
+
+using Sleeper = actor::Interface<void(Later)>;
+
+/// What CAF's clock holds.
+std::size_t scheduled(actor::System& system) {
+  auto& coordinator = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+  return coordinator.clock().schedule().size();
+}
 
 Halver::behavior_type halver(Halver::pointer) {
   return {[](const Halve& msg) -> actor::Answer<Half> {
@@ -71,4 +87,64 @@ TEST_CASE_FIXTURE(test::ActorFixture, "actor: urgent messages overtake normal on
   for (auto& seen : *notes.seen)
     order.push_back(seen.number);
   CHECK(order == std::vector<int>{100, 1, 2, 3});
+}
+
+TEST_CASE_FIXTURE(test::ActorFixture,
+                  "actor: the timeout of a request does not outlive its answer") {
+  auto halves = adopt(actor::spawn(system(), halver));
+  int answers = 0;
+  adopt(actor::spawn(system(), [&](actor::Any::pointer self) -> actor::Any::behavior_type {
+    for (int number = 0; number < 100; ++number)
+      self->request(halves, std::chrono::minutes{1}, Halve{number})
+          .then([&](Half) { ++answers; }, [&](const Error&) { ++answers; });
+    return {};
+  }));
+  settle();
+
+  CHECK(answers == 100);
+  CHECK(scheduled(system()) == 0);
+}
+
+TEST_CASE_FIXTURE(test::ActorFixture, "actor: far messages come in time, or not at all") {
+  using namespace std::chrono_literals;
+  const auto token = std::make_shared<int>();
+  std::vector<std::chrono::nanoseconds> came;
+  const auto begin = now();
+  auto sleeper = actor::spawn(system(), [&](Sleeper::pointer self) -> Sleeper::behavior_type {
+    actor::send_self_after(self, 5min, Later{token});
+    const auto dropped = actor::send_self_after(self, 2min, Later{token});
+    actor::send_self_after(self, 45s, Later{token});
+    actor::send_self_after(self, 5s, Later{token});
+    self->cancel(dropped);
+    return {[&](const Later&) { came.push_back(now() - begin); }};
+  });
+  settle();
+
+  CHECK(token.use_count() == 4);
+  advance(4min);
+  CHECK(came == std::vector<std::chrono::nanoseconds>{5s, 45s});
+  CHECK(scheduled(system()) == 1);
+  advance(1min);
+  CHECK(came == std::vector<std::chrono::nanoseconds>{5s, 45s, 5min});
+  CHECK(token.use_count() == 1);
+  actor::kill(sleeper);
+  settle();
+}
+
+TEST_CASE_FIXTURE(test::ActorFixture,
+                  "actor: who has ended keeps nothing for messages to himself") {
+  using namespace std::chrono_literals;
+  const auto token = std::make_shared<int>();
+  auto sleeper = actor::spawn(system(), [&](Sleeper::pointer self) -> Sleeper::behavior_type {
+    actor::send_self_after(self, 1h, Later{token});
+    return {[](const Later&) {}};
+  });
+  settle();
+  CHECK(token.use_count() == 2);
+  actor::kill(sleeper);
+  settle();
+
+  CHECK(token.use_count() == 1);
+  advance(30s);
+  CHECK(scheduled(system()) == 0);
 }
