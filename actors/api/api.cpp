@@ -19,7 +19,7 @@ void advance_metrics(const std::shared_ptr<Context>& context) {
 }
 
 /// Jobs by status and their groups' allocations by state.
-void collect_jobs(telemetry::Registry& registry, const state::Snapshot& snapshot) {
+void collect_jobs(telemetry::Gauges& gauges, const state::Snapshot& snapshot) {
   constexpr std::size_t most_labelled = 1'000;  // a gauge per group and state, so not for all
   std::size_t pending = 0;
   std::size_t running = 0;
@@ -29,16 +29,17 @@ void collect_jobs(telemetry::Registry& registry, const state::Snapshot& snapshot
     const auto job = *entry.value();
     const auto status = view(job.getStatus());
     (status == "running" ? running : status == "dead" ? dead : pending) += 1;
-    if (++labelled > most_labelled) continue;
+    if (labelled >= most_labelled) continue;
     const auto summary = snapshot.job_summary(view(job.getNamespace()), view(job.getId()));
     if (!summary) continue;
     for (const auto group : summary->getSummary()) {
+      if (++labelled > most_labelled) break;
       const telemetry::Labels labels{{"job", copy(job.getId())},
                                      {"task_group", copy(group.getKey())},
                                      {"namespace", copy(job.getNamespace())}};
       const auto counts = group.getValue();
       const auto set = [&](std::string_view name, std::int64_t value) {
-        registry.gauge(name, labels).set(static_cast<double>(value));
+        gauges.set(name, static_cast<double>(value), labels);
       };
       set("nomad.job_summary.queued", counts.getQueued());
       set("nomad.job_summary.complete", counts.getComplete());
@@ -49,22 +50,21 @@ void collect_jobs(telemetry::Registry& registry, const state::Snapshot& snapshot
       set("nomad.job_summary.unknown", counts.getUnknown());
     }
   }
-  registry.gauge("nomad.job_status.pending").set(static_cast<double>(pending));
-  registry.gauge("nomad.job_status.running").set(static_cast<double>(running));
-  registry.gauge("nomad.job_status.dead").set(static_cast<double>(dead));
+  gauges.set("nomad.job_status.pending", static_cast<double>(pending));
+  gauges.set("nomad.job_status.running", static_cast<double>(running));
+  gauges.set("nomad.job_status.dead", static_cast<double>(dead));
 }
 
 void add_collectors(const std::shared_ptr<Context>& context) {
-  context->options.metrics->add_collector(
-      [weak = std::weak_ptr{context}](telemetry::Registry& registry) {
-        const auto alive = weak.lock();
-        if (!alive || !alive->options.store) return;
-        const auto snapshot = alive->options.store->snapshot();
-        registry.gauge("raft.appliedIndex").set(static_cast<double>(snapshot.index()));
-        registry.gauge("nomad.state.watches")
-            .set(static_cast<double>(alive->options.store->watches().size()));
-        collect_jobs(registry, snapshot);
-      });
+  context->options.metrics->add_collector([weak
+                                           = std::weak_ptr{context}](telemetry::Gauges& gauges) {
+    const auto alive = weak.lock();
+    if (!alive || !alive->options.store) return;
+    const auto snapshot = alive->options.store->snapshot();
+    gauges.set("raft.appliedIndex", static_cast<double>(snapshot.index()));
+    gauges.set("nomad.state.watches", static_cast<double>(alive->options.store->watches().size()));
+    collect_jobs(gauges, snapshot);
+  });
 }
 
 net::HttpRouter make_router(const std::shared_ptr<Context>& context) {

@@ -142,12 +142,6 @@ void Counter::add(double amount) {
   total_ += amount;
 }
 
-void Gauge::set(double value) {
-  const std::lock_guard lock{guard_};
-  value_ = value;
-  is_set_ = true;
-}
-
 void Sample::observe(double value) {
   const std::lock_guard lock{guard_};
   if (values_.size() < kept)
@@ -184,32 +178,27 @@ Counter& Registry::counter(std::string_view name, Labels labels) {
   return find(counters_, name, std::move(labels));
 }
 
-Gauge& Registry::gauge(std::string_view name, Labels labels) {
-  return find(gauges_, name, std::move(labels));
-}
-
 Sample& Registry::sample(std::string_view name, Labels labels) {
   return find(samples_, name, std::move(labels));
 }
 
-void Registry::hide_gauge(std::string_view name, const Labels& labels) {
-  const auto key = make_key(name, labels);
-  const std::lock_guard lock{guard_};
-  const auto found = gauges_.find(key);
-  if (found == gauges_.end()) return;
-  const std::lock_guard metric{found->second->guard_};
-  found->second->is_set_ = false;
-}
-
-void Registry::add_collector(std::function<void(Registry&)> collector) {
+void Registry::add_collector(Collector collector) {
   const std::lock_guard lock{collectors_guard_};
   collectors_.push_back(std::move(collector));
 }
 
-void Registry::collect() {
-  const std::lock_guard lock{collectors_guard_};
-  for (const auto& collector : collectors_)
-    collector(*this);
+std::map<Registry::Key, double> Registry::collect(const Collector& more) {
+  Gauges gauges;
+  {
+    const std::lock_guard lock{collectors_guard_};
+    for (const auto& collector : collectors_)
+      collector(gauges);
+  }
+  if (more) more(gauges);
+  std::map<Key, double> values;
+  for (auto& [key, value] : gauges.values_)
+    values[make_key(key.first, std::move(key.second))] = value;
+  return values;
 }
 
 std::int64_t Registry::interval_of(std::int64_t unix_nanoseconds) const {
@@ -239,9 +228,9 @@ void Registry::advance(std::int64_t unix_nanoseconds) {
   has_last_ = true;
 }
 
-std::string Registry::json(std::int64_t unix_nanoseconds) {
+std::string Registry::json(std::int64_t unix_nanoseconds, const Collector& more) {
   advance(unix_nanoseconds);
-  collect();
+  const auto gauges = collect(more);
   const std::lock_guard lock{guard_};
   std::string out = "{\"Counters\":[";
   const auto append_all = [&](const auto& family) {
@@ -256,15 +245,13 @@ std::string Registry::json(std::int64_t unix_nanoseconds) {
   };
   append_all(counters_);
   out += "],\"Gauges\":[";
-  for (const auto& [key, gauge] : gauges_) {
-    const std::lock_guard one{gauge->guard_};
-    if (!gauge->is_set_) continue;
+  for (const auto& [key, value] : gauges) {
     out += '{';
     append_labels_json(out, key.second);
     out += ",\"Name\":";
     append_json_text(out, key.first);
     out += ",\"Value\":";
-    append_json_real(out, gauge->value_);
+    append_json_real(out, value);
     out += "},";
   }
   if (out.back() == ',') out.pop_back();
@@ -276,9 +263,9 @@ std::string Registry::json(std::int64_t unix_nanoseconds) {
   return out += '}';
 }
 
-std::string Registry::prometheus(std::int64_t unix_nanoseconds) {
+std::string Registry::prometheus(std::int64_t unix_nanoseconds, const Collector& more) {
   advance(unix_nanoseconds);
-  collect();
+  const auto gauges = collect(more);
   const std::lock_guard lock{guard_};
   std::string out;
   std::string open;
@@ -290,13 +277,11 @@ std::string Registry::prometheus(std::int64_t unix_nanoseconds) {
     append_value(out, counter->total_);
     out += '\n';
   }
-  for (const auto& [key, gauge] : gauges_) {
-    const std::lock_guard one{gauge->guard_};
-    if (!gauge->is_set_) continue;
+  for (const auto& [key, value] : gauges) {
     const auto name = prometheus_name(key.first);
     begin_family(out, open, name, "gauge");
     out += name + prometheus_labels(key.second) + ' ';
-    append_value(out, gauge->value_);
+    append_value(out, value);
     out += '\n';
   }
   for (const auto& [key, sample] : samples_) {

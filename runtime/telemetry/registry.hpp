@@ -2,9 +2,10 @@
 // the last whole interval, and Prometheus' text with running totals.
 //
 // A metric is looked up once by name and labels and then used by reference, which stays valid as
-// long as the registry. Recording takes a lock of that one metric, for a few nanoseconds. Time
-// comes in by `advance`, which closes an interval; whoever owns the registry calls it every ten
-// seconds, and every answer does too.
+// long as the registry; so what is labelled by things that come and go (jobs, disks) is no such
+// metric: collectors tell the gauges anew for each answer, and nothing of them stays. Recording
+// takes a lock of that one metric, for a few nanoseconds. Time comes in by `advance`, which closes
+// an interval; whoever owns the registry calls it every ten seconds, and every answer does too.
 //
 // May depend on: runtime/base, runtime/object (JSON text).
 #pragma once
@@ -51,19 +52,6 @@ private:
   double total_ = 0;
 };
 
-/// A value that goes up and down.
-class Gauge {
-public:
-  void set(double value);
-
-private:
-  friend class Registry;
-
-  mutable std::mutex guard_;
-  double value_ = 0;
-  bool is_set_ = false;
-};
-
 /// Measurements whose distribution counts; times are in milliseconds.
 class Sample {
 public:
@@ -85,6 +73,20 @@ private:
   double total_sum_ = 0;
 };
 
+/// What gauges show for one answer: values that go up and down, read off something else.
+class Gauges {
+public:
+  /// The last value of a name and its labels counts.
+  void set(std::string_view name, double value, Labels labels = {}) {
+    values_.emplace_back(std::pair{std::string{name}, std::move(labels)}, value);
+  }
+
+private:
+  friend class Registry;
+
+  std::vector<std::pair<std::pair<std::string, Labels>, double>> values_;
+};
+
 struct Options {
   std::string prefix = "nomad";  ///< Put before every name: "nomad.client.allocs.running".
   std::string host = {};         ///< The label `host` of every metric; none when empty.
@@ -99,24 +101,22 @@ public:
   ~Registry();
 
   Counter& counter(std::string_view name, Labels labels = {});
-  Gauge& gauge(std::string_view name, Labels labels = {});
   Sample& sample(std::string_view name, Labels labels = {});
 
-  /// Hides a gauge whose subject is gone (an allocation, a node) until it is set again.
-  void hide_gauge(std::string_view name, const Labels& labels);
+  using Collector = std::function<void(Gauges&)>;
 
-  /// Called before each rendering, to set gauges that are read off something else. Must not call
-  /// `add_collector` or a rendering.
-  void add_collector(std::function<void(Registry&)> collector);
+  /// Called for each rendering. Must not call `add_collector` or a rendering.
+  void add_collector(Collector collector);
 
   /// Closes the interval if `unix_nanoseconds` lies beyond it.
   void advance(std::int64_t unix_nanoseconds);
 
-  /// Nomad's MetricsSummary of the last whole interval (of the first one while it lasts).
-  std::string json(std::int64_t unix_nanoseconds);
+  /// Nomad's MetricsSummary of the last whole interval (of the first one while it lasts). `more` is
+  /// a collector for this answer alone.
+  std::string json(std::int64_t unix_nanoseconds, const Collector& more = {});
 
   /// Prometheus' text exposition, version 0.0.4.
-  std::string prometheus(std::int64_t unix_nanoseconds);
+  std::string prometheus(std::int64_t unix_nanoseconds, const Collector& more = {});
 
 private:
   using Key = std::pair<std::string, Labels>;
@@ -126,16 +126,15 @@ private:
   Key make_key(std::string_view name, Labels labels) const;
   template <class T>
   T& find(Family<T>& family, std::string_view name, Labels labels);
-  void collect();
+  std::map<Key, double> collect(const Collector& more);
   std::int64_t interval_of(std::int64_t unix_nanoseconds) const;
 
   const Options options_;
   mutable std::mutex guard_;  ///< Of the maps, not of the metrics.
   Family<Counter> counters_;
-  Family<Gauge> gauges_;
   Family<Sample> samples_;
   std::mutex collectors_guard_;
-  std::vector<std::function<void(Registry&)>> collectors_;
+  std::vector<Collector> collectors_;
   std::int64_t interval_ = 0;  ///< Number of the current one since 1970; 0 before the first.
   bool has_last_ = false;
 };

@@ -1,5 +1,7 @@
 // /v1/metrics, in Nomad's own form and Prometheus'. What the client node uses is asked for when
 // somebody looks, not measured all the time.
+#include <optional>
+
 #include "actors/api/http/call.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/object/draft.hpp"
@@ -9,13 +11,12 @@ namespace {
 
 using client::client_api::AllocCounts;
 using client::client_api::HostUsage;
+using telemetry::Gauges;
 using telemetry::Labels;
-using telemetry::Registry;
 
 constexpr std::chrono::seconds client_timeout{2};
 
 /// As the servers know the node, if this agent has a server; else by what the agent itself knows.
-/// Only what hardly ever changes: a gauge stays under the labels that it was first set with.
 Labels node_labels(const Context& context) {
   const auto& agent = context.options.agent;
   Labels labels{{"node_id", agent.node_id}, {"datacenter", agent.datacenter}};
@@ -29,7 +30,7 @@ Labels node_labels(const Context& context) {
 }
 
 /// What of the node is promised to allocations, and what is left.
-void set_allocated(Registry& registry, const Context& context, const Labels& labels) {
+void set_allocated(Gauges& gauges, const Context& context, const Labels& labels) {
   if (!context.options.store) return;
   const auto& id = context.options.agent.node_id;
   const auto snapshot = context.options.store->snapshot();
@@ -40,7 +41,7 @@ void set_allocated(Registry& registry, const Context& context, const Labels& lab
   const auto all = node->getNodeResources();
   const auto kept = node->getReservedResources();
   const auto set = [&](std::string_view name, std::int64_t value) {
-    registry.gauge(name, labels).set(static_cast<double>(value));
+    gauges.set(name, static_cast<double>(value), labels);
   };
   const auto left = [&](std::int64_t total, std::uint64_t reserved, std::int64_t used) {
     return total - static_cast<std::int64_t>(reserved) - used;
@@ -57,9 +58,8 @@ void set_allocated(Registry& registry, const Context& context, const Labels& lab
       left(all.getDisk().getDiskMb(), kept.getDisk().getDiskMb(), taken.disk_mb));
 }
 
-void set_host_gauges(Registry& registry, const Labels& node, const HostUsage& usage) {
-  const auto set
-      = [&](std::string_view name, double value) { registry.gauge(name, node).set(value); };
+void set_host_gauges(Gauges& gauges, const Labels& node, const HostUsage& usage) {
+  const auto set = [&](std::string_view name, double value) { gauges.set(name, value, node); };
   set("client.host.memory.total", static_cast<double>(usage.memory_total));
   set("client.host.memory.available", static_cast<double>(usage.memory_available));
   set("client.host.memory.used", static_cast<double>(usage.memory_used));
@@ -71,52 +71,65 @@ void set_host_gauges(Registry& registry, const Labels& node, const HostUsage& us
   for (const auto& core : usage.cpu) {
     auto labels = node;
     labels.emplace_back("cpu", core.cpu);
-    registry.gauge("client.host.cpu.total_percent", labels).set(core.total);
-    registry.gauge("client.host.cpu.user", labels).set(core.user);
-    registry.gauge("client.host.cpu.system", labels).set(core.system);
-    registry.gauge("client.host.cpu.idle", labels).set(core.idle);
-    registry.gauge("client.host.cpu.total_ticks", labels)
-        .set(busy > 0 ? usage.cpu_ticks_consumed * core.total / busy : 0);
+    gauges.set("client.host.cpu.total_percent", core.total, labels);
+    gauges.set("client.host.cpu.user", core.user, labels);
+    gauges.set("client.host.cpu.system", core.system, labels);
+    gauges.set("client.host.cpu.idle", core.idle, labels);
+    gauges.set("client.host.cpu.total_ticks",
+               busy > 0 ? usage.cpu_ticks_consumed * core.total / busy : 0, labels);
   }
   for (const auto& disk : usage.disks) {
     auto labels = node;
     labels.emplace_back("disk", disk.device);
-    registry.gauge("client.host.disk.size", labels).set(static_cast<double>(disk.size));
-    registry.gauge("client.host.disk.used", labels).set(static_cast<double>(disk.used));
-    registry.gauge("client.host.disk.available", labels).set(static_cast<double>(disk.available));
-    registry.gauge("client.host.disk.used_percent", labels).set(disk.used_percent);
-    registry.gauge("client.host.disk.inodes_percent", labels).set(disk.inodes_used_percent);
+    gauges.set("client.host.disk.size", static_cast<double>(disk.size), labels);
+    gauges.set("client.host.disk.used", static_cast<double>(disk.used), labels);
+    gauges.set("client.host.disk.available", static_cast<double>(disk.available), labels);
+    gauges.set("client.host.disk.used_percent", disk.used_percent, labels);
+    gauges.set("client.host.disk.inodes_percent", disk.inodes_used_percent, labels);
   }
 }
 
-void render(Call& call, bool as_prometheus) {
-  auto& registry = *call.context->options.metrics;
+void set_counts(Gauges& gauges, const Labels& node, const AllocCounts& counts) {
+  const auto set = [&](std::string_view name, std::size_t value) {
+    gauges.set(name, static_cast<double>(value), node);
+  };
+  set("client.allocations.blocked", 0);
+  set("client.allocations.migrating", 0);
+  set("client.allocations.pending", counts.pending);
+  set("client.allocations.running", counts.running);
+  set("client.allocations.terminal", counts.terminal);
+}
+
+/// What the client says of itself for one answer.
+struct ClientFigures {
+  std::optional<HostUsage> usage;
+  std::optional<AllocCounts> counts;
+};
+
+void render(Call& call, bool as_prometheus, const ClientFigures& client) {
+  const auto& context = *call.context;
+  const auto collect = [&](Gauges& gauges) {
+    const auto node = node_labels(context);
+    if (client.usage) set_host_gauges(gauges, node, *client.usage);
+    if (!client.counts) return;
+    set_allocated(gauges, context, node);
+    set_counts(gauges, node, *client.counts);
+  };
+  auto& registry = *context.options.metrics;
   if (!as_prometheus) {
-    call.send(Answer::json(registry.json(unix_now())));
+    call.send(Answer::json(registry.json(unix_now(), collect)));
     return;
   }
   call.send({.content_type = "text/plain; version=0.0.4; charset=utf-8",
-             .body = registry.prometheus(unix_now())});
+             .body = registry.prometheus(unix_now(), collect)});
 }
 
-void ask_counts(const SharedCall& call, bool as_prometheus) {
+void ask_counts(const SharedCall& call, bool as_prometheus, ClientFigures client) {
   call->context->asker.ask<AllocCounts>(
       call->context->options.client, client::client_api::CountAllocs{}, client_timeout,
-      [call, as_prometheus](Result<AllocCounts> counts) {
-        if (counts) {
-          auto& registry = *call->context->options.metrics;
-          const auto node = node_labels(*call->context);
-          set_allocated(registry, *call->context, node);
-          for (const auto* never : {"client.allocations.blocked", "client.allocations.migrating"})
-            registry.gauge(never, node).set(0);
-          registry.gauge("client.allocations.pending", node)
-              .set(static_cast<double>(counts->pending));
-          registry.gauge("client.allocations.running", node)
-              .set(static_cast<double>(counts->running));
-          registry.gauge("client.allocations.terminal", node)
-              .set(static_cast<double>(counts->terminal));
-        }
-        render(*call, as_prometheus);
+      [call, as_prometheus, client = std::move(client)](Result<AllocCounts> counts) mutable {
+        if (counts) client.counts = *counts;
+        render(*call, as_prometheus, client);
       });
 }
 
@@ -128,16 +141,16 @@ void metrics(Call call) {
     return call.fail({Errc::internal, "this agent keeps no metrics"});
   const auto shared = share(std::move(call));
   if (!shared->context->options.client) {
-    render(*shared, as_prometheus);
+    render(*shared, as_prometheus, {});
     return;
   }
-  shared->context->asker.ask<HostUsage>(
-      shared->context->options.client, client::client_api::HostStats{}, client_timeout,
-      [shared, as_prometheus](Result<HostUsage> usage) {
-        if (usage)
-          set_host_gauges(*shared->context->options.metrics, node_labels(*shared->context), *usage);
-        ask_counts(shared, as_prometheus);
-      });
+  shared->context->asker.ask<HostUsage>(shared->context->options.client,
+                                        client::client_api::HostStats{}, client_timeout,
+                                        [shared, as_prometheus](Result<HostUsage> usage) {
+                                          ClientFigures client;
+                                          if (usage) client.usage = std::move(*usage);
+                                          ask_counts(shared, as_prometheus, std::move(client));
+                                        });
 }
 
 }  // namespace

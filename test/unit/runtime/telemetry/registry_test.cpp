@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
 
+using nomad::telemetry::Gauges;
 using nomad::telemetry::Registry;
 
 namespace {
@@ -24,7 +25,9 @@ TEST_CASE("registry: shows the last whole interval") {
   auto& counter = registry.counter("rpc.request");
   for (const double amount : {1.0, 2.0, 3.0})
     counter.add(amount);
-  registry.gauge("runtime.alloc_bytes", {{"node", "n"}}).set(0.5);
+  registry.add_collector([](Gauges& gauges) {
+    gauges.set("runtime.alloc_bytes", 0.5, {{"node", "n"}});
+  });
 
   auto now = boost::json::parse(registry.json(start + second)).as_object();
   CHECK(now["Counters"].as_array().size() == 1);  // nothing whole yet: the current one
@@ -77,17 +80,27 @@ TEST_CASE("registry: Prometheus sees running totals and quantiles") {
         != std::string::npos);
 }
 
-TEST_CASE("registry: gauges can be hidden, and collectors set them when asked") {
+TEST_CASE("registry: gauges are told anew for each answer, and nothing of them stays") {
   Registry registry{{.prefix = ""}};
-  registry.gauge("allocs", {{"id", "1"}}).set(1);
-  registry.add_collector([](Registry& self) { self.gauge("uptime").set(7); });
+  std::vector<std::string> jobs{"a", "b"};
+  registry.add_collector([&jobs](Gauges& gauges) {
+    gauges.set("uptime", 6);
+    gauges.set("uptime", 7);
+    for (const auto& job : jobs)
+      gauges.set("job", 1, {{"id", job}});
+  });
 
-  registry.hide_gauge("allocs", {{"id", "1"}});
-  registry.hide_gauge("unknown", {});
-
-  const auto text = registry.prometheus(start);
-  CHECK(text.find("allocs{") == std::string::npos);
+  const auto more = [](Gauges& gauges) { gauges.set("asked", 1); };
+  auto text = registry.prometheus(start, more);
   CHECK(has_line(text, "uptime 7"));
+  CHECK(has_line(text, "asked 1"));
+  CHECK(has_line(text, R"(job{id="a"} 1)"));
+  jobs = {"c"};
+  text = registry.prometheus(start);
+  CHECK(has_line(text, R"(job{id="c"} 1)"));
+  CHECK(text.find("id=\"a\"") == std::string::npos);
+  CHECK(text.find("asked") == std::string::npos);
+  CHECK(boost::json::parse(registry.json(start)).at("Gauges").as_array().size() == 2);
 }
 
 TEST_CASE("registry: is used from many threads at once") {
