@@ -43,12 +43,12 @@ Result<> RaftInbox::deliver(const Bytes& bytes) const {
   NOMAD_TRY(check(read->message, *fsm_));
   const bool urgent = lane_of(read->message) == Lane::urgent;
   const auto size = bytes.size();
-  if (!urgent && waiting_->load(std::memory_order_relaxed) >= max_bytes_)
-    return Error{Errc::overloaded, "too much of the log waits to be taken in"};
-  waiting_->fetch_add(size, std::memory_order_relaxed);
-  const std::shared_ptr<const void> budget{this, [waiting = waiting_, size](const void*) {
-                                             waiting->fetch_sub(size, std::memory_order_relaxed);
-                                           }};
+  const auto& waiting = urgent ? urgent_waiting_ : waiting_;
+  if (waiting->load(std::memory_order_relaxed) >= (urgent ? max_urgent_bytes : max_bytes_))
+    return Error{Errc::overloaded, "too much waits to be taken in"};
+  waiting->fetch_add(size, std::memory_order_relaxed);
+  const std::shared_ptr<const void> budget{
+      this, [waiting, size](const void*) { waiting->fetch_sub(size, std::memory_order_relaxed); }};
   Incoming incoming{std::move(read->message), std::move(read->from_address), budget};
   if (urgent)
     actor::tell_urgent(node_, std::move(incoming));

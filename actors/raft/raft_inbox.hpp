@@ -34,14 +34,19 @@ public:
 
   /// Takes a message whose bytes begin at an 8-byte boundary. `corrupt` for a malformed one,
   /// `invalid_argument` for another protocol's: whoever sends such bytes deserves no connection.
-  /// `overloaded` when entries or parts of snapshots wait already beyond the bound: they are
-  /// dropped and come again.
+  /// `overloaded` when entries or parts of snapshots wait already beyond the bound, or urgent
+  /// messages beyond theirs: they are dropped and come again.
   Result<> deliver(const Bytes& bytes) const;
 
 private:
+  /// Thousands of heartbeats and votes: a node that is so far behind has lost its turn anyway.
+  static constexpr std::size_t max_urgent_bytes = std::size_t{1} << 20U;
+
   Recipient node_;
   std::shared_ptr<const Fsm> fsm_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_
+      = std::make_shared<std::atomic<std::size_t>>(0);
+  std::shared_ptr<std::atomic<std::size_t>> urgent_waiting_
       = std::make_shared<std::atomic<std::size_t>>(0);
   std::size_t max_bytes_;
 };

@@ -7,6 +7,7 @@
 
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/secret.hpp"
 #include "schema/rpc.capnp.h"
 
 namespace nomad::rpc {
@@ -98,6 +99,11 @@ struct Pooled {
   };
 
   std::deque<Waiting> waiting;
+
+  /// Nothing is lost when it is forgotten.
+  bool is_idle(Clock::time_point now) const {
+    return !connection && !dialing && waiting.empty() && now >= not_before;
+  }
 };
 
 struct TransportState {
@@ -169,8 +175,9 @@ struct TransportState {
         else
           left.push_back(std::move(each));
       pooled.waiting = std::move(left);
-      any |= !pooled.waiting.empty();
+      any |= !pooled.connection;
     }
+    std::erase_if(pool, [now](const auto& entry) { return entry.second.is_idle(now); });
     sweeping = any;
     if (any) actor::send_self_after(self, sweep_interval, Sweep{});
   }
@@ -178,6 +185,8 @@ struct TransportState {
   void closed(const Closed& msg) {
     for (auto& [key, pooled] : pool)
       if (pooled.connection == msg.connection) pooled.connection = nullptr;
+    std::erase_if(pool,
+                  [now = Clock::now()](const auto& entry) { return entry.second.is_idle(now); });
     std::erase_if(nodes, [&](const auto& entry) { return entry.second == msg.connection; });
   }
 
@@ -427,7 +436,7 @@ Caller identify(const net::RpcPeer& peer,
   caller.peer = net::PeerIdentity{peer.hello.role, peer.hello.region,
                                   peer.is_tls && peer.certificate.has(wanted)};
   if (!credentials.node_id.empty() && !credentials.node_secret.empty()
-      && known_secret(credentials.node_id) == credentials.node_secret)
+      && same_secret(known_secret(credentials.node_id), credentials.node_secret))
     caller.node = net::NodeIdentity{credentials.node_id};
   if (!credentials.token.empty()) caller.token = net::TokenIdentity{credentials.token};
   return caller;

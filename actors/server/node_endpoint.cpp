@@ -62,6 +62,7 @@ struct Watch {
   std::uint64_t min_index = 0;
   actor::Promise<AssignedAllocs> promise;
   state::Watches::Subscription subscription;
+  actor::Timer end;
 };
 
 /// What a node was told last: from this the endpoint sees whether something was forgotten.
@@ -69,6 +70,9 @@ struct LastAnswer {
   std::uint64_t index = 0;
   std::size_t count = 0;
 };
+
+/// Nodes that the state does not have (yet, or any more) and that ask all the same.
+constexpr std::size_t most_strangers = 256;
 
 struct NodeEndpointState {
   static constexpr const char* name = "node_endpoint";
@@ -103,6 +107,10 @@ struct NodeEndpointState {
 
   actor::Answer<AssignedAllocs> watch(const WatchAllocs& msg) {
     end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
+    const auto snapshot = store->snapshot();
+    if (watches.size() >= snapshot.tables().nodes.size() + most_strangers
+        && !snapshot.node(msg.node_id))
+      return Error{Errc::overloaded, "too many unknown nodes ask what they should run"};
     auto& watch = watches[msg.node_id];
     watch.number = next_watch++;
     watch.min_index = msg.min_index;
@@ -110,13 +118,15 @@ struct NodeEndpointState {
     auto promise = watch.promise;
     const auto number = watch.number;
     if (!answer(msg.node_id))
-      actor::send_self_after(self, msg.max_wait, WatchOver{msg.node_id, number});
+      watches.at(msg.node_id).end
+          = actor::send_self_after(self, msg.max_wait, WatchOver{msg.node_id, number});
     return promise;
   }
 
   void end_watch(const std::string& node_id) {
     auto entry = watches.extract(node_id);
     if (entry.empty()) return;
+    self->cancel(entry.mapped().end);
     entry.mapped().promise.deliver(AssignedAllocs{entry.mapped().min_index, false, {}});
   }
 
@@ -127,6 +137,7 @@ struct NodeEndpointState {
     auto set = alloc_set(node_id, watch.min_index);
     if (set.index <= watch.min_index) return false;
     auto promise = watch.promise;
+    self->cancel(watch.end);
     watches.erase(node_id);
     if (lease && !lease->holds()) {  // asked after the snapshot was taken
       last_answers.erase(node_id);
@@ -170,8 +181,16 @@ struct NodeEndpointState {
         set.allocs.push_back({entry.value()->alloc, entry.value()->job});
     }
     set.index = set.complete ? std::max<std::uint64_t>(snapshot.index(), min_index + 1) : newest;
-    if (set.index > min_index) last_answers[node_id] = {set.index, count};
+    if (set.index > min_index) remember(snapshot, node_id, {set.index, count});
     return set;
+  }
+
+  void remember(const state::Snapshot& snapshot, const std::string& node_id, LastAnswer answer) {
+    last_answers[node_id] = answer;
+    if (last_answers.size() > snapshot.tables().nodes.size() + most_strangers)
+      std::erase_if(last_answers, [&](const auto& entry) {
+        return entry.first != node_id && !snapshot.node(entry.first);
+      });
   }
 
   // -- what nodes report -------------------------------------------------------------------------

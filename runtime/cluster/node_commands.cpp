@@ -5,6 +5,7 @@
 #include <capnp/any.h>
 #include <fmt/format.h>
 
+#include "runtime/base/secret.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
@@ -125,7 +126,7 @@ Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
   if (node->getSecretId().size() == 0)
     return Error{Errc::rejected, "missing node secret ID for client registration"};
   const auto known = snapshot.node(view(node->getId()));
-  if (known && view(known->getSecretId()) != view(node->getSecretId()))
+  if (known && !same_secret(view(known->getSecretId()), view(node->getSecretId())))
     return Error{Errc::rejected, "node secret ID does not match. Not registering node."};
   Draft<schema::Node> draft{node};
   draft->setStatusUpdatedAt(seconds(seed));

@@ -1,4 +1,5 @@
 // Nodes: registration, status, eligibility, drain, removal.
+#include "runtime/base/secret.hpp"
 #include "runtime/state/applier.hpp"
 
 namespace nomad::state {
@@ -52,7 +53,7 @@ void Applier::node_register(schema::NodeRegister::Reader command) {
   if (node.getId().size() == 0)
     return refuse(Errc::rejected, "missing node ID for client registration");
   const auto* found = t_.nodes.find(view(node.getId()));
-  if (found != nullptr && view((*found)->getSecretId()) != view(node.getSecretId()))
+  if (found != nullptr && !same_secret(view((*found)->getSecretId()), view(node.getSecretId())))
     return refuse(Errc::rejected, "node secret ID does not match. Not registering node.");
   Draft<schema::Node> draft{node};
   if (node.getNodePool().size() == 0) draft->setNodePool("default");

@@ -360,3 +360,29 @@ TEST_CASE("peers.json: names who goes on; removed ids stay removed") {
     CHECK(refused.error().what.starts_with("peers.json: "));
   }
 }
+
+TEST_CASE_FIXTURE(test::ActorFixture, "raft inbox: what waits is bounded, urgent messages too") {
+  const auto node = record<Incoming>();
+  const RaftInbox inbox{node.handle, std::make_shared<test::ListFsm>(), 1'000};
+  const auto deliver = [&](const Body& body) {
+    return inbox.deliver(write_wire(
+        {.cluster_id = "c", .from = "a", .to = "b", .term = 7, .body = body}, "host:4647"));
+  };
+  std::size_t taken = 0;
+  Result<> last;
+  while (taken < 1'000'000 && (last = deliver(Heartbeat{.commit_index = 3, .round = 4})))
+    ++taken;
+  REQUIRE(last.has_error());
+  CHECK(last.error().code == Errc::overloaded);
+  CHECK(taken > 1'000);
+  // They take nothing of the log's share, and their room comes back with their end.
+  CHECK(deliver(
+      AppendRequest{.prev_index = 5,
+                    .prev_term = 2,
+                    .entries = {{.index = 6, .term = 2, .kind = EntryKind::barrier, .payload = {}}},
+                    .commit_index = 5,
+                    .round = 8}));
+  settle();
+  node.seen->clear();
+  CHECK(deliver(Heartbeat{}));
+}

@@ -108,6 +108,31 @@ TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the n
   CHECK((**later)->allocs.empty());
 }
 
+TEST_CASE_FIXTURE(EndpointFixture, "unknown nodes that ask are bounded") {
+  const auto ask_as = [this](const std::string& node, std::uint64_t min_index) {
+    return ask<server_link::AssignedAllocs>(endpoint,
+                                            server_link::WatchAllocs{node, min_index, 300s});
+  };
+  std::size_t waiting = 0;
+  std::size_t refused = 0;
+  for (int number = 0; number < 300; ++number) {
+    const auto name = "nobody-" + std::to_string(number);
+    const auto told = ask_as(name, 0);
+    REQUIRE(told->has_value());
+    if (told->value().has_error()) {
+      CHECK(told->value().error().code == Errc::overloaded);
+      ++refused;
+    } else if (!ask_as(name, (**told)->index)->has_value()) {
+      ++waiting;
+    }
+  }
+  CHECK(waiting == 256);
+  CHECK(refused == 300 - 256);
+  // Whom the state has is served all the same.
+  REQUIRE(register_node().has_value());
+  CHECK((*watch(0))->has_value());
+}
+
 TEST_CASE_FIXTURE(EndpointFixture,
                   "a leader without its lease does not say what a node should run") {
   REQUIRE(register_node().has_value());
