@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 #include <kj/exception.h>
 
 #include "runtime/base/base64.hpp"
@@ -19,6 +20,21 @@ using boost::json::value;
 
 /// Deeper than requests may be, as deep as job files.
 constexpr std::size_t tree_depth = 400;
+
+/// What may become blocks with defaults of their own: objects, and elements of lists without a
+/// value.
+std::size_t blocks_in(const JsonNode& node) {
+  std::size_t count = 0;
+  if (node.is(JsonKind::object)) {
+    count = 1;
+    for (const auto& member : node.members())
+      count += blocks_in(member.value);
+  } else if (node.is(JsonKind::array)) {
+    for (const JsonNode& element : node.elements())
+      count += element.is(JsonKind::null) ? 1 : blocks_in(element);
+  }
+  return count;
+}
 
 /// A draft's first segment: a small job takes some 400 words with its defaults, a large one six for
 /// each of its values. Whatever is more gets segments of its own.
@@ -101,6 +117,10 @@ JobDraft::JobDraft(std::size_t words)
            *block_types().job.plan} {}
 
 Result<JobDraft> JobDraft::decode(const JsonNode& job, std::string_view path) {
+  if (const auto blocks = blocks_in(job); blocks > most_blocks)
+    return Error{Errc::too_large,
+                 fmt::format("the job has {} blocks, at most {} are taken; make several jobs of it",
+                             blocks, most_blocks)};
   try {
     JobDraft draft{words_for(job)};
     NOMAD_TRY(decode_json(job, draft.job_.any(), *block_types().job.plan, path));

@@ -22,9 +22,13 @@ struct BlockType;
 /// Lives on one thread.
 class JobDraft {
 public:
-  /// Decodes a job in its API form. Names match whatever their case, unknown ones are ignored, and
-  /// every value must have its field's type. The error's text is that of Go's JSON decoder; `path`
-  /// is what of the way to a field leads to the job.
+  /// Most blocks of a job: a small one may be two bytes in a request, and some kilobytes when its
+  /// defaults are filled in.
+  static constexpr std::size_t most_blocks = 10'000;
+
+  /// Decodes a job in its API form. `too_large` for more than `most_blocks`. Names match whatever
+  /// their case, unknown ones are ignored, and every value must have its field's type. The error's
+  /// text is that of Go's JSON decoder; `path` is what of the way to a field leads to the job.
   static Result<JobDraft> decode(const JsonNode& job, std::string_view path = "Job");
 
   /// The same of a tree, such as `parse_job` makes.

@@ -15,15 +15,27 @@
 
 namespace nomad::jobspec {
 
-/// Mistakes of one block, joined to one text where they are nested in another's.
+/// Mistakes of one block, joined to one text where they are nested in another's. Of very many the
+/// first are kept, up to `most_bytes`, and the others counted.
 class Mistakes {
 public:
-  void add(std::string text) { texts_.push_back(std::move(text)); }
+  static constexpr std::size_t most_bytes = 64 * 1024;
+
+  void add(std::string text) {
+    if (texts_.empty() && text.size() > most_bytes) text.resize(most_bytes);
+    if (bytes_ + text.size() > most_bytes) {
+      ++left_out_;
+      return;
+    }
+    bytes_ += text.size();
+    texts_.push_back(std::move(text));
+  }
 
   /// Takes the others over one by one.
   void add_each(Mistakes&& more) {
     for (std::string& text : more.texts_)
-      texts_.push_back(std::move(text));
+      add(std::move(text));
+    left_out_ += more.left_out_;
   }
 
   /// Takes the others over as one, if there are any: "<prefix><joined>".
@@ -33,14 +45,18 @@ public:
 
   bool empty() const noexcept { return texts_.empty(); }
 
-  std::string text() const { return join_errors(texts_); }
+  std::string text() const { return join_errors(texts()); }
 
-  std::vector<std::string> take() && { return std::move(texts_); }
-
-  const std::vector<std::string>& texts() const noexcept { return texts_; }
+  std::vector<std::string> texts() const {
+    auto all = texts_;
+    if (left_out_ != 0) all.push_back("and " + std::to_string(left_out_) + " more");
+    return all;
+  }
 
 private:
   std::vector<std::string> texts_;
+  std::size_t bytes_ = 0;
+  std::size_t left_out_ = 0;
 };
 
 inline std::string duration_text(std::int64_t nanoseconds) {

@@ -221,7 +221,7 @@ Validation validate(const DraftBlock& job, const ValidateOptions& options) {
   check_registration(job, options, mistakes);
 
   Validation result;
-  result.errors = std::move(mistakes).take();
+  result.errors = mistakes.texts();
   collect_warnings(job, options, result.warnings);
   return result;
 }

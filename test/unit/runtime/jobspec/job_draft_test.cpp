@@ -201,3 +201,24 @@ TEST_CASE("block: none reads as a block in which nothing was given") {
   CHECK(none.child("Update").list("Any").empty());
   CHECK(none.is_zero());
 }
+
+TEST_CASE("job_draft: blocks are counted before anything is made of them") {
+  const auto groups = [](std::size_t count, std::string_view group) {
+    std::string text = R"({"TaskGroups":[)";
+    for (std::size_t i = 0; i < count; ++i)
+      (text += i == 0 ? "" : ",") += group;
+    return text + "]}";
+  };
+  const auto decode = [](const std::string& text) {
+    const auto json = FlatJson::read(text);
+    REQUIRE(json.has_value());
+    return JobDraft::decode(json->root());
+  };
+  CHECK(decode(groups(JobDraft::most_blocks - 1, "{}")).has_value());
+  for (const auto* group : {"{}", "null"}) {
+    const auto refused = decode(groups(JobDraft::most_blocks, group));
+    REQUIRE(refused.has_error());
+    CHECK(refused.error().code == nomad::Errc::too_large);
+  }
+  CHECK(decode(groups(JobDraft::most_blocks / 2, R"({"Tasks":[{}]})")).has_error());
+}

@@ -171,3 +171,14 @@ TEST_CASE("a job without any member is refused, not crashed on") {
   CHECK_FALSE(validate(drafted({}).job()).ok());
   CHECK_FALSE(errors_of({}).empty());
 }
+
+TEST_CASE("validate: of very many mistakes the first are told, and the others counted") {
+  const auto errors
+      = errors_of(object{{"TaskGroups", boost::json::array(std::size_t{5'000}, object{})}});
+
+  REQUIRE(errors.size() > 2);
+  CHECK(errors.front() == "Missing job ID");
+  CHECK(errors.back().starts_with("and "));
+  CHECK(errors.back().ends_with(" more"));
+  CHECK(join_errors(errors).size() < 100'000);
+}
