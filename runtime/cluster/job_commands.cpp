@@ -227,11 +227,29 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
   return decision;
 }
 
+namespace {
+
+/// A version that is brought back, or a group that is scaled, must keep to the bound of the
+/// present, as registrations do (`jobspec::validate`).
+Result<> check_count(schema::Job::Reader job, std::int64_t max_count) {
+  std::int64_t total = 0;
+  for (const auto group : job.getTaskGroups())
+    if (group.getCount() > 0 && __builtin_add_overflow(total, group.getCount(), &total))
+      total = INT64_MAX;
+  if (max_count == 0 || total <= max_count) return {};
+  return Error{Errc::invalid_argument,
+               fmt::format("total count was greater than configured job_max_count: {} > {}", total,
+                           max_count)};
+}
+
+}  // namespace
+
 Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::string_view ns,
                                std::string_view job_id,
                                std::uint64_t version,
                                std::optional<std::uint64_t> enforce_prior_version,
+                               std::int64_t max_count,
                                const EvalSeed& seed) {
   const auto current = snapshot.job(ns, job_id);
   if (!current) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
@@ -242,6 +260,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                              current->getVersion(), *enforce_prior_version)};
   const auto target = snapshot.job_version(ns, job_id, version);
   if (!target) return version_not_found(ns, job_id, version);
+  NOMAD_TRY(check_count(*target, max_count));
   Draft<schema::Job> draft{target};
   draft->setStop(false);
   draft->setStable(false);
@@ -261,6 +280,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
                               std::string_view job_id,
                               std::string_view group,
                               std::int64_t count,
+                              std::int64_t max_count,
                               const EvalSeed& seed) {
   const auto job = snapshot.job(ns, job_id);
   if (!job) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
@@ -293,6 +313,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
     return Error{
         Errc::invalid_argument,
         fmt::format("task group \"{}\" specified for scaling does not exist in job", group)};
+  NOMAD_TRY(check_count(draft.reader(), max_count));
   auto decision = registration(draft.reader(), EvalTrigger::JOB_SCALING, 0, seed);
   Draft<schema::Command> command{decision.command};
   command->getJobRegister().setEnforceIndex(true);

@@ -60,18 +60,22 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
                                  bool force_reschedule,
                                  const EvalSeed& seed);
 
+/// `max_count`: most allocations that the job's groups may ask for together; 0: no limit.
 Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::string_view ns,
                                std::string_view job_id,
                                std::uint64_t version,
                                std::optional<std::uint64_t> enforce_prior_version,
+                               std::int64_t max_count,
                                const EvalSeed& seed);
 
+/// `max_count` as of `decide_revert`.
 Result<Decision> decide_scale(const state::Snapshot& snapshot,
                               std::string_view ns,
                               std::string_view job_id,
                               std::string_view group,
                               std::int64_t count,
+                              std::int64_t max_count,
                               const EvalSeed& seed);
 
 struct DispatchRequest {

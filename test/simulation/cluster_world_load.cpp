@@ -89,7 +89,7 @@ void ClusterWorld::use_jobs(std::size_t by) {
   if (luck < 60)
     return change(by, [service, count = static_cast<std::int64_t>(random_.below(5))](
                           const Snapshot& state, const EvalSeed& seed) {
-      return cluster::decide_scale(state, "default", service, "group", count, seed);
+      return cluster::decide_scale(state, "default", service, "group", count, 0, seed);
     });
   if (luck < 75)
     return change(

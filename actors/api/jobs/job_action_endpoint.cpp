@@ -169,9 +169,10 @@ void revert_job(Call call) {
   const auto revert = read_revert(call);
   if (!revert) return call.fail(revert.error());
   const auto job = name_of(call);
+  const auto max_count = call.context->options.jobs.max_count;
   write_evaluated(std::move(call), [&](const Snapshot& state, const EvalSeed& seed) {
     return cluster::decide_revert(state, job.ns, job.id, revert->version,
-                                  revert->enforce_prior_version, seed);
+                                  revert->enforce_prior_version, max_count, seed);
   });
 }
 
@@ -179,8 +180,10 @@ void scale_job(Call call) {
   const auto scaling = read_scaling(call);
   if (!scaling) return call.fail(scaling.error());
   const auto job = name_of(call);
+  const auto max_count = call.context->options.jobs.max_count;
   write_evaluated(std::move(call), [&](const Snapshot& state, const EvalSeed& seed) {
-    return cluster::decide_scale(state, job.ns, job.id, scaling->group, scaling->count, seed);
+    return cluster::decide_scale(state, job.ns, job.id, scaling->group, scaling->count, max_count,
+                                 seed);
   });
 }
 
