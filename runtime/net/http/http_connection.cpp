@@ -18,6 +18,10 @@ constexpr std::size_t out_limit = 64 * 1024;
 /// A body may take a second for each of these beyond the body timeout.
 constexpr std::uint64_t slowest_body_per_second = 64 * 1024;
 
+/// In Go's words.
+constexpr std::string_view plain_to_tls
+    = "HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+
 /// How long the answer to a client that closed its sending side may take.
 constexpr std::chrono::seconds half_closed_patience{5};
 
@@ -65,6 +69,8 @@ void Connection::close() {
 
 void Connection::on_failure(const Error& why) {
   log::debug("http", "closing {}: {}", remote_, why.what);
+  const bool is_plain = is_first_ && why.code == Errc::invalid_argument;  // of the handshake
+  if (is_plain) turn_away(native_handle(), plain_to_tls);
   close();
 }
 

@@ -45,6 +45,9 @@ using Clock = std::chrono::steady_clock;
 class Connection;
 class Worker;
 
+/// Says `text` to a client whose connection is not taken, before it is closed.
+void turn_away(int socket, std::string_view text);
+
 /// What all workers of a server share. Immutable.
 struct ServerShared {
   ServerOptions options;

@@ -22,16 +22,15 @@ constexpr std::string_view too_many
     = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
       "too many connections\n";
 
-/// Says `text` to a connection that is not taken, and closes it.
-void turn_away(int fd, std::string_view text) {
-  ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-  ::shutdown(fd, SHUT_WR);
+}  // namespace
+
+void turn_away(int socket, std::string_view text) {
+  ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+  ::shutdown(socket, SHUT_WR);
   std::array<char, 4096> unread;  // closing with unread bytes would reset what we said
-  while (::recv(fd, unread.data(), unread.size(), 0) > 0) {
+  while (::recv(socket, unread.data(), unread.size(), 0) > 0) {
   }
 }
-
-}  // namespace
 
 Worker::Worker(std::shared_ptr<ServerShared> shared)
     : SocketLoop{http_read_bytes, shared->options.tick}, server{std::move(shared)} {}

@@ -61,8 +61,10 @@ BIO_METHOD* socket_method() {
 /// The oldest error that OpenSSL noted for this thread, which is the cause of the others.
 std::string openssl_reason() {
   const auto code = ERR_peek_error();
-  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
   ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(code))  // of a file that cannot be read; it has no words for those
+    return std::generic_category().message(ERR_GET_REASON(code));
+  const char* reason = code != 0 ? ERR_reason_error_string(code) : nullptr;
   return reason != nullptr ? reason : "no reason given";
 }
 
@@ -70,14 +72,15 @@ Error file_error(const std::string& what, const std::string& file) {
   return {Errc::invalid_argument, what + ' ' + file + ": " + openssl_reason()};
 }
 
-Error handshake_error(const SSL* ssl, bool accepting) {
+/// `invalid_argument`: the peer spoke, but not TLS.
+Error handshake_error(const SSL* ssl) {
   const auto verified = SSL_get_verify_result(ssl);
-  const auto reason = openssl_reason();
-  std::string what = "TLS handshake: " + reason;
+  const auto cause = ERR_GET_REASON(ERR_peek_error());
+  std::string what = "TLS handshake: " + openssl_reason();
   if (verified != X509_V_OK)
     what += std::string{" ("} + X509_verify_cert_error_string(verified) + ')';
-  else if (accepting && (reason == "wrong version number" || reason == "http request"))
-    what += " (the peer does not speak TLS)";
+  else if (cause == SSL_R_WRONG_VERSION_NUMBER || cause == SSL_R_HTTP_REQUEST)
+    return {Errc::invalid_argument, what + " (the peer does not speak TLS)"};
   return {Errc::permission_denied, std::move(what)};
 }
 
@@ -221,7 +224,7 @@ Result<TlsSession::Step> TlsSession::handshake() {
     case SSL_ERROR_SYSCALL:
       return Error{Errc::permission_denied, "TLS handshake: the peer hung up"};
     default:
-      return handshake_error(ssl_, SSL_is_server(ssl_) == 1);
+      return handshake_error(ssl_);
   }
 }
 
