@@ -25,6 +25,7 @@
 #include "actors/core/system.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/net/http/page_guard.hpp"
 #include "runtime/storage/data_dir_lock.hpp"
 #include "runtime/telemetry/registry.hpp"
 
@@ -78,6 +79,15 @@ net::ServerOptions http_options(const config::AgentConfig& config) {
   return options;
 }
 
+/// Which names are taken as Host: on loopback only those that this agent has.
+net::HostRules host_rules(const config::AgentConfig& config) {
+  net::HostRules rules;
+  rules.names = config.http_allowed_hosts;
+  rules.known_only = !rules.names.empty() || net::is_loopback(config.addresses.http);
+  rules.names.emplace_back(net::host_of(config.advertise.http));
+  return rules;
+}
+
 }  // namespace
 
 struct Agent::Parts {
@@ -117,6 +127,7 @@ struct Agent::Parts {
     api::ApiOptions options;
     options.http = http_options(config);
     options.http.tls = http_certificates;
+    options.hosts = host_rules(config);
     options.agent.name = config.name;
     options.agent.region = config.region;
     options.agent.datacenter = config.datacenter;

@@ -24,6 +24,7 @@
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/net/http/http_server.hpp"
+#include "runtime/net/http/page_guard.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/telemetry/registry.hpp"
@@ -64,6 +65,7 @@ struct ClusterAccess;
 
 struct ApiOptions {
   net::ServerOptions http;
+  net::HostRules hosts = {};  ///< What keeps pages in browsers away.
   AgentInfo agent;
   JobLimits jobs;
 

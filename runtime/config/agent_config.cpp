@@ -215,6 +215,7 @@ void read_file(Section& file, AgentConfig& target) {
   });
   file.section("autopilot", [&](Section& block) { read_autopilot(block, target.autopilot); });
   file.map("http_api_response_headers", target.http_api_response_headers);
+  file.list("http_allowed_hosts", target.http_allowed_hosts);
   file.labelled("plugin", [&](const std::string& label, Section& block) {
     block.raw("config", target.plugins[label].config_json);
     block.accept({"args"});

@@ -192,6 +192,10 @@ struct AgentConfig {
   Limits limits;
   Tls tls;
   TextMap http_api_response_headers;
+  /// Ours: names that requests may give as Host, and whose pages may act: of a proxy before the
+  /// agent, say. Without any, an agent on loopback is known by IP addresses, as localhost and as
+  /// what it advertises; elsewhere every name is taken.
+  std::vector<std::string> http_allowed_hosts;
   std::map<std::string, Plugin> plugins;
   std::vector<std::string> files;  ///< What was read, for the start-up banner.
 };

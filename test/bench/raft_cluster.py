@@ -99,7 +99,7 @@ def blocking_queries(nodes, count):
     waiting = []
     for _ in range(count):
         each = socket.create_connection(("127.0.0.1", leader.http))
-        each.sendall(f"GET /v1/jobs?per_page=1&index={index}&wait=60s HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        each.sendall(f"GET /v1/jobs?per_page=1&index={index}&wait=60s HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         waiting.append(each)
     time.sleep(1)
     after = private_kb(leader.process.pid)

@@ -12,6 +12,12 @@ import harness
 from harness import Agent, AgentTest, job, shell_job, wait_until
 
 
+def peak_memory(pid):
+    """In bytes."""
+    with open(f"/proc/{pid}/status") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith("VmHWM:"))
+
+
 class Requests(AgentTest):
     config = "limits {\n  http_read_timeout = \"2s\"\n  http_max_body_mb = 2\n}\n"
 
@@ -82,6 +88,40 @@ class Requests(AgentTest):
         self.assertEqual(reply.status, 413, reply)
         self.still_answers()
 
+    def test_a_job_of_very_many_blocks(self):
+        harness.skip_with_sanitizer(self, self.agent.process.pid)
+        before = peak_memory(self.agent.process.pid)
+        for group in ("{}", "null"):
+            body = '{"Job":{"ID":"many","Datacenters":["dc1"],"TaskGroups":[%s]}}' % ",".join([group] * 60_000)
+            for path in ("/v1/jobs", "/v1/job/many/plan", "/v1/validate/job"):
+                self.assertEqual(413, self.agent.put(path, body).status, path)
+        self.assertLess(peak_memory(self.agent.process.pid) - before, 50 << 20)
+        self.still_answers()
+
+    def test_pages_in_browsers_get_nothing_done(self):
+        job = json.dumps({"Job": harness.job("page")})
+        here = {"Host": f"127.0.0.1:{self.agent.port}"}
+        evil = {"Origin": "http://evil.example"}
+        for headers in ({**here, **evil, "Content-Type": "text/plain"},
+                        {**here, "Origin": "null"}, {**here, "Origin": "http://127.0.0.1:1"},
+                        {**here, "Sec-Fetch-Site": "cross-site"},
+                        {"Host": "evil.example"}, {"Host": f"evil.example:{self.agent.port}"}):
+            self.assertEqual(403, self.agent.put("/v1/jobs", job, headers=headers).status, headers)
+            self.assertEqual(403, self.agent.get("/v1/client/gc", headers=headers).status, headers)
+        self.assertEqual(403, self.agent.get("/v1/jobs", headers={"Host": "evil.example"}).status)
+        self.assertEqual(200, self.agent.get("/v1/jobs", headers={**here, **evil}).status)
+        self.assertEqual(404, self.agent.get("/v1/job/page").status)
+        for host in ("localhost", f"LOCALHOST:{self.agent.port}", f"[::1]:{self.agent.port}"):
+            self.assertEqual(200, self.agent.get("/v1/jobs", headers={"Host": host}).status)
+        own = {**here, "Origin": f"http://127.0.0.1:{self.agent.port}", "Sec-Fetch-Site": "same-origin"}
+        self.assertEqual(200, self.agent.put("/v1/jobs", job, headers=own).status)
+
+    def test_scaling_and_reverting_keep_to_job_max_count(self):
+        self.agent.register(harness.job("counted", count=1))
+        reply = self.agent.put("/v1/job/counted/scale", {"Count": 50_001, "Target": {"Group": "group"}})
+        self.assertEqual(400, reply.status)
+        self.assertIn("job_max_count", reply.body)
+
     def test_headers_without_end(self):
         with socket.create_connection(("127.0.0.1", self.agent.port)) as s:
             s.sendall(b"GET /v1/jobs HTTP/1.1\r\n")
@@ -98,7 +138,7 @@ class Requests(AgentTest):
     def test_slow_and_half_open_connections_are_ended(self):
         sockets = [socket.create_connection(("127.0.0.1", self.agent.port)) for _ in range(50)]
         for s in sockets:
-            s.sendall(b"GET /v1/jobs HTTP/1.1\r\nHost: x\r\n")  # and no more
+            s.sendall(b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\n")  # and no more
         self.still_answers()
         deadline = time.monotonic() + 10
         for s in sockets:
@@ -112,7 +152,7 @@ class Requests(AgentTest):
         for _ in range(3):
             sockets = [socket.create_connection(("127.0.0.1", self.agent.port)) for _ in range(80)]
             for s in sockets:
-                s.sendall(b"GET /v1/jobs?index=100000000&wait=5m HTTP/1.1\r\nHost: x\r\n\r\n")
+                s.sendall(b"GET /v1/jobs?index=100000000&wait=5m HTTP/1.1\r\nHost: localhost\r\n\r\n")
             for s in sockets:
                 s.close()
             time.sleep(0.2)

@@ -104,7 +104,7 @@ class SnapshotTest(unittest.TestCase):
     def begin_upload(self, size):
         upload = socket.create_connection((self.follower.host, self.follower.http))
         self.addCleanup(upload.close)
-        upload.sendall(f"PUT /v1/operator/snapshot HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n"
+        upload.sendall(f"PUT /v1/operator/snapshot HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n"
                        .encode())
         return upload
 

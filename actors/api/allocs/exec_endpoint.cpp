@@ -44,16 +44,6 @@ Result<bool> flag_of(const net::Request& request, std::string_view name) {
                  + std::string{text} + "\": invalid syntax");
 }
 
-/// Whether a page of the same server asks, or no page at all: a browser sends its Origin.
-bool is_same_origin(const net::Request& request) {
-  const auto origin = request.header("Origin");
-  if (origin.empty()) return true;
-  const auto scheme = origin.find("://");
-  if (scheme == std::string_view::npos) return false;
-  const auto host = origin.substr(scheme + 3);
-  return net::same_header(host.substr(0, host.find('/')), request.header("Host"));
-}
-
 struct Refusal {
   unsigned status;
   std::string_view why;
@@ -75,8 +65,6 @@ std::optional<Refusal> check_handshake(const net::Request& request) {
                    "the client is not using the websocket protocol: request method is not GET"};
   if (!request.header_has("Sec-WebSocket-Version", "13"))
     return Refusal{400, "unsupported version: 13 not found in 'Sec-Websocket-Version' header"};
-  if (request.hops == 0 && !is_same_origin(request))
-    return Refusal{403, "request origin not allowed by Upgrader.CheckOrigin"};
   if (!net::websocket::is_key(request.header("Sec-WebSocket-Key")))
     return Refusal{400,
                    "not a websocket handshake: 'Sec-WebSocket-Key' header is missing or blank"};

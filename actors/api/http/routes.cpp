@@ -1,5 +1,6 @@
 #include "actors/api/http/routes.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "actors/api/forward/dispatch.hpp"
@@ -21,6 +22,15 @@ bool fits(Methods allowed, Methods asked) {
          || (static_cast<unsigned>(allowed) & static_cast<unsigned>(asked)) != 0;
 }
 
+/// Why a page in a browser may not ask for this. What another agent passed on, that one has judged.
+std::optional<std::string> refuse_page_of(const Call& call, const Operation& operation) {
+  const auto& request = call.request();
+  if (request.hops != 0) return {};
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  const bool acts = !reads || operation.methods == Methods::any || !request.upgrade().empty();
+  return net::refuse_page(request, call.context->options.hosts, acts);
+}
+
 void run(const std::vector<Operation>& operations, Call call) {
   // The query stays out of the log: it may carry a token.
   const auto& request = call.request();
@@ -28,6 +38,7 @@ void run(const std::vector<Operation>& operations, Call call) {
   const auto asked = method_of(request.method);
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
+    if (const auto why = refuse_page_of(call, operation)) return call.fail(403, *why);
     const auto ns = request.parameter_or_empty("namespace");
     if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed)
       return call.fail(allowed.error());

@@ -1,0 +1,66 @@
+#include "runtime/net/http/page_guard.hpp"
+
+#include <algorithm>
+
+#include <arpa/inet.h>
+
+#include "runtime/base/text.hpp"
+
+namespace nomad::net {
+namespace {
+
+bool is_ip(const std::string& host) {
+  in6_addr parsed;
+  return inet_pton(AF_INET, host.c_str(), &parsed) == 1
+         || inet_pton(AF_INET6, host.c_str(), &parsed) == 1;
+}
+
+bool is_named(std::string_view host, const HostRules& rules) {
+  return std::ranges::any_of(rules.names,
+                             [host](const auto& name) { return same_header(host, name); });
+}
+
+bool is_known(std::string_view host, const HostRules& rules) {
+  return is_ip(std::string{host}) || same_header(host, "localhost") || is_named(host, rules);
+}
+
+/// "https://a.example:8080" as "a.example:8080"; "" for "null" and what is no origin.
+std::string_view authority_of(std::string_view origin) {
+  const auto scheme = origin.find("://");
+  return scheme == std::string_view::npos ? std::string_view{} : origin.substr(scheme + 3);
+}
+
+}  // namespace
+
+std::string_view host_of(std::string_view authority) {
+  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
+  return authority.substr(0, authority.rfind(':'));
+}
+
+bool is_loopback(std::string_view host) {
+  in_addr parsed;
+  const bool is_ipv4 = inet_pton(AF_INET, std::string{host}.c_str(), &parsed) == 1;
+  return (is_ipv4 && host.starts_with("127.")) || host == "::1" || same_header(host, "localhost");
+}
+
+std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts) {
+  const auto host = request.header("Host");
+  const bool is_unix = request.remote == "@";
+  if (rules.known_only && !is_unix && !host.empty() && !is_known(host_of(host), rules))
+    return "this agent is not known as " + quote(host)
+           + "; ask it by its address, or add the name to http_allowed_hosts";
+  if (!acts) return {};
+  const auto origin = request.header("Origin");
+  const auto page = authority_of(origin);
+  if (!origin.empty() && (page.empty() || !same_header(page, host))) {
+    if (!page.empty() && is_named(host_of(page), rules)) return {};
+    return "request origin not allowed: a page of " + quote(origin) + " may not act on "
+           + quote(host) + "; add its host to http_allowed_hosts if it may";
+  }
+  const auto site = request.header("Sec-Fetch-Site");
+  if (origin.empty() && (same_header(site, "cross-site") || same_header(site, "same-site")))
+    return std::string{"a page of another origin may not act on this agent"};
+  return {};
+}
+
+}  // namespace nomad::net

@@ -1,0 +1,39 @@
+// Keeps pages in browsers from acting through an agent that a user's machine runs: loopback is no
+// wall for them. A page of any site may send simple requests to 127.0.0.1, and a name of its own
+// that it points there makes it of one origin with the agent (DNS rebinding), so that it may read
+// answers, too.
+//
+// Programs send neither Origin nor Sec-Fetch-Site, and name the agent by its address or a name that
+// it is configured with.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/net/http/http_message.hpp"
+
+namespace nomad::net {
+
+struct HostRules {
+  /// Only IP literals, "localhost" and `names` are taken as Host; else whatever is sent. Unix
+  /// sockets, which browsers cannot open, take all.
+  bool known_only = false;
+
+  /// Hosts without ports, in any case. A page of one of them may also act: a proxy may pass its
+  /// requests on under a Host of its own.
+  std::vector<std::string> names = {};
+};
+
+/// The host of "name:port", "1.2.3.4" or "[::1]:4646", without brackets.
+std::string_view host_of(std::string_view authority);
+
+/// Whether that names this machine and no other: 127.0.0.0/8, ::1 or "localhost".
+bool is_loopback(std::string_view host);
+
+/// Why a request that comes from its client is refused, in words for an answer of status 403;
+/// nothing for one that may go on. `acts`: it may change something, or change the protocol.
+std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts);
+
+}  // namespace nomad::net
