@@ -1,0 +1,46 @@
+"""What has passed through an agent leaves nothing behind: a short run of test/bench/churn.py."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
+import churn  # noqa: E402  (the path comes first)
+import harness  # noqa: E402
+from harness import Agent, wait_until  # noqa: E402
+
+
+class Churn(unittest.TestCase):
+    def setUp(self):
+        self.agent = Agent(churn.CONFIG).start()
+        self.addCleanup(self.agent.destroy)
+
+    def empty(self):
+        """Ends all jobs, waits until nothing of them is left, and looks what the agent holds."""
+        for each in self.agent.get("/v1/jobs").json:
+            self.agent.request("DELETE", f"/v1/job/{each['ID']}?purge=true")
+        self.agent.put("/v1/system/gc")
+        wait_until(lambda: not self.agent.get("/v1/jobs").json, timeout=60, what="the end of all jobs")
+        wait_until(lambda: not self.agent.get("/v1/allocations").json, timeout=60, what="no allocation")
+        return churn.figures(self.agent)
+
+    def test_series_files_and_threads_are_what_they_were(self):
+        churn.run(self.agent, 5, rate=20, seed=1)
+        before = self.empty()
+        done = churn.run(self.agent, 15, rate=20, seed=2, kill_every=0)
+        self.assertEqual(0, done.refused)
+        self.assertGreater(done.count, 150)
+        wait_until(lambda: churn.figures(self.agent)["files"] <= before["files"] + 20, timeout=30,
+                   what="the end of abandoned connections")
+        after = self.empty()
+        self.assertLessEqual(after["series"], before["series"])
+        self.assertLessEqual(after["files"], before["files"] + 5)
+        self.assertLessEqual(after["threads"], before["threads"] + 2)
+
+    def test_a_killed_agent_goes_on(self):
+        done = churn.run(self.agent, 10, rate=20, seed=3, kill_every=4)
+        self.assertGreater(done.count, 60)
+        self.empty()
+
+
+if __name__ == "__main__":
+    harness.main()
