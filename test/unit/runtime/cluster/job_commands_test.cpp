@@ -112,7 +112,7 @@ struct Jobs : state::StateFixture {
   std::string scale(std::int64_t count,
                     std::string_view group = "api",
                     std::string_view job = "web") {
-    const auto decision = cluster::decide_scale(now(), "default", job, group, count, seed);
+    const auto decision = cluster::decide_scale(now(), "default", job, group, count, 0, seed);
     if (!decision) return decision.error().what;
     const auto registered = decision->command->getJobRegister();
     CHECK(registered.getEnforceIndex());
@@ -216,7 +216,7 @@ TEST_CASE_FIXTURE(Jobs, "scaling: the deployment of an earlier job of that name 
 TEST_CASE_FIXTURE(Jobs, "reverting: an older version comes back as a new one that runs") {
   put(1);
   put(2);
-  const auto decision = cluster::decide_revert(now(), "default", "web", 0, std::nullopt, seed);
+  const auto decision = cluster::decide_revert(now(), "default", "web", 0, std::nullopt, 0, seed);
   REQUIRE(decision);
   const auto registered = decision->command->getJobRegister();
   CHECK_FALSE(registered.getEnforceIndex());
@@ -239,7 +239,7 @@ TEST_CASE_FIXTURE(Jobs, "reverting: a stable version is not so before it has pro
     stability.setStable(true);
   });
   REQUIRE(now().job_version("default", "web", 1)->getStable());
-  const auto decision = cluster::decide_revert(now(), "default", "web", 1, std::nullopt, seed);
+  const auto decision = cluster::decide_revert(now(), "default", "web", 1, std::nullopt, 0, seed);
   REQUIRE(decision);
   CHECK_FALSE(decision->command->getJobRegister().getJob().getStable());
   CHECK(decision->command->getJobRegister().getJob().getVersion() == 0);
@@ -250,13 +250,13 @@ TEST_CASE_FIXTURE(Jobs,
   put(1);
   put(2);
   const auto revert = [this](std::uint64_t version, std::optional<std::uint64_t> prior) {
-    const auto decision = cluster::decide_revert(now(), "default", "web", version, prior, seed);
+    const auto decision = cluster::decide_revert(now(), "default", "web", version, prior, 0, seed);
     return decision ? "" : decision.error().what;
   };
   CHECK(revert(1, std::nullopt) == "can't revert to current version");
   CHECK(revert(7, std::nullopt).find("version 7") != std::string::npos);
   CHECK(revert(0, 5) == "Current job has version 1; enforcing version 5");
-  const auto held = cluster::decide_revert(now(), "default", "web", 0, 1, seed);
+  const auto held = cluster::decide_revert(now(), "default", "web", 0, 1, 0, seed);
   REQUIRE(held);
   CHECK(held->command->getJobRegister().getEnforceIndex());
   deregister("web", true);
@@ -415,4 +415,24 @@ TEST_CASE_FIXTURE(Jobs, "registering: a job is periodic, parameterized or neithe
   CHECK(change(job(false, false)).empty());
   CHECK_FALSE(change(job(true, false)).empty());
   CHECK_FALSE(change(job(false, true)).empty());
+}
+
+TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
+  Registrations state;
+  state.submit(submitted(5));
+  state.submit(submitted(2));
+  const auto revert = [&](std::int64_t max_count) {
+    return cluster::decide_revert(state.store.snapshot(), "default", "web", 0, {}, max_count,
+                                  {state.now, &state.random});
+  };
+  const auto scale = [&](std::int64_t count, std::int64_t max_count) {
+    return cluster::decide_scale(state.store.snapshot(), "default", "web", "api", count, max_count,
+                                 {state.now, &state.random});
+  };
+  CHECK(revert(5).has_value());
+  CHECK(revert(0).has_value());
+  CHECK(revert(4).error().what == "total count was greater than configured job_max_count: 5 > 4");
+  CHECK(scale(4, 4).has_value());
+  CHECK(scale(INT64_MAX, 0).has_value());
+  CHECK(scale(5, 4).error().code == Errc::invalid_argument);
 }

@@ -48,11 +48,14 @@ TEST_CASE("agent_config: HCL and JSON say the same") {
 }
 
 TEST_CASE("agent_config: later files change what they name and keep the rest") {
-  auto first = with_file_text({}, "a.hcl", "region = \"eu\"\nclient { node_class = \"big\" }");
+  auto first = with_file_text({}, "a.hcl",
+                              "region = \"eu\"\nclient { node_class = \"big\" }\n"
+                              "http_allowed_hosts = [\"nomad.example\"]");
   REQUIRE(first.has_value());
   auto both = with_file_text(*first, "b.hcl", "client { node_pool = \"gpu\" }");
   REQUIRE(both.has_value());
   CHECK(both->region == "eu");
+  CHECK(both->http_allowed_hosts == std::vector<std::string>{"nomad.example"});
   CHECK(both->client.node_class == "big");
   CHECK(both->client.node_pool == "gpu");
   CHECK(both->files == std::vector<std::string>{"a.hcl", "b.hcl"});
