@@ -5,13 +5,15 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include <spdlog/logger.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
+#include "runtime/base/log_file.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::log {
@@ -27,6 +29,8 @@ struct RegisteredListener {
 struct Sinks {
   std::mutex guard;
   std::shared_ptr<spdlog::logger> logger;
+  Rotation rotation;
+  std::optional<LogFile> file;
   bool json = false;
   std::vector<RegisteredListener> listeners;
   std::uint64_t next_id = 1;
@@ -125,24 +129,28 @@ Result<Level> parse_level(std::string_view text) {
 }
 
 Result<> start(const Options& options) {
-  std::vector<spdlog::sink_ptr> outputs{std::make_shared<spdlog::sinks::stderr_sink_mt>()};
-  if (!options.file.empty()) {
-    try {
-      outputs.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(options.file));
-    } catch (const spdlog::spdlog_ex& failure) {
-      return Error{Errc::io, fmt::format("log_file \"{}\": {}", options.file, failure.what())};
-    }
-  }
-  auto logger = std::make_shared<spdlog::logger>("nomadctl", outputs.begin(), outputs.end());
+  auto logger = std::make_shared<spdlog::logger>("nomadctl",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_pattern("%v");
   logger->set_level(spdlog::level::trace);
   logger->flush_on(spdlog::level::trace);
   auto& all = sinks();
   const std::lock_guard lock{all.guard};
+  if (!options.file.empty()) {
+    auto file = LogFile::open(options.file, all.rotation, unix_now());
+    if (!file) return file.error();
+    all.file.emplace(std::move(*file));
+  }
   all.logger = std::move(logger);
   all.json = options.json;
   threshold = options.level;
   return {};
+}
+
+void set_rotation(const Rotation& rotation) {
+  auto& all = sinks();
+  const std::lock_guard lock{all.guard};
+  all.rotation = rotation;
 }
 
 void set_level(Level level) {
@@ -164,6 +172,9 @@ void write(Level level, std::string_view component, std::string_view message) {
       all.logger->set_pattern("%v");
     }
     all.logger->log(spdlog::level::critical, line);
+    if (all.file)
+      if (const auto kept = all.file->append(line, unix_now()); !kept)
+        all.logger->log(spdlog::level::critical, kept.error().what);
   }
   for (const auto& entry : all.listeners)
     if (level >= entry.level) entry.listener(level, line);
