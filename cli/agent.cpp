@@ -17,7 +17,9 @@
 #include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/log_file.hpp"
 #include "runtime/base/resident.hpp"
+#include "runtime/config/addresses.hpp"
 #include "runtime/config/agent_config.hpp"
 
 namespace nomad::cli {
@@ -93,8 +95,10 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
       return Error{Errc::invalid_argument, fmt::format("-meta {}: expected key=value", entry)};
     config.client.meta[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
-  NOMAD_TRY(config::validate(config));
-  return config;
+  auto complete = config::with_addresses(std::move(config), config::LocalAddresses::read());
+  if (!complete) return complete.error();
+  NOMAD_TRY(config::validate(*complete));
+  return complete;
 }
 
 void print_banner(const config::AgentConfig& config, const agent::Agent& agent) {
@@ -198,6 +202,9 @@ int run_agent(const std::vector<std::string>& arguments) {
   if (!executor) return refuse_agent(executor.error());
   auto level = log::parse_level(config->log_level);
   if (!level) return refuse_agent(level.error());
+  log::set_rotation({.bytes = config->log_rotate_bytes,
+                     .age = config->log_rotate_duration,
+                     .max_files = config->log_rotate_max_files});
   if (auto started = log::start({*level, config->log_file, config->log_json}); !started)
     return refuse_agent(started.error());
   EndOfRun end;
@@ -205,6 +212,8 @@ int run_agent(const std::vector<std::string>& arguments) {
   for (const auto& file : config->files)
     std::cout << "==> Loaded configuration from " << file << '\n';
   std::cout << "==> Starting nomadctl agent..." << std::endl;
+  for (const auto& warning : config->warnings)
+    log::warn("agent", "{}", warning);
   auto agent
       = agent::Agent::start(*config, *executor, [&end](const Error& error) { end.fatal(error); });
   if (!agent) return refuse_agent(agent.error());

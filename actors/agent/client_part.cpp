@@ -5,12 +5,9 @@
 #include <set>
 #include <thread>
 
-#include <boost/json.hpp>
-
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/object/json_codec.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -18,22 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The values of a plugin's configuration as texts, as drivers read them.
-std::map<std::string, std::string> plugin_values(const config::Plugin& plugin) {
-  std::map<std::string, std::string> values;
-  const auto tree = parse_json(plugin.config_json);
-  if (!tree || !tree->is_object()) {
-    log::error("agent", "a plugin's config cannot be read and counts as empty: {}",
-               tree ? "it is no object" : tree.error().what);
-    return values;
-  }
-  for (const auto& member : tree->get_object()) {
-    const auto& value = member.value();
-    values[std::string{member.key()}]
-        = value.is_string() ? std::string{value.get_string()} : boost::json::serialize(value);
-  }
-  return values;
-}
-
 /// Before drivers had `plugin` blocks they had options; these count where there is no such block.
 void take_raw_exec_options(client::ClientOptions& options) {
   if (options.drivers.contains("raw_exec")) return;
@@ -50,9 +31,8 @@ void take_raw_exec_options(client::ClientOptions& options) {
 bool is_enabled(const config::AgentConfig& config, const std::string& driver) {
   const auto plugin = config.plugins.find(driver);
   if (plugin == config.plugins.end()) return false;
-  const auto values = plugin_values(plugin->second);
-  const auto enabled = values.find("enabled");
-  return enabled != values.end() && enabled->second == "true";
+  const auto enabled = plugin->second.find("enabled");
+  return enabled != plugin->second.end() && enabled->second == "true";
 }
 
 host::FingerprintOptions fingerprint_options(const config::Client& client,
@@ -65,6 +45,7 @@ host::FingerprintOptions fingerprint_options(const config::Client& client,
   options.network_interface = client.network_interface;
   options.network_speed = static_cast<std::uint64_t>(client.network_speed);
   options.advertise_address = http_address;
+  options.service_discovery = client.nomad_service_discovery;
   for (const auto& [name, network] : client.host_networks)
     options.host_networks.push_back({.name = name,
                                      .cidr = network.cidr,
@@ -100,8 +81,7 @@ client::ClientOptions client_options(const config::AgentConfig& config,
   options.min_dynamic_port = from.min_dynamic_port;
   options.max_dynamic_port = from.max_dynamic_port;
   options.options = from.options;
-  for (const auto& [name, plugin] : config.plugins)
-    options.drivers[name] = plugin_values(plugin);
+  options.drivers = config.plugins;
   take_raw_exec_options(options);
   options.disable_remote_exec = from.disable_remote_exec;
   options.max_kill_timeout = from.max_kill_timeout;

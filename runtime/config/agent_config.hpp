@@ -42,8 +42,7 @@ struct Join {
 struct Server {
   bool enabled = false;
   std::int64_t bootstrap_expect = 0;
-  std::int64_t num_schedulers = 0;              ///< 0: as many as make sense on this machine.
-  std::vector<std::string> enabled_schedulers;  ///< Empty: all.
+  std::int64_t num_schedulers = 0;  ///< 0: as many as make sense on this machine.
   Nanoseconds node_gc_threshold = 24h;
   Nanoseconds job_gc_interval = 5min;
   Nanoseconds job_gc_threshold = 4h;
@@ -55,11 +54,11 @@ struct Server {
   Nanoseconds failover_heartbeat_ttl = 5min;
   double max_heartbeats_per_second = 50;
   std::int64_t event_buffer_size = 100;
-  bool enable_event_broker = true;
   std::int64_t job_default_priority = 50;
   std::int64_t job_max_priority = 100;
   std::int64_t job_max_count = 50'000;  ///< Most allocations of one job, all groups together.
-  std::int64_t job_tracked_versions = 6;
+  bool allow_unsupported_blocks
+      = false;  ///< Ours: jobs with what can't be done are only warned of.
   std::int64_t raft_snapshot_threshold = 8192;  ///< Entries since the last snapshot.
   Nanoseconds raft_snapshot_interval = 2min;
   std::int64_t raft_trailing_logs = 10'240;
@@ -67,7 +66,6 @@ struct Server {
   bool non_voting_server = false;
   std::string encrypt;  ///< Secret; never shown.
   Join join;
-  std::string scheduler_algorithm = "binpack";  ///< default_scheduler_config, at the first start.
 };
 
 /// What the leader does about the log's members by itself; operators change it at run time.
@@ -95,7 +93,6 @@ struct Reserved {
   std::int64_t memory = 0;
   std::int64_t disk = 0;
   std::string ports;
-  std::string cores;
 };
 
 struct Client {
@@ -122,6 +119,7 @@ struct Client {
   double gc_inode_usage_threshold = 70;
   std::int64_t gc_max_allocs = 50;
   bool disable_remote_exec = false;
+  bool nomad_service_discovery = true;  ///< Only what the node says of itself.
   std::string cgroup_parent;
   Reserved reserved;
   std::map<std::string, HostVolume> host_volumes;
@@ -130,10 +128,7 @@ struct Client {
 };
 
 struct Telemetry {
-  Nanoseconds collection_interval = 1s;
   bool prometheus_metrics = false;
-  bool publish_allocation_metrics = false;
-  bool publish_node_metrics = false;
   bool disable_hostname = false;
 };
 
@@ -161,27 +156,22 @@ struct Tls {
   bool prefer_server_cipher_suites = false;
 };
 
-/// A driver's `plugin "name" { config { … } }`: the block's values as JSON text.
-struct Plugin {
-  std::string config_json = "{}";
-};
-
 struct AgentConfig {
   std::string region = "global";
   std::string datacenter = "dc1";
   std::string name;  ///< Empty: the host's name.
   std::string data_dir;
-  std::string plugin_dir;
-  std::string bind_addr = "0.0.0.0";
+  std::string bind_addr;  ///< Empty: with_addresses chooses.
   std::string log_level = "INFO";
   bool log_json = false;
-  std::string log_file;
-  bool enable_debug = false;
+  std::string log_file;  ///< A folder, if it ends in "/".
+  Nanoseconds log_rotate_duration = 24h;
+  std::int64_t log_rotate_bytes = 0;      ///< 0: no bound.
+  std::int64_t log_rotate_max_files = 0;  ///< 0: all are kept.
   bool leave_on_interrupt = false;
   bool leave_on_terminate = false;
   bool dev_mode = false;
   bool allow_unsafe_bind = false;  ///< Ours: listen beyond loopback without TLS.
-  bool acl_enabled = false;
   Ports ports;
   Addresses addresses;
   Addresses advertise;
@@ -196,8 +186,9 @@ struct AgentConfig {
   /// agent, say. Without any, an agent on loopback is known by IP addresses, as localhost and as
   /// what it advertises; elsewhere every name is taken.
   std::vector<std::string> http_allowed_hosts;
-  std::map<std::string, Plugin> plugins;
-  std::vector<std::string> files;  ///< What was read, for the start-up banner.
+  std::map<std::string, TextMap> plugins;  ///< The settings of drivers.
+  std::vector<std::string> files;          ///< What was read, for the start-up banner.
+  std::vector<std::string> warnings;       ///< What of it has no effect, to be told at the start.
 };
 
 /// The defaults of `agent -dev`: server and client on loopback, raw_exec enabled.

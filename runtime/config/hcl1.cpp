@@ -27,7 +27,8 @@ bool is_word(char c) {
 /// Reads from the front of a text. The first error stays; after it everything reads as nothing.
 class Reader {
 public:
-  Reader(std::string_view file, std::string_view text) : file_{file}, text_{text} {}
+  Reader(std::string_view file, std::string_view text, KeyLines& lines)
+      : file_{file}, text_{text}, lines_{lines} {}
 
   Result<boost::json::object> run() {
     auto tree = object(0);
@@ -90,10 +91,19 @@ private:
 
   void item(boost::json::object& tree, int depth) {
     std::vector<std::string> keys;
-    for (skip(); peek() == '"' || is_word_start(peek()) || is_digit(peek()); skip())
+    skip();
+    counted_lines_ += static_cast<std::uint32_t>(
+        std::ranges::count(text_.substr(counted_, at_ - counted_), '\n'));
+    counted_ = at_;
+    for (; peek() == '"' || is_word_start(peek()) || is_digit(peek()); skip())
       keys.push_back(peek() == '"' ? in_quotes() : word());
     if (error_) return;
     if (keys.empty()) return fail("expected a key");
+    const auto outer_path = path_.size();
+    for (const auto& key : keys) {
+      path_.append(path_.empty() ? "" : ".").append(key);
+      lines_.emplace(path_, counted_lines_);
+    }
     boost::json::value content;
     if (keys.size() == 1 && take('=')) {
       content = value(depth);
@@ -103,6 +113,7 @@ private:
     } else {
       return fail(keys.size() == 1 ? "expected \"=\" or a block" : "expected a block");
     }
+    path_.resize(outer_path);
     for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
       boost::json::object outer;
       outer[*key] = std::move(content);
@@ -261,6 +272,10 @@ private:
   std::string_view file_;
   std::string_view text_;
   std::size_t at_ = 0;
+  std::string path_;  ///< Of the item that is being read.
+  KeyLines& lines_;
+  std::size_t counted_ = 0;  ///< Up to here line breaks have been counted.
+  std::uint32_t counted_lines_ = 1;
   std::optional<Error> error_;
 };
 
@@ -276,8 +291,10 @@ void merge_trees(boost::json::object& target, const boost::json::object& additio
   }
 }
 
-Result<boost::json::object> parse_hcl1(std::string_view file, std::string_view text) {
-  return Reader{file, text}.run();
+Result<boost::json::object> parse_hcl1(std::string_view file,
+                                       std::string_view text,
+                                       KeyLines& lines) {
+  return Reader{file, text, lines}.run();
 }
 
 }  // namespace nomad::config

@@ -8,6 +8,9 @@
 // Used for files that are not HCL2; what is both means the same in both.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include <boost/json/object.hpp>
@@ -16,8 +19,13 @@
 
 namespace nomad::config {
 
+/// Where a setting or block first stands, by its path ("server.enabled").
+using KeyLines = std::map<std::string, std::uint32_t, std::less<>>;
+
 /// `text` as a tree like that of parse_config_text. The error names line and column.
-Result<boost::json::object> parse_hcl1(std::string_view file, std::string_view text);
+Result<boost::json::object> parse_hcl1(std::string_view file,
+                                       std::string_view text,
+                                       KeyLines& lines);
 
 /// Puts `addition` into `target`; where both hold an object under a key, these are merged.
 void merge_trees(boost::json::object& target, const boost::json::object& addition);

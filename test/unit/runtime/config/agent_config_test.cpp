@@ -13,7 +13,7 @@ TEST_CASE("agent_config: HCL and JSON say the same") {
     server {
       enabled = true
       heartbeat_grace = "1m"
-      default_scheduler_config { scheduler_algorithm = "spread" }
+      server_join { retry_join = ["10.0.0.7"] }
     }
     client {
       enabled = true
@@ -26,7 +26,7 @@ TEST_CASE("agent_config: HCL and JSON say the same") {
   const auto json = with_file_text({}, "a.json", R"({
     "data_dir": "/var/lib/nomadctl", "ports": {"http": 5000},
     "server": [{"enabled": true, "heartbeat_grace": "1m",
-                "default_scheduler_config": {"scheduler_algorithm": "spread"}}],
+                "server_join": {"retry_join": ["10.0.0.7"]}}],
     "client": {"enabled": true, "meta": [{"rack": "r1"}], "reserved": {"cpu": 500},
                "host_volume": [{"data": [{"path": "/srv"}]}]},
     "plugin": [{"raw_exec": [{"config": [{"enabled": true}]}]}]})");
@@ -39,11 +39,12 @@ TEST_CASE("agent_config: HCL and JSON say the same") {
     CHECK((*config)->ports.rpc == 4647);
     CHECK((*config)->server.enabled);
     CHECK((*config)->server.heartbeat_grace == 1min);
-    CHECK((*config)->server.scheduler_algorithm == "spread");
+    CHECK((*config)->server.join.retry_join == std::vector<std::string>{"10.0.0.7"});
     CHECK((*config)->client.meta.at("rack") == "r1");
     CHECK((*config)->client.host_volumes.at("data").path == "/srv");
     CHECK((*config)->client.reserved.cpu == 500);
-    CHECK((*config)->plugins.at("raw_exec").config_json == R"({"enabled":true})");
+    CHECK((*config)->plugins.at("raw_exec") == TextMap{{"enabled", "true"}});
+    CHECK((*config)->warnings.empty());
   }
 }
 
@@ -69,10 +70,10 @@ TEST_CASE("agent_config: every mistake is named with its file and place") {
   )");
   REQUIRE(config.has_error());
   const auto& what = config.error().what;
-  CHECK(what.find("a.hcl: datdir: unknown key") != std::string::npos);
-  CHECK(what.find("a.hcl: server.heartbeat_grace: time: invalid duration \"soon\"")
+  CHECK(what.find("a.hcl:2: datdir: unknown key") != std::string::npos);
+  CHECK(what.find("a.hcl:3: server.heartbeat_grace: time: invalid duration \"soon\"")
         != std::string::npos);
-  CHECK(what.find("a.hcl: client.gc_max_allocs: expected a whole number") != std::string::npos);
+  CHECK(what.find("a.hcl:4: client.gc_max_allocs: expected a whole number") != std::string::npos);
   CHECK(with_file_text({}, "b.hcl", "server { enabled = ").has_error());
   CHECK(with_file_text({}, "c.json", "{\"server\": ").has_error());
   CHECK(with_path({}, "/no/such/file").has_error());
@@ -87,6 +88,7 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).error().what
         == "Must specify \"data_dir\" config option or \"data-dir\" CLI flag");
   config.data_dir = "/tmp/x";
+  config.bind_addr = "0.0.0.0";
   CHECK(validate(config).error().what.starts_with("refusing to listen on 0.0.0.0"));
   config.bind_addr = "127.0.0.1";
   CHECK(validate(config).has_value());

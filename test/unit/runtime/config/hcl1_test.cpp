@@ -16,7 +16,8 @@ using namespace nomad::config;
 namespace {
 
 std::string read(std::string_view text) {
-  const auto tree = parse_hcl1("agent.hcl", text);
+  KeyLines lines;
+  const auto tree = parse_hcl1("agent.hcl", text, lines);
   return tree ? boost::json::serialize(*tree) : tree.error().what;
 }
 
@@ -80,7 +81,8 @@ TEST_CASE("hcl1: no text makes the reader fail otherwise than by an error") {
     std::string text;
     for (auto length = random.below(12); length > 0; --length)
       text += pieces[random.below(std::size(pieces))];
-    const auto tree = parse_hcl1("f", text);
+    KeyLines lines;
+    const auto tree = parse_hcl1("f", text, lines);
     CHECK_MESSAGE((tree || !tree.error().what.empty()), text);
   }
 }

@@ -1,0 +1,244 @@
+#include "runtime/config/key_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "runtime/config/keys.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
+
+namespace nomad::config {
+namespace {
+
+namespace json = boost::json;
+
+std::string as_text(const json::value& value) {
+  if (value.is_string()) return {value.get_string().data(), value.get_string().size()};
+  return json::serialize(value);
+}
+
+bool is_block(const json::value& value) {
+  return value.is_object() || value.is_array();
+}
+
+/// A block's tree: an object, or a list of objects that are merged.
+json::object as_block(const json::value& value) {
+  if (value.is_object()) return value.get_object();
+  json::object merged;
+  if (value.is_array())
+    for (const auto& part : value.get_array())
+      for (const auto& member : as_block(part))
+        merged[member.key()] = member.value();
+  return merged;
+}
+
+std::optional<bool> to_boolean(std::string_view text) {
+  if (text == "true" || text == "1") return true;
+  if (text == "false" || text == "0") return false;
+  return std::nullopt;
+}
+
+template <class Number>
+bool to_number(std::string_view text, Number& target) {
+  const auto* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, target);
+  return failure == std::errc{} && stop == end;
+}
+
+/// Puts a value where its key says, if it does: of several types, the one that fits.
+template <class T, class Change>
+void change(const Target& target, Change&& how) {
+  if (T* const* member = std::get_if<T*>(&target)) how(**member);
+}
+
+/// Reads values of one key. Each function returns what is wrong, "" if nothing is.
+class ValueReader {
+public:
+  ValueReader(const Key& key, const std::string& label, AgentConfig& into)
+      : target_{key.member == nullptr ? Target{} : key.member(into, label)},
+        key_{key},
+        label_{label} {}
+
+  std::string read(const json::value& value) {
+    switch (key_.kind) {
+      case Kind::text:
+        return text(value);
+      case Kind::boolean:
+        return boolean(value);
+      case Kind::integer:
+        return number<std::int64_t>(value, "expected a whole number");
+      case Kind::real:
+        return number<double>(value, "expected a number");
+      case Kind::duration:
+        return duration(value);
+      case Kind::list:
+        return list(value);
+      case Kind::map:
+        return map(value);
+      case Kind::block:
+        return is_block(value) ? "" : "expected a block";
+    }
+    return {};
+  }
+
+private:
+  std::string text(const json::value& value) {
+    if (is_block(value)) return "expected a text";
+    change<std::string>(target_, [&](auto& member) { member = as_text(value); });
+    return {};
+  }
+
+  std::string boolean(const json::value& value) {
+    const auto given = to_boolean(as_text(value));
+    if (!given) return "expected true or false";
+    change<bool>(target_, [&](auto& member) {
+      if (*given || is_on_by_default()) member = *given;
+    });
+    change<std::string>(target_, [&](auto& member) { member = *given ? "true" : "false"; });
+    return {};
+  }
+
+  template <class Number>
+  std::string number(const json::value& value, std::string_view expected) {
+    Number given{};
+    if (!to_number(as_text(value), given)) return std::string{expected};
+    change<Number>(target_, [&](auto& member) { member = given; });
+    return {};
+  }
+
+  std::string duration(const json::value& value) {
+    const auto given = parse_duration(as_text(value));
+    if (!given) return given.error().what;
+    change<Nanoseconds>(target_, [&](auto& member) { member = *given; });
+    return {};
+  }
+
+  std::string list(const json::value& value) {
+    if (!value.is_array()) return "expected a list of texts";
+    change<std::vector<std::string>>(target_, [&](auto& member) {
+      for (const auto& item : value.get_array())
+        member.push_back(as_text(item));
+    });
+    return {};
+  }
+
+  std::string map(const json::value& value) {
+    if (!is_block(value)) return "expected a block";
+    change<TextMap>(target_, [&](auto& member) {
+      for (const auto& each : as_block(value))
+        member[std::string{each.key()}] = as_text(each.value());
+    });
+    return {};
+  }
+
+  bool is_on_by_default() const {
+    AgentConfig fresh;
+    return *std::get<bool*>(key_.member(fresh, label_));
+  }
+
+  Target target_;
+  const Key& key_;
+  const std::string& label_;
+};
+
+/// Whether a value without effect asks for nothing.
+bool is_idle(const Key& key, const json::value& value) {
+  if (key.kind == Kind::list || key.kind == Kind::map || key.kind == Kind::block) {
+    if (value.is_array() && value.get_array().empty()) return true;
+    if (key.kind == Kind::list) return false;
+    const auto block = as_block(value);
+    const auto* enabled = key.kind == Kind::block ? block.if_contains("enabled") : nullptr;
+    return block.empty() || (enabled != nullptr && to_boolean(as_text(*enabled)) == false);
+  }
+  const auto text = as_text(value);
+  if (key.kind == Kind::boolean)
+    return to_boolean(text) == to_boolean(key.idle.empty() ? "false" : key.idle);
+  const bool is_number = key.kind == Kind::integer || key.kind == Kind::real;
+  if (text.empty() || text == key.idle || (is_number && text == "0")) return true;
+  if (key.kind != Kind::duration) return false;
+  const auto given = parse_duration(text);
+  const auto idle = parse_duration(std::string{key.idle});
+  return given && idle && *given == *idle;
+}
+
+class KeyReader {
+public:
+  KeyReader(const std::string& file, const ConfigTree& from, AgentConfig& into)
+      : file_{file}, from_{from}, into_{into} {
+    block(from.tree, "", "", "");
+  }
+
+  Findings take() && { return std::move(findings_); }
+
+private:
+  /// `path` is how the file has it, `row` how the table has it: with a star for `label`.
+  void block(const json::object& tree,
+             const std::string& path,
+             const std::string& row,
+             const std::string& label) {
+    const auto names = names_in(row);
+    const bool is_labelled = std::find(names.begin(), names.end(), "*") != names.end();
+    for (const auto& member : tree) {
+      const std::string name{member.key()};
+      const auto below = [&name](const std::string& block, const std::string& step) {
+        return block.empty() ? step : block + '.' + step;
+      };
+      const auto inner = below(path, name);
+      const auto inner_row = below(row, is_labelled ? "*" : name);
+      if (const Key* key = find_key(inner_row))
+        value(*key, member.value(), inner, label);
+      else if (names_in(inner_row).empty())
+        unknown(inner, name, names);
+      else if (!is_block(member.value()))
+        note(findings_.errors, inner, "expected a block");
+      else
+        block(as_block(member.value()), inner, inner_row, is_labelled ? name : label);
+    }
+  }
+
+  void value(const Key& key,
+             const json::value& value,
+             const std::string& path,
+             const std::string& label) {
+    const auto problem = ValueReader{key, label, into_}.read(value);
+    if (!problem.empty()) return note(findings_.errors, path, problem);
+    const bool is_refused = key.state == KeyState::refused;
+    if ((!is_refused && key.state != KeyState::unheeded) || is_idle(key, value)) return;
+    if (is_refused)
+      note(findings_.errors, path, fmt::format("not supported yet: {}", key.note));
+    else
+      note(findings_.warnings, path, fmt::format("has no effect yet: {}", key.note));
+  }
+
+  void unknown(const std::string& path,
+               const std::string& name,
+               const std::vector<std::string_view>& names) {
+    const auto near = hcl::closest_name(name, names);
+    note(findings_.errors, path,
+         near.empty() ? std::string{"unknown key"}
+                      : fmt::format("unknown key; did you mean \"{}\"?", near));
+  }
+
+  void note(std::vector<std::string>& to, const std::string& path, std::string_view what) {
+    const auto line = from_.lines.find(path);
+    to.push_back(line == from_.lines.end()
+                     ? fmt::format("{}: {}: {}", file_, path, what)
+                     : fmt::format("{}:{}: {}: {}", file_, line->second, path, what));
+  }
+
+  const std::string& file_;
+  const ConfigTree& from_;
+  AgentConfig& into_;
+  Findings findings_;
+};
+
+}  // namespace
+
+Findings read_keys(const std::string& file, const ConfigTree& from, AgentConfig& into) {
+  return KeyReader{file, from, into}.take();
+}
+
+}  // namespace nomad::config

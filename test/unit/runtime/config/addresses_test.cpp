@@ -1,0 +1,54 @@
+// Where an agent listens that was not told so.
+#include "runtime/config/addresses.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace nomad::config;
+
+namespace {
+
+const LocalAddresses machine{{{.interface = "eth0", .ip = "10.0.0.7", .is_default = true}}};
+
+}  // namespace
+
+TEST_CASE("addresses: without bind_addr and TLS an agent listens on loopback, and says so") {
+  const auto config = with_addresses({}, machine);
+  REQUIRE(config.has_value());
+  CHECK(config->bind_addr == "127.0.0.1");
+  REQUIRE(config->warnings.size() == 1);
+  CHECK(config->warnings[0].starts_with(
+      "bind_addr: not set, and without TLS: listening on 127.0.0.1"));
+}
+
+TEST_CASE("addresses: what is secured, or meant so, listens everywhere") {
+  AgentConfig trusted;
+  trusted.allow_unsafe_bind = true;
+  AgentConfig client;
+  client.tls.http = true;
+  AgentConfig server = client;
+  server.server.enabled = true;
+  server.tls.rpc = true;
+  for (const auto* each : {&trusted, &client, &server}) {
+    const auto config = with_addresses(*each, machine);
+    REQUIRE(config.has_value());
+    CHECK(config->bind_addr == "0.0.0.0");
+    CHECK(config->warnings.empty());
+  }
+  server.tls.rpc = false;
+  CHECK(with_addresses(server, machine)->bind_addr == "127.0.0.1");
+}
+
+TEST_CASE("addresses: templates are replaced, and a wrong one is named with its key") {
+  AgentConfig config;
+  config.bind_addr = "{{ GetPrivateIP }}";
+  config.advertise.rpc = "{{ GetInterfaceIP \"eth0\" }}:4647";
+  const auto done = with_addresses(config, machine);
+  REQUIRE(done.has_value());
+  CHECK(done->bind_addr == "10.0.0.7");
+  CHECK(done->advertise.rpc == "10.0.0.7:4647");
+  CHECK(done->warnings.empty());
+
+  config.advertise.rpc = "{{ GetPublicIP }}";
+  CHECK(with_addresses(config, machine).error().what
+        == "advertise.rpc: {{ GetPublicIP }} gives no address of this machine");
+}

@@ -1,0 +1,189 @@
+// Files are read by the table of keys: each row has the effect, warning or error that it promises.
+#include "runtime/config/key_reader.hpp"
+
+#include <string>
+
+#include <boost/json.hpp>
+#include <doctest/doctest.h>
+
+#include "runtime/config/keys.hpp"
+
+using namespace nomad::config;
+
+namespace {
+
+namespace json = boost::json;
+
+/// A value that is neither a default nor idle.
+json::value example(const Key& key) {
+  switch (key.kind) {
+    case Kind::boolean: {
+      AgentConfig fresh;
+      bool usual = key.idle == "true";
+      if (key.member != nullptr)
+        if (const Target target = key.member(fresh, "x"); std::holds_alternative<bool*>(target))
+          usual = *std::get<bool*>(target);
+      return !usual;
+    }
+    case Kind::integer:
+    case Kind::real:
+      return 7;
+    case Kind::duration:
+      return "7s";
+    case Kind::list:
+      return json::array{"other"};
+    case Kind::map:
+    case Kind::block:
+      return json::object{{"name", "value"}};
+    case Kind::text:
+      break;
+  }
+  return "other";
+}
+
+json::object nested(std::string_view path, json::value value) {
+  const auto dot = path.rfind('.');
+  const auto name = path.substr(dot == path.npos ? 0 : dot + 1);
+  json::object out;
+  out[name == "*" ? json::string_view{"x"} : json::string_view{name.data(), name.size()}]
+      = std::move(value);
+  return dot == path.npos ? out : nested(path.substr(0, dot), std::move(out));
+}
+
+/// The member of a row as text, to compare.
+std::string shown(const Target& target) {
+  struct Show {
+    std::string operator()(std::monostate) { return {}; }
+
+    std::string operator()(const std::string* text) { return *text; }
+
+    std::string operator()(const bool* flag) { return *flag ? "true" : "false"; }
+
+    std::string operator()(const std::int64_t* number) { return std::to_string(*number); }
+
+    std::string operator()(const double* number) { return std::to_string(*number); }
+
+    std::string operator()(const nomad::Nanoseconds* time) { return std::to_string(time->count()); }
+
+    std::string operator()(const std::vector<std::string>* list) {
+      return std::to_string(list->size());
+    }
+
+    std::string operator()(const TextMap* map) { return std::to_string(map->size()); }
+  };
+
+  return std::visit(Show{}, target);
+}
+
+Findings read(const json::object& tree, AgentConfig& into) {
+  return read_keys("a.json", {tree}, into);
+}
+
+nomad::Result<AgentConfig> with(AgentConfig base, std::string text) {
+  return with_file_text(std::move(base), "a.hcl", std::move(text));
+}
+
+}  // namespace
+
+TEST_CASE("key_reader: each row's example has what the row promises") {
+  for (const Key& key : keys()) {
+    CAPTURE(key.path);
+    AgentConfig fresh;
+    AgentConfig config;
+    const auto found = read(nested(key.path, example(key)), config);
+    const auto only = [&](const std::vector<std::string>& of, std::string_view verdict) {
+      REQUIRE(of.size() == 1);
+      CHECK(of.front().find(verdict) != std::string::npos);
+      CHECK(of.front().ends_with(key.note));
+    };
+    if (key.state == KeyState::refused)
+      only(found.errors, ": not supported yet: ");
+    else
+      CHECK(found.errors.empty());
+    if (key.state == KeyState::unheeded)
+      only(found.warnings, ": has no effect yet: ");
+    else
+      CHECK(found.warnings.empty());
+    if (key.member != nullptr)
+      CHECK(shown(key.member(config, "x")) != shown(key.member(fresh, "x")));
+  }
+}
+
+TEST_CASE(
+    "key_reader: a value of the wrong type is a mistake, whether the key has an effect or not") {
+  for (const Key& key : keys()) {
+    CAPTURE(key.path);
+    AgentConfig config;
+    json::value wrong = "tru";
+    if (key.kind == Kind::text) wrong = json::object{{"k", "v"}};
+    CHECK(read(nested(key.path, wrong), config).errors.size() == 1);
+  }
+}
+
+TEST_CASE("key_reader: what asks for nothing is not warned of") {
+  for (const Key& key : keys()) {
+    if (key.state != KeyState::unheeded && key.state != KeyState::refused) continue;
+    CAPTURE(key.path);
+    json::value idle = json::string{key.idle};
+    if (key.kind == Kind::boolean) idle = key.idle == "true";
+    if (key.kind == Kind::integer || key.kind == Kind::real)
+      idle = key.idle.empty() ? "0" : key.idle;
+    if (key.kind == Kind::duration && key.idle.empty()) continue;
+    if (key.kind == Kind::list) idle = json::array{};
+    if (key.kind == Kind::map) idle = json::object{};
+    if (key.kind == Kind::block) idle = json::object{{"enabled", false}, {"more", "x"}};
+    AgentConfig config;
+    const auto found = read(nested(key.path, idle), config);
+    CHECK(found.errors.empty());
+    CHECK(found.warnings.empty());
+  }
+}
+
+TEST_CASE("key_reader: findings say where they are") {
+  const auto config = with({}, R"(
+server {
+  redundancy_zone = "a"
+}
+plugin "raw_exec" {
+  config { no_cgroups = true }
+}
+)");
+  REQUIRE(config.has_value());
+  CHECK(config->warnings
+        == std::vector<std::string>{
+            "a.hcl:3: server.redundancy_zone: has no effect yet: of Nomad Enterprise"});
+  CHECK(config->plugins.at("raw_exec").at("no_cgroups") == "true");
+
+  const auto wrong = with({}, R"(
+plugin "raw_exce" { config { enabled = true } }
+plugin "raw_exec" {
+  config { enabled = "tru" }
+}
+client {
+  host_volume "a.b" { pth = "/srv" }
+}
+acl { enabled = true }
+)");
+  REQUIRE(wrong.has_error());
+  CHECK(wrong.error().what
+        == "a.hcl:2: plugin.raw_exce: unknown key; did you mean \"raw_exec\"?\n"
+           "a.hcl:4: plugin.raw_exec.config.enabled: expected true or false\n"
+           "a.hcl:7: client.host_volume.a.b.pth: unknown key; did you mean \"path\"?\n"
+           "a.hcl:9: acl.enabled: not supported yet: this release has no ACLs yet; set enabled = "
+           "false");
+}
+
+TEST_CASE("key_reader: switches that are on stay on, as in Nomad") {
+  auto config = with(dev_defaults(), "server { enabled = false }\nclient { enabled = false }");
+  REQUIRE(config.has_value());
+  CHECK(config->server.enabled);
+  CHECK(config->client.enabled);
+  config = with({}, "leave_on_terminate = true");
+  REQUIRE(config.has_value());
+  config = with(std::move(*config), "leave_on_terminate = false");
+  REQUIRE(config.has_value());
+  CHECK(config->leave_on_terminate);
+  config = with({}, "autopilot { cleanup_dead_servers = false }");
+  REQUIRE(config.has_value());
+  CHECK_FALSE(config->autopilot.cleanup_dead_servers);
+}
