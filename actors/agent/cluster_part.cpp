@@ -31,6 +31,13 @@ std::string listen_address(const config::AgentConfig& config) {
                    config.ports.rpc);
 }
 
+/// Where those look for a server who join it by the port of Nomad's gossip. Empty for port 0.
+std::string serf_address(const config::AgentConfig& config) {
+  if (config.ports.serf == 0) return {};
+  return with_port(config.addresses.serf.empty() ? config.bind_addr : config.addresses.serf,
+                   config.ports.serf);
+}
+
 /// `advertise.rpc` may leave the port out.
 std::string advertised_address(const config::AgentConfig& config, const std::string& bound) {
   const auto& given = config.advertise.rpc;
@@ -277,6 +284,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
 
   rpc::TcpTransportOptions options;
   options.listen = listen_address(config);
+  options.also_listen = serf_address(config);
   options.network = rpc_options(config, net::RpcRole::server, server_id, links.certificates);
   auto transport = rpc::TcpTransport::start(
       system, std::move(options), std::move(router),

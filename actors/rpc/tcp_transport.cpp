@@ -408,6 +408,9 @@ Result<TcpTransport> TcpTransport::start(actor::System& system,
   auto address = transport.parts_->network->listen(options.listen);
   if (!address) return address.error();
   transport.parts_->address = std::move(*address);
+  if (options.also_listen.empty()) return transport;
+  if (const auto second = transport.parts_->network->listen(options.also_listen); !second)
+    log::warn("rpc", "not listening on {}: {}", options.also_listen, second.error().what);
   return transport;
 }
 

@@ -22,7 +22,8 @@ namespace nomad::rpc {
 
 struct TcpTransportOptions {
   net::RpcOptions network;
-  std::string listen;  ///< "127.0.0.1:4647"; empty: dials only.
+  std::string listen;       ///< "127.0.0.1:4647"; empty: dials only.
+  std::string also_listen;  ///< A second one, for the same; whether it is free is not important.
   std::chrono::milliseconds retry_after{250};
   std::size_t max_waiting = 4096;  ///< Per address.
 };
