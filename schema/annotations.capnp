@@ -88,3 +88,23 @@ enum Update {
 
 annotation update @0xb1d2c3e4f5a60015 (field, group, union) :Update;
 # What a change means for running allocations, in the groups and tasks of jobs.
+
+# What this release makes of a field of job files: each says one of these four, unless its whole
+# block is refused or unheeded. docs/compatibility.md is made of them.
+
+annotation works @0xb1d2c3e4f5a60016 (field, group, union) :Void;
+# Does what it does in Nomad.
+
+annotation partly @0xb1d2c3e4f5a60017 (field, group, union) :Text;
+# Works, but for what the text says. Nobody is told when a job is registered.
+
+annotation unheeded @0xb1d2c3e4f5a60018 (field, group, union) :Text;
+# Has no effect yet; the tasks run as they would without it. A warning, of which the text is the
+# end. What is refused inside of it still is.
+
+annotation refused @0xb1d2c3e4f5a60019 (field, group, union) :Text;
+# Has no effect yet, and the tasks would run wrongly without it. An error, whose end says what to do
+# instead; "" where one of Nomad's own rules refuses it (jobspec/validate).
+
+annotation only @0xb1d2c3e4f5a6001a (field) :List(Text);
+# Of a refused text: the values that work.

@@ -10,7 +10,11 @@ using import "annotations.capnp".label;
 using import "annotations.capnp".map;
 using import "annotations.capnp".nullable;
 using import "annotations.capnp".omitEmpty;
+using import "annotations.capnp".only;
+using import "annotations.capnp".partly;
+using import "annotations.capnp".refused;
 using import "annotations.capnp".update;
+using import "annotations.capnp".works;
 
 struct TextEntry { key @0 :Text; value @1 :Text; }
 
@@ -23,34 +27,34 @@ struct BoolEntry { key @0 :Text; value @1 :Bool; }
 struct FloatEntry { key @0 :Text; value @1 :Float64; }
 
 struct Constraint {
-  lTarget @0 :Text $json("LTarget") $hcl("attribute");
-  rTarget @1 :Text $json("RTarget") $hcl("value");
-  operand @2 :Text $hcl("operator");
+  lTarget @0 :Text $json("LTarget") $hcl("attribute") $works;
+  rTarget @1 :Text $json("RTarget") $hcl("value") $works;
+  operand @2 :Text $hcl("operator") $works;
 }
 
 struct Affinity {
-  lTarget @0 :Text $json("LTarget") $hcl("attribute");
-  rTarget @1 :Text $json("RTarget") $hcl("value");
-  operand @2 :Text $hcl("operator");
-  weight @3 :Int8 $nullable(true) $default("50");
+  lTarget @0 :Text $json("LTarget") $hcl("attribute") $works;
+  rTarget @1 :Text $json("RTarget") $hcl("value") $works;
+  operand @2 :Text $hcl("operator") $works;
+  weight @3 :Int8 $nullable(true) $default("50") $works;
 }
 
 struct SpreadTarget {
-  value @0 :Text $label $hcl("");
-  percent @1 :UInt8;
+  value @0 :Text $label $hcl("") $works;
+  percent @1 :UInt8 $works;
 }
 
 struct Spread {
-  attribute @0 :Text;
-  weight @1 :Int8 $nullable(true) $default("50");
-  spreadTarget @2 :List(SpreadTarget) $hcl("target");
+  attribute @0 :Text $works;
+  weight @1 :Int8 $nullable(true) $default("50") $works;
+  spreadTarget @2 :List(SpreadTarget) $hcl("target") $works;
 }
 
 struct Port {
-  label @0 :Text $label $hcl("");
-  value @1 :Int32 $hcl("static");
-  to @2 :Int32;
-  hostNetwork @3 :Text;
+  label @0 :Text $label $hcl("") $works;
+  value @1 :Int32 $hcl("static") $works;
+  to @2 :Int32 $works;
+  hostNetwork @3 :Text $works;
 }
 
 struct DnsConfig $json("DNSConfig") {
@@ -60,31 +64,36 @@ struct DnsConfig $json("DNSConfig") {
 }
 
 struct NetworkResource {
-  mode @0 :Text;
-  device @1 :Text;
-  cidr @2 :Text $json("CIDR");
-  ip @3 :Text $json("IP");
-  dns @6 :DnsConfig $json("DNS");
-  reservedPorts @7 :List(Port) $byValue;
-  dynamicPorts @8 :List(Port) $hcl("port") $byValue;
-  hostname @4 :Text $omitEmpty;
-  mBits @5 :Int64 $json("MBits") $hcl("mbits") $nullable(true);
+  mode @0 :Text
+      $refused("tasks have the network of their host; leave it out") $only(["host"]);
+  device @1 :Text $partly("chosen by the scheduler, whatever the job says, as in Nomad");
+  cidr @2 :Text $json("CIDR")
+      $partly("chosen by the scheduler, whatever the job says, as in Nomad");
+  ip @3 :Text $json("IP") $partly("chosen by the scheduler, whatever the job says, as in Nomad");
+  dns @6 :DnsConfig $json("DNS")
+      $refused("tasks have the name servers of their host; leave it out");
+  reservedPorts @7 :List(Port) $byValue $works;
+  dynamicPorts @8 :List(Port) $hcl("port") $byValue $works;
+  hostname @4 :Text $omitEmpty $refused("tasks have the name of their host; leave it out");
+  mBits @5 :Int64 $json("MBits") $hcl("mbits") $nullable(true) $works;
 }
 
 struct RequestedDevice {
-  name @0 :Text $label $hcl("");
-  count @1 :UInt64 $nullable(true) $default("1");
-  constraints @2 :List(Constraint) $hcl("constraint");
-  affinities @3 :List(Affinity) $hcl("affinity");
+  name @0 :Text $label $hcl("") $works;
+  count @1 :UInt64 $nullable(true) $default("1") $works;
+  constraints @2 :List(Constraint) $hcl("constraint") $works;
+  affinities @3 :List(Affinity) $hcl("affinity") $works;
 }
 
 struct Resources $nullable(true) {
-  cpu @0 :Int64 $json("CPU");  # MHz
-  cores @1 :Int64;
-  memoryMb @2 :Int64 $json("MemoryMB") $hcl("memory") $default("300");  # MiB
-  memoryMaxMb @3 :Int64 $json("MemoryMaxMB") $hcl("memory_max");
-  diskMb @4 :Int64 $json("DiskMB") $hcl("disk") $update(inPlace);
-  networks @6 :List(NetworkResource) $hcl("network") $update(special);
-  devices @7 :List(RequestedDevice) $hcl("device");
-  iops @5 :Int64 $json("IOPS") $update(inPlace);
+  cpu @0 :Int64 $json("CPU") $works;  # MHz
+  cores @1 :Int64 $partly("cores are counted and told to the task, which is not pinned to them");
+  memoryMb @2 :Int64 $json("MemoryMB") $hcl("memory") $default("300") $works;  # MiB
+  memoryMaxMb @3 :Int64 $json("MemoryMaxMB") $hcl("memory_max") $works;
+  diskMb @4 :Int64 $json("DiskMB") $hcl("disk") $update(inPlace)
+      $partly("without effect since Nomad 0.5: ephemeral_disk has the size");
+  networks @6 :List(NetworkResource) $hcl("network") $update(special) $works;
+  devices @7 :List(RequestedDevice) $hcl("device")
+      $partly("nodes report no devices yet, so that the group is not placed");
+  iops @5 :Int64 $json("IOPS") $update(inPlace) $partly("without effect since Nomad 0.9");
 }

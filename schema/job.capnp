@@ -15,67 +15,74 @@ using import "annotations.capnp".label;
 using import "annotations.capnp".map;
 using import "annotations.capnp".nullable;
 using import "annotations.capnp".omitNull;
+using import "annotations.capnp".only;
+using import "annotations.capnp".partly;
 using import "annotations.capnp".raw;
+using import "annotations.capnp".refused;
 using import "annotations.capnp".secret;
 using import "annotations.capnp".serverOnly;
+using import "annotations.capnp".unheeded;
 using import "annotations.capnp".update;
+using import "annotations.capnp".works;
 using Common = import "common.capnp";
 
 struct UpdateStrategy $nullable(true) {
-  stagger @0 :Int64 $duration $default("30s");
-  maxParallel @1 :Int64 $default("1");
-  healthCheck @2 :Text $default("checks");
-  minHealthyTime @3 :Int64 $duration $default("10s");
-  healthyDeadline @4 :Int64 $duration $default("5m");
-  progressDeadline @5 :Int64 $duration $default("10m");
-  canary @8 :Int64 $default("0");
-  autoRevert @6 :Bool $default("false");
-  autoPromote @7 :Bool $default("false");
+  stagger @0 :Int64 $duration $default("30s") $works;
+  maxParallel @1 :Int64 $default("1") $works;
+  healthCheck @2 :Text $default("checks") $works;
+  minHealthyTime @3 :Int64 $duration $default("10s") $works;
+  healthyDeadline @4 :Int64 $duration $default("5m") $works;
+  progressDeadline @5 :Int64 $duration $default("10m") $works;
+  canary @8 :Int64 $default("0") $works;
+  autoRevert @6 :Bool $default("false") $works;
+  autoPromote @7 :Bool $default("false") $works;
 }
 
 struct PeriodicConfig $nullable(true) {
-  enabled @0 :Bool $default("true");
-  spec @1 :Text $hcl("cron") $default("");
-  specs @2 :List(Text) $hcl("crons");
+  enabled @0 :Bool $default("true") $works;
+  spec @1 :Text $hcl("cron") $default("") $works;
+  specs @2 :List(Text) $hcl("crons") $works;
   specType @3 :Text $hcl("") $default("cron");
-  prohibitOverlap @4 :Bool $default("false");
-  timeZone @5 :Text;
+  prohibitOverlap @4 :Bool $default("false") $works;
+  timeZone @5 :Text $works;
 }
 
 struct ParameterizedJobConfig {
-  payload @0 :Text;
-  metaRequired @1 :List(Text);
-  metaOptional @2 :List(Text);
+  payload @0 :Text $works;
+  metaRequired @1 :List(Text) $works;
+  metaOptional @2 :List(Text) $works;
 }
 
 struct RestartPolicy $nullable(true) {
-  interval @1 :Int64 $duration $update(inPlace);
-  attempts @0 :Int64 $update(inPlace);
-  delay @2 :Int64 $duration $default("15s") $update(inPlace);
-  mode @3 :Text $default("fail") $update(inPlace);
-  renderTemplates @4 :Bool $default("false");
+  interval @1 :Int64 $duration $update(inPlace) $works;
+  attempts @0 :Int64 $update(inPlace) $works;
+  delay @2 :Int64 $duration $default("15s") $update(inPlace) $works;
+  mode @3 :Text $default("fail") $update(inPlace) $works;
+  renderTemplates @4 :Bool $default("false") $unheeded("no templates are rendered yet");
 }
 
 struct ReschedulePolicy $nullable(true) {
-  attempts @0 :Int64;
-  interval @1 :Int64 $duration;
-  delay @2 :Int64 $duration;
-  delayFunction @3 :Text;
-  maxDelay @4 :Int64 $duration;
-  unlimited @5 :Bool;
+  attempts @0 :Int64 $works;
+  interval @1 :Int64 $duration $works;
+  delay @2 :Int64 $duration $works;
+  delayFunction @3 :Text $works;
+  maxDelay @4 :Int64 $duration $works;
+  unlimited @5 :Bool $works;
 }
 
 struct MigrateStrategy $nullable(true) {
-  maxParallel @0 :Int64 $default("1");
-  healthCheck @1 :Text $default("checks");
-  minHealthyTime @2 :Int64 $duration $default("10s");
-  healthyDeadline @3 :Int64 $duration $default("5m");
+  maxParallel @0 :Int64 $default("1") $works;
+  healthCheck @1 :Text $default("checks") $works;
+  minHealthyTime @2 :Int64 $duration $default("10s") $works;
+  healthyDeadline @3 :Int64 $duration $default("5m") $works;
 }
 
 struct EphemeralDisk $nullable(true) {
-  sticky @0 :Bool $default("false");
-  migrate @2 :Bool $default("false");
-  sizeMb @1 :Int64 $json("SizeMB") $hcl("size") $default("300");
+  sticky @0 :Bool $default("false")
+      $refused("a new allocation gets no data of the old one; keep it elsewhere on the host");
+  migrate @2 :Bool $default("false")
+      $refused("a new allocation gets no data of the old one; keep it elsewhere on the host");
+  sizeMb @1 :Int64 $json("SizeMB") $hcl("size") $default("300") $works;
 }
 
 struct CheckRestart {
@@ -101,7 +108,8 @@ struct ServiceCheck {
   tlsSkipVerify @13 :Bool $json("TLSSkipVerify");
   header @15 :List(Common.TextListEntry) $map;
   method @14 :Text;
-  checkRestart @16 :CheckRestart;
+  checkRestart @16 :CheckRestart
+      $refused("checks do not run, so a task that fails them is not restarted; leave it out");
   grpcService @17 :Text $json("GRPCService");
   grpcUseTls @18 :Bool $json("GRPCUseTLS");
   taskName @19 :Text $hcl("task");
@@ -119,8 +127,10 @@ struct Service {
   portLabel @2 :Text $hcl("port");
   addressMode @3 :Text $default("auto");
   address @4 :Text;
-  checks @8 :List(ServiceCheck) $hcl("check") $byValue;
-  connect @9 :Text $raw;  # ConsulConnect of unstored.capnp
+  checks @8 :List(ServiceCheck) $hcl("check") $byValue
+      $refused("checks do not run; leave them out, or set update's health_check = \"task_states\"");
+  connect @9 :Text $raw
+      $refused("there is no service mesh; leave it out");  # ConsulConnect of unstored.capnp
   meta @10 :List(Common.TextEntry) $map;
   canaryMeta @11 :List(Common.TextEntry) $map;
   taggedAddresses @12 :List(Common.TextEntry) $map;
@@ -136,33 +146,33 @@ struct MountOptions $json("CSIMountOptions") {
 }
 
 struct VolumeRequest {
-  name @0 :Text $label;
-  type @1 :Text;
-  source @2 :Text;
-  readOnly @3 :Bool;
-  accessMode @4 :Text;
-  attachmentMode @5 :Text;
-  mountOptions @6 :MountOptions;
-  perAlloc @7 :Bool;
+  name @0 :Text $label $works;
+  type @1 :Text $refused("there are no CSI volumes; use a host volume") $only(["host"]);
+  source @2 :Text $works;
+  readOnly @3 :Bool $works;
+  accessMode @4 :Text $partly("of CSI volumes only, which are refused");
+  attachmentMode @5 :Text $partly("of CSI volumes only, which are refused");
+  mountOptions @6 :MountOptions $refused("there are no CSI volumes; leave it out");
+  perAlloc @7 :Bool $works;
 }
 
 struct VolumeMount $nullable(true) {
-  volume @0 :Text;
-  destination @1 :Text;
-  readOnly @2 :Bool $default("false");
-  propagationMode @3 :Text $default("private");
+  volume @0 :Text $works;
+  destination @1 :Text $works;
+  readOnly @2 :Bool $default("false") $works;
+  propagationMode @3 :Text $default("private") $works;
 }
 
 struct Lifecycle $json("TaskLifecycle") {
-  hook @0 :Text;
-  sidecar @1 :Bool;
+  hook @0 :Text $works;
+  sidecar @1 :Bool $works;
 }
 
 struct LogConfig $nullable(true) {
-  maxFiles @0 :Int64 $default("10") $update(inPlace);
+  maxFiles @0 :Int64 $default("10") $update(inPlace) $works;
   maxFileSizeMb @1 :Int64 $json("MaxFileSizeMB") $hcl("max_file_size") $default("10")
-      $update(inPlace);
-  disabled @2 :Bool $default("false");
+      $update(inPlace) $works;
+  disabled @2 :Bool $default("false") $works;
 }
 
 struct ChangeScript $nullable(true) {
@@ -213,7 +223,7 @@ struct Artifact $json("TaskArtifact") $nullable(true) {
   relativeDest @4 :Text $hcl("destination");
 }
 
-struct DispatchPayload $json("DispatchPayloadConfig") { file @0 :Text; }
+struct DispatchPayload $json("DispatchPayloadConfig") { file @0 :Text $works; }
 
 struct CsiPluginConfig $json("TaskCSIPluginConfig") {
   id @0 :Text $json("ID");
@@ -224,16 +234,17 @@ struct CsiPluginConfig $json("TaskCSIPluginConfig") {
 }
 
 struct Identity $json("WorkloadIdentity") {
-  env @0 :Bool;
-  file @1 :Bool;
+  env @0 :Bool $refused("tasks get no workload identity; leave it out");
+  file @1 :Bool $refused("tasks get no workload identity; leave it out");
 }
 
 struct ScalingPolicy {
-  min @4 :Int64 $int64 $nullable(true);
-  max @5 :Int64 $int64 $nullable(true);
-  policy @3 :Text $raw;
-  enabled @6 :Bool $nullable(true);
-  type @1 :Text;
+  min @4 :Int64 $int64 $nullable(true) $works;
+  max @5 :Int64 $int64 $nullable(true) $works;
+  policy @3 :Text $raw
+      $unheeded("no autoscaler hears of it; count stays within min and max");
+  enabled @6 :Bool $nullable(true) $works;
+  type @1 :Text $works;
   id @0 :Text $json("ID") $hcl("");
   target @2 :List(Common.TextEntry) $map $hcl("");
   createIndex @7 :UInt64 $hcl("");
@@ -241,91 +252,100 @@ struct ScalingPolicy {
 }
 
 struct Task {
-  name @0 :Text $label $update(special);
-  driver @1 :Text;
-  user @2 :Text;
-  lifecycle @13 :Lifecycle $update(inPlace);
-  config @3 :Text $raw;
-  constraints @8 :List(Common.Constraint) $hcl("constraint") $update(inPlace);
-  affinities @9 :List(Common.Affinity) $hcl("affinity") $update(special);
-  env @4 :List(Common.TextEntry) $map;
-  services @5 :List(Service) $hcl("service") $update(inPlace);
-  resources @10 :Common.Resources;
-  restartPolicy @11 :RestartPolicy $hcl("restart");
-  meta @14 :List(Common.TextEntry) $map $update(special);
-  killTimeout @15 :Int64 $duration $nullable(true) $default("5s") $update(inPlace);
-  logConfig @16 :LogConfig $hcl("logs");
-  artifacts @17 :List(Artifact) $hcl("artifact");
-  vault @6 :Vault;
-  templates @7 :List(Template) $hcl("template");
-  dispatchPayload @12 :DispatchPayload $update(inPlace);
-  volumeMounts @20 :List(VolumeMount) $hcl("volume_mount");
-  csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull;
-  leader @18 :Bool $update(inPlace);
-  shutdownDelay @19 :Int64 $duration $update(inPlace);
-  killSignal @22 :Text $update(inPlace);
-  kind @23 :Text $update(inPlace);
-  scalingPolicies @21 :List(ScalingPolicy) $hcl("scaling") $update(inPlace);
-  identity @25 :Identity;
+  name @0 :Text $label $update(special) $works;
+  driver @1 :Text $partly("raw_exec and mock_driver; a group with any other is not placed");
+  user @2 :Text $works;
+  lifecycle @13 :Lifecycle $update(inPlace) $works;
+  config @3 :Text $raw $works;
+  constraints @8 :List(Common.Constraint) $hcl("constraint") $update(inPlace) $works;
+  affinities @9 :List(Common.Affinity) $hcl("affinity") $update(special) $works;
+  env @4 :List(Common.TextEntry) $map $works;
+  services @5 :List(Service) $hcl("service") $update(inPlace)
+      $unheeded("it is not registered; with provider \"consul\" the group is not placed either");
+  resources @10 :Common.Resources $works;
+  restartPolicy @11 :RestartPolicy $hcl("restart") $works;
+  meta @14 :List(Common.TextEntry) $map $update(special) $works;
+  killTimeout @15 :Int64 $duration $nullable(true) $default("5s") $update(inPlace) $works;
+  logConfig @16 :LogConfig $hcl("logs") $works;
+  artifacts @17 :List(Artifact) $hcl("artifact")
+      $refused("the task would start without it; download it in a prestart task");
+  vault @6 :Vault $refused("there is no Vault; keep secrets as Nomad variables");
+  templates @7 :List(Template) $hcl("template")
+      $refused("the task would start without the file; write it in a prestart task, or use env");
+  dispatchPayload @12 :DispatchPayload $update(inPlace) $works;
+  volumeMounts @20 :List(VolumeMount) $hcl("volume_mount")
+      $partly("no driver here mounts volumes: the task fails with a word about it");
+  csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull
+      $refused("there are no CSI plugins");
+  leader @18 :Bool $update(inPlace) $works;
+  shutdownDelay @19 :Int64 $duration $update(inPlace) $works;
+  killSignal @22 :Text $update(inPlace) $works;
+  kind @23 :Text $update(inPlace)
+      $unheeded("it marks the proxies of a service mesh, and there is none");
+  scalingPolicies @21 :List(ScalingPolicy) $hcl("scaling") $update(inPlace)
+      $unheeded("scaling policies are not listed for an autoscaler");
+  identity @25 :Identity $works;
 }
 
-struct Consul { namespace @0 :Text; }
+struct Consul { namespace @0 :Text $unheeded("there is no Consul"); }
 
 struct TaskGroup {
-  name @0 :Text $label $nullable(true) $default("") $update(special);
-  count @1 :Int64 $nullable(true) $default("1") $update(inPlace);
-  constraints @4 :List(Common.Constraint) $hcl("constraint") $update(inPlace);
-  affinities @11 :List(Common.Affinity) $hcl("affinity") $update(special);
-  tasks @7 :List(Task) $hcl("task") $update(special);
-  spreads @12 :List(Common.Spread) $hcl("spread") $update(special);
-  volumes @16 :List(VolumeEntry) $map $hcl("volume");
-  restartPolicy @6 :RestartPolicy $hcl("restart");
-  reschedulePolicy @10 :ReschedulePolicy $hcl("reschedule") $update(inPlace);
-  ephemeralDisk @8 :EphemeralDisk;
-  update @2 :UpdateStrategy $update(inPlace);
-  migrate @3 :MigrateStrategy $update(inPlace);
-  networks @13 :List(Common.NetworkResource) $hcl("network") $update(special);
-  meta @9 :List(Common.TextEntry) $map $update(special);
-  services @15 :List(Service) $hcl("service") $update(special);
-  shutdownDelay :union $json("ShutdownDelay") $duration $update(inPlace) {
+  name @0 :Text $label $nullable(true) $default("") $update(special) $works;
+  count @1 :Int64 $nullable(true) $default("1") $update(inPlace) $works;
+  constraints @4 :List(Common.Constraint) $hcl("constraint") $update(inPlace) $works;
+  affinities @11 :List(Common.Affinity) $hcl("affinity") $update(special) $works;
+  tasks @7 :List(Task) $hcl("task") $update(special) $works;
+  spreads @12 :List(Common.Spread) $hcl("spread") $update(special) $works;
+  volumes @16 :List(VolumeEntry) $map $hcl("volume") $works;
+  restartPolicy @6 :RestartPolicy $hcl("restart") $works;
+  reschedulePolicy @10 :ReschedulePolicy $hcl("reschedule") $update(inPlace) $works;
+  ephemeralDisk @8 :EphemeralDisk $works;
+  update @2 :UpdateStrategy $update(inPlace) $works;
+  migrate @3 :MigrateStrategy $update(inPlace) $partly("nodes can't be drained yet");
+  networks @13 :List(Common.NetworkResource) $hcl("network") $update(special) $works;
+  meta @9 :List(Common.TextEntry) $map $update(special) $works;
+  services @15 :List(Service) $hcl("service") $update(special)
+      $unheeded("it is not registered; with provider \"consul\" the group is not placed either");
+  shutdownDelay :union $json("ShutdownDelay") $duration $update(inPlace) $works {
     unset @17 :Void;
     value @18 :Int64;
   }
-  stopAfterClientDisconnect :union $json("StopAfterClientDisconnect") $duration $update(inPlace) {
+  stopAfterClientDisconnect :union $json("StopAfterClientDisconnect") $duration $update(inPlace)
+      $works {
     unset @19 :Void;
     value @20 :Int64;
   }
-  maxClientDisconnect :union $json("MaxClientDisconnect") $duration $update(inPlace) {
+  maxClientDisconnect :union $json("MaxClientDisconnect") $duration $update(inPlace) $works {
     unset @21 :Void;
     value @22 :Int64;
   }
-  scaling @5 :ScalingPolicy $update(inPlace);
-  consul @14 :Consul;
+  scaling @5 :ScalingPolicy $update(inPlace) $works;
+  consul @14 :Consul $works;
 
   struct VolumeEntry { key @0 :Text; value @1 :VolumeRequest; }
 }
 
 struct Job $nullable(true) {
-  region @3 :Text $default("global");
-  namespace @2 :Text $default("default");
-  id @0 :Text $json("ID") $default("");
-  name @1 :Text;
-  type @4 :Text $default("service");
-  priority @5 :Int64 $default("50");
-  allAtOnce @6 :Bool $default("false");
-  datacenters @7 :List(Text);
-  nodePool @8 :Text $default("");
-  constraints @9 :List(Common.Constraint) $hcl("constraint");
-  affinities @10 :List(Common.Affinity) $hcl("affinity");
-  taskGroups @12 :List(TaskGroup) $hcl("group");
-  update @13 :UpdateStrategy $always;
-  multiregion @14 :Text $raw;  # Multiregion of unstored.capnp
-  spreads @11 :List(Common.Spread) $hcl("spread");
-  periodic @15 :PeriodicConfig;
-  parameterizedJob @16 :ParameterizedJobConfig $hcl("parameterized");
-  meta @17 :List(Common.TextEntry) $map;
-  consulToken @22 :Text $secret $default("");
-  vaultToken @23 :Text $secret $default("");
+  region @3 :Text $default("global") $works;
+  namespace @2 :Text $default("default") $works;
+  id @0 :Text $json("ID") $default("") $works;
+  name @1 :Text $works;
+  type @4 :Text $default("service") $works;
+  priority @5 :Int64 $default("50") $works;
+  allAtOnce @6 :Bool $default("false") $works;
+  datacenters @7 :List(Text) $works;
+  nodePool @8 :Text $default("") $works;
+  constraints @9 :List(Common.Constraint) $hcl("constraint") $works;
+  affinities @10 :List(Common.Affinity) $hcl("affinity") $works;
+  taskGroups @12 :List(TaskGroup) $hcl("group") $works;
+  update @13 :UpdateStrategy $always $works;
+  multiregion @14 :Text $raw $refused("");  # Multiregion of unstored.capnp
+  spreads @11 :List(Common.Spread) $hcl("spread") $works;
+  periodic @15 :PeriodicConfig $works;
+  parameterizedJob @16 :ParameterizedJobConfig $hcl("parameterized") $works;
+  meta @17 :List(Common.TextEntry) $map $works;
+  consulToken @22 :Text $secret $default("") $unheeded("there is no Consul");
+  vaultToken @23 :Text $secret $default("") $unheeded("there is no Vault");
   stop @27 :Bool $hcl("") $default("false");
   parentId @21 :Text $json("ParentID") $serverOnly $default("");
   dispatched @19 :Bool $serverOnly $nullable(false);

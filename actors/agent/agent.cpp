@@ -140,7 +140,8 @@ struct Agent::Parts {
     options.agent.config_json = [shown = config::to_json(config)] { return shown; };
     options.jobs = {.default_priority = config.server.job_default_priority,
                     .max_priority = config.server.job_max_priority,
-                    .max_count = config.server.job_max_count};
+                    .max_count = config.server.job_max_count,
+                    .allow_unsupported = config.server.allow_unsupported_blocks};
     options.metrics = metrics;
     options.prometheus = config.telemetry.prometheus_metrics;
     options.upload_directory = config.data_dir + "/uploads";

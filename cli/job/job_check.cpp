@@ -13,6 +13,7 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/job_draft.hpp"
+#include "runtime/jobspec/validate/support.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/net/http/error_status.hpp"
 
@@ -130,7 +131,8 @@ int run_job_validate(const std::vector<std::string>& arguments) {
     auto draft = jobspec::JobDraft::decode(file->job);
     if (!draft) return fail("Error validating job", draft.error());
     jobspec::admit(draft->job());
-    auto validation = jobspec::validate(draft->job());
+    auto validation = jobspec::validate(draft->job(), {.vault_enabled = true});
+    jobspec::check_support(draft->job(), false, validation);
     errors = validation.errors;
     warnings = validation.warning_text();
   }

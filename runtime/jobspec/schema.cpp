@@ -146,6 +146,10 @@ private:
             return field.fallback != nullptr
                    || (field.block != nullptr && field.block->has_fallbacks);
           });
+    for (const Field& each : type.fields)
+      if (each.support == Support::refused || each.support == Support::unheeded
+          || (each.block != nullptr && !each.block->judged.empty()))
+        type.judged.push_back(&each);
   }
 
   Field field(const nomad::object::FieldPlan& plan, bool nullable_singles) {
@@ -169,6 +173,7 @@ private:
       out.hcl = names_.emplace_back(snake_case(proto.getName().cStr()));
     if (const auto text = notes.text(Annotation::fallback))
       out.fallback = fallback(out.kind, *text);
+    set_support(out, notes);
     return out;
   }
 
@@ -179,7 +184,22 @@ private:
     out.plan = owner.find(from.field.name);
     set_kind(out, out.plan->value, Annotations{owner.schema.getProto()});
     if (!out.is_single() || nullable_singles) out.traits = out.traits | Trait::nullable;
+    out.support = Support::works;  // as what it is merged into
     return out;
+  }
+
+  static void set_support(Field& out, const Annotations& notes) {
+    if (notes.has(Annotation::works)) out.support = Support::works;
+    for (const auto& [annotation, support] : {std::pair{Annotation::partly, Support::partly},
+                                              std::pair{Annotation::unheeded, Support::unheeded},
+                                              std::pair{Annotation::refused, Support::refused}})
+      if (const auto note = notes.text(annotation)) {
+        out.support = support;
+        out.note = *note;
+      }
+    if (const auto values = notes.find(Annotation::only))
+      for (const auto value : values->getList().getAs<capnp::List<capnp::Text>>())
+        out.only.emplace_back(value.begin(), value.size());
   }
 
   void set_kind(Field& out, const nomad::object::ValuePlan& plan, const Annotations& notes) {

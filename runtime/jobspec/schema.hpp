@@ -55,6 +55,15 @@ constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<std::uint8_t>(a) | static_cast<std::uint8_t>(b));
 }
 
+/// What this release makes of a field; see schema/annotations.capnp.
+enum class Support : std::uint8_t {
+  unsaid,    ///< not a field of job files, or inside of a block that is refused or unheeded
+  works,     ///< as in Nomad
+  partly,    ///< but for what the note says
+  unheeded,  ///< has no effect yet, and is warned of
+  refused,   ///< is an error as long as it has no effect
+};
+
 struct BlockType;
 
 struct Field {
@@ -65,6 +74,9 @@ struct Field {
   const nomad::object::FieldPlan* plan = nullptr;  ///< its place in drafts
   const BlockType* block = nullptr;                ///< of block, blocks and block_map
   const boost::json::value* fallback = nullptr;    ///< what canonicalization fills in, if anything
+  Support support = Support::unsaid;
+  std::string_view note{};               ///< of support; its values are for ever
+  std::vector<std::string_view> only{};  ///< values of a refused text that work
 
   /// Whether it has any of the traits.
   constexpr bool has(Trait any) const {
@@ -86,6 +98,8 @@ struct BlockType {
   const nomad::object::StructPlan* plan = nullptr;  ///< of drafts
   Decoding decoding = Decoding::plain;
   bool has_fallbacks = false;  ///< here, or in a block below
+  /// Those that are refused or unheeded, or have such in their blocks.
+  std::vector<const Field*> judged{};
 
   /// By JSON name, exactly. Null when there is none.
   const Field* find(std::string_view json) const;

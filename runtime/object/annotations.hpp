@@ -32,6 +32,11 @@ enum class Annotation : std::uint64_t {
   request_only = 0xb1d2c3e4f5a60013,
   bookkeeping = 0xb1d2c3e4f5a60014,
   update = 0xb1d2c3e4f5a60015,
+  works = 0xb1d2c3e4f5a60016,
+  partly = 0xb1d2c3e4f5a60017,
+  unheeded = 0xb1d2c3e4f5a60018,
+  refused = 0xb1d2c3e4f5a60019,
+  only = 0xb1d2c3e4f5a6001a,
 };
 
 /// The annotations of one field, struct or enumerant. Valid as long as its schema, so for ever.

@@ -240,7 +240,7 @@ class RestoreTest(harness.AgentTest):
 
 class DebugTest(harness.AgentTest):
     """What `operator debug` collects may be handed to strangers."""
-    config = 'server {\n  encrypt = "cg8StVXbQJ0gPvMd9o7yrg=="\n}\n'
+    config = 'server {\n  encrypt = "cg8StVXbQJ0gPvMd9o7yrg=="\n  allow_unsupported_blocks = true\n}\n'
 
     def test_the_archive_has_no_secrets(self):
         job = harness.job("secretive")

@@ -1,0 +1,133 @@
+#include "runtime/jobspec/validate/support.hpp"
+
+#include <algorithm>
+
+#include <boost/json/value.hpp>
+#include <fmt/format.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/jobspec/schema.hpp"
+#include "runtime/jobspec/tree.hpp"
+
+namespace nomad::jobspec {
+namespace {
+
+/// A block among those around it.
+struct Place {
+  const Place* outer = nullptr;
+  std::string_view block{};
+  std::string_view name{};
+  bool is_unheeded = false;  ///< It, or one around it, which has been told.
+
+  /// "group "web", task "server", network: ".
+  std::string text() const { return block.empty() ? std::string{} : path() + ": "; }
+
+private:
+  std::string path() const {
+    std::string out;
+    if (outer != nullptr && !outer->block.empty()) out = outer->path() + ", ";
+    out += block;
+    if (!name.empty()) out += ' ' + quote(name);
+    return out;
+  }
+};
+
+std::string_view name_of(const DraftBlock& block, const BlockType& type) {
+  const Field* name = type.find("Name");
+  return name == nullptr ? std::string_view{} : block.text(*name->plan);
+}
+
+/// Whether it was given, as something else than what holds anyway.
+bool says_something(const DraftBlock& block, const Field& field) {
+  const nomad::object::FieldPlan& plan = *field.plan;
+  if (!block.has(plan)) return false;
+  if (field.kind == Kind::text) {
+    const std::string_view text = block.text(plan);
+    return !text.empty() && (field.fallback == nullptr || text != field.fallback->get_string())
+           && std::find(field.only.begin(), field.only.end(), text) == field.only.end();
+  }
+  if (field.kind == Kind::free_map) {
+    const std::string_view content = block.text(plan);
+    return !content.empty() && content != "{}" && content != "null";
+  }
+  if (field.kind == Kind::texts) return block.texts(plan).size() > 0;
+  if (field.kind == Kind::bytes) return block.bytes(plan).size() > 0;
+  if (field.kind == Kind::block) return true;
+  if (!field.is_single()) return !block.list(plan).empty();
+  const std::int64_t number = block.number(plan);
+  if (field.fallback == nullptr) return number != 0;
+  return number
+         != (field.fallback->is_bool() ? std::int64_t{field.fallback->get_bool()}
+                                       : tree::number_of(*field.fallback));
+}
+
+/// Whether a deployment of the group waits until its checks pass.
+bool waits_for_checks(const DraftBlock& group, std::string_view job_type) {
+  const DraftBlock update = group.child("Update");
+  return job_type == "service" && update && update.number("MaxParallel") != 0
+         && update.text("HealthCheck") == "checks";
+}
+
+class SupportCheck {
+public:
+  SupportCheck(const DraftBlock& job, bool allow_refused, Validation& into)
+      : job_type_{job.text("Type")}, allow_refused_{allow_refused}, into_{into} {}
+
+  void visit(const DraftBlock& block, const BlockType& type, const Place& place) {
+    if (&type == &block_types().group) checks_are_waited_for_ = waits_for_checks(block, job_type_);
+    for (const Field* field : type.judged) {
+      if (!says_something(block, *field)) continue;
+      const Support support = support_of(type, *field);
+      if (support == Support::refused) refuse(block, *field, place);
+      if (support == Support::unheeded && (!place.is_unheeded || support != field->support))
+        into_.warnings.push_back(
+            fmt::format("{}{} has no effect yet: {}", place.text(), field->hcl, field->note));
+      if (support != Support::refused) visit_blocks(block, *field, place);
+    }
+  }
+
+private:
+  /// Checks that nothing waits for are like the services that they belong to.
+  Support support_of(const BlockType& type, const Field& field) const {
+    const bool is_check = &type == &block_types().service && field.json == "Checks";
+    return is_check && field.support == Support::refused && !checks_are_waited_for_
+               ? Support::unheeded
+               : field.support;
+  }
+
+  void refuse(const DraftBlock& block, const Field& field, const Place& place) {
+    if (field.note.empty()) return;  // one of Nomad's own rules does
+    const std::string value
+        = field.only.empty() ? "" : fmt::format(" = {}", quote(block.text(*field.plan)));
+    (allow_refused_ ? into_.warnings : into_.errors)
+        .push_back(fmt::format("{}{}{} is not supported yet: {}", place.text(), field.hcl, value,
+                               field.note));
+  }
+
+  void visit_blocks(const DraftBlock& block, const Field& field, const Place& place) {
+    if (field.block == nullptr || field.block->judged.empty()) return;
+    const auto enter = [&](const DraftBlock& inner) {
+      visit(inner, *field.block,
+            {.outer = &place,
+             .block = field.hcl,
+             .name = name_of(inner, *field.block),
+             .is_unheeded = place.is_unheeded || field.support == Support::unheeded});
+    };
+    if (field.kind == Kind::block) return enter(block.child(*field.plan));
+    for (const DraftBlock element : block.list(*field.plan))
+      enter(field.kind == Kind::block_map ? element.child("Value") : element);
+  }
+
+  std::string_view job_type_;
+  bool checks_are_waited_for_ = false;
+  bool allow_refused_;
+  Validation& into_;
+};
+
+}  // namespace
+
+void check_support(const DraftBlock& job, bool allow_refused, Validation& into) {
+  SupportCheck{job, allow_refused, into}.visit(job, block_types().job, {});
+}
+
+}  // namespace nomad::jobspec
