@@ -1,0 +1,152 @@
+// docs/compatibility.md: what of Nomad's files this release carries out, made from the tables by
+// which it reads them. Called with the page's path it fails if the page is not current; with
+// -write it makes it so.
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/config/keys.hpp"
+#include "runtime/jobspec/schema.hpp"
+
+namespace {
+
+using nomad::config::Key;
+using nomad::config::KeyState;
+using nomad::jobspec::BlockType;
+using nomad::jobspec::Field;
+using nomad::jobspec::Support;
+using nomad::jobspec::Trait;
+
+constexpr std::string_view head = R"(# Compatibility
+
+What of Nomad 1.6's job files and configuration files this release carries out. Made by `./dev docs` from the tables by
+which the files are read (`schema/job.capnp`, `runtime/config/keys.def`); a test fails when it is not current.
+
+| state | what happens |
+|---|---|
+| works | what happens in Nomad |
+| partly | the same, but for what is said beside it |
+| warning | it has no effect yet. Jobs: registering, planning and validating say so. Configuration: the agent's log does when it starts |
+| error | it has no effect yet, and ignoring it would be wrong: tasks would run without what they need, or an agent would be less safe than it was told to be. Such a job is not registered, such an agent does not start |
+
+A value that says what holds anyway (`false`, an empty text, a default) is neither warned of nor refused. What is not in
+these tables is an unknown name, and an error. Parsing alone (`/v1/jobs/parse`) judges nothing.
+
+To move jobs over in stages, `server { allow_unsupported_blocks = true }` makes warnings of the errors of jobs; it has to
+be set on all servers. Jobs that are registered already run on as they are, whatever a later release thinks of them.
+
+## Job files
+)";
+
+std::string row(std::string_view name, std::string_view state, std::string_view note) {
+  return fmt::format("| {} | {} | {} |\n", name, state, note);
+}
+
+std::string_view word(Support support) {
+  switch (support) {
+    case Support::unsaid:
+      break;
+    case Support::works:
+      return "works";
+    case Support::partly:
+      return "partly";
+    case Support::unheeded:
+      return "warning";
+    case Support::refused:
+      return "error";
+  }
+  return "";
+}
+
+std::string note_of(const Field& field) {
+  if (field.support == Support::refused && field.note.empty())
+    return "as in every Nomad that is not Enterprise";
+  std::string note{field.note};
+  for (const auto& value : field.only)
+    note += fmt::format("; `\"{}\"` works", value);
+  return note;
+}
+
+/// The tables of a block and of those in it, each once.
+void append_block(std::string& page,
+                  const BlockType& type,
+                  const std::string& path,
+                  std::set<const BlockType*>& seen) {
+  if (!seen.insert(&type).second) return;
+  std::string rows;
+  for (const Field& field : type.fields)
+    if (!field.hcl.empty() && field.support != Support::unsaid)
+      rows += row(fmt::format("`{}{}`", field.hcl, field.block != nullptr ? " {}" : ""),
+                  word(field.support), note_of(field));
+  if (!rows.empty())
+    page += fmt::format("\n### {}\n\n| name | state | |\n|---|---|---|\n{}", path, rows);
+  for (const Field& field : type.fields)
+    if (field.block != nullptr && !field.hcl.empty() && field.support != Support::refused)
+      append_block(page, *field.block, path + " > " + std::string{field.hcl}, seen);
+}
+
+std::string_view word(KeyState state) {
+  switch (state) {
+    case KeyState::works:
+      return "works";
+    case KeyState::partly:
+      return "partly";
+    case KeyState::unheeded:
+      return "warning";
+    case KeyState::refused:
+      return "error";
+  }
+  return "";
+}
+
+void append_keys(std::string& page) {
+  std::string section = "-";
+  for (const Key& key : nomad::config::keys()) {
+    const auto dot = key.path.find('.');
+    const auto block = dot == key.path.npos ? std::string{} : key.path.substr(0, dot);
+    if (block != section)
+      page += fmt::format("\n### {}\n\n| key | state | |\n|---|---|---|\n",
+                          block.empty() ? "outside of blocks" : block);
+    section = block;
+    auto note = std::string{key.note};
+    if (!key.idle.empty() && key.idle != "0")
+      note += fmt::format("; `{}` is not told of", key.idle);
+    page += row(fmt::format("`{}`", key.path), word(key.state), note);
+  }
+}
+
+std::string make_page() {
+  std::string page{head};
+  std::set<const BlockType*> seen;
+  append_block(page, nomad::jobspec::block_types().job, "job", seen);
+  page += "\n## Configuration files\n\nA star stands for a label. Lists of several files add up, and a switch that is on "
+          "stays on, as in Nomad.\n";
+  append_keys(page);
+  return page;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::cerr << "usage: compatibility PAGE [-write]\n";
+    return 2;
+  }
+  const auto page = make_page();
+  if (argc > 2) std::ofstream{argv[1], std::ios::binary} << page;
+  if (read(argv[1]) == page) return 0;
+  std::cerr << argv[1] << " is not what the tables say: run ./dev docs\n";
+  return 1;
+}
