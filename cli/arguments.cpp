@@ -6,6 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "runtime/hcl/syntax/diagnostic.hpp"
+
 namespace nomad::cli {
 namespace {
 
@@ -61,6 +63,15 @@ void Arguments::option(std::string_view name,
       ->allow_extra_args(false);
 }
 
+std::string Arguments::suggestion(const std::string& name) const {
+  if (name.size() < 3) return {};  // near to every short one
+  std::vector<std::string_view> names;
+  for (const auto* option : app_->get_options())
+    names.push_back(option->get_lnames().front());
+  const auto near = hcl::closest_name(name, names);
+  return near.empty() ? std::string{} : fmt::format("; did you mean -{}?", near);
+}
+
 std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
   if (arguments.size() == 1 && arguments[0] == list_flags) {
     for (const auto* option : app_->get_options())
@@ -85,7 +96,7 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
     }
     auto* known = app_->get_option_no_throw(dashed(name));
     if (known == nullptr) {
-      std::cerr << "flag provided but not defined: -" << name << "\n" << help();
+      std::cerr << "flag provided but not defined: -" << name << suggestion(name) << '\n' << help();
       return 1;
     }
     std::string flag = dashed(word);

@@ -49,6 +49,9 @@ public:
   std::string help() const;
 
 private:
+  /// "; did you mean -x?", or "".
+  std::string suggestion(const std::string& name) const;
+
   std::unique_ptr<CLI::App> app_;
   std::string usage_;
   std::string about_;

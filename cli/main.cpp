@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "cli/command.hpp"
 #include "cli/completion.hpp"
 #include "cli/programs.hpp"
+#include "runtime/hcl/syntax/diagnostic.hpp"
 
 namespace {
 
@@ -46,6 +50,19 @@ void list(std::ostream& out, const std::string& group) {
           << command.summary << '\n';
 }
 
+/// The command whose name is nearest to what was typed, "" if none is near.
+std::string_view nearest(const std::vector<std::string>& words) {
+  std::vector<std::string_view> names;
+  for (const auto& command : nomad::cli::commands())
+    names.push_back(command.name);
+  for (auto count = std::min<std::size_t>(words.size(), 4); count > 0; --count) {
+    const auto typed = fmt::format(
+        "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), " "));
+    if (const auto near = nomad::hcl::closest_name(typed, names); !near.empty()) return near;
+  }
+  return {};
+}
+
 bool asks_for_help(const std::string& word) {
   return word == "-h" || word == "-help" || word == "--help" || word == "help";
 }
@@ -70,12 +87,14 @@ int main(int argc, char** argv) {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));
     return command->run(words);
   }
-  if (is_group(words[0])) {
-    const bool help = words.size() > 1 && asks_for_help(words[1]);
-    list(help ? std::cout : std::cerr, words[0]);
-    return help ? 0 : 1;
+  const bool in_group = is_group(words[0]);
+  if (in_group && (words.size() == 1 || asks_for_help(words[1]))) {
+    list(words.size() > 1 ? std::cout : std::cerr, words[0]);
+    return words.size() > 1 ? 0 : 1;
   }
-  std::cerr << "nomadctl has no command \"" << words[0] << "\"\n\n";
-  list(std::cerr, "");
-  return 127;
+  const auto near = nearest(words);
+  std::cerr << "nomadctl has no command \"" << words[0] << (in_group ? ' ' + words[1] : "") << '"'
+            << (near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)) << "\n\n";
+  list(std::cerr, in_group ? words[0] : "");
+  return in_group ? 1 : 127;
 }

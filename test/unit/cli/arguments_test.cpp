@@ -121,3 +121,14 @@ TEST_CASE("arguments: misuse names the command's help") {
         == "This command takes one argument: <path>\n"
            "For additional help try 'nomadctl job run -help'\n");
 }
+
+TEST_CASE("arguments: the flag that is nearest to a misspelt one is named") {
+  Flags flags;
+  Capture near;
+  CHECK(flags.parser.parse({"-check-indx=1"}) == 1);
+  CHECK(near.err().starts_with(
+      "flag provided but not defined: -check-indx; did you mean -check-index?\n"));
+  Capture far;
+  CHECK(flags.parser.parse({"-x"}) == 1);
+  CHECK(far.err().starts_with("flag provided but not defined: -x\n"));
+}
