@@ -16,25 +16,22 @@ namespace {
 
 constexpr std::string_view short_example = R"(job "example" {
 
-  group "cache" {
+  group "clock" {
     network {
-      port "db" {
-        to = 6379
-      }
+      port "http" {}
     }
 
-    task "redis" {
-      driver = "docker"
+    task "tick" {
+      driver = "raw_exec"
 
       config {
-        image          = "redis:7"
-        ports          = ["db"]
-        auth_soft_fail = true
+        command = "/bin/sh"
+        args    = ["-c", "while date; do sleep 10; done"]
       }
 
       resources {
-        cpu    = 500
-        memory = 256
+        cpu    = 50
+        memory = 32
       }
     }
   }
@@ -42,7 +39,8 @@ constexpr std::string_view short_example = R"(job "example" {
 )";
 
 constexpr std::string_view full_example
-    = R"(# An example job. `nomadctl job run example.nomad.hcl` registers it.
+    = R"(# An example job. `nomadctl job run example.nomad.hcl` registers it, `nomadctl job status example`
+# shows it, and `nomadctl alloc logs -job example` what it prints.
 #
 # A job is what you hand in; it has groups, and a group has tasks. All tasks of a group run on the
 # same machine. Everything that stands here as a comment shows a default.
@@ -64,15 +62,13 @@ job "example" {
     canary            = 0
   }
 
-  group "cache" {
+  group "clock" {
     # How many of this group should run.
     count = 1
 
     network {
-      # A port that the scheduler chooses on the machine, and what it is inside the task.
-      port "db" {
-        to = 6379
-      }
+      # A port that the scheduler chooses on the machine; the task finds it in NOMAD_PORT_http.
+      port "http" {}
     }
 
     # What happens when a task fails: restarts on the same machine, within these bounds.
@@ -88,90 +84,20 @@ job "example" {
       size = 300
     }
 
-    task "redis" {
-      # What runs the task: "docker", "exec", "raw_exec"…
-      driver = "docker"
+    task "tick" {
+      # What runs the task. raw_exec starts a program of the machine as it is; the agent's
+      # configuration has to allow it: plugin "raw_exec" { config { enabled = true } }
+      driver = "raw_exec"
 
       config {
-        image          = "redis:7"
-        ports          = ["db"]
-        auth_soft_fail = true
+        command = "/bin/sh"
+        args    = ["-c", "while date; do sleep 10; done"]
       }
 
       # What the task may use; the scheduler finds a machine that has it.
       resources {
-        cpu    = 500 # MHz
-        memory = 256 # MiB
-      }
-    }
-  }
-}
-)";
-
-constexpr std::string_view connect_example
-    = R"(# An example of two services that talk through Consul Connect's sidecars.
-job "countdash" {
-
-  group "api" {
-    network {
-      mode = "bridge"
-    }
-
-    service {
-      name = "count-api"
-      port = "9001"
-
-      connect {
-        sidecar_service {}
-      }
-    }
-
-    task "web" {
-      driver = "docker"
-
-      config {
-        image          = "hashicorpdev/counter-api:v3"
-        auth_soft_fail = true
-      }
-    }
-  }
-
-  group "dashboard" {
-    network {
-      mode = "bridge"
-
-      port "http" {
-        static = 9002
-        to     = 9002
-      }
-    }
-
-    service {
-      name = "count-dashboard"
-      port = "http"
-
-      connect {
-        sidecar_service {
-          proxy {
-            upstreams {
-              destination_name = "count-api"
-              local_bind_port  = 8080
-            }
-          }
-        }
-      }
-    }
-
-    task "dashboard" {
-      driver = "docker"
-
-      env {
-        COUNTING_SERVICE_URL = "http://${NOMAD_UPSTREAM_ADDR_count_api}"
-      }
-
-      config {
-        image          = "hashicorpdev/counter-dashboard:v3"
-        auth_soft_fail = true
+        cpu    = 50 # MHz
+        memory = 32 # MiB
       }
     }
   }
@@ -245,7 +171,7 @@ int run_job_init(const std::vector<std::string>& arguments) {
   Arguments parser{"job init [options] [file]", "Writes an example job file."};
   common.add_to(parser);
   parser.flag("short", brief, "Without comments.");
-  parser.flag("connect", connect, "An example with Consul Connect.");
+  parser.flag("connect", connect, "Of a service mesh, which there is not yet: an error.");
   parser.option("template", template_name, "A job template that the server keeps.");
   parser.flag("list-templates", list, "Lists the job templates that the server keeps.");
   if (auto code = parser.parse(arguments)) return *code;
@@ -260,14 +186,15 @@ int run_job_init(const std::vector<std::string>& arguments) {
     std::cerr << fmt::format("Job '{}' already exists\n", path);
     return 1;
   }
+  if (connect) {
+    std::cerr << "There is no service mesh yet, so that no job with a connect block can run\n";
+    return 1;
+  }
   std::optional<int> code;
   const auto from_server = chosen_template(common, template_name, list, code);
   if (code) return *code;
   std::ofstream file{path, std::ios::binary};
-  file << (from_server ? std::string_view{*from_server}
-           : connect   ? connect_example
-           : brief     ? short_example
-                       : full_example);
+  file << (from_server ? std::string_view{*from_server} : brief ? short_example : full_example);
   file.close();
   if (!file) {
     std::cerr << fmt::format("Failed to write '{}'\n", path);
