@@ -41,7 +41,7 @@ void each_row(const std::function<void(const Field&, const BlockType&, const Pat
   walk(block_types().job, path, false);
 }
 
-bool has_label(const BlockType& type) {
+bool is_labelled(const BlockType& type) {
   return std::any_of(type.fields.begin(), type.fields.end(),
                      [](const Field& field) { return field.has(Trait::label); });
 }
@@ -87,20 +87,20 @@ std::string said(const Field& field, const BlockType* block, bool in_task) {
   std::string label;
   if (field.block != nullptr) {
     content = needed(field, in_task, nullptr);
-    if (has_label(*field.block) || (field.block == &block_types().scaling && in_task))
+    if (is_labelled(*field.block) || (field.block == &block_types().scaling && in_task))
       label = " \"cpu\"";
   }
   return fmt::format("{}{} {{\n{}\n}}\n", name, label, content);
 }
 
 /// A job file that says nothing but `field`, and what stands around it.
-std::string example(const Field& field, const Path& path) {
+std::string job_file(const Field& field, const Path& path) {
   const BlockType* around = path.empty() ? nullptr : path.back()->block;
   std::string content = said(field, around, path.size() > 1);
   for (std::size_t depth = path.size(); depth > 0; --depth) {
     const Field& block = *path[depth - 1];
     const bool in_task = depth > 2;
-    std::string label = has_label(*block.block) ? " \"x\"" : "";
+    std::string label = is_labelled(*block.block) ? " \"x\"" : "";
     if (block.block == &block_types().scaling && in_task) label = " \"cpu\"";
     content = fmt::format("{}{} {{\n{}{}}}\n", block.hcl, label,
                           needed(block, in_task, depth == path.size() ? &field : nullptr), content);
@@ -151,7 +151,7 @@ TEST_CASE("support: each row's example is told what the row promises, and nothin
   int told = 0;
   each_row([&](const Field& field, const BlockType&, const Path& path) {
     if (field.has(Trait::label)) return;
-    const std::string file = example(field, path);
+    const std::string file = job_file(field, path);
     CAPTURE(file);
     const Validation found = support_of(file);
     CAPTURE(texts(found.errors));
