@@ -23,6 +23,7 @@ struct Message {
     snapshotReply @13 :SnapshotReply;
     timeoutNow @14 :Void;
   }
+  knownCommands @15 :UInt32;  # How many kinds the sender can apply; 0: it is too old to say.
 }
 
 struct VoteRequest {

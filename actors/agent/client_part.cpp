@@ -8,6 +8,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/storage/directory.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -93,6 +94,17 @@ client::ClientOptions client_options(const config::AgentConfig& config,
   return options;
 }
 
+/// A directory that was there before keeps its mode: its owner may have reasons.
+void warn_if_impassable(std::filesystem::path path) {
+  for (; path.has_relative_path(); path = path.parent_path()) {
+    std::error_code failure;
+    const auto mode = std::filesystem::status(path, failure).permissions();
+    if (!failure && (mode & std::filesystem::perms::others_exec) == std::filesystem::perms::none)
+      log::warn("agent", "tasks that run as other users can't enter \"{}\": chmod o+x lets them",
+                path.string());
+  }
+}
+
 }  // namespace
 
 Result<ClientPart> ClientPart::start(actor::System& system,
@@ -101,11 +113,9 @@ Result<ClientPart> ClientPart::start(actor::System& system,
                                      const std::string& http_address,
                                      const client::ServerLink& servers) {
   auto options = client_options(config, executor_path, http_address);
-  for (const auto& directory : {options.state_dir, options.alloc_dir}) {
-    std::error_code failure;
-    std::filesystem::create_directories(directory, failure);
-    if (failure) return Error{Errc::io, directory + ": " + failure.message()};
-  }
+  NOMAD_TRY(storage::make_private_directory(options.state_dir));
+  NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
+  warn_if_impassable(options.alloc_dir);
   auto node = client::ClientNode::start(system, std::move(options), servers,
                                         client::builtin_plugins(is_enabled(config, "mock_driver")));
   if (!node) return node.error();

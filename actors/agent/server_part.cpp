@@ -1,10 +1,7 @@
 #include "actors/agent/server_part.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
-
-#include <fmt/format.h>
 
 #include "actors/agent/server_identity.hpp"
 #include "actors/agent/watcher.hpp"
@@ -20,6 +17,7 @@
 #include "actors/server/scheduler_worker.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/storage/directory.hpp"
 
 namespace nomad::agent {
 namespace {
@@ -84,10 +82,7 @@ Result<ServerPart> ServerPart::start(actor::System& system,
                                      const std::string& http_address,
                                      const AgentLinks& links,
                                      std::function<void(const Error&)> on_fatal) {
-  std::error_code failure;
-  std::filesystem::create_directories(config.data_dir + "/server", failure);
-  if (failure)
-    return Error{Errc::io, fmt::format("{}/server: {}", config.data_dir, failure.message())};
+  NOMAD_TRY(storage::make_private_directory(config.data_dir + "/server"));
   ServerPart part;
   const auto identity = server_identity(config.data_dir + "/server");
   if (!identity) return identity.error();

@@ -7,8 +7,11 @@
 #include <string>
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "runtime/base/log.hpp"
 #include "runtime/base/result.hpp"
+#include "runtime/storage/directory.hpp"
 
 namespace nomad::agent {
 
@@ -17,7 +20,9 @@ public:
   static Result<TemporaryDirectory> make() {
     char name[] = "/tmp/nomadctl-dev-XXXXXX";
     if (mkdtemp(name) == nullptr) return errno_error("creating a directory below /tmp", errno);
-    return TemporaryDirectory{name};
+    TemporaryDirectory made{name};
+    if (chmod(name, storage::passable_mode) != 0) return errno_error(name, errno);
+    return made;
   }
 
   TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_{std::exchange(other.path_, {})} {}

@@ -63,6 +63,8 @@ void add_collectors(const std::shared_ptr<Context>& context) {
     const auto snapshot = alive->options.store->snapshot();
     gauges.set("raft.appliedIndex", static_cast<double>(snapshot.index()));
     gauges.set("nomad.state.watches", static_cast<double>(alive->options.store->watches().size()));
+    gauges.set("nomad.raft.read_only",
+               alive->options.leader && !alive->options.leader->read_only().empty() ? 1 : 0);
     collect_jobs(gauges, snapshot);
   });
 }

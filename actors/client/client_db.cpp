@@ -1,6 +1,7 @@
 #include "actors/client/client_db.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -228,6 +229,9 @@ struct Flush {
 
 using DbSelf = actor::WithInternal<ClientDb, void(Flush)>;
 
+/// Between two looks whether a full disk has room again.
+constexpr std::chrono::seconds room_pause{1};
+
 struct DbState {
   static constexpr const char* name = "client_db";
 
@@ -242,6 +246,7 @@ struct DbState {
   storage::ClientBatch waiting;
   std::vector<actor::Promise<Committed>> owed;
   bool flush_sent = false;
+  bool full = false;
 
   void add(storage::ClientBatch changes) {
     waiting.append(std::move(changes));
@@ -252,8 +257,10 @@ struct DbState {
 
   Result<> commit() {
     NOMAD_FAILPOINT("client.before_save");
-    auto outcome = store->commit(std::exchange(waiting, {}));
+    auto outcome = store->commit(waiting);
     NOMAD_FAILPOINT("client.after_save");
+    if (!outcome && outcome.error().code == Errc::overloaded) return outcome;
+    waiting = {};
     if (!outcome) log::error("client", "saving local state failed: {}", outcome.error().what);
     return outcome;
   }
@@ -261,8 +268,17 @@ struct DbState {
   void flush() {
     flush_sent = false;
     const auto outcome = waiting.empty() ? Result<>{} : commit();
+    if (!outcome && outcome.error().code == Errc::overloaded) return wait_for_room(outcome.error());
+    if (std::exchange(full, false)) log::info("client", "local state is saved again");
     for (auto& promise : std::exchange(owed, {}))
       actor::answer(promise, outcome ? Result<Committed>{Committed{}} : outcome.error());
+  }
+
+  void wait_for_room(const Error& reason) {
+    if (!std::exchange(full, true))
+      log::error("client", "ALARM: local state can't be saved and waits for room: {}", reason.what);
+    flush_sent = true;
+    actor::send_self_after(self, room_pause, Flush{});
   }
 };
 

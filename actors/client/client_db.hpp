@@ -9,7 +9,8 @@
 // Parent: the agent's wiring, before the client and until after it.
 // Ends:   by the parent's exit message; what is queued is committed first.
 //
-// A commit that fails is answered with its error and logged; nothing of it is applied.
+// A commit that fails is answered with its error and logged; nothing of it is applied. What finds
+// the disk full waits, and is tried again each second: who asked is answered when it is saved.
 #pragma once
 
 #include <memory>

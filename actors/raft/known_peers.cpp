@@ -19,8 +19,11 @@ void KnownPeers::post(std::vector<Message> messages, const Core& core) {
   if (!parts_.options.carrier) return;
   follow(core);
   std::map<std::pair<ServerId, Lane>, raft_peer::Post> posts;
-  for (auto& message : messages)
+  const auto known_commands = parts_.fsm->known_commands();
+  for (auto& message : messages) {
+    message.known_commands = known_commands;
     posts[{message.to, lane_of(message)}].messages.push_back(std::move(message));
+  }
   for (auto& [to, post] : posts) {
     const auto* peer = peer_for(to.first, core.configuration());
     if (peer == nullptr) continue;
@@ -78,8 +81,9 @@ void KnownPeers::follow(const Core& core) {
 
 bool KnownPeers::heard(const Incoming& incoming, const Configuration& members) {
   const auto& from = incoming.message.from;
-  if (from.empty() || incoming.from_address.empty()) return true;
   const auto* member = members.find(from);
+  if (member != nullptr) known_commands_[from] = incoming.message.known_commands;
+  if (from.empty() || incoming.from_address.empty()) return true;
   if (member != nullptr && !member->address.empty()) return true;
   // Not a member as far as this log goes: answers go where it says that it is.
   if (peers_.size() >= max_peers && !peers_.contains(from)) return false;
@@ -88,6 +92,25 @@ bool KnownPeers::heard(const Incoming& incoming, const Configuration& members) {
   move(peer, incoming.from_address);
   configuration_ = 0;
   return true;
+}
+
+Result<> KnownPeers::check_known(const Bytes& command, const Configuration& members) const {
+  const auto& fsm = *parts_.fsm;
+  const auto common = fsm.common_commands();
+  if (fsm.known_commands() <= common) return {};
+  const auto kind = fsm.kind_of(command.view());
+  if (kind < common) return {};
+  for (const auto& member : members.members) {
+    if (member.id == parts_.options.self) continue;
+    const auto heard = known_commands_.find(member.id);
+    if (heard != known_commands_.end() && kind < heard->second) continue;
+    return Error{
+        Errc::rejected,
+        fmt::format("server \"{}\" at {} can't apply this change (kind {}): upgrade it first, "
+                    "or remove it from the cluster if it is gone",
+                    member.id, member.address, kind)};
+  }
+  return {};
 }
 
 const PeerCounters* KnownPeers::counters(const ServerId& id) const {

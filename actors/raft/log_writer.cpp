@@ -8,6 +8,7 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/short_turns.hpp"
+#include "runtime/storage/reserve.hpp"
 
 namespace nomad::raft {
 namespace {
@@ -18,12 +19,20 @@ constexpr int checkpoint_after_pages = 2'048;
 /// A checkpoint of the largest write-ahead log on a slow disk takes less.
 constexpr auto checkpoint_timeout = std::chrono::minutes{10};
 
+/// Between two looks whether a full disk has room again.
+constexpr std::chrono::seconds room_pause{1};
+
 /// Behind everything that was in the mailbox when the first write of the batch came.
 struct Commit {
   using is_message = void;
 };
 
-using WriterSelf = actor::WithInternal<LogWriter, void(Commit)>;
+/// Whether there is room for the reserve, and for what waits.
+struct LookForRoom {
+  using is_message = void;
+};
+
+using WriterSelf = actor::WithInternal<LogWriter, void(Commit), void(LookForRoom)>;
 
 struct WriterState {
   static constexpr const char* name = "log_writer";
@@ -31,10 +40,12 @@ struct WriterState {
   std::shared_ptr<storage::RaftLog> log;
   std::shared_ptr<RaftCounters> counters;
   WalCheckpointer checkpointer;
+  storage::Reserve reserve{""};
   std::vector<LogWrite> batch;
   std::uint64_t batch_seq = 0;
   bool checkpointing = false;
   bool failed = false;
+  bool full = false;  ///< And a LookForRoom is under way.
 
   Result<> commit() {
     std::size_t entries = 0;
@@ -52,10 +63,32 @@ struct WriterState {
 
 using Self = WriterSelf::stateful_pointer<WriterState>;
 
+bool is_full(const Error& reason) {
+  return reason.code == Errc::overloaded;
+}
+
+bool is_full(const Result<>& outcome) {
+  return !outcome && is_full(outcome.error());
+}
+
 void fail(Self self, const LogWriterListener& listener, const Error& reason) {
   self->state.failed = true;
   self->state.batch.clear();
   actor::send_urgent(self, listener, log_writer::WriteFailed{reason});
+}
+
+void look_for_room_later(Self self) {
+  actor::send_self_after(self, room_pause, LookForRoom{});
+}
+
+/// True: the reserve was given back, so that what failed for want of room can be tried again.
+bool make_room(Self self, const LogWriterListener& listener, const Error& reason) {
+  auto& state = self->state;
+  if (!std::exchange(state.full, true)) {
+    actor::send_urgent(self, listener, log_writer::RoomChanged{reason});
+    look_for_room_later(self);
+  }
+  return state.reserve.give_back();
 }
 
 void ask_for_checkpoint(Self self) {
@@ -78,9 +111,48 @@ void ask_for_checkpoint(Self self) {
 void commit(Self self, const LogWriterListener& listener) {
   auto& state = self->state;
   if (state.failed || state.batch.empty()) return;
-  if (auto outcome = state.commit(); !outcome) return fail(self, listener, outcome.error());
+  auto outcome = state.commit();
+  if (is_full(outcome) && make_room(self, listener, outcome.error())) outcome = state.commit();
+  if (is_full(outcome)) return;  // it waits
+  if (!outcome) return fail(self, listener, outcome.error());
   actor::send_urgent(self, listener, log_writer::Written{state.batch_seq});
   ask_for_checkpoint(self);
+}
+
+void take_reserve(Self self, const LogWriterListener& listener) {
+  auto& state = self->state;
+  if (const auto taken = state.reserve.take(); taken) {
+    if (std::exchange(state.full, false))
+      actor::send_urgent(self, listener, log_writer::RoomChanged{});
+  } else if (!is_full(taken)) {
+    fail(self, listener, taken.error());
+  } else if (state.full) {
+    look_for_room_later(self);
+  } else {
+    make_room(self, listener, taken.error());
+  }
+}
+
+void look_for_room(Self self, const LogWriterListener& listener) {
+  commit(self, listener);
+  if (self->state.failed) return;
+  if (self->state.batch.empty())
+    take_reserve(self, listener);
+  else
+    look_for_room_later(self);
+}
+
+void truncate(Self self, const LogWriterListener& listener, log_writer::TruncatePrefix msg) {
+  if (self->state.failed) return;
+  auto& log = *self->state.log;
+  auto more = log.truncate_prefix(msg.through);
+  if (!more && is_full(more.error()) && make_room(self, listener, more.error()))
+    more = log.truncate_prefix(msg.through);
+  if (!more && is_full(more.error())) return actor::send_self_after(self, room_pause, msg);
+  if (!more) return fail(self, listener, more.error());
+  ++self->state.counters->log_commits;
+  ask_for_checkpoint(self);
+  if (*more) actor::send_self(self, msg);
 }
 
 WriterSelf::behavior_type log_writer_actor(Self self,
@@ -89,8 +161,10 @@ WriterSelf::behavior_type log_writer_actor(Self self,
                                            std::shared_ptr<RaftCounters> counters) {
   ask_for_short_turns();
   self->state.checkpointer = spawn_wal_checkpointer(self, log->path());
+  self->state.reserve = storage::Reserve{log->path() + ".reserve"};
   self->state.log = std::move(log);
   self->state.counters = std::move(counters);
+  take_reserve(self, listener);
   return {
       [self](log_writer::Write& msg) {
         auto& state = self->state;
@@ -99,15 +173,9 @@ WriterSelf::behavior_type log_writer_actor(Self self,
         state.batch_seq = msg.seq;
         state.batch.push_back(std::move(msg.write));
       },
-      [self, listener](log_writer::TruncatePrefix msg) {
-        if (self->state.failed) return;
-        const auto more = self->state.log->truncate_prefix(msg.through);
-        if (!more) return fail(self, listener, more.error());
-        ++self->state.counters->log_commits;
-        ask_for_checkpoint(self);
-        if (*more) actor::send_self(self, msg);
-      },
+      [self, listener](log_writer::TruncatePrefix msg) { truncate(self, listener, msg); },
       [self, listener](Commit) { commit(self, listener); },
+      [self, listener](LookForRoom) { look_for_room(self, listener); },
   };
 }
 

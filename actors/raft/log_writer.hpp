@@ -1,15 +1,20 @@
 // LogWriter: makes log writes durable. Everything that waits in its mailbox becomes one SQLite
 // transaction with one fsync (group commit); long truncations go in pieces between such batches.
 //
-// Owns:   the log's writing connection, and the wal_checkpointer (its child), which copies the
-//         write-ahead log into the file on another thread.
+// Owns:   the log's writing connection, the reserve beside it (storage/reserve.hpp), and the
+//         wal_checkpointer (its child), which copies the write-ahead log into the file on another
+//         thread.
 // Takes:  Write, TruncatePrefix. Tells its listener Written after each commit; on a storage error
 //         WriteFailed, after which it takes no more writes.
+// Full:   when the disk is, it gives the reserve back, tells RoomChanged, and goes on; without one
+//         what it was given waits, and is tried again each second. When the reserve can be taken
+//         again, it tells RoomChanged.
 // Parent: the raft_node's wiring (`start_raft`). Detached: it blocks on fsync.
 // Ends:   by an exit message; what waits in the mailbox is not written any more.
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "actors/core/actor.hpp"
 #include "actors/raft/proposer.hpp"
@@ -45,12 +50,20 @@ struct WriteFailed {
   Error reason;
 };
 
+/// `lacking`: the disk is full, nothing should be written that can wait. Empty: there is room
+/// again. The same is not told twice.
+struct RoomChanged {
+  using is_message = void;
+  std::optional<Error> lacking;
+};
+
 }  // namespace log_writer
 
 using LogWriter = actor::Interface<void(log_writer::Write), void(log_writer::TruncatePrefix)>;
 
-using LogWriterListener
-    = actor::Interface<void(log_writer::Written), void(log_writer::WriteFailed)>;
+using LogWriterListener = actor::Interface<void(log_writer::Written),
+                                           void(log_writer::WriteFailed),
+                                           void(log_writer::RoomChanged)>;
 
 /// Detached. `counters` is written to.
 LogWriter spawn_log_writer(actor::System& system,

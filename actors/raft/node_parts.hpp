@@ -62,6 +62,7 @@ using NodeSelf = actor::WithInternal<RaftNode,
                                      void(TimeHasCome),
                                      void(ContinueApply),
                                      void(log_writer::Written),
-                                     void(log_writer::WriteFailed)>;
+                                     void(log_writer::WriteFailed),
+                                     void(log_writer::RoomChanged)>;
 
 }  // namespace nomad::raft

@@ -91,10 +91,22 @@ public:
 
   static constexpr std::int64_t leading = -1;
 
+  /// Why this server takes no writes now; empty: it takes them.
+  std::string read_only() const {
+    const std::scoped_lock lock{mutex_};
+    return read_only_;
+  }
+
+  void set_read_only(std::string reason) {
+    const std::scoped_lock lock{mutex_};
+    read_only_ = std::move(reason);
+  }
+
 private:
   const std::chrono::nanoseconds silence_;
   mutable std::mutex mutex_;
   Known known_;
+  std::string read_only_;
   std::atomic<bool> ready_{false};
   std::atomic<std::int64_t> heard_{0};
 };

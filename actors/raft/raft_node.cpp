@@ -14,6 +14,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/short_turns.hpp"
 #include "runtime/raft/write_gathering.hpp"
+#include "runtime/storage/reserve.hpp"
 
 namespace nomad::raft {
 namespace {
@@ -21,6 +22,11 @@ namespace {
 /// What is applied before other messages get their turn.
 constexpr std::size_t apply_entries = 4'096;
 constexpr std::size_t apply_bytes = std::size_t{8} << 20;
+
+/// Of a leader whose disk is full, to a server that may have room.
+constexpr Time hand_over_pause = std::chrono::minutes{1};
+
+constexpr auto free_mib_to_go_on = 2 * storage::Reserve::bytes >> 20;
 
 /// What drives the core, and turns its outputs into messages to other actors, calls of the Fsm and
 /// answers.
@@ -61,6 +67,9 @@ public:
 
   void on_timer(std::uint64_t round);
 
+  /// While the disk is full no proposals are taken, and another server should lead.
+  void on_room(const std::optional<Error>& lacking);
+
   /// Answers everything that waits, and ends the actor with `reason`.
   void stop(const Error& reason, bool is_failure);
 
@@ -90,6 +99,7 @@ private:
   void finish_transfer(bool moved);
   void install(const SnapshotMeta& meta, const snapshotter::Saved& saved);
   void fetch_log(const LogFetch& fetch);
+  void hand_over();
   /// For an input that asks for one entry.
   void propose_one(Input input, ProposalCallback callback);
   void await(Index index, ProposalCallback callback);
@@ -127,6 +137,9 @@ private:
 
   std::uint64_t timer_round_ = 0;
   std::optional<Time> timer_at_;
+
+  std::optional<Error> read_only_;  ///< Why proposals are refused.
+  Time may_hand_over_{0};
 
   bool stopped_ = false;
 };
@@ -191,6 +204,7 @@ void NodeState::after_step() {
   if (announced_role_ != core_->role() && core_->role() == Role::leader)
     ++parts_.counters->elections;
   announced_role_ = core_->role();
+  if (read_only_) hand_over();
   if (transfer_ && core_->transfer_target().empty()) finish_transfer(false);
   if (core_->apply_index() > applied_ && !apply_scheduled_) apply();
   if (stopped_) return;
@@ -224,12 +238,16 @@ void NodeState::propose(std::vector<Proposal> proposals) {
   ProposeCommands commands;
   std::vector<ProposalCallback> callbacks;
   for (auto& proposal : proposals) {
-    if (proposal.payload.size() > parts_.options.max_entry_bytes) {
+    if (read_only_) {
+      proposal.callback(*read_only_);
+    } else if (proposal.payload.size() > parts_.options.max_entry_bytes) {
       proposal.callback(Error{Errc::too_large,
                               fmt::format("a write of {} bytes exceeds {}", proposal.payload.size(),
                                           parts_.options.max_entry_bytes)});
     } else if (proposals_.size() + callbacks.size() >= parts_.options.max_waiting_entries) {
       proposal.callback(Error{Errc::overloaded, "too many writes are waiting for the log"});
+    } else if (auto known = peers_.check_known(proposal.payload, core_->configuration()); !known) {
+      proposal.callback(known.error());
     } else {
       commands.payloads.push_back(std::move(proposal.payload));
       callbacks.push_back(std::move(proposal.callback));
@@ -408,6 +426,33 @@ void NodeState::on_timer(std::uint64_t round) {
   step(Tick{});
 }
 
+void NodeState::on_room(const std::optional<Error>& lacking) {
+  read_only_.reset();
+  if (lacking) {
+    read_only_ = Error{Errc::overloaded,
+                       fmt::format("server \"{}\" is read-only: no space left on its disk ({}); it "
+                                   "takes writes again when {} MiB are free",
+                                   parts_.options.self, lacking->what, free_mib_to_go_on)};
+    log::error("raft", "ALARM: {}", read_only_->what);
+  } else {
+    log::info("raft", "the disk has room again: writes are taken");
+  }
+  parts_.leader->set_read_only(read_only_ ? read_only_->what : "");
+  after_step();
+}
+
+/// Another leader may have room. Tried again after a while, for all may be in the same need.
+void NodeState::hand_over() {
+  const auto now = parts_.clock();
+  if (core_->role() != Role::leader || core_->configuration().voter_count() < 2
+      || !core_->transfer_target().empty() || now < may_hand_over_)
+    return;
+  may_hand_over_ = now + hand_over_pause;
+  auto out = core_->step(now, TransferTo{});
+  if (!*out.proposed) log::warn("raft", "cannot hand over: {}", out.proposed->error().what);
+  carry_out(std::move(out));
+}
+
 void NodeState::stop(const Error& reason, bool is_failure) {
   if (std::exchange(stopped_, true)) return;
   release(reason);
@@ -562,6 +607,7 @@ NodeSelf::behavior_type raft_node(NodeSelf::stateful_pointer<NodeState> self,
       [self](ContinueApply) { self->state.continue_apply(); },
       [self](log_writer::Written msg) { self->state.step(Persisted{msg.seq}); },
       [self](const log_writer::WriteFailed& msg) { self->state.stop(msg.reason, true); },
+      [self](const log_writer::RoomChanged& msg) { self->state.on_room(msg.lacking); },
   };
 }
 

@@ -27,6 +27,7 @@ struct SnapshotterState {
 
   std::string directory;
   std::size_t keep = 1;
+  std::shared_ptr<const Fsm> fsm;
 
   Result<Saved> describe(const storage::SnapshotFile& file) const {
     const auto bytes = storage::file_size(file.path);
@@ -64,7 +65,8 @@ struct SnapshotterState {
   }
 
   Result<Saved> finish(const FinishArrived& msg) const {
-    const auto file = storage::finish_arrived(directory, msg.meta);
+    const auto file = storage::finish_arrived(
+        directory, msg.meta, [this](SnapshotRows& rows) { return fsm->rehearse(rows); });
     if (!file) return file.error();
     return describe(*file);
   }
@@ -72,9 +74,11 @@ struct SnapshotterState {
 
 Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<SnapshotterState> self,
                                              std::string directory,
-                                             std::size_t keep) {
+                                             std::size_t keep,
+                                             std::shared_ptr<const Fsm> fsm) {
   self->state.directory = std::move(directory);
   self->state.keep = keep;
+  self->state.fsm = std::move(fsm);
   return {
       [self](const SaveSnapshot& msg) -> actor::Answer<Saved> {
         return actor::answer(self->state.save(msg));
@@ -93,8 +97,12 @@ Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<Snaps
 
 }  // namespace
 
-Snapshotter spawn_snapshotter(actor::System& system, std::string directory, std::size_t keep) {
-  return actor::spawn_detached(system, snapshotter_actor, std::move(directory), keep);
+Snapshotter spawn_snapshotter(actor::System& system,
+                              std::string directory,
+                              std::size_t keep,
+                              std::shared_ptr<const Fsm> fsm) {
+  return actor::spawn_detached(system, snapshotter_actor, std::move(directory), keep,
+                               std::move(fsm));
 }
 
 }  // namespace nomad::raft

@@ -60,7 +60,8 @@ struct StorePart {
   Bytes data;
 };
 
-/// Verifies an arrived file and makes it a snapshot: answered with Saved, or why it is none.
+/// Verifies an arrived file, tries whether the state machine could take it, and makes it a
+/// snapshot: answered with Saved, or why it is none.
 struct FinishArrived {
   using is_message = void;
   SnapshotMeta meta;
@@ -74,6 +75,9 @@ using Snapshotter = actor::Interface<snapshotter::Saved(snapshotter::SaveSnapsho
                                      snapshotter::Saved(snapshotter::FinishArrived)>;
 
 /// Detached. Keeps the `keep` newest snapshots in `directory`.
-Snapshotter spawn_snapshotter(actor::System& system, std::string directory, std::size_t keep);
+Snapshotter spawn_snapshotter(actor::System& system,
+                              std::string directory,
+                              std::size_t keep,
+                              std::shared_ptr<const Fsm> fsm);
 
 }  // namespace nomad::raft

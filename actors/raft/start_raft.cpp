@@ -8,6 +8,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/storage/directory.hpp"
+#include "runtime/storage/reserve.hpp"
 #include "runtime/storage/snapshot_exchange.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 
@@ -143,6 +144,7 @@ Result<> bootstrap(storage::RaftLog& log, const RaftOptions& options) {
 Result<StartState> load(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
   StartState start;
   NOMAD_TRY(restore_snapshot(options, fsm, start));
+  NOMAD_TRY(log.verify(options.self, start.snapshot ? start.snapshot->index : 0));
   const auto bounds = log.bounds();
   if (!bounds) return bounds.error();
   if (start.snapshot) {
@@ -244,6 +246,8 @@ Result<StartedRaft> start_raft(actor::System& system,
                                LeadershipListener listener) {
   if (options.self.empty()) return Error{Errc::invalid_argument, "a server needs an id"};
   NOMAD_TRY(storage::make_directory(options.directory));
+  // A full disk has room for the start by that: the log writer takes it again.
+  storage::Reserve{log_path(options) + ".reserve"}.give_back();
   auto log = storage::RaftLog::open(log_path(options));
   if (!log) return log.error();
   NOMAD_TRY(recover(*log, options, *fsm));
@@ -282,10 +286,10 @@ Result<StartedRaft> start_raft(actor::System& system,
             actor::System& home, LogWriterListener node) {
           return spawn_log_writer(home, log, std::move(node), counters);
         };
-  parts.spawn_snapshotter
-      = [directory = parts.snapshot_directory, keep = options.snapshots_kept](actor::System& home) {
-          return spawn_snapshotter(home, directory, std::max(keep, 1U));
-        };
+  parts.spawn_snapshotter = [directory = parts.snapshot_directory, keep = options.snapshots_kept,
+                             fsm = std::shared_ptr<const Fsm>{parts.fsm}](actor::System& home) {
+    return spawn_snapshotter(home, directory, std::max(keep, 1U), fsm);
+  };
   parts.clock = [] { return Time{LeaderLease::now()}; };
 
   const Proposer proposer{parts.queue};

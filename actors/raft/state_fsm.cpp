@@ -15,6 +15,9 @@ constexpr std::string_view index_table = "table_indexes";
 constexpr std::string_view index_key = "all";
 constexpr std::string_view offset_key = "offset";
 
+/// Up to autopilotUpdate: those of the releases whose messages do not say what they know.
+constexpr std::uint32_t commands_of_silent_releases = 33;
+
 std::vector<state::Table> stored_tables() {
   std::vector<state::Table> all;
   for (std::uint32_t i = 0; i < state::stored_tables; ++i)
@@ -28,9 +31,12 @@ public:
 
   Result<> write(SnapshotSink& sink) const override {
     for (const auto table : stored_tables()) {
-      NOMAD_TRY(sink.begin_table(state::to_string(table)));
+      // Without rows there is no table: a server that does not know it can take the snapshot.
+      bool has_begun = false;
       NOMAD_TRY(snapshot_.for_each_row(
-          table, [&sink](std::string_view key, std::span<const std::byte> bytes) {
+          table, [&](std::string_view key, std::span<const std::byte> bytes) -> Result<> {
+            if (!std::exchange(has_begun, true))
+              NOMAD_TRY(sink.begin_table(state::to_string(table)));
             return sink.row(key, bytes);
           }));
     }
@@ -81,6 +87,18 @@ Result<> StateFsm::check(std::span<const std::byte> payload) const {
   return state::check_command(command_in(payload));
 }
 
+std::uint32_t StateFsm::known_commands() const {
+  return state::known_commands();
+}
+
+std::uint32_t StateFsm::common_commands() const {
+  return commands_of_silent_releases;
+}
+
+std::uint32_t StateFsm::kind_of(std::span<const std::byte> payload) const {
+  return static_cast<std::uint32_t>(command_in(payload).which());
+}
+
 std::vector<Outcome> StateFsm::apply(std::span<const Entry> entries, Index applied) {
   std::vector<Outcome> outcomes;
   std::vector<std::shared_ptr<const state::Outcome>> for_listener;
@@ -122,6 +140,13 @@ Result<state::Restore> read_restore(SnapshotRows& rows) {
     }));
   }
   return restored;
+}
+
+Result<> StateFsm::rehearse(SnapshotRows& rows) const {
+  auto restored = read_restore(rows);
+  if (!restored) return restored.error();
+  const auto tables = restored->take();
+  return tables ? Result<>{} : tables.error();
 }
 
 Result<> StateFsm::restore(SnapshotRows& rows, Index applied) {

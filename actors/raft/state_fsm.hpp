@@ -29,9 +29,13 @@ public:
   void set_listener(Listener listener);
 
   Result<> check(std::span<const std::byte> payload) const override;
+  std::uint32_t known_commands() const override;
+  std::uint32_t common_commands() const override;
+  std::uint32_t kind_of(std::span<const std::byte> payload) const override;
   std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;
   std::unique_ptr<SnapshotSource> snapshot() const override;
   Result<> restore(SnapshotRows& rows, Index applied) override;
+  Result<> rehearse(SnapshotRows& rows) const override;
 
 private:
   std::shared_ptr<state::Store> store_;

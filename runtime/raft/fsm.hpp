@@ -65,6 +65,19 @@ public:
   /// itself (read from disk or received from a peer) before they may reach `apply`.
   virtual Result<> check(std::span<const std::byte> payload) const = 0;
 
+  /// Kinds of commands are numbered in the order in which releases learned them: how many of them
+  /// this build can apply.
+  virtual std::uint32_t known_commands() const { return 0; }
+
+  /// Of these, how many every release can that may be among the servers and does not say.
+  virtual std::uint32_t common_commands() const { return 0; }
+
+  /// The number of the kind of a well-formed command, from 0.
+  virtual std::uint32_t kind_of(std::span<const std::byte> payload) const {
+    static_cast<void>(payload);
+    return 0;
+  }
+
   /// Applies committed commands in order and publishes the new state once, before it returns.
   /// `entries` holds commands only and may be empty; `applied` is the index the state stands for
   /// afterwards. One outcome per entry, in order. Must not throw.
@@ -76,6 +89,13 @@ public:
   /// Replaces the whole state by that of a snapshot taken at `applied`, and publishes it. On
   /// failure the state is as before; the error names table and row.
   virtual Result<> restore(SnapshotRows& rows, Index applied) = 0;
+
+  /// Whether `restore` would take these rows: does what it does, and throws it away. From any
+  /// thread, while the others are called. A state machine that takes all rows need not look.
+  virtual Result<> rehearse(SnapshotRows& rows) const {
+    static_cast<void>(rows);
+    return {};
+  }
 };
 
 }  // namespace nomad::raft

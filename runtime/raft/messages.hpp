@@ -100,6 +100,7 @@ struct Message {
   ServerId to;
   Term term = 0;
   Body body;
+  std::uint32_t known_commands = 0;  ///< `Fsm::known_commands` of the sender; 0: it doesn't say.
 };
 
 }  // namespace nomad::raft

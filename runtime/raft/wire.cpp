@@ -271,7 +271,8 @@ Result<WireMessage> read_checked(const Bytes& bytes) {
                                  .from = copy_of(from.getFrom()),
                                  .to = copy_of(from.getTo()),
                                  .term = from.getTerm(),
-                                 .body = std::move(*body)},
+                                 .body = std::move(*body),
+                                 .known_commands = from.getKnownCommands()},
                      .from_address = copy_of(from.getFromAddress())};
 }
 
@@ -292,6 +293,7 @@ Bytes write_wire(const Message& message, const std::string& from_address) {
   to.setFromAddress(text(from_address));
   to.setTo(text(message.to));
   to.setTerm(message.term);
+  to.setKnownCommands(message.known_commands);
   std::visit([body = to.getBody()](const auto& value) { write(value, body); }, message.body);
   return builder.finish();
 }

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view own_name = "holder.key";
 constexpr std::size_t text_bytes = 2 * key_bytes;
+constexpr std::size_t sum_text_bytes = 16;
 
 /// Closes what it holds.
 class File {
@@ -38,6 +39,16 @@ private:
   int number_;
 };
 
+/// Of a key, behind it in its file: a flipped bit makes another key that looks as good.
+std::string sum_text(const Secret& key) {
+  unsigned char sum[crypto_generichash_BYTES_MIN];
+  crypto_generichash(sum, sizeof sum, reinterpret_cast<const unsigned char*>(key.bytes().data()),
+                     key.size(), nullptr, 0);
+  char text[2 * sizeof sum + 1];
+  sodium_bin2hex(text, sizeof text, sum, sizeof sum);
+  return {text, sum_text_bytes};
+}
+
 Result<KeyPair> read_pair(const std::string& path) {
   const File file{path, O_RDONLY};
   if (!file.is_open()) return errno_error(path, errno);
@@ -48,17 +59,20 @@ Result<KeyPair> read_pair(const std::string& path) {
   if ((status.st_mode & 077) != 0)
     return Error{Errc::permission_denied,
                  path + ": a key file must be readable by its owner only (mode 0600)"};
-  Secret text{text_bytes};
+  Secret text{text_bytes + sum_text_bytes + 1};
   const auto count = ::read(file.number(), text.bytes().data(), text.size());
   Secret key{key_bytes};
   std::size_t length = 0;
   const bool sound
-      = count == static_cast<ssize_t>(text.size())
+      = (count == text_bytes || count == text_bytes + sum_text_bytes)
         && sodium_hex2bin(reinterpret_cast<unsigned char*>(key.bytes().data()), key.size(),
-                          text.text().data(), text.size(), nullptr, &length, nullptr)
+                          text.text().data(), text_bytes, nullptr, &length, nullptr)
                == 0
-        && length == key.size();
-  if (!sound) return Error{Errc::corrupt, path + ": holds no key"};
+        && length == key.size()
+        // Files of earlier versions have no sum.
+        && (count == text_bytes || text.text().substr(text_bytes, sum_text_bytes) == sum_text(key));
+  if (!sound)
+    return Error{Errc::corrupt, path + ": holds no key, or a damaged one: put back a sound copy"};
   return key_pair_of(std::move(key));
 }
 
@@ -76,11 +90,13 @@ Result<> write_pair(const std::string& directory, const KeyPair& pair) {
   sodium_bin2hex(reinterpret_cast<char*>(text.bytes().data()), text.size(),
                  reinterpret_cast<const unsigned char*>(pair.secret_key.bytes().data()),
                  pair.secret_key.size());
+  const auto sum = sum_text(pair.secret_key);
   {
     const File file{unfinished, O_WRONLY | O_CREAT | O_TRUNC};
     if (!file.is_open()
         || ::write(file.number(), text.bytes().data(), text_bytes)
                != static_cast<ssize_t>(text_bytes)
+        || ::write(file.number(), sum.data(), sum.size()) != static_cast<ssize_t>(sum.size())
         || fsync(file.number()) != 0)
       return errno_error(unfinished, errno);
   }

@@ -109,11 +109,13 @@ Snapshot Store::snapshot() const {
 
 Result<> check_command(schema::Command::Reader command) {
   const auto number = static_cast<std::uint32_t>(command.which());
-  // The union's members are numbered without gaps, from 0.
-  const auto known = capnp::Schema::from<schema::Command>().getUnionFields().size();
-  if (number < known) return {};
+  if (number < known_commands()) return {};
   return Error{Errc::corrupt,
                "command " + std::to_string(number) + " is unknown to this version of the server"};
+}
+
+std::uint32_t known_commands() {
+  return capnp::Schema::from<schema::Command>().getUnionFields().size();
 }
 
 WatchKey watch_key(Table table, std::string_view key) {

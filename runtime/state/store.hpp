@@ -57,6 +57,9 @@ struct Outcome {
 /// entries, or it would part from the others.
 Result<> check_command(schema::Command::Reader command);
 
+/// How many kinds of commands this version knows. They are numbered without gaps, from 0.
+std::uint32_t known_commands();
+
 /// Collects the rows of a snapshot; given to `Store::replace` when complete.
 class Restore {
 public:

@@ -1,13 +1,20 @@
 #include "runtime/storage/client_store.hpp"
 
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
 #include "runtime/storage/checksum.hpp"
 #include "runtime/storage/directory.hpp"
+#include "runtime/storage/mark_file.hpp"
 #include "runtime/storage/sqlite.hpp"
 
 namespace nomad::storage {
 namespace {
 
-constexpr FileFormat format_of_store{.name = "client state", .id = 0x6e6d'434c, .version = 1};
+/// Version 2: with totals and a mark.
+constexpr FileFormat format_of_store{.name = "client state", .id = 0x6e6d'434c, .version = 2};
 constexpr std::uint64_t seed_of_rows = 0x636c'6965'6e74'0001;
 
 /// After this many pages in the write-ahead log, a commit copies them into the file.
@@ -16,6 +23,27 @@ constexpr int checkpoint_after_pages = 1'000;
 std::uint64_t checksum_of(Bucket bucket, std::string_view key, std::string_view value) {
   return checksum(value, checksum(key, mix(seed_of_rows, static_cast<std::uint64_t>(bucket))));
 }
+
+constexpr Bucket own_bucket{0};
+constexpr std::string_view totals_key = "totals";
+
+/// What the whole store comes to, as its own row and its mark say it.
+struct Totals {
+  std::uint64_t commits = 0;
+  std::uint64_t sum = 0;  ///< Of the rows' checksums, modulo 2^64.
+
+  std::string encode() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+
+  static Result<Totals> decode(std::string_view bytes) {
+    Totals totals;
+    if (bytes.size() != sizeof totals)
+      return Error{Errc::corrupt, fmt::format("totals of {} bytes", bytes.size())};
+    std::memcpy(&totals, bytes.data(), sizeof totals);
+    return totals;
+  }
+
+  friend bool operator==(const Totals&, const Totals&) = default;
+};
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span{text});
@@ -45,9 +73,11 @@ void ClientBatch::erase_prefix(Bucket bucket, std::string prefix) {
 }
 
 struct ClientStore::Parts {
-  explicit Parts(Database opened) : database(std::move(opened)) {}
+  Parts(Database opened, MarkFile beside) : database(std::move(opened)), mark(std::move(beside)) {}
 
   Database database;
+  MarkFile mark;
+  Totals totals;
   Statement put;
   Statement erase;
   Statement erase_range;
@@ -55,9 +85,14 @@ struct ClientStore::Parts {
   Statement get;
   Statement scan;
   Statement scan_rest;
+  Statement sums;
 
   Result<> prepare() {
-    NOMAD_TRY(require_format(database, format_of_store));
+    const auto is_empty = database.is_empty();
+    if (!is_empty) return is_empty.error();
+    if (*is_empty && mark.content()) return lost("it is empty");
+    const auto version = require_format(database, format_of_store);
+    if (!version) return version.error();
     NOMAD_TRY(
         database.run("CREATE TABLE IF NOT EXISTS client(bucket INTEGER NOT NULL, key BLOB NOT NULL,"
                      " value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(bucket, key)) "
@@ -72,21 +107,134 @@ struct ClientStore::Parts {
     NOMAD_TRY(database.prepare(scan,
                                "SELECT value, checksum, key FROM client WHERE bucket = ?1"
                                " AND key >= ?2 AND key < ?3 ORDER BY key"));
-    return database.prepare(scan_rest,
-                            "SELECT value, checksum, key FROM client WHERE bucket = ?1"
-                            " AND key >= ?2 ORDER BY key");
+    NOMAD_TRY(database.prepare(scan_rest,
+                               "SELECT value, checksum, key FROM client WHERE bucket = ?1"
+                               " AND key >= ?2 ORDER BY key"));
+    NOMAD_TRY(database.prepare(sums,
+                               "SELECT checksum FROM client WHERE bucket = ?1 AND key >= ?2"
+                               " AND (?3 IS NULL OR key < ?3)"));
+    return verify(*version);
   }
 
-  Result<> apply(const ClientBatch::Change& change) {
+  /// The error of a store that holds less than it must.
+  Error lost(std::string_view what) {
+    database.keep_write_ahead_log();
+    return {Errc::corrupt,
+            fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
+                        "changed. Put back a sound copy; or remove these files, and the client "
+                        "begins as a new node that knows nothing of tasks that run here",
+                        database.path(), what)};
+  }
+
+  Result<> verify(std::int32_t version) {
+    if (const auto sound = database.check_structure(); !sound) return lost(sound.error().what);
+    auto found = sum_of_all_rows();
+    if (!found) return lost(found.error().what);
+    const auto stored = read(own_bucket, totals_key);
+    if (!stored) return lost(stored.error().what);
+    if (!*stored) return begin(version, *found);
+    const auto now = Totals::decode(**stored);
+    if (!now) return lost(now.error().what);
+    if (now->sum != *found) return lost("rows are missing, or are there that were erased");
+    if (!mark.content()) return lost("its mark is missing");
+    const auto marked = Totals::decode(*mark.content());
+    if (!marked) return lost(marked.error().what);
+    if (now->commits < marked->commits)
+      return lost(
+          fmt::format("it ends at commit {}, but there were {}", now->commits, marked->commits));
+    totals = *now;
+    return {};
+  }
+
+  /// A new store, or one of an earlier version.
+  Result<> begin(std::int32_t version, std::uint64_t sum) {
+    if (mark.content() && version == format_of_store.version) {
+      const auto marked = Totals::decode(*mark.content());
+      if (!marked || marked->commits != 0) return lost("its totals are missing");
+    }
+    NOMAD_TRY(mark.write(Totals{.commits = 0, .sum = sum}.encode(), true));
+    auto transaction = Transaction::begin(database);
+    if (!transaction) return transaction.error();
+    NOMAD_TRY(save_totals({.commits = 1, .sum = sum}));
+    NOMAD_TRY(database.run(set_version(format_of_store)));
+    NOMAD_TRY(transaction->commit("cannot begin the client state"));
+    totals = {.commits = 1, .sum = sum};
+    return mark.write(totals.encode(), false);
+  }
+
+  /// Checks each row.
+  Result<std::uint64_t> sum_of_all_rows() {
+    auto all = database.prepare("SELECT value, checksum, key, bucket FROM client WHERE bucket > 0");
+    if (!all) return all.error();
+    std::uint64_t sum = 0;
+    while (true) {
+      const auto found = all->step("cannot read the client state");
+      if (!found) return found.error();
+      if (!*found) return sum;
+      const auto bucket = static_cast<Bucket>(all->number(3));
+      if (const auto value = value_of(bucket, all->text(2), *all); !value) return value.error();
+      sum += static_cast<std::uint64_t>(all->number(1));
+    }
+  }
+
+  Result<std::optional<std::string>> read(Bucket bucket, std::string_view key) {
+    get.bind(1, static_cast<std::int64_t>(bucket));
+    get.bind_blob(2, bytes_of(key));
+    const auto found = get.step("cannot read \"" + std::string{key} + "\"");
+    Result<std::optional<std::string>> outcome = std::optional<std::string>{};
+    if (!found) {
+      outcome = found.error();
+    } else if (*found) {
+      const auto value = value_of(bucket, key, get);
+      if (value)
+        outcome = std::optional<std::string>{*value};
+      else
+        outcome = value.error();
+    }
+    get.reset();
+    return outcome;
+  }
+
+  Result<> save_totals(const Totals& next) { return save(own_bucket, totals_key, next.encode()); }
+
+  Result<> save(Bucket bucket, std::string_view key, std::string_view value) {
+    put.bind(1, static_cast<std::int64_t>(bucket));
+    put.bind_blob(2, bytes_of(key));
+    put.bind_blob(3, bytes_of(value));
+    put.bind(4, static_cast<std::int64_t>(checksum_of(bucket, key, value)));
+    return put.run("cannot save \"" + std::string{key} + "\"");
+  }
+
+  /// Takes the rows from `first` up to before `end` out of the sum; empty: no end.
+  Result<> forget(Totals& next, Bucket bucket, std::string_view first, const std::string& end) {
+    sums.bind(1, static_cast<std::int64_t>(bucket));
+    sums.bind_blob(2, bytes_of(first));
+    if (!end.empty()) sums.bind_blob(3, bytes_of(end));
+    Result<bool> found = true;
+    while ((found = sums.step("cannot read the sums")) && *found)
+      next.sum -= static_cast<std::uint64_t>(sums.number(0));
+    sums.reset();
+    return found ? Result<>{} : found.error();
+  }
+
+  /// All of `batch` in the open transaction; `next` becomes what the store comes to.
+  Result<> apply_all(const std::vector<ClientBatch::Change>& changes, Totals& next) {
+    for (const auto& change : changes)
+      NOMAD_TRY(apply(change, next));
+    ++next.commits;
+    return save_totals(next);
+  }
+
+  Result<> apply(const ClientBatch::Change& change, Totals& next) {
     const auto bucket = static_cast<std::int64_t>(change.bucket);
+    const bool is_prefix = change.action == ClientBatch::Action::erase_prefix;
+    // Of one row: the next key there can be is the same with a zero behind it.
+    NOMAD_TRY(forget(next, change.bucket, change.key,
+                     is_prefix ? end_of_prefix(change.key) : change.key + '\0'));
     switch (change.action) {
       case ClientBatch::Action::put:
-        put.bind(1, bucket);
-        put.bind_blob(2, bytes_of(change.key));
-        put.bind_blob(3, bytes_of(change.value));
-        put.bind(4,
-                 static_cast<std::int64_t>(checksum_of(change.bucket, change.key, change.value)));
-        return put.run("cannot save \"" + change.key + "\"");
+        next.sum += checksum_of(change.bucket, change.key, change.value);
+        return save(change.bucket, change.key, change.value);
       case ClientBatch::Action::erase:
         erase.bind(1, bucket);
         erase.bind_blob(2, bytes_of(change.key));
@@ -119,7 +267,9 @@ struct ClientStore::Parts {
 Result<ClientStore> ClientStore::open(const std::string& path) {
   auto database = Database::open(path);
   if (!database) return database.error();
-  auto parts = std::make_unique<Parts>(std::move(*database));
+  auto mark = path == in_memory ? MarkFile::in_memory() : MarkFile::open(path + ".mark");
+  if (!mark) return mark.error();
+  auto parts = std::make_unique<Parts>(std::move(*database), std::move(*mark));
   NOMAD_TRY(parts->prepare());
   NOMAD_TRY(sync_directory(directory_of(path)));
   return ClientStore{std::move(parts)};
@@ -134,32 +284,22 @@ ClientStore::~ClientStore() = default;
 Result<> ClientStore::commit(const ClientBatch& batch) {
   auto transaction = Transaction::begin(parts_->database);
   if (!transaction) return transaction.error();
-  for (const auto& change : batch.changes_)
-    NOMAD_TRY(parts_->apply(change));
+  auto next = parts_->totals;
+  NOMAD_TRY(parts_->apply_all(batch.changes_, next));
   NOMAD_TRY(transaction->commit("cannot save the client state"));
+  parts_->totals = next;
+  // What is saved is durable: for want of room the mark stays behind, which promises less.
+  if (const auto marked = parts_->mark.write(next.encode(), false);
+      !marked && marked.error().code != Errc::overloaded)
+    return marked;
   if (parts_->database.wal_pages() < checkpoint_after_pages) return {};
+  // It waits for the next commit if there is no room for it now: the changes are saved.
   const auto done = parts_->database.checkpoint(false);
-  if (!done) return done.error();
-  return {};
+  return done || done.error().code == Errc::overloaded ? Result<>{} : done.error();
 }
 
 Result<std::optional<std::string>> ClientStore::get(Bucket bucket, std::string_view key) {
-  auto& statement = parts_->get;
-  statement.bind(1, static_cast<std::int64_t>(bucket));
-  statement.bind_blob(2, bytes_of(key));
-  const auto found = statement.step("cannot read \"" + std::string{key} + "\"");
-  Result<std::optional<std::string>> outcome = std::optional<std::string>{};
-  if (!found) {
-    outcome = found.error();
-  } else if (*found) {
-    const auto value = parts_->value_of(bucket, key, statement);
-    if (value)
-      outcome = std::optional<std::string>{*value};
-    else
-      outcome = value.error();
-  }
-  statement.reset();
-  return outcome;
+  return parts_->read(bucket, key);
 }
 
 Result<> ClientStore::scan(Bucket bucket, std::string_view prefix, const Row& row) {

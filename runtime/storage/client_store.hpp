@@ -1,6 +1,8 @@
 // ClientStore: what a client agent must remember over a restart, in one SQLite file: allocations,
 // task states, driver handles, acknowledged sync states, its node id and secret. Keys and values
-// are opaque here; each value carries a 64-bit checksum.
+// are opaque here; each value carries a 64-bit checksum, and one row the number of commits and the
+// sum of all checksums, so that a missing row is seen, too. How many commits there must at least be
+// says the mark beside the file (`<file>.mark`, mark_file.hpp).
 //
 // One thread at a time (give it to one detached actor). Every change is durable when `commit`
 // returns.
@@ -23,7 +25,7 @@ namespace nomad::storage {
 class Database;
 class Statement;
 
-/// The parts of the store. Stored as numbers: never renumber.
+/// The parts of the store. Stored as numbers: never renumber. 0 is the store's own.
 enum class Bucket : std::uint8_t {
   meta = 1,           ///< node id, secret, dynamic node metadata.
   alloc = 2,          ///< key: alloc id; the allocation as the server sent it.
@@ -71,15 +73,16 @@ private:
 
 class ClientStore {
 public:
-  /// Opens or creates the file. Errors name the file: `corrupt` when it is no database of ours or
-  /// of a newer format, `io` when the system refuses.
+  /// Opens or creates the file, and reads it once. Errors name the file: `corrupt` when it is no
+  /// database of ours, of a newer format, or lacks anything that was committed; `io` when the
+  /// system refuses.
   static Result<ClientStore> open(const std::string& path);
 
   ClientStore(ClientStore&&) noexcept;
   ClientStore& operator=(ClientStore&&) noexcept;
   ~ClientStore();
 
-  /// All changes or, on an error, none.
+  /// All changes or, on an error, none. `overloaded`: the disk is full.
   Result<> commit(const ClientBatch& batch);
 
   /// Empty when there is no such key; `corrupt` when its checksum fails.

@@ -25,7 +25,9 @@ std::string holder(int file) {
 /// The pid is for the message to a second agent only.
 Result<> note_holder(int file, const std::string& path) {
   const auto pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(file, 0) != 0 || ::pwrite(file, pid.data(), pid.size(), 0) < 0)
+  // Written over what is there: on a full disk there may be no other place for it.
+  if (::pwrite(file, pid.data(), pid.size(), 0) < 0
+      || ::ftruncate(file, static_cast<off_t>(pid.size())) != 0)
     return errno_error("cannot write \"" + path + "\"", errno);
   return {};
 }
@@ -33,7 +35,7 @@ Result<> note_holder(int file, const std::string& path) {
 }  // namespace
 
 Result<DataDirLock> DataDirLock::take(const std::string& data_dir) {
-  NOMAD_TRY(make_directory(data_dir));
+  NOMAD_TRY(make_directory(data_dir, passable_mode));
   const auto path = data_dir + "/agent.lock";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return errno_error("cannot open \"" + path + "\"", errno);

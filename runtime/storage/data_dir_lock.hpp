@@ -10,7 +10,7 @@ namespace nomad::storage {
 
 class DataDirLock {
 public:
-  /// Takes the lock, creating directory (mode 0700) and file as needed. A second agent gets
+  /// Takes the lock, creating directory (`passable_mode`) and file as needed. A second agent gets
   /// `conflict`: `data_dir "/x" is in use by another agent (pid 123)`; otherwise errors name the
   /// path and the system's reason.
   static Result<DataDirLock> take(const std::string& data_dir);

@@ -19,6 +19,12 @@ Result<> sync_path(const std::string& path, int flags) {
   return {};
 }
 
+Result<> set_mode(const std::string& path, unsigned mode) {
+  if (::chmod(path.c_str(), mode) != 0)
+    return errno_error("cannot change the mode of \"" + path + "\"", errno);
+  return {};
+}
+
 }  // namespace
 
 std::string directory_of(const std::string& path) {
@@ -26,16 +32,23 @@ std::string directory_of(const std::string& path) {
   return parent.empty() ? "." : parent;
 }
 
-Result<> make_directory(const std::string& path) {
+Result<> make_directory(const std::string& path, unsigned mode) {
   std::error_code status;
   if (std::filesystem::is_directory(path, status)) return {};
   const auto parent = std::filesystem::path{path}.parent_path();
-  if (!parent.empty() && parent != path) NOMAD_TRY(make_directory(parent));
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+  if (!parent.empty() && parent != path) NOMAD_TRY(make_directory(parent, mode));
+  if (::mkdir(path.c_str(), mode) == 0)
+    NOMAD_TRY(set_mode(path, mode));  // whatever the umask is
+  else if (errno != EEXIST)
     return errno_error("cannot create directory \"" + path + "\"", errno);
   if (!std::filesystem::is_directory(path, status))
     return Error{Errc::io, "\"" + path + "\" is not a directory"};
   return sync_directory(directory_of(path));
+}
+
+Result<> make_private_directory(const std::string& path) {
+  NOMAD_TRY(make_directory(path));
+  return set_mode(path, private_mode);
 }
 
 Result<> sync_directory(const std::string& path) {

@@ -7,8 +7,19 @@
 
 namespace nomad::storage {
 
-/// Creates `path` and its missing parents with mode 0700, durably. Errors name the path.
-Result<> make_directory(const std::string& path);
+/// A directory that only its owner may look into: of the log, of secrets.
+inline constexpr unsigned private_mode = 0700;
+
+/// One that others may pass, if they know what they want in it, and not list: tasks run as other
+/// users in the directories of their allocations.
+inline constexpr unsigned passable_mode = 0711;
+
+/// Creates `path` and its missing parents with exactly this mode, durably; what is there keeps its
+/// own. Errors name the path.
+Result<> make_directory(const std::string& path, unsigned mode = private_mode);
+
+/// The same, and what is there becomes private, too.
+Result<> make_private_directory(const std::string& path);
 
 /// The directory that holds the file `path`.
 std::string directory_of(const std::string& path);

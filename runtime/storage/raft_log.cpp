@@ -1,9 +1,14 @@
 #include "runtime/storage/raft_log.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "runtime/storage/checksum.hpp"
 #include "runtime/storage/directory.hpp"
+#include "runtime/storage/log_mark.hpp"
+#include "runtime/storage/mark_file.hpp"
 #include "runtime/storage/sqlite.hpp"
 #include "runtime/storage/stable_store.hpp"
 
@@ -11,7 +16,8 @@ namespace nomad::storage {
 namespace {
 
 constexpr raft::Index max_rows_per_truncation = 2'000;
-constexpr FileFormat format_of_log{.name = "raft log", .id = 0x6e6d'524c, .version = 1};
+/// Version 2: with a mark.
+constexpr FileFormat format_of_log{.name = "raft log", .id = 0x6e6d'524c, .version = 2};
 constexpr std::uint64_t seed_of_log = 0x6c6f'6700'0000'0001;
 
 std::int64_t to_sql(std::uint64_t number) {
@@ -31,10 +37,12 @@ std::uint64_t checksum_of(const raft::Entry& entry) {
 }  // namespace
 
 struct RaftLog::Parts {
-  Parts(Database opened, LogOptions chosen)
-      : database(std::move(opened)), options(std::move(chosen)) {}
+  Parts(Database opened, MarkFile beside, LogOptions chosen)
+      : database(std::move(opened)), mark_file(std::move(beside)), options(std::move(chosen)) {}
 
   Database database;
+  MarkFile mark_file;
+  LogMark mark;  ///< What `mark_file` says.
   LogOptions options;
   StableStore stable;
   Statement insert;
@@ -46,7 +54,11 @@ struct RaftLog::Parts {
   LogBounds known;  ///< What the table holds, so that each append can be checked for holes.
 
   Result<> prepare() {
-    NOMAD_TRY(require_format(database, format_of_log));
+    const auto is_empty = database.is_empty();
+    if (!is_empty) return is_empty.error();
+    if (*is_empty && mark_file.content()) return lost("it is empty");
+    const auto version = require_format(database, format_of_log);
+    if (!version) return version.error();
     NOMAD_TRY(database.run(
         "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
         " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
@@ -62,7 +74,83 @@ struct RaftLog::Parts {
                                " coalesce((SELECT max(idx) FROM log), 0)"));
     NOMAD_TRY(database.prepare(erase_from, "DELETE FROM log WHERE idx >= ?1"));
     NOMAD_TRY(database.prepare(erase_to, "DELETE FROM log WHERE idx < ?1"));
-    return database.prepare(erase_all, "DELETE FROM log");
+    NOMAD_TRY(database.prepare(erase_all, "DELETE FROM log"));
+    NOMAD_TRY(load_bounds());
+    return load_mark(*version);
+  }
+
+  /// Of a log that has none, made of what it holds: a new one, or one of an earlier version.
+  Result<> load_mark(std::int32_t version) {
+    if (const auto& content = mark_file.content()) {
+      auto decoded = LogMark::decode(*content);
+      if (!decoded) return decoded.error().within(database.path());
+      mark = *decoded;
+      return {};
+    }
+    const auto state = stable.load();
+    if (!state) return state.error();
+    const bool is_new = known.empty() && *state == raft::HardState{};
+    if (version == format_of_log.version && !is_new) return lost("its mark is missing");
+    auto first = LogMark{
+        .term = state->current_term, .vote = LogMark::sum_of(state->voted_for), .last = known.last};
+    NOMAD_TRY(save_mark(first, true));
+    return database.run(set_version(format_of_log));
+  }
+
+  Result<> save_mark(const LogMark& next, bool is_durable) {
+    if (next == mark && mark_file.content()) return {};
+    NOMAD_TRY(mark_file.write(next.encode(), is_durable));
+    mark = next;
+    return {};
+  }
+
+  /// The error of a log that holds less than it must.
+  Error lost(std::string_view what) {
+    database.keep_write_ahead_log();
+    return {Errc::corrupt,
+            fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
+                        "changed. Put back a sound copy of the directory; or let this server join "
+                        "anew with an empty one, if the others have its data",
+                        database.path(), what)};
+  }
+
+  /// The entry that the mark names: in the log, or covered by a snapshot.
+  Result<> find_marked(raft::Index covered) {
+    if (mark.last <= covered) return {};
+    if (known.last < mark.last)
+      return lost(fmt::format("it ends at entry {}, but entry {} was acknowledged",
+                              std::max(known.last, covered), mark.last));
+    if (mark.last_term == 0 || mark.last < known.first) return {};
+    select.bind(1, to_sql(mark.last));
+    select.bind(2, to_sql(mark.last));
+    const auto entry = next_row(mark.last);
+    select.reset();
+    if (!entry) return entry.error();
+    if (entry->term != mark.last_term)
+      return lost(fmt::format("entry {} is of term {}, but the one of term {} was acknowledged",
+                              mark.last, entry->term, mark.last_term));
+    return {};
+  }
+
+  Result<> verify(const raft::ServerId& self, raft::Index covered) {
+    if (const auto sound = database.check_structure(); !sound) {
+      database.keep_write_ahead_log();
+      return sound;
+    }
+    const auto owner = LogMark::sum_of(self);
+    if (mark.owner != 0 && mark.owner != owner)
+      return Error{Errc::corrupt,
+                   fmt::format("\"{}\" is the log of another server than \"{}\": its id "
+                               "(server/node-id) or \"{}.mark\" was changed",
+                               database.path(), self, database.path())};
+    const auto state = stable.load();
+    if (!state) return state.error();
+    if (const auto sound = mark.check(*state); !sound) return lost(sound.error().what);
+    NOMAD_TRY(load_bounds());
+    NOMAD_TRY(find_marked(covered));
+    auto named = mark;
+    named.owner = owner;
+    return save_mark(named, true);
   }
 
   Error damaged(raft::Index index, std::string_view what) const {
@@ -126,6 +214,8 @@ struct RaftLog::Parts {
   }
 
   Result<> write(std::span<const LogWrite> writes) {
+    NOMAD_TRY(keep_wal_bounded());
+    if (const auto less = mark.during(writes); !(less == mark)) NOMAD_TRY(save_mark(less, true));
     // Only the first change may be split: those before another one would have to be durable first.
     if (!writes.empty() && writes.front().truncate_from)
       NOMAD_TRY(shorten_ahead(*writes.front().truncate_from));
@@ -133,7 +223,10 @@ struct RaftLog::Parts {
     if (!transaction) return transaction.error();
     for (const auto& write : writes)
       NOMAD_TRY(apply(write));
-    return transaction->commit("cannot write the log");
+    NOMAD_TRY(transaction->commit("cannot write the log"));
+    // What is written is durable: for want of room the mark stays behind, which promises less.
+    const auto marked = save_mark(mark.after(writes), false);
+    return marked || marked.error().code == Errc::overloaded ? Result<>{} : marked.error();
   }
 
   Result<> keep_wal_bounded() {
@@ -166,9 +259,10 @@ struct RaftLog::Parts {
 Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options) {
   auto database = Database::open(path, {.vfs = options.vfs});
   if (!database) return database.error();
-  auto parts = std::make_unique<Parts>(std::move(*database), options);
+  auto mark = MarkFile::open(path + ".mark");
+  if (!mark) return mark.error();
+  auto parts = std::make_unique<Parts>(std::move(*database), std::move(*mark), options);
   NOMAD_TRY(parts->prepare());
-  NOMAD_TRY(parts->load_bounds());
   NOMAD_TRY(sync_directory(directory_of(path)));
   return RaftLog{std::move(parts)};
 }
@@ -178,6 +272,10 @@ RaftLog::RaftLog(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 RaftLog::RaftLog(RaftLog&&) noexcept = default;
 RaftLog& RaftLog::operator=(RaftLog&&) noexcept = default;
 RaftLog::~RaftLog() = default;
+
+Result<> RaftLog::verify(const raft::ServerId& self, raft::Index covered) {
+  return parts_->verify(self, covered);
+}
 
 Result<raft::HardState> RaftLog::hard_state() {
   return parts_->stable.load();
@@ -190,7 +288,7 @@ Result<LogBounds> RaftLog::bounds() {
 
 Result<> RaftLog::write(std::span<const LogWrite> writes) {
   auto outcome = parts_->write(writes);
-  if (outcome) return parts_->keep_wal_bounded();
+  if (outcome) return outcome;
   // The file is as before; what we believe of it must not run ahead. The first error tells why.
   if (auto reread = parts_->load_bounds(); !reread) parts_->known = {};
   return outcome;

@@ -2,11 +2,15 @@
 // FULL: one fsync per transaction).
 //
 // (1) What `write` reports as done is durable; on an error nothing of it is, and the server stops.
+// A
+//     full disk is `overloaded`: the same write can be tried again.
 // (2) Entries have consecutive indexes. Every row carries a checksum over its place and content,
 //     verified whenever it is read.
 // (3) No checkpoint runs inside a commit. Whoever owns the log calls `checkpoint` on another
 //     connection (`WalCheckpointer`), and `write` waits for one only before the write-ahead log
 //     would grow past its bound.
+// (4) Beside the file stands its mark (`<file>.mark`, log_mark.hpp): what it must at least hold. A
+//     log that ends earlier has lost what was acknowledged, and is refused by `verify`.
 #pragma once
 
 #include <cstddef>
@@ -46,6 +50,11 @@ public:
   RaftLog(RaftLog&&) noexcept;
   RaftLog& operator=(RaftLog&&) noexcept;
   ~RaftLog();
+
+  /// Whether the file is whole, and holds all that `self` has acknowledged but what a snapshot
+  /// covers, which ends at `covered`. `corrupt` otherwise: it names the files and what is missing,
+  /// and leaves them as they are. Before the first write of a start.
+  Result<> verify(const raft::ServerId& self, raft::Index covered);
 
   Result<raft::HardState> hard_state();
 

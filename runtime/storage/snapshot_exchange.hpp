@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "runtime/base/result.hpp"
@@ -26,8 +27,14 @@ Result<std::uint64_t> store_snapshot_part(const std::string& directory,
                                           std::uint64_t offset,
                                           const raft::Bytes& data);
 
-/// Verifies the arrived file completely and, if it is sound and stands for `meta`, makes it durable
-/// and gives it a snapshot's name. Otherwise removes it.
-Result<SnapshotFile> finish_arrived(const std::string& directory, const raft::SnapshotMeta& meta);
+/// Whether the state machine could take a snapshot's rows.
+using Rehearse = std::function<Result<>(raft::SnapshotRows&)>;
+
+/// Verifies the arrived file completely and, if it is sound, stands for `meta` and passes
+/// `rehearse`, makes it durable and gives it a snapshot's name. Otherwise removes it: the snapshots
+/// that were there before stay the newest.
+Result<SnapshotFile> finish_arrived(const std::string& directory,
+                                    const raft::SnapshotMeta& meta,
+                                    const Rehearse& rehearse);
 
 }  // namespace nomad::storage

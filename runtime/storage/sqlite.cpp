@@ -1,15 +1,28 @@
 #include "runtime/storage/sqlite.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <sqlite3.h>
+
+#include "runtime/storage/file.hpp"
 
 namespace nomad::storage {
 namespace {
 
 /// How long a writer waits for a checkpoint of another connection, and the other way round.
 constexpr int busy_timeout_ms = 10'000;
+
+/// Whether nothing but room was missing. After a sync that failed nothing can be said of the file.
+bool is_full(sqlite3* handle, int result) {
+  if ((result & 0xff) == SQLITE_FULL) return true;
+  return (result & 0xff) == SQLITE_IOERR && result != SQLITE_IOERR_FSYNC
+         && result != SQLITE_IOERR_DIR_FSYNC && is_no_space(sqlite3_system_errno(handle));
+}
 
 Errc code_of(int result) {
   switch (result & 0xff) {
@@ -39,7 +52,16 @@ Error failure_of(sqlite3* handle, std::string_view path, std::string_view attemp
     if (const int system = sqlite3_system_errno(handle); system != 0)
       what += std::string{" ("} + std::strerror(system) + ")";
   }
-  return {code_of(result), std::move(what)};
+  return {is_full(handle, result) ? Errc::overloaded : code_of(result), std::move(what)};
+}
+
+/// SQLite would make it as the umask says; what it makes beside takes this file's mode.
+Result<> make_private_file(const std::string& path) {
+  const auto file = File::open(path, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  if (::chmod(path.c_str(), 0600) != 0)
+    return errno_error("cannot change the mode of \"" + path + "\"", errno);
+  return {};
 }
 
 int count_wal_pages(void* counter, sqlite3*, const char*, int pages) {
@@ -115,6 +137,7 @@ Result<Database> Database::open(const std::string& path, const OpenOptions& opti
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   flags |= options.immutable ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (options.create && !options.immutable) flags |= SQLITE_OPEN_CREATE;
+  if (options.create && !options.immutable && path != in_memory) NOMAD_TRY(make_private_file(path));
   sqlite3* handle = nullptr;
   const int result = sqlite3_open_v2(path.c_str(), &handle, flags,
                                      options.vfs.empty() ? nullptr : options.vfs.c_str());
@@ -177,6 +200,29 @@ bool Database::is_read_only() const {
   return sqlite3_db_readonly(handle_.get(), "main") == 1;
 }
 
+Result<bool> Database::is_empty() {
+  auto count = prepare("SELECT count(*) FROM sqlite_schema");
+  if (!count) return count.error();
+  const auto row = count->step("cannot read the list of tables");
+  if (!row) return row.error();
+  return count->number(0) == 0;
+}
+
+Result<> Database::check_structure() {
+  auto check = prepare("PRAGMA quick_check(1)");
+  if (!check) return check.error();
+  const auto found = check->step("cannot check the file");
+  if (!found) return found.error();
+  if (*found && check->text(0) == "ok") return {};
+  std::string what{*found ? check->text(0) : "no answer"};
+  std::ranges::replace(what, '\n', ' ');
+  return Error{Errc::corrupt, "\"" + path_ + "\" is damaged: " + what};
+}
+
+void Database::keep_write_ahead_log() {
+  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
 Error Database::failure(std::string_view attempt) const {
   return failure_of(handle_.get(), path_, attempt);
 }
@@ -202,7 +248,11 @@ Result<> Transaction::commit(std::string_view attempt) {
   return {};
 }
 
-Result<> require_format(Database& database, const FileFormat& format) {
+std::string set_version(const FileFormat& format) {
+  return "PRAGMA user_version=" + std::to_string(format.version);
+}
+
+Result<std::int32_t> require_format(Database& database, const FileFormat& format) {
   auto read = database.prepare(
       "SELECT (SELECT application_id FROM pragma_application_id),"
       " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)");
@@ -214,8 +264,9 @@ Result<> require_format(Database& database, const FileFormat& format) {
   read->reset();
   if (is_new) {
     // Both or none: a process that is killed in between must not leave a file that none can open.
-    return database.run("BEGIN IMMEDIATE; PRAGMA application_id=" + std::to_string(format.id)
-                        + "; PRAGMA user_version=" + std::to_string(format.version) + "; COMMIT");
+    NOMAD_TRY(database.run("BEGIN IMMEDIATE; PRAGMA application_id=" + std::to_string(format.id)
+                           + "; " + set_version(format) + "; COMMIT"));
+    return format.version;
   }
   if (id != format.id)
     return Error{Errc::corrupt, "\"" + database.path() + "\" is not a " + std::string{format.name}
@@ -224,7 +275,7 @@ Result<> require_format(Database& database, const FileFormat& format) {
     return Error{Errc::corrupt, "\"" + database.path() + "\" has format " + std::to_string(version)
                                     + ", this program reads up to "
                                     + std::to_string(format.version)};
-  return {};
+  return static_cast<std::int32_t>(version);
 }
 
 std::string in_quotes(std::string_view name) {

@@ -1,5 +1,6 @@
 // SQLite with owners and results: connections, prepared statements, transactions. Every error says
-// which file and what was tried; none is thrown.
+// which file and what was tried; none is thrown. A full disk is `overloaded`: what was tried has
+// not happened, and can be tried again.
 //
 // A connection and its statements belong to one thread at a time.
 #pragma once
@@ -66,6 +67,9 @@ private:
   std::unique_ptr<sqlite3_stmt, detail::FinalizeStatement> handle_;
 };
 
+/// A path that stands for a database without a file, which goes with its connection.
+inline constexpr std::string_view in_memory = ":memory:";
+
 struct OpenOptions {
   bool create = true;
 
@@ -107,6 +111,17 @@ public:
 
   bool is_read_only() const;
 
+  /// Whether there is nothing in it. A file that has lost its beginning looks like that, too.
+  Result<bool> is_empty();
+
+  /// Looks at the file's structure: pages that are used twice, or lie in the list of free ones, are
+  /// damage that reading does not meet and writing makes worse. `corrupt` with what was found.
+  Result<> check_structure();
+
+  /// From now on closing neither moves nor removes the write-ahead log: a damaged one is left as it
+  /// was found.
+  void keep_write_ahead_log();
+
   /// The last failure of this connection: `"<path>": <attempt>: <reason>`.
   Error failure(std::string_view attempt) const;
 
@@ -145,7 +160,11 @@ struct FileFormat {
 };
 
 /// Marks a new file, and refuses one that is of another kind or of a newer format with `corrupt`.
-Result<> require_format(Database& database, const FileFormat& format);
+/// Returns the file's version.
+Result<std::int32_t> require_format(Database& database, const FileFormat& format);
+
+/// The SQL that makes a file one of the newest version of `format`.
+std::string set_version(const FileFormat& format);
 
 /// An SQL identifier in quotes.
 std::string in_quotes(std::string_view name);

@@ -93,6 +93,16 @@ public:
     return inner_->restore(rows, applied);
   }
 
+  Result<> rehearse(SnapshotRows& rows) const override { return inner_->rehearse(rows); }
+
+  std::uint32_t known_commands() const override { return inner_->known_commands(); }
+
+  std::uint32_t common_commands() const override { return inner_->common_commands(); }
+
+  std::uint32_t kind_of(std::span<const std::byte> payload) const override {
+    return inner_->kind_of(payload);
+  }
+
 private:
   std::vector<Outcome> apply_part(std::span<const Entry> part, Index through) {
     const bool skips

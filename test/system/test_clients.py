@@ -110,7 +110,11 @@ def steal_node_id(owner, thief):
             row = source.execute("SELECT * FROM client WHERE key = ?", (b"node_id",)).fetchone()
         with contextlib.closing(sqlite3.connect(f"{thief.dir}/data/client/state.db")) as target:
             target.execute("INSERT OR REPLACE INTO client VALUES(?, ?, ?, ?)", row)
+            # As of a release without totals and mark: what was changed behind its back would be refused.
+            target.execute("DELETE FROM client WHERE bucket = 0")
+            target.execute("PRAGMA user_version = 1")
             target.commit()
+        os.remove(f"{thief.dir}/data/client/state.db.mark")
     finally:
         shutil.rmtree(copied)
 

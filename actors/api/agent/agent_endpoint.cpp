@@ -169,7 +169,7 @@ void agent_self(Call call) {
 
 struct Health {
   bool ok = true;
-  std::string_view message = "ok";
+  std::string message = "ok";
 };
 
 /// Which parts were asked after: all that there are, or those named by `type`.
@@ -210,6 +210,8 @@ std::optional<Health> server_health(const HealthQuery& query,
     return query.is_named ? std::optional<Health>{{false, "server not enabled"}} : std::nullopt;
   if (!parts.raft) return Health{false, "server does not answer"};
   if (parts.raft->leader.empty()) return Health{false, "no leader"};
+  if (auto reason = context.options.leader->read_only(); !reason.empty())
+    return Health{false, std::move(reason)};
   return Health{};
 }
 

@@ -18,6 +18,15 @@ namespace {
 constexpr std::string_view magic = "nomadctl-executor 1";
 constexpr const char* new_state_file = "state.new";
 
+/// The last line: of a number with a flipped bit nobody would see it. FNV-1a, for the executor
+/// links nothing.
+std::string sum_line(std::string_view lines) {
+  std::uint64_t sum = 0xcbf2'9ce4'8422'2325;
+  for (const char letter : lines)
+    sum = (sum ^ static_cast<unsigned char>(letter)) * 0x0000'0100'0000'01b3;
+  return "sum " + std::to_string(sum) + '\n';
+}
+
 template <class Number>
 bool take(std::string_view word, Number& number) {
   auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -79,7 +88,7 @@ std::string to_text(const RunState& state) {
             + (state.exit->oom_killed ? " 1 " : " 0 ") + std::to_string(state.exit->finished_at)
             + '\n';
   }
-  return text;
+  return text + sum_line(text);
 }
 
 std::optional<RunState> parse_run_state(std::string_view text) {
@@ -88,6 +97,11 @@ std::optional<RunState> parse_run_state(std::string_view text) {
   if (text.back() != '\n') return std::nullopt;
   std::vector<std::string_view> lines = split(text, '\n');
   if (lines.front() != magic) return std::nullopt;
+  if (lines.back().starts_with("sum ")) {  // earlier releases wrote none
+    const auto before = text.size() - lines.back().size() - 1;
+    if (text.substr(before) != sum_line(text.substr(0, before))) return std::nullopt;
+    lines.pop_back();
+  }
   for (std::size_t i = 1; i < lines.size(); ++i) {
     if (!parse_line(split(lines[i], ' '), state)) return std::nullopt;
   }

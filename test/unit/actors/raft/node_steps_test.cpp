@@ -29,6 +29,7 @@ struct NodeStepsFixture : test::ActorFixture {
   std::shared_ptr<ProposalQueue> queue = std::make_shared<ProposalQueue>(1'000, 1'000'000);
   std::shared_ptr<LeaderLease> lease = std::make_shared<LeaderLease>();
   std::shared_ptr<RaftCounters> counters = std::make_shared<RaftCounters>();
+  std::shared_ptr<LeaderView> view = std::make_shared<LeaderView>();
   LogWriterListener disk;  ///< Where the disk reports to.
   Result<snapshotter::Saved> saved = snapshotter::Saved{.path = "snapshot.db", .bytes = 10};
   std::vector<SnapshotMeta> snapshots;
@@ -69,6 +70,7 @@ struct NodeStepsFixture : test::ActorFixture {
     parts.queue = queue;
     parts.lease = lease;
     parts.counters = counters;
+    parts.leader = view;
     parts.listener = leadership.handle;
     parts.clock = [this] { return Time{now().time_since_epoch()}; };
     parts.spawn_log_writer = [this](actor::System&, LogWriterListener listener) {
@@ -119,10 +121,14 @@ struct NodeStepsFixture : test::ActorFixture {
     persist();
   }
 
-  void from_learner(Body body) {
+  void from_learner(Body body, std::uint32_t known_commands = 0) {
     Incoming incoming;
-    incoming.message
-        = {.cluster_id = "c", .from = "d", .to = "a", .term = 2, .body = std::move(body)};
+    incoming.message = {.cluster_id = "c",
+                        .from = "d",
+                        .to = "a",
+                        .term = 2,
+                        .body = std::move(body),
+                        .known_commands = known_commands};
     tell(node, std::move(incoming));
   }
 };
@@ -194,6 +200,66 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
   auto after = ask<RaftStatus>(node, GetStatus{});
   REQUIRE(after->has_value());
   CHECK((*after)->error().code == Errc::unavailable);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: a full disk refuses writes until it has room again") {
+  lead();
+  const auto waiting = ask<Applied>(node, Propose{Bytes::copy("x")});
+  const auto before = writes.seen->size();
+
+  tell(disk, log_writer::RoomChanged{Error{Errc::overloaded, "database or disk is full"}});
+  const auto refused = ask<Applied>(node, Propose{Bytes::copy("y")});
+  REQUIRE(refused->has_value());
+  CHECK((*refused)->error().code == Errc::overloaded);
+  CHECK((*refused)->error().what.find(
+            "read-only: no space left on its disk (database or disk is full)")
+        != std::string::npos);
+  CHECK((*refused)->error().what == view->read_only());
+  CHECK(writes.seen->size() == before);
+  CHECK(lease->holds());  // reads go on
+  persist();
+  CHECK((*waiting)->has_value());  // what was under way ends well
+
+  tell(disk, log_writer::RoomChanged{});
+  CHECK(view->read_only().empty());
+  const auto taken = ask<Applied>(node, Propose{Bytes::copy("z")});
+  persist();
+  CHECK((*taken)->has_value());
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: a command that a member does not know is not proposed") {
+  struct Newer : test::ListFsm {
+    std::uint32_t known_commands() const override { return 6; }
+
+    std::uint32_t common_commands() const override { return 4; }
+
+    std::uint32_t kind_of(std::span<const std::byte> payload) const override {
+      return static_cast<std::uint32_t>(payload.front()) - '0';
+    }
+  };
+
+  fsm = std::make_shared<Newer>();
+  with_learner = true;
+  lead();
+  const auto propose = [this](std::string_view command) {
+    auto answer = ask<Applied>(node, Propose{Bytes::copy(command)});
+    if (!answer->has_value()) persist();
+    return *answer;
+  };
+
+  CHECK(propose("3")->has_value());
+  const auto silent = propose("4");
+  CHECK(silent->error().code == Errc::rejected);
+  CHECK(silent->error().what.find("server \"d\"") != std::string::npos);
+  from_learner(HeartbeatReply{.round = 1});  // it says nothing of it
+  CHECK(propose("4")->has_error());
+  from_learner(HeartbeatReply{.round = 1}, 5);
+  CHECK(propose("4")->has_value());
+  CHECK(propose("5")->has_error());
+  from_learner(HeartbeatReply{.round = 1}, 6);
+  CHECK(propose("5")->has_value());
 }
 
 TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not before the interval") {

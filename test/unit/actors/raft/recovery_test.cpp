@@ -119,7 +119,7 @@ struct RecoveryFixture {
 
   /// The log's files, as they are now.
   void copy_log(const std::string& from, const std::string& to) const {
-    for (const auto* part : {"raft.db", "raft.db-wal", "raft.db-shm"}) {
+    for (const auto* part : {"raft.db", "raft.db-wal", "raft.db-shm", "raft.db.mark"}) {
       std::filesystem::remove(to + "/" + part);
       if (std::filesystem::exists(from + "/" + part))
         std::filesystem::copy_file(from + "/" + part, to + "/" + part);

@@ -107,6 +107,13 @@ TEST_CASE("wire: entries of any number and size come back, numbered from the one
     }
 }
 
+TEST_CASE("wire: what the sender can apply comes with each message") {
+  auto told = message(Heartbeat{});
+  CHECK(read_wire(write_wire(told, ""))->message.known_commands == 0);
+  told.known_commands = 33;
+  CHECK(read_wire(write_wire(told, ""))->message.known_commands == 33);
+}
+
 TEST_CASE("wire: parts of a snapshot come back with what it stands for") {
   const auto part = chunk("the file");
   const auto arrived = sent(part);

@@ -58,6 +58,20 @@ TEST_CASE("key files: damaged and readable ones are refused by name") {
   CHECK(open_to_all.error().what.find("holder.key") != std::string::npos);
 
   fs::permissions(home.file("holder.key"), fs::perms::owner_read | fs::perms::owner_write);
+  std::ifstream in{home.file("holder.key")};
+  const std::string sound{std::istreambuf_iterator<char>{in}, {}};
+  for (std::size_t bit = 0; bit < 8 * sound.size(); bit += 3) {
+    auto flipped = sound;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
+    std::ofstream{home.file("holder.key")} << flipped;
+    const auto refused = load_key_pairs(home.path(), system_random());
+    CAPTURE(bit);
+    // Of a letter the other case means the same.
+    if (refused) CHECK((bit % 8 == 5 && bit / 8 < 2 * key_bytes));
+    if (!refused) CHECK(refused.error().what.find("holder.key") != std::string::npos);
+  }
+  std::ofstream{home.file("holder.key")} << sound.substr(0, 2 * key_bytes);  // of earlier releases
+  CHECK(load_key_pairs(home.path(), system_random()).has_value());
   std::ofstream{home.file("holder.key")} << "not a key";
   const auto damaged = load_key_pairs(home.path(), system_random());
   REQUIRE(damaged.has_error());

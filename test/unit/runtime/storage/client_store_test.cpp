@@ -1,6 +1,7 @@
-// runtime/storage/client_store: batches are all or nothing, a damaged row does not hide others.
+// runtime/storage/client_store: batches are all or nothing, and a store that lost any is refused.
 #include "runtime/storage/client_store.hpp"
 
+#include <filesystem>
 #include <fstream>
 
 #include <unistd.h>
@@ -75,22 +76,74 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: erasing by key and prefix, and re
   CHECK(keys(store, Bucket::task_state, "") == std::vector<std::string>{"b/1=y"});
 }
 
-TEST_CASE_FIXTURE(StoreFixture, "client_store: a damaged row is reported, the others are read") {
+TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused") {
   {
     auto store = open();
     ClientBatch batch;
     for (const char* key : {"a", "b", "c"})
       batch.put(Bucket::alloc, key, "good");
     REQUIRE(store.commit(batch));
+    ClientBatch change;
+    change.erase(Bucket::alloc, "c");
+    change.put(Bucket::alloc, "a", "better");
+    REQUIRE(store.commit(change));
   }
-  test::run_sql(path, "UPDATE client SET value = 'bad' WHERE key = x'62'");
+  const auto refused = [&](std::string_view why) {
+    const auto outcome = ClientStore::open(path);
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().code == Errc::corrupt);
+    CHECK(outcome.error().what.find(path) != std::string::npos);
+    CHECK(outcome.error().what.find(why) != std::string::npos);
+  };
+  {
+    auto store = open();
+    CHECK(keys(store, Bucket::alloc, "") == std::vector<std::string>{"a=better", "b=good"});
+  }
 
-  auto store = open();
-  CHECK(keys(store, Bucket::alloc, "")
-        == std::vector<std::string>{"a=good", "b damaged", "c=good"});
-  const auto error = store.get(Bucket::alloc, "b").error();
-  CHECK(error.code == Errc::corrupt);
-  CHECK(error.what == "\"" + path + "\": bucket 2, key \"b\": checksum does not match");
+  SUBCASE("a row is another") {
+    test::run_sql(path, "UPDATE client SET value = 'bad' WHERE key = x'62'");
+    refused("bucket 2, key \"b\": checksum does not match");
+  }
+  SUBCASE("a row is missing") {
+    test::run_sql(path, "DELETE FROM client WHERE key = x'62'");
+    refused("rows are missing");
+  }
+  SUBCASE("all rows are missing") {
+    test::run_sql(path, "DELETE FROM client");
+    refused("its totals are missing");
+  }
+  SUBCASE("its last commit is missing") {
+    std::filesystem::copy(path, path + ".old");
+    {
+      auto store = open();
+      ClientBatch batch;
+      batch.put(Bucket::alloc, "d", "new");
+      REQUIRE(store.commit(batch));
+    }
+    std::filesystem::rename(path + ".old", path);
+    refused("it ends at commit 3, but there were 4");
+  }
+  SUBCASE("its mark is missing") {
+    std::filesystem::remove(path + ".mark");
+    refused("its mark is missing");
+  }
+}
+
+TEST_CASE_FIXTURE(StoreFixture, "client_store: one of an earlier version is taken over") {
+  {
+    auto store = open();
+    ClientBatch batch;
+    batch.put(Bucket::alloc, "a", "good");
+    REQUIRE(store.commit(batch));
+  }
+  std::filesystem::remove(path + ".mark");
+  test::run_sql(path, "DELETE FROM client WHERE bucket = 0; PRAGMA user_version=1");
+  {
+    auto store = open();
+    CHECK(keys(store, Bucket::alloc, "") == std::vector<std::string>{"a=good"});
+  }
+  test::run_sql(path, "DELETE FROM client WHERE bucket = 2");
+  CHECK_FALSE(ClientStore::open(path));
 }
 
 TEST_CASE_FIXTURE(StoreFixture, "client_store: a file that is no client state is refused") {

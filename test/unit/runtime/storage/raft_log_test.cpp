@@ -12,6 +12,7 @@
 #include "runtime/base/random.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
+#include "test/unit/runtime/storage/damage.hpp"
 #include "test/unit/runtime/storage/fault_vfs.hpp"
 #include "test/unit/runtime/storage/run_sql.hpp"
 
@@ -183,7 +184,7 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: what is no log of ours is refused with 
     { auto log = open(); }
     test::run_sql(path, "PRAGMA user_version=9");
     CHECK(RaftLog::open(path).error().what
-          == "\"" + path + "\" has format 9, this program reads up to 1");
+          == "\"" + path + "\" has format 9, this program reads up to 2");
   }
   SUBCASE("a directory that is not there") {
     CHECK(RaftLog::open(dir.file("missing/raft.db")).error().code == Errc::io);
@@ -226,7 +227,7 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: a failing disk is an error, and what wa
       inject();
       const auto outcome = log.write(append(entries(4, 6, 1)));
       REQUIRE_FALSE(outcome);
-      CHECK(outcome.error().code == Errc::io);
+      CHECK(outcome.error().code == (what == "full" ? Errc::overloaded : Errc::io));
       CHECK(outcome.error().what.find(path) != std::string::npos);
       CHECK(outcome.error().what.find(what) != std::string::npos);
       vfs.heal();
@@ -260,6 +261,94 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: a failing disk is an error, and what wa
     CHECK(outcome.error().code == Errc::io);
     vfs.heal();
   }
+}
+
+TEST_CASE_FIXTURE(LogFixture,
+                  "raft_log: what found the disk full is written when it is tried again") {
+  test::FaultVfs vfs;
+  auto log = std::move(RaftLog::open(path, {.vfs = test::FaultVfs::name()}).value());
+  REQUIRE(log.write(append(entries(1, 3, 1))));
+  for (const auto fault : {test::DiskFault::disk_full, test::DiskFault::short_write}) {
+    const auto next = log.bounds().value().last + 1;
+    vfs.fail_writes_after(1, fault);
+    CHECK(log.write(append(entries(next, next + 2, 1))).error().code == Errc::overloaded);
+    vfs.heal();
+    CHECK(log.write(append(entries(next, next + 2, 1))));
+  }
+  CHECK(log.read(1, 9, no_limit).value() == entries(1, 9, 1));
+  CHECK(log.verify("a", 0));
+}
+
+TEST_CASE_FIXTURE(LogFixture, "raft_log: a log that holds less than was acknowledged is refused") {
+  const auto refused = [&](raft::Index covered) {
+    auto log = open();
+    const auto outcome = log.verify("server-a", covered);
+    REQUIRE_FALSE(outcome);
+    CHECK(outcome.error().code == Errc::corrupt);
+    CHECK(outcome.error().what.find(path) != std::string::npos);
+    return outcome.error().what;
+  };
+  {
+    auto log = open();
+    REQUIRE(log.verify("server-a", 0));
+    auto write = append(entries(1, 5, 2));
+    write.hard_state = {.current_term = 3, .voted_for = "b"};
+    REQUIRE(log.write(write));
+  }
+
+  SUBCASE("its end is missing") {
+    test::run_sql(path, "DELETE FROM log WHERE idx > 3");
+    CHECK(refused(0).find("it ends at entry 3, but entry 5 was acknowledged") != std::string::npos);
+    CHECK(refused(4).find("it ends at entry 4, but") != std::string::npos);
+    CHECK(open().verify("server-a", 5));
+  }
+  SUBCASE("it ends with other entries") {
+    {
+      const auto mark = test::read_file(path + ".mark");
+      auto log = open();
+      auto replace = append(entries(4, 5, 1));
+      replace.truncate_from = 4;
+      REQUIRE(log.write(replace));
+      std::ofstream{path + ".mark", std::ios::binary} << mark;
+    }
+    CHECK(refused(0).find("entry 5 is of term 1, but the one of term 2") != std::string::npos);
+  }
+  SUBCASE("its term is older") {
+    auto older = path + "2";
+    {
+      auto log = std::move(RaftLog::open(older).value());
+      LogWrite write = append(entries(1, 5, 2));
+      write.hard_state = {.current_term = 2, .voted_for = "b"};
+      REQUIRE(log.write(write));
+    }
+    std::filesystem::rename(older, path);
+    CHECK(refused(0).find("its term is 2, but 3 was acknowledged") != std::string::npos);
+  }
+  SUBCASE("it is empty") {
+    std::filesystem::resize_file(path, 0);
+    CHECK(RaftLog::open(path).error().what.find("it is empty") != std::string::npos);
+  }
+  SUBCASE("its mark is missing") {
+    std::filesystem::remove(path + ".mark");
+    CHECK(RaftLog::open(path).error().what.find("its mark is missing") != std::string::npos);
+  }
+  SUBCASE("it is another server's") {
+    auto log = open();
+    CHECK(log.verify("server-b", 0).error().what.find("the log of another server")
+          != std::string::npos);
+  }
+}
+
+TEST_CASE_FIXTURE(LogFixture, "raft_log: one of an earlier version gets its mark") {
+  {
+    auto log = open();
+    REQUIRE(log.write(append(entries(1, 5, 2))));
+  }
+  std::filesystem::remove(path + ".mark");
+  test::run_sql(path, "PRAGMA user_version=1");
+  { CHECK(open().verify("a", 0)); }
+  test::run_sql(path, "DELETE FROM log WHERE idx > 3");
+  CHECK_FALSE(open().verify("a", 0));
 }
 
 namespace {
@@ -330,7 +419,7 @@ bool survives_power_cut(std::uint64_t seed, bool lying_disk) {
   }
   vfs.power_on(random);
   auto log = RaftLog::open(path, {.vfs = test::FaultVfs::name()});
-  if (!log) return false;
+  if (!log || !log->verify("server", 0)) return false;
   return holds(*log, acknowledged) || (under_way && holds(*log, *under_way));
 }
 

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
+#include "runtime/storage/snapshot_exchange.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/storage/fault_vfs.hpp"
@@ -202,4 +203,29 @@ TEST_CASE("snapshot_file: a full or failing disk is an error and leaves no file"
     vfs.heal();
     CHECK(std::filesystem::is_empty(dir.path()));
   }
+}
+
+TEST_CASE("snapshot_exchange: an arrived file that cannot be restored leaves what is there") {
+  test::TempDir here;
+  test::TempDir there;
+  REQUIRE(write(here.path(), 5));
+  const auto sent = write(there.path(), 9).value();
+  const auto data
+      = storage::read_snapshot_part(sent.path, 0, storage::file_size(sent.path).value()).value();
+  const auto arrive = [&](const storage::Rehearse& rehearse) {
+    REQUIRE(storage::store_snapshot_part(here.path(), meta(9), 0, data));
+    return storage::finish_arrived(here.path(), meta(9), rehearse);
+  };
+
+  const Error unknown{Errc::corrupt, "a table is unknown"};
+  CHECK(arrive([&](raft::SnapshotRows&) -> Result<> { return unknown; }).error() == unknown);
+  CHECK(storage::list_snapshots(here.path()).value().front().index == 5);
+
+  std::size_t seen = 0;
+  CHECK(arrive([&](raft::SnapshotRows& rows) -> Result<> {
+    seen = rows.tables().value().size();
+    return {};
+  }));
+  CHECK(seen == sample.size());
+  CHECK(storage::list_snapshots(here.path()).value().front().index == 9);
 }

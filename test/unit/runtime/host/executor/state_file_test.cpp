@@ -45,6 +45,18 @@ TEST_CASE("state_file: every cut of a file is empty, whole lines, or refused") {
     CHECK_FALSE(parse_run_state(bad).has_value());
 }
 
+TEST_CASE("state_file: a flipped bit is seen") {
+  const auto text = to_text(full_state());
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    auto damaged = text;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    CAPTURE(bit);
+    CHECK_FALSE(parse_run_state(damaged).has_value());
+  }
+  // As earlier releases wrote it.
+  CHECK(parse_run_state(text.substr(0, text.rfind("sum "))) == full_state());
+}
+
 TEST_CASE("state_file: is replaced whole, and absent is empty") {
   TempDir directory;
   int descriptor = ::open(directory.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

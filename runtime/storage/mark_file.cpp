@@ -1,0 +1,84 @@
+#include "runtime/storage/mark_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fcntl.h>
+
+#include "runtime/storage/checksum.hpp"
+#include "runtime/storage/directory.hpp"
+
+namespace nomad::storage {
+namespace {
+
+constexpr std::uint64_t seed_of_marks = 0x6d61'726b'0000'0001;
+constexpr std::size_t sector = 512;
+
+struct Slot {
+  std::uint64_t sequence = 0;  ///< From 1.
+  std::uint64_t length = 0;
+  std::array<char, MarkFile::max_bytes> content{};
+  std::array<char, 8> unused{};
+  std::uint64_t sum = 0;
+
+  std::uint64_t right_sum() const {
+    return checksum({reinterpret_cast<const char*>(this), sector - sizeof sum}, seed_of_marks);
+  }
+
+  bool is_sound() const { return sum == right_sum() && sequence != 0 && length <= content.size(); }
+};
+
+static_assert(sizeof(Slot) == sector);
+
+using Slots = std::array<Slot, 2>;
+
+}  // namespace
+
+Result<MarkFile> MarkFile::open(const std::string& path) {
+  auto file = File::open(path, O_RDWR | O_CREAT);
+  if (!file) return file.error();
+  MarkFile mark{std::optional<File>{std::move(*file)}};
+  NOMAD_TRY(mark.load(path));
+  return mark;
+}
+
+Result<> MarkFile::load(const std::string& path) {
+  Slots slots{};
+  const auto bytes = std::as_writable_bytes(std::span{slots});
+  const auto size = file_->read(bytes, 0);
+  if (!size) return size.error();
+  const bool is_blank
+      = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
+  if (is_blank) {
+    // Its place on the disk is taken now, so that a full one does not stop a mark later.
+    NOMAD_TRY(file_->write(bytes, 0));
+    NOMAD_TRY(file_->sync());
+    return sync_directory(directory_of(path));
+  }
+  for (const auto& slot : slots) {
+    if (!slot.is_sound() || slot.sequence < sequence_) continue;
+    sequence_ = slot.sequence;
+    content_ = std::string{slot.content.data(), slot.length};
+  }
+  if (!content_) return Error{Errc::corrupt, "\"" + path + "\": neither slot's checksum matches"};
+  return {};
+}
+
+Result<> MarkFile::write(std::string content, bool durable) {
+  if (content.size() > max_bytes)
+    return Error{Errc::internal, "a mark of " + std::to_string(content.size()) + " bytes"};
+  Slot slot;
+  slot.sequence = sequence_ + 1;
+  slot.length = content.size();
+  std::memcpy(slot.content.data(), content.data(), content.size());
+  slot.sum = slot.right_sum();
+  if (file_)
+    NOMAD_TRY(file_->write(std::as_bytes(std::span{&slot, 1}), slot.sequence % 2 * sector));
+  if (file_ && durable) NOMAD_TRY(file_->sync());
+  sequence_ = slot.sequence;
+  content_ = std::move(content);
+  return {};
+}
+
+}  // namespace nomad::storage

@@ -1,0 +1,48 @@
+// MarkFile: a few bytes beside a database that say how far it must reach. SQLite takes the first
+// damaged frame of a write-ahead log for its end, and what followed, though it was acknowledged,
+// for never written; who compares the database with its mark sees what is missing.
+//
+// A mark is written after the commit that it tells of, and not synced: it is never ahead of the
+// database, and when a process dies it is behind by no more than the commit under way. Only a
+// power cut within the half minute in which the system writes it back leaves an older one.
+//
+// Two slots of a sector each are written in turn, each with its sum: a torn write spoils one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "runtime/base/result.hpp"
+#include "runtime/storage/file.hpp"
+
+namespace nomad::storage {
+
+class MarkFile {
+public:
+  static constexpr std::size_t max_bytes = 480;
+
+  /// Opens or creates the file, durably. `corrupt` when no slot is sound.
+  static Result<MarkFile> open(const std::string& path);
+
+  /// For a database in memory: it forgets with it.
+  static MarkFile in_memory() { return MarkFile{{}}; }
+
+  /// What was written last; empty when nothing ever was.
+  const std::optional<std::string>& content() const { return content_; }
+
+  /// Replaces the content, of `max_bytes` at most. `durable`: it is on the disk on return.
+  Result<> write(std::string content, bool durable);
+
+private:
+  explicit MarkFile(std::optional<File> file) : file_(std::move(file)) {}
+
+  Result<> load(const std::string& path);
+
+  std::optional<File> file_;
+  std::uint64_t sequence_ = 0;  ///< Of the newest slot; its lowest bit is the slot's place.
+  std::optional<std::string> content_;
+};
+
+}  // namespace nomad::storage

@@ -1,0 +1,32 @@
+#include "runtime/storage/reserve.hpp"
+
+#include <filesystem>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "runtime/storage/directory.hpp"
+#include "runtime/storage/file.hpp"
+
+namespace nomad::storage {
+
+Result<> Reserve::take() {
+  // Asked first: whoever writes meanwhile must not find the disk full for the sake of a trial.
+  std::error_code failure;
+  const auto room = std::filesystem::space(directory_of(path_), failure);
+  if (!failure && room.available < 2 * bytes && !std::filesystem::exists(path_, failure))
+    return Error{Errc::overloaded, "no room for \"" + path_ + "\": "
+                                       + std::to_string(room.available) + " bytes are left"};
+  auto file = File::open(path_, O_WRONLY | O_CREAT);
+  if (!file) return file.error();
+  Result<> outcome = file->allocate(2 * bytes);
+  if (outcome) outcome = file->shrink(bytes);
+  if (!outcome) give_back();
+  return outcome;
+}
+
+bool Reserve::give_back() {
+  return ::unlink(path_.c_str()) == 0;
+}
+
+}  // namespace nomad::storage
