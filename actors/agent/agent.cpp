@@ -96,6 +96,7 @@ struct Agent::Parts {
   std::optional<storage::DataDirLock> lock;
   actor::SystemConfig system_config;
   actor::System system{system_config};
+  actor::Any root;  ///< Owns all actors of the agent.
   std::shared_ptr<telemetry::Registry> metrics;
   std::optional<ServerPart> server;
   AgentLinks links;
@@ -166,7 +167,7 @@ struct Agent::Parts {
     options.transport = server ? server->cluster().transport() : dialer->handle();
     options.cluster_view = server ? server->cluster().view() : view_of_client();
     options.remote = links.requests;
-    auto started = api::start_api(system, std::move(options));
+    auto started = api::start_api(root, std::move(options));
     if (!started) return started.error();
     api.emplace(std::move(*started));
     return {};
@@ -203,9 +204,9 @@ struct Agent::Parts {
     options.region = config.region;
     options.random_seed = Random::from_system().next();
     options.list = server_list;
-    remote_servers = client::spawn_remote_servers(system, transport, std::move(options));
+    remote_servers = client::spawn_remote_servers(root, transport, std::move(options));
     if (!server) return remote_servers;
-    near_servers = spawn_near_servers(system, server->nodes(), remote_servers, server->log());
+    near_servers = spawn_near_servers(root, server->nodes(), remote_servers, server->log());
     return near_servers;
   }
 
@@ -213,16 +214,16 @@ struct Agent::Parts {
     if (std::exchange(stopped, true)) return;
     if (api) api->stop(api_patience);
     if (client) client->stop();
-    actor::stop(near_servers);
-    actor::stop(remote_servers);
-    near_servers = client::ServerLink{};
-    remote_servers = client::ServerLink{};
     if (dialer) dialer->stop();
     if (server) server->stop(leaving);
     api.reset();
     client.reset();
     dialer.reset();
     server.reset();
+    near_servers = client::ServerLink{};
+    remote_servers = client::ServerLink{};
+    actor::stop(root);
+    root = actor::Any{};
   }
 };
 
@@ -267,6 +268,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
       telemetry::Options{.host = config.telemetry.disable_hostname ? "" : host_name()});
   std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
   auto& all = *agent->parts_;
+  all.root = actor::spawn_root(all.system, std::move(on_fatal));
   auto certificates = rpc_certificates(all.config);
   if (!certificates) return certificates.error();
   all.links.certificates = std::move(*certificates);
@@ -274,20 +276,20 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   if (!for_http) return for_http.error();
   all.http_certificates = std::move(*for_http);
   if (config.server.enabled) {
-    auto server = ServerPart::start(all.system, all.config, all.http_address, all.links, on_fatal);
+    auto server = ServerPart::start(all.root, all.config, all.http_address, all.links);
     if (!server) return server.error();
     all.server.emplace(std::move(*server));
   } else {
-    auto dialer = start_dialer(all.system, all.config, all.links);
+    auto dialer = start_dialer(all.root, all.config, all.links);
     if (!dialer) return dialer.error();
     all.dialer.emplace(std::move(*dialer));
   }
   if (config.client.enabled) {
-    auto client = ClientPart::start(all.system, all.config, executor_path, all.http_address,
+    auto client = ClientPart::start(all.root, all.config, executor_path, all.http_address,
                                     all.servers_of_client());
     if (!client) return client.error();
     all.client.emplace(std::move(*client));
-    auto id = all.client->wait_for_node_id(all.system);
+    auto id = all.client->wait_for_node_id();
     if (!id) return id.error();
     all.node_id = std::move(*id);
     if (all.server) all.server->cluster().set_own_node(all.node_id);

@@ -15,7 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The values of a plugin's configuration as texts, as drivers read them.
 /// Before drivers had `plugin` blocks they had options; these count where there is no such block.
 void take_raw_exec_options(client::ClientOptions& options) {
   if (options.drivers.contains("raw_exec")) return;
@@ -107,7 +106,7 @@ void warn_if_impassable(std::filesystem::path path) {
 
 }  // namespace
 
-Result<ClientPart> ClientPart::start(actor::System& system,
+Result<ClientPart> ClientPart::start(const actor::Owner& owner,
                                      const config::AgentConfig& config,
                                      const std::string& executor_path,
                                      const std::string& http_address,
@@ -116,16 +115,16 @@ Result<ClientPart> ClientPart::start(actor::System& system,
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
-  auto node = client::ClientNode::start(system, std::move(options), servers,
-                                        client::builtin_plugins(is_enabled(config, "mock_driver")));
-  if (!node) return node.error();
-  return ClientPart{system, std::move(*node)};
+  auto client = client::start_client(owner, std::move(options), servers,
+                                     client::builtin_plugins(is_enabled(config, "mock_driver")));
+  if (!client) return client.error();
+  return ClientPart{owner.system(), std::move(*client)};
 }
 
-Result<std::string> ClientPart::wait_for_node_id(actor::System& system) const {
+Result<std::string> ClientPart::wait_for_node_id() const {
   using client::client_api::GetNode;
   using client::client_api::LocalNode;
-  actor::Outsider self{system};
+  actor::Outsider self{*system_};
   const auto deadline = std::chrono::steady_clock::now() + 30s;
   Result<std::string> outcome = Error{Errc::timeout, "the client did not come up within 30 s"};
   while (std::chrono::steady_clock::now() < deadline) {
@@ -149,12 +148,12 @@ Result<std::string> ClientPart::wait_for_node_id(actor::System& system) const {
 
 void ClientPart::stop() {
   actor::Outsider self{*system_};
-  self.request(node_.client(), 60s, client::client_actor::Stop{})
+  self.request(client_, 60s, client::client_actor::Stop{})
       .receive([](client::client_actor::Stopped) {},
                [](const Error& err) {
                  log::warn("agent", "the client did not stop in order: {}", err.what);
                });
-  node_.stop_parts();
+  client_ = client::Client{};
 }
 
 }  // namespace nomad::agent

@@ -10,7 +10,7 @@ namespace nomad::agent {
 
 class ClientPart {
 public:
-  static Result<ClientPart> start(actor::System& system,
+  static Result<ClientPart> start(const actor::Owner& owner,
                                   const config::AgentConfig& config,
                                   const std::string& executor_path,
                                   const std::string& http_address,
@@ -18,20 +18,20 @@ public:
 
   ClientPart(ClientPart&&) = default;
 
-  client::ClientApi api() const { return node_.client(); }
+  client::ClientApi api() const { return client_; }
 
   /// The node's id, as soon as the client has read or made it. Blocks; `timeout` after 30 s.
-  Result<std::string> wait_for_node_id(actor::System& system) const;
+  Result<std::string> wait_for_node_id() const;
 
   /// Blocks until everything is recorded; in dev mode until the tasks are gone.
   void stop();
 
 private:
-  ClientPart(actor::System& system, client::ClientNode node)
-      : system_{&system}, node_{std::move(node)} {}
+  ClientPart(actor::System& system, client::Client client)
+      : system_{&system}, client_{std::move(client)} {}
 
   actor::System* system_;
-  client::ClientNode node_;
+  client::Client client_;
 };
 
 }  // namespace nomad::agent

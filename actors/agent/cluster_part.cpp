@@ -88,7 +88,7 @@ Bytes aligned(const Bytes& bytes) {
 }  // namespace
 
 struct ClusterPart::Doors {
-  explicit Doors(actor::System& system) : asker{system, 1} {}
+  explicit Doors(const actor::Owner& owner) : asker{owner, 1} {}
 
   std::mutex mutex;
   std::optional<raft::RaftInbox> inbox;
@@ -253,7 +253,7 @@ ClusterPart::ClusterPart() = default;
 ClusterPart::ClusterPart(ClusterPart&&) noexcept = default;
 ClusterPart::~ClusterPart() = default;
 
-Result<ClusterPart> ClusterPart::listen(actor::System& system,
+Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
                                         const config::AgentConfig& config,
                                         const std::string& server_id,
                                         const std::string& http_address,
@@ -266,17 +266,17 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
     if (!key) return key.error();
     part.membership_options_.key = std::move(*key);
   }
-  part.doors_ = std::make_shared<Doors>(system);
+  part.doors_ = std::make_shared<Doors>(owner);
   auto router = std::make_shared<rpc::MethodRouter>(config.region);
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
   serve_has_node(*router, part.doors_);
   links.requests.add_to_server(*router);
-  part.nodes_.emplace(system, server::NodeServiceOptions{
-                                  std::move(store), [doors = part.doors_, members = part.members_,
-                                                     region = config.region] {
-                                    return known_servers(*members, region, doors->leader_address());
-                                  }});
+  part.nodes_.emplace(owner, server::NodeServiceOptions{
+                                 std::move(store), [doors = part.doors_, members = part.members_,
+                                                    region = config.region] {
+                                   return known_servers(*members, region, doors->leader_address());
+                                 }});
   part.nodes_->add_to(*router);
   part.sealed_.emplace();
   part.sealed_->add_to(*router);
@@ -287,7 +287,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
   options.also_listen = serf_address(config);
   options.network = rpc_options(config, net::RpcRole::server, server_id, links.certificates);
   auto transport = rpc::TcpTransport::start(
-      system, std::move(options), std::move(router),
+      owner, std::move(options), std::move(router),
       [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
         return rpc::identify(peer, credentials,
                              [&](const std::string& id) { return nodes.secret_of(id); });
@@ -300,7 +300,7 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
   view.servers_in = [members = part.members_](const std::string& region) {
     return members->servers_in(region);
   };
-  part.forwarder_ = rpc::spawn_forwarder(system, part.transport_->handle(), view,
+  part.forwarder_ = rpc::spawn_forwarder(owner, part.transport_->handle(), view,
                                          {.random_seed = Random::from_system().next()});
   part.address_ = advertised_address(config, part.transport_->address());
   part.carrier_ = server::make_raft_carrier(part.transport_->handle(), config.region);
@@ -313,15 +313,14 @@ Result<ClusterPart> ClusterPart::listen(actor::System& system,
   return part;
 }
 
-void ClusterPart::attach(actor::System& system, const raft::StartedRaft& raft) {
+void ClusterPart::attach(const actor::Owner& owner, const raft::StartedRaft& raft) {
   membership_options_.random_seed = Random::from_system().next();
   const auto self = membership_options_.self;
-  membership_ = server::spawn_membership(system, transport_->handle(), members_,
+  membership_ = server::spawn_membership(owner, transport_->handle(), members_,
                                          std::move(membership_options_));
   autopilot_ = server::spawn_autopilot(
-      system, raft.node, membership_,
+      owner, raft.node, membership_,
       {.self = self.id, .region = self.region, .config = autopilot_config_, .store = store_});
-  actor::tell(membership_, server::membership::AddListener{autopilot_});
   const std::scoped_lock lock{doors_->mutex};
   doors_->inbox = raft.inbox;
   doors_->membership = membership_;

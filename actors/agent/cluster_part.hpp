@@ -27,7 +27,7 @@ namespace nomad::agent {
 class ClusterPart {
 public:
   /// Binds the RPC port and serves what servers and client nodes ask.
-  static Result<ClusterPart> listen(actor::System& system,
+  static Result<ClusterPart> listen(const actor::Owner& owner,
                                     const config::AgentConfig& config,
                                     const std::string& server_id,
                                     const std::string& http_address,
@@ -44,7 +44,7 @@ public:
   const std::string& address() const { return address_; }
 
   /// The log is open: membership and autopilot begin.
-  void attach(actor::System& system, const raft::StartedRaft& raft);
+  void attach(const actor::Owner& owner, const raft::StartedRaft& raft);
 
   /// Client nodes are served from now on.
   void serve_nodes(const server::NodeSide& nodes);

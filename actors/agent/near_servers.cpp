@@ -55,11 +55,12 @@ client::ServerLink::behavior_type near_servers(NearPointer self,
 
 }  // namespace
 
-client::ServerLink spawn_near_servers(actor::System& system,
+client::ServerLink spawn_near_servers(const actor::Owner& owner,
                                       const server::NodeSide& own,
                                       const client::ServerLink& others,
                                       const raft::StartedRaft& log) {
-  return actor::spawn(system, near_servers, own, others, log.lease, log.leader);
+  return actor::spawn<actor::Policy::restart>(owner, near_servers, own, others, log.lease,
+                                              log.leader);
 }
 
 }  // namespace nomad::agent

@@ -5,7 +5,7 @@
 //         known to, else to the leader, by way of RemoteServers.
 // Takes:  what ServerLink takes. What a node should run is answered here only under the leader's
 //         lease, so that the answer has every write that was acknowledged.
-// Parent: the agent's wiring.
+// Parent: root, restart.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace nomad::agent {
 
-client::ServerLink spawn_near_servers(actor::System& system,
+client::ServerLink spawn_near_servers(const actor::Owner& owner,
                                       const server::NodeSide& own,
                                       const client::ServerLink& others,
                                       const raft::StartedRaft& log);

@@ -45,7 +45,7 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
   return options;
 }
 
-Result<rpc::TcpTransport> start_dialer(actor::System& system,
+Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,
                                        const config::AgentConfig& config,
                                        const AgentLinks& links) {
   const auto router = std::make_shared<rpc::MethodRouter>(config.region);
@@ -55,7 +55,7 @@ Result<rpc::TcpTransport> start_dialer(actor::System& system,
   options.network.threads = 1;
   const auto nobody = [](const std::string&) { return std::string{}; };  // knows no node's secret
   return rpc::TcpTransport::start(
-      system, std::move(options), router,
+      owner, std::move(options), router,
       [nobody](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
         return rpc::identify(peer, credentials, nobody);
       });

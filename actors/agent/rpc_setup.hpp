@@ -31,7 +31,7 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
                             std::shared_ptr<net::TlsContext> certificates);
 
 /// A client's way to its servers, over which they ask it what is about its node.
-Result<rpc::TcpTransport> start_dialer(actor::System& system,
+Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,
                                        const config::AgentConfig& config,
                                        const AgentLinks& links);
 

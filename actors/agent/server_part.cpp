@@ -4,17 +4,7 @@
 #include <thread>
 
 #include "actors/agent/server_identity.hpp"
-#include "actors/agent/watcher.hpp"
 #include "actors/core/supervise.hpp"
-#include "actors/server/core_gc.hpp"
-#include "actors/server/deployment_watcher.hpp"
-#include "actors/server/heartbeat_tracker.hpp"
-#include "actors/server/keyring_keeper.hpp"
-#include "actors/server/leader.hpp"
-#include "actors/server/node_endpoint.hpp"
-#include "actors/server/periodic_dispatcher.hpp"
-#include "actors/server/plan_applier.hpp"
-#include "actors/server/scheduler_worker.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/storage/directory.hpp"
@@ -77,11 +67,10 @@ unsigned worker_count(const config::Server& server) {
 
 }  // namespace
 
-Result<ServerPart> ServerPart::start(actor::System& system,
+Result<ServerPart> ServerPart::start(const actor::Owner& owner,
                                      const config::AgentConfig& config,
                                      const std::string& http_address,
-                                     const AgentLinks& links,
-                                     std::function<void(const Error&)> on_fatal) {
+                                     const AgentLinks& links) {
   NOMAD_TRY(storage::make_private_directory(config.data_dir + "/server"));
   ServerPart part;
   const auto identity = server_identity(config.data_dir + "/server");
@@ -97,70 +86,47 @@ Result<ServerPart> ServerPart::start(actor::System& system,
                                           .cluster_secret = config.server.encrypt});
   if (!keyring) return keyring.error();
   part.keyring_ = std::move(*keyring);
-  auto cluster = ClusterPart::listen(system, config, part.id_, http_address, links, part.store_);
-  if (!cluster) return cluster.error();
-  part.system_ = &system;
-  part.cluster_.emplace(std::move(*cluster));
-  const auto leader = server::spawn_leader(system);
-  auto raft = raft::start_raft(system, raft_options(config, *identity, *part.cluster_), part.fsm_,
-                               leader);
-  if (!raft) {
-    actor::stop(leader);
-    part.cluster_->stop();
-    return raft.error();
-  }
-  part.raft_.emplace(std::move(*raft));
-  part.cluster_->attach(system, *part.raft_);
-  const auto watcher = spawn_watcher(system, part.raft_->node, std::move(on_fatal));
-
-  part.spawn_duties(config, leader);
-  part.actors_.insert(part.actors_.end(), {actor::Any{leader}, actor::Any{watcher}});
-  return part;
+  part.system_ = &owner.system();
+  part.server_ = server::spawn_server(owner);
+  const auto started = part.start_parts(config, *identity, http_address, links);
+  if (started) return part;
+  if (part.cluster_) part.cluster_->stop();
+  actor::stop(part.server_);
+  return started.error();
 }
 
-/// The actors that work while this server leads, and those that serve them.
-void ServerPart::spawn_duties(const config::AgentConfig& config, const server::Leader& leader) {
+Result<> ServerPart::start_parts(const config::AgentConfig& config,
+                                 const ServerIdentity& identity,
+                                 const std::string& http_address,
+                                 const AgentLinks& links) {
+  auto cluster = ClusterPart::listen(server_, config, id_, http_address, links, store_);
+  if (!cluster) return cluster.error();
+  cluster_.emplace(std::move(*cluster));
+  auto raft = raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_);
+  if (!raft) return raft.error();
+  raft_.emplace(std::move(*raft));
+  cluster_->attach(server_, *raft_);
+  start_duties(config);
+  return {};
+}
+
+void ServerPart::start_duties(const config::AgentConfig& config) {
   auto random = Random::from_system();
   const auto& proposer = raft_->proposer;
-  const auto broker = server::spawn_eval_broker(*system_, store_, proposer,
-                                                {.queue = {}, .random_seed = random.next()});
-  const auto nodes
-      = server::spawn_node_endpoint(*system_, store_, proposer, raft_->lease, random.next());
-  const auto tracker = server::spawn_heartbeat_tracker(
-      *system_, store_, proposer,
-      {.leases = lease_options(config.server), .random_seed = random.next()});
-  const auto applier = server::spawn_plan_applier(*system_, store_, proposer, random.next());
-  const auto gc = server::spawn_core_gc(
-      *system_, store_, proposer,
-      {.interval = config.server.job_gc_interval, .thresholds = gc_thresholds(config.server)});
-  const auto deployments = server::spawn_deployment_watcher(*system_, store_, proposer,
-                                                            {.random_seed = random.next()});
-  const auto periodic = server::spawn_periodic_dispatcher(
-      *system_, store_, proposer, {.random_seed = random.next(), .wall_clock = {}});
-  nodes_ = {tracker, nodes};
+  const auto sealed
+      = server::spawn_sealed_link(server_, proposer, cluster_->forwarder(), raft_->leader);
+  nodes_ = server::start_duties(server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
+                                {.heartbeats = {.leases = lease_options(config.server)},
+                                 .gc = {.interval = config.server.job_gc_interval,
+                                        .thresholds = gc_thresholds(config.server)},
+                                 .keyring = {},
+                                 .workers = worker_count(config.server)},
+                                random)
+               .nodes;
+  actor::tell(server_, server::AddDuty{cluster_->autopilot()});
   cluster_->serve_nodes(nodes_);
   writer_.emplace(store_, proposer, raft_->leader);
   cluster_->serve_sealed(*writer_);
-  const auto sealed
-      = server::spawn_sealed_link(*system_, proposer, cluster_->forwarder(), raft_->leader);
-  const auto keeper = server::spawn_keyring_keeper(
-      *system_, store_, keyring_, sealed, {.thresholds = {}, .random_seed = random.next()});
-  fsm_->set_listener([broker, leader](auto outcomes) {
-    const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
-                                      [](const auto& outcome) { return outcome->replaced; });
-    actor::tell(broker, server::BatchApplied{std::move(outcomes)});
-    if (replaced) actor::tell(leader, server::StateReplaced{});
-  });
-  for (unsigned i = 0; i < worker_count(config.server); ++i)
-    actors_.push_back(server::spawn_scheduler_worker(*system_, store_, proposer, broker, applier,
-                                                     {.random_seed = random.next()}));
-  for (const auto& duty : {server::LeaderDuty{cluster_->autopilot()}, server::LeaderDuty{broker},
-                           server::LeaderDuty{tracker}, gc, deployments, periodic, keeper})
-    actor::tell(leader, server::AddDuty{duty});
-  for (const actor::Any& each : {actor::Any{keeper}, actor::Any{sealed}, actor::Any{applier},
-                                 actor::Any{deployments}, actor::Any{periodic}, actor::Any{gc},
-                                 actor::Any{tracker}, actor::Any{nodes}, actor::Any{broker}})
-    actors_.push_back(each);
 }
 
 /// Until the leader has removed this server; as long as a real operator waits. Whether it has: a
@@ -190,10 +156,6 @@ bool ServerPart::await_removal() {
 }
 
 void ServerPart::stop(bool leaving) {
-  fsm_->set_listener({});
-  for (const auto& each : actors_)
-    actor::stop(each);
-  actors_.clear();
   nodes_ = {};
   actor::Outsider self{*system_};
   if (leaving && cluster_->members()->members()->size() > 1) {
@@ -209,9 +171,12 @@ void ServerPart::stop(bool leaving) {
         log::error("agent", "{}; empty \"{}\" before the next start", retired.error().what,
                    directory_);
   }
+  fsm_->set_listener({});
   actor::stop(raft_->node);
   self.wait_for(raft_->node);
   cluster_->stop();
+  actor::stop(server_);
+  server_ = server::Server{};
 }
 
 }  // namespace nomad::agent

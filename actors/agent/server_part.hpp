@@ -1,18 +1,15 @@
 // ServerPart: the server half of an agent: state, log and the leader's actors, wired.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "actors/agent/cluster_part.hpp"
+#include "actors/agent/server_identity.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
-#include "actors/server/eval_broker.hpp"
-#include "actors/server/leader.hpp"
-#include "actors/server/node_endpoint.hpp"
+#include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/security/keyring.hpp"
@@ -23,11 +20,10 @@ namespace nomad::agent {
 class ServerPart {
 public:
   /// Opens the storage below `<data_dir>/server`, restores the state and starts the actors.
-  static Result<ServerPart> start(actor::System& system,
+  static Result<ServerPart> start(const actor::Owner& owner,
                                   const config::AgentConfig& config,
                                   const std::string& http_address,
-                                  const AgentLinks& links,
-                                  std::function<void(const Error&)> on_fatal);
+                                  const AgentLinks& links);
 
   ServerPart(ServerPart&&) = default;
 
@@ -59,7 +55,11 @@ public:
 private:
   ServerPart() = default;
 
-  void spawn_duties(const config::AgentConfig& config, const server::Leader& leader);
+  Result<> start_parts(const config::AgentConfig& config,
+                       const ServerIdentity& identity,
+                       const std::string& http_address,
+                       const AgentLinks& links);
+  void start_duties(const config::AgentConfig& config);
   bool await_removal();
 
   actor::System* system_ = nullptr;
@@ -72,7 +72,7 @@ private:
   std::optional<raft::StartedRaft> raft_;
   server::NodeSide nodes_;
   std::optional<server::Writer> writer_;
-  std::vector<actor::Any> actors_;  ///< In the order in which they are stopped.
+  server::Server server_;  ///< Owns every actor of this part.
 };
 
 }  // namespace nomad::agent

@@ -84,6 +84,7 @@ net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
   add_search_routes(routes);
   add_operator_routes(routes);
   add_agent_routes(routes);
+  add_actor_routes(routes);
   add_cluster_routes(routes);
   add_metrics_routes(routes);
   add_client_routes(routes);
@@ -130,7 +131,7 @@ void Api::stop(std::chrono::milliseconds patience) {
   core_->stop(patience);
 }
 
-Result<Api> start_api(actor::System& system, ApiOptions options) {
+Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
   if (!options.upload_directory.empty()) {
     auto files = net::BodyFiles::open({.directory = options.upload_directory,
                                        .most_bytes = options.upload_bytes,
@@ -139,7 +140,7 @@ Result<Api> start_api(actor::System& system, ApiOptions options) {
     options.http.body_files = std::move(*files);
   }
   auto http = options.http;
-  const auto context = std::make_shared<Context>(system, std::move(options));
+  const auto context = std::make_shared<Context>(owner, std::move(options));
   if (context->options.metrics && !http.observer) {
     auto& requests = context->options.metrics->counter("http.request");
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };

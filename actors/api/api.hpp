@@ -115,13 +115,13 @@ public:
   class Core;
 
 private:
-  friend Result<Api> start_api(actor::System& system, ApiOptions options);
+  friend Result<Api> start_api(const actor::Owner& owner, ApiOptions options);
   explicit Api(std::unique_ptr<Core> core);
 
   std::unique_ptr<Core> core_;
 };
 
 /// Binds and serves. A port in use is an error that names it.
-Result<Api> start_api(actor::System& system, ApiOptions options);
+Result<Api> start_api(const actor::Owner& owner, ApiOptions options);
 
 }  // namespace nomad::api

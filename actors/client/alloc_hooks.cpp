@@ -5,6 +5,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
 
 namespace nomad::client {
 
@@ -13,7 +14,7 @@ const std::vector<AllocHookEntry>& AllocHooks::entries() const {
 }
 
 const AllocHook& AllocHooks::spawn(const AllocHookEntry& entry, const AllocScope& about) {
-  actors_.push_back({&entry, entry.spawn(self_->system(), about, self_)});
+  actors_.push_back({&entry, entry.spawn(self_, about, self_)});
   self_->monitor(actors_.back().handle);
   return actors_.back().handle;
 }
@@ -71,20 +72,23 @@ bool AllocHooks::renew_health_watcher() {
   return false;
 }
 
-void AllocHooks::destroy_from(std::size_t index, std::function<void()> then) {
-  for (std::size_t i = index; i < entries().size(); ++i) {
-    const auto& entry = entries()[i];
+void run_destroy_hooks(actor::Self* self,
+                       const std::shared_ptr<const ClientContext>& context,
+                       const AllocScope& about,
+                       std::function<void()> then,
+                       std::size_t from) {
+  const auto& entries = context->plugins->alloc_hooks;
+  for (std::size_t i = from; i < entries.size(); ++i) {
+    const auto& entry = entries[i];
     if (!entry.destroy) continue;
-    const auto next = [this, i, then] { destroy_from(i + 1, then); };
-    self_
-        ->request(facts_.context->steps, alloc_hook_timeout,
-                  step::make([function = entry.destroy, about = facts_.scope()] {
-                    return function(about);
-                  }))
+    const auto next
+        = [self, context, about, then, i] { run_destroy_hooks(self, context, about, then, i + 1); };
+    self->request(context->steps, alloc_hook_timeout,
+                  step::make([function = entry.destroy, about] { return function(about); }))
         .then([next](const step::Outcome&) { next(); },
-              [this, next, name = entry.name](const Error& err) {
-                log::warn("client", "removing allocation {}: {}: {}", short_id(facts_.id), name,
-                          err.what);
+              [next, about, name = entry.name](const Error& err) {
+                log::warn("client", "removing allocation {}: {}: {}",
+                          short_id(copy(about.alloc->getId())), name, err.what);
                 next();
               });
     return;

@@ -13,6 +13,17 @@
 
 namespace nomad::client {
 
+/// Hooks may download, or wait for devices; users end what takes too long.
+inline constexpr auto alloc_hook_timeout = std::chrono::hours{24};
+
+/// Removes what the hooks left of an allocation on this machine, one after the other, then calls
+/// `then`. For whoever outlives the allocation's runner, too.
+void run_destroy_hooks(actor::Self* self,
+                       const std::shared_ptr<const ClientContext>& context,
+                       const AllocScope& about,
+                       std::function<void()> then,
+                       std::size_t from = 0);
+
 class AllocHooks {
 public:
   /// Both outlive it.
@@ -50,7 +61,9 @@ public:
   bool renew_health_watcher();
 
   /// The allocation is forgotten: removes what the hooks left on this machine, then calls `then`.
-  void destroy(std::function<void()> then) { destroy_from(0, std::move(then)); }
+  void destroy(std::function<void()> then) {
+    run_destroy_hooks(self_, facts_.context, facts_.scope(), std::move(then));
+  }
 
   /// An actor has ended.
   void child_down(const actor::Address& source);
@@ -67,16 +80,12 @@ private:
   const std::vector<AllocHookEntry>& entries() const;
   const AllocHook& spawn(const AllocHookEntry& entry, const AllocScope& about);
   void prerun_from(std::size_t index, Then then);
-  void destroy_from(std::size_t index, std::function<void()> then);
 
   AllocSelf::pointer self_;
   const AllocFacts& facts_;
   std::vector<HookActor> actors_;
   bool cancelled_ = false;
 };
-
-/// Hooks may download, or wait for devices; users end what takes too long.
-inline constexpr auto alloc_hook_timeout = std::chrono::hours{24};
 
 template <class Message>
 void AllocHooks::ask(Phase phase, std::function<void()> then, std::size_t from) {

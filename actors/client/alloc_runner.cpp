@@ -358,8 +358,8 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
 
 }  // namespace
 
-AllocRunner spawn_alloc_runner(actor::System& system, AllocSetup setup) {
-  return actor::spawn(system, alloc_runner_actor, std::move(setup));
+AllocRunner spawn_alloc_runner(const actor::Owner& owner, AllocSetup setup) {
+  return actor::spawn(owner, alloc_runner_actor, std::move(setup));
 }
 
 }  // namespace nomad::client

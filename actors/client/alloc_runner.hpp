@@ -10,7 +10,8 @@
 // Owns:   the task runners (AllocTasks), the hooks that are actors (AllocHooks), the client status.
 // Takes:  what the role AllocRunner takes (runner.hpp); reports go to the AllocSync, urgently when
 //         ClientStatus changed.
-// Parent: the client; it hears Status whenever the allocation's status changed or it is over.
+// Parent: client, report: the allocation fails, its tasks end, its hooks clean up. The parent hears
+//         Status whenever the allocation's status changed or it is over.
 // Ends:   after Destroy or Detach, or by the parent's exit message.
 #pragma once
 
@@ -26,6 +27,6 @@ Result<> check_alloc(const ClientContext& context,
                      schema::Job::Reader job);
 
 /// The allocation must have passed `check_alloc`.
-AllocRunner spawn_alloc_runner(actor::System& system, AllocSetup setup);
+AllocRunner spawn_alloc_runner(const actor::Owner& owner, AllocSetup setup);
 
 }  // namespace nomad::client

@@ -72,7 +72,7 @@ struct SyncState {
 
 SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, SyncSetup setup) {
   self->state.buffer = workload::SyncBuffer{setup.timing};
-  self->state.random = Random{setup.seed};
+  self->state.random = Random{self->seed(setup.seed)};
   self->state.setup = std::move(setup);
 
   return {
@@ -103,8 +103,8 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
 
 }  // namespace
 
-AllocSync spawn_alloc_sync(actor::System& system, SyncSetup setup) {
-  return actor::spawn(system, alloc_sync, std::move(setup));
+AllocSync spawn_alloc_sync(const actor::Owner& owner, SyncSetup setup) {
+  return actor::spawn<actor::Policy::restart>(owner, alloc_sync, std::move(setup));
 }
 
 }  // namespace nomad::client

@@ -5,7 +5,7 @@
 // Takes:  StateChanged (urgently when ClientStatus changed), Forget, Open, Hurry, Restore.
 // Asks:   the ServerLink to UpdateAllocs, one at a time; saves what was acknowledged, so that a
 //         restarted agent sends nothing twice.
-// Parent: the client.
+// Parent: client, restart. The runners report again.
 // Ends:   by the parent's exit message; what was not sent is sent after the next start.
 #pragma once
 
@@ -77,6 +77,6 @@ struct SyncSetup {
   std::uint64_t seed = 0;
 };
 
-AllocSync spawn_alloc_sync(actor::System& system, SyncSetup setup);
+AllocSync spawn_alloc_sync(const actor::Owner& owner, SyncSetup setup);
 
 }  // namespace nomad::client

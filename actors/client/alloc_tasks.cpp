@@ -7,17 +7,13 @@
 #include "actors/client/countdown.hpp"
 #include "actors/client/task_config.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/task_record.hpp"
 
 namespace nomad::client {
 
 namespace event = workload::task_event;
-
-AllocTasks::~AllocTasks() {
-  for (const auto& task : tasks_)
-    actor::stop(task.runner);
-}
 
 void AllocTasks::spawn(const Saved& saved, bool restored) {
   const auto group = *workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
@@ -43,7 +39,7 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
                        .leader = task.getLeader(),
                        .sidecar = lifecycle.getSidecar(),
                        .poststop = stage == workload::Stage::poststop});
-    auto runner = spawn_task_runner(self_->system(), std::move(setup));
+    auto runner = spawn_task_runner(self_, std::move(setup));
     self_->monitor(runner);
     tasks_.push_back({.name = copy(task.getName()),
                       .stage = stage,
@@ -75,9 +71,23 @@ bool AllocTasks::child_down(const actor::Address& source) {
     state->enter(schema::TaskRunState::DEAD, facts_.unix_now());
     changed({i, std::move(state)});
     ended({i});
+    end_abandoned(tasks_[i].name);
     return true;
   }
   return false;
+}
+
+/// Nobody looks after what may still run of the task.
+void AllocTasks::end_abandoned(const std::string& name) {
+  const auto task = find_task(*facts_.alloc, *facts_.job, name);
+  const auto& drivers = facts_.context->drivers;
+  const auto driver = task ? drivers.find(copy(task->getDriver())) : drivers.end();
+  if (driver == drivers.end()) return;
+  self_->request(driver->second, std::chrono::minutes{1}, driver::DestroyTask{{facts_.id, name}})
+      .then([](const driver::Done&) {},
+            [name](const Error& err) {
+              log::error("client", "what is left of task {} may still run: {}", name, err.what);
+            });
 }
 
 std::vector<workload::TaskView> AllocTasks::views() const {

@@ -22,7 +22,6 @@ public:
 
   AllocTasks(const AllocTasks&) = delete;
   AllocTasks& operator=(const AllocTasks&) = delete;
-  ~AllocTasks();
 
   using Saved = std::vector<std::pair<std::string, Object<schema::LocalTask>>>;
 
@@ -101,6 +100,8 @@ public:
   client_api::AllocDir directory() const;
 
 private:
+  void end_abandoned(const std::string& name);
+
   struct Task {
     std::string name;
     workload::Stage stage = workload::Stage::main;

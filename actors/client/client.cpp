@@ -31,8 +31,6 @@ public:
 
   explicit ClientState(ClientSelf::pointer actor) : self_{actor} {}
 
-  ~ClientState();
-
   void init(ClientOptions options, ClientParts parts);
   void look_around();
   void child_down(const actor::Down& down);
@@ -73,13 +71,6 @@ private:
   actor::Promise<client_actor::Stopped> stop_promise_;
 };
 
-ClientState::~ClientState() {
-  for (const auto& [name, driver] : drivers_)
-    actor::stop(driver);
-  actor::stop(sync_);
-  actor::stop(stats_);
-}
-
 // -- start ---------------------------------------------------------------------------------------
 
 void ClientState::init(ClientOptions options, ClientParts parts) {
@@ -112,10 +103,10 @@ void ClientState::fingerprint() {
       .then(
           [this](step::Outcome& outcome) {
             machine_ = std::move(outcome.as<host::NodeFacts>());
-            stats_ = facts_.parts.make_stats(self_->system(),
-                                             {.alloc_dir = facts_.options.alloc_dir,
-                                              .total_compute_mhz = machine_->cpu_total_compute,
-                                              .cores = machine_->cpu_cores});
+            stats_
+                = facts_.parts.make_stats(self_, {.alloc_dir = facts_.options.alloc_dir,
+                                                  .total_compute_mhz = machine_->cpu_total_compute,
+                                                  .cores = machine_->cpu_cores});
             spawn_drivers();
           },
           [this](const Error& err) {
@@ -127,7 +118,7 @@ void ClientState::fingerprint() {
 Driver ClientState::spawn_driver(const std::string& name) {
   const auto config = facts_.options.drivers.find(name);
   auto driver = facts_.parts.plugins->drivers.at(name).spawn(
-      self_->system(),
+      self_,
       {.state_dir = facts_.options.state_dir,
        .executor_path = facts_.options.executor_path,
        .cgroup_parent = facts_.options.cgroup_parent,
@@ -198,13 +189,12 @@ void ClientState::take_identity() {
 }
 
 void ClientState::take_up() {
-  sync_ = spawn_alloc_sync(self_->system(), {.node_id = facts_.identity.id,
-                                             .servers = facts_.parts.servers,
-                                             .db = facts_.parts.db,
-                                             .parent = self_,
-                                             .timing = facts_.options.sync,
-                                             .seed = facts_.random.next()});
-  self_->monitor(sync_);
+  sync_ = spawn_alloc_sync(self_, {.node_id = facts_.identity.id,
+                                   .servers = facts_.parts.servers,
+                                   .db = facts_.parts.db,
+                                   .parent = self_,
+                                   .timing = facts_.options.sync,
+                                   .seed = facts_.random.next()});
   make_node();
   allocs_.take_up(std::exchange(*loaded_, {}));
   log::info("client", "node {} starts with {} saved allocations", facts_.identity.id,
@@ -267,10 +257,10 @@ void ClientState::child_down(const actor::Down& down) {
     if (!started_) ask_drivers();
     return;
   }
-  if (down.source == sync_.address() && !facts_.stopping) {
-    // Without it no server hears of anything: end, so that the agent notices.
-    log::error("client", "alloc_sync ended: {}", down.reason.what);
-    self_->quit(Error{Errc::internal, "alloc_sync ended"});
+  // What it had to tell is lost, and told again.
+  if (down.restarted && down.source == sync_.address()) {
+    if (servers_.contacted()) self_->send(sync_, sync::Open{});
+    allocs_.report_all();
   }
 }
 
@@ -351,39 +341,32 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
 
 }  // namespace
 
-Client spawn_client(actor::System& system, ClientOptions options, ClientParts parts) {
-  return actor::spawn(system, client_node, std::move(options), std::move(parts));
+Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientParts parts) {
+  return actor::spawn(owner, client_node, std::move(options), std::move(parts));
 }
 
-Result<ClientNode> ClientNode::start(actor::System& system,
-                                     ClientOptions options,
-                                     ServerLink servers,
-                                     PluginCatalog plugins) {
-  ClientNode node;
+Result<Client> start_client(const actor::Owner& owner,
+                            ClientOptions options,
+                            ServerLink servers,
+                            PluginCatalog plugins) {
+  ClientDb db;
   if (options.dev) {
-    node.db_ = spawn_forgetful_client_db(system);
+    db = spawn_forgetful_client_db(owner.system());
   } else {
-    auto db = open_client_db(system, options.state_dir + "/state.db");
-    if (!db) return db.error();
-    node.db_ = std::move(*db);
+    auto opened = open_client_db(owner.system(), options.state_dir + "/state.db");
+    if (!opened) return opened.error();
+    db = std::move(*opened);
   }
-  node.steps_ = spawn_step_runner(system, 2);
-  node.client_
-      = spawn_client(system, std::move(options),
+  const auto steps = spawn_step_runner(owner.system(), 2);
+  const auto client
+      = spawn_client(owner, std::move(options),
                      {.servers = std::move(servers),
-                      .db = node.db_,
-                      .steps = node.steps_,
+                      .db = db,
+                      .steps = steps,
                       .plugins = std::make_shared<const PluginCatalog>(std::move(plugins))});
-  return node;
-}
-
-void ClientNode::stop_parts() {
-  actor::stop(client_);
-  actor::stop(steps_);
-  actor::stop(db_);
-  client_ = Client{};
-  steps_ = StepRunner{};
-  db_ = ClientDb{};
+  actor::give(db, client);
+  actor::give(steps, client);
+  return client;
 }
 
 }  // namespace nomad::client

@@ -1,11 +1,12 @@
 // Client: the node of this machine. It finds out what the machine is, registers it, keeps it alive,
 // watches which allocations it should have, runs them, and removes what is left of old ones.
 //
-// Owns:   the alloc runners, the drivers, the AllocSync; which allocations the node knows.
+// Owns:   the alloc runners, the drivers, the AllocSync, the StatsReader and, in an agent, the
+//         ClientDb and the StepRunner; which allocations the node knows.
 // Takes:  what ClientApi takes, and Stop.
 // Asks:   the ServerLink (RegisterNode, Heartbeat, WatchAllocs), the ClientDb, the StepRunner.
-// Parent: the agent's wiring, which spawned the parts and stops them after the client.
-// Ends:   after Stop, or by the parent's exit message.
+// Parent: root, report: its end is the agent's. The tasks go on, and the next agent finds them.
+// Ends:   after Stop, by an exit message, or with a reason when the database has ended.
 //
 // Start: fingerprint, drivers and saved state at the same time; then what was saved is taken up,
 // and only then the node registers. No update is sent before the servers' first answer has been
@@ -46,37 +47,20 @@ struct ClientParts {
   ClientDb db;
   StepRunner steps;
   /// Made once the machine's figures are known.
-  std::function<StatsReader(actor::System&, const StatsOptions&)> make_stats = spawn_stats_reader;
+  std::function<StatsReader(const actor::Owner&, const StatsOptions&)> make_stats
+      = spawn_stats_reader;
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const PluginCatalog> plugins;
 };
 
-Client spawn_client(actor::System& system, ClientOptions options, ClientParts parts);
+Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientParts parts);
 
-/// Opens the local state and spawns the client with its ordinary parts. The caller stops the
-/// client by Stop, and then drops what it gets here.
-class ClientNode {
-public:
-  static Result<ClientNode> start(actor::System& system,
-                                  ClientOptions options,
-                                  ServerLink servers,
-                                  PluginCatalog plugins);
-
-  ClientNode(ClientNode&&) = default;
-  ClientNode& operator=(ClientNode&&) = default;
-
-  const Client& client() const { return client_; }
-
-  /// Ends the helpers; call it after the client has answered Stop.
-  void stop_parts();
-
-private:
-  ClientNode() = default;
-
-  Client client_;
-  ClientDb db_;
-  StepRunner steps_;
-};
+/// Opens the local state and spawns the client with its ordinary parts, which are its own. The
+/// caller stops it by Stop.
+Result<Client> start_client(const actor::Owner& owner,
+                            ClientOptions options,
+                            ServerLink servers,
+                            PluginCatalog plugins);
 
 }  // namespace nomad::client

@@ -314,20 +314,20 @@ ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>)
 
 }  // namespace
 
-Result<ClientDb> open_client_db(actor::System& system, const std::string& path) {
+Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& path) {
   auto store = storage::ClientStore::open(path);
   if (!store) return store.error();
-  return ClientDb{actor::spawn_detached(system, client_db_actor,
-                                        std::make_shared<storage::ClientStore>(std::move(*store)))};
+  return ClientDb{actor::spawn_detached<actor::Policy::end_owner>(
+      owner, client_db_actor, std::make_shared<storage::ClientStore>(std::move(*store)))};
 }
 
-ClientDb spawn_forgetful_client_db(actor::System& system) {
-  return actor::spawn(system, forgetful_db);
+ClientDb spawn_forgetful_client_db(const actor::Owner& owner) {
+  return actor::spawn<actor::Policy::restart>(owner, forgetful_db);
 }
 
-ClientDb spawn_client_db_inline(actor::System& system,
+ClientDb spawn_client_db_inline(const actor::Owner& owner,
                                 std::shared_ptr<storage::ClientStore> store) {
-  return actor::spawn(system, client_db_actor, std::move(store));
+  return actor::spawn<actor::Policy::end_owner>(owner, client_db_actor, std::move(store));
 }
 
 }  // namespace nomad::client

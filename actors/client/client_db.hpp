@@ -6,7 +6,7 @@
 //         while a commit runs becomes durable by the next one, so that a thousand saves a second
 //         cost a few hundred commits.
 // Order:  changes are applied in the order of their messages, Save and SaveLater alike.
-// Parent: the agent's wiring, before the client and until after it.
+// Parent: client, end_owner: what is written down must be what is done.
 // Ends:   by the parent's exit message; what is queued is committed first.
 //
 // A commit that fails is answered with its error and logged; nothing of it is applied. What finds
@@ -98,12 +98,13 @@ using ClientDb = actor::Interface<client_db::Committed(client_db::Save),
                                   client_db::Loaded(client_db::Load)>;
 
 /// Opens the database file and starts the actor. Errors are the ClientStore's.
-Result<ClientDb> open_client_db(actor::System& system, const std::string& path);
+Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& path);
 
 /// Remembers nothing: for agents in dev mode, whose state ends with them.
-ClientDb spawn_forgetful_client_db(actor::System& system);
+ClientDb spawn_forgetful_client_db(const actor::Owner& owner);
 
 /// The same actor without a thread of its own, over a store that tests have opened.
-ClientDb spawn_client_db_inline(actor::System& system, std::shared_ptr<storage::ClientStore> store);
+ClientDb spawn_client_db_inline(const actor::Owner& owner,
+                                std::shared_ptr<storage::ClientStore> store);
 
 }  // namespace nomad::client

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/alloc_hooks.hpp"
 #include "actors/client/countdown.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -24,18 +25,13 @@ constexpr auto disk_timeout = 50s;
 
 }  // namespace
 
-NodeAllocs::~NodeAllocs() {
-  for (const auto& [id, alloc] : allocs_)
-    actor::stop(alloc.runner);
-}
-
 Error NodeAllocs::unknown(const std::string& alloc_id) {
   return {Errc::not_found, fmt::format("Unknown allocation \"{}\"", alloc_id)};
 }
 
 AllocRunner NodeAllocs::run(AllocSetup setup) {
   const auto alloc_id = copy(setup.alloc->getId());
-  auto runner = facts_.parts.make_runner(self_->system(), std::move(setup));
+  auto runner = facts_.parts.make_runner(self_, std::move(setup));
   self_->monitor(runner);
   runners_.emplace(runner.address(), alloc_id);
   return runner;
@@ -459,19 +455,29 @@ void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
   one_less();
 }
 
-/// A bug ended the runner: the allocation fails, so that the servers place it elsewhere, and
-/// nothing of it is left running.
+/// A bug ended the runner: the allocation fails, so that the servers place it elsewhere, nothing of
+/// it is left running, and then the hooks remove what they left.
 void NodeAllocs::runner_crashed(const std::string& alloc_id, const Error& reason) {
   const auto found = allocs_.find(alloc_id);
   if (found == allocs_.end()) return;
   auto& alloc = found->second;
   alloc.runner = AllocRunner{};
+  const AllocScope about{.alloc = alloc.alloc,
+                         .job = alloc.job,
+                         .alloc_root = facts_.context->alloc_root(alloc_id),
+                         .unix_now = facts_.options.unix_now};
+  const Countdown one_less{
+      [this, about] { run_destroy_hooks(self_, facts_.context, about, [] {}); }};
   const auto& drivers = facts_.context->drivers;
   if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
     for (const auto task : group->getTasks())
-      if (const auto driver = drivers.find(copy(task.getDriver())); driver != drivers.end())
+      if (const auto driver = drivers.find(copy(task.getDriver())); driver != drivers.end()) {
+        one_less.await();
         self_->request(driver->second, 1min, driver::DestroyTask{{alloc_id, copy(task.getName())}})
-            .then([](const driver::Done&) {}, [](const Error&) {});
+            .then([one_less](const driver::Done&) { one_less(); },
+                  [one_less](const Error&) { one_less(); });
+      }
+  one_less();
   erase_rows(alloc_id, *alloc.job);
   reject(alloc.alloc, alloc.job, "its runner failed: " + reason.what);
 }

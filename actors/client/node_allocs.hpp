@@ -26,7 +26,6 @@ public:
 
   NodeAllocs(const NodeAllocs&) = delete;
   NodeAllocs& operator=(const NodeAllocs&) = delete;
-  ~NodeAllocs();
 
   /// Runs again what the last agent left. Once; options and context are there.
   void take_up(client_db::Loaded loaded);

@@ -69,7 +69,7 @@ struct AllocHookEntry {
   std::function<Result<>(const AllocScope&)> prerun;
   std::function<Result<>(const AllocScope&)> destroy;  ///< The allocation is forgotten.
   /// Or an actor; `listener` is for the health hook alone.
-  std::function<AllocHook(actor::System&, const AllocScope&, HealthListener listener)> spawn;
+  std::function<AllocHook(const actor::Owner&, const AllocScope&, HealthListener listener)> spawn;
   std::uint8_t asked_in = 0;  ///< `phases` of the actor.
 };
 
@@ -79,7 +79,7 @@ struct TaskHookEntry {
   std::function<bool(const TaskScope&)> wanted;
   std::string announcement;  ///< "Task Setup" event before its first run; empty: none.
   std::function<Result<hook::Prestarted>(const TaskScope&)> prestart;
-  std::function<TaskHook(actor::System&, const TaskScope&)> spawn;
+  std::function<TaskHook(const actor::Owner&, const TaskScope&)> spawn;
   std::uint8_t asked_in = 0;
 };
 
@@ -96,7 +96,7 @@ struct DriverOptions {
 
 struct DriverEntry {
   driver::Capabilities capabilities;
-  std::function<Driver(actor::System&, const DriverOptions&)> spawn;
+  std::function<Driver(const actor::Owner&, const DriverOptions&)> spawn;
 };
 
 struct PluginCatalog {

@@ -49,7 +49,6 @@ struct RemoteState {
   RemoteServersOptions options;
   workload::ServerRing servers{{}, Random{0}};
   Random random{0};
-  rpc::Credentials credentials;
 
   /// Asks the servers one after the other until one answers.
   void ask(rpc::transport::Call call, std::size_t tries, Done done) {
@@ -105,7 +104,7 @@ struct RemoteState {
     call.body = std::move(body);
     call.timeout = timeout;
     call.priority = rpc::info(method).priority;
-    call.credentials = credentials;
+    call.credentials = *options.credentials;
     call.region = options.region;
     return call;
   }
@@ -130,8 +129,8 @@ struct RemoteState {
   }
 
   actor::Answer<Registered> register_node(const RegisterNode& msg) {
-    credentials.node_id = copy(msg.node->getId());
-    credentials.node_secret = copy(msg.node->getSecretId());
+    options.credentials->node_id = copy(msg.node->getId());
+    options.credentials->node_secret = copy(msg.node->getSecretId());
     auto body = rpc::make_body<wire::NodeRegisterRequest>(
         [&](auto& request) { request.setNode(*msg.node); });
     return exchange<wire::NodeLeaseReply, Registered>(
@@ -215,7 +214,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
   auto& state = self->state;
   state.self = self;
   state.transport = std::move(transport);
-  state.random = Random{options.random_seed};
+  state.random = Random{self->seed(options.random_seed)};
   state.servers = workload::ServerRing{options.servers, Random{state.random.next()}};
   state.options = std::move(options);
   state.publish();
@@ -231,10 +230,10 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
 
 }  // namespace
 
-ServerLink spawn_remote_servers(actor::System& system,
+ServerLink spawn_remote_servers(const actor::Owner& owner,
                                 const rpc::CallTransport& transport,
                                 RemoteServersOptions options) {
-  return actor::spawn(system, remote_servers, transport, std::move(options));
+  return actor::spawn<actor::Policy::restart>(owner, remote_servers, transport, std::move(options));
 }
 
 }  // namespace nomad::client

@@ -5,7 +5,7 @@
 // Takes:  what ServerLink takes. Every question goes to one server until that fails; then to the
 //         next, once round at most for each question. Every few minutes another one is chosen by
 //         chance, so that a server that was away gets its share of the nodes again.
-// Parent: the agent's wiring.
+// Parent: root, restart.
 // Ends:   by the parent's exit message.
 //
 // Each call carries the node's secret, which is learned from the node record that is registered
@@ -31,9 +31,11 @@ struct RemoteServersOptions {
   /// At least so long, and half of it more at most, a server is used: Nomad's shortest time.
   std::chrono::milliseconds rebalance_after = std::chrono::minutes{5};
   std::shared_ptr<ServerList> list = {};  ///< Told of the servers in use; may be null.
+  /// What the node proves itself by, from its registration on. Outlives the actor's state.
+  std::shared_ptr<rpc::Credentials> credentials = std::make_shared<rpc::Credentials>();
 };
 
-ServerLink spawn_remote_servers(actor::System& system,
+ServerLink spawn_remote_servers(const actor::Owner& owner,
                                 const rpc::CallTransport& transport,
                                 RemoteServersOptions options);
 

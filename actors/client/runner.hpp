@@ -118,7 +118,7 @@ struct AllocSetup {
 
 /// Makes the runner of one allocation. The client asks it for nothing else, so that a load test or
 /// a plugin may run allocations in a way of its own.
-using AllocRunnerFactory = std::function<AllocRunner(actor::System&, AllocSetup)>;
+using AllocRunnerFactory = std::function<AllocRunner(const actor::Owner&, AllocSetup)>;
 
 /// Whether this node can run an allocation at all; the error is what the servers are told.
 using AllocCheck = std::function<Result<>(

@@ -100,8 +100,8 @@ StatsReader::behavior_type stats_reader(StatsReader::stateful_pointer<ReaderStat
 
 }  // namespace
 
-StatsReader spawn_stats_reader(actor::System& system, const StatsOptions& options) {
-  return actor::spawn_detached(system, stats_reader, options);
+StatsReader spawn_stats_reader(const actor::Owner& owner, const StatsOptions& options) {
+  return actor::spawn_detached<actor::Policy::restart>(owner, stats_reader, options);
 }
 
 namespace client_api {

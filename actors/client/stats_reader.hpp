@@ -3,7 +3,7 @@
 //
 // Owns:   the previous samples that percentages are counted from; a thread of its own.
 // Takes:  ReadHost, ReadTasks, ForgetTask.
-// Parent: the client.
+// Parent: client, restart.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -50,6 +50,6 @@ struct StatsOptions {
   unsigned cores = 1;
 };
 
-StatsReader spawn_stats_reader(actor::System& system, const StatsOptions& options);
+StatsReader spawn_stats_reader(const actor::Owner& owner, const StatsOptions& options);
 
 }  // namespace nomad::client

@@ -27,17 +27,13 @@ struct RunnerState {
   };
 
   std::vector<Worker> workers;
-
-  ~RunnerState() {
-    for (auto& worker : workers)
-      actor::stop(worker.handle);
-  }
 };
 
 StepRunner::behavior_type step_runner(StepRunner::stateful_pointer<RunnerState> self,
                                       std::size_t threads) {
   for (std::size_t i = 0; i < std::max<std::size_t>(threads, 1); ++i)
-    self->state.workers.push_back({actor::spawn_detached_child(self, step_worker), 0});
+    self->state.workers.push_back(
+        {actor::spawn_detached<actor::Policy::restart>(self, step_worker), 0});
 
   return {[self](step::RunStep& msg) -> actor::Answer<step::Outcome> {
     auto& workers = self->state.workers;
@@ -64,12 +60,12 @@ StepRunner::behavior_type step_runner(StepRunner::stateful_pointer<RunnerState> 
 
 }  // namespace
 
-StepRunner spawn_step_runner(actor::System& system, std::size_t threads) {
-  return actor::spawn(system, step_runner, threads);
+StepRunner spawn_step_runner(const actor::Owner& owner, std::size_t threads) {
+  return actor::spawn<actor::Policy::restart>(owner, step_runner, threads);
 }
 
-StepRunner spawn_inline_step_runner(actor::System& system) {
-  return actor::spawn(system, step_worker);
+StepRunner spawn_inline_step_runner(const actor::Owner& owner) {
+  return actor::spawn(owner, step_worker);
 }
 
 }  // namespace nomad::client

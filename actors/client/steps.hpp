@@ -6,7 +6,7 @@
 //         work.
 // Takes:  RunStep, answered when the function has returned. Steps of one caller may run at the
 //         same time, so a caller that needs an order asks for the next one when the last is over.
-// Parent: the agent's wiring, like the database.
+// Parent: client, restart. Who waits for a step is told `unavailable`.
 // Ends:   by the parent's exit message. A step that runs is finished first.
 #pragma once
 
@@ -55,9 +55,9 @@ RunStep make(Function function) {
 using StepRunner = actor::Interface<step::Outcome(step::RunStep)>;
 
 /// `threads` is at least 1.
-StepRunner spawn_step_runner(actor::System& system, std::size_t threads);
+StepRunner spawn_step_runner(const actor::Owner& owner, std::size_t threads);
 
 /// Runs each step within its own message: for tests, which have one thread.
-StepRunner spawn_inline_step_runner(actor::System& system);
+StepRunner spawn_inline_step_runner(const actor::Owner& owner);
 
 }  // namespace nomad::client

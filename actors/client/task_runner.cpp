@@ -46,8 +46,6 @@ public:
 
   explicit TaskRunnerState(RunnerSelf::pointer actor) : self_{actor} {}
 
-  ~TaskRunnerState();
-
   void init(TaskSetup setup);
 
   /// Tells the machine something, and does what it wants then.
@@ -117,11 +115,6 @@ private:
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
   std::uint64_t last_ticket_ = 0;
 };
-
-TaskRunnerState::~TaskRunnerState() {
-  for (const auto& [place, hook] : hooks_)
-    actor::stop(hook);
-}
 
 void TaskRunnerState::init(TaskSetup setup) {
   setup_ = std::move(setup);
@@ -371,7 +364,7 @@ void TaskRunnerState::run_prestart(const action::RunHook& it) {
     return;
   }
   auto& handle = hooks_[it.hook];
-  if (!handle) handle = hook.spawn(self_->system(), input);
+  if (!handle) handle = hook.spawn(self_, input);
   ask(
       handle, hook_timeout, hook::Prestart{input.data, input.env()},
       [this, round = it.round](hook::Prestarted& result) { prestart_done(round, result); }, failed);
@@ -517,8 +510,8 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
 
 }  // namespace
 
-TaskRunner spawn_task_runner(actor::System& system, TaskSetup setup) {
-  return actor::spawn(system, task_runner_actor, std::move(setup));
+TaskRunner spawn_task_runner(const actor::Owner& owner, TaskSetup setup) {
+  return actor::spawn(owner, task_runner_actor, std::move(setup));
 }
 
 }  // namespace nomad::client

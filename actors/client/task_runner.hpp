@@ -7,7 +7,7 @@
 // Takes:  what the role TaskRunner lists, all of it in every state; after Detach nothing changes
 // the
 //         task's state any more.
-// Parent: the alloc runner; it hears Changed and, last, Ended.
+// Parent: alloc_runner, report: the task fails. It hears Changed and, last, Ended.
 // Ends:   by itself after Ended, after Detach, or by the parent's exit message.
 #pragma once
 
@@ -154,6 +154,6 @@ struct TaskSetup {
   Object<schema::LocalTask> saved;
 };
 
-TaskRunner spawn_task_runner(actor::System& system, TaskSetup setup);
+TaskRunner spawn_task_runner(const actor::Owner& owner, TaskSetup setup);
 
 }  // namespace nomad::client

@@ -6,4 +6,5 @@
 #include "actors/core/behavior.hpp"
 #include "actors/core/handle.hpp"
 #include "actors/core/mail.hpp"
+#include "actors/core/owner.hpp"
 #include "actors/core/self.hpp"

@@ -1,7 +1,5 @@
 #include "actors/core/asker.hpp"
 
-#include "actors/core/supervise.hpp"
-
 namespace nomad::actor {
 namespace {
 
@@ -17,9 +15,9 @@ Gateway::behavior_type gateway(Gateway::stateful_pointer<GatewayState> self) {
 
 }  // namespace
 
-Asker::Asker(System& system, unsigned gateways) {
+Asker::Asker(const Owner& owner, unsigned gateways) {
   for (unsigned i = 0; i < gateways; ++i)
-    gateways_.push_back(spawn(system, gateway));
+    gateways_.push_back(spawn<Policy::restart>(owner, gateway));
 }
 
 Asker::~Asker() {

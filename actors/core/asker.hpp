@@ -3,8 +3,9 @@
 // Owns:   a few gateway actors, which carry the questions. More than one, because CAF searches an
 //         actor's open questions in order.
 // Takes:  questions from any thread; the callback runs in a gateway and must be quick: it composes
-//         an answer and sends it.
-// Parent: whoever owns it (the Api, a service of the RPC router), which stops it.
+//         an answer and sends it. What a callback throws is logged, and is this question's failure
+//         alone.
+// Parent: server, restart, or root: the owner of the service or of the Api that asks.
 // Ends:   with `stop`. Questions that are open then are dropped, callbacks and all.
 #pragma once
 
@@ -13,6 +14,8 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/base/guard.hpp"
 
 namespace nomad::actor {
 
@@ -28,7 +31,7 @@ using Gateway = Interface<void(Ask)>;
 
 class Asker {
 public:
-  explicit Asker(System& system, unsigned gateways = 4);
+  explicit Asker(const Owner& owner, unsigned gateways = 4);
   Asker(const Asker&) = delete;
   ~Asker();
 
@@ -38,9 +41,12 @@ public:
   void ask(const Handle& dest, Request request, Timeout timeout, Done done) {
     static_assert(std::is_same_v<Reply, ReplyOf<Handle, Request>>);
     ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), Priority::normal},
-         .then
-         = on_reply<Reply>([done](Reply& reply) mutable { done(Result<Reply>{std::move(reply)}); }),
-         .failed = [done](const Error& error) mutable { done(Result<Reply>{error}); }});
+         .then = on_reply<Reply>([done](Reply& reply) mutable {
+           guarded("gateway", [&] { done(Result<Reply>{std::move(reply)}); });
+         }),
+         .failed = [done](const Error& error) mutable {
+           guarded("gateway", [&] { done(Result<Reply>{error}); });
+         }});
   }
 
   void stop();

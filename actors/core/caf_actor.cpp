@@ -11,6 +11,9 @@
 #include <caf/send.hpp>
 #include <caf/to_string.hpp>
 
+#include "actors/core/ticks.hpp"
+#include "runtime/base/failpoint.hpp"
+#include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::actor {
@@ -23,16 +26,13 @@ bool is_orderly(const caf::error& reason) {
 }
 
 caf::error log_exception(caf::scheduled_actor* self, std::exception_ptr& thrown) {
-  std::string what = "unknown exception";
   try {
     std::rethrow_exception(thrown);
-  } catch (const std::exception& err) {
-    what = err.what();
   } catch (...) {
-    log::error(self->name(), "a handler threw something that is no std::exception");
+    const auto reason = thrown_now();
+    log::error(self->name(), "ended by an exception: {}", reason.what);
+    return to_caf(reason);
   }
-  log::error(self->name(), "ended by an exception: {}", what);
-  return to_caf({Errc::internal, std::move(what)});
 }
 
 caf::result<caf::message> log_unexpected(caf::scheduled_actor* self, caf::message_view& message) {
@@ -43,6 +43,39 @@ caf::result<caf::message> log_unexpected(caf::scheduled_actor* self, caf::messag
 
 caf::duration to_caf(Timeout timeout) {
   return timeout == infinite ? caf::duration{caf::infinite} : caf::duration{timeout};
+}
+
+/// To an owner from an actor that it does not know yet.
+struct Adopt {
+  using is_message = void;
+  Ref child;
+};
+
+/// To an actor that nobody owns: from now on this one does.
+struct Belong {
+  using is_message = void;
+  Ref owner;
+};
+
+/// To an owner: a child goes on with a new state.
+struct BegunAgain {
+  using is_message = void;
+  Address child;
+  Error reason;
+};
+
+/// Unasked crashes within `crash_window` that an actor survives.
+constexpr int most_crashes = 5;
+constexpr std::chrono::minutes crash_window{1};
+
+/// Without counting references, as CAF's handles would: whoever calls keeps the actor.
+caf::abstract_actor* actor_of(caf::actor_control_block* at) {
+  return at->get();
+}
+
+caf::message_id id_for(Priority priority) {
+  return caf::make_message_id(priority == Priority::urgent ? caf::message_priority::high
+                                                           : caf::message_priority::normal);
 }
 
 Address address_of(const caf::actor_control_block* at) {
@@ -106,11 +139,7 @@ Address Ref::address() const {
 }
 
 void Ref::tell(Mail mail, Priority priority) const {
-  if (at_ == nullptr) return;
-  if (priority == Priority::urgent)
-    caf::anon_send<caf::message_priority::high>(as_caf(*this), std::move(mail));
-  else
-    caf::anon_send(as_caf(*this), std::move(mail));
+  if (at_ != nullptr) actor_of(at_)->eq_impl(id_for(priority), nullptr, nullptr, std::move(mail));
 }
 
 WeakRef::WeakRef(const Ref& ref) : at_(ref.get()) {
@@ -140,6 +169,19 @@ namespace detail {
 class PromiseCore {
 public:
   explicit PromiseCore(caf::response_promise promise) : promise_(std::move(promise)) {}
+
+  PromiseCore(const PromiseCore&) = delete;
+  PromiseCore& operator=(const PromiseCore&) = delete;
+
+  /// Who waits shall not wait for ever. On any thread, so without the actor's own execution unit.
+  ~PromiseCore() {
+    if (!promise_.pending()) return;
+    const auto next = promise_.next();
+    next->enqueue(caf::make_mailbox_element(
+                      caf::strong_actor_ptr{}, promise_.id().response_id(), promise_.stages(),
+                      to_caf({Errc::unavailable, "the actor ended before it answered"})),
+                  nullptr);
+  }
 
   bool is_open() const { return promise_.pending(); }
 
@@ -184,6 +226,14 @@ std::chrono::steady_clock::time_point Self::now() const {
   return actor_.clock().now();
 }
 
+std::uint64_t Self::seed(std::uint64_t given) const {
+  return given + (actor_.life() - 1) * 0x9e37'79b9'7f4a'7c15;
+}
+
+bool Self::began_again() const {
+  return actor_.life() > 1;
+}
+
 void Self::quit() {
   actor_.quit();
 }
@@ -193,17 +243,19 @@ void Self::quit(const Error& reason) {
 }
 
 void Self::monitor(const Any& other) {
-  if (other) actor_.monitor(as_caf(other.ref()));
+  if (other && !actor_.owns(other.address())) actor_.monitor(as_caf(other.ref()));
 }
 
 void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
-  if (priority == Priority::urgent)
-    actor_.send<caf::message_priority::high>(as_caf(dest), std::move(mail));
-  else
-    actor_.send(as_caf(dest), std::move(mail));
+  if (dest.get() == actor_.ctrl()) mail.set_life(actor_.life());
+  if (dest)
+    actor_of(dest.get())
+        ->eq_impl(id_for(priority), caf::strong_actor_ptr{actor_.ctrl()}, actor_.context(),
+                  std::move(mail));
 }
 
 Timer Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
+  mail.set_life(actor_.life());
   return actor_.send_after(delay, std::move(mail));
 }
 
@@ -229,17 +281,19 @@ void Self::ask(Question question, Question::OnReply then, Question::OnError fail
   const bool is_long
       = question.timeout != infinite && question.timeout > CafActor::longest_request_timer;
   const auto listen = [&](auto asked) {
-    const auto answered = [actor = is_long ? &actor_ : nullptr, id = asked.id()] {
-      if (actor != nullptr) actor->clock().cancel_request_timeout(actor, id);
+    auto* actor = &actor_;
+    const auto life = actor_.life();
+    const auto answered = [actor, is_long, id = asked.id()] {
+      if (is_long) actor->clock().cancel_request_timeout(actor, id);
     };
     asked.then(
-        [answered, then = std::move(then)](Mail& reply) {
+        [actor, life, answered, then = std::move(then)](Mail& reply) {
           answered();
-          then(reply);
+          actor->run(life, [&] { then(reply); });
         },
-        [answered, failed = std::move(failed)](const caf::error& err) {
+        [actor, life, answered, failed = std::move(failed)](const caf::error& err) {
           answered();
-          failed(from_caf(err));
+          actor->run(life, [&] { failed(from_caf(err)); });
         });
   };
   const auto dest = as_caf(question.dest);
@@ -276,23 +330,26 @@ void Outsider::ask(Question question, Question::OnReply then, Question::OnError 
 // -- supervision
 // -----------------------------------------------------------------------------------
 
+std::string_view to_string(Policy policy) {
+  switch (policy) {
+    case Policy::report:
+      return "report";
+    case Policy::end_owner:
+      return "end_owner";
+    case Policy::restart:
+      return "restart";
+  }
+  return "";
+}
+
+Owner::Owner(Ref ref) : system_{ref.get()->home_system}, ref_{std::move(ref)} {}
+
 void on_down(Self* self, std::function<void(const Down&)> handler) {
-  self->caf_actor().set_down_handler([handler = std::move(handler)](caf::down_msg& message) {
-    const bool crashed = !is_orderly(message.reason);
-    handler({.source = {message.source.id()},
-             .crashed = crashed,
-             .reason = crashed ? from_caf(message.reason) : Error{}});
-  });
+  self->caf_actor().set_on_down(std::move(handler));
 }
 
 void on_exit(Self* self, std::function<void()> handler) {
-  auto* actor = &self->caf_actor();
-  actor->set_exit_handler([actor, handler = std::move(handler)](caf::exit_msg& message) {
-    if (message.reason == caf::exit_reason::kill)
-      actor->quit(std::move(message.reason));
-    else
-      handler();
-  });
+  self->caf_actor().set_on_exit(std::move(handler));
 }
 
 void stop(const Ref& actor) {
@@ -303,46 +360,67 @@ void kill(const Ref& actor) {
   if (actor) caf::anon_send_exit(as_caf(actor), caf::exit_reason::kill);
 }
 
-Ref spawn_boot(System& system, std::unique_ptr<Boot> boot, Thread thread) {
+Ref spawn_boot(const Owner& owner, std::unique_ptr<Boot> boot, Thread thread) {
+  const auto above = owner.ref();
   const auto spawned = thread == Thread::own
-                           ? system.spawn<CafActor, caf::detached>(std::move(boot))
-                           : system.spawn<CafActor>(std::move(boot));
-  return Ref{caf::actor_cast<caf::actor_control_block*>(spawned)};
+                           ? owner.system().spawn<CafActor, caf::detached>(std::move(boot), above)
+                           : owner.system().spawn<CafActor>(std::move(boot), above);
+  const Ref child{caf::actor_cast<caf::actor_control_block*>(spawned)};
+  if (owner.self() != nullptr)
+    owner.self()->caf_actor().adopt(child);
+  else
+    above.tell(Mail::of(Adopt{child}), Priority::urgent);
+  return child;
 }
 
-Ref spawn_boot(Self* parent, std::unique_ptr<Boot> boot, Thread thread, Tie tie) {
-  auto& actor = parent->caf_actor();
-  const auto spawned = [&]() -> caf::actor {
-    if (tie == Tie::linked) {
-      if (thread == Thread::own)
-        return actor.spawn<CafActor, caf::linked + caf::detached>(std::move(boot));
-      return actor.spawn<CafActor, caf::linked>(std::move(boot));
-    }
-    if (thread == Thread::own)
-      return actor.spawn<CafActor, caf::monitored + caf::detached>(std::move(boot));
-    return actor.spawn<CafActor, caf::monitored>(std::move(boot));
-  }();
-  return Ref{caf::actor_cast<caf::actor_control_block*>(spawned)};
+void give(const Any& child, const Any& owner) {
+  child.ref().tell(Mail::of(Belong{owner.ref()}), Priority::urgent);
+}
+
+namespace {
+
+struct RootState {
+  static constexpr const char* name = "root";
+};
+
+}  // namespace
+
+Any spawn_root(System& system, std::function<void(const Error&)> on_fatal) {
+  const auto root = [on_fatal](Any::stateful_pointer<RootState> self) -> Any::behavior_type {
+    self->caf_actor().outlive_children();
+    on_down(self, [self, on_fatal](const Down& down) {
+      if (!down.crashed || down.restarted) return;
+      on_fatal(down.reason);
+      on_down(self, [](const Down&) {});
+    });
+    return {};
+  };
+  return spawn(system, root);
 }
 
 // -- the actor itself
 // ------------------------------------------------------------------------------
 
-CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot)
-    : caf::event_based_actor(config), name_(boot->name()), boot_(std::move(boot)) {
+CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner)
+    : caf::event_based_actor(config),
+      name_(boot->name()),
+      boot_(std::move(boot)),
+      owner_(owner),
+      vitals_(std::make_shared<Vitals>()) {
+  vitals_->system = &system();
+  vitals_->id = id();
+  vitals_->owner = owner.address().id;
+  vitals_->name = name_;
+  vitals_->policy = boot_->policy();
+  enter(vitals_);
   set_default_handler(log_unexpected);
-  set_exit_handler([this](caf::exit_msg& message) {
-    if (message.reason) quit(std::move(message.reason));
-  });
+  set_exit_handler([this](caf::exit_msg& message) { told_to_exit(message); });
   set_error_handler([this](caf::error& err) {
     log::error(name_, "ended by an unhandled error: {}", from_caf(err).what);
     quit(std::move(err));
   });
   set_exception_handler([this](std::exception_ptr& thrown) { return log_exception(this, thrown); });
-  set_down_handler([this](caf::down_msg& message) {
-    if (!is_orderly(message.reason))
-      log::warn(name_, "a monitored actor ended: {}", from_caf(message.reason).what);
-  });
+  set_down_handler([this](caf::down_msg& message) { other_ended(message); });
   boot_->make(*this);
 }
 
@@ -360,9 +438,35 @@ caf::behavior CafActor::make_behavior() {
 }
 
 void CafActor::on_exit() {
+  stop_children();
   handlers_.clear();
   waiting_.clear();
+  on_down_ = nullptr;
+  on_exit_ = nullptr;
   boot_.reset();
+  strike_out(*vitals_);
+}
+
+void CafActor::enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) {
+  vitals_->queued[element->mid.is_urgent_message() ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
+  caf::event_based_actor::enqueue(std::move(element), host);
+}
+
+caf::resumable::resume_result CafActor::resume(caf::execution_unit* host, std::size_t most) {
+  turn_began_ = ticks();
+  return caf::event_based_actor::resume(host, most);
+}
+
+/// Everything that reaches an actor passes here: messages, answers, timers, ends of others.
+caf::invoke_message_result CafActor::consume(caf::mailbox_element& element) {
+  auto& begun = vitals_->begun[element.mid.is_urgent_message() ? 1 : 0];
+  begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  const auto result = caf::event_based_actor::consume(element);
+  const auto end = ticks();
+  const auto took = end - std::exchange(turn_began_, end);
+  if (took > vitals_->longest.load(std::memory_order_relaxed))
+    vitals_->longest.store(took, std::memory_order_relaxed);
+  return result;
 }
 
 Timer CafActor::send_after(std::chrono::nanoseconds delay, Mail mail) {
@@ -408,19 +512,123 @@ Handler* CafActor::find(const std::type_info& type) const {
 }
 
 caf::result<Mail> CafActor::take(Mail& mail) {
-  auto* handler = find(mail.type());
-  if (handler == nullptr) {
-    if (const auto* due = mail.get<Tick>()) {
-      tick(*due);
-      return caf::delegated<Mail>{};
-    }
+  if (mail.life() != 0 && mail.life() != life_) return caf::delegated<Mail>{};
+  try {
+    NOMAD_FAILPOINT_THROW(name_);
+    auto* handler = find(mail.type());
+    if (handler == nullptr) return take_unknown(mail);
+    auto outcome = handler->handle(mail);
+    if (outcome.later || !is_question()) return caf::delegated<Mail>{};
+    if (outcome.error) return to_caf(*outcome.error);
+    return std::move(outcome.reply);
+  } catch (...) {
+    fail();
+    return caf::delegated<Mail>{};
+  }
+}
+
+caf::result<Mail> CafActor::take_unknown(Mail& mail) {
+  if (const auto* adopted = mail.get<Adopt>()) {
+    adopt(adopted->child);
+  } else if (const auto* due = mail.get<Tick>()) {
+    tick(*due);
+  } else if (const auto* belongs = mail.get<Belong>()) {
+    owner_ = WeakRef{belongs->owner};
+    vitals_->owner = belongs->owner.address().id;
+    belongs->owner.tell(Mail::of(Adopt{ref()}), Priority::urgent);
+  } else if (const auto* begun = mail.get<BegunAgain>()) {
+    tell_of({.source = begun->child, .crashed = true, .restarted = true, .reason = begun->reason});
+  } else {
     log::error(name_, "unexpected message: {}", boost::core::demangle(mail.type().name()));
     return caf::sec::unexpected_message;
   }
-  auto outcome = handler->handle(mail);
-  if (outcome.later || !is_question()) return caf::delegated<Mail>{};
-  if (outcome.error) return to_caf(*outcome.error);
-  return std::move(outcome.reply);
+  return caf::delegated<Mail>{};
+}
+
+// -- crashes
+// ---------------------------------------------------------------------------------------
+
+/// What to do about the exception that is being handled; throws it again if this is the end.
+void CafActor::fail() {
+  const auto reason = thrown_now();
+  const auto* element = current_mailbox_element();
+  const bool was_asked = element != nullptr && element->mid.is_request();
+  if (is_question()) make_response_promise().deliver(to_caf(reason));
+  if (boot_->policy() != Policy::restart || (!was_asked && !may_begin_again())) throw;
+  begin_again(reason);
+}
+
+/// Answers to bad questions don't count: whoever repeats one must not end what serves others.
+bool CafActor::may_begin_again() {
+  const auto now = clock().now();
+  if (now - crashes_since_ > crash_window) {
+    crashes_since_ = now;
+    crashes_ = 0;
+  }
+  return ++crashes_ <= most_crashes;
+}
+
+void CafActor::begin_again(const Error& reason) {
+  log::error(name_, "begins anew after an exception: {}", reason.what);
+  ++life_;
+  vitals_->restarts.fetch_add(1, std::memory_order_relaxed);
+  stop_children();
+  handlers_.clear();
+  waiting_.clear();
+  on_down_ = nullptr;
+  on_exit_ = nullptr;
+  boot_->forget();
+  boot_->make(*this);
+  handlers_ = boot_->begin();
+  owner_.lock().tell(Mail::of(BegunAgain{ref().address(), reason}), Priority::normal);
+}
+
+// -- owners and what they own
+// ----------------------------------------------------------------------
+
+void CafActor::adopt(const Ref& child) {
+  const auto actor = as_caf(child);
+  const auto* adopted = caf::actor_cast<caf::abstract_actor*>(actor);
+  const auto& boot = *static_cast<const CafActor*>(adopted)->vitals_;
+  children_.insert_or_assign(actor.id(), Child{WeakRef{child}, boot.name, boot.policy});
+  monitor(actor);
+}
+
+void CafActor::stop_children() {
+  for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
+    const auto ref = child->second.ref.lock();
+    if (killed_)
+      kill(ref);
+    else
+      stop(ref);
+  }
+  children_.clear();
+}
+
+void CafActor::other_ended(const caf::down_msg& message) {
+  const auto child = children_.extract(message.source.id());
+  const bool crashed = !is_orderly(message.reason);
+  const auto reason = crashed ? from_caf(message.reason) : Error{};
+  const bool must_end = !child.empty() && child.mapped().policy != Policy::report;
+  if (crashed && must_end && !outlives_children_) {
+    log::error(name_, "ends, because {} has ended: {}", child.mapped().name, reason.what);
+    return quit(to_caf(reason.within(child.mapped().name)));
+  }
+  tell_of({.source = {message.source.id()}, .crashed = crashed, .reason = reason});
+}
+
+void CafActor::tell_of(const Down& down) {
+  if (on_down_)
+    run(life_, [&] { std::function<void(const Down&)>{on_down_}(down); });
+  else if (down.crashed && !down.restarted)
+    log::warn(name_, "a monitored actor ended: {}", down.reason.what);
+}
+
+void CafActor::told_to_exit(caf::exit_msg& message) {
+  if (!message.reason) return;
+  killed_ = message.reason == caf::exit_reason::kill;
+  if (killed_ || !on_exit_) return quit(std::move(message.reason));
+  run(life_, [&] { on_exit_(); });
 }
 
 }  // namespace nomad::actor

@@ -11,8 +11,10 @@
 
 #include <caf/event_based_actor.hpp>
 
+#include "actors/core/census.hpp"
 #include "actors/core/mail.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 
 namespace nomad::actor {
 
@@ -27,18 +29,42 @@ caf::actor as_caf(const Ref& ref);
 
 class CafActor final : public caf::event_based_actor {
 public:
-  CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot);
+  CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner);
 
   const char* name() const override;
   caf::behavior make_behavior() override;
 
-  /// Frees the state, before the ones who watch hear of the end.
+  /// Stops what it owns and frees the state, before the ones who watch hear of the end.
   void on_exit() override;
+
+  using caf::event_based_actor::enqueue;
+  void enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) override;
+  caf::resumable::resume_result resume(caf::execution_unit* host, std::size_t most) override;
+  caf::invoke_message_result consume(caf::mailbox_element& element) override;
 
   Ref ref();
 
   /// Whether somebody waits for the answer to the present message.
   bool is_question();
+
+  /// Counts the states that it has had.
+  std::uint32_t life() const { return life_; }
+
+  /// Calls `work` of the state of `life`, if that lives still; what it throws is dealt with.
+  template <class Work>
+  void run(std::uint32_t life, Work work);
+
+  /// From now on `child` is its own.
+  void adopt(const Ref& child);
+
+  bool owns(Address other) const { return children_.contains(other.id); }
+
+  /// Goes on whatever ends: `on_down` hears of it.
+  void outlive_children() { outlives_children_ = true; }
+
+  void set_on_down(std::function<void(const Down&)> handler) { on_down_ = std::move(handler); }
+
+  void set_on_exit(std::function<void()> handler) { on_exit_ = std::move(handler); }
 
   /// Messages to itself that are further away than this wait here and not in CAF's clock, which can
   /// drop none of them and keeps the actor's memory for each, however long ago it has ended.
@@ -52,6 +78,12 @@ public:
   void cancel(const Timer& timer) { waiting_.erase(timer); }
 
 private:
+  struct Child {
+    WeakRef ref;
+    const char* name;
+    Policy policy;
+  };
+
   /// CAF's one timer for what waits here.
   struct Tick {
     using is_message = void;
@@ -61,7 +93,15 @@ private:
   void arm();
   void tick(const Tick& tick);
   caf::result<Mail> take(Mail& mail);
+  caf::result<Mail> take_unknown(Mail& mail);
   Handler* find(const std::type_info& type) const;
+  void fail();
+  bool may_begin_again();
+  void begin_again(const Error& reason);
+  void other_ended(const caf::down_msg& message);
+  void tell_of(const Down& down);
+  void told_to_exit(caf::exit_msg& message);
+  void stop_children();
 
   const char* name_;
   std::unique_ptr<Boot> boot_;
@@ -69,7 +109,29 @@ private:
   std::map<Timer, Mail> waiting_;
   std::uint64_t last_timer_ = 0;
   std::optional<std::chrono::steady_clock::time_point> tick_;  ///< Of the Tick that comes next.
+  WeakRef owner_;
+  std::map<std::uint64_t, Child> children_;  ///< By id, so by age.
+  std::function<void(const Down&)> on_down_;
+  std::function<void()> on_exit_;
+  std::shared_ptr<Vitals> vitals_;
+  std::int64_t turn_began_ = 0;  ///< In ticks: where the last message ended.
+  std::uint32_t life_ = 1;
+  bool killed_ = false;
+  bool outlives_children_ = false;
+  int crashes_ = 0;  ///< Since `crashes_since_`, unasked.
+  std::chrono::steady_clock::time_point crashes_since_;
 };
+
+template <class Work>
+void CafActor::run(std::uint32_t life, Work work) {
+  if (life != life_) return;
+  try {
+    NOMAD_FAILPOINT_THROW(name_);
+    work();
+  } catch (...) {
+    fail();
+  }
+}
 
 }  // namespace nomad::actor
 

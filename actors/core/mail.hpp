@@ -43,6 +43,13 @@ public:
   /// `void` when empty.
   const std::type_info& type() const;
 
+  /// Of which life of its sender it is, if that sends it to itself (Policy::restart); 0: nobody's.
+  std::uint32_t life() const { return content_ == nullptr ? 0 : content_->life; }
+
+  void set_life(std::uint32_t life) {
+    if (content_ != nullptr) content_->life = life;
+  }
+
   /// The message, if it is of this type.
   template <Message M>
   M* get() {
@@ -57,6 +64,7 @@ private:
 
     const std::type_info& type;
     std::atomic<std::uint32_t> references{1};
+    std::uint32_t life = 0;
   };
 
   template <class M>

@@ -71,11 +71,18 @@ public:
   /// Of the system's clock, which tests move.
   std::chrono::steady_clock::time_point now() const;
 
+  /// `given` in its first life, something else in each later one (Policy::restart): nothing that is
+  /// drawn from it, such as ids, comes twice.
+  std::uint64_t seed(std::uint64_t given) const;
+
+  /// Whether it has lost an earlier state (Policy::restart).
+  bool began_again() const;
+
   /// Ends the actor after the present handler. What waits in its mailbox is dropped.
   void quit();
   void quit(const Error& reason);
 
-  /// Its end arrives at `on_down`.
+  /// Its end arrives at `on_down`, as that of what this actor owns does anyway.
   void monitor(const Any& other);
 
   template <class Handle, Message M>

@@ -2,12 +2,14 @@
 // by `spawn…` below, which points CAF's default, exit, down, error and exception handlers at our
 // logger (CAF's own print to stdout, which belongs to the commands).
 //
-// The rules: whoever spawns a child monitors it (`spawn_child`) and states in `on_down` what its
-// death means; an exit message ends an actor, with or without children of its own, and is how
-// parents stop children; an exception in a handler is a bug, ends the actor and reaches the parent
-// as a `Down` with an error.
+// The rules: every actor has an owner, whom its spawn site names, with what an exception in one of
+// its handlers leads to (Policy). The owner hears of its end (`on_down`), and when the owner ends,
+// whatever it owns is stopped, the youngest first. An exit message ends an actor, and is how owners
+// stop theirs. An exception in a handler is a bug: whoever asked is answered with it, it is logged,
+// and the policy follows.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,17 +17,20 @@
 #include <utility>
 
 #include "actors/core/actor.hpp"
+#include "actors/core/owner.hpp"
 
 namespace nomad::actor {
 
-/// A monitored actor has ended.
+/// An owned or monitored actor has ended, or an owned one has begun anew.
 struct Down {
-  Address source;        ///< Compare with `handle.address()`.
-  bool crashed = false;  ///< Ended by a bug or an error, not by an exit message or normally.
-  Error reason;          ///< Why, when `crashed`.
+  Address source;          ///< Compare with `handle.address()`.
+  bool crashed = false;    ///< Ended by a bug or an error, not by an exit message or normally.
+  bool restarted = false;  ///< It goes on, with a new state, after a crash (Policy::restart).
+  Error reason;            ///< Why, when `crashed`.
 };
 
-/// Calls `handler` for each monitored actor that ends. Call it in the behavior function.
+/// Calls `handler` for each owned or monitored actor that ends, and each owned one that begins
+/// anew. Call it in the behavior function.
 void on_down(Self* self, std::function<void(const Down&)> handler);
 
 /// Calls `handler` when an exit message arrives instead of quitting, so that an actor can finish
@@ -53,18 +58,15 @@ class Boot {
 public:
   virtual ~Boot() = default;
   virtual const char* name() const = 0;
-  virtual void make(CafActor& actor) = 0;  ///< The state; called once, where the actor is spawned.
-  virtual Handlers begin() = 0;            ///< Called once, in the actor's first turn.
+  virtual Policy policy() const = 0;
+  virtual void make(CafActor& actor) = 0;  ///< The state, where the actor is spawned.
+  virtual Handlers begin() = 0;            ///< Called in the actor's own turn.
+  virtual void forget() = 0;               ///< Destroys the state; `make` may follow.
 };
 
-enum class Thread { pooled, own };
+enum class Thread : std::uint8_t { pooled, own };
 
-Ref spawn_boot(System& system, std::unique_ptr<Boot> boot, Thread thread);
-
-/// Whether the parent hears of its end (`on_down`), or ends and is ended with it.
-enum class Tie { monitored, linked };
-
-Ref spawn_boot(Self* parent, std::unique_ptr<Boot> boot, Thread thread, Tie tie);
+Ref spawn_boot(const Owner& owner, std::unique_ptr<Boot> boot, Thread thread);
 
 namespace detail {
 
@@ -95,7 +97,7 @@ constexpr const char* name_of() {
     return "actor";
 }
 
-template <class Function>
+template <Policy policy_given, class Function>
 class BootOf final : public Boot {
   using Parts = BehaviorFunction<Function>;
   using ActorSelf = typename Parts::ActorSelf;
@@ -108,13 +110,21 @@ public:
 
   const char* name() const override { return name_of<ActorSelf>(); }
 
+  Policy policy() const override { return policy_given; }
+
   void make(CafActor& actor) override { self_.emplace(actor); }
 
   Handlers begin() override {
-    return std::apply([this](auto&... args) { return function_(&*self_, std::move(args)...); },
-                      arguments_)
-        .release();
+    const auto call = [this](auto&... args) {
+      if constexpr (policy_given == Policy::restart)  // they are for the next life, too
+        return function_(&*self_, std::as_const(args)...);
+      else
+        return function_(&*self_, std::move(args)...);
+    };
+    return std::apply(call, arguments_).release();
   }
+
+  void forget() override { self_.reset(); }
 
 private:
   Function function_;  // before the state: a behavior's lambdas may refer to its captures
@@ -122,53 +132,38 @@ private:
   std::optional<ActorSelf> self_;
 };
 
-template <class Function, class... Args>
-std::unique_ptr<Boot> boot(Function function, Args&&... args) {
-  return std::make_unique<BootOf<Function>>(std::move(function), std::forward<Args>(args)...);
-}
-
 template <class Function>
 using HandleOf = typename BehaviorFunction<Function>::Handle;
 
+template <Policy policy, class Function, class... Args>
+HandleOf<Function> spawn_as(const Owner& owner, Thread thread, Function function, Args&&... args) {
+  return HandleOf<Function>{spawn_boot(
+      owner,
+      std::make_unique<BootOf<policy, Function>>(std::move(function), std::forward<Args>(args)...),
+      thread)};
+}
+
 }  // namespace detail
 
-/// Spawns a top-level actor on the pool. The caller keeps the handle and stops it.
-template <class Function, class... Args>
-auto spawn(System& system, Function function, Args&&... args) {
-  return detail::HandleOf<Function>{spawn_boot(
-      system, detail::boot(std::move(function), std::forward<Args>(args)...), Thread::pooled)};
+/// Spawns an actor on the pool. One that may begin anew keeps copies of `args`.
+template <Policy policy = Policy::report, class Function, class... Args>
+auto spawn(const Owner& owner, Function function, Args&&... args) {
+  return detail::spawn_as<policy>(owner, Thread::pooled, std::move(function),
+                                  std::forward<Args>(args)...);
 }
 
 /// The same with a thread of its own: for actors that block.
-template <class Function, class... Args>
-auto spawn_detached(System& system, Function function, Args&&... args) {
-  return detail::HandleOf<Function>{spawn_boot(
-      system, detail::boot(std::move(function), std::forward<Args>(args)...), Thread::own)};
+template <Policy policy = Policy::report, class Function, class... Args>
+auto spawn_detached(const Owner& owner, Function function, Args&&... args) {
+  return detail::spawn_as<policy>(owner, Thread::own, std::move(function),
+                                  std::forward<Args>(args)...);
 }
 
-/// Spawns an actor that `parent` monitors; its end arrives at `on_down`.
-template <class Function, class... Args>
-auto spawn_child(Self* parent, Function function, Args&&... args) {
-  return detail::HandleOf<Function>{
-      spawn_boot(parent, detail::boot(std::move(function), std::forward<Args>(args)...),
-                 Thread::pooled, Tie::monitored)};
-}
+/// Makes `owner` the owner of `child`, which has none: for parts that are made before the whole.
+void give(const Any& child, const Any& owner);
 
-/// The same with a thread of its own.
-template <class Function, class... Args>
-auto spawn_detached_child(Self* parent, Function function, Args&&... args) {
-  return detail::HandleOf<Function>{
-      spawn_boot(parent, detail::boot(std::move(function), std::forward<Args>(args)...),
-                 Thread::own, Tie::monitored)};
-}
-
-/// Spawns an actor with a thread of its own that makes no sense without `parent`, nor `parent`
-/// without it.
-template <class Function, class... Args>
-auto spawn_detached_twin(Self* parent, Function function, Args&&... args) {
-  return detail::HandleOf<Function>{
-      spawn_boot(parent, detail::boot(std::move(function), std::forward<Args>(args)...),
-                 Thread::own, Tie::linked)};
-}
+/// The owner of a process's actors: they report, and the first that crashes is told to `on_fatal`,
+/// once, from the root's turn.
+Any spawn_root(System& system, std::function<void(const Error&)> on_fatal);
 
 }  // namespace nomad::actor

@@ -111,10 +111,10 @@ void Meter::updated(const link::UpdateAllocs& sent, std::int64_t now) {
   }
 }
 
-client::ServerLink spawn_metered_link(actor::System& system,
+client::ServerLink spawn_metered_link(const actor::Owner& owner,
                                       const client::ServerLink& to,
                                       std::shared_ptr<Meter> meter) {
-  return actor::spawn(system, metered_link, to, std::move(meter));
+  return actor::spawn(owner, metered_link, to, std::move(meter));
 }
 
 }  // namespace nomad::nodesim

@@ -4,7 +4,7 @@
 // The link:
 // Owns:   nothing; all links share the Meter.
 // Takes:  what a ServerLink takes.
-// Parent: who simulates the nodes.
+// Parent: nobody, report: whoever simulates the nodes stops it.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -58,7 +58,7 @@ private:
   std::unordered_map<std::string, schema::ClientStatus> statuses_;
 };
 
-client::ServerLink spawn_metered_link(actor::System& system,
+client::ServerLink spawn_metered_link(const actor::Owner& owner,
                                       const client::ServerLink& to,
                                       std::shared_ptr<Meter> meter);
 

@@ -69,8 +69,8 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   parts.servers = std::move(servers);
   parts.db = std::move(db);
   parts.steps = std::move(steps);
-  parts.make_stats = [](actor::System& system, const StatsOptions&) {
-    return actor::spawn(system, silent_stats);
+  parts.make_stats = [](const actor::Owner& owner, const StatsOptions&) {
+    return actor::spawn(owner, silent_stats);
   };
   parts.make_runner = simulated_runners(options.plan);
   parts.check_alloc = [](const ClientContext&, schema::Allocation::Reader,
@@ -81,14 +81,14 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
   return parts;
 }
 
-NodeFarm NodeFarm::start(actor::System& system, NodeFarmOptions options, MakeLink make_link) {
+NodeFarm NodeFarm::start(const actor::Owner& owner, NodeFarmOptions options, MakeLink make_link) {
   NodeFarm farm;
-  farm.db_ = spawn_forgetful_client_db(system);
-  farm.steps_ = spawn_step_runner(system, 1);
+  farm.db_ = spawn_forgetful_client_db(owner);
+  farm.steps_ = spawn_step_runner(owner, 1);
   farm.nodes_.reserve(options.nodes);
   for (std::size_t i = 0; i < options.nodes; ++i)
     farm.nodes_.push_back(
-        spawn_client(system, simulated_options(options, i),
+        spawn_client(owner, simulated_options(options, i),
                      simulated_parts(options, make_link(i), farm.db_, farm.steps_)));
   return farm;
 }

@@ -41,7 +41,7 @@ using MakeLink = std::function<client::ServerLink(std::size_t number)>;
 
 class NodeFarm {
 public:
-  static NodeFarm start(actor::System& system, NodeFarmOptions options, MakeLink make_link);
+  static NodeFarm start(const actor::Owner& owner, NodeFarmOptions options, MakeLink make_link);
 
   NodeFarm(NodeFarm&&) = default;
   NodeFarm& operator=(NodeFarm&&) = default;

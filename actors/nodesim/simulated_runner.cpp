@@ -187,13 +187,13 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
 
 }  // namespace
 
-AllocRunner spawn_simulated_runner(actor::System& system, AllocSetup setup, RunPlan plan) {
-  return actor::spawn(system, simulated_runner, std::move(setup), plan);
+AllocRunner spawn_simulated_runner(const actor::Owner& owner, AllocSetup setup, RunPlan plan) {
+  return actor::spawn(owner, simulated_runner, std::move(setup), plan);
 }
 
 AllocRunnerFactory simulated_runners(RunPlan plan) {
-  return [plan](actor::System& system, AllocSetup setup) {
-    return spawn_simulated_runner(system, std::move(setup), plan);
+  return [plan](const actor::Owner& owner, AllocSetup setup) {
+    return spawn_simulated_runner(owner, std::move(setup), plan);
   };
 }
 

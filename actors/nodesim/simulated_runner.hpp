@@ -4,7 +4,7 @@
 //
 // Owns:   the allocation's pretended state.
 // Takes:  what every alloc runner takes (actors/client/runner.hpp).
-// Parent: the client.
+// Parent: client, report: the allocation fails.
 // Ends:   after Destroy or Detach, or by the parent's exit message.
 #pragma once
 
@@ -23,7 +23,7 @@ struct RunPlan {
   std::chrono::milliseconds event_interval{0};  ///< A task event that changes no status; 0: none.
 };
 
-client::AllocRunner spawn_simulated_runner(actor::System& system,
+client::AllocRunner spawn_simulated_runner(const actor::Owner& owner,
                                            client::AllocSetup setup,
                                            RunPlan plan);
 

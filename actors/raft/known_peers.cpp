@@ -46,7 +46,7 @@ RaftPeer* KnownPeers::peer_for(const ServerId& id, const Configuration& members)
   peer.used = parts_.clock();
   if (peer.actor) return &peer.actor;
   peer.counters = std::make_shared<PeerCounters>();
-  peer.actor = actor::spawn_child(
+  peer.actor = actor::spawn(
       self_, raft_peer_actor,
       PeerOptions{.id = id, .address = peer.address, .own_address = parts_.options.address},
       parts_.options.carrier, PeerListener{self_}, peer.counters);

@@ -148,8 +148,11 @@ void truncate(Self self, const LogWriterListener& listener, log_writer::Truncate
   auto more = log.truncate_prefix(msg.through);
   if (!more && is_full(more.error()) && make_room(self, listener, more.error()))
     more = log.truncate_prefix(msg.through);
-  if (!more && is_full(more.error())) return actor::send_self_after(self, room_pause, msg);
-  if (!more) return fail(self, listener, more.error());
+  if (!more) {
+    if (!is_full(more.error())) return fail(self, listener, more.error());
+    actor::send_self_after(self, room_pause, msg);
+    return;
+  }
   ++self->state.counters->log_commits;
   ask_for_checkpoint(self);
   if (*more) actor::send_self(self, msg);
@@ -181,11 +184,11 @@ WriterSelf::behavior_type log_writer_actor(Self self,
 
 }  // namespace
 
-LogWriter spawn_log_writer(actor::System& system,
+LogWriter spawn_log_writer(const actor::Owner& owner,
                            std::shared_ptr<storage::RaftLog> log,
                            LogWriterListener listener,
                            std::shared_ptr<RaftCounters> counters) {
-  return actor::spawn_detached(system, log_writer_actor, std::move(log), std::move(listener),
+  return actor::spawn_detached(owner, log_writer_actor, std::move(log), std::move(listener),
                                std::move(counters));
 }
 

@@ -9,7 +9,7 @@
 // Full:   when the disk is, it gives the reserve back, tells RoomChanged, and goes on; without one
 //         what it was given waits, and is tried again each second. When the reserve can be taken
 //         again, it tells RoomChanged.
-// Parent: the raft_node's wiring (`start_raft`). Detached: it blocks on fsync.
+// Parent: raft_node, report: the node ends. Detached: it blocks on fsync.
 // Ends:   by an exit message; what waits in the mailbox is not written any more.
 #pragma once
 
@@ -66,7 +66,7 @@ using LogWriterListener = actor::Interface<void(log_writer::Written),
                                            void(log_writer::RoomChanged)>;
 
 /// Detached. `counters` is written to.
-LogWriter spawn_log_writer(actor::System& system,
+LogWriter spawn_log_writer(const actor::Owner& owner,
                            std::shared_ptr<storage::RaftLog> log,
                            LogWriterListener listener,
                            std::shared_ptr<RaftCounters> counters);

@@ -37,8 +37,8 @@ struct NodeParts {
   std::shared_ptr<RaftCounters> counters;
   std::shared_ptr<LeaderView> leader = std::make_shared<LeaderView>();
   LeadershipListener listener;
-  std::function<LogWriter(actor::System&, LogWriterListener)> spawn_log_writer;
-  std::function<Snapshotter(actor::System&)> spawn_snapshotter;
+  std::function<LogWriter(const actor::Owner&, LogWriterListener)> spawn_log_writer;
+  std::function<Snapshotter(const actor::Owner&)> spawn_snapshotter;
   std::function<Time()> clock;
 };
 

@@ -12,7 +12,6 @@
 #include "actors/raft/snapshot_keeper.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/base/short_turns.hpp"
 #include "runtime/raft/write_gathering.hpp"
 #include "runtime/storage/reserve.hpp"
 
@@ -154,7 +153,7 @@ void NodeState::start(NodeParts parts) {
   applied_ = parts_.applied;
   const Index newest = parts_.start.snapshot ? parts_.start.snapshot->index : 0;
   core_.emplace(parts_.core_options, std::move(parts_.start), Random{parts_.seed}, parts_.clock());
-  writer_ = parts_.spawn_log_writer(self_->system(), NodeSelf{self_});
+  writer_ = parts_.spawn_log_writer(self_, NodeSelf{self_});
   self_->monitor(writer_);
   snapshots_.start(newest);
   actor::on_down(self_, [this](const actor::Down& down) {
@@ -611,18 +610,13 @@ NodeSelf::behavior_type raft_node(NodeSelf::stateful_pointer<NodeState> self,
   };
 }
 
-NodeSelf::behavior_type detached_raft_node(NodeSelf::stateful_pointer<NodeState> self,
-                                           std::shared_ptr<NodeParts> parts) {
-  ask_for_short_turns();
-  return raft_node(self, std::move(parts));
-}
-
 }  // namespace
 
-RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached) {
+RaftNode spawn_raft_node(const actor::Owner& owner, NodeParts parts, bool detached) {
   auto shared = std::make_shared<NodeParts>(std::move(parts));
-  if (detached) return actor::spawn_detached(system, detached_raft_node, std::move(shared));
-  return actor::spawn(system, raft_node, std::move(shared));
+  if (detached)
+    return actor::spawn_detached<actor::Policy::end_owner>(owner, raft_node, std::move(shared));
+  return actor::spawn<actor::Policy::end_owner>(owner, raft_node, std::move(shared));
 }
 
 }  // namespace nomad::raft

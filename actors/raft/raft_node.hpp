@@ -5,8 +5,7 @@
 // Owns:   the core, the Fsm's writer side; log_writer, snapshotter and a raft_peer for each server
 //         that it speaks with (its children).
 // Takes:  Propose and the other messages below; from other threads by `Proposer`.
-// Parent: the agent's wiring, by `start_raft`. A storage error ends the node with that error (the
-//         parent's `on_down` sees a crash): the server must stop then, it can't promise anything.
+// Parent: server, end_owner: after a storage error, or a bug, it can't promise anything.
 // Ends:   by an exit message; a leader hands over first, if it can within an election timeout.
 //         What still waits is answered with `unavailable`.
 #pragma once
@@ -179,7 +178,7 @@ struct NodeParts;
 
 /// The node alone, made of what `start_raft` puts together, or a test; with a thread of its own if
 /// `detached`.
-RaftNode spawn_raft_node(actor::System& system, NodeParts parts, bool detached);
+RaftNode spawn_raft_node(const actor::Owner& owner, NodeParts parts, bool detached);
 
 /// The id of the cluster that these servers found together: the same wherever it is computed.
 std::string new_cluster_id(const std::vector<Member>& members);
@@ -199,7 +198,7 @@ struct StartedRaft {
 /// the log is applied as soon as it is known to be committed. Errors (corruption, another format,
 /// no permission, full disk) name the file and, where it applies, the row. `fsm` outlives the
 /// node; after this call only the node calls its non-const methods.
-Result<StartedRaft> start_raft(actor::System& system,
+Result<StartedRaft> start_raft(const actor::Owner& owner,
                                const RaftOptions& options,
                                std::shared_ptr<Fsm> fsm,
                                LeadershipListener listener);

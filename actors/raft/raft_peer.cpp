@@ -89,7 +89,7 @@ private:
 
 }  // namespace
 
-RaftPeer::behavior_type raft_peer_actor(RaftPeer::pointer,
+RaftPeer::behavior_type raft_peer_actor(RaftPeer::stateful_pointer<RaftPeerState>,
                                         PeerOptions options,
                                         Carrier carrier,
                                         PeerListener listener,

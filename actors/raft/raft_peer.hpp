@@ -4,7 +4,7 @@
 // Owns:   the count of what is under way to that server, shared with what the carrier is to tell.
 // Takes:  Post and Move from the node. Tells its listener PeerUnreachable when entries or a part of
 //         a snapshot were lost or not let out.
-// Parent: the raft_node, one for each server that it speaks with.
+// Parent: raft_node, report: the node ends. One for each server that it speaks with.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -64,8 +64,12 @@ struct PeerOptions {
   std::size_t max_under_way = std::size_t{48} << 20;
 };
 
+struct RaftPeerState {
+  static constexpr const char* name = "raft_peer";
+};
+
 /// The behavior; the node spawns it as a child.
-RaftPeer::behavior_type raft_peer_actor(RaftPeer::pointer self,
+RaftPeer::behavior_type raft_peer_actor(RaftPeer::stateful_pointer<RaftPeerState> self,
                                         PeerOptions options,
                                         Carrier carrier,
                                         PeerListener listener,

@@ -24,7 +24,7 @@ void SnapshotKeeper::start(Index newest) {
   since_ = parts_.clock();
   chance_ = Random{~parts_.seed};
   draw_delay();
-  snapshotter_ = parts_.spawn_snapshotter(self_->system());
+  snapshotter_ = parts_.spawn_snapshotter(self_);
   self_->monitor(snapshotter_);
 }
 

@@ -97,11 +97,11 @@ Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<Snaps
 
 }  // namespace
 
-Snapshotter spawn_snapshotter(actor::System& system,
+Snapshotter spawn_snapshotter(const actor::Owner& owner,
                               std::string directory,
                               std::size_t keep,
                               std::shared_ptr<const Fsm> fsm) {
-  return actor::spawn_detached(system, snapshotter_actor, std::move(directory), keep,
+  return actor::spawn_detached(owner, snapshotter_actor, std::move(directory), keep,
                                std::move(fsm));
 }
 

@@ -3,7 +3,7 @@
 //
 // Owns:   the directory of snapshots.
 // Takes:  SaveSnapshot, ReadPart, StorePart, FinishArrived; answers each.
-// Parent: the raft_node's wiring (`start_raft`). Detached: it works on the disk.
+// Parent: raft_node, report: the node ends. Detached: it works on the disk.
 // Ends:   by an exit message; an unfinished file is removed at the next start.
 #pragma once
 
@@ -75,7 +75,7 @@ using Snapshotter = actor::Interface<snapshotter::Saved(snapshotter::SaveSnapsho
                                      snapshotter::Saved(snapshotter::FinishArrived)>;
 
 /// Detached. Keeps the `keep` newest snapshots in `directory`.
-Snapshotter spawn_snapshotter(actor::System& system,
+Snapshotter spawn_snapshotter(const actor::Owner& owner,
                               std::string directory,
                               std::size_t keep,
                               std::shared_ptr<const Fsm> fsm);

@@ -240,7 +240,7 @@ constexpr int heartbeats_of_silence = 3;
 
 }  // namespace
 
-Result<StartedRaft> start_raft(actor::System& system,
+Result<StartedRaft> start_raft(const actor::Owner& owner,
                                const RaftOptions& options,
                                std::shared_ptr<Fsm> fsm,
                                LeadershipListener listener) {
@@ -283,13 +283,14 @@ Result<StartedRaft> start_raft(actor::System& system,
   parts.listener = std::move(listener);
   parts.spawn_log_writer
       = [log = std::make_shared<storage::RaftLog>(std::move(*log)), counters = parts.counters](
-            actor::System& home, LogWriterListener node) {
-          return spawn_log_writer(home, log, std::move(node), counters);
+            const actor::Owner& node_itself, LogWriterListener node) {
+          return spawn_log_writer(node_itself, log, std::move(node), counters);
         };
-  parts.spawn_snapshotter = [directory = parts.snapshot_directory, keep = options.snapshots_kept,
-                             fsm = std::shared_ptr<const Fsm>{parts.fsm}](actor::System& home) {
-    return spawn_snapshotter(home, directory, std::max(keep, 1U), fsm);
-  };
+  parts.spawn_snapshotter
+      = [directory = parts.snapshot_directory, keep = options.snapshots_kept,
+         fsm = std::shared_ptr<const Fsm>{parts.fsm}](const actor::Owner& node) {
+          return spawn_snapshotter(node, directory, std::max(keep, 1U), fsm);
+        };
   parts.clock = [] { return Time{LeaderLease::now()}; };
 
   const Proposer proposer{parts.queue};
@@ -297,7 +298,7 @@ Result<StartedRaft> start_raft(actor::System& system,
   const auto counters = parts.counters;
   const auto leader = parts.leader;
   const std::shared_ptr<const Fsm> checker = parts.fsm;
-  auto node = spawn_raft_node(system, std::move(parts), true);
+  auto node = spawn_raft_node(owner, std::move(parts), true);
   const RaftInbox inbox{node, checker, options.max_inbox_bytes};
   return StartedRaft{.node = std::move(node),
                      .proposer = proposer,

@@ -20,7 +20,12 @@ Result<Checkpointed> run(std::optional<storage::WalCheckpointer>& connection,
   return Checkpointed{};
 }
 
-WalCheckpointer::behavior_type wal_checkpointer(WalCheckpointer::pointer, std::string path) {
+struct CheckpointerState {
+  static constexpr const char* name = "wal_checkpointer";
+};
+
+WalCheckpointer::behavior_type wal_checkpointer(
+    WalCheckpointer::stateful_pointer<CheckpointerState>, std::string path) {
   auto connection = std::make_shared<std::optional<storage::WalCheckpointer>>();
   return {[connection, path = std::move(path)](Checkpoint) -> actor::Answer<Checkpointed> {
     return actor::answer(run(*connection, path));
@@ -29,8 +34,8 @@ WalCheckpointer::behavior_type wal_checkpointer(WalCheckpointer::pointer, std::s
 
 }  // namespace
 
-WalCheckpointer spawn_wal_checkpointer(actor::Self* parent, std::string path) {
-  return actor::spawn_detached_twin(parent, wal_checkpointer, std::move(path));
+WalCheckpointer spawn_wal_checkpointer(const actor::Owner& owner, std::string path) {
+  return actor::spawn_detached<actor::Policy::restart>(owner, wal_checkpointer, std::move(path));
 }
 
 }  // namespace nomad::raft

@@ -2,7 +2,7 @@
 //
 // Owns:   a connection of its own, opened at the first checkpoint.
 // Takes:  Checkpoint, answered with Checkpointed when as much as possible is copied.
-// Parent: the log_writer. Detached: it waits for the disk.
+// Parent: log_writer, restart. Detached: it waits for the disk.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -23,7 +23,6 @@ struct Checkpointed {
 
 using WalCheckpointer = actor::Interface<Checkpointed(Checkpoint)>;
 
-/// Linked: neither lives without the other.
-WalCheckpointer spawn_wal_checkpointer(actor::Self* parent, std::string path);
+WalCheckpointer spawn_wal_checkpointer(const actor::Owner& owner, std::string path);
 
 }  // namespace nomad::raft

@@ -25,6 +25,7 @@ struct Attempt {
   std::chrono::steady_clock::time_point deadline;  ///< Of the request itself.
   std::chrono::steady_clock::time_point give_up;   ///< Looking for a leader ends.
   std::chrono::milliseconds pause{0};
+  bool was_repeated = false;  ///< After it was sent, and may have been served.
 };
 
 using AttemptRef = std::shared_ptr<Attempt>;
@@ -106,7 +107,8 @@ struct ForwarderState {
     const bool may_repeat = info(attempt->call.method).repeat == Repeat::freely;
     const bool lost
         = reply.delivery == Delivery::maybe && reply.outcome.error().code == Errc::unavailable;
-    if (reply.delivery == Delivery::surely_not || found_none || (lost && may_repeat))
+    if (reply.delivery == Delivery::surely_not || found_none
+        || (lost && may_repeat && !std::exchange(attempt->was_repeated, true)))
       return wait(attempt, reply);
     finish(attempt, reply);
   }
@@ -133,7 +135,7 @@ ForwarderSelf::behavior_type forwarder_actor(ForwarderState::Self self,
   self->state.transport = std::move(transport);
   self->state.view = std::move(view);
   self->state.options = options;
-  self->state.random = Random{options.random_seed};
+  self->state.random = Random{self->seed(options.random_seed)};
   return {
       [self](const SendOn& msg) { return self->state.send_on(msg); },
       [self](const TryAgain& msg) { self->state.go_on(msg.attempt); },
@@ -142,11 +144,12 @@ ForwarderSelf::behavior_type forwarder_actor(ForwarderState::Self self,
 
 }  // namespace
 
-Forwarder spawn_forwarder(actor::System& system,
+Forwarder spawn_forwarder(const actor::Owner& owner,
                           const Transport& transport,
                           ClusterView view,
                           ForwarderOptions options) {
-  return actor::spawn(system, forwarder_actor, transport, std::move(view), options);
+  return actor::spawn<actor::Policy::restart>(owner, forwarder_actor, transport, std::move(view),
+                                              options);
 }
 
 void send_on(actor::Asker& asker,

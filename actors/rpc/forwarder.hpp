@@ -9,7 +9,7 @@
 //
 // Takes:  SendOn.
 // Owns:   requests that wait for a leader, and those under way.
-// Parent: the agent's wiring.
+// Parent: server, restart.
 // Ends:   by the parent's exit message; what is open fails with `unavailable`.
 #pragma once
 
@@ -58,7 +58,7 @@ struct ForwarderOptions {
   std::uint64_t random_seed = 0;
 };
 
-Forwarder spawn_forwarder(actor::System& system,
+Forwarder spawn_forwarder(const actor::Owner& owner,
                           const Transport& transport,
                           ClusterView view,
                           ForwarderOptions options);

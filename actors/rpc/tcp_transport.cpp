@@ -1,5 +1,6 @@
 #include "actors/rpc/tcp_transport.hpp"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <unordered_map>
@@ -119,8 +120,13 @@ struct TransportState {
   std::map<Key, Pooled> pool;
   std::unordered_map<std::string, net::RpcConnectionRef> nodes;
   std::unordered_map<std::uint64_t, actor::Promise<Reply>> calls;
-  std::uint64_t next_number = 1;
   bool sweeping = false;
+
+  /// Of the process: an actor that began anew must not take an answer to what it asked before.
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+  }
 
   /// Calls `go_on` with an open connection to there, as soon as there is one, or with why not.
   void with_connection(const Destination& to,
@@ -208,7 +214,7 @@ struct TransportState {
 
   actor::Answer<Reply> call(const Call& msg) {
     auto promise = self->make_response_promise<Reply>();
-    const auto number = next_number++;
+    const auto number = next_number();
     calls.emplace(number, promise);
     with_connection(msg.to, msg.timeout,
                     [this, number, msg](Result<net::RpcConnectionRef> connection) {
@@ -225,7 +231,7 @@ struct TransportState {
     if (node == nodes.end() || !node->second->is_open())
       return Reply{Error{Errc::not_found, "No path to node"}, Delivery::surely_not};
     auto promise = self->make_response_promise<Reply>();
-    const auto number = next_number++;
+    const auto number = next_number();
     calls.emplace(number, promise);
     put(node->second, msg.call, number);
     return promise;
@@ -382,7 +388,7 @@ TcpTransport::~TcpTransport() {
   if (parts_) stop();
 }
 
-Result<TcpTransport> TcpTransport::start(actor::System& system,
+Result<TcpTransport> TcpTransport::start(const actor::Owner& owner,
                                          TcpTransportOptions options,
                                          std::shared_ptr<const MethodRouter> router,
                                          Identify identify) {
@@ -399,8 +405,8 @@ Result<TcpTransport> TcpTransport::start(actor::System& system,
   auto network = net::RpcNetwork::start(options.network, std::move(callbacks));
   if (!network) return network.error();
   parts->network = std::move(*network);
-  const auto handle = actor::spawn(system, transport_actor, parts->network, options.retry_after,
-                                   options.max_waiting);
+  const auto handle = actor::spawn<actor::Policy::restart>(
+      owner, transport_actor, parts->network, options.retry_after, options.max_waiting);
   parts->handle = handle;
   *listener = actor::weak(handle);
   TcpTransport transport{std::move(parts)};

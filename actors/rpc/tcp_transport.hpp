@@ -3,7 +3,9 @@
 //
 // Owns:   net::RpcNetwork with its I/O threads; the pool; calls that wait for a connection.
 // Takes:  what Transport takes; from its own I/O threads, connections that opened and closed.
-// Parent: the agent's wiring, which calls `stop` before it stops the actor system.
+// Parent: server, restart. Without a server: root. It dials anew; calls are told `unavailable`.
+// Whoever has
+//         started it calls `stop` before it stops the actor system.
 // Ends:   by `stop`.
 //
 // Calls wait for a connection in the making, at most `max_waiting` of them. An address that could
@@ -32,7 +34,7 @@ class TcpTransport {
 public:
   /// `router` serves what arrives, for callers that `identify` has established. Both may be called
   /// on I/O threads from now on.
-  static Result<TcpTransport> start(actor::System& system,
+  static Result<TcpTransport> start(const actor::Owner& owner,
                                     TcpTransportOptions options,
                                     std::shared_ptr<const MethodRouter> router,
                                     Identify identify);

@@ -5,6 +5,7 @@
 // to `finish`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
@@ -49,7 +50,7 @@ public:
   /// As `propose`; a refused command's outcome is not reduced to its error.
   template <class Handle>
   void propose_raw(const Handle& self, const Object<schema::Command>& command, ThenRaw then) {
-    const auto number = next_++;
+    const auto number = next_number();
     waiting_.emplace(number, std::move(then));
     const auto weak = actor::weak(self);
     proposer_.propose(raft::payload_of(command), [weak, number](Result<raft::Applied> outcome) {
@@ -65,9 +66,14 @@ public:
   std::size_t waiting() const { return waiting_.size(); }
 
 private:
+  /// Of the process: an actor that began anew must not take an answer to what it asked before.
+  static std::uint64_t next_number() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+  }
+
   raft::Proposer proposer_;
   std::unordered_map<std::uint64_t, ThenRaw> waiting_;
-  std::uint64_t next_ = 1;
 };
 
 }  // namespace nomad::server

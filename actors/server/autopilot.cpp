@@ -158,6 +158,7 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
   state.raft = std::move(raft);
   state.membership = std::move(membership);
   state.options = std::move(options);
+  self->send(state.membership, membership::AddListener{self});
   actor::send_self(self, Look{});
   return {
       [self](Lead msg) {
@@ -185,11 +186,12 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
 
 }  // namespace
 
-Autopilot spawn_autopilot(actor::System& system,
+Autopilot spawn_autopilot(const actor::Owner& owner,
                           const RaftMembers& raft,
                           const LogKeeper& membership,
                           AutopilotOptions options) {
-  return actor::spawn(system, autopilot_actor, raft, membership, std::move(options));
+  return actor::spawn<actor::Policy::restart>(owner, autopilot_actor, raft, membership,
+                                              std::move(options));
 }
 
 }  // namespace nomad::server

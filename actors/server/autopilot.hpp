@@ -4,7 +4,7 @@
 //
 // Owns:   the health of the members. The settings are the state's, once an operator has set them.
 // Takes:  Lead, MembersChanged, questions of operators, a timer.
-// Parent: the server's wiring.
+// Parent: server, restart. It hears of members and leadership again.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -51,7 +51,7 @@ using RaftMembers = actor::Interface<raft::RaftStatus(raft::GetStatus),
                                      raft::Applied(raft::BootstrapCluster)>;
 
 /// As much of the membership.
-using LogKeeper = actor::Interface<void(membership::UseLog)>;
+using LogKeeper = actor::Interface<void(membership::UseLog), void(membership::AddListener)>;
 
 using Autopilot = actor::Interface<void(Lead),
                                    void(membership::MembersChanged),
@@ -66,7 +66,7 @@ struct AutopilotOptions {
   std::chrono::milliseconds interval{1'000};
 };
 
-Autopilot spawn_autopilot(actor::System& system,
+Autopilot spawn_autopilot(const actor::Owner& owner,
                           const RaftMembers& raft,
                           const LogKeeper& membership,
                           AutopilotOptions options);

@@ -68,11 +68,12 @@ GcSelf::behavior_type core_gc(GcPointer self,
 
 }  // namespace
 
-LeaderDuty spawn_core_gc(actor::System& system,
+LeaderDuty spawn_core_gc(const actor::Owner& owner,
                          std::shared_ptr<state::Store> store,
                          raft::Proposer proposer,
                          CoreGcOptions options) {
-  return actor::spawn(system, core_gc, std::move(store), std::move(proposer), options);
+  return actor::spawn<actor::Policy::restart>(owner, core_gc, std::move(store), std::move(proposer),
+                                              options);
 }
 
 }  // namespace nomad::server

@@ -3,7 +3,7 @@
 //
 // Owns:   its timer.
 // Takes:  Lead. Writes the entries that runtime/cluster/gc_rules chooses, one after the other.
-// Parent: the agent's wiring.
+// Parent: server, restart.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -23,7 +23,7 @@ struct CoreGcOptions {
   cluster::GcThresholds thresholds;
 };
 
-LeaderDuty spawn_core_gc(actor::System& system,
+LeaderDuty spawn_core_gc(const actor::Owner& owner,
                          std::shared_ptr<state::Store> store,
                          raft::Proposer proposer,
                          CoreGcOptions options);

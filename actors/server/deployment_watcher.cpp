@@ -157,7 +157,7 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer));
   state.options = options;
-  state.random = Random{options.random_seed};
+  state.random = Random{self->seed(options.random_seed)};
 
   return {
       [self](Lead msg) { self->state.lead(msg.leads); },
@@ -179,11 +179,12 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
 
 }  // namespace
 
-LeaderDuty spawn_deployment_watcher(actor::System& system,
+LeaderDuty spawn_deployment_watcher(const actor::Owner& owner,
                                     std::shared_ptr<state::Store> store,
                                     raft::Proposer proposer,
                                     DeploymentWatcherOptions options) {
-  return actor::spawn(system, deployment_watcher, std::move(store), std::move(proposer), options);
+  return actor::spawn<actor::Policy::restart>(owner, deployment_watcher, std::move(store),
+                                              std::move(proposer), options);
 }
 
 }  // namespace nomad::server

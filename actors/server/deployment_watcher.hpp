@@ -6,7 +6,7 @@
 // Takes:  Lead. Hears of changes through the state's watches and asks runtime/cluster/rollout what
 //         follows from them.
 // Writes: evaluations, promotions, failures with their rollback.
-// Parent: the agent's wiring, which makes it a duty of the leader.
+// Parent: server, restart.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -27,7 +27,7 @@ struct DeploymentWatcherOptions {
   std::uint64_t random_seed = 0;
 };
 
-LeaderDuty spawn_deployment_watcher(actor::System& system,
+LeaderDuty spawn_deployment_watcher(const actor::Owner& owner,
                                     std::shared_ptr<state::Store> store,
                                     raft::Proposer proposer,
                                     DeploymentWatcherOptions options);

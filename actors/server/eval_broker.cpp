@@ -384,7 +384,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer));
   state.queue = cluster::EvalQueue{options.queue};
-  state.random = Random{options.random_seed};
+  state.random = Random{self->seed(options.random_seed)};
   actor::on_exit(self, [self] {
     self->state.revoke();
     self->quit();
@@ -430,11 +430,12 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
 
 }  // namespace
 
-EvalBroker spawn_eval_broker(actor::System& system,
+EvalBroker spawn_eval_broker(const actor::Owner& owner,
                              std::shared_ptr<state::Store> store,
                              raft::Proposer proposer,
                              EvalBrokerOptions options) {
-  return actor::spawn(system, eval_broker_actor, std::move(store), std::move(proposer), options);
+  return actor::spawn<actor::Policy::restart>(owner, eval_broker_actor, std::move(store),
+                                              std::move(proposer), options);
 }
 
 }  // namespace nomad::server

@@ -5,7 +5,7 @@
 //         leadership begins. Nothing here is durable.
 // Takes:  what applied batches bring (BatchApplied), the workers' Dequeue, Ack, Nack, …
 // Writes: evaluations that end without a worker: cancelled duplicates, those delivered too often.
-// Parent: the leader.
+// Parent: server, restart. What is open is read from the state, as with a new leader.
 // Ends:   by the parent's exit message; waiting workers are answered with `unavailable`.
 #pragma once
 
@@ -101,7 +101,7 @@ struct EvalBrokerOptions {
   std::uint64_t random_seed = 0;
 };
 
-EvalBroker spawn_eval_broker(actor::System& system,
+EvalBroker spawn_eval_broker(const actor::Owner& owner,
                              std::shared_ptr<state::Store> store,
                              raft::Proposer proposer,
                              EvalBrokerOptions options);

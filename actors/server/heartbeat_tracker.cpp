@@ -203,7 +203,7 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
   state->self = self;
   state->store = std::move(store);
   state->writes.emplace(std::move(proposer));
-  state->random = Random{options.random_seed};
+  state->random = Random{self->seed(options.random_seed)};
   state->options = options;
 
   return {
@@ -218,11 +218,12 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
 
 }  // namespace
 
-HeartbeatTracker spawn_heartbeat_tracker(actor::System& system,
+HeartbeatTracker spawn_heartbeat_tracker(const actor::Owner& owner,
                                          std::shared_ptr<state::Store> store,
                                          raft::Proposer proposer,
                                          HeartbeatOptions options) {
-  return actor::spawn(system, heartbeat_tracker, std::move(store), std::move(proposer), options);
+  return actor::spawn<actor::Policy::restart>(owner, heartbeat_tracker, std::move(store),
+                                              std::move(proposer), options);
 }
 
 }  // namespace nomad::server

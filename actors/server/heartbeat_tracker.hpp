@@ -6,7 +6,7 @@
 // Takes:  RegisterNode and Heartbeat, GetCount, Lead. The status of one node changes one step at a
 //         time, each decided on what the last one left (runtime/cluster/node_commands.hpp). While
 //         it does not lead, everybody is told `unavailable`.
-// Parent: the leader.
+// Parent: server, restart. All leases begin anew, as with a new leader.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -47,7 +47,7 @@ struct HeartbeatOptions {
   std::uint64_t random_seed = 0;
 };
 
-HeartbeatTracker spawn_heartbeat_tracker(actor::System& system,
+HeartbeatTracker spawn_heartbeat_tracker(const actor::Owner& owner,
                                          std::shared_ptr<state::Store> store,
                                          raft::Proposer proposer,
                                          HeartbeatOptions options);

@@ -136,7 +136,7 @@ KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
   state->store = std::move(store);
   state->keyring = std::move(keyring);
   state->servers = std::move(servers);
-  state->random = Random{options.random_seed};
+  state->random = Random{self->seed(options.random_seed)};
   state->options = options;
   actor::send_self_after(self, options.interval, LookAtKeys{});
 
@@ -154,13 +154,13 @@ KeeperSelf::behavior_type keyring_keeper(KeeperState::Self self,
 
 }  // namespace
 
-LeaderDuty spawn_keyring_keeper(actor::System& system,
+LeaderDuty spawn_keyring_keeper(const actor::Owner& owner,
                                 std::shared_ptr<state::Store> store,
                                 std::shared_ptr<security::Keyring> keyring,
                                 SealedLink servers,
                                 KeyringKeeperOptions options) {
-  return actor::spawn(system, keyring_keeper, std::move(store), std::move(keyring),
-                      std::move(servers), options);
+  return actor::spawn<actor::Policy::restart>(owner, keyring_keeper, std::move(store),
+                                              std::move(keyring), std::move(servers), options);
 }
 
 }  // namespace nomad::server

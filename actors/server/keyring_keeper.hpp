@@ -6,7 +6,7 @@
 //
 // Owns:   its timer and the writes under way.
 // Takes:  Lead. Commands go to the link that it was given, which knows the leader.
-// Parent: the agent's wiring.
+// Parent: server, restart.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -28,7 +28,7 @@ struct KeyringKeeperOptions {
   std::uint64_t random_seed = 0;  ///< For the ids of keys.
 };
 
-LeaderDuty spawn_keyring_keeper(actor::System& system,
+LeaderDuty spawn_keyring_keeper(const actor::Owner& owner,
                                 std::shared_ptr<state::Store> store,
                                 std::shared_ptr<security::Keyring> keyring,
                                 SealedLink servers,

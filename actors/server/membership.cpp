@@ -317,7 +317,8 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
       },
       [self](const AddListener& msg) {
         auto& state = self->state;
-        state.listeners.push_back(msg.listener);
+        if (std::ranges::find(state.listeners, msg.listener) == state.listeners.end())
+          state.listeners.push_back(msg.listener);
         self->send(msg.listener, MembersChanged{state.view->members()});
       },
       [self](Beat) { self->state.beat(); },
@@ -335,11 +336,12 @@ std::vector<std::string> MemberView::servers_in(const std::string& region) const
   return addresses;
 }
 
-Membership spawn_membership(actor::System& system,
+Membership spawn_membership(const actor::Owner& owner,
                             const rpc::CallTransport& transport,
                             std::shared_ptr<MemberView> view,
                             MembershipActorOptions options) {
-  return actor::spawn(system, membership_actor, transport, std::move(view), std::move(options));
+  return actor::spawn<actor::Policy::end_owner>(owner, membership_actor, transport, std::move(view),
+                                                std::move(options));
 }
 
 }  // namespace nomad::server

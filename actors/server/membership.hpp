@@ -5,7 +5,7 @@
 // Takes:  exchanges and probes that other servers ask for (by the MethodRouter), join, leave and
 // force
 //         leave of operators, a timer. Tells its listeners MembersChanged; publishes a MemberView.
-// Parent: the server's wiring.
+// Parent: server, end_owner: what it knows of others stands nowhere else.
 // Ends:   by the parent's exit message; without Leave before it, the others see it fail.
 #pragma once
 
@@ -151,7 +151,7 @@ struct MembershipActorOptions {
   std::uint64_t random_seed = 0;
 };
 
-Membership spawn_membership(actor::System& system,
+Membership spawn_membership(const actor::Owner& owner,
                             const rpc::CallTransport& transport,
                             std::shared_ptr<MemberView> view,
                             MembershipActorOptions options);

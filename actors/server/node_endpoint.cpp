@@ -253,7 +253,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer));
   state.lease = std::move(lease);
-  state.random = Random{random_seed};
+  state.random = Random{self->seed(random_seed)};
 
   return {
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
@@ -280,13 +280,13 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
 
 }  // namespace
 
-NodeEndpoint spawn_node_endpoint(actor::System& system,
+NodeEndpoint spawn_node_endpoint(const actor::Owner& owner,
                                  std::shared_ptr<state::Store> store,
                                  raft::Proposer proposer,
                                  std::shared_ptr<const raft::LeaderLease> lease,
                                  std::uint64_t random_seed) {
-  return actor::spawn(system, node_endpoint_actor, std::move(store), std::move(proposer),
-                      std::move(lease), random_seed);
+  return actor::spawn<actor::Policy::restart>(owner, node_endpoint_actor, std::move(store),
+                                              std::move(proposer), std::move(lease), random_seed);
 }
 
 }  // namespace nomad::server

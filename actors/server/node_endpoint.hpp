@@ -4,7 +4,7 @@
 // Owns:   the blocking watches of nodes, the reports that wait to be written.
 // Takes:  WatchAllocs and UpdateAllocs. Reports are written at once while nothing is being written,
 //         else together with the others that came meanwhile: one log entry at a time.
-// Parent: the leader.
+// Parent: server, restart. Nodes ask and report again.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -30,7 +30,7 @@ struct NodeSide {
 
 /// With a lease, nodes hear what they should run only while it holds: what an old leader says would
 /// undo what a newer one said.
-NodeEndpoint spawn_node_endpoint(actor::System& system,
+NodeEndpoint spawn_node_endpoint(const actor::Owner& owner,
                                  std::shared_ptr<state::Store> store,
                                  raft::Proposer proposer,
                                  std::shared_ptr<const raft::LeaderLease> lease,

@@ -10,8 +10,8 @@
 namespace nomad::server {
 
 struct NodeService::Shared {
-  Shared(actor::System& system, NodeServiceOptions given)
-      : options{std::move(given)}, asker{system} {}
+  Shared(const actor::Owner& owner, NodeServiceOptions given)
+      : options{std::move(given)}, asker{owner} {}
 
   NodeServiceOptions options;
   actor::Asker asker;
@@ -101,8 +101,8 @@ Bytes alloc_reply(const link::AssignedAllocs& set) {
 
 }  // namespace
 
-NodeService::NodeService(actor::System& system, NodeServiceOptions options)
-    : shared_{std::make_shared<Shared>(system, std::move(options))} {}
+NodeService::NodeService(const actor::Owner& owner, NodeServiceOptions options)
+    : shared_{std::make_shared<Shared>(owner, std::move(options))} {}
 
 void NodeService::open(NodeSide nodes, const rpc::Transport& transport) {
   const std::lock_guard lock{shared_->guard};

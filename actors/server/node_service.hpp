@@ -41,7 +41,7 @@ struct NodeServiceOptions {
 /// Copies share everything.
 class NodeService {
 public:
-  NodeService(actor::System& system, NodeServiceOptions options);
+  NodeService(const actor::Owner& owner, NodeServiceOptions options);
 
   /// Adds the methods to `router`. Once, before anything is served.
   void add_to(rpc::MethodRouter& router);

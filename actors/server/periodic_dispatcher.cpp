@@ -135,7 +135,7 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer));
   state.options = std::move(options);
-  state.random = Random{state.options.random_seed};
+  state.random = Random{self->seed(state.options.random_seed)};
   if (!state.options.wall_clock) state.options.wall_clock = unix_now;
 
   return {
@@ -156,12 +156,12 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
 
 }  // namespace
 
-LeaderDuty spawn_periodic_dispatcher(actor::System& system,
+LeaderDuty spawn_periodic_dispatcher(const actor::Owner& owner,
                                      std::shared_ptr<state::Store> store,
                                      raft::Proposer proposer,
                                      PeriodicDispatcherOptions options) {
-  return actor::spawn(system, periodic_dispatcher, std::move(store), std::move(proposer),
-                      std::move(options));
+  return actor::spawn<actor::Policy::restart>(owner, periodic_dispatcher, std::move(store),
+                                              std::move(proposer), std::move(options));
 }
 
 }  // namespace nomad::server

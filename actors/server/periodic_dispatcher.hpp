@@ -4,7 +4,7 @@
 //         kept up with the jobs table.
 // Takes:  Lead.
 // Writes: the registration of a child for each launch.
-// Parent: the agent's wiring, which makes it a duty of the leader.
+// Parent: server, restart.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -26,7 +26,7 @@ struct PeriodicDispatcherOptions {
   std::function<std::int64_t()> wall_clock;
 };
 
-LeaderDuty spawn_periodic_dispatcher(actor::System& system,
+LeaderDuty spawn_periodic_dispatcher(const actor::Owner& owner,
                                      std::shared_ptr<state::Store> store,
                                      raft::Proposer proposer,
                                      PeriodicDispatcherOptions options);

@@ -17,15 +17,22 @@ namespace {
 using plan_applier::PlanApplied;
 using plan_applier::SubmitPlan;
 
+/// Find out again whether what an earlier state had under way is over.
+struct AskLog {
+  using is_message = void;
+};
+
 /// Deal with the next plan of the queue.
 struct Next {
   using is_message = void;
 };
 
-using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(WriteDone)>;
+using ApplierSelf = actor::WithInternal<PlanApplier, void(AskLog), void(Next), void(WriteDone)>;
 
 /// Plans verified against one continuation of the state before it is made anew.
 constexpr std::size_t most_speculative = 64;
+
+constexpr std::chrono::milliseconds ask_log_again_after{100};
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
@@ -49,6 +56,23 @@ struct ApplierState {
   std::uint64_t next_order = 1;
   std::unique_ptr<state::Store> continuation;  ///< The state with all that is under way.
   std::size_t verified_on_it = 0;
+  bool knows_all = true;  ///< Nothing is under way that it does not know of.
+
+  /// What it had under way when it began anew is in the log before this, or never will be. Until
+  /// then a plan could take what another has taken.
+  void await_log() {
+    knows_all = false;
+    const auto nothing = make_command(
+        [](schema::Command::Builder command) { command.initEvalUpdate().initEvaluations(0); });
+    writes->propose(ApplierSelf{self}, nothing, [this](const Result<Committed>& committed) {
+      if (!committed && committed.error().code == Errc::overloaded) {
+        actor::send_self_after(self, ask_log_again_after, AskLog{});
+        return;
+      }
+      knows_all = true;
+      if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
+    });
+  }
 
   void submit(Waiting waiting) {
     const auto was_empty = queue.empty();
@@ -81,6 +105,7 @@ struct ApplierState {
   }
 
   void next() {
+    if (!knows_all) return;
     auto waiting = queue.pop();
     if (!waiting) return;
     if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
@@ -140,7 +165,8 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
   state.self = self;
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer));
-  state.random = Random{random_seed};
+  state.random = Random{self->seed(random_seed)};
+  if (self->began_again()) state.await_log();
 
   return {
       [self](const SubmitPlan& msg) -> actor::Answer<PlanApplied> {
@@ -150,6 +176,7 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
         self->state.submit({msg.plan, promise});
         return promise;
       },
+      [self](AskLog) { self->state.await_log(); },
       [self](Next) { self->state.next(); },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
@@ -157,12 +184,12 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
 
 }  // namespace
 
-PlanApplier spawn_plan_applier(actor::System& system,
+PlanApplier spawn_plan_applier(const actor::Owner& owner,
                                std::shared_ptr<state::Store> store,
                                raft::Proposer proposer,
                                std::uint64_t random_seed) {
-  return actor::spawn(system, plan_applier_actor, std::move(store), std::move(proposer),
-                      random_seed);
+  return actor::spawn<actor::Policy::restart>(owner, plan_applier_actor, std::move(store),
+                                              std::move(proposer), random_seed);
 }
 
 }  // namespace nomad::server

@@ -7,7 +7,7 @@
 //
 // Owns:   the plan queue and the entries under way.
 // Takes:  SubmitPlan. Answered when the plan's entry is applied, or when nothing of it fits.
-// Parent: the leader.
+// Parent: server, restart. It waits until the log has what it had under way.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -37,7 +37,7 @@ struct PlanApplied {
 
 using PlanApplier = actor::Interface<plan_applier::PlanApplied(plan_applier::SubmitPlan)>;
 
-PlanApplier spawn_plan_applier(actor::System& system,
+PlanApplier spawn_plan_applier(const actor::Owner& owner,
                                std::shared_ptr<state::Store> store,
                                raft::Proposer proposer,
                                std::uint64_t random_seed);

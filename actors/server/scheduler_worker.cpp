@@ -111,13 +111,28 @@ struct WorkerState {
     const auto snapshot = store->snapshot();
     if (snapshot.index() < work.needed_index) {
       if (++work.looks > most_looks) return refuse(token);
-      return actor::send_self_after(self, 10ms, LookAgain{token});
+      actor::send_self_after(self, 10ms, LookAgain{token});
+      return;
     }
     work.looks = 0;
     const scheduler::Moment moment{snapshot, unix_now(), &reservations};
-    if (!work.result) return take(token, work.scheduler->start(moment));
-    const auto result = *std::exchange(work.result, std::nullopt);
-    take(token, work.scheduler->resume(moment, result));
+    const auto result = std::exchange(work.result, std::nullopt);
+    auto step = decide([&] {
+      return result ? work.scheduler->resume(moment, *result) : work.scheduler->start(moment);
+    });
+    if (step) return take(token, std::move(*step));
+    log::error("scheduler_worker", "evaluation {}: {}", name_of(token), step.error().what);
+    refuse(token);
+  }
+
+  /// What throws there is this evaluation's failure: the broker counts them.
+  template <class Decision>
+  static Result<scheduler::Step> decide(Decision decision) {
+    try {
+      return decision();
+    } catch (const std::exception& err) {
+      return Error{Errc::internal, fmt::format("its scheduler has failed: {}", err.what())};
+    }
   }
 
   // -- the scheduler's steps ---------------------------------------------------------------------
@@ -241,7 +256,7 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
   state.writes.emplace(std::move(proposer));
   state.broker = std::move(broker);
   state.applier = std::move(applier);
-  state.random = Random{options.random_seed};
+  state.random = Random{self->seed(options.random_seed)};
   state.options = std::move(options);
   state.ask();
 
@@ -257,18 +272,19 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
 
 }  // namespace
 
-SchedulerWorker spawn_scheduler_worker(actor::System& system,
+SchedulerWorker spawn_scheduler_worker(const actor::Owner& owner,
                                        std::shared_ptr<state::Store> store,
                                        raft::Proposer proposer,
                                        EvalBroker broker,
                                        PlanApplier applier,
                                        SchedulerWorkerOptions options) {
   if (!options.detached)
-    return actor::spawn(system, scheduler_worker_actor, std::move(store), std::move(proposer),
-                        std::move(broker), std::move(applier), std::move(options));
-  return actor::spawn_detached(system, scheduler_worker_actor, std::move(store),
-                               std::move(proposer), std::move(broker), std::move(applier),
-                               std::move(options));
+    return actor::spawn<actor::Policy::restart>(owner, scheduler_worker_actor, std::move(store),
+                                                std::move(proposer), std::move(broker),
+                                                std::move(applier), std::move(options));
+  return actor::spawn_detached<actor::Policy::restart>(
+      owner, scheduler_worker_actor, std::move(store), std::move(proposer), std::move(broker),
+      std::move(applier), std::move(options));
 }
 
 }  // namespace nomad::server

@@ -4,7 +4,7 @@
 //
 // Owns:   the schedulers of the evaluations it works on; a thread.
 // Takes:  nothing but its own messages; asks the broker and the plan applier.
-// Parent: the leader, which has one or two of them.
+// Parent: server, restart, with others of its kind. The broker begins anew with it.
 // Ends:   by the parent's exit message. What it worked on is delivered again by the broker.
 #pragma once
 
@@ -41,7 +41,7 @@ struct GetSchedulerWorkerStats {
 
 using SchedulerWorker = actor::Interface<SchedulerWorkerStats(GetSchedulerWorkerStats)>;
 
-SchedulerWorker spawn_scheduler_worker(actor::System& system,
+SchedulerWorker spawn_scheduler_worker(const actor::Owner& owner,
                                        std::shared_ptr<state::Store> store,
                                        raft::Proposer proposer,
                                        EvalBroker broker,

@@ -125,11 +125,12 @@ void SealedService::stop() {
   shared_->writer.reset();
 }
 
-SealedLink spawn_sealed_link(actor::System& system,
+SealedLink spawn_sealed_link(const actor::Owner& owner,
                              raft::Proposer proposer,
                              const rpc::Forwarder& forwarder,
                              std::shared_ptr<const raft::LeaderView> leader) {
-  return actor::spawn(system, sealed_link, std::move(proposer), forwarder, std::move(leader));
+  return actor::spawn<actor::Policy::restart>(owner, sealed_link, std::move(proposer), forwarder,
+                                              std::move(leader));
 }
 
 }  // namespace nomad::server

@@ -7,7 +7,7 @@
 //
 // Owns:   the answers that are still being written.
 // Takes:  WriteSealed.
-// Parent: the agent's wiring.
+// Parent: server, restart. Who waits for an answer is told `unavailable`.
 // Ends:   by the parent's exit message.
 #pragma once
 
@@ -46,7 +46,7 @@ private:
   std::shared_ptr<Shared> shared_;
 };
 
-SealedLink spawn_sealed_link(actor::System& system,
+SealedLink spawn_sealed_link(const actor::Owner& owner,
                              raft::Proposer proposer,
                              const rpc::Forwarder& forwarder,
                              std::shared_ptr<const raft::LeaderView> leader);

@@ -5,6 +5,7 @@
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/clock.hpp"
+#include "runtime/base/guard.hpp"
 
 namespace nomad::server {
 namespace {
@@ -79,7 +80,10 @@ void Writer::propose(const Object<schema::Command>& command,
 
 void Writer::propose_raw(const Object<schema::Command>& command,
                          raft::ProposalCallback then) const {
-  proposer_.propose(raft::payload_of(command), std::move(then));
+  proposer_.propose(raft::payload_of(command),
+                    [then = std::move(then)](const Result<raft::Applied>& applied) {
+                      guarded("writer", [&] { then(applied); });  // the log goes on
+                    });
 }
 
 void Writer::propose_all(std::vector<Object<schema::Command>> commands,

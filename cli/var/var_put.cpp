@@ -73,12 +73,12 @@ Result<boost::json::object> parse_specification(const std::string& text, const s
   if (in == "hcl") {
     auto tree = config::parse_config_text("variable", text);
     if (!tree) return tree.error().within("error parsing hcl");
-    for (const auto& entry : *tree)
+    for (const auto& entry : tree->tree)
       if (const std::string_view key{entry.key().data(), entry.key().size()};
           key != "namespace" && key != "path" && key != "create_index" && key != "modify_index"
           && key != "create_time" && key != "modify_time" && key != "items")
         return invalid(fmt::format("error parsing hcl: invalid key: {}", key));
-    return tree;
+    return std::move(tree->tree);
   }
   auto tree = parse_json(text);
   if (!tree) return tree.error().within("error unmarshaling json");

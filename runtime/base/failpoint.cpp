@@ -4,9 +4,16 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
+
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
@@ -49,13 +56,58 @@ bool parse(std::string_view text, Order& order) {
   return failure == std::errc{} && end == number.data() + number.size() && order.at > 0;
 }
 
-/// Once, from the environment.
-bool configure_from_environment() {
-  const char* text = std::getenv("NOMAD_FAILPOINTS");
-  if (text == nullptr) return false;
+void configure_or_log(std::string_view text) {
   if (auto configured = configure(text); !configured)
     log::error("failpoint", "NOMAD_FAILPOINTS: {}", configured.error().what);
+}
+
+/// The file of the environment's variable, read when it is another than before.
+class OrderFile {
+public:
+  explicit OrderFile(std::string path) : path_(std::move(path)) {}
+
+  void read_if_changed() {
+    const std::scoped_lock lock{mutex_};
+
+    struct stat now {};
+
+    if (::stat(path_.c_str(), &now) != 0) return;
+    const auto stamp = std::tuple{now.st_ino, now.st_mtim.tv_sec, now.st_mtim.tv_nsec};
+    if (std::exchange(stamp_, stamp) == stamp) return;
+    std::ifstream file{path_};
+    configure_or_log(std::string{std::istreambuf_iterator<char>{file}, {}});
+  }
+
+private:
+  const std::string path_;
+  std::mutex mutex_;
+  std::tuple<ino_t, std::int64_t, std::int64_t> stamp_;
+};
+
+/// Whether the environment gives orders; takes them, once or from a file.
+bool takes_orders() {
+  static const char* const text = std::getenv("NOMAD_FAILPOINTS");
+  if (text == nullptr) return false;
+  if (*text == '@') {
+    static OrderFile file{text + 1};
+    file.read_if_changed();
+    return true;
+  }
+  [[maybe_unused]] static const bool configured = (configure_or_log(text), true);
   return true;
+}
+
+/// As `reach`, for the process alone.
+Result<> visit(std::string_view name) {
+  auto& all = orders();
+  const std::scoped_lock lock{all.mutex};
+  const auto found = all.by_name.find(name);
+  if (found == all.by_name.end()) return {};
+  auto& order = found->second;
+  ++order.visits;
+  if (order.at != 0 && order.visits != order.at) return {};
+  if (order.kills) std::raise(SIGKILL);
+  return Error{Errc::io, fmt::format("failpoint {}", name)};
 }
 
 }  // namespace
@@ -85,16 +137,14 @@ Result<> configure(std::string_view text) {
 
 Result<> reach(std::string_view name) {
   if (const auto& handler = handler_of_thread()) return handler(name);
-  [[maybe_unused]] static const bool configured = configure_from_environment();
-  auto& all = orders();
-  const std::scoped_lock lock{all.mutex};
-  const auto found = all.by_name.find(name);
-  if (found == all.by_name.end()) return {};
-  auto& order = found->second;
-  ++order.visits;
-  if (order.at != 0 && order.visits != order.at) return {};
-  if (order.kills) std::raise(SIGKILL);
-  return Error{Errc::io, fmt::format("failpoint {}", name)};
+  takes_orders();
+  return visit(name);
+}
+
+void throw_in(std::string_view actor) {
+  if (!takes_orders()) return;
+  if (const auto reached = visit(fmt::format("throw_in:{}", actor)); !reached)
+    throw std::runtime_error{reached.error().what};
 }
 
 }  // namespace nomad::failpoint

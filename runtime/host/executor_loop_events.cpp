@@ -12,6 +12,7 @@
 
 #include <pthread.h>
 
+#include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/executor/descriptors.hpp"
 #include "runtime/host/executor_loop.hpp"
@@ -61,7 +62,7 @@ void ExecutorClient::Loop::run_posted() {
     work.swap(posted_);
   }
   for (auto& item : work)
-    item();
+    guarded("client.executor", item);
 }
 
 // ---- orders ----

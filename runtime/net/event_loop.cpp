@@ -11,6 +11,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include "runtime/base/guard.hpp"
+
 namespace nomad::net {
 
 /// A descriptor of somebody else's that is waited for again and again.
@@ -25,7 +27,7 @@ public:
     descriptor_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
                            [self = shared_from_this()](const boost::system::error_code& failure) {
                              if (failure || !self->descriptor_.is_open()) return;
-                             self->readable_();
+                             guarded("loop", self->readable_);
                              if (self->descriptor_.is_open()) self->arm();
                            });
   }
@@ -69,7 +71,10 @@ EventLoop::~EventLoop() {
 }
 
 void EventLoop::start() {
-  core_->thread = std::thread{[this] { core_->io.run(); }};
+  core_->thread = std::thread{[this] {
+    while (!guarded("loop", [this] { core_->io.run(); }))
+      continue;  // behind the function that threw
+  }};
 }
 
 void EventLoop::post(std::function<void()> action) {

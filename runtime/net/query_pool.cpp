@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/base/guard.hpp"
+
 namespace nomad::net {
 
 QueryPool::QueryPool(unsigned threads, std::size_t capacity)
@@ -47,7 +49,7 @@ void QueryPool::work() {
     auto job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job();
+    guarded("query", job);
     job = nullptr;  // its captures die outside the lock
     lock.lock();
   }

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/base/guard.hpp"
+
 namespace nomad::net {
 
 TimerQueue::~TimerQueue() {
@@ -56,7 +58,7 @@ void TimerQueue::call_due() {
     queue_.erase(next);
     by_id_.erase(id);
     lock.unlock();
-    callback();
+    guarded("timer", callback);
     callback = nullptr;
     lock.lock();
   }

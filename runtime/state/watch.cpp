@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/base/guard.hpp"
+
 namespace nomad::state {
 
 Watches::Subscription::Subscription(Watches* watches, std::shared_ptr<Waiter> waiter)
@@ -113,7 +115,7 @@ void Watches::notify(const std::vector<Change>& changes) {
       remove(waiter);
   }
   for (const auto& waiter : woken)
-    std::exchange(waiter->callback, nullptr)();
+    guarded("watch", std::exchange(waiter->callback, nullptr));
 }
 
 void Watches::notify_all() {
@@ -133,7 +135,7 @@ void Watches::notify_all() {
     waiting_.fetch_sub(woken.size(), std::memory_order_relaxed);
   }
   for (const auto& waiter : woken)
-    std::exchange(waiter->callback, nullptr)();
+    guarded("watch", std::exchange(waiter->callback, nullptr));
 }
 
 }  // namespace nomad::state

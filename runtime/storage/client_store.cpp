@@ -27,24 +27,6 @@ std::uint64_t checksum_of(Bucket bucket, std::string_view key, std::string_view 
 constexpr Bucket own_bucket{0};
 constexpr std::string_view totals_key = "totals";
 
-/// What the whole store comes to, as its own row and its mark say it.
-struct Totals {
-  std::uint64_t commits = 0;
-  std::uint64_t sum = 0;  ///< Of the rows' checksums, modulo 2^64.
-
-  std::string encode() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
-
-  static Result<Totals> decode(std::string_view bytes) {
-    Totals totals;
-    if (bytes.size() != sizeof totals)
-      return Error{Errc::corrupt, fmt::format("totals of {} bytes", bytes.size())};
-    std::memcpy(&totals, bytes.data(), sizeof totals);
-    return totals;
-  }
-
-  friend bool operator==(const Totals&, const Totals&) = default;
-};
-
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span{text});
 }
@@ -59,6 +41,24 @@ std::string end_of_prefix(std::string_view prefix) {
 }
 
 }  // namespace
+
+/// What the whole store comes to, as its own row and its mark say it.
+struct StoreTotals {
+  std::uint64_t commits = 0;
+  std::uint64_t sum = 0;  ///< Of the rows' checksums, modulo 2^64.
+
+  std::string encode() const { return {reinterpret_cast<const char*>(this), sizeof *this}; }
+
+  static Result<StoreTotals> decode(std::string_view bytes) {
+    StoreTotals totals;
+    if (bytes.size() != sizeof totals)
+      return Error{Errc::corrupt, fmt::format("totals of {} bytes", bytes.size())};
+    std::memcpy(&totals, bytes.data(), sizeof totals);
+    return totals;
+  }
+
+  friend bool operator==(const StoreTotals&, const StoreTotals&) = default;
+};
 
 void ClientBatch::put(Bucket bucket, std::string key, std::string value) {
   changes_.push_back({Action::put, bucket, std::move(key), std::move(value)});
@@ -77,7 +77,7 @@ struct ClientStore::Parts {
 
   Database database;
   MarkFile mark;
-  Totals totals;
+  StoreTotals totals;
   Statement put;
   Statement erase;
   Statement erase_range;
@@ -133,11 +133,11 @@ struct ClientStore::Parts {
     const auto stored = read(own_bucket, totals_key);
     if (!stored) return lost(stored.error().what);
     if (!*stored) return begin(version, *found);
-    const auto now = Totals::decode(**stored);
+    const auto now = StoreTotals::decode(**stored);
     if (!now) return lost(now.error().what);
     if (now->sum != *found) return lost("rows are missing, or are there that were erased");
     if (!mark.content()) return lost("its mark is missing");
-    const auto marked = Totals::decode(*mark.content());
+    const auto marked = StoreTotals::decode(*mark.content());
     if (!marked) return lost(marked.error().what);
     if (now->commits < marked->commits)
       return lost(
@@ -149,10 +149,10 @@ struct ClientStore::Parts {
   /// A new store, or one of an earlier version.
   Result<> begin(std::int32_t version, std::uint64_t sum) {
     if (mark.content() && version == format_of_store.version) {
-      const auto marked = Totals::decode(*mark.content());
+      const auto marked = StoreTotals::decode(*mark.content());
       if (!marked || marked->commits != 0) return lost("its totals are missing");
     }
-    NOMAD_TRY(mark.write(Totals{.commits = 0, .sum = sum}.encode(), true));
+    NOMAD_TRY(mark.write(StoreTotals{.commits = 0, .sum = sum}.encode(), true));
     auto transaction = Transaction::begin(database);
     if (!transaction) return transaction.error();
     NOMAD_TRY(save_totals({.commits = 1, .sum = sum}));
@@ -195,7 +195,9 @@ struct ClientStore::Parts {
     return outcome;
   }
 
-  Result<> save_totals(const Totals& next) { return save(own_bucket, totals_key, next.encode()); }
+  Result<> save_totals(const StoreTotals& next) {
+    return save(own_bucket, totals_key, next.encode());
+  }
 
   Result<> save(Bucket bucket, std::string_view key, std::string_view value) {
     put.bind(1, static_cast<std::int64_t>(bucket));
@@ -206,7 +208,10 @@ struct ClientStore::Parts {
   }
 
   /// Takes the rows from `first` up to before `end` out of the sum; empty: no end.
-  Result<> forget(Totals& next, Bucket bucket, std::string_view first, const std::string& end) {
+  Result<> forget(StoreTotals& next,
+                  Bucket bucket,
+                  std::string_view first,
+                  const std::string& end) {
     sums.bind(1, static_cast<std::int64_t>(bucket));
     sums.bind_blob(2, bytes_of(first));
     if (!end.empty()) sums.bind_blob(3, bytes_of(end));
@@ -218,14 +223,14 @@ struct ClientStore::Parts {
   }
 
   /// All of `batch` in the open transaction; `next` becomes what the store comes to.
-  Result<> apply_all(const std::vector<ClientBatch::Change>& changes, Totals& next) {
+  Result<> apply_all(const std::vector<ClientBatch::Change>& changes, StoreTotals& next) {
     for (const auto& change : changes)
       NOMAD_TRY(apply(change, next));
     ++next.commits;
     return save_totals(next);
   }
 
-  Result<> apply(const ClientBatch::Change& change, Totals& next) {
+  Result<> apply(const ClientBatch::Change& change, StoreTotals& next) {
     const auto bucket = static_cast<std::int64_t>(change.bucket);
     const bool is_prefix = change.action == ClientBatch::Action::erase_prefix;
     // Of one row: the next key there can be is the same with a zero behind it.

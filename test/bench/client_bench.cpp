@@ -52,7 +52,7 @@ struct Node {
   std::shared_ptr<test::ServerBoard> board = std::make_shared<test::ServerBoard>();
   test::FakeServersActor servers = actor::spawn(system, test::fake_servers, board);
   std::string directory;
-  std::optional<client::ClientNode> node;
+  client::Client node;
 
   explicit Node(std::string where) : directory{std::move(where)} { start(); }
 
@@ -67,21 +67,19 @@ struct Node {
     client::ClientOptions options;
     options.state_dir = directory + "/state";
     options.alloc_dir = directory + "/allocs";
-    auto started
-        = client::ClientNode::start(system, options, servers, client::builtin_plugins(true));
+    auto started = client::start_client(system, options, servers, client::builtin_plugins(true));
     if (!started) {
       std::fprintf(stderr, "%s\n", started.error().what.c_str());
       std::exit(1);
     }
-    node.emplace(std::move(*started));
+    node = *started;
   }
 
   void stop() {
     actor::Outsider self{system};
-    self.request(node->client(), actor::infinite, client::client_actor::Stop{})
+    self.request(node, actor::infinite, client::client_actor::Stop{})
         .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
-    node->stop_parts();
-    node.reset();
+    node = client::Client{};
   }
 
   void assign(int first, int count, const std::string& config) {
@@ -99,7 +97,7 @@ struct Node {
   std::uint64_t running() {
     actor::Outsider self{system};
     std::uint64_t count = 0;
-    self.request(node->client(), 10s, client::client_api::CountAllocs{})
+    self.request(node, 10s, client::client_api::CountAllocs{})
         .receive(
             [&count](const client::client_api::AllocCounts& counts) { count = counts.running; },
             [](const Error&) {});

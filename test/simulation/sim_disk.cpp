@@ -167,16 +167,16 @@ void SimDisk::serve(NodeParts& parts) {
     if (found == files_.end()) return Error{Errc::not_found, "no such snapshot"};
     return std::unique_ptr<SnapshotRows>{std::make_unique<SnapshotTextRows>(found->second.rows)};
   };
-  parts.spawn_log_writer = [this](actor::System& system, LogWriterListener listener) {
-    return spawn_writer(system, std::move(listener));
+  parts.spawn_log_writer = [this](const actor::Owner& owner, LogWriterListener listener) {
+    return spawn_writer(owner, std::move(listener));
   };
-  parts.spawn_snapshotter = [this](actor::System& system) { return spawn_snapshotter(system); };
+  parts.spawn_snapshotter = [this](const actor::Owner& owner) { return spawn_snapshotter(owner); };
 }
 
-LogWriter SimDisk::spawn_writer(actor::System& system, LogWriterListener listener) {
+LogWriter SimDisk::spawn_writer(const actor::Owner& owner, LogWriterListener listener) {
   listener_ = std::move(listener);
   return system_.own(
-      machine_, actor::spawn(system, [this](LogWriter::pointer) -> LogWriter::behavior_type {
+      machine_, actor::spawn(owner, [this](LogWriter::pointer) -> LogWriter::behavior_type {
         return {
             [this](log_writer::Write& msg) {
               pending_.push_back({msg.seq, std::move(msg.write)});
@@ -286,10 +286,10 @@ Result<snapshotter::Saved> SimDisk::finish_arrived(const SnapshotMeta& meta) {
   return snapshotter::Saved{std::to_string(meta.index), rows.size()};
 }
 
-Snapshotter SimDisk::spawn_snapshotter(actor::System& system) {
+Snapshotter SimDisk::spawn_snapshotter(const actor::Owner& owner) {
   return system_.own(
       machine_,
-      actor::spawn(system, [this](SnapshotterSelf::pointer self) -> SnapshotterSelf::behavior_type {
+      actor::spawn(owner, [this](SnapshotterSelf::pointer self) -> SnapshotterSelf::behavior_type {
         return {
             [this, self](const snapshotter::SaveSnapshot& msg) {
               auto promise = self->make_response_promise<snapshotter::Saved>();

@@ -84,8 +84,8 @@ private:
 
   const File& newest() const { return files_.rbegin()->second; }
 
-  raft::LogWriter spawn_writer(actor::System& system, raft::LogWriterListener listener);
-  raft::Snapshotter spawn_snapshotter(actor::System& system);
+  raft::LogWriter spawn_writer(const actor::Owner& owner, raft::LogWriterListener listener);
+  raft::Snapshotter spawn_snapshotter(const actor::Owner& owner);
   Result<std::vector<raft::Entry>> read(raft::Index first, raft::Index last, std::size_t bytes);
   void write_next();
   void commit();

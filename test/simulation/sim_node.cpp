@@ -36,7 +36,7 @@ client::PluginCatalog SimNode::plugins() {
       "sim", client::DriverEntry{
                  .capabilities
                  = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
-                 .spawn = [this](actor::System&, const client::DriverOptions&) {
+                 .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
                    return spawn_driver();
                  }});
   plugins.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
@@ -72,14 +72,14 @@ void SimNode::start() {
                       [](const client::stats::ForgetTask&) {}};
             }));
     client_ = system_.own(
-        machine_,
-        client::spawn_client(
-            system, std::move(options),
-            {.servers = link_,
-             .db = spawn_db(),
-             .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
-             .make_stats = [stats](actor::System&, const client::StatsOptions&) { return stats; },
-             .plugins = std::make_shared<const client::PluginCatalog>(plugins())}));
+        machine_, client::spawn_client(
+                      system, std::move(options),
+                      {.servers = link_,
+                       .db = spawn_db(),
+                       .steps = system_.own(machine_, client::spawn_inline_step_runner(system)),
+                       .make_stats = [stats](const actor::Owner&,
+                                             const client::StatsOptions&) { return stats; },
+                       .plugins = std::make_shared<const client::PluginCatalog>(plugins())}));
   });
 }
 

@@ -3,14 +3,6 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
-#include "actors/server/core_gc.hpp"
-#include "actors/server/deployment_watcher.hpp"
-#include "actors/server/eval_broker.hpp"
-#include "actors/server/heartbeat_tracker.hpp"
-#include "actors/server/keyring_keeper.hpp"
-#include "actors/server/periodic_dispatcher.hpp"
-#include "actors/server/plan_applier.hpp"
-#include "actors/server/scheduler_worker.hpp"
 #include "test/simulation/sim_call.hpp"
 
 namespace nomad::test {
@@ -179,34 +171,26 @@ void SimServer::start() {
     live_ = std::make_unique<Live>();
     live_->store = std::make_shared<state::Store>();
     live_->fsm = std::make_shared<StateFsm>(live_->store);
-    const auto leader = system_.own(machine_, server::spawn_leader(system_.system()));
-    const auto listener = system_.own(
-        machine_,
-        actor::spawn(
-            system_.system(),
-            [this, leader](LeadershipListener::pointer self) -> LeadershipListener::behavior_type {
-              return {[this, leader, self](const LeadershipChanged& msg) {
-                on_leadership(*this, msg);
-                self->send(leader, msg);
-              }};
-            }));
-    const auto proposer = start_raft(listener);
     failure_.reset();
-    system_.own(machine_,
-                actor::spawn(system_.system(),
-                             [this, life = system_.life(machine_)](
-                                 actor::Any::pointer self) -> actor::Any::behavior_type {
-                               self->monitor(live_->raft);
-                               actor::on_down(self, [this, life](const actor::Down& down) {
-                                 if (system_.life(machine_) == life)
-                                   failure_ = down.crashed
-                                                  ? down.reason
-                                                  : Error{Errc::internal, "the node has ended"};
-                               });
-                               return {};
-                             }));
-    start_duties(proposer, leader);
+    const auto root = system_.own(
+        machine_, actor::spawn_root(system_.system(),
+                                    [this, life = system_.life(machine_)](const Error& reason) {
+                                      if (system_.life(machine_) == life) failure_ = reason;
+                                    }));
+    live_->server = system_.own(machine_, server::spawn_server(root));
+    start_duties(start_raft(system_.own(machine_, spawn_listener())));
   });
+}
+
+/// Passes what the Raft node says on to the server, and lets the world hear of it.
+LeadershipListener SimServer::spawn_listener() {
+  return actor::spawn(
+      live_->server, [this](LeadershipListener::pointer self) -> LeadershipListener::behavior_type {
+        return {[this, self, server = live_->server](const LeadershipChanged& msg) {
+          on_leadership(*this, msg);
+          self->send(server, msg);
+        }};
+      });
 }
 
 Proposer SimServer::start_raft(const LeadershipListener& listener) {
@@ -243,48 +227,37 @@ Proposer SimServer::start_raft(const LeadershipListener& listener) {
   parts.clock = [] { return Time{LeaderLease::now()}; };
   disk_.serve(parts);
   const Proposer proposer{parts.queue};
-  live_->raft = system_.own(machine_, spawn_raft_node(system_.system(), std::move(parts), false));
+  live_->raft = system_.own(machine_, spawn_raft_node(live_->server, std::move(parts), false));
   live_->inbox.emplace(live_->raft, fsm, std::size_t{64} << 20);
   return proposer;
 }
 
-/// The actors of ServerPart, with the times of a small and lively cluster.
-void SimServer::start_duties(const Proposer& proposer, const server::Leader& leader) {
-  auto& system = system_.system();
+/// The times are those of a small and lively cluster.
+void SimServer::start_duties(const Proposer& proposer) {
   const auto& store = live_->store;
-  const auto own = [this](auto handle) { return system_.own(machine_, handle); };
-  const auto broker = own(server::spawn_eval_broker(system, store, proposer,
-                                                    {.queue = {}, .random_seed = random_.next()}));
-  const auto nodes
-      = own(server::spawn_node_endpoint(system, store, proposer, live_->lease, random_.next()));
-  const auto tracker = own(server::spawn_heartbeat_tracker(
-      system, store, proposer,
-      {.leases = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s},
-       .random_seed = random_.next()}));
-  live_->nodes = {tracker, nodes};
-  const auto applier = own(server::spawn_plan_applier(system, store, proposer, random_.next()));
-  const auto gc = own(server::spawn_core_gc(
-      system, store, proposer,
-      {.interval = 20s,
-       .thresholds = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}}));
-  const auto deployments = own(
-      server::spawn_deployment_watcher(system, store, proposer, {.random_seed = random_.next()}));
-  const auto periodic = own(server::spawn_periodic_dispatcher(
-      system, store, proposer, {.random_seed = random_.next(), .wall_clock = {}}));
   live_->writer.emplace(store, proposer, live_->leader, std::make_shared<Random>(random_.next()));
-  const auto keyring = start_keyring();
-  live_->fsm->set_listener(
-      [broker](auto outcomes) { actor::tell(broker, server::BatchApplied{std::move(outcomes)}); });
-  for (int worker = 0; worker < 2; ++worker)
-    own(server::spawn_scheduler_worker(system, store, proposer, broker, applier,
-                                       {.random_seed = random_.next(), .detached = false}));
-  for (const auto& duty : {server::LeaderDuty{broker}, server::LeaderDuty{tracker}, gc, deployments,
-                           periodic, keyring})
-    actor::tell(leader, server::AddDuty{duty});
+  open_keyring();
+  const auto duties = server::start_duties(
+      live_->server,
+      {store, live_->fsm, proposer, live_->lease, live_->keyring, spawn_sealed_link()},
+      {.heartbeats
+       = {.leases
+          = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s}},
+       .gc = {.interval = 20s,
+              .thresholds
+              = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}},
+       .keyring = {.interval = 500ms,
+                   .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()}},
+       .workers = 2,
+       .detached_workers = false},
+      random_);
+  live_->nodes = duties.nodes;
+  for (const auto& each : duties.all)
+    system_.own(machine_, each);
 }
 
 /// The key pair is what a file of this machine would hold: the same in every life.
-server::LeaderDuty SimServer::start_keyring() {
+void SimServer::open_keyring() {
   const auto fill = [random = Random{options_.seed ^ 2}](std::span<std::byte> bytes) mutable {
     for (auto& byte : bytes)
       byte = static_cast<std::byte>(random.below(256));
@@ -292,13 +265,6 @@ server::LeaderDuty SimServer::start_keyring() {
   auto opened = security::Keyring::open({.server_id = options_.id, .random = fill});
   if (!opened) witness_.violated("no keyring: " + opened.error().what);
   live_->keyring = std::move(*opened);
-  const server::KeyringKeeperOptions options{
-      .interval = 500ms,
-      .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()},
-      .random_seed = random_.next()};
-  return system_.own(machine_,
-                     server::spawn_keyring_keeper(system_.system(), live_->store, live_->keyring,
-                                                  spawn_sealed_link(), options));
 }
 
 /// Hands the keeper's commands to whoever leads, as the link of the RPC layer.
@@ -323,7 +289,7 @@ server::SealedLink SimServer::spawn_sealed_link() {
             },
             [](const Run& msg) { msg.action(); }};
   };
-  return system_.own(machine_, server::SealedLink{actor::spawn(system_.system(), link)});
+  return system_.own(machine_, server::SealedLink{actor::spawn(live_->server, link)});
 }
 
 Carrier SimServer::make_carrier() {

@@ -10,9 +10,8 @@
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/server_link.hpp"
-#include "actors/server/leader.hpp"
-#include "actors/server/node_endpoint.hpp"
 #include "actors/server/sealed_service.hpp"
+#include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/security/keyring.hpp"
 #include "test/simulation/sim_disk.hpp"
@@ -99,7 +98,7 @@ public:
 
   bool is_on() const { return system_.is_on(machine_); }
 
-  /// Why the Raft node of its present life has stopped by itself.
+  /// Why the server of its present life has ended by itself.
   const std::optional<Error>& failure() const { return failure_; }
 
   // The rest only while it is on.
@@ -171,6 +170,7 @@ private:
     std::shared_ptr<raft::LeaderView> leader;
     std::shared_ptr<security::Keyring> keyring;
     std::optional<raft::RaftInbox> inbox;
+    server::Server server;
     raft::RaftNode raft;
     server::NodeSide nodes;
     std::optional<server::Writer> writer;
@@ -178,8 +178,9 @@ private:
 
   raft::Carrier make_carrier();
   raft::Proposer start_raft(const raft::LeadershipListener& listener);
-  void start_duties(const raft::Proposer& proposer, const server::Leader& leader);
-  server::LeaderDuty start_keyring();
+  raft::LeadershipListener spawn_listener();
+  void start_duties(const raft::Proposer& proposer);
+  void open_keyring();
   server::SealedLink spawn_sealed_link();
 
   SimSystem& system_;

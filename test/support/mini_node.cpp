@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
   options.alloc_dir = directory + "/allocs";
   options.executor_path = argv[2];
   options.drivers["raw_exec"]["enabled"] = "true";
-  auto node = client::ClientNode::start(system, options, servers, client::builtin_plugins(false));
+  auto node = client::start_client(system, options, servers, client::builtin_plugins(false));
   if (!node) {
     std::fprintf(stderr, "%s\n", node.error().what.c_str());
     return 1;
@@ -80,12 +80,12 @@ int main(int argc, char** argv) {
   {
     actor::Outsider self{system};
     for (int number = 0; number < count;) {
-      if (answers(self, node->client(), test::numbered_id(number, owner)))
+      if (answers(self, *node, test::numbered_id(number, owner)))
         ++number;
       else
         std::this_thread::sleep_for(2ms);
     }
-    while (count == 0 && !is_empty(self, node->client()))
+    while (count == 0 && !is_empty(self, *node))
       std::this_thread::sleep_for(2ms);
     const auto took = std::chrono::steady_clock::now() - began;
     std::printf(
@@ -95,10 +95,9 @@ int main(int argc, char** argv) {
 
     int received = 0;
     sigwait(&signals, &received);
-    self.request(node->client(), 30s, client::client_actor::Stop{})
+    self.request(*node, 30s, client::client_actor::Stop{})
         .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
   }
-  node->stop_parts();
   actor::stop(servers);
   return 0;
 }

@@ -42,6 +42,24 @@ def missing_of_card(text):
     return [part for part in CARD if not re.search(rf"^// {part}: +\S", head, re.M)]
 
 
+def owner_of_card(text):
+    """(owner, policy) that the card names; None if it does not."""
+    found = re.search(r"^// Parent: +(\w+), (report|end_owner|restart)\b", text, re.M)
+    return found and found.groups()
+
+
+def differs_from_card(header, source):
+    """Why the card in `header` is not what the spawn sites in `source` say; None if it is."""
+    owner = owner_of_card(header)
+    if owner is None:
+        return "the actor's card does not say `Parent: <owner>, <report|end_owner|restart>`"
+    spawned = {policy or "report" for policy in
+               re.findall(r"actor::spawn(?:_detached)?(?:<actor::Policy::(\w+)>)?\(", source)}
+    if spawned and owner[1] not in spawned:
+        return f"the actor's card says {owner[1]}, it is spawned with {', '.join(sorted(spawned))}"
+    return None
+
+
 def wants_test(path, text, files):
     """Whether `path` is a deciding class (a pair of files) or an entry point that ships: an actor, a
     program."""
@@ -74,6 +92,11 @@ def self_test():
         return "headers of actors"
     if missing_of_card(header.format("")) != ["Ends"] or missing_of_card(header.format("// Ends:   d\n")):
         return "cards"
+    card = "// Parent: server, restart.\n"
+    if owner_of_card(card) != ("server", "restart") or owner_of_card("// Parent: the server.\n") \
+            or differs_from_card(card, "actor::spawn<actor::Policy::restart>(owner, x)") \
+            or not differs_from_card(card, "actor::spawn(owner, x)"):
+        return "owners on cards"
     files = {"runtime/raft/a.cpp", "runtime/raft/a.hpp", "runtime/net/a.hpp"}
     if not wants_test("runtime/raft/a.cpp", "", files) or wants_test("runtime/raft/b.cpp", "", files) \
             or wants_test("runtime/net/a.cpp", "", files) or not wants_test("actors/server/x.hpp", header, files) \

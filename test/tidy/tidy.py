@@ -129,6 +129,14 @@ def check_folders(root, allowed):
             if count > (most := allowed.folder_limit(folder, house.MAX_FILES))]
 
 
+def check_owners(texts):
+    """Failures of the cards that name another policy than the spawn sites beside them."""
+    for path, text in texts.items():
+        if house.spawns_actor(path, text):
+            if differs := house.differs_from_card(text, texts.get(path[:-4] + ".cpp", "")):
+                yield f"{path}:1: {differs}"
+
+
 def check_words(texts):
     """Failures of the names that are nobody's terms."""
     users = {}
@@ -166,7 +174,7 @@ def run(root):
                  if name not in order[layer]]
     untested, tests = check_tests(texts, allowed)
     failures += untested + check_folders(root, allowed)
-    failures += long_functions + check_words(texts)
+    failures += long_functions + check_words(texts) + list(check_owners(texts))
     if "--settle" in sys.argv:
         with open(os.path.join(root, "test/tidy/allowed.txt"), "w") as f:
             f.write(allowed.settled(list_of_allowed))

@@ -210,6 +210,7 @@ std::optional<Health> server_health(const HealthQuery& query,
     return query.is_named ? std::optional<Health>{{false, "server not enabled"}} : std::nullopt;
   if (!parts.raft) return Health{false, "server does not answer"};
   if (parts.raft->leader.empty()) return Health{false, "no leader"};
+  if (!context.options.leader) return Health{};
   if (auto reason = context.options.leader->read_only(); !reason.empty())
     return Health{false, std::move(reason)};
   return Health{};

@@ -301,22 +301,27 @@ private:
   /// Somebody else leads by now, and nothing of an answer has come.
   void leader_lost(unsigned number) {
     std::function<void()> cancel;
+    bool repeats = false;
     {
       const std::scoped_lock lock{guard_};
       if (phase_ != Phase::waiting || number != attempt_) return;
       ++attempt_;
       cancel.swap(cancel_);
-      phase_ = is_read_ ? Phase::looking : Phase::over;
+      repeats = may_repeat();
+      phase_ = repeats ? Phase::looking : Phase::over;
       give_up_ = std::chrono::steady_clock::now() + hold;
     }
     log::debug("http", "{} {}: the leader was lost", call_.request().method, call_.request().path);
-    if (is_read_)
+    if (repeats)
       look();
     else
       call_.fail({Errc::unavailable,
                   "rpc error: the leader was lost (the request may have been carried out)"});
     if (cancel) cancel();
   }
+
+  /// Whether what was sent, and may have been served, may be sent once more.
+  bool may_repeat() { return is_read_ && !std::exchange(was_repeated_, true); }
 
   /// The call is over, for good or bad. What came before it has been taken already, unless this
   /// attempt is not even listened to yet.
@@ -337,7 +342,7 @@ private:
     const auto& error = reply.outcome.error();
     log::debug("http", "{} {} could not be passed on: {}", call_.request().method,
                call_.request().path, error.what);
-    const bool may_have_acted = reply.delivery == Delivery::maybe && !is_read_;
+    const bool may_have_acted = reply.delivery == Delivery::maybe && !may_repeat();
     if (reply.delivery != Delivery::answered && !may_have_acted) {
       // What keeps agents from each other is no concern of the caller, but for a node that is away.
       const auto code = error.code == Errc::not_found ? error.code : Errc::unavailable;
@@ -391,8 +396,9 @@ private:
   const Bytes body_;
   const std::shared_ptr<const net::BodyFile> body_file_;  ///< Follows `body_`, if there is one.
   const bool upgrades_;                                   ///< To another protocol.
-  const bool is_read_;   ///< It changes nothing, however often it is served.
-  const bool is_first_;  ///< The client asked this agent.
+  const bool is_read_;         ///< It changes nothing, however often it is served.
+  const bool is_first_;        ///< The client asked this agent.
+  bool was_repeated_ = false;  ///< A read whose answer was lost: it may be what ends who serves it.
   std::chrono::steady_clock::time_point give_up_;
   std::chrono::milliseconds pause_ = first_pause;
   std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.

@@ -16,9 +16,10 @@ constexpr std::size_t archive_capacity = 1024;
 
 }  // namespace
 
-Context::Context(actor::System& system, ApiOptions given)
+Context::Context(const actor::Owner& owner, ApiOptions given)
     : options{std::move(given)},
-      asker{system},
+      system{owner.system()},
+      asker{owner},
       pool{options.query_threads, pool_capacity},
       archives{archive_threads, archive_capacity},
       cache{options.response_cache_bytes},

@@ -27,10 +27,11 @@ class LeaderWatch;
 
 /// Lives as long as the Api and the last request in flight.
 struct Context {
-  Context(actor::System& system, ApiOptions given);
+  Context(const actor::Owner& owner, ApiOptions given);
   ~Context();
 
   ApiOptions options;
+  const actor::System& system;  ///< Whose actors the agent's are.
   actor::Asker asker;
   net::TimerQueue timers;
   net::QueryPool pool;

@@ -302,8 +302,8 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
 DriverEntry mock_driver_entry() {
   return {
       .capabilities = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
-      .spawn = [](actor::System& system, const DriverOptions& options) -> Driver {
-        return actor::spawn(system, mock_driver, options);
+      .spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
+        return actor::spawn(owner, mock_driver, options);
       }};
 }
 

@@ -354,8 +354,8 @@ DriverEntry raw_exec_entry() {
                            .secrets_in_memory = true,
                            .exec = true,
                            .mounts = false},
-          .spawn = [](actor::System& system, const DriverOptions& options) -> Driver {
-            return actor::spawn(system, raw_exec, options);
+          .spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
+            return actor::spawn(owner, raw_exec, options);
           }};
 }
 

@@ -131,9 +131,9 @@ AllocHookEntry health_hook() {
               },
           .prerun = {},
           .destroy = {},
-          .spawn = [](actor::System& system, const AllocScope& scope,
+          .spawn = [](const actor::Owner& owner, const AllocScope& scope,
                       HealthListener listener) -> AllocHook {
-            return actor::spawn(system, health_watcher, *rules_of(scope), tasks_of(scope),
+            return actor::spawn(owner, health_watcher, *rules_of(scope), tasks_of(scope),
                                 scope.unix_now, std::move(listener));
           },
           .asked_in = 0};

@@ -4,7 +4,8 @@
 //
 // Owns:   one verdict in the making, one timer.
 // Takes:  hook::TasksChanged. Tells its listener HealthDecided, once.
-// Parent: the alloc runner; only for allocations whose health is not known.
+// Parent: alloc_runner, report: nobody watches the health any more, and the deployment's deadline
+//         decides. Only for allocations whose health is not known.
 // Ends:   by itself after the verdict, or by the parent's exit message.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "runtime/base/guard.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::net {
@@ -299,7 +300,7 @@ void RpcSocket::on_input_end() {
 
 void RpcSocket::dispatch(RpcEvents& events) {
   for (auto& event : events)
-    std::visit([this](auto& each) { on_event(each); }, event);
+    guarded("rpc", [&] { std::visit([this](auto& each) { on_event(each); }, event); });
 }
 
 void RpcSocket::on_event(RpcRequested& event) {

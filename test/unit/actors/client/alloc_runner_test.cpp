@@ -313,7 +313,7 @@ struct HookFixture : ClientFixture {
          .wanted = {},
          .announcement = {},
          .prestart = {},
-         .spawn = [this](actor::System&, const client::TaskScope&) { return spawn_hook(); },
+         .spawn = [this](const actor::Owner&, const client::TaskScope&) { return spawn_hook(); },
          .asked_in
          = client::phases({Phase::poststart, Phase::pre_kill, Phase::exited, Phase::stop})});
     return made;

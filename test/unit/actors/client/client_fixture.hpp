@@ -270,7 +270,7 @@ struct ClientFixture : ActorFixture {
          .db = db,
          .steps = adopt(client::spawn_inline_step_runner(system())),
          .make_stats =
-             [this](actor::System&, const client::StatsOptions&) {
+             [this](const actor::Owner&, const client::StatsOptions&) {
                return adopt(actor::spawn(
                    system(),
                    [](client::StatsReader::pointer) -> client::StatsReader::behavior_type {

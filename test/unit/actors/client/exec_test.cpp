@@ -33,10 +33,11 @@ struct ExecFixture : ClientFixture {
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
     made.drivers.emplace(
-        "able", client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
-                                    .spawn = [this](actor::System&, const client::DriverOptions&) {
-                                      return spawn_driver();
-                                    }});
+        "able",
+        client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
+                            .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
+                              return spawn_driver();
+                            }});
     return made;
   }
 

@@ -55,7 +55,7 @@ struct RealNode {
   actor::System system{config};
   std::shared_ptr<test::ServerBoard> board = std::make_shared<test::ServerBoard>();
   test::FakeServersActor servers = actor::spawn(system, test::fake_servers, board);
-  std::optional<client::ClientNode> node;
+  client::Client node;
 
   RealNode() { start(); }
 
@@ -68,7 +68,7 @@ struct RealNode {
     actor::Outsider self{system};
     eventually([&] {
       std::uint64_t left = 1;
-      self.request(node->client(), 5s, client::client_api::CountAllocs{})
+      self.request(node, 5s, client::client_api::CountAllocs{})
           .receive(
               [&left](const client::client_api::AllocCounts& counts) {
                 left = counts.pending + counts.running + counts.terminal;
@@ -88,18 +88,16 @@ struct RealNode {
     std::filesystem::create_directories(options.alloc_dir);
     options.executor_path = std::getenv("NOMADCTL_EXECUTOR");
     options.drivers["raw_exec"]["enabled"] = "true";
-    auto started
-        = client::ClientNode::start(system, options, servers, client::builtin_plugins(false));
+    auto started = client::start_client(system, options, servers, client::builtin_plugins(false));
     REQUIRE(started.has_value());
-    node.emplace(std::move(*started));
+    node = *started;
   }
 
   void stop() {
     actor::Outsider self{system};
-    self.request(node->client(), 30s, client::client_actor::Stop{})
+    self.request(node, 30s, client::client_actor::Stop{})
         .receive([](const client::client_actor::Stopped&) {}, [](const Error&) {});
-    node->stop_parts();
-    node.reset();
+    node = client::Client{};
   }
 
   void run(int number, const Object<schema::Job>& job) {
@@ -206,8 +204,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   actor::Outsider self{system};
   CHECK(eventually([&] {
     std::uint64_t rss = 0;
-    self.request(node->client(), 5s,
-                 client::client_api::AllocStats{test::numbered_id(1, owner), ""})
+    self.request(node, 5s, client::client_api::AllocStats{test::numbered_id(1, owner), ""})
         .receive(
             [&rss](const client::client_api::AllocUsage& usage) {
               rss = client::client_api::sum(usage).memory.rss;
@@ -230,7 +227,7 @@ Result<std::shared_ptr<host::ExecSession>> ask_exec(RealNode& real,
                                                     std::vector<std::string> command) {
   actor::Outsider self{real.system};
   Result<std::shared_ptr<host::ExecSession>> answer = Error{Errc::internal, "no answer"};
-  self.request(real.node->client(), 30s,
+  self.request(real.node, 30s,
                client::client_api::Exec{
                    test::numbered_id(1, real.owner), "task", {.command = std::move(command)}})
       .receive([&answer](client::client_api::ExecStarted& started) { answer = started.session; },
@@ -301,7 +298,7 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
   actor::Outsider self{system};
   CHECK(eventually([&] {
     bool fine = false;
-    self.request(node->client(), 5s,
+    self.request(node, 5s,
                  client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL"})
         .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
     return fine;

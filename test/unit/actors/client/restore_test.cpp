@@ -146,7 +146,7 @@ struct ForgetfulDriver : ClientFixture {
     made.drivers.emplace(
         "forgetful",
         client::DriverEntry{.capabilities = {.secrets_in_memory = false},
-                            .spawn = [this](actor::System&, const client::DriverOptions&) {
+                            .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
                               return spawn_driver();
                             }});
     return made;

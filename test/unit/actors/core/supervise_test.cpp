@@ -49,7 +49,7 @@ Child::behavior_type child(Child::pointer self) {
 }
 
 Parent::behavior_type parent(Parent::pointer self, Listener listener) {
-  auto offspring = actor::spawn_child(self, child);
+  auto offspring = actor::spawn(self, child);
   actor::on_down(self, [self, listener](const actor::Down& down) {
     self->send(listener, Ended{down.crashed, down.reason.what});
   });

@@ -53,8 +53,8 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
 }
 
 /// The factory that ClientParts takes.
-const AllocRunnerFactory factory = [](actor::System& system, AllocSetup setup) {
-  return actor::spawn(system, least_runner, std::move(setup));
+const AllocRunnerFactory factory = [](const actor::Owner& owner, AllocSetup setup) {
+  return actor::spawn(owner, least_runner, std::move(setup));
 };
 
 AllocSync::behavior_type listen(AllocSync::pointer,

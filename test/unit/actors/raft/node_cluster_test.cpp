@@ -84,7 +84,7 @@ struct NodesFixture : test::ActorFixture {
     parts.counters = std::make_shared<RaftCounters>();
     parts.leader = server.leader;
     parts.clock = [this] { return Time{now().time_since_epoch()}; };
-    parts.spawn_log_writer = [this, &server](actor::System&, LogWriterListener listener) {
+    parts.spawn_log_writer = [this, &server](const actor::Owner&, LogWriterListener listener) {
       return adopt(
           actor::spawn(system(), [&server, listener](Disk::pointer self) -> Disk::behavior_type {
             return {[self, &server](const log_writer::Write& msg) {
@@ -96,7 +96,7 @@ struct NodesFixture : test::ActorFixture {
                     }};
           }));
     };
-    parts.spawn_snapshotter = [this](actor::System&) {
+    parts.spawn_snapshotter = [this](const actor::Owner&) {
       return adopt(actor::spawn(system(), [](Snapshotter::pointer) -> Snapshotter::behavior_type {
         return {[](const snapshotter::SaveSnapshot&) { return snapshotter::Saved{}; },
                 [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },

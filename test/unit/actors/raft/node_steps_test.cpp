@@ -73,7 +73,7 @@ struct NodeStepsFixture : test::ActorFixture {
     parts.leader = view;
     parts.listener = leadership.handle;
     parts.clock = [this] { return Time{now().time_since_epoch()}; };
-    parts.spawn_log_writer = [this](actor::System&, LogWriterListener listener) {
+    parts.spawn_log_writer = [this](const actor::Owner&, LogWriterListener listener) {
       disk = std::move(listener);
       auto seen = writes.seen;
       return adopt(
@@ -82,7 +82,7 @@ struct NodeStepsFixture : test::ActorFixture {
                     [this](const log_writer::TruncatePrefix& msg) { cuts.push_back(msg.through); }};
           }));
     };
-    parts.spawn_snapshotter = [this](actor::System&) {
+    parts.spawn_snapshotter = [this](const actor::Owner&) {
       return adopt(actor::spawn(system(), [this](Files::pointer self) -> Files::behavior_type {
         files = Files{self};
         return {[this,

@@ -9,6 +9,8 @@
 
 namespace nomad::raft::testing {
 
+inline const std::vector<ServerId> three_voters{"a", "b", "c"};
+
 /// A cluster "c" of these voters and learners.
 inline Configuration cluster_of(const std::vector<ServerId>& voters,
                                 const std::vector<ServerId>& learners = {}) {

@@ -10,8 +10,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::vector<ServerId> three{"a", "b", "c"};
-
 /// What "a" answers to "c", which asks for a vote in `term` with a log that ends at `last`@`of`.
 std::optional<bool> vote_of(LoneCore& core, Term term, Index last, Term of, bool pre_vote = false) {
   core.receive("c", term, VoteRequest{.pre_vote = pre_vote, .last_index = last, .last_term = of});
@@ -26,7 +24,7 @@ std::optional<bool> vote_of(LoneCore& core, Term term, Index last, Term of, bool
 }
 
 LoneCore idle(std::vector<Term> terms = {}) {
-  LoneCore core{started_with(cluster_of(three), terms)};
+  LoneCore core{started_with(cluster_of(three_voters), terms)};
   core.now = 1s;  // since its start nobody has led
   return core;
 }
@@ -88,7 +86,7 @@ TEST_CASE("election: nobody is voted for within one timeout of a word of the lea
 }
 
 TEST_CASE("election: a leader votes for nobody") {
-  auto core = LoneCore::leading(started_with(cluster_of(three)));
+  auto core = LoneCore::leading(started_with(cluster_of(three_voters)));
   core.now += 5s;
   CHECK(vote_of(core, 9, 9, 9) == std::nullopt);
   CHECK(vote_of(core, 9, 9, 9, true) == false);
@@ -184,7 +182,7 @@ TEST_CASE("election: neither learners nor the leader have a place among those th
 TEST_CASE("election: a server that takes over a snapshot's state does not stand meanwhile") {
   auto core = idle();
   const SnapshotMeta meta{
-      .index = 5, .term = 1, .configuration = cluster_of(three), .configuration_index = 1};
+      .index = 5, .term = 1, .configuration = cluster_of(three_voters), .configuration_index = 1};
   core.receive(
       "b", 2, SnapshotChunk{.meta = meta, .total_bytes = 2, .offset = 0, .data = Bytes::copy("x")});
   core.step(ChunkStored{.index = 5, .term = 1, .next_offset = 1});

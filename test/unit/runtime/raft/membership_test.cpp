@@ -11,8 +11,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::vector<ServerId> three{"a", "b", "c"};
-
 Errc refusal(const Outputs& out) {
   REQUIRE(out.proposed.has_value());
   REQUIRE_FALSE(out.proposed->has_value());
@@ -20,7 +18,7 @@ Errc refusal(const Outputs& out) {
 }
 
 /// Leads, and its barrier (entry 2) is committed.
-LoneCore in_office(const Configuration& members = cluster_of(three),
+LoneCore leader_of(const Configuration& members = cluster_of(three_voters),
                    CoreOptions options = {.self = "a"}) {
   auto core = LoneCore::leading(started_with(members), std::move(options));
   core.persist();
@@ -38,7 +36,7 @@ const Outputs& change(LoneCore& core, MemberAction action, const ServerId& id) {
 TEST_CASE("founding: the first entry names the members, and the founder stands at once") {
   LoneCore core{StartState{}};
   core.now = 3s;
-  core.step(Bootstrap{cluster_of(three)});
+  core.step(Bootstrap{cluster_of(three_voters)});
   CHECK(core.out.proposed->value() == 1);
   REQUIRE(core.out.write.has_value());
   CHECK(core.out.write->hard_state->current_term == 1);
@@ -52,7 +50,7 @@ TEST_CASE("founding: is refused to who is none of the voters, or has no cluster'
   LoneCore core{StartState{}};
   core.step(Bootstrap{cluster_of({"b", "c"}, {"a"})});
   CHECK(refusal(core.out) == Errc::invalid_argument);
-  auto nameless = cluster_of(three);
+  auto nameless = cluster_of(three_voters);
   nameless.cluster_id.clear();
   core.step(Bootstrap{nameless});
   CHECK(refusal(core.out) == Errc::invalid_argument);
@@ -60,27 +58,27 @@ TEST_CASE("founding: is refused to who is none of the voters, or has no cluster'
 }
 
 TEST_CASE("founding: is refused to who has a log, or has heard a leader") {
-  LoneCore member{started_with(cluster_of(three))};
-  member.step(Bootstrap{cluster_of(three)});
+  LoneCore member{started_with(cluster_of(three_voters))};
+  member.step(Bootstrap{cluster_of(three_voters)});
   CHECK(refusal(member.out) == Errc::conflict);
 
   LoneCore joining{StartState{}};
   joining.receive("b", 2, Heartbeat{}, "theirs");
-  joining.step(Bootstrap{cluster_of(three)});
+  joining.step(Bootstrap{cluster_of(three_voters)});
   CHECK(refusal(joining.out) == Errc::conflict);
 
   StartState restored;
   restored.snapshot
       = SnapshotMeta{.index = 0, .term = 0, .configuration = {}, .configuration_index = 0};
   LoneCore with_snapshot{std::move(restored)};
-  with_snapshot.step(Bootstrap{cluster_of(three)});
+  with_snapshot.step(Bootstrap{cluster_of(three_voters)});
   CHECK(refusal(with_snapshot.out) == Errc::conflict);
 }
 
 TEST_CASE("founding: members that have no log yet give their votes, others of no cluster do not") {
   const auto founded = [] {
     LoneCore core{StartState{}};
-    core.step(Bootstrap{cluster_of(three)});
+    core.step(Bootstrap{cluster_of(three_voters)});
     core.persist();
     core.tick_at(core.core.next_deadline().value());
     REQUIRE(core.core.role() == Role::pre_candidate);
@@ -99,14 +97,14 @@ TEST_CASE("founding: members that have no log yet give their votes, others of no
 
 TEST_CASE(
     "founding: once the log goes on, a vote of no cluster is of a server that lost its disk") {
-  LoneCore core{started_with(cluster_of(three), {1})};
+  LoneCore core{started_with(cluster_of(three_voters), {1})};
   core.tick_at(core.core.next_deadline().value());
   core.receive("b", 2, VoteReply{.pre_vote = true, .granted = true}, "");
   CHECK(core.core.role() == Role::pre_candidate);
 }
 
 TEST_CASE("membership: a change is the next entry, and one at a time") {
-  auto core = in_office();
+  auto core = leader_of();
   change(core, MemberAction::add_learner, "d");
   CHECK(core.out.proposed->value() == 3);
   CHECK(core.core.log().last_index() == 3);
@@ -116,7 +114,7 @@ TEST_CASE("membership: a change is the next entry, and one at a time") {
 }
 
 TEST_CASE("membership: a learner becomes a voter when it is no further behind than allowed") {
-  auto core = in_office(cluster_of(three, {"d"}), {.self = "a", .promote_lag = 3});
+  auto core = leader_of(cluster_of(three_voters, {"d"}), {.self = "a", .promote_lag = 3});
   core.accept("d", 2);
   core.propose(4);
   change(core, MemberAction::promote, "d");
@@ -127,14 +125,14 @@ TEST_CASE("membership: a learner becomes a voter when it is no further behind th
 }
 
 TEST_CASE("membership: what is far behind may still be removed") {
-  auto core = in_office(cluster_of(three, {"d"}), {.self = "a", .promote_lag = 3});
+  auto core = leader_of(cluster_of(three_voters, {"d"}), {.self = "a", .promote_lag = 3});
   core.propose(9);
   change(core, MemberAction::remove, "d");
   CHECK(core.out.proposed->value() == 12);
 }
 
 TEST_CASE("membership: a leader that is removed leads until that is committed, and hands over") {
-  auto core = in_office();
+  auto core = leader_of();
   core.propose();
   change(core, MemberAction::remove, "a");
   core.persist();
@@ -153,7 +151,7 @@ TEST_CASE("membership: a leader that is removed leads until that is committed, a
 }
 
 TEST_CASE("transfer: without a name it is the voter that has most") {
-  auto core = in_office(cluster_of(three, {"d"}));
+  auto core = leader_of(cluster_of(three_voters, {"d"}));
   core.propose(2);
   core.persist();
   core.accept("b", 3);
@@ -161,14 +159,14 @@ TEST_CASE("transfer: without a name it is the voter that has most") {
   core.step(TransferTo{});
   CHECK(core.core.transfer_target() == "b");
 
-  auto even = in_office();
+  auto even = leader_of();
   even.accept("c", 2);
   even.step(TransferTo{});
   CHECK(even.core.transfer_target() == "c");  // of those that have as much, one
 }
 
 TEST_CASE("transfer: neither to itself nor to who is no voter") {
-  auto core = in_office(cluster_of(three, {"d"}));
+  auto core = leader_of(cluster_of(three_voters, {"d"}));
   for (const auto* target : {"a", "d", "x"}) {
     core.step(TransferTo{target});
     CHECK(refusal(core.out) == Errc::invalid_argument);
@@ -177,7 +175,7 @@ TEST_CASE("transfer: neither to itself nor to who is no voter") {
 }
 
 TEST_CASE("transfer: is given up after one election timeout") {
-  auto core = in_office();
+  auto core = leader_of();
   core.propose();
   core.step(TransferTo{"c"});
   const auto began = core.now;

@@ -11,13 +11,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const std::vector<ServerId> three{"a", "b", "c"};
-
 /// Leads with the barrier (entry 2) committed; "b" is followed at full pace, "c" has not answered.
-LoneCore in_office(CoreOptions options = {.self = "a"},
-                   std::size_t cache_bytes = std::size_t{1} << 20) {
-  auto core
-      = LoneCore::leading(started_with(cluster_of(three), {}, cache_bytes), std::move(options));
+LoneCore leader_with(CoreOptions options = {.self = "a"},
+                     std::size_t cache_bytes = std::size_t{1} << 20) {
+  auto core = LoneCore::leading(started_with(cluster_of(three_voters), {}, cache_bytes),
+                                std::move(options));
   core.persist();
   core.accept("b", 2);
   REQUIRE(core.core.commit_index() == 2);
@@ -34,7 +32,7 @@ std::vector<Entry> commands(Index first, const std::vector<Term>& terms) {
 
 /// Follows "b" in `term`, with a log of the members and then these terms, all of it durable.
 LoneCore following(Term term, const std::vector<Term>& terms = {}) {
-  LoneCore core{started_with(cluster_of(three), terms)};
+  LoneCore core{started_with(cluster_of(three_voters), terms)};
   core.receive("b", term, Heartbeat{});
   core.persist();
   return core;
@@ -51,7 +49,7 @@ const Outputs& append(
 }  // namespace
 
 TEST_CASE("replication: behind two open requests a few entries wait until they are worth one") {
-  auto core = in_office();
+  auto core = leader_with();
   core.propose();
   CHECK(core.sent<AppendRequest>("b").size() == 1);
   core.propose();
@@ -64,7 +62,7 @@ TEST_CASE("replication: behind two open requests a few entries wait until they a
 }
 
 TEST_CASE("replication: no more requests are open than the window has") {
-  auto core = in_office({.self = "a", .max_inflight_requests = 1});
+  auto core = leader_with({.self = "a", .max_inflight_requests = 1});
   core.propose();
   CHECK(core.sent<AppendRequest>("b").size() == 1);
   core.propose(100);
@@ -75,7 +73,7 @@ TEST_CASE("replication: no more requests are open than the window has") {
 
 TEST_CASE("replication: no more bytes are open than the window has") {
   const auto each = cost({3, 2, EntryKind::command, Bytes::copy("new")});
-  auto core = in_office({.self = "a", .max_inflight_bytes = each});
+  auto core = leader_with({.self = "a", .max_inflight_bytes = each});
   core.propose();
   CHECK(core.core.progress("b")->inflight_bytes == each);
   core.propose();
@@ -85,7 +83,7 @@ TEST_CASE("replication: no more bytes are open than the window has") {
 }
 
 TEST_CASE("replication: a stalled beat asks with nothing, which takes no room in the window") {
-  auto core = in_office();
+  auto core = leader_with();
   core.propose();
   core.propose();
   REQUIRE(core.core.progress("b")->inflight.size() == 2);
@@ -97,7 +95,7 @@ TEST_CASE("replication: a stalled beat asks with nothing, which takes no room in
 }
 
 TEST_CASE("replication: what went to an unreachable server goes again from where it matched") {
-  auto core = in_office();
+  auto core = leader_with();
   core.propose();
   core.step(Unreachable{"b"});
   CHECK(core.core.progress("b")->state == PeerState::probe);
@@ -107,7 +105,7 @@ TEST_CASE("replication: what went to an unreachable server goes again from where
 }
 
 TEST_CASE("replication: answers of who is no member are dropped") {
-  auto core = in_office();
+  auto core = leader_with();
   core.accept("x", 2);
   CHECK(core.out.messages.empty());
   core.receive("x", HeartbeatReply{.round = 1});
@@ -117,7 +115,7 @@ TEST_CASE("replication: answers of who is no member are dropped") {
 }
 
 TEST_CASE("replication: a refusal sets the next request back to where the logs may meet") {
-  auto core = LoneCore::leading(started_with(cluster_of(three), {1, 1, 1}));  // barrier at 5
+  auto core = LoneCore::leading(started_with(cluster_of(three_voters), {1, 1, 1}));  // barrier at 5
   const auto refuse = [&core](Index prev, Index hint) {
     core.receive("b", AppendReply{.accepted = false,
                                   .prev_index = prev,
@@ -133,7 +131,7 @@ TEST_CASE("replication: a refusal sets the next request back to where the logs m
 }
 
 TEST_CASE("replication: a refusal goes nowhere below what is known to match") {
-  auto core = in_office();
+  auto core = leader_with();
   core.propose(2);
   core.accept("b", 3);
   core.step(Unreachable{"b"});
@@ -150,7 +148,7 @@ TEST_CASE("replication: a refusal goes nowhere below what is known to match") {
 }
 
 TEST_CASE("replication: what is committed is told to the others soon, and only news hastens it") {
-  auto core = in_office();
+  auto core = leader_with();
   CHECK(core.core.next_deadline() == core.now + 20ms);
   core.tick_at(core.now + 20ms);
   CHECK(core.core.next_deadline() == core.now + 100ms);
@@ -159,7 +157,7 @@ TEST_CASE("replication: what is committed is told to the others soon, and only n
 }
 
 TEST_CASE("replication: what left the memory is fetched from the disk, once at a time") {
-  auto core = in_office({.self = "a"}, 1);
+  auto core = leader_with({.self = "a"}, 1);
   core.step(AppliedUpTo{2});
   core.propose();
   core.persist();

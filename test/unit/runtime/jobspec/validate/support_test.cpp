@@ -94,7 +94,7 @@ std::string said(const Field& field, const BlockType* block, bool in_task) {
 }
 
 /// A job file that says nothing but `field`, and what stands around it.
-std::string job_file(const Field& field, const Path& path) {
+std::string job_file_with(const Field& field, const Path& path) {
   const BlockType* around = path.empty() ? nullptr : path.back()->block;
   std::string content = said(field, around, path.size() > 1);
   for (std::size_t depth = path.size(); depth > 0; --depth) {
@@ -151,7 +151,7 @@ TEST_CASE("support: each row's example is told what the row promises, and nothin
   int told = 0;
   each_row([&](const Field& field, const BlockType&, const Path& path) {
     if (field.has(Trait::label)) return;
-    const std::string file = job_file(field, path);
+    const std::string file = job_file_with(field, path);
     CAPTURE(file);
     const Validation found = support_of(file);
     CAPTURE(texts(found.errors));

@@ -1,4 +1,4 @@
-#include "actors/server/leader.hpp"
+#include "actors/server/server.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,12 +9,12 @@ using namespace nomad::server;
 
 namespace {
 
-struct LeaderFixture : test::ActorFixture {
-  Leader leader = adopt(spawn_leader(system()));
+struct ServerFixture : test::ActorFixture {
+  Server server = adopt(spawn_server(system()));
   Recorder<Lead> duty = record<Lead>();
 
   void is_leading(bool leads, bool ready) {
-    tell(leader,
+    tell(server,
          raft::LeadershipChanged{
              .leads = leads, .ready = ready, .term = 1, .leader = "", .leader_address = ""});
   }
@@ -30,8 +30,8 @@ struct LeaderFixture : test::ActorFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(LeaderFixture, "leader: a duty hears at once how it is, and then each change") {
-  tell(leader, AddDuty{duty.handle});
+TEST_CASE_FIXTURE(ServerFixture, "server: a duty hears at once how it is, and then each change") {
+  tell(server, AddDuty{duty.handle});
   CHECK(told() == std::vector{false});
   is_leading(true, true);
   CHECK(told() == std::vector{true});
@@ -42,25 +42,25 @@ TEST_CASE_FIXTURE(LeaderFixture, "leader: a duty hears at once how it is, and th
 
   is_leading(true, true);
   const auto late = record<Lead>();
-  tell(leader, AddDuty{late.handle});
+  tell(server, AddDuty{late.handle});
   REQUIRE(late.seen->size() == 1);
   CHECK(late.seen->front().leads);
 }
 
-TEST_CASE_FIXTURE(LeaderFixture, "leader: who leads without having caught up has no duties") {
-  tell(leader, AddDuty{duty.handle});
+TEST_CASE_FIXTURE(ServerFixture, "server: who leads without having caught up has no duties") {
+  tell(server, AddDuty{duty.handle});
   told();
   is_leading(true, false);
   CHECK(told().empty());
 }
 
-TEST_CASE_FIXTURE(LeaderFixture, "leader: duties begin anew when the state was replaced") {
-  tell(leader, AddDuty{duty.handle});
+TEST_CASE_FIXTURE(ServerFixture, "server: duties begin anew when the state was replaced") {
+  tell(server, AddDuty{duty.handle});
   told();
-  tell(leader, StateReplaced{});
+  tell(server, StateReplaced{});
   CHECK(told().empty());
   is_leading(true, true);
   told();
-  tell(leader, StateReplaced{});
+  tell(server, StateReplaced{});
   CHECK(told() == std::vector{false, true});
 }

@@ -1,0 +1,114 @@
+#include "actors/server/server.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "actors/server/deployment_watcher.hpp"
+#include "actors/server/eval_broker.hpp"
+#include "actors/server/periodic_dispatcher.hpp"
+#include "actors/server/plan_applier.hpp"
+#include "actors/server/scheduler_worker.hpp"
+#include "runtime/base/log.hpp"
+
+namespace nomad::server {
+namespace {
+
+struct ServerState {
+  static constexpr const char* name = "server";
+
+  std::vector<LeaderDuty> duties;
+  std::map<actor::Address, LeaderDuty> renews;  ///< By whose loss of state.
+  bool leads = false;
+};
+
+using ServerPointer = Server::stateful_pointer<ServerState>;
+
+void add_duty(ServerPointer self, const AddDuty& msg) {
+  auto& state = self->state;
+  state.duties.push_back(msg.duty);
+  state.renews[msg.duty.address()] = msg.duty;
+  for (const auto& helper : msg.helpers)
+    state.renews[helper.address()] = msg.duty;
+  actor::send_urgent(self, msg.duty, Lead{state.leads});
+}
+
+Server::behavior_type server_actor(ServerPointer self) {
+  actor::on_down(self, [self](const actor::Down& down) {
+    if (!down.restarted) return;
+    const auto duty = self->state.renews.find(down.source);
+    if (duty != self->state.renews.end())
+      actor::send_urgent(self, duty->second, Lead{self->state.leads});
+  });
+  return {
+      [self](const raft::LeadershipChanged& msg) {
+        auto& state = self->state;
+        if (msg.ready == state.leads) return;
+        state.leads = msg.ready;
+        log::info("leader", "{} leadership of term {}", msg.ready ? "gained" : "lost", msg.term);
+        for (const auto& duty : state.duties)
+          actor::send_urgent(self, duty, Lead{state.leads});
+      },
+      [self](const AddDuty& msg) { add_duty(self, msg); },
+      [self](const StateReplaced&) {
+        auto& state = self->state;
+        if (!state.leads) return;
+        log::info("leader", "the state was replaced: everything that derives from it begins anew");
+        for (const bool leads : {false, true})
+          for (const auto& duty : state.duties)
+            actor::send_urgent(self, duty, Lead{leads});
+      },
+  };
+}
+
+}  // namespace
+
+Server spawn_server(const actor::Owner& owner) {
+  return actor::spawn(owner, server_actor);
+}
+
+Duties start_duties(const Server& server,
+                    const ServerParts& parts,
+                    DutyOptions options,
+                    Random& random) {
+  const actor::Owner owner{server};
+  const auto& store = parts.store;
+  const auto& proposer = parts.proposer;
+  const auto broker
+      = spawn_eval_broker(owner, store, proposer, {.queue = {}, .random_seed = random.next()});
+  const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
+  options.heartbeats.random_seed = random.next();
+  const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
+  const auto applier = spawn_plan_applier(owner, store, proposer, random.next());
+  const auto gc = spawn_core_gc(owner, store, proposer, options.gc);
+  const auto deployments
+      = spawn_deployment_watcher(owner, store, proposer, {.random_seed = random.next()});
+  const auto periodic = spawn_periodic_dispatcher(owner, store, proposer,
+                                                  {.random_seed = random.next(), .wall_clock = {}});
+  options.keyring.random_seed = random.next();
+  const auto keeper
+      = spawn_keyring_keeper(owner, store, parts.keyring, parts.sealed, options.keyring);
+  // A worker that has lost its state has lost the evaluations that were its: they are given out
+  // again.
+  AddDuty scheduling{broker, {}};
+  for (unsigned i = 0; i < options.workers; ++i)
+    scheduling.helpers.emplace_back(spawn_scheduler_worker(
+        owner, store, proposer, broker, applier,
+        {.random_seed = random.next(), .detached = options.detached_workers}));
+  parts.fsm->set_listener([broker, server](auto outcomes) {
+    const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
+                                      [](const auto& outcome) { return outcome->replaced; });
+    actor::tell(broker, BatchApplied{std::move(outcomes)});
+    if (replaced) actor::tell(server, StateReplaced{});
+  });
+  Duties duties{{tracker, nodes}, scheduling.helpers};
+  actor::tell(server, std::move(scheduling));
+  for (const auto& duty : {LeaderDuty{tracker}, gc, deployments, periodic, keeper})
+    actor::tell(server, AddDuty{duty});
+  for (const actor::Any& each :
+       {actor::Any{broker}, actor::Any{nodes}, actor::Any{tracker}, actor::Any{applier},
+        actor::Any{gc}, actor::Any{deployments}, actor::Any{periodic}, actor::Any{keeper}})
+    duties.all.push_back(each);
+  return duties;
+}
+
+}  // namespace nomad::server

@@ -1,0 +1,77 @@
+// Server: owns the actors of a server: tells those that work on the leader when this server leads
+// and when it does no more, has them begin anew when one of them has lost its state, and ends when
+// one ends that cannot.
+//
+// Owns:   everything of its half of the agent; what is known of leadership, and the list of duties.
+// Takes:  LeadershipChanged from the Raft node, AddDuty, StateReplaced.
+// Tells:  each duty Lead{true} only when the state holds everything that was acknowledged before,
+//         and Lead{false} at once.
+// Parent: root, report: its end is the agent's. It exists before the Raft node does.
+// Ends:   by an exit message, or with a reason when one ends that it cannot do without.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "actors/core/actor.hpp"
+#include "actors/core/supervise.hpp"
+#include "actors/raft/raft_node.hpp"
+#include "actors/raft/state_fsm.hpp"
+#include "actors/server/core_gc.hpp"
+#include "actors/server/heartbeat_tracker.hpp"
+#include "actors/server/keyring_keeper.hpp"
+#include "actors/server/leadership.hpp"
+#include "actors/server/node_endpoint.hpp"
+
+namespace nomad::server {
+
+/// From now on `duty` hears of leadership, starting with how it is. It begins anew when it has lost
+/// its state, or one of `helpers` has.
+struct AddDuty {
+  using is_message = void;
+  LeaderDuty duty;
+  std::vector<actor::Any> helpers = {};
+};
+
+/// The whole state was replaced: if this server leads, its duties begin anew.
+struct StateReplaced {
+  using is_message = void;
+};
+
+using Server = actor::Interface<void(raft::LeadershipChanged), void(AddDuty), void(StateReplaced)>;
+
+Server spawn_server(const actor::Owner& owner);
+
+/// What the duties work with.
+struct ServerParts {
+  std::shared_ptr<state::Store> store;
+  std::shared_ptr<raft::StateFsm> fsm;
+  raft::Proposer proposer;
+  std::shared_ptr<const raft::LeaderLease> lease;
+  std::shared_ptr<security::Keyring> keyring;
+  SealedLink sealed;
+};
+
+/// Seeds are drawn, whatever is given.
+struct DutyOptions {
+  HeartbeatOptions heartbeats;
+  CoreGcOptions gc;
+  KeyringKeeperOptions keyring;
+  unsigned workers = 1;
+  bool detached_workers = true;  ///< Not in deterministic tests.
+};
+
+/// What `start_duties` has spawned.
+struct Duties {
+  NodeSide nodes;
+  std::vector<actor::Any> all;  ///< For simulations, whose machines die at once.
+};
+
+/// Spawns, below `server`, the actors that work while it leads and those that serve them, and has
+/// them hear of what is applied.
+Duties start_duties(const Server& server,
+                    const ServerParts& parts,
+                    DutyOptions options,
+                    Random& random);
+
+}  // namespace nomad::server

@@ -1,0 +1,259 @@
+"""An exception in each kind of actor of a running agent, one after the other, under load: each ends
+as its card says, none in silence, and no task is lost."""
+import glob
+import os
+import re
+import threading
+import unittest
+
+import cluster
+import harness
+from harness import Agent, shell_job, wait_until
+
+ACTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "actors")
+TASKS = 3
+
+# Kinds that begin anew, with what makes an agent use them; without, the load does.
+RESTARTED = {
+    "eval_broker": None, "scheduler_worker": None, "plan_applier": None, "node_endpoint": None,
+    "heartbeat_tracker": None, "near_servers": None, "alloc_sync": None, "step_runner": None,
+    "step_worker": None, "periodic_dispatcher": None, "deployment_watcher": None, "autopilot": None,
+    "keyring_keeper": None, "core_gc": None, "gateway": "/v1/agent/self", "stats_reader": "/v1/client/stats",
+}
+# Kinds whose owner knows what to do, and what it says.
+REPORTED = {
+    "raw_exec": "driver raw_exec ended", "alloc_runner": "its runner failed",
+    "task_runner": "task_runner: ended by an exception",
+    "alloc_health_watcher": "alloc_health_watcher: ended by an exception",
+}
+# Kinds without which the agent cannot go on.
+FATAL = ["raft_node", "log_writer", "raft_peer", "membership", "server", "client", "client_db"]
+
+
+class Orders:
+    """The file by which a running agent is told where to throw."""
+
+    def __init__(self, directory):
+        self.path = os.path.join(directory, "failpoints")
+        self.say("")
+
+    def say(self, text):
+        with open(self.path + ".new", "w") as f:
+            f.write(text)
+        os.rename(self.path + ".new", self.path)
+
+    def throw_in(self, kind):
+        self.say(f"throw_in:{kind}=error@1")
+
+    def start(self, agent):
+        os.environ["NOMAD_FAILPOINTS"] = "@" + self.path
+        try:
+            return agent.start()
+        finally:
+            del os.environ["NOMAD_FAILPOINTS"]
+
+
+def cards():
+    """(owner, policy) of each kind, as its card says."""
+    found = {}
+    for header in glob.glob(os.path.join(ACTORS, "**", "*.hpp"), recursive=True):
+        with open(header) as f:
+            text = f.read()
+        card = re.search(r"^// Parent: +(\w+), (report|end_owner|restart)\b", text, re.M)
+        sources = text + (open(header[:-4] + ".cpp").read() if os.path.exists(header[:-4] + ".cpp") else "")
+        for name in re.findall(r'static constexpr const char\* name = "(\w+)"', sources) if card else ():
+            found[name] = card.groups()
+    # Two kinds share a card, or have none of their own.
+    found["step_worker"] = ("step_runner", "restart")
+    found["root"] = (None, "report")
+    return found
+
+
+class Load:
+    """Jobs that come and go, and reads, for as long as it lives."""
+
+    def __init__(self, agent):
+        self.agent, self.over, self.number = agent, threading.Event(), 0
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.over.is_set():
+            self.number += 1
+            job = shell_job(f"load-{self.number % 4}", f"sleep 2; : {self.number}")
+            job["Update"] = {"MaxParallel": 1, "MinHealthyTime": 100_000_000, "HealthCheck": "task_states"}
+            try:
+                self.agent.put("/v1/jobs", {"Job": job}, timeout=10)
+                self.agent.get("/v1/allocations", timeout=10)
+            except OSError:
+                pass  # whoever ends the agent looks at that
+            self.over.wait(0.2)
+
+    def stop(self):
+        self.over.set()
+        self.thread.join()
+
+
+class Actors(unittest.TestCase):
+    def setUp(self):
+        self.agent = Agent('server { job_gc_interval = "1s" }\n', log_level="INFO")
+        self.addCleanup(self.agent.destroy)
+        self.orders = Orders(self.agent.dir)
+        self.orders.start(self.agent)
+        self.agent.register(shell_job("survivor", "echo $$ >> local/pids; sleep 1000", count=TASKS))
+        self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=60)
+        self.pids = wait_until(self.all_pids)
+        self.load = Load(self.agent)
+        self.addCleanup(self.load.stop)
+
+    def all_pids(self):
+        found = {}
+        for alloc in self.agent.allocs("survivor"):
+            path = os.path.join(self.agent.data_dir, "alloc", alloc["ID"], "task", "local", "pids")
+            if os.path.exists(path):
+                with open(path) as f:
+                    found[alloc["ID"]] = f.read().split()
+        return found if len(found) >= TASKS and all(found.values()) else None
+
+    def actors(self, kind=None):
+        every = self.agent.get("/v1/agent/actors").json
+        return [each for each in every if kind in (None, each["Name"])]
+
+    def restarts(self, kind):
+        return sum(each["Restarts"] for each in self.actors(kind))
+
+    def needs_failpoints(self):
+        self.orders.throw_in("heartbeat_tracker")
+        try:
+            wait_until(lambda: self.restarts("heartbeat_tracker"), timeout=30)
+        except AssertionError:
+            self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
+
+    def assert_tasks_go_on(self):
+        for pids in self.pids.values():
+            self.assertEqual(len(pids), 1)
+            os.kill(int(pids[0]), 0)
+        self.assertEqual(self.all_pids(), self.pids, "same processes, each started once")
+
+    def works(self, name):
+        """Whether a new job runs: every part of the agent has to do with it."""
+        wait_until(lambda: self.agent.put("/v1/jobs", {"Job": shell_job(name, "sleep 1000")}).status == 200,
+                   timeout=30, what="a job's registration")
+        self.agent.wait_for_allocs(name, "running", timeout=60)
+        self.agent.request("DELETE", f"/v1/job/{name}?purge=true")
+
+    def test_cards_name_the_real_owners(self):
+        every = self.actors()
+        names = {each["ID"]: each["Name"] for each in every}
+        known = cards()
+        seen = set()
+        for each in every:
+            if each["Owner"] and each["Owner"] not in names:
+                continue  # it has just ended, and so does this one
+            name, owner = each["Name"], names.get(each["Owner"])
+            seen.add(name)
+            self.assertIn(name, known, "an actor without a card")
+            wanted, policy = known[name]
+            self.assertEqual(each["Policy"], policy, name)
+            if name not in ("gateway", "tcp_transport"):  # of the server's services, or of the root's
+                self.assertEqual(owner, wanted, name)
+        self.assertGreater(len(seen), 20)
+        shown = self.agent.run("operator", "actors", check=True).stdout
+        self.assertIn("  server ", shown)
+        self.assertIn("    eval_broker ", shown)
+
+    def test_begin_anew(self):
+        self.needs_failpoints()
+        for kind, path in RESTARTED.items():
+            with self.subTest(kind=kind):
+                before = self.restarts(kind)
+                self.orders.throw_in(kind)
+
+                def has_restarted():
+                    if path:
+                        self.agent.get(path)
+                    return self.restarts(kind) > before
+                wait_until(has_restarted, timeout=60, interval=0.2, what=f"a restart of {kind}")
+                self.orders.say("")
+                self.assertIn(f"{kind}: begins anew after an exception", self.agent.log())
+                self.works("after-" + kind.replace("_", "-"))
+                self.assert_tasks_go_on()
+
+    def test_owners_know(self):
+        self.needs_failpoints()
+        for kind, words in REPORTED.items():
+            with self.subTest(kind=kind):
+                self.orders.throw_in(kind)
+                wait_until(lambda: words in self.agent.log(), timeout=60, what=words)
+                self.orders.say("")
+                self.works("after-" + kind.replace("_", "-"))
+                self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=120)
+
+    def test_ends_the_agent(self):
+        self.needs_failpoints()
+        for kind in FATAL:
+            with self.subTest(kind=kind):
+                if not self.actors(kind):
+                    continue  # of a single server there is no other
+                # The server itself hears of nothing but changes: of another's new beginning, say.
+                self.orders.say(f"throw_in:{kind}=error@1;"
+                                + ("throw_in:eval_broker=error@1" if kind == "server" else ""))
+                code = wait_until(lambda: (self.agent.process.poll(),)
+                                  if self.agent.process.poll() is not None else None,
+                                  timeout=90, what=f"the agent's end by {kind}")[0]
+                self.assertEqual(code, 1, self.agent.log()[-2000:])
+                self.assertIn(f"{kind}: ended by an exception", self.agent.log())
+                self.orders.say("")
+                self.orders.start(self.agent)
+                self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=60)
+                self.assert_tasks_go_on()
+
+
+class Servers(unittest.TestCase):
+    def test_duties_of_three_servers(self):
+        group = cluster.Cluster()
+        self.addCleanup(group.destroy)
+        orders = {server.name: Orders(server.dir) for server in group.servers}
+        for server in group.servers:
+            orders[server.name].start(server)
+        leader = group.leader()
+        group.add_client()
+        wait_until(lambda: group.nodes() == {"c0"}, timeout=60, what="the node")
+        load = Load(LoadTarget(leader))
+        self.addCleanup(load.stop)
+
+        def restarts(kind):
+            answer = leader.request("GET", "/v1/agent/actors").json
+            return sum(each["Restarts"] for each in answer if each["Name"] == kind)
+        orders[leader.name].throw_in("eval_broker")
+        try:
+            wait_until(lambda: restarts("eval_broker"), timeout=30)
+        except AssertionError:
+            self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
+        for kind in ("plan_applier", "scheduler_worker", "heartbeat_tracker", "node_endpoint",
+                     "autopilot", "tcp_transport"):
+            orders[leader.name].throw_in(kind)
+            wait_until(lambda: restarts(kind), timeout=60, what=f"a restart of {kind}")
+        load.stop()
+        orders[leader.name].throw_in("raft_peer")
+        wait_until(lambda: not leader.is_running(), timeout=60, what="the leader's end")
+        self.assertIn("raft_peer: ended by an exception", leader.log())
+        others = [server for server in group.servers if server is not leader]
+        cluster.register(others, "after", 0)
+
+
+class LoadTarget:
+    """A server, as Load takes agents."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def put(self, path, body, timeout=10):
+        return self.server.request("PUT", path, body, timeout)
+
+    def get(self, path, timeout=10):
+        return self.server.request("GET", path, None, timeout)
+
+
+if __name__ == "__main__":
+    harness.main()
