@@ -68,9 +68,7 @@ void take(T& target, const std::optional<T>& given) {
 Result<config::AgentConfig> configure(const AgentFlags& flags) {
   auto config = flags.dev ? config::dev_defaults() : config::AgentConfig{};
   for (const auto& path : flags.config) {
-    auto changed = config::with_path(std::move(config), path);
-    if (!changed) return changed.error();
-    config = std::move(*changed);
+    config = NOMAD_TRY(config::with_path(std::move(config), path));
   }
   take(config.data_dir, flags.data_dir);
   take(config.bind_addr, flags.bind);
@@ -95,10 +93,9 @@ Result<config::AgentConfig> configure(const AgentFlags& flags) {
       return Error{Errc::invalid_argument, fmt::format("-meta {}: expected key=value", entry)};
     config.client.meta[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
-  auto complete = config::with_addresses(std::move(config), config::LocalAddresses::read());
-  if (!complete) return complete.error();
-  NOMAD_TRY(config::validate(*complete));
-  return complete;
+  config = NOMAD_TRY(config::with_addresses(std::move(config), config::LocalAddresses::read()));
+  NOMAD_TRY(config::validate(config));
+  return config;
 }
 
 void print_banner(const config::AgentConfig& config, const agent::Agent& agent) {
@@ -190,7 +187,7 @@ int refuse_agent(const Error& error) {
 
 }  // namespace
 
-int run_agent(const std::vector<std::string>& arguments) {
+Result<int> run_agent(const std::vector<std::string>& arguments) {
   AgentFlags flags;
   Arguments parser{"agent [options]", "Runs an agent: a server, a client or both."};
   add_to(parser, flags);

@@ -74,9 +74,8 @@ Result<net::HttpClientOptions> CommonFlags::client_options() const {
   tls.cert_file = client_cert;
   tls.key_file = client_key;
   tls.verify_outgoing = !tls_skip_verify;
-  auto context = net::TlsContext::make(std::move(tls));
-  if (!context) return context.error();
-  options.connector = net::secure_connector(std::move(*context), tls_server_name);
+  auto context = NOMAD_TRY(net::TlsContext::make(std::move(tls)));
+  options.connector = net::secure_connector(std::move(context), tls_server_name);
   return options;
 }
 
@@ -85,11 +84,10 @@ Api::Api(CommonFlags flags, net::HttpClient client)
 
 Result<Api> Api::make(const CommonFlags& flags) {
   flags.choose_color();
-  auto options = flags.client_options();
-  if (!options) return options.error().within("Error initializing client");
-  auto client = net::HttpClient::make(std::move(*options));
-  if (!client) return client.error().within("Error initializing client");
-  return Api{flags, std::move(*client)};
+  auto options = NOMAD_TRY(flags.client_options().within("Error initializing client"));
+  auto client
+      = NOMAD_TRY(net::HttpClient::make(std::move(options)).within("Error initializing client"));
+  return Api{flags, std::move(client)};
 }
 
 std::string Api::target(const std::string& path, const Query& query) const {
@@ -180,11 +178,10 @@ Result<Answer> Api::remove(const std::string& path, const Query& query) {
 }
 
 Result<net::ResponseStream> Api::stream(const std::string& path, const Query& query) {
-  auto stream
-      = client_.open({.method = "GET", .target = target(path, query), .headers = {}, .body = {}});
-  if (!stream) return stream.error();
-  if (stream->status() / 100 == 2) return stream;
-  return refusal({stream->status(), {}, stream->read_all().value_or("")});
+  auto stream = NOMAD_TRY(
+      client_.open({.method = "GET", .target = target(path, query), .headers = {}, .body = {}}));
+  if (stream.status() / 100 == 2) return stream;
+  return refusal({stream.status(), {}, stream.read_all().value_or("")});
 }
 
 Result<net::Upgraded> Api::upgrade(const std::string& path,
@@ -198,8 +195,8 @@ std::string segment(std::string_view text) {
   return net::percent_encode(text);
 }
 
-int fail(std::string_view what, const Error& error) {
-  std::cerr << what << ": " << error.what << '\n';
+int fail(const Error& error) {
+  std::cerr << error.what << '\n';
   return 1;
 }
 

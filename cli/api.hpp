@@ -2,8 +2,6 @@
 // commands share and speaks HTTP; errors read as Nomad's CLI prints them.
 #pragma once
 
-#include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,6 +30,10 @@ struct CommonFlags {
   bool tls_skip_verify = false;
   bool no_color = false;
   bool force_color = false;
+
+  CommonFlags() = default;
+
+  explicit CommonFlags(Arguments& arguments) { add_to(arguments); }
 
   void add_to(Arguments& arguments);
 
@@ -106,7 +108,17 @@ Error refusal(const net::ClientResponse& response);
 /// Escapes one path segment.
 std::string segment(std::string_view text);
 
-/// Prints "<what>: <error>" to stderr and returns the exit code 1.
-int fail(std::string_view what, const Error& error);
+/// What ends a command with the exit code 1; `main` prints it.
+inline Error mistake(std::string_view what) {
+  return {Errc::rejected, std::string{what}};
+}
+
+/// Prints the error to stderr and returns the exit code 1.
+int fail(const Error& error);
+
+/// "<what>: <error>".
+inline int fail(std::string_view what, const Error& error) {
+  return fail(error.within(what));
+}
 
 }  // namespace nomad::cli

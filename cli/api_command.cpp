@@ -28,7 +28,7 @@ std::optional<int> ApiCommand::start_with(std::string_view name,
 
 std::optional<int> ApiCommand::connect() {
   auto made = Api::make(common);
-  if (!made) return fail("Error initializing client", made.error());
+  if (!made) return fail(made.error());
   api.emplace(std::move(*made));
   return std::nullopt;
 }

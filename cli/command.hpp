@@ -9,12 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/result.hpp"
+
 namespace nomad::cli {
 
 struct Command {
   std::string_view name;     ///< "job run"
   std::string_view summary;  ///< One line for the list of commands.
-  int (*run)(const std::vector<std::string>& arguments);
+  /// The exit code, or what is wrong, for `main` to print; the code is 1 then.
+  Result<int> (*run)(const std::vector<std::string>& arguments);
 };
 
 /// Every command, sorted by name.

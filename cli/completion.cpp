@@ -73,7 +73,7 @@ std::set<std::string> next_words(std::span<const Command> commands,
 std::set<std::string> flags_of(const Command& command) {
   const std::ostringstream listed;
   std::streambuf* const stdout_buffer = std::cout.rdbuf(listed.rdbuf());
-  command.run({std::string{Arguments::list_flags}});
+  static_cast<void>(command.run({std::string{Arguments::list_flags}}));
   std::cout.rdbuf(stdout_buffer);
   std::set<std::string> out;
   std::istringstream lines{listed.str()};

@@ -29,51 +29,41 @@ std::vector<View> newest_first(const View& list) {
 
 }  // namespace
 
-Found<Answer> find_by_prefix(Api& api,
-                             const UuidKind& kind,
-                             const std::string& prefix,
-                             bool verbose) {
-  if (prefix.size() < 2) {
-    std::cerr << kind.title << " must contain at least two characters.\n";
-    return {};
-  }
+Result<Answer> find_by_prefix(Api& api,
+                              const UuidKind& kind,
+                              const std::string& prefix,
+                              bool verbose) {
+  if (prefix.size() < 2)
+    return mistake(std::string{kind.title} + " must contain at least two characters.");
   const auto hyphens = std::count(prefix.begin(), prefix.end(), '-');
   const bool is_odd = (prefix.size() - static_cast<std::size_t>(hyphens)) % 2 != 0;
   const auto asked = is_odd ? prefix.substr(0, prefix.size() - 1) : prefix;
-  Query query{{"prefix", asked}};
-  auto list = api.get(std::string{kind.list_path}, query);
-  if (!list) return {{}, fail(kind.error, list.error())};
+  const auto list
+      = NOMAD_TRY(api.get(std::string{kind.list_path}, {{"prefix", asked}}).within(kind.error));
   boost::json::array matches;
-  for (const auto& item : list->view().items())
+  for (const auto& item : list.view().items())
     if (item["ID"].text().starts_with(prefix)) matches.push_back(*item.raw());
-  if (matches.empty()) {
-    std::cerr << fmt::format("No {}(s) with prefix or id \"{}\" found\n", kind.noun, prefix);
-    return {};
-  }
+  if (matches.empty())
+    return mistake(fmt::format("No {}(s) with prefix or id \"{}\" found", kind.noun, prefix));
   if (matches.size() > 1) {
     const boost::json::value several = matches;
-    std::cerr << fmt::format("Prefix matched multiple {}s\n\n{}\n", kind.noun,
-                             table_of(kind, View{several}, verbose));
-    return {};
+    return mistake(fmt::format("Prefix matched multiple {}s\n\n{}", kind.noun,
+                               table_of(kind, View{several}, verbose)));
   }
   const View match{matches[0]};
   if (!match["Namespace"].text().empty()) api.use_namespace(match["Namespace"].text());
-  auto whole = api.get(std::string{kind.read_path} + match["ID"].text());
-  if (!whole) return {{}, fail(kind.error, whole.error())};
-  return {std::move(*whole), 0};
+  return api.get(std::string{kind.read_path} + match["ID"].text()).within(kind.error);
 }
 
-Found<std::string> find_job(Api& api, const std::string& id, const JobKind& kind) {
-  auto list = api.get("/v1/jobs", {{"prefix", id}});
-  if (!list) return {{}, fail("Error querying job prefix \"" + id + '"', list.error())};
-  auto matches = list->view().items();
+Result<std::string> find_job(Api& api, const std::string& id, const JobKind& kind) {
+  const auto list = NOMAD_TRY(
+      api.get("/v1/jobs", {{"prefix", id}}).within("Error querying job prefix \"" + id + '"'));
+  auto matches = list.view().items();
   std::erase_if(matches, [&](const View& job) {
     return !kind.flag.empty() && !(job[kind.flag].truth() && job["ParentID"].text().empty());
   });
-  if (matches.empty()) {
-    std::cerr << fmt::format("No {}job(s) with prefix or ID \"{}\" found\n", kind.adjective, id);
-    return {};
-  }
+  if (matches.empty())
+    return mistake(fmt::format("No {}job(s) with prefix or ID \"{}\" found", kind.adjective, id));
   const auto exact = std::find_if(matches.begin(), matches.end(),
                                   [&](const View& job) { return job["ID"].text() == id; });
   if (exact == matches.end() && matches.size() > 1) {
@@ -81,23 +71,21 @@ Found<std::string> find_job(Api& api, const std::string& id, const JobKind& kind
     for (const auto& job : matches)
       rows.push_back(
           {job["ID"].text(), job["Namespace"].text(), job["Type"].text(), job["Status"].text()});
-    std::cerr << fmt::format("Prefix \"{}\" matched multiple jobs\n\n{}\n", id, table(rows));
-    return {};
+    return mistake(fmt::format("Prefix \"{}\" matched multiple jobs\n\n{}", id, table(rows)));
   }
   const auto& match = exact == matches.end() ? matches.front() : *exact;
   const auto ns = match["JobSummary"]["Namespace"].text();
   if (!ns.empty()) api.use_namespace(ns);
-  return {match["ID"].text(), 0};
+  return match["ID"].text();
 }
 
-Found<std::string> any_alloc_of_job(Api& api, const std::string& job) {
-  auto allocs = api.get("/v1/job/" + segment(job) + "/allocations");
-  if (!allocs) return {{}, fail("Error querying job allocations", allocs.error())};
+Result<std::string> any_alloc_of_job(Api& api, const std::string& job) {
+  const auto allocs = NOMAD_TRY(
+      api.get("/v1/job/" + segment(job) + "/allocations").within("Error querying job allocations"));
   for (const auto* wanted : {"running", ""})
-    for (const auto& alloc : newest_first(allocs->view()))
-      if (*wanted == '\0' || alloc["ClientStatus"].text() == wanted) return {alloc["ID"].text(), 0};
-  std::cerr << fmt::format("No allocations found for job \"{}\"\n", job);
-  return {};
+    for (const auto& alloc : newest_first(allocs.view()))
+      if (*wanted == '\0' || alloc["ClientStatus"].text() == wanted) return alloc["ID"].text();
+  return mistake(fmt::format("No allocations found for job \"{}\"", job));
 }
 
 std::vector<std::string> tasks_of_alloc(const View& alloc) {
@@ -184,34 +172,27 @@ std::string deployment_table(const View& deployments, bool verbose) {
   return table(rows);
 }
 
-Found<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose) {
+Result<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose) {
   if (!is_job) return find_by_prefix(api, alloc_kind, name, verbose);
-  auto job = find_job(api, name);
-  if (!job.value) return {{}, job.exit_code};
-  auto alloc = any_alloc_of_job(api, *job.value);
-  if (!alloc.value) return {{}, alloc.exit_code};
-  return find_by_prefix(api, alloc_kind, *alloc.value, verbose);
+  const auto job = NOMAD_TRY(find_job(api, name));
+  const auto alloc = NOMAD_TRY(any_alloc_of_job(api, job));
+  return find_by_prefix(api, alloc_kind, alloc, verbose);
 }
 
-std::string choose_task(const View& alloc,
-                        const std::string& flag,
-                        const std::string& argument,
-                        std::string_view complaint) {
+Result<std::string> choose_task(const View& alloc,
+                                const std::string& flag,
+                                const std::string& argument,
+                                std::string_view complaint) {
   const auto names = tasks_of_alloc(alloc);
-  if (!flag.empty() && std::find(names.begin(), names.end(), flag) == names.end()) {
-    std::cerr << fmt::format("{}Could not find task named: {}, found:\n{}\n", complaint, flag,
-                             join(names, "\n"));
-    return "";
-  }
+  if (!flag.empty() && std::find(names.begin(), names.end(), flag) == names.end())
+    return mistake(fmt::format("{}Could not find task named: {}, found:\n{}", complaint, flag,
+                               join(names, "\n")));
   if (!flag.empty()) return flag;
   if (!argument.empty()) return argument;
   if (names.size() == 1) return names[0];
-  std::cerr << fmt::format("{}Allocation \"{}\" is running the following tasks:\n", complaint,
-                           alloc["ID"].text().substr(0, 8));
-  for (const auto& name : names)
-    std::cerr << "  * " << name << '\n';
-  std::cerr << "\nPlease specify the task.\n";
-  return "";
+  return mistake(fmt::format(
+      "{}Allocation \"{}\" is running the following tasks:\n  * {}\n\nPlease specify the task.",
+      complaint, alloc["ID"].text().substr(0, 8), join(names, "\n  * ")));
 }
 
 }  // namespace nomad::cli

@@ -9,13 +9,6 @@
 
 namespace nomad::cli {
 
-/// What a lookup came to: a value, or the exit code of a command that has printed why not.
-template <class T>
-struct Found {
-  std::optional<T> value;
-  int exit_code = 1;
-};
-
 /// Kinds of objects with UUIDs.
 struct UuidKind {
   std::string_view list_path;  ///< "/v1/allocations"
@@ -35,10 +28,10 @@ inline constexpr UuidKind deployment_kind{"/v1/deployments", "/v1/deployment/", 
                                           "Identifier", "Error retrieving deployment"};
 
 /// The whole object behind a UUID or its prefix.
-Found<Answer> find_by_prefix(Api& api,
-                             const UuidKind& kind,
-                             const std::string& prefix,
-                             bool verbose);
+Result<Answer> find_by_prefix(Api& api,
+                              const UuidKind& kind,
+                              const std::string& prefix,
+                              bool verbose);
 
 /// Which jobs a command takes.
 struct JobKind {
@@ -52,10 +45,10 @@ inline constexpr JobKind only_parameterized_jobs{"parameterized ", "Parameterize
 
 /// The job that `id` names: exactly, else as the only job with that prefix. Later requests of
 /// `api` go to its namespace.
-Found<std::string> find_job(Api& api, const std::string& id, const JobKind& kind = any_job);
+Result<std::string> find_job(Api& api, const std::string& id, const JobKind& kind = any_job);
 
 /// One running allocation of a job, for the commands that take -job.
-Found<std::string> any_alloc_of_job(Api& api, const std::string& job);
+Result<std::string> any_alloc_of_job(Api& api, const std::string& job);
 
 /// The body of a request that promotes groups of a deployment; all when none is named.
 boost::json::value promotion_of(const std::string& deployment_id,
@@ -65,15 +58,15 @@ boost::json::value promotion_of(const std::string& deployment_id,
 std::vector<std::string> tasks_of_alloc(const View& alloc);
 
 /// The allocation that an argument names: itself, or a running one of a job's.
-Found<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose);
+Result<Answer> choose_alloc(Api& api, bool is_job, const std::string& name, bool verbose);
 
-/// The only task, or the one that the flag or the argument names; empty with a complaint printed
-/// otherwise, behind `complaint`. Only the flag is checked against the job: the agent knows better
+/// The only task, or the one that the flag or the argument names; otherwise an error
+/// that begins with `complaint`. Only the flag is checked against the job: the agent knows better
 /// of the argument.
-std::string choose_task(const View& alloc,
-                        const std::string& flag,
-                        const std::string& argument,
-                        std::string_view complaint);
+Result<std::string> choose_task(const View& alloc,
+                                const std::string& flag,
+                                const std::string& argument,
+                                std::string_view complaint);
 
 /// Rows of an allocation list as several commands show them.
 std::string alloc_table(const View& allocs, bool verbose);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/api.hpp"
 #include "cli/command.hpp"
 #include "cli/completion.hpp"
 #include "cli/programs.hpp"
@@ -85,7 +86,8 @@ int main(int argc, char** argv) {
   std::size_t used = 0;
   if (const auto* command = find(words, used)) {
     words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(used));
-    return command->run(words);
+    const auto code = command->run(words);
+    return code ? *code : nomad::cli::fail(code.error());
   }
   const bool in_group = is_group(words[0]);
   if (in_group && (words.size() == 1 || asks_for_help(words[1]))) {

@@ -1,7 +1,6 @@
 #include "cli/monitor.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <map>
 #include <thread>

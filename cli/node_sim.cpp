@@ -1,7 +1,6 @@
 // node-sim: becomes the program nomadctl-node-sim, so that this one needn't carry a whole client on
 // a pretended machine.
 #include <cerrno>
-#include <iostream>
 
 #include <unistd.h>
 
@@ -10,19 +9,14 @@
 
 namespace nomad::cli {
 
-int run_node_sim(const std::vector<std::string>& arguments) {
-  const auto program = find_program("nomadctl-node-sim");
-  if (!program) {
-    std::cerr << program.error().what << '\n';
-    return 1;
-  }
-  std::vector<char*> words{const_cast<char*>(program->c_str())};
+Result<int> run_node_sim(const std::vector<std::string>& arguments) {
+  const auto program = NOMAD_TRY(find_program("nomadctl-node-sim"));
+  std::vector<char*> words{const_cast<char*>(program.c_str())};
   for (const auto& argument : arguments)
     words.push_back(const_cast<char*>(argument.c_str()));
   words.push_back(nullptr);
   execv(words.front(), words.data());
-  std::cerr << errno_error(*program, errno).what << '\n';
-  return 1;
+  return errno_error(program, errno);
 }
 
 }  // namespace nomad::cli

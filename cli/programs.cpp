@@ -1,6 +1,5 @@
 #include "cli/programs.hpp"
 
-#include <cerrno>
 #include <filesystem>
 
 #include <unistd.h>
@@ -17,13 +16,12 @@ Result<std::string> own_path() {
 }
 
 Result<std::string> find_program(std::string_view name, std::string_view built_in) {
-  const auto self = own_path();
-  if (!self) return self.error();
-  const auto folder = self->substr(0, self->rfind('/'));
+  const auto self = NOMAD_TRY(own_path());
+  const auto folder = self.substr(0, self.rfind('/'));
   for (const auto place : {std::string_view{"."}, std::string_view{".."}, built_in})
     if (auto path = fmt::format("{}/{}/{}", folder, place, name); access(path.c_str(), X_OK) == 0)
       return path;
-  return Error{Errc::not_found, fmt::format("{} is not beside {}", name, *self)};
+  return Error{Errc::not_found, fmt::format("{} is not beside {}", name, self)};
 }
 
 }  // namespace nomad::cli

@@ -1,13 +1,15 @@
 // The entry points of all commands, as commands.def lists them: from the words behind the command's
-// name to the exit code.
+// name to the exit code or the complaint.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "runtime/base/result.hpp"
+
 namespace nomad::cli {
 
-#define COMMAND(name, summary, run) int run(const std::vector<std::string>& arguments);
+#define COMMAND(name, summary, run) Result<int> run(const std::vector<std::string>& arguments);
 #include "cli/commands.def"
 #undef COMMAND
 

@@ -6,7 +6,7 @@
 
 namespace nomad::cli {
 
-int run_version(const std::vector<std::string>& arguments) {
+Result<int> run_version(const std::vector<std::string>& arguments) {
   Arguments flags{"version", "Prints the version of nomadctl and of the API that it speaks."};
   if (auto code = flags.parse(arguments)) return *code;
   std::cout << "nomadctl v" NOMADCTL_VERSION " (Nomad v1.6.5 API)\n";

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <thread>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -23,7 +21,6 @@
 #include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
-#include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/page_guard.hpp"
 #include "runtime/storage/data_dir_lock.hpp"
@@ -113,14 +110,12 @@ struct Agent::Parts {
 
   Result<> prepare_data_dir() {
     if (config.data_dir.empty()) {
-      auto made = TemporaryDirectory::make();
-      if (!made) return made.error();
-      config.data_dir = made->path();
-      temporary.emplace(std::move(*made));
+      auto made = NOMAD_TRY(TemporaryDirectory::make());
+      config.data_dir = made.path();
+      temporary.emplace(std::move(made));
     }
-    auto taken = storage::DataDirLock::take(config.data_dir);
-    if (!taken) return taken.error();
-    lock.emplace(std::move(*taken));
+    auto taken = NOMAD_TRY(storage::DataDirLock::take(config.data_dir));
+    lock.emplace(std::move(taken));
     return {};
   }
 
@@ -167,9 +162,8 @@ struct Agent::Parts {
     options.transport = server ? server->cluster().transport() : dialer->handle();
     options.cluster_view = server ? server->cluster().view() : view_of_client();
     options.remote = links.requests;
-    auto started = api::start_api(root, std::move(options));
-    if (!started) return started.error();
-    api.emplace(std::move(*started));
+    auto started = NOMAD_TRY(api::start_api(root, std::move(options)));
+    api.emplace(std::move(started));
     return {};
   }
 
@@ -269,29 +263,20 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
   auto& all = *agent->parts_;
   all.root = actor::spawn_root(all.system, std::move(on_fatal));
-  auto certificates = rpc_certificates(all.config);
-  if (!certificates) return certificates.error();
-  all.links.certificates = std::move(*certificates);
-  auto for_http = http_certificates(all.config);
-  if (!for_http) return for_http.error();
-  all.http_certificates = std::move(*for_http);
+  all.links.certificates = NOMAD_TRY(rpc_certificates(all.config));
+  all.http_certificates = NOMAD_TRY(http_certificates(all.config));
   if (config.server.enabled) {
-    auto server = ServerPart::start(all.root, all.config, all.http_address, all.links);
-    if (!server) return server.error();
-    all.server.emplace(std::move(*server));
+    auto server = NOMAD_TRY(ServerPart::start(all.root, all.config, all.http_address, all.links));
+    all.server.emplace(std::move(server));
   } else {
-    auto dialer = start_dialer(all.root, all.config, all.links);
-    if (!dialer) return dialer.error();
-    all.dialer.emplace(std::move(*dialer));
+    auto dialer = NOMAD_TRY(start_dialer(all.root, all.config, all.links));
+    all.dialer.emplace(std::move(dialer));
   }
   if (config.client.enabled) {
-    auto client = ClientPart::start(all.root, all.config, executor_path, all.http_address,
-                                    all.servers_of_client());
-    if (!client) return client.error();
-    all.client.emplace(std::move(*client));
-    auto id = all.client->wait_for_node_id();
-    if (!id) return id.error();
-    all.node_id = std::move(*id);
+    auto client = NOMAD_TRY(ClientPart::start(all.root, all.config, executor_path, all.http_address,
+                                              all.servers_of_client()));
+    all.client.emplace(std::move(client));
+    all.node_id = NOMAD_TRY(all.client->wait_for_node_id());
     if (all.server) all.server->cluster().set_own_node(all.node_id);
   }
   NOMAD_TRY(all.start_api());

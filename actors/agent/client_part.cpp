@@ -115,10 +115,10 @@ Result<ClientPart> ClientPart::start(const actor::Owner& owner,
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
-  auto client = client::start_client(owner, std::move(options), servers,
-                                     client::builtin_plugins(is_enabled(config, "mock_driver")));
-  if (!client) return client.error();
-  return ClientPart{owner.system(), std::move(*client)};
+  auto client
+      = NOMAD_TRY(client::start_client(owner, std::move(options), servers,
+                                       client::builtin_plugins(is_enabled(config, "mock_driver"))));
+  return ClientPart{owner.system(), std::move(client)};
 }
 
 Result<std::string> ClientPart::wait_for_node_id() const {

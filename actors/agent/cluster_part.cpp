@@ -262,9 +262,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   ClusterPart part;
   part.store_ = store;
   if (!config.server.encrypt.empty()) {
-    auto key = cluster::MemberKey::from_text(config.server.encrypt);
-    if (!key) return key.error();
-    part.membership_options_.key = std::move(*key);
+    part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
   }
   part.doors_ = std::make_shared<Doors>(owner);
   auto router = std::make_shared<rpc::MethodRouter>(config.region);
@@ -286,14 +284,13 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   options.listen = listen_address(config);
   options.also_listen = serf_address(config);
   options.network = rpc_options(config, net::RpcRole::server, server_id, links.certificates);
-  auto transport = rpc::TcpTransport::start(
+  auto transport = NOMAD_TRY(rpc::TcpTransport::start(
       owner, std::move(options), std::move(router),
       [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
         return rpc::identify(peer, credentials,
                              [&](const std::string& id) { return nodes.secret_of(id); });
-      });
-  if (!transport) return transport.error();
-  part.transport_.emplace(std::move(*transport));
+      }));
+  part.transport_.emplace(std::move(transport));
   auto& view = part.view_;
   view.region = config.region;
   view.leader_address = [doors = part.doors_] { return doors->ready_leader(); };

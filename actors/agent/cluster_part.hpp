@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/raft/raft_node.hpp"

@@ -9,8 +9,6 @@
 // Ends:   by the parent's exit message.
 #pragma once
 
-#include <memory>
-
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/server_link.hpp"
 #include "actors/server/node_endpoint.hpp"

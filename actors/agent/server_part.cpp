@@ -73,22 +73,20 @@ Result<ServerPart> ServerPart::start(const actor::Owner& owner,
                                      const AgentLinks& links) {
   NOMAD_TRY(storage::make_private_directory(config.data_dir + "/server"));
   ServerPart part;
-  const auto identity = server_identity(config.data_dir + "/server");
-  if (!identity) return identity.error();
-  part.id_ = identity->id;
+  const auto identity = NOMAD_TRY(server_identity(config.data_dir + "/server"));
+  part.id_ = identity.id;
   part.directory_ = config.data_dir + "/server";
   state::Store::Options store_options;
   store_options.event_batches = static_cast<std::size_t>(config.server.event_buffer_size);
   part.store_ = std::make_shared<state::Store>(store_options);
   part.fsm_ = std::make_shared<raft::StateFsm>(part.store_);
-  auto keyring = security::Keyring::open({.server_id = part.id_,
-                                          .directory = config.data_dir + "/server/keystore",
-                                          .cluster_secret = config.server.encrypt});
-  if (!keyring) return keyring.error();
-  part.keyring_ = std::move(*keyring);
+  part.keyring_
+      = NOMAD_TRY(security::Keyring::open({.server_id = part.id_,
+                                           .directory = config.data_dir + "/server/keystore",
+                                           .cluster_secret = config.server.encrypt}));
   part.system_ = &owner.system();
   part.server_ = server::spawn_server(owner);
-  const auto started = part.start_parts(config, *identity, http_address, links);
+  const auto started = part.start_parts(config, identity, http_address, links);
   if (started) return part;
   if (part.cluster_) part.cluster_->stop();
   actor::stop(part.server_);
@@ -99,12 +97,11 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
                                  const ServerIdentity& identity,
                                  const std::string& http_address,
                                  const AgentLinks& links) {
-  auto cluster = ClusterPart::listen(server_, config, id_, http_address, links, store_);
-  if (!cluster) return cluster.error();
-  cluster_.emplace(std::move(*cluster));
-  auto raft = raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_);
-  if (!raft) return raft.error();
-  raft_.emplace(std::move(*raft));
+  auto cluster = NOMAD_TRY(ClusterPart::listen(server_, config, id_, http_address, links, store_));
+  cluster_.emplace(std::move(cluster));
+  auto raft = NOMAD_TRY(
+      raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_));
+  raft_.emplace(std::move(raft));
   cluster_->attach(server_, *raft_);
   start_duties(config);
   return {};

@@ -133,11 +133,9 @@ void Api::stop(std::chrono::milliseconds patience) {
 
 Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
   if (!options.upload_directory.empty()) {
-    auto files = net::BodyFiles::open({.directory = options.upload_directory,
-                                       .most_bytes = options.upload_bytes,
-                                       .wants = brings_archive});
-    if (!files) return files.error();
-    options.http.body_files = std::move(*files);
+    options.http.body_files = NOMAD_TRY(net::BodyFiles::open({.directory = options.upload_directory,
+                                                              .most_bytes = options.upload_bytes,
+                                                              .wants = brings_archive}));
   }
   auto http = options.http;
   const auto context = std::make_shared<Context>(owner, std::move(options));

@@ -12,7 +12,6 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
-#include "runtime/object/draft.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
@@ -140,7 +139,7 @@ void ClientState::spawn_drivers() {
 void ClientState::ask_drivers() {
   for (const auto& [name, driver] : drivers_) {
     ++drivers_asked_;
-    const auto take = [this, name = name](driver::Health health) {
+    const auto take = [this, name](driver::Health health) {
       --drivers_asked_;
       auto& known = driver_health_[name];
       const bool changed = known.detected != health.detected || known.healthy != health.healthy
@@ -353,9 +352,7 @@ Result<Client> start_client(const actor::Owner& owner,
   if (options.dev) {
     db = spawn_forgetful_client_db(owner.system());
   } else {
-    auto opened = open_client_db(owner.system(), options.state_dir + "/state.db");
-    if (!opened) return opened.error();
-    db = std::move(*opened);
+    db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir + "/state.db"));
   }
   const auto steps = spawn_step_runner(owner.system(), 2);
   const auto client

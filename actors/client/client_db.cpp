@@ -56,9 +56,8 @@ public:
     Loaded loaded;
     for (auto& [key, to] :
          {std::pair{node_id_key, &loaded.node_id}, std::pair{secret_id_key, &loaded.secret_id}}) {
-      auto value = store_.get(Bucket::meta, key);
-      if (!value) return value.error();
-      if (*value) *to = std::move(**value);
+      auto value = NOMAD_TRY(store_.get(Bucket::meta, key));
+      if (value) *to = std::move(*value);
     }
     NOMAD_TRY(load_jobs());
     NOMAD_TRY(load_allocs());
@@ -92,21 +91,19 @@ private:
 
   Result<> load_jobs() {
     return each(Bucket::job, [this](std::string_view key, std::string_view value) -> Result<> {
-      auto job = as_object<schema::Job>(value);
-      if (!job) return job.error();
-      jobs_.emplace(key, std::move(*job));
+      auto job = NOMAD_TRY(as_object<schema::Job>(value));
+      jobs_.emplace(key, std::move(job));
       return {};
     });
   }
 
   Result<> load_allocs() {
     return each(Bucket::alloc, [this](std::string_view key, std::string_view value) -> Result<> {
-      auto alloc = as_object<schema::Allocation>(value);
-      if (!alloc) return alloc.error();
-      const auto job = jobs_.find(job_key(**alloc));
+      auto alloc = NOMAD_TRY(as_object<schema::Allocation>(value));
+      const auto job = jobs_.find(job_key(*alloc));
       if (job == jobs_.end()) return Error{Errc::corrupt, "its job is missing"};
       used_jobs_.insert(job->first);
-      allocs_.emplace(key, SavedAlloc{.alloc = std::move(*alloc),
+      allocs_.emplace(key, SavedAlloc{.alloc = std::move(alloc),
                                       .job = job->second,
                                       .tasks = {},
                                       .acknowledged = {},
@@ -121,31 +118,28 @@ private:
                   const auto slash = key.find('/');
                   auto* const saved = find(key.substr(0, slash));
                   if (saved == nullptr || slash == key.npos) return {};
-                  auto task = as_object<schema::LocalTask>(value);
-                  if (!task) return task.error();
-                  saved->tasks.emplace_back(key.substr(slash + 1), std::move(*task));
+                  auto task = NOMAD_TRY(as_object<schema::LocalTask>(value));
+                  saved->tasks.emplace_back(key.substr(slash + 1), std::move(task));
                   return {};
                 });
   }
 
   Result<> load_small() {
-    NOMAD_TRY(each(Bucket::acknowledged,
-                   [this](std::string_view key, std::string_view value) -> Result<> {
-                     const auto numbers = parse_pair<std::uint16_t, std::uint64_t>(value);
-                     if (!numbers) return numbers.error();
-                     if (auto* const saved = find(key))
-                       saved->acknowledged = workload::Acknowledged{
-                           .status = static_cast<schema::ClientStatus>(numbers->first),
-                           .digest = numbers->second};
-                     return {};
-                   }));
+    NOMAD_TRY(each(
+        Bucket::acknowledged, [this](std::string_view key, std::string_view value) -> Result<> {
+          const auto numbers = NOMAD_TRY((parse_pair<std::uint16_t, std::uint64_t>(value)));
+          if (auto* const saved = find(key))
+            saved->acknowledged
+                = workload::Acknowledged{.status = static_cast<schema::ClientStatus>(numbers.first),
+                                         .digest = numbers.second};
+          return {};
+        }));
     return each(Bucket::deployment,
                 [this](std::string_view key, std::string_view value) -> Result<> {
-                  const auto numbers = parse_pair<int, std::int64_t>(value);
-                  if (!numbers) return numbers.error();
+                  const auto numbers = NOMAD_TRY((parse_pair<int, std::int64_t>(value)));
                   if (auto* const saved = find(key))
-                    saved->health = workload::HealthStatus{.healthy = numbers->first != 0,
-                                                           .timestamp = numbers->second};
+                    saved->health = workload::HealthStatus{.healthy = numbers.first != 0,
+                                                           .timestamp = numbers.second};
                   return {};
                 });
   }
@@ -315,10 +309,9 @@ ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>)
 }  // namespace
 
 Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& path) {
-  auto store = storage::ClientStore::open(path);
-  if (!store) return store.error();
+  auto store = NOMAD_TRY(storage::ClientStore::open(path));
   return ClientDb{actor::spawn_detached<actor::Policy::end_owner>(
-      owner, client_db_actor, std::make_shared<storage::ClientStore>(std::move(*store)))};
+      owner, client_db_actor, std::make_shared<storage::ClientStore>(std::move(store)))};
 }
 
 ClientDb spawn_forgetful_client_db(const actor::Owner& owner) {

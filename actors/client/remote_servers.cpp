@@ -1,7 +1,6 @@
 #include "actors/client/remote_servers.hpp"
 
 #include <functional>
-#include <memory>
 
 #include <fmt/ranges.h>
 

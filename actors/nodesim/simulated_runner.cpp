@@ -5,7 +5,6 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/workload/client_status.hpp"
 
 namespace nomad::nodesim {
 namespace {

@@ -16,7 +16,7 @@ Result<> check(const Entry& entry, const Fsm& fsm) {
     case EntryKind::barrier:
       return {};
     case EntryKind::configuration:
-      if (auto read = decode_configuration(entry.payload.view()); !read) return read.error();
+      NOMAD_TRY(decode_configuration(entry.payload.view()));
       return {};
   }
   return Error{Errc::corrupt, "an entry of unknown kind"};
@@ -38,10 +38,9 @@ RaftInbox::RaftInbox(Recipient node, std::shared_ptr<const Fsm> fsm, std::size_t
     : node_{std::move(node)}, fsm_{std::move(fsm)}, max_bytes_{max_bytes} {}
 
 Result<> RaftInbox::deliver(const Bytes& bytes) const {
-  auto read = read_wire(bytes);
-  if (!read) return read.error();
-  NOMAD_TRY(check(read->message, *fsm_));
-  const bool urgent = lane_of(read->message) == Lane::urgent;
+  auto read = NOMAD_TRY(read_wire(bytes));
+  NOMAD_TRY(check(read.message, *fsm_));
+  const bool urgent = lane_of(read.message) == Lane::urgent;
   const auto size = bytes.size();
   const auto& waiting = urgent ? urgent_waiting_ : waiting_;
   if (waiting->load(std::memory_order_relaxed) >= (urgent ? max_urgent_bytes : max_bytes_))
@@ -49,7 +48,7 @@ Result<> RaftInbox::deliver(const Bytes& bytes) const {
   waiting->fetch_add(size, std::memory_order_relaxed);
   const std::shared_ptr<const void> budget{
       this, [waiting, size](const void*) { waiting->fetch_sub(size, std::memory_order_relaxed); }};
-  Incoming incoming{std::move(read->message), std::move(read->from_address), budget};
+  Incoming incoming{std::move(read.message), std::move(read.from_address), budget};
   if (urgent)
     actor::tell_urgent(node_, std::move(incoming));
   else

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -93,9 +92,8 @@ Result<Configuration> recovered_configuration(const Configuration& before,
                      .members = {},
                      .removed = before.removed};
   for (const auto& value : *list) {
-    auto member = read_member(value);
-    if (!member) return member.error();
-    NOMAD_TRY(add(next, std::move(*member)));
+    auto member = NOMAD_TRY(read_member(value));
+    NOMAD_TRY(add(next, std::move(member)));
   }
   if (next.voter_count() == 0) return bad("at least one server must be a voter");
   if (next.find(self) == nullptr) return bad("it does not name this server, \"" + self + "\"");

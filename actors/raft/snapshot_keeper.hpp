@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "actors/raft/node_parts.hpp"

@@ -30,45 +30,39 @@ struct SnapshotterState {
   std::shared_ptr<const Fsm> fsm;
 
   Result<Saved> describe(const storage::SnapshotFile& file) const {
-    const auto bytes = storage::file_size(file.path);
-    if (!bytes) return bytes.error();
+    const auto bytes = NOMAD_TRY(storage::file_size(file.path));
     NOMAD_TRY(storage::remove_old_snapshots(directory, keep));
-    return Saved{.path = file.path, .bytes = *bytes};
+    return Saved{.path = file.path, .bytes = bytes};
   }
 
   Result<Saved> save(const SaveSnapshot& msg) const {
     give_way();
-    auto writer = storage::SnapshotWriter::create(directory, msg.meta);
-    if (!writer) return writer.error();
-    NOMAD_TRY(msg.source->write(**writer));
-    const auto file = (*writer)->finish();
-    if (!file) return file.error();
-    return describe(*file);
+    auto writer = NOMAD_TRY(storage::SnapshotWriter::create(directory, msg.meta));
+    NOMAD_TRY(msg.source->write(*writer));
+    const auto file = NOMAD_TRY(writer->finish());
+    return describe(file);
   }
 
   Result<Part> read(const ReadPart& msg) const {
-    const auto files = storage::list_snapshots(directory);
-    if (!files) return files.error();
-    for (const auto& file : *files) {
+    const auto files = NOMAD_TRY(storage::list_snapshots(directory));
+    for (const auto& file : files) {
       if (file.index != msg.index || file.term != msg.term) continue;
-      auto data = storage::read_snapshot_part(file.path, msg.offset, msg.max_bytes);
-      if (!data) return data.error();
-      return Part{std::move(*data)};
+      auto data = NOMAD_TRY(storage::read_snapshot_part(file.path, msg.offset, msg.max_bytes));
+      return Part{std::move(data)};
     }
     return Part{};
   }
 
   Result<Stored> store(const StorePart& msg) const {
-    const auto size = storage::store_snapshot_part(directory, msg.meta, msg.offset, msg.data);
-    if (!size) return size.error();
-    return Stored{*size};
+    const auto size
+        = NOMAD_TRY(storage::store_snapshot_part(directory, msg.meta, msg.offset, msg.data));
+    return Stored{size};
   }
 
   Result<Saved> finish(const FinishArrived& msg) const {
-    const auto file = storage::finish_arrived(
-        directory, msg.meta, [this](SnapshotRows& rows) { return fsm->rehearse(rows); });
-    if (!file) return file.error();
-    return describe(*file);
+    const auto file = NOMAD_TRY(storage::finish_arrived(
+        directory, msg.meta, [this](SnapshotRows& rows) { return fsm->rehearse(rows); }));
+    return describe(file);
   }
 };
 

@@ -31,31 +31,26 @@ Result<> restore_snapshot(const RaftOptions& options, Fsm& fsm, StartState& star
   const auto directory = snapshot_directory(options);
   NOMAD_TRY(storage::make_directory(directory));
   NOMAD_TRY(storage::remove_old_snapshots(directory, std::max(options.snapshots_kept, 1U)));
-  const auto files = storage::list_snapshots(directory);
-  if (!files) return files.error();
-  if (files->empty()) return {};
-  const auto& newest = files->front();
-  auto reader = storage::SnapshotReader::open(newest.path);
-  if (!reader) return reader.error();
-  const auto bytes = storage::file_size(newest.path);
-  if (!bytes) return bytes.error();
-  NOMAD_TRY(fsm.restore(**reader, newest.index));
-  start.snapshot = (*reader)->meta();
-  start.snapshot_bytes = *bytes;
+  const auto files = NOMAD_TRY(storage::list_snapshots(directory));
+  if (files.empty()) return {};
+  const auto& newest = files.front();
+  auto reader = NOMAD_TRY(storage::SnapshotReader::open(newest.path));
+  const auto bytes = NOMAD_TRY(storage::file_size(newest.path));
+  NOMAD_TRY(fsm.restore(*reader, newest.index));
+  start.snapshot = reader->meta();
+  start.snapshot_bytes = bytes;
   log::info("raft", "restored the snapshot up to index {}", newest.index);
   return {};
 }
 
 /// A crash may fall between an installed snapshot and the reset of the log that it replaces.
 Result<> reset_log_behind_snapshot(storage::RaftLog& log, const SnapshotMeta& snapshot) {
-  const auto bounds = log.bounds();
-  if (!bounds) return bounds.error();
-  if (bounds->empty() || bounds->first > snapshot.index) return {};
-  bool replaced = bounds->last < snapshot.index;
+  const auto bounds = NOMAD_TRY(log.bounds());
+  if (bounds.empty() || bounds.first > snapshot.index) return {};
+  bool replaced = bounds.last < snapshot.index;
   if (!replaced) {
-    const auto at = log.read(snapshot.index, snapshot.index, 1);
-    if (!at) return at.error();
-    replaced = at->front().term != snapshot.term;
+    const auto at = NOMAD_TRY(log.read(snapshot.index, snapshot.index, 1));
+    replaced = at.front().term != snapshot.term;
   }
   if (!replaced) return {};
   log::warn("raft", "the log ends before or differs from the snapshot at index {}: it starts anew",
@@ -78,10 +73,10 @@ Result<> add_entry(Entry entry, const Fsm& fsm, const std::string& path, StartSt
   const Index snapshot_index = start.snapshot ? start.snapshot->index : 0;
   if (entry.index > snapshot_index) NOMAD_TRY(check_entry(entry, fsm, path));
   if (entry.kind == EntryKind::configuration && entry.index > snapshot_index) {
-    auto configuration = decode_configuration(entry.payload.view());
-    if (!configuration)
-      return configuration.error().within(fmt::format("\"{}\": log entry {}", path, entry.index));
-    start.configs.append(entry.index, std::move(*configuration));
+    auto configuration
+        = NOMAD_TRY(decode_configuration(entry.payload.view())
+                        .within(fmt::format("\"{}\": log entry {}", path, entry.index)));
+    start.configs.append(entry.index, std::move(configuration));
   }
   const auto index = entry.index;
   if (entry.term < start.log.last_term())
@@ -107,19 +102,17 @@ Result<> set_base(storage::RaftLog& log, const storage::LogBounds& bounds, Start
                  fmt::format("\"{}\" begins at index {}, but the newest snapshot ends at {}: "
                              "the entries between are missing",
                              log.path(), bounds.first, index)};
-  const auto first = log.read(bounds.first, bounds.first, 1);
-  if (!first) return first.error();
-  start.log = LogView{bounds.first, first->front().term};
+  const auto first = NOMAD_TRY(log.read(bounds.first, bounds.first, 1));
+  start.log = LogView{bounds.first, first.front().term};
   return {};
 }
 
 Result<> scan_log(storage::RaftLog& log, const Fsm& fsm, StartState& start) {
-  const auto bounds = log.bounds();
-  if (!bounds) return bounds.error();
-  NOMAD_TRY(set_base(log, *bounds, start));
-  while (!bounds->empty() && start.log.last_index() < bounds->last) {
+  const auto bounds = NOMAD_TRY(log.bounds());
+  NOMAD_TRY(set_base(log, bounds, start));
+  while (!bounds.empty() && start.log.last_index() < bounds.last) {
     const auto first = start.log.last_index() + 1;
-    auto entries = log.read(first, std::min(bounds->last, first + scan_entries - 1), scan_bytes);
+    auto entries = log.read(first, std::min(bounds.last, first + scan_entries - 1), scan_bytes);
     if (!entries) return Error{Errc::corrupt, entries.error().what};
     for (auto& entry : *entries)
       NOMAD_TRY(add_entry(std::move(entry), fsm, log.path(), start));
@@ -145,19 +138,16 @@ Result<StartState> load(storage::RaftLog& log, const RaftOptions& options, Fsm& 
   StartState start;
   NOMAD_TRY(restore_snapshot(options, fsm, start));
   NOMAD_TRY(log.verify(options.self, start.snapshot ? start.snapshot->index : 0));
-  const auto bounds = log.bounds();
-  if (!bounds) return bounds.error();
+  const auto bounds = NOMAD_TRY(log.bounds());
   if (start.snapshot) {
     start.configs
         = ConfigHistory{{start.snapshot->configuration_index, start.snapshot->configuration}};
     NOMAD_TRY(reset_log_behind_snapshot(log, *start.snapshot));
-  } else if (bounds->empty() && options.bootstrap) {
+  } else if (bounds.empty() && options.bootstrap) {
     NOMAD_TRY(bootstrap(log, options));
   }
   NOMAD_TRY(scan_log(log, fsm, start));
-  auto hard_state = log.hard_state();
-  if (!hard_state) return hard_state.error();
-  start.hard_state = std::move(*hard_state);
+  start.hard_state = NOMAD_TRY(log.hard_state());
   if (start.hard_state.current_term < start.log.last_term())
     return Error{Errc::corrupt,
                  fmt::format("\"{}\": the stored term {} is older than the log's {}", log.path(),
@@ -168,13 +158,13 @@ Result<StartState> load(storage::RaftLog& log, const RaftOptions& options, Fsm& 
 /// Applies the rest of the log to `fsm`, which holds the snapshot.
 Result<> apply_log(storage::RaftLog& log, Fsm& fsm, Index first, Index last) {
   while (first <= last) {
-    const auto entries = log.read(first, std::min(last, first + scan_entries - 1), scan_bytes);
-    if (!entries) return entries.error();
+    const auto entries
+        = NOMAD_TRY(log.read(first, std::min(last, first + scan_entries - 1), scan_bytes));
     std::vector<Entry> commands;
-    for (const auto& entry : *entries)
+    for (const auto& entry : entries)
       if (entry.kind == EntryKind::command) commands.push_back(entry);
-    fsm.apply(commands, entries->back().index);
-    first = entries->back().index + 1;
+    fsm.apply(commands, entries.back().index);
+    first = entries.back().index + 1;
   }
   return {};
 }
@@ -202,10 +192,9 @@ Result<> save_recovered(storage::RaftLog& log,
                           .term = start.log.last_term(),
                           .configuration = next,
                           .configuration_index = last};
-  auto writer = storage::SnapshotWriter::create(snapshot_directory(options), meta);
-  if (!writer) return writer.error();
-  NOMAD_TRY(fsm.snapshot()->write(**writer));
-  if (const auto file = (*writer)->finish(); !file) return file.error();
+  auto writer = NOMAD_TRY(storage::SnapshotWriter::create(snapshot_directory(options), meta));
+  NOMAD_TRY(fsm.snapshot()->write(*writer));
+  NOMAD_TRY(writer->finish());
   log::warn("raft", "recovered by peers.json at index {}: cluster {} of {} servers", last,
             next.cluster_id, next.members.size());
   return {};
@@ -213,19 +202,16 @@ Result<> save_recovered(storage::RaftLog& log,
 
 /// Carries out a peers.json (recovery.hpp), if there is one. A crash on the way repeats it.
 Result<> recover(storage::RaftLog& log, const RaftOptions& options, Fsm& fsm) {
-  const auto text = read_peers_file(options.directory);
-  if (!text) return text.error();
-  if (text->empty()) return {};
-  auto start = load(log, options, fsm);
-  if (!start) return start.error();
-  const auto last = start->log.last_index();
+  const auto text = NOMAD_TRY(read_peers_file(options.directory));
+  if (text.empty()) return {};
+  auto start = NOMAD_TRY(load(log, options, fsm));
+  const auto last = start.log.last_index();
   if (last == 0)
     return Error{Errc::invalid_argument,
                  "peers.json: this server has no log to recover; let it join instead"};
-  const auto next = recovered_configuration(start->configs.latest(), options.self, *text);
-  if (!next) return next.error();
-  if (!is_recovered(*start, *next))
-    NOMAD_TRY(save_recovered(log, options, fsm, *start, *next));
+  const auto next = NOMAD_TRY(recovered_configuration(start.configs.latest(), options.self, text));
+  if (!is_recovered(start, next))
+    NOMAD_TRY(save_recovered(log, options, fsm, start, next));
   else
     log::warn("raft", "peers.json names the members that the snapshot at index {} has", last);
   // Also when only this was left to do: entries that name the old members must not reach others.
@@ -248,31 +234,27 @@ Result<StartedRaft> start_raft(const actor::Owner& owner,
   NOMAD_TRY(storage::make_directory(options.directory));
   // A full disk has room for the start by that: the log writer takes it again.
   storage::Reserve{log_path(options) + ".reserve"}.give_back();
-  auto log = storage::RaftLog::open(log_path(options));
-  if (!log) return log.error();
-  NOMAD_TRY(recover(*log, options, *fsm));
-  auto start = load(*log, options, *fsm);
-  if (!start) return start.error();
-  auto reader = storage::RaftLog::open(log_path(options));
-  if (!reader) return reader.error();
+  auto log = NOMAD_TRY(storage::RaftLog::open(log_path(options)));
+  NOMAD_TRY(recover(log, options, *fsm));
+  auto start = NOMAD_TRY(load(log, options, *fsm));
+  auto reader = NOMAD_TRY(storage::RaftLog::open(log_path(options)));
 
   NodeParts parts;
   parts.options = options;
   parts.core_options = {.self = options.self,
                         .heartbeat_interval = options.heartbeat_interval,
                         .election_timeout = options.election_timeout};
-  parts.applied = start->snapshot ? start->snapshot->index : 0;
-  parts.start = std::move(*start);
+  parts.applied = start.snapshot ? start.snapshot->index : 0;
+  parts.start = std::move(start);
   parts.seed = Random::from_system().next();
   parts.fsm = std::move(fsm);
-  parts.read_log = [reader = std::make_shared<storage::RaftLog>(std::move(*reader))](
+  parts.read_log = [reader = std::make_shared<storage::RaftLog>(std::move(reader))](
                        Index first, Index last, std::size_t max_bytes) {
     return reader->read(first, last, max_bytes);
   };
   parts.open_snapshot = [](const std::string& path) -> Result<std::unique_ptr<SnapshotRows>> {
-    auto rows = storage::SnapshotReader::open(path);
-    if (!rows) return rows.error();
-    return std::unique_ptr<SnapshotRows>{std::move(*rows)};
+    auto rows = NOMAD_TRY(storage::SnapshotReader::open(path));
+    return std::unique_ptr<SnapshotRows>{std::move(rows)};
   };
   parts.snapshot_directory = snapshot_directory(options);
   parts.queue
@@ -282,7 +264,7 @@ Result<StartedRaft> start_raft(const actor::Owner& owner,
   parts.leader = std::make_shared<LeaderView>(heartbeats_of_silence * options.heartbeat_interval);
   parts.listener = std::move(listener);
   parts.spawn_log_writer
-      = [log = std::make_shared<storage::RaftLog>(std::move(*log)), counters = parts.counters](
+      = [log = std::make_shared<storage::RaftLog>(std::move(log)), counters = parts.counters](
             const actor::Owner& node_itself, LogWriterListener node) {
           return spawn_log_writer(node_itself, log, std::move(node), counters);
         };

@@ -126,10 +126,9 @@ std::unique_ptr<SnapshotSource> StateFsm::snapshot() const {
 }
 
 Result<state::Restore> read_restore(SnapshotRows& rows) {
-  const auto present = rows.tables();
-  if (!present) return present.error();
+  const auto present = NOMAD_TRY(rows.tables());
   state::Restore restored;
-  for (const auto& name : *present) {
+  for (const auto& name : present) {
     const auto table = state::stored_table(name);
     if (!table && name != index_table)
       return Error{Errc::corrupt, "the snapshot's table \"" + name
@@ -143,16 +142,14 @@ Result<state::Restore> read_restore(SnapshotRows& rows) {
 }
 
 Result<> StateFsm::rehearse(SnapshotRows& rows) const {
-  auto restored = read_restore(rows);
-  if (!restored) return restored.error();
-  const auto tables = restored->take();
-  return tables ? Result<>{} : tables.error();
+  auto restored = NOMAD_TRY(read_restore(rows));
+  NOMAD_TRY(restored.take());
+  return {};
 }
 
 Result<> StateFsm::restore(SnapshotRows& rows, Index applied) {
-  auto restored = read_restore(rows);
-  if (!restored) return restored.error();
-  return store_->replace(std::move(*restored), applied);
+  auto restored = NOMAD_TRY(read_restore(rows));
+  return store_->replace(std::move(restored), applied);
 }
 
 }  // namespace nomad::raft

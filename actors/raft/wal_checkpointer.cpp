@@ -12,9 +12,7 @@ namespace {
 Result<Checkpointed> run(std::optional<storage::WalCheckpointer>& connection,
                          const std::string& path) {
   if (!connection) {
-    auto opened = storage::WalCheckpointer::open(path);
-    if (!opened) return opened.error();
-    connection = std::move(*opened);
+    connection = NOMAD_TRY(storage::WalCheckpointer::open(path));
   }
   NOMAD_TRY(connection->run());
   return Checkpointed{};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"

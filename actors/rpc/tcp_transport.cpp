@@ -328,9 +328,8 @@ Result<Envelope> envelope_of(const net::RpcResponder& responder,
   envelope.deadline = responder.deadline();
   envelope.region = region;
   if (request.head.empty()) return envelope;
-  const auto head = Object<schema::rpc::RequestHead>::from_bytes(request.head.view());
-  if (!head) return head.error();
-  const auto fields = **head;
+  const auto head = NOMAD_TRY(Object<schema::rpc::RequestHead>::from_bytes(request.head.view()));
+  const auto fields = *head;
   if (fields.getRegion().size() > 0) envelope.region = copy(fields.getRegion());
   envelope.hops = fields.getHops();
   envelope.allow_stale = fields.getAllowStale();
@@ -402,18 +401,14 @@ Result<TcpTransport> TcpTransport::start(const actor::Owner& owner,
   callbacks.on_closed = [listener](const net::RpcConnectionRef& connection, const Error&) {
     if (auto strong = listener->lock()) actor::tell(strong, Closed{connection});
   };
-  auto network = net::RpcNetwork::start(options.network, std::move(callbacks));
-  if (!network) return network.error();
-  parts->network = std::move(*network);
+  parts->network = NOMAD_TRY(net::RpcNetwork::start(options.network, std::move(callbacks)));
   const auto handle = actor::spawn<actor::Policy::restart>(
       owner, transport_actor, parts->network, options.retry_after, options.max_waiting);
   parts->handle = handle;
   *listener = actor::weak(handle);
   TcpTransport transport{std::move(parts)};
   if (options.listen.empty()) return transport;
-  auto address = transport.parts_->network->listen(options.listen);
-  if (!address) return address.error();
-  transport.parts_->address = std::move(*address);
+  transport.parts_->address = NOMAD_TRY(transport.parts_->network->listen(options.listen));
   if (options.also_listen.empty()) return transport;
   if (const auto second = transport.parts_->network->listen(options.also_listen); !second)
     log::warn("rpc", "not listening on {}: {}", options.also_listen, second.error().what);

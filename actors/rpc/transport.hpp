@@ -19,7 +19,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "actors/core/actor.hpp"
 #include "actors/rpc/method.hpp"

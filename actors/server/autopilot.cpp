@@ -3,6 +3,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/base/name_table.hpp"
 
 namespace nomad::server {
 namespace {
@@ -19,19 +20,9 @@ using AutopilotSelf = actor::WithInternal<Autopilot, void(Look)>;
 constexpr std::chrono::seconds patience{30};
 
 std::string_view verb(raft::MemberAction action) {
-  switch (action) {
-    case raft::MemberAction::add_learner:
-      return "adding";
-    case raft::MemberAction::promote:
-      return "promoting";
-    case raft::MemberAction::demote:
-      return "demoting";
-    case raft::MemberAction::remove:
-      return "removing";
-    case raft::MemberAction::move:
-      return "moving";
-  }
-  return "changing";
+  static constexpr std::string_view names[]
+      = {"adding", "promoting", "demoting", "removing", "moving"};
+  return name_in(names, action, "changing");
 }
 
 cluster::LogStatus log_status(const RaftStatus& status) {

@@ -75,7 +75,6 @@ cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string tok
       .job_id = copy(eval.getJobId()),
       .type = copy(eval.getType()),
       .node_id = copy(eval.getNodeId()),
-      .quota = copy(eval.getQuotaLimitReached()),
       .priority = static_cast<std::int32_t>(eval.getPriority()),
       .create_index = eval.getCreateIndex(),
       .modify_index = eval.getModifyIndex(),

@@ -96,9 +96,8 @@ struct MembershipState {
 
   Result<cluster::MemberTable> taken(const Result<Bytes>& outcome, const std::string& region) {
     if (!outcome) return outcome.error();
-    auto read = Object<schema::membership::Envelope>::from_bytes(outcome->view());
-    if (!read) return read.error();
-    auto other = cluster::read_table(**read, options.key.get());
+    auto read = NOMAD_TRY(Object<schema::membership::Envelope>::from_bytes(outcome->view()));
+    auto other = cluster::read_table(*read, options.key.get());
     if (other && !region.empty()) merge(*other, region);
     return other;
   }
@@ -277,9 +276,8 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
   return {
       [self](const Exchange& msg) -> actor::Answer<Exchanged> {
         auto& state = self->state;
-        const auto other = cluster::read_table(*msg.envelope, state.options.key.get());
-        if (!other) return other.error();
-        state.merge(*other, msg.region);
+        const auto other = NOMAD_TRY(cluster::read_table(*msg.envelope, state.options.key.get()));
+        state.merge(other, msg.region);
         return Exchanged{state.envelope()};
       },
       [self](const Probe& msg) -> actor::Answer<Probed> {
@@ -298,8 +296,7 @@ MembershipSelf::behavior_type membership_actor(MembershipState::Self self,
       },
       [self](const ForceLeave& msg) -> actor::Answer<Done> {
         auto& state = self->state;
-        const auto done = state.table->force_leave(msg.name, msg.prune, state.now());
-        if (!done) return done.error();
+        NOMAD_TRY(state.table->force_leave(msg.name, msg.prune, state.now()));
         state.changed();
         return Done{};
       },

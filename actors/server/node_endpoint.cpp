@@ -1,8 +1,6 @@
 #include "actors/server/node_endpoint.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -197,14 +195,13 @@ struct NodeEndpointState {
 
   actor::Answer<Updated> report(const UpdateAllocs& msg) {
     const auto snapshot = store->snapshot();
-    const auto node_id = cluster::check_reporter(snapshot, msg.allocs, msg.node_id);
-    if (!node_id) return node_id.error();
+    const auto node_id = NOMAD_TRY(cluster::check_reporter(snapshot, msg.allocs, msg.node_id));
     Report report{.allocs = msg.allocs, .promise = {}};
     std::erase_if(report.allocs, [&](const Object<schema::Allocation>& alloc) {
-      const bool foreign = cluster::is_foreign(snapshot, *alloc, *node_id);
+      const bool foreign = cluster::is_foreign(snapshot, *alloc, node_id);
       if (foreign)
         log::warn("node_endpoint", "node {} reports allocation {} of another node; passed over",
-                  short_id(*node_id), short_id(copy(alloc->getId())));
+                  short_id(node_id), short_id(copy(alloc->getId())));
       return foreign;
     });
     if (report.allocs.empty()) return Updated{snapshot.index()};

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <utility>
 
-#include "actors/core/supervise.hpp"
 #include "runtime/net/rpc/rpc_link.hpp"
 
 namespace nomad::server {

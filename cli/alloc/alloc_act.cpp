@@ -35,12 +35,12 @@ struct AllocCommand {
                                      : "This command takes one or two arguments: <allocation> "
                                        "[task]");
     auto made = Api::make(common);
-    if (!made) return fail("Error initializing client", made.error());
+    if (!made) return fail(made.error());
     api.emplace(std::move(*made));
     auto alloc = find_by_prefix(*api, alloc_kind, parser.positional()[0], verbose);
-    if (!alloc.value) return alloc.exit_code;
-    id = alloc.value->view()["ID"].text();
-    for (const auto& [name, state] : alloc.value->view()["TaskStates"].members())
+    if (!alloc) return fail(alloc.error());
+    id = alloc->view()["ID"].text();
+    for (const auto& [name, state] : alloc->view()["TaskStates"].members())
       task_names.push_back(name);
     return std::nullopt;
   }
@@ -66,7 +66,7 @@ struct AllocCommand {
 
 }  // namespace
 
-int run_alloc_stop(const std::vector<std::string>& arguments) {
+Result<int> run_alloc_stop(const std::vector<std::string>& arguments) {
   bool detach = false;
   bool no_shutdown_delay = false;
   AllocCommand command{"alloc stop [options] <allocation>",
@@ -76,9 +76,9 @@ int run_alloc_stop(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments, 1)) return *code;
   Query query;
   if (no_shutdown_delay) query.emplace_back("no_shutdown_delay", "true");
-  auto answer = command.api->put("/v1/allocation/" + command.id + "/stop", nullptr, query);
-  if (!answer) return fail("Error stopping allocation", answer.error());
-  const auto eval_id = answer->view()["EvalID"].text();
+  auto answer = NOMAD_TRY(command.api->put("/v1/allocation/" + command.id + "/stop", nullptr, query)
+                              .within("Error stopping allocation"));
+  const auto eval_id = answer.view()["EvalID"].text();
   if (detach) {
     std::cout << eval_id << '\n';
     return 0;
@@ -86,7 +86,7 @@ int run_alloc_stop(const std::vector<std::string>& arguments) {
   return monitor_evaluation(*command.api, eval_id, {.verbose = command.verbose});
 }
 
-int run_alloc_restart(const std::vector<std::string>& arguments) {
+Result<int> run_alloc_restart(const std::vector<std::string>& arguments) {
   bool all_tasks = false;
   std::string task_flag;
   AllocCommand command{"alloc restart [options] <allocation> [task]",
@@ -105,7 +105,7 @@ int run_alloc_restart(const std::vector<std::string>& arguments) {
   return answer ? 0 : fail("Failed to restart allocation", answer.error());
 }
 
-int run_alloc_signal(const std::vector<std::string>& arguments) {
+Result<int> run_alloc_signal(const std::vector<std::string>& arguments) {
   std::string signal = "SIGKILL";
   std::string task_flag;
   AllocCommand command{"alloc signal [options] <allocation> [task]",
@@ -120,16 +120,15 @@ int run_alloc_signal(const std::vector<std::string>& arguments) {
   return answer ? 0 : fail("Error signalling allocation", answer.error());
 }
 
-int run_alloc_checks(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_alloc_checks(const std::vector<std::string>& arguments) {
   AllocCommand command{"alloc checks [options] <allocation>",
                        "Shows the latest results of an allocation's checks."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   if (auto code = command.start(arguments, 1)) return *code;
-  auto checks = command.api->get("/v1/client/allocation/" + command.id + "/checks");
-  if (!checks) return fail("Error querying allocation checks", checks.error());
-  if (auto code = output.print(checks->body)) return *code;
-  const auto all = checks->view().members();
+  auto checks = NOMAD_TRY(command.api->get("/v1/client/allocation/" + command.id + "/checks")
+                              .within("Error querying allocation checks"));
+  if (auto code = output.print(checks.body)) return *code;
+  const auto all = checks.view().members();
   std::cout << fmt::format("Status of {} Nomad Service Checks\n\n", all.size());
   for (const auto& [id, check] : all) {
     const auto task = check["Task"].text();

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <boost/json.hpp>
-#include <fmt/format.h>
 
 #include "cli/alloc/exec_stream.hpp"
 #include "cli/api.hpp"
@@ -97,7 +96,7 @@ Result<net::Upgraded> connect(Api& api,
 
 }  // namespace
 
-int run_alloc_exec(const std::vector<std::string>& arguments) {
+Result<int> run_alloc_exec(const std::vector<std::string>& arguments) {
   ExecFlags flags;
   Arguments parser{"alloc exec [options] <allocation> <command>",
                    "Runs a command in the environment of a task of an allocation. Its exit code is "
@@ -105,25 +104,22 @@ int run_alloc_exec(const std::vector<std::string>& arguments) {
   flags.add_to(parser);
   if (auto code = parser.parse(arguments)) return *code;
   if (auto code = check(flags, parser)) return *code;
-  auto api = Api::make(flags.common);
-  if (!api) return fail("Error initializing client", api.error());
-  auto alloc = choose_alloc(*api, flags.job, parser.positional()[0], false);
-  if (!alloc.value) return alloc.exit_code;
-  const auto view = alloc.value->view();
-  const auto task = choose_task(view, flags.task, "", "");
-  if (task.empty()) return 1;
-  api->use_namespace(view["Namespace"].text());
+  auto api = NOMAD_TRY(Api::make(flags.common));
+  auto alloc = NOMAD_TRY(choose_alloc(api, flags.job, parser.positional()[0], false));
+  const auto view = alloc.view();
+  const auto task = NOMAD_TRY(choose_task(view, flags.task, "", ""));
+  api.use_namespace(view["Namespace"].text());
   const bool tty = flags.wants_tty();
-  auto connection
-      = connect(*api, view["ID"].text(), task, tty, std::span{parser.positional()}.subspan(1));
-  if (!connection) return fail("failed to exec into task", connection.error());
+  auto connection = NOMAD_TRY(
+      connect(api, view["ID"].text(), task, tty, std::span{parser.positional()}.subspan(1))
+          .within("failed to exec into task"));
   ExecStreamOptions options;
   options.reads_input = flags.input;
   options.tty = tty;
   options.escape = flags.escape.empty() || flags.escape == "none"
                        ? std::nullopt
                        : std::optional{flags.escape.front()};
-  const auto code = ExecStream{std::move(*connection), options}.run();
+  const auto code = ExecStream{std::move(connection), options}.run();
   return code ? *code : fail("failed to exec into task", code.error());
 }
 

@@ -122,26 +122,22 @@ Result<> show_stream(
   if (tail.tail && tail.wanted_lines() >= 0) {  // what is there, first
     Query now = query;
     now.emplace_back("follow", "false");
-    auto stream = api.stream(path, now);
-    if (!stream) return stream.error();
-    auto text = stream->read_all();
-    if (!text) return text.error();
+    auto stream = NOMAD_TRY(api.stream(path, now));
+    auto text = NOMAD_TRY(stream.read_all());
     std::ostringstream whole;
     FrameReader frames{whole};
-    NOMAD_TRY(frames.feed(*text));
+    NOMAD_TRY(frames.feed(text));
     out << last_lines(whole.str(), tail.wanted_lines()) << std::flush;
     if (!tail.follow) return {};
     known = frames.position();
   }
   query.emplace_back("follow", tail.follow ? "true" : "false");
-  auto stream = api.stream(path, query);
-  if (!stream) return stream.error();
+  auto stream = NOMAD_TRY(api.stream(path, query));
   FrameReader frames{out, known};
   for (;;) {
-    auto bytes = stream->read();
-    if (!bytes) return bytes.error();
-    if (bytes->empty()) return {};
-    NOMAD_TRY(frames.feed(*bytes));
+    auto bytes = NOMAD_TRY(stream.read());
+    if (bytes.empty()) return {};
+    NOMAD_TRY(frames.feed(bytes));
   }
 }
 
@@ -156,8 +152,7 @@ std::optional<int> check_arguments(const Arguments& parser, bool is_job) {
 
 }  // namespace
 
-int run_alloc_logs(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_alloc_logs(const std::vector<std::string>& arguments) {
   TailFlags tail;
   bool of_stdout = false;
   bool of_stderr = false;
@@ -165,7 +160,7 @@ int run_alloc_logs(const std::vector<std::string>& arguments) {
   bool verbose = false;
   std::string task_flag;
   Arguments parser{"alloc logs [options] <allocation> [task]", "Shows the output of a task."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   tail.add_to(parser);
   parser.flag("stdout", of_stdout, "Shows the standard output; the default.");
   parser.flag("stderr", of_stderr, "Shows the standard error output.");
@@ -174,16 +169,13 @@ int run_alloc_logs(const std::vector<std::string>& arguments) {
   parser.option("task", task_flag, "The task, if the allocation has several.");
   if (auto code = parser.parse(arguments)) return *code;
   if (auto code = check_arguments(parser, job)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
-  auto alloc = choose_alloc(*api, job, parser.positional()[0], verbose);
-  if (!alloc.value) return alloc.exit_code;
-  const auto task
-      = choose_task(alloc.value->view(), task_flag,
-                    parser.positional().size() == 2 ? parser.positional()[1] : std::string{},
-                    "Failed to validate task: ");
-  if (task.empty()) return 1;
-  const auto path = "/v1/client/fs/logs/" + alloc.value->view()["ID"].text();
+  auto api = NOMAD_TRY(Api::make(common));
+  auto alloc = NOMAD_TRY(choose_alloc(api, job, parser.positional()[0], verbose));
+  const auto task = NOMAD_TRY(
+      choose_task(alloc.view(), task_flag,
+                  parser.positional().size() == 2 ? parser.positional()[1] : std::string{},
+                  "Failed to validate task: "));
+  const auto path = "/v1/client/fs/logs/" + alloc.view()["ID"].text();
   const auto show = [&](Api& connection, const char* type, const char* origin, std::ostream& out) {
     return show_stream(connection, path,
                        {{"task", task},
@@ -195,26 +187,19 @@ int run_alloc_logs(const std::vector<std::string>& arguments) {
   const bool is_plain
       = !of_stdout && !of_stderr && !tail.tail && tail.lines <= 0 && tail.bytes <= 0;
   if (tail.follow && is_plain) {  // both, each to its own
-    auto second = Api::make(common);
-    if (!second) return fail("Error initializing client", second.error());
+    auto second = NOMAD_TRY(Api::make(common));
     Result<> of_errors;
-    std::thread errors{[&] { of_errors = show(*second, "stderr", "end", std::cerr); }};
-    const auto of_output = show(*api, "stdout", "end", std::cout);
+    std::thread errors{[&] { of_errors = show(second, "stderr", "end", std::cerr); }};
+    const auto of_output = show(api, "stdout", "end", std::cout);
     errors.join();
     constexpr std::string_view what = "Failed to tail stdout and stderr files";
     if (!of_output) return fail(what, of_output.error());
     return of_errors ? 0 : fail(what, of_errors.error());
   }
-  if (of_stdout && of_stderr) {
-    std::cerr << "Unable to support both stdout and stderr\n";
-    return 1;
-  }
-  if (!tail.problem().empty()) {
-    std::cerr << tail.problem() << '\n';
-    return 1;
-  }
+  if (of_stdout && of_stderr) return mistake("Unable to support both stdout and stderr");
+  if (!tail.problem().empty()) return mistake(tail.problem());
   const char* type = of_stderr ? "stderr" : "stdout";
-  const auto shown = show(*api, type, tail.tail ? "end" : "start", std::cout);
+  const auto shown = show(api, type, tail.tail ? "end" : "start", std::cout);
   if (shown) return 0;
   return fail(
       fmt::format("Failed to read {} file: error {} file", type, tail.tail ? "tailing" : "reading"),
@@ -236,11 +221,14 @@ std::string size_of(const View& file, bool raw) {
   return raw ? file["Size"].text() : bytes(static_cast<std::uint64_t>(file["Size"].number()));
 }
 
-int list_directory(Api& api, const FsFlags& flags, const std::string& id, const Query& query) {
-  auto files = api.get("/v1/client/fs/ls/" + id, query);
-  if (!files) return fail("Error listing alloc dir", files.error());
+Result<int> list_directory(Api& api,
+                           const FsFlags& flags,
+                           const std::string& id,
+                           const Query& query) {
+  auto files
+      = NOMAD_TRY(api.get("/v1/client/fs/ls/" + id, query).within("Error listing alloc dir"));
   Rows rows{{"Mode", "Size", "Modified Time", "Name"}};
-  for (const auto& file : files->view().items())
+  for (const auto& file : files.view().items())
     rows.push_back({file["FileMode"].text(), size_of(file, flags.raw_sizes),
                     clock_time(file["ModTime"]),
                     file["Name"].text() + (file["IsDir"].truth() ? "/" : "")});
@@ -248,7 +236,10 @@ int list_directory(Api& api, const FsFlags& flags, const std::string& id, const 
   return 0;
 }
 
-int show_file(Api& api, const FsFlags& flags, const std::string& id, const std::string& path) {
+Result<int> show_file(Api& api,
+                      const FsFlags& flags,
+                      const std::string& id,
+                      const std::string& path) {
   if (flags.tail.follow || flags.tail.tail) {
     const auto shown = show_stream(api, "/v1/client/fs/stream/" + id,
                                    {{"path", path},
@@ -258,19 +249,18 @@ int show_file(Api& api, const FsFlags& flags, const std::string& id, const std::
     if (shown) return 0;
     return fail(flags.tail.tail ? "Error tailing file" : "Error reading file", shown.error());
   }
-  auto stream = api.stream("/v1/client/fs/cat/" + id, {{"path", path}});
-  if (!stream) return fail("Error reading file", stream.error());
+  auto stream = NOMAD_TRY(
+      api.stream("/v1/client/fs/cat/" + id, {{"path", path}}).within("Error reading file"));
   for (;;) {
-    auto piece = stream->read();
-    if (!piece) return fail("Error reading file", piece.error());
-    if (piece->empty()) return 0;
-    std::cout << *piece << std::flush;
+    auto piece = NOMAD_TRY(stream.read().within("Error reading file"));
+    if (piece.empty()) return 0;
+    std::cout << piece << std::flush;
   }
 }
 
 }  // namespace
 
-int run_alloc_fs(const std::vector<std::string>& arguments) {
+Result<int> run_alloc_fs(const std::vector<std::string>& arguments) {
   FsFlags flags;
   Arguments parser{"alloc fs [options] <allocation> [path]",
                    "Lists a directory of an allocation or shows one of its files."};
@@ -282,22 +272,13 @@ int run_alloc_fs(const std::vector<std::string>& arguments) {
   parser.flag("verbose", flags.verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
   if (auto code = check_arguments(parser, flags.job)) return *code;
-  if (!flags.tail.problem().empty()) {
-    std::cerr << flags.tail.problem() << '\n';
-    return 1;
-  }
-  auto api = Api::make(flags.common);
-  if (!api) return fail("Error initializing client", api.error());
-  auto alloc = choose_alloc(*api, flags.job, parser.positional()[0], flags.verbose);
-  if (!alloc.value) return alloc.exit_code;
-  const auto id = alloc.value->view()["ID"].text();
+  if (!flags.tail.problem().empty()) return mistake(flags.tail.problem());
+  auto api = NOMAD_TRY(Api::make(flags.common));
+  auto alloc = NOMAD_TRY(choose_alloc(api, flags.job, parser.positional()[0], flags.verbose));
+  const auto id = alloc.view()["ID"].text();
   const std::string path = parser.positional().size() == 2 ? parser.positional()[1] : "/";
-  auto file = api->get("/v1/client/fs/stat/" + id, {{"path", path}});
-  if (!file) {
-    std::cerr << file.error().what << '\n';
-    return 1;
-  }
-  const auto view = file->view();
+  auto file = NOMAD_TRY(api.get("/v1/client/fs/stat/" + id, {{"path", path}}));
+  const auto view = file.view();
   if (flags.stat) {
     std::cout << table(
         {{"Mode", "Size", "Modified Time", "Content Type", "Name"},
@@ -306,8 +287,8 @@ int run_alloc_fs(const std::vector<std::string>& arguments) {
               << '\n';
     return 0;
   }
-  if (view["IsDir"].truth()) return list_directory(*api, flags, id, {{"path", path}});
-  return show_file(*api, flags, id, path);
+  if (view["IsDir"].truth()) return list_directory(api, flags, id, {{"path", path}});
+  return show_file(api, flags, id, path);
 }
 
 }  // namespace nomad::cli

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
@@ -256,7 +255,7 @@ void print_scores(const View& alloc) {
   std::cout << '\n' << title("Placement Metrics") << '\n' << table(rows) << '\n';
 }
 
-int show(Api& api, const AllocStatusFlags& flags, const Answer& answer) {
+Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) {
   const auto alloc = answer.view();
   if (flags.brief) {
     print_brief(alloc);
@@ -292,7 +291,7 @@ int show(Api& api, const AllocStatusFlags& flags, const Answer& answer) {
 
 }  // namespace
 
-int run_alloc_status(const std::vector<std::string>& arguments) {
+Result<int> run_alloc_status(const std::vector<std::string>& arguments) {
   AllocStatusFlags flags;
   Arguments parser{"alloc status [options] <id>", "Shows an allocation, its tasks and events."};
   flags.common.add_to(parser);
@@ -301,12 +300,10 @@ int run_alloc_status(const std::vector<std::string>& arguments) {
   parser.flag("stats", flags.stats, "Shows detailed use of resources.");
   parser.flag("verbose", flags.verbose, "Shows whole ids and placement scores.");
   if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(flags.common);
-  if (!api) return fail("Error", api.error());
+  auto api = NOMAD_TRY(Api::make(flags.common));
   if (parser.positional().empty() && flags.output.requested()) {
-    auto list = api->get("/v1/allocations");
-    if (!list) return fail("Error querying allocations", list.error());
-    return *flags.output.print(list->body);
+    auto list = NOMAD_TRY(api.get("/v1/allocations").within("Error querying allocations"));
+    return *flags.output.print(list.body);
   }
   if (parser.positional().size() != 1)
     return parser.misuse(
@@ -314,10 +311,9 @@ int run_alloc_status(const std::vector<std::string>& arguments) {
         " * No arguments, with output format specified");
   auto kind = alloc_kind;
   kind.title = "Identifier";
-  auto alloc = find_by_prefix(*api, kind, parser.positional()[0], flags.verbose);
-  if (!alloc.value) return alloc.exit_code;
-  if (auto code = flags.output.print(alloc.value->body)) return *code;
-  return show(*api, flags, *alloc.value);
+  auto alloc = NOMAD_TRY(find_by_prefix(api, kind, parser.positional()[0], flags.verbose));
+  if (auto code = flags.output.print(alloc.body)) return *code;
+  return show(api, flags, alloc);
 }
 
 }  // namespace nomad::cli

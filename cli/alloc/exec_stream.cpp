@@ -59,13 +59,11 @@ ExecStream::ExecStream(net::Upgraded connection, ExecStreamOptions options)
       err_{STDERR_FILENO} {}
 
 Result<int> ExecStream::run() {
-  auto signals = CaughtSignals::make();
-  if (!signals) return signals.error();
-  signals_.emplace(std::move(*signals));
+  auto signals = NOMAD_TRY(CaughtSignals::make());
+  signals_.emplace(std::move(signals));
   if (options_.tty) {
-    auto terminal = RawTerminal::make(STDIN_FILENO);
-    if (!terminal) return terminal.error();
-    terminal_.emplace(std::move(*terminal));
+    auto terminal = NOMAD_TRY(RawTerminal::make(STDIN_FILENO));
+    terminal_.emplace(std::move(terminal));
     send_size();
   }
   if (!options_.reads_input) end_input();

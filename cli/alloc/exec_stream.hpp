@@ -6,7 +6,6 @@
 // `enough` bytes wait for the agent, the websocket not while as many wait for stdout or stderr.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 

@@ -19,8 +19,8 @@ struct DeploymentCommand : Action {
   std::optional<int> start(const std::vector<std::string>& arguments) {
     if (auto code = start_with("<deployment id>", arguments)) return code;
     auto found = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
-    if (!found.value) return found.exit_code;
-    id = found.value->view()["ID"].text();
+    if (!found) return fail(found.error());
+    id = found->view()["ID"].text();
     return std::nullopt;
   }
 
@@ -39,55 +39,53 @@ boost::json::value promotion_of(const std::string& deployment_id,
   return body;
 }
 
-int run_deployment_promote(const std::vector<std::string>& arguments) {
+Result<int> run_deployment_promote(const std::vector<std::string>& arguments) {
   std::vector<std::string> groups;
   DeploymentCommand command{"deployment promote [options] <deployment id>",
                             "Promotes the canaries of a deployment."};
   command.add_detach();
   command.parser.option("group", groups, "Only this group; may stand several times.");
   if (auto code = command.start(arguments)) return *code;
-  auto answer
-      = command.api->put("/v1/deployment/promote/" + command.id, promotion_of(command.id, groups));
-  if (!answer) return fail("Error promoting deployment", answer.error());
-  return command.end(answer->view()["EvalID"].text());
+  auto answer = NOMAD_TRY(
+      command.api->put("/v1/deployment/promote/" + command.id, promotion_of(command.id, groups))
+          .within("Error promoting deployment"));
+  return command.end(answer.view()["EvalID"].text());
 }
 
-int run_deployment_fail(const std::vector<std::string>& arguments) {
+Result<int> run_deployment_fail(const std::vector<std::string>& arguments) {
   DeploymentCommand command{"deployment fail [options] <deployment id>",
                             "Ends a deployment as failed; its job may go back to a version that "
                             "worked."};
   command.add_detach();
   if (auto code = command.start(arguments)) return *code;
-  auto answer = command.api->put("/v1/deployment/fail/" + command.id, nullptr);
-  if (!answer) return fail("Error failing deployment", answer.error());
-  const auto reverted = answer->view()["RevertedJobVersion"];
+  auto answer = NOMAD_TRY(command.api->put("/v1/deployment/fail/" + command.id, nullptr)
+                              .within("Error failing deployment"));
+  const auto reverted = answer.view()["RevertedJobVersion"];
   std::cout << fmt::format("Deployment \"{}\" failed", command.id);
   if (!reverted.is_null())
     std::cout << fmt::format(". Auto-reverted to job version {}.", reverted.number());
   std::cout << '\n';
-  const auto eval_id = answer->view()["EvalID"].text();
+  const auto eval_id = answer.view()["EvalID"].text();
   if (!eval_id.empty() && !command.detach) std::cout << '\n';
   return command.end(eval_id);
 }
 
-int run_deployment_pause(const std::vector<std::string>& arguments) {
+Result<int> run_deployment_pause(const std::vector<std::string>& arguments) {
   DeploymentCommand command{"deployment pause [options] <deployment id>", "Halts a deployment."};
   if (auto code = command.start(arguments)) return *code;
-  auto answer = command.pause(true);
-  if (!answer) return fail("Error pausing deployment", answer.error());
+  NOMAD_TRY(command.pause(true).within("Error pausing deployment"));
   std::cout << fmt::format("Deployment \"{}\" paused\n", command.id);
   return 0;
 }
 
-int run_deployment_resume(const std::vector<std::string>& arguments) {
+Result<int> run_deployment_resume(const std::vector<std::string>& arguments) {
   DeploymentCommand command{"deployment resume [options] <deployment id>",
                             "Lets a paused deployment go on."};
   command.add_detach();
   if (auto code = command.start(arguments)) return *code;
-  auto answer = command.pause(false);
-  if (!answer) return fail("Error resuming deployment", answer.error());
+  auto answer = NOMAD_TRY(command.pause(false).within("Error resuming deployment"));
   std::cout << fmt::format("Deployment \"{}\" resumed\n", command.id);
-  const auto eval_id = answer->view()["EvalID"].text();
+  const auto eval_id = answer.view()["EvalID"].text();
   if (!eval_id.empty() && !command.detach) std::cout << '\n';
   return command.end(eval_id);
 }

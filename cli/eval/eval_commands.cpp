@@ -1,7 +1,6 @@
 // eval list, eval status, deployment list, deployment status: how decisions are coming along.
 #include <iostream>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "cli/api.hpp"
@@ -63,14 +62,12 @@ void print_eval(const View& eval, bool verbose) {
 
 }  // namespace
 
-int run_eval_list(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  OutputFlags output;
+Result<int> run_eval_list(const std::vector<std::string>& arguments) {
   std::string filter, job, page_token, per_page, status;
   bool verbose = false;
   Arguments parser{"eval list [options]", "Lists the evaluations, newest first."};
-  common.add_to(parser);
-  output.add_to(parser);
+  CommonFlags common{parser};
+  OutputFlags output{parser};
   parser.option("filter", filter, "Only those for which the expression holds.");
   parser.option("job", job, "Only those of a job.");
   parser.option("page-token", page_token, "Where to go on.");
@@ -79,8 +76,7 @@ int run_eval_list(const std::vector<std::string>& arguments) {
   parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  auto api = NOMAD_TRY(Api::make(common));
   Query query;
   for (const auto& [name, value] : {std::pair{"filter", filter},
                                     {"job", job},
@@ -88,103 +84,92 @@ int run_eval_list(const std::vector<std::string>& arguments) {
                                     {"per_page", per_page},
                                     {"status", status}})
     if (!value.empty()) query.emplace_back(name, value);
-  auto evals = api->get("/v1/evaluations", query);
-  if (!evals) return fail("Error querying evaluations", evals.error());
-  if (auto code = output.print(evals->body)) return *code;
-  if (evals->view().items().empty()) {
+  auto evals = NOMAD_TRY(api.get("/v1/evaluations", query).within("Error querying evaluations"));
+  if (auto code = output.print(evals.body)) return *code;
+  if (evals.view().items().empty()) {
     std::cout << "No evals found\n";
     return 0;
   }
-  std::cout << eval_table(evals->view(), verbose) << '\n';
-  print_page_hint(*evals, per_page);
+  std::cout << eval_table(evals.view(), verbose) << '\n';
+  print_page_hint(evals, per_page);
   return 0;
 }
 
-int run_eval_status(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  OutputFlags output;
+Result<int> run_eval_status(const std::vector<std::string>& arguments) {
   bool monitor = false;
   bool verbose = false;
   Arguments parser{"eval status [options] <id>", "Shows an evaluation."};
-  common.add_to(parser);
-  output.add_to(parser);
+  CommonFlags common{parser};
+  OutputFlags output{parser};
   parser.flag("monitor", monitor, "Follows it until it is settled.");
   parser.flag("verbose", verbose, "Shows whole ids and related evaluations.");
   if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  auto api = NOMAD_TRY(Api::make(common));
   if (parser.positional().empty() && output.requested()) {
-    auto list = api->get("/v1/evaluations");
-    if (!list) return fail("Error querying evaluations", list.error());
-    return *output.print(list->body);
+    auto list = NOMAD_TRY(api.get("/v1/evaluations").within("Error querying evaluations"));
+    return *output.print(list.body);
   }
   if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
-  auto eval = find_by_prefix(*api, eval_kind, parser.positional()[0], verbose);
-  if (!eval.value) return eval.exit_code;
-  if (auto code = output.print(eval.value->body)) return *code;
-  if (monitor)
-    return monitor_evaluation(*api, eval.value->view()["ID"].text(), {.verbose = verbose});
-  print_eval(eval.value->view(), verbose);
+  auto eval = NOMAD_TRY(find_by_prefix(api, eval_kind, parser.positional()[0], verbose));
+  if (auto code = output.print(eval.body)) return *code;
+  if (monitor) return monitor_evaluation(api, eval.view()["ID"].text(), {.verbose = verbose});
+  print_eval(eval.view(), verbose);
   return 0;
 }
 
 namespace {
 
-int list_deployments(Api& api, const Query& query, const OutputFlags& output, bool verbose) {
-  auto deployments = api.get("/v1/deployments", query);
-  if (!deployments) return fail("Error retrieving deployments", deployments.error());
-  if (auto code = output.print(deployments->body)) return *code;
-  std::cout << (deployments->view().items().empty()
-                    ? "No deployments found"
-                    : deployment_table(deployments->view(), verbose))
+Result<int> list_deployments(Api& api,
+                             const Query& query,
+                             const OutputFlags& output,
+                             bool verbose) {
+  auto deployments
+      = NOMAD_TRY(api.get("/v1/deployments", query).within("Error retrieving deployments"));
+  if (auto code = output.print(deployments.body)) return *code;
+  std::cout << (deployments.view().items().empty() ? "No deployments found"
+                                                   : deployment_table(deployments.view(), verbose))
             << '\n';
   return 0;
 }
 
 }  // namespace
 
-int run_deployment_list(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  OutputFlags output;
+Result<int> run_deployment_list(const std::vector<std::string>& arguments) {
   std::string filter;
   bool verbose = false;
   Arguments parser{"deployment list [options]", "Lists the deployments, newest first."};
-  common.add_to(parser);
-  output.add_to(parser);
+  CommonFlags common{parser};
+  OutputFlags output{parser};
   parser.option("filter", filter, "Only those for which the expression holds.");
   parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  auto api = NOMAD_TRY(Api::make(common));
   Query query;
   if (!filter.empty()) query.emplace_back("filter", filter);
-  return list_deployments(*api, query, output, verbose);
+  return list_deployments(api, query, output, verbose);
 }
 
-int run_deployment_status(const std::vector<std::string>& arguments) {
-  CommonFlags common;
-  OutputFlags output;
+Result<int> run_deployment_status(const std::vector<std::string>& arguments) {
   bool monitor = false;
   bool verbose = false;
   std::string wait;
   Arguments parser{"deployment status [options] <id>", "Shows a deployment."};
-  common.add_to(parser);
-  output.add_to(parser);
+  CommonFlags common{parser};
+  OutputFlags output{parser};
   parser.flag("monitor", monitor, "Follows it to its end.");
   parser.option("wait", wait, "Accepted for compatibility; changes are shown as they come.");
   parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
     return parser.misuse("This command takes one argument: <deployment id>");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
-  if (parser.positional().empty()) return list_deployments(*api, {}, output, verbose);
-  auto deployment = find_by_prefix(*api, deployment_kind, parser.positional()[0], verbose);
-  if (!deployment.value) return deployment.exit_code;
-  if (auto code = output.print(deployment.value->body)) return *code;
-  if (monitor) return monitor_deployment(*api, deployment.value->view()["ID"].text(), verbose);
-  std::cout << deployment_block(deployment.value->view(), verbose, false) << '\n';
+  auto api = NOMAD_TRY(Api::make(common));
+  if (parser.positional().empty()) return list_deployments(api, {}, output, verbose);
+  auto deployment
+      = NOMAD_TRY(find_by_prefix(api, deployment_kind, parser.positional()[0], verbose));
+  if (auto code = output.print(deployment.body)) return *code;
+  if (monitor) return monitor_deployment(api, deployment.view()["ID"].text(), verbose);
+  std::cout << deployment_block(deployment.view(), verbose, false) << '\n';
   return 0;
 }
 

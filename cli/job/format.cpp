@@ -174,7 +174,7 @@ private:
 
 }  // namespace
 
-int run_fmt(const std::vector<std::string>& arguments) {
+Result<int> run_fmt(const std::vector<std::string>& arguments) {
   FormatFlags flags;
   Arguments parser{"fmt [options] [path ...]",
                    "Rewrites .nomad and .hcl files in canonical layout: the files that are named, "

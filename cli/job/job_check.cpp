@@ -56,15 +56,14 @@ int code_of(const View& plan) {
 
 }  // namespace
 
-int run_job_plan(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   JobFileFlags file_flags;
   bool show_diff = true;
   bool policy_override = false;
   bool verbose = false;
   Arguments parser{"job plan [options] <path>",
                    "Shows what registering a job file would change, and changes nothing."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   file_flags.add_to(parser);
   parser.flag("diff", show_diff, "Whether the difference to the stored job is shown.");
   parser.flag("policy-override", policy_override, "Accepted for compatibility.");
@@ -103,24 +102,22 @@ int run_job_plan(const std::vector<std::string>& arguments) {
   return code_of(view);
 }
 
-int run_job_validate(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_job_validate(const std::vector<std::string>& arguments) {
   JobFileFlags file_flags;
   Arguments parser{"job validate [options] <path>",
                    "Checks a job file: by the agent if one answers, else here."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   file_flags.add_to(parser);
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <path>");
   common.choose_color();
-  auto file = read_job_file(parser.positional()[0], file_flags);
-  if (!file) return fail("Error getting job struct", file.error());
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  auto file = NOMAD_TRY(
+      read_job_file(parser.positional()[0], file_flags).within("Error getting job struct"));
+  auto api = NOMAD_TRY(Api::make(common));
   std::vector<std::string> errors;
   std::string warnings;
-  if (auto answer = api->put("/v1/validate/job", boost::json::object{{"Job", file->job}})) {
+  if (auto answer = api.put("/v1/validate/job", boost::json::object{{"Job", file.job}})) {
     for (const auto& each : answer->view()["ValidationErrors"].items())
       errors.push_back(each.text());
     warnings = answer->view()["Warnings"].text();
@@ -128,11 +125,10 @@ int run_job_validate(const std::vector<std::string>& arguments) {
   } else if (net::http_status(answer.error().code) < 500) {
     return fail("Error validating job", answer.error());
   } else {
-    auto draft = jobspec::JobDraft::decode(file->job);
-    if (!draft) return fail("Error validating job", draft.error());
-    jobspec::admit(draft->job());
-    auto validation = jobspec::validate(draft->job(), {.vault_enabled = true});
-    jobspec::check_support(draft->job(), false, validation);
+    auto draft = NOMAD_TRY(jobspec::JobDraft::decode(file.job).within("Error validating job"));
+    jobspec::admit(draft.job());
+    auto validation = jobspec::validate(draft.job(), {.vault_enabled = true});
+    jobspec::check_support(draft.job(), false, validation);
     errors = validation.errors;
     warnings = validation.warning_text();
   }

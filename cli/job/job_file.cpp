@@ -77,10 +77,9 @@ Result<JobFile> from_json_text(const std::string& text) {
   const JsonNode* job = &json->root();
   for (const auto member : json->root().members())
     if (member.key == "Job" && member.value.is(JsonKind::object)) job = &member.value;
-  auto draft = jobspec::JobDraft::decode(*job);
-  if (!draft) return draft.error();
+  auto draft = NOMAD_TRY(jobspec::JobDraft::decode(*job));
   JobFile file;
-  file.job = jobspec::tree_of(draft->job(), jobspec::block_types().job);
+  file.job = jobspec::tree_of(draft.job(), jobspec::block_types().job);
   file.submission = boost::json::object{{"Source", text}, {"Format", "json"}};
   return file;
 }
@@ -105,9 +104,9 @@ void JobFileFlags::add_to(Arguments& arguments) {
 Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags) {
   if (flags.hcl1)
     return Error{Errc::invalid_argument, "HCL1 job files are not read; use HCL2 or -json"};
-  auto text = read_text(path);
-  if (!text) return text.error().within(fmt::format("Error getting jobfile from \"{}\"", path));
-  if (flags.json) return from_json_text(*text);
+  auto text
+      = NOMAD_TRY(read_text(path).within(fmt::format("Error getting jobfile from \"{}\"", path)));
+  if (flags.json) return from_json_text(text);
   const auto files = local_files();
   const auto functions
       = hcl::job_functions({.files = &files, .random = [](std::array<std::uint8_t, 16>& bytes) {
@@ -118,9 +117,8 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   options.strict = flags.strict;
   options.environment = environment();
   for (const auto& name : flags.variable_files) {
-    auto content = read_text(name);
-    if (!content) return content.error();
-    options.var_files.push_back({name, std::move(*content)});
+    auto content = NOMAD_TRY(read_text(name));
+    options.var_files.push_back({name, std::move(content)});
   }
   boost::json::object variable_flags;
   for (const auto& given : flags.variables) {
@@ -131,7 +129,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
     variable_flags[given.substr(0, equals)] = given.substr(equals + 1);
   }
   const std::string name = path == "-" ? "stdin" : fs::path{path}.filename().string();
-  auto parsed = jobspec::parse_job(name, *text, options);
+  auto parsed = jobspec::parse_job(name, text, options);
   if (!parsed.ok()) {
     hcl::RenderOptions style;
     // On, it is for a terminal, and stderr may be none; or it is forced.
@@ -145,7 +143,7 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   JobFile file;
   file.job = std::move(parsed.job);
   file.submission = boost::json::object{
-      {"Source", *text}, {"Format", "hcl2"}, {"VariableFlags", std::move(variable_flags)}};
+      {"Source", text}, {"Format", "hcl2"}, {"VariableFlags", std::move(variable_flags)}};
   for (const auto& diagnostic : parsed.diagnostics)
     file.warnings.push_back(diagnostic.to_string());
   return file;

@@ -1,8 +1,6 @@
 // Reading a job file for the commands that take one: HCL2 with variables, or JSON.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

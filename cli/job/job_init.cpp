@@ -106,70 +106,41 @@ job "example" {
 
 constexpr std::string_view template_path = "nomad/job-templates/";
 
-int list_templates(Api& api) {
-  auto found = api.get("/v1/vars", {{"prefix", std::string{template_path}}});
-  if (!found)
-    return fail(
-        "Error retrieving job templates from the server; unable to read variables at path "
-        "nomad/job-templates/. Error",
-        found.error());
-  if (found->view().items().empty()) {
-    std::cerr << "No variables in nomad/job-templates\n";
-    return 1;
-  }
+Result<int> list_templates(Api& api) {
+  auto found = NOMAD_TRY(
+      api.get("/v1/vars", {{"prefix", std::string{template_path}}})
+          .within(
+              "Error retrieving job templates from the server; unable to read variables at path "
+              "nomad/job-templates/. Error"));
+  if (found.view().items().empty()) return mistake("No variables in nomad/job-templates");
   std::cout << "Use nomad job init -template=<template> with any of the following:\n";
-  for (const auto& variable : found->view().items())
+  for (const auto& variable : found.view().items())
     std::cout << "  " << variable["Path"].text().substr(template_path.size()) << '\n';
   return 0;
 }
 
-/// The text of a template that is kept in a variable; nothing when that was told to have failed.
-std::optional<std::string> read_template(Api& api, const std::string& name) {
-  auto found = api.get("/v1/var/" + std::string{template_path} + segment(name));
-  if (!found) {
-    fail("Error retrieving variable", found.error());
-    return std::nullopt;
-  }
-  for (const auto& [item, text] : found->view()["Items"].members())
+/// The text of a template that is kept in a variable.
+Result<std::string> read_template(Api& api, const std::string& name) {
+  const auto found = NOMAD_TRY(api.get("/v1/var/" + std::string{template_path} + segment(name))
+                                   .within("Error retrieving variable"));
+  for (const auto& [item, text] : found.view()["Items"].members())
     if (item == "template") {
       std::cout << fmt::format("Initializing a job template from {}\n", name);
       return text.text();
     }
-  std::cerr << fmt::format("Job template \"{}\" is malformed and is missing a template field\n",
-                           name);
-  return std::nullopt;
-}
-
-/// Nothing when no template was asked for, or it could not be read (then `code` is set).
-std::optional<std::string> chosen_template(const CommonFlags& common,
-                                           const std::string& name,
-                                           bool list,
-                                           std::optional<int>& code) {
-  if (!list && name.empty()) return std::nullopt;
-  auto api = Api::make(common);
-  if (!api) {
-    code = fail("Error initializing client", api.error());
-    return std::nullopt;
-  }
-  if (list) {
-    code = list_templates(*api);
-    return std::nullopt;
-  }
-  auto text = read_template(*api, name);
-  if (!text) code = 1;
-  return text;
+  return mistake(
+      fmt::format("Job template \"{}\" is malformed and is missing a template field", name));
 }
 
 }  // namespace
 
-int run_job_init(const std::vector<std::string>& arguments) {
+Result<int> run_job_init(const std::vector<std::string>& arguments) {
   bool brief = false;
   bool connect = false;
   bool list = false;
   std::string template_name;
-  CommonFlags common;
   Arguments parser{"job init [options] [file]", "Writes an example job file."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.flag("short", brief, "Without comments.");
   parser.flag("connect", connect, "Of a service mesh, which there is not yet: an error.");
   parser.option("template", template_name, "A job template that the server keeps.");
@@ -182,24 +153,20 @@ int run_job_init(const std::vector<std::string>& arguments) {
 
   struct stat info {};
 
-  if (!list && lstat(path.c_str(), &info) == 0) {
-    std::cerr << fmt::format("Job '{}' already exists\n", path);
-    return 1;
+  if (!list && lstat(path.c_str(), &info) == 0)
+    return mistake(fmt::format("Job '{}' already exists", path));
+  if (connect)
+    return mistake("There is no service mesh yet, so that no job with a connect block can run");
+  std::string text{brief ? short_example : full_example};
+  if (list || !template_name.empty()) {
+    auto api = NOMAD_TRY(Api::make(common));
+    if (list) return list_templates(api);
+    text = NOMAD_TRY(read_template(api, template_name));
   }
-  if (connect) {
-    std::cerr << "There is no service mesh yet, so that no job with a connect block can run\n";
-    return 1;
-  }
-  std::optional<int> code;
-  const auto from_server = chosen_template(common, template_name, list, code);
-  if (code) return *code;
   std::ofstream file{path, std::ios::binary};
-  file << (from_server ? std::string_view{*from_server} : brief ? short_example : full_example);
+  file << text;
   file.close();
-  if (!file) {
-    std::cerr << fmt::format("Failed to write '{}'\n", path);
-    return 1;
-  }
+  if (!file) return mistake(fmt::format("Failed to write '{}'", path));
   std::cout << fmt::format("Example job file written to {}\n", path);
   return 0;
 }

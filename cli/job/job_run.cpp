@@ -63,7 +63,7 @@ int follow(Api& api, const RunFlags& flags, const View& answer, const boost::jso
 
 }  // namespace
 
-int run_job_run(const std::vector<std::string>& arguments) {
+Result<int> run_job_run(const std::vector<std::string>& arguments) {
   RunFlags flags;
   Arguments parser{"job run [options] <path>",
                    "Registers the job in a file, or updates it, and follows the evaluation."};
@@ -72,36 +72,31 @@ int run_job_run(const std::vector<std::string>& arguments) {
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <path>");
   flags.common.choose_color();
-  auto file = read_job_file(parser.positional()[0], flags.file);
-  if (!file) return fail("Error getting job struct", file.error());
+  auto file = NOMAD_TRY(
+      read_job_file(parser.positional()[0], flags.file).within("Error getting job struct"));
   if (flags.output) {
-    print_json(boost::json::object{{"Job", file->job}});
+    print_json(boost::json::object{{"Job", file.job}});
     return 0;
   }
-  auto api = Api::make(flags.common);
-  if (!api) return fail("Error", api.error());
-  boost::json::object body{{"Job", file->job},
+  auto api = NOMAD_TRY(Api::make(flags.common));
+  boost::json::object body{{"Job", file.job},
                            {"PreserveCounts", flags.preserve_counts},
                            {"PolicyOverride", flags.policy_override},
                            {"EvalPriority", flags.eval_priority},
-                           {"Submission", file->submission}};
+                           {"Submission", file.submission}};
   if (flags.check_index) {
     body["EnforceIndex"] = true;
     body["JobModifyIndex"] = *flags.check_index;
   }
-  if (const auto* ns = file->job.if_contains("Namespace");
+  if (const auto* ns = file.job.if_contains("Namespace");
       flags.common.ns.empty() && ns != nullptr && ns->is_string() && !ns->get_string().empty())
-    api->use_namespace(View{*ns}.text());
-  const auto answer = api->send("PUT", "/v1/jobs", {}, boost::json::serialize(body));
-  if (!answer) return fail("Error submitting job", answer.error());
-  if (answer->status == 409) {
-    std::cerr << answer->body << "\nJob not updated\n";
-    return 1;
-  }
-  if (answer->status / 100 != 2) return fail("Error submitting job", refusal(*answer));
-  const auto registered = parse_json(answer->body);
-  if (!registered) return fail("Error submitting job", registered.error());
-  return follow(*api, flags, View{*registered}, file->job);
+    api.use_namespace(View{*ns}.text());
+  const auto answer = NOMAD_TRY(
+      api.send("PUT", "/v1/jobs", {}, boost::json::serialize(body)).within("Error submitting job"));
+  if (answer.status == 409) return mistake(answer.body + "\nJob not updated");
+  if (answer.status / 100 != 2) return fail("Error submitting job", refusal(answer));
+  const auto registered = NOMAD_TRY(parse_json(answer.body).within("Error submitting job"));
+  return follow(api, flags, View{registered}, file.job);
 }
 
 }  // namespace nomad::cli

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include <fmt/format.h>
-
 #include "cli/api.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/describe.hpp"
@@ -42,10 +40,9 @@ std::vector<std::string> texts(const View& list) {
   return all;
 }
 
-int list_jobs(Api& api) {
-  auto jobs = api.get("/v1/jobs");
-  if (!jobs) return fail("Error querying jobs", jobs.error());
-  const auto items = jobs->view().items();
+Result<int> list_jobs(Api& api) {
+  auto jobs = NOMAD_TRY(api.get("/v1/jobs").within("Error querying jobs"));
+  const auto items = jobs.view().items();
   if (items.empty()) {
     std::cout << "No running jobs\n";
     return 0;
@@ -91,7 +88,7 @@ void print_summary(const View& summary) {
   print_section("Summary", table(rows));
 }
 
-int print_children(Api& api, const View& job, const View& summary) {
+Result<int> print_children(Api& api, const View& job, const View& summary) {
   const auto children = summary["Children"];
   Rows counts{
       {"Pending", "Running", "Dead"},
@@ -100,10 +97,10 @@ int print_children(Api& api, const View& job, const View& summary) {
   const bool periodic = !job["Periodic"].members().empty();
   print_section(periodic ? "Children Job Summary" : "Parameterized Job Summary", table(counts));
   const auto prefix = job["ID"].text() + (periodic ? "/periodic-" : "/dispatch-");
-  auto list = api.get("/v1/jobs", {{"prefix", prefix}});
-  if (!list) return fail("Error querying child jobs", list.error());
+  auto list
+      = NOMAD_TRY(api.get("/v1/jobs", {{"prefix", prefix}}).within("Error querying child jobs"));
   Rows rows{{"ID", "Status"}};
-  for (const auto& child : list->view().items())
+  for (const auto& child : list.view().items())
     rows.push_back({child["ID"].text(), shown_status(child)});
   const auto* name = periodic ? "Previously Launched Jobs" : "Dispatched Jobs";
   if (rows.size() > 1)
@@ -138,37 +135,36 @@ void print_placement_failure(const View& evals) {
       return print_section("Placement Failure", placement_failures(eval["FailedTGAllocs"], ""));
 }
 
-int show_job(Api& api, const JobStatusFlags& flags, const std::string& id) {
+Result<int> show_job(Api& api, const JobStatusFlags& flags, const std::string& id) {
   const auto path = "/v1/job/" + segment(id);
   auto job = api.get(path);
   if (!job) return fail("Error querying job", job.error());
   print_basics(job->view());
   if (flags.brief) return 0;
-  auto summary = api.get(path + "/summary");
-  if (!summary) return fail("Error querying job summary", summary.error());
+  auto summary = NOMAD_TRY(api.get(path + "/summary").within("Error querying job summary"));
   const bool has_children = !job->view()["Periodic"].members().empty()
                             || !job->view()["ParameterizedJob"].members().empty();
-  if (has_children) return print_children(api, job->view(), summary->view());
-  print_summary(summary->view());
-  auto evals = api.get(path + "/evaluations");
-  if (!evals) return fail("Error querying job evaluations", evals.error());
-  if (flags.evals || flags.verbose) print_evals(evals->view(), flags.verbose);
-  print_placement_failure(evals->view());
+  if (has_children) return print_children(api, job->view(), summary.view());
+  print_summary(summary.view());
+  auto evals = NOMAD_TRY(api.get(path + "/evaluations").within("Error querying job evaluations"));
+  if (flags.evals || flags.verbose) print_evals(evals.view(), flags.verbose);
+  print_placement_failure(evals.view());
   auto deployment = api.get(path + "/deployment");
   if (!deployment) return fail("Error querying latest job deployment", deployment.error());
   if (!deployment->view().is_null())
     print_section("Latest Deployment", deployment_block(deployment->view(), flags.verbose, true));
-  auto allocs = api.get(path + "/allocations", {{"all", flags.all_allocs ? "true" : "false"}});
-  if (!allocs) return fail("Error querying job allocations", allocs.error());
-  print_section("Allocations", allocs->view().items().empty()
+  auto allocs
+      = NOMAD_TRY(api.get(path + "/allocations", {{"all", flags.all_allocs ? "true" : "false"}})
+                      .within("Error querying job allocations"));
+  print_section("Allocations", allocs.view().items().empty()
                                    ? "No allocations placed"
-                                   : alloc_table(allocs->view(), flags.verbose));
+                                   : alloc_table(allocs.view(), flags.verbose));
   return 0;
 }
 
 }  // namespace
 
-int run_job_status(const std::vector<std::string>& arguments) {
+Result<int> run_job_status(const std::vector<std::string>& arguments) {
   JobStatusFlags flags;
   Arguments parser{"job status [options] [id]", "Lists the jobs, or shows one."};
   flags.common.add_to(parser);
@@ -179,11 +175,10 @@ int run_job_status(const std::vector<std::string>& arguments) {
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
     return parser.misuse("This command takes either no arguments or one: <job>");
-  auto api = Api::make(flags.common);
-  if (!api) return fail("Error", api.error());
-  if (parser.positional().empty()) return list_jobs(*api);
-  auto job = find_job(*api, parser.positional()[0]);
-  return job.value ? show_job(*api, flags, *job.value) : job.exit_code;
+  auto api = NOMAD_TRY(Api::make(flags.common));
+  if (parser.positional().empty()) return list_jobs(api);
+  const auto job = NOMAD_TRY(find_job(api, parser.positional()[0]));
+  return show_job(api, flags, job);
 }
 
 }  // namespace nomad::cli

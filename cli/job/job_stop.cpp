@@ -6,7 +6,6 @@
 #include "cli/api.hpp"
 #include "cli/lookup.hpp"
 #include "cli/monitor.hpp"
-#include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 
 namespace nomad::cli {
@@ -33,18 +32,17 @@ bool confirmed(const std::string& job) {
   return false;
 }
 
-int stop(Api api, const StopFlags& flags, const std::string& id) {
-  auto job = find_job(api, id);
-  if (!job.value) return job.exit_code;
-  if (*job.value != id && !flags.yes && !confirmed(*job.value)) return 0;
+Result<int> stop(Api api, const StopFlags& flags, const std::string& id) {
+  auto job = NOMAD_TRY(find_job(api, id));
+  if (job != id && !flags.yes && !confirmed(job)) return 0;
   Query query{{"purge", flags.purge ? "true" : "false"}};
   if (flags.eval_priority != 0)
     query.emplace_back("eval_priority", std::to_string(flags.eval_priority));
   if (flags.no_shutdown_delay) query.emplace_back("no_shutdown_delay", "true");
   if (flags.global) query.emplace_back("global", "true");
-  auto answer = api.remove("/v1/job/" + segment(*job.value), query);
-  if (!answer) return fail("Error deregistering job", answer.error());
-  const auto eval_id = answer->view()["EvalID"].text();
+  auto answer
+      = NOMAD_TRY(api.remove("/v1/job/" + segment(job), query).within("Error deregistering job"));
+  const auto eval_id = answer.view()["EvalID"].text();
   if (eval_id.empty()) return 0;
   if (flags.detach) {
     std::cout << eval_id << '\n';
@@ -55,7 +53,7 @@ int stop(Api api, const StopFlags& flags, const std::string& id) {
 
 }  // namespace
 
-int run_job_stop(const std::vector<std::string>& arguments) {
+Result<int> run_job_stop(const std::vector<std::string>& arguments) {
   StopFlags flags;
   Arguments parser{"job stop [options] <id>...", "Stops jobs: their allocations are ended."};
   flags.common.add_to(parser);
@@ -71,9 +69,9 @@ int run_job_stop(const std::vector<std::string>& arguments) {
     return parser.misuse("This command takes at least one argument: <job>");
   int worst = 0;
   for (const auto& id : parser.positional()) {
-    auto api = Api::make(flags.common);
-    if (!api) return fail("Error", api.error());
-    worst = std::max(worst, stop(std::move(*api), flags, id));
+    auto api = NOMAD_TRY(Api::make(flags.common));
+    const auto code = stop(std::move(api), flags, id);
+    worst = std::max(worst, code ? *code : fail(code.error()));
   }
   return worst;
 }

@@ -35,11 +35,11 @@ struct JobViewFlags {
     if (parser.positional().size() != 1)
       return parser.misuse("This command takes one argument: <job>");
     auto made = Api::make(common);
-    if (!made) return fail("Error", made.error());
+    if (!made) return fail(made.error());
     api.emplace(std::move(*made));
     auto found = find_job(*api, parser.positional()[0]);
-    if (!found.value) return found.exit_code;
-    job = *found.value;
+    if (!found) return fail(found.error());
+    job = *found;
     return std::nullopt;
   }
 
@@ -56,50 +56,48 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
-int run_job_inspect(const std::vector<std::string>& arguments) {
+Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
   std::optional<std::int64_t> version;
   JobViewFlags command{"job inspect [options] <id>", "Prints a job as the servers store it."};
   command.parser.option("version", version, "An earlier version of the job.");
   if (auto code = command.start(arguments)) return *code;
   boost::json::value job;
   if (version) {
-    auto versions = command.api->get(command.path("/versions"));
-    if (!versions) return fail("Error retrieving job versions", versions.error());
-    for (const auto& each : versions->view()["Versions"].items())
+    auto versions = NOMAD_TRY(
+        command.api->get(command.path("/versions")).within("Error retrieving job versions"));
+    for (const auto& each : versions.view()["Versions"].items())
       if (each["Version"].number() == *version) job = *each.raw();
-    if (job.is_null()) {
-      std::cerr << fmt::format(
-          "Error inspecting job: job \"{}\" with version {} couldn't be found\n", command.job,
-          *version);
-      return 1;
-    }
+    if (job.is_null())
+      return mistake(
+          fmt::format("Error inspecting job: job \"{}\" with version {} couldn't be found",
+                      command.job, *version));
   } else {
-    auto stored = command.api->get(command.path());
-    if (!stored) return fail("Error inspecting job", stored.error());
-    job = std::move(stored->body);
+    auto stored = NOMAD_TRY(command.api->get(command.path()).within("Error inspecting job"));
+    job = std::move(stored.body);
   }
   if (!command.output.format.empty()) return *command.output.print(job);
   print_json(boost::json::object{{"Job", std::move(job)}});
   return 0;
 }
 
-int run_job_allocs(const std::vector<std::string>& arguments) {
+Result<int> run_job_allocs(const std::vector<std::string>& arguments) {
   bool all = false;
   bool verbose = false;
   JobViewFlags command{"job allocs [options] <id>", "Lists the allocations of a job."};
   command.parser.flag("all", all, "Also allocations of an earlier job of that id.");
   command.parser.flag("verbose", verbose, "Shows whole ids and more columns.");
   if (auto code = command.start(arguments)) return *code;
-  auto allocs = command.api->get(command.path("/allocations"), {{"all", all ? "true" : "false"}});
-  if (!allocs) return fail("Error retrieving allocations", allocs.error());
-  if (auto code = command.output.print(allocs->body)) return *code;
-  std::cout << (allocs->view().items().empty() ? "No allocations placed"
-                                               : alloc_table(allocs->view(), verbose))
+  auto allocs
+      = NOMAD_TRY(command.api->get(command.path("/allocations"), {{"all", all ? "true" : "false"}})
+                      .within("Error retrieving allocations"));
+  if (auto code = command.output.print(allocs.body)) return *code;
+  std::cout << (allocs.view().items().empty() ? "No allocations placed"
+                                              : alloc_table(allocs.view(), verbose))
             << '\n';
   return 0;
 }
 
-int run_job_deployments(const std::vector<std::string>& arguments) {
+Result<int> run_job_deployments(const std::vector<std::string>& arguments) {
   bool all = false;
   bool latest = false;
   bool verbose = false;
@@ -108,20 +106,21 @@ int run_job_deployments(const std::vector<std::string>& arguments) {
   command.parser.flag("latest", latest, "Shows the latest one only, whole.");
   command.parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
-  auto answer = command.api->get(command.path(latest ? "/deployment" : "/deployments"),
-                                 {{"all", all ? "true" : "false"}});
-  if (!answer) return fail("Error retrieving deployments", answer.error());
-  if (auto code = command.output.print(answer->body)) return *code;
-  if (answer->view().is_null() || (!latest && answer->view().items().empty()))
+  auto answer = NOMAD_TRY(command.api
+                              ->get(command.path(latest ? "/deployment" : "/deployments"),
+                                    {{"all", all ? "true" : "false"}})
+                              .within("Error retrieving deployments"));
+  if (auto code = command.output.print(answer.body)) return *code;
+  if (answer.view().is_null() || (!latest && answer.view().items().empty()))
     std::cout << "No deployments found\n";
   else if (latest)
-    std::cout << deployment_block(answer->view(), verbose, false) << '\n';
+    std::cout << deployment_block(answer.view(), verbose, false) << '\n';
   else
-    std::cout << deployment_table(answer->view(), verbose) << '\n';
+    std::cout << deployment_table(answer.view(), verbose) << '\n';
   return 0;
 }
 
-int run_job_history(const std::vector<std::string>& arguments) {
+Result<int> run_job_history(const std::vector<std::string>& arguments) {
   bool diffs = false;
   bool full = false;
   std::optional<std::int64_t> version;
@@ -130,10 +129,11 @@ int run_job_history(const std::vector<std::string>& arguments) {
   command.parser.flag("full", full, "Prints the versions whole, as JSON.");
   command.parser.option("version", version, "Only this version.");
   if (auto code = command.start(arguments)) return *code;
-  auto answer = command.api->get(command.path("/versions"), {{"diffs", diffs ? "true" : "false"}});
-  if (!answer) return fail("Error retrieving job versions", answer.error());
-  const auto versions = answer->view()["Versions"].items();
-  const auto changes = answer->view()["Diffs"].items();
+  auto answer
+      = NOMAD_TRY(command.api->get(command.path("/versions"), {{"diffs", diffs ? "true" : "false"}})
+                      .within("Error retrieving job versions"));
+  const auto versions = answer.view()["Versions"].items();
+  const auto changes = answer.view()["Diffs"].items();
   boost::json::array chosen;
   std::string text;
   for (std::size_t i = 0; i < versions.size(); ++i) {
@@ -148,10 +148,7 @@ int run_job_history(const std::vector<std::string>& arguments) {
       text += "\nDiff        = \n" + trimmed(job_diff(changes[i], false));
     if (full) text += "\nFull        = JSON Job:\n" + json_text(*job.raw());
   }
-  if (chosen.empty()) {
-    std::cerr << "No matching job versions found\n";
-    return 1;
-  }
+  if (chosen.empty()) return mistake("No matching job versions found");
   if (command.output.requested()) {
     boost::json::value all;
     if (version)

@@ -31,28 +31,27 @@ struct NodeStatusFlags {
   bool verbose = false;
 };
 
-int list_nodes(Api& api, const NodeStatusFlags& flags) {
+Result<int> list_nodes(Api& api, const NodeStatusFlags& flags) {
   Query query;
   for (const auto& [name, value] : {std::pair{"filter", flags.filter},
                                     {"per_page", flags.per_page},
                                     {"next_token", flags.page_token}})
     if (!value.empty()) query.emplace_back(name, value);
   if (flags.os) query.emplace_back("os", "true");
-  auto nodes = api.get("/v1/nodes", query);
-  if (!nodes) return fail("Error querying node status", nodes.error());
-  if (auto code = flags.output.print(nodes->body)) return *code;
-  const auto items = nodes->view().items();
+  const auto nodes = NOMAD_TRY(api.get("/v1/nodes", query).within("Error querying node status"));
+  if (auto code = flags.output.print(nodes.body)) return *code;
+  const auto items = nodes.view().items();
   if (flags.quiet) {
     for (const auto& node : items)
       std::cout << node["ID"].text() << '\n';
   } else if (!items.empty()) {
-    std::cout << node_table(nodes->view(), flags.verbose, flags.os, flags.allocs, &api) << '\n';
+    std::cout << node_table(nodes.view(), flags.verbose, flags.os, flags.allocs, &api) << '\n';
   }
-  if (!nodes->next_token.empty())
+  if (!nodes.next_token.empty())
     std::cout << fmt::format(
         "\nResults have been paginated. To get the next page run:\n\n"
         "nomadctl node status -per-page {} -page-token {}\n",
-        flags.per_page, nodes->next_token);
+        flags.per_page, nodes.next_token);
   return 0;
 }
 
@@ -204,7 +203,7 @@ std::string key_values(const View& map) {
   return pairs(rows);
 }
 
-int show_node(Api& api, const NodeStatusFlags& flags, const Answer& answer) {
+Result<int> show_node(Api& api, const NodeStatusFlags& flags, const Answer& answer) {
   const auto node = answer.view();
   const auto id = node["ID"].text();
   auto host = api.get("/v1/client/stats", {{"node_id", id}});
@@ -216,19 +215,19 @@ int show_node(Api& api, const NodeStatusFlags& flags, const Answer& answer) {
     if (flags.verbose) print_drivers(node);
     print_events(node, flags.verbose);
   }
-  auto allocs = api.get("/v1/node/" + id + "/allocations");
-  if (!allocs) return fail("Error querying node allocations", allocs.error());
+  auto allocs = NOMAD_TRY(
+      api.get("/v1/node/" + id + "/allocations").within("Error querying node allocations"));
   if (!flags.brief) {
     const auto capacity = capacity_of(node);
-    print_allocated(capacity, allocs->view());
+    print_allocated(capacity, allocs.view());
     if (host)
-      print_utilization(api, capacity, allocs->view(), stats);
+      print_utilization(api, capacity, allocs.view(), stats);
     else
       std::cout << "\nerror fetching node stats: " << host.error().what << '\n';
   }
-  print_section("Allocations", allocs->view().items().empty()
+  print_section("Allocations", allocs.view().items().empty()
                                    ? "No allocations placed"
-                                   : alloc_table(allocs->view(), flags.verbose));
+                                   : alloc_table(allocs.view(), flags.verbose));
   if (flags.verbose && !flags.brief) {
     print_section("Attributes", key_values(node["Attributes"]));
     print_section("Meta", key_values(node["Meta"]));
@@ -238,19 +237,17 @@ int show_node(Api& api, const NodeStatusFlags& flags, const Answer& answer) {
 
 }  // namespace
 
-/// The id of the agent's own node; empty with a complaint printed when there is none.
-std::string own_node(Api& api) {
-  auto self = api.get("/v1/agent/self");
-  if (!self) {
-    fail("Error querying agent info", self.error().within("failed querying self endpoint"));
-    return "";
-  }
-  auto id = self->view()["stats"]["client"]["node_id"].text();
-  if (id.empty()) std::cerr << "Agent is not running in client mode\n";
+/// The id of the agent's own node.
+Result<std::string> own_node(Api& api) {
+  const auto self = NOMAD_TRY(api.get("/v1/agent/self")
+                                  .within("failed querying self endpoint")
+                                  .within("Error querying agent info"));
+  auto id = self.view()["stats"]["client"]["node_id"].text();
+  if (id.empty()) return mistake("Agent is not running in client mode");
   return id;
 }
 
-int run_node_status(const std::vector<std::string>& arguments) {
+Result<int> run_node_status(const std::vector<std::string>& arguments) {
   NodeStatusFlags flags;
   Arguments parser{"node status [options] [node]", "Lists the nodes, or shows one."};
   flags.common.add_to(parser);
@@ -268,24 +265,20 @@ int run_node_status(const std::vector<std::string>& arguments) {
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
     return parser.misuse("This command takes either one or no arguments");
-  auto api = Api::make(flags.common);
-  if (!api) return fail("Error", api.error());
-  if (parser.positional().empty() && !flags.self) return list_nodes(*api, flags);
-  const auto id = flags.self ? own_node(*api) : parser.positional()[0];
-  if (id.empty()) return 1;
-  auto node = find_by_prefix(*api, node_kind, id, flags.verbose);
-  if (!node.value) return node.exit_code;
-  if (auto code = flags.output.print(node.value->body)) return *code;
-  return show_node(*api, flags, *node.value);
+  auto api = NOMAD_TRY(Api::make(flags.common));
+  if (parser.positional().empty() && !flags.self) return list_nodes(api, flags);
+  const auto id = NOMAD_TRY(flags.self ? own_node(api) : parser.positional()[0]);
+  auto node = NOMAD_TRY(find_by_prefix(api, node_kind, id, flags.verbose));
+  if (auto code = flags.output.print(node.body)) return *code;
+  return show_node(api, flags, node);
 }
 
-int run_node_eligibility(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_node_eligibility(const std::vector<std::string>& arguments) {
   bool enable = false;
   bool disable = false;
   bool self = false;
   Arguments parser{"node eligibility [options] <node>", "Allows placements on a node, or not."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.flag("enable", enable, "Allows new placements.");
   parser.flag("disable", disable, "Allows no new placements; what runs goes on.");
   parser.flag("self", self, "The agent's own node.");
@@ -294,17 +287,14 @@ int run_node_eligibility(const std::vector<std::string>& arguments) {
     return parser.misuse("Either the '-enable' or '-disable' flag must be set");
   if (parser.positional().size() != (self ? 0 : 1))
     return parser.misuse("Node ID must be specified if -self isn't being used");
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
-  const auto prefix = self ? own_node(*api) : parser.positional()[0];
-  if (prefix.empty()) return 1;
-  auto node = find_by_prefix(*api, node_kind, prefix, true);
-  if (!node.value) return node.exit_code;
-  const auto id = node.value->view()["ID"].text();
-  auto answer = api->put(
-      "/v1/node/" + id + "/eligibility",
-      boost::json::object{{"NodeID", id}, {"Eligibility", enable ? "eligible" : "ineligible"}});
-  if (!answer) return fail("Error updating scheduling eligibility", answer.error());
+  auto api = NOMAD_TRY(Api::make(common));
+  const auto prefix = NOMAD_TRY(self ? own_node(api) : parser.positional()[0]);
+  auto node = NOMAD_TRY(find_by_prefix(api, node_kind, prefix, true));
+  const auto id = node.view()["ID"].text();
+  NOMAD_TRY(api.put("/v1/node/" + id + "/eligibility",
+                    boost::json::object{{"NodeID", id},
+                                        {"Eligibility", enable ? "eligible" : "ineligible"}})
+                .within("Error updating scheduling eligibility"));
   std::cout << fmt::format("Node \"{}\" scheduling eligibility set: {} for scheduling\n", id,
                            enable ? "eligible" : "ineligible");
   return 0;

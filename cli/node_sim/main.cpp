@@ -102,9 +102,8 @@ Result<nodesim::NodeFarmOptions> farm_options(const NodeSimOptions& options) {
          {"healthy-after", options.healthy_after, farm.plan.healthy_after},
          {"event-interval", options.event_interval, farm.plan.event_interval}};
   for (const auto& [flag, given, target] : times) {
-    const auto parsed = duration_of(flag, given);
-    if (!parsed) return parsed.error();
-    target = std::chrono::duration_cast<milliseconds>(*parsed);
+    const auto parsed = NOMAD_TRY(duration_of(flag, given));
+    target = std::chrono::duration_cast<milliseconds>(parsed);
   }
   char* end = nullptr;
   farm.plan.fail_rate = std::strtod(options.fail_rate.c_str(), &end);
@@ -158,20 +157,18 @@ public:
   Result<> start(const nodesim::NodeFarmOptions& farm,
                  const config::AgentConfig& config,
                  const std::vector<std::string>& servers) {
-    auto certificates = agent::rpc_certificates(config);
-    if (!certificates) return certificates.error();
+    auto certificates = NOMAD_TRY(agent::rpc_certificates(config));
     rpc::TcpTransportOptions dialing;
     dialing.network
-        = agent::rpc_options(config, net::RpcRole::client, config.name, std::move(*certificates));
+        = agent::rpc_options(config, net::RpcRole::client, config.name, std::move(certificates));
     dialing.network.threads = 1;
     // Servers ask nothing of these nodes, so nobody's secret is known here.
-    auto transport = rpc::TcpTransport::start(
+    auto transport = NOMAD_TRY(rpc::TcpTransport::start(
         system_, std::move(dialing), std::make_shared<rpc::MethodRouter>(config.region),
         [](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
           return rpc::identify(peer, credentials, [](const std::string&) { return std::string{}; });
-        });
-    if (!transport) return transport.error();
-    transport_.emplace(std::move(*transport));
+        }));
+    transport_.emplace(std::move(transport));
     farm_.emplace(nodesim::NodeFarm::start(system_, farm, [&](std::size_t number) {
       client::RemoteServersOptions options;
       options.servers = servers;

@@ -36,25 +36,23 @@ void add_rows(Rows& rows, const ByOwner& by_owner, std::int64_t owner, std::size
 
 }  // namespace
 
-int run_operator_actors(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_operator_actors(const std::vector<std::string>& arguments) {
   std::string node;
   ApiCommand command{"operator actors [options]",
                      "Shows the actors of an agent, each below its owner, and what they do."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   command.parser.option("node", node, "The node whose agent is asked; otherwise the one at hand.");
   if (auto code = command.start(arguments)) return *code;
   Query query;
   if (!node.empty()) {
-    auto found = find_by_prefix(*command.api, node_kind, node, false);
-    if (!found.value) return found.exit_code;
-    query.emplace_back("node_id", found.value->view()["ID"].text());
+    const auto found = NOMAD_TRY(find_by_prefix(*command.api, node_kind, node, false));
+    query.emplace_back("node_id", found.view()["ID"].text());
   }
-  auto answer = command.api->get("/v1/agent/actors", query);
-  if (!answer) return fail("Error querying actors", answer.error());
-  if (auto code = output.print(answer->body)) return *code;
+  const auto answer
+      = NOMAD_TRY(command.api->get("/v1/agent/actors", query).within("Error querying actors"));
+  if (auto code = output.print(answer.body)) return *code;
   ByOwner by_owner;
-  for (const auto& actor : answer->view().items())
+  for (const auto& actor : answer.view().items())
     by_owner[actor["Owner"].number()].push_back(actor);
   Rows rows{{"Actor", "On Crash", "Waiting", "Urgent", "Handled", "Restarts", "Longest"}};
   add_rows(rows, by_owner, 0, 0);

@@ -18,18 +18,17 @@ void print_keys(const std::vector<View>& keys, bool verbose) {
 
 }  // namespace
 
-int run_keyring_list(const std::vector<std::string>& arguments) {
+Result<int> run_keyring_list(const std::vector<std::string>& arguments) {
   bool verbose = false;
   ApiCommand command{"operator root keyring list [options]", "Lists the root keys."};
   command.parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = command.start(arguments)) return *code;
-  const auto keys = command.api->get("/v1/operator/keyring/keys");
-  if (!keys) return fail("error", keys.error());
-  print_keys(keys->view().items(), verbose);
+  const auto keys = NOMAD_TRY(command.api->get("/v1/operator/keyring/keys").within("error"));
+  print_keys(keys.view().items(), verbose);
   return 0;
 }
 
-int run_keyring_rotate(const std::vector<std::string>& arguments) {
+Result<int> run_keyring_rotate(const std::vector<std::string>& arguments) {
   bool full = false;
   bool verbose = false;
   ApiCommand command{
@@ -40,19 +39,18 @@ int run_keyring_rotate(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments)) return *code;
   Query query;
   if (full) query.emplace_back("full", "true");
-  const auto answer = command.api->put("/v1/operator/keyring/rotate", nullptr, query);
-  if (!answer) return fail("error", answer.error());
-  print_keys({answer->view()["Key"]}, verbose);
+  const auto answer
+      = NOMAD_TRY(command.api->put("/v1/operator/keyring/rotate", nullptr, query).within("error"));
+  print_keys({answer.view()["Key"]}, verbose);
   return 0;
 }
 
-int run_keyring_remove(const std::vector<std::string>& arguments) {
+Result<int> run_keyring_remove(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator root keyring remove [options] <key ID>",
                      "Removes a root key that is not active and that nothing uses."};
   if (auto code = command.start_with("<key ID>", arguments)) return *code;
   const auto& id = command.parser.positional()[0];
-  const auto answer = command.api->remove("/v1/operator/keyring/key/" + segment(id));
-  if (!answer) return fail("error", answer.error());
+  NOMAD_TRY(command.api->remove("/v1/operator/keyring/key/" + segment(id)).within("error"));
   std::cout << "Removed encryption key " << id << '\n';
   return 0;
 }

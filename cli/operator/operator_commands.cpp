@@ -29,16 +29,15 @@ std::string tags_of(const View& service) {
 
 }  // namespace
 
-int run_scheduler_get_config(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_scheduler_get_config(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator scheduler get-config [options]", "Shows how the scheduler is set."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto answer = api->get(std::string{configuration_path});
-  if (!answer) return fail("Error querying scheduler configuration", answer.error());
-  if (auto code = output.print(answer->body)) return *code;
-  const auto config = answer->view()["SchedulerConfig"];
+  auto answer = NOMAD_TRY(
+      api->get(std::string{configuration_path}).within("Error querying scheduler configuration"));
+  if (auto code = output.print(answer.body)) return *code;
+  const auto config = answer.view()["SchedulerConfig"];
   const auto preemption = config["PreemptionConfig"];
   std::cout << pairs(
       {{"Scheduler Algorithm", config["SchedulerAlgorithm"].text()},
@@ -54,7 +53,7 @@ int run_scheduler_get_config(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int run_scheduler_set_config(const std::vector<std::string>& arguments) {
+Result<int> run_scheduler_set_config(const std::vector<std::string>& arguments) {
   std::optional<std::int64_t> check_index;
   std::string algorithm;
   std::optional<bool> oversubscription, reject, pause, batch, service, sysbatch, system;
@@ -71,17 +70,15 @@ int run_scheduler_set_config(const std::vector<std::string>& arguments) {
   command.parser.flag("preempt-system-scheduler", system, "Whether system jobs may preempt.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto stored = api->get(std::string{configuration_path});
-  if (!stored) return fail("Error querying for scheduler configuration", stored.error());
-  const auto before = stored->view()["SchedulerConfig"];
+  auto stored = NOMAD_TRY(api->get(std::string{configuration_path})
+                              .within("Error querying for scheduler configuration"));
+  const auto before = stored.view()["SchedulerConfig"];
   const auto index = before["ModifyIndex"].number();
-  if (check_index && *check_index != index) {
-    std::cerr << fmt::format(
-        "Error performing check index set: check-index {} does not match does "
-        "not match current state value {}\n",
-        *check_index, index);
-    return 1;
-  }
+  if (check_index && *check_index != index)
+    return mistake(
+        fmt::format("Error performing check index set: check-index {} does not match does "
+                    "not match current state value {}",
+                    *check_index, index));
   auto config = before.raw()->get_object();
   auto& preemption = config["PreemptionConfig"].get_object();
   const auto set = [](boost::json::object& to, const char* name, const std::optional<bool>& value) {
@@ -95,9 +92,10 @@ int run_scheduler_set_config(const std::vector<std::string>& arguments) {
   set(preemption, "ServiceSchedulerEnabled", service);
   set(preemption, "SysBatchSchedulerEnabled", sysbatch);
   set(preemption, "SystemSchedulerEnabled", system);
-  auto answer = api->put(std::string{configuration_path}, config, {{"cas", std::to_string(index)}});
-  if (!answer) return fail("Error setting scheduler configuration", answer.error());
-  if (answer->view()["Updated"].truth()) {
+  auto answer = NOMAD_TRY(
+      api->put(std::string{configuration_path}, config, {{"cas", std::to_string(index)}})
+          .within("Error setting scheduler configuration"));
+  if (answer.view()["Updated"].truth()) {
     std::cout << "Scheduler configuration updated!\n";
     return 0;
   }
@@ -105,7 +103,7 @@ int run_scheduler_set_config(const std::vector<std::string>& arguments) {
   return 1;
 }
 
-int run_system_reconcile_summaries(const std::vector<std::string>& arguments) {
+Result<int> run_system_reconcile_summaries(const std::vector<std::string>& arguments) {
   ApiCommand command{"system reconcile summaries [options]", "Counts the jobs' summaries anew."};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
@@ -113,23 +111,21 @@ int run_system_reconcile_summaries(const std::vector<std::string>& arguments) {
   return answer ? 0 : fail("Error running system summary reconciliation", answer.error());
 }
 
-int run_service_list(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_service_list(const std::vector<std::string>& arguments) {
   ApiCommand command{"service list [options]", "Lists the services that tasks registered."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto answer = api->get("/v1/services");
-  if (!answer) return fail("Error listing service registrations", answer.error());
-  if (answer->view().items().empty()) {
+  auto answer = NOMAD_TRY(api->get("/v1/services").within("Error listing service registrations"));
+  if (answer.view().items().empty()) {
     std::cout << "No service registrations found\n";
     return 0;
   }
-  if (auto code = output.print(answer->body)) return *code;
+  if (auto code = output.print(answer.body)) return *code;
   Rows rows{{"Service Name"}};
   if (api->all_namespaces()) rows[0].emplace_back("Namespace");
   rows[0].emplace_back("Tags");
-  for (const auto& ns : answer->view().items())
+  for (const auto& ns : answer.view().items())
     for (const auto& service : ns["Services"].items()) {
       Row row{service["ServiceName"].text()};
       if (api->all_namespaces()) row.push_back(ns["Namespace"].text());
@@ -140,27 +136,26 @@ int run_service_list(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int run_service_info(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_service_info(const std::vector<std::string>& arguments) {
   bool verbose = false;
   std::string filter;
   ApiCommand command{"service info [options] <service_name>", "Shows who offers a service."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   command.parser.flag("verbose", verbose, "Shows whole ids.");
   command.parser.option("filter", filter, "Only those for which the expression holds.");
   if (auto code = command.start_with("<service_name>", arguments)) return *code;
   auto& api = command.api;
   Query query;
   if (!filter.empty()) query.emplace_back("filter", filter);
-  auto answer = api->get("/v1/service/" + segment(command.parser.positional()[0]), query);
-  if (!answer) return fail("Error listing service registrations", answer.error());
-  if (answer->view().items().empty()) {
+  auto answer = NOMAD_TRY(api->get("/v1/service/" + segment(command.parser.positional()[0]), query)
+                              .within("Error listing service registrations"));
+  if (answer.view().items().empty()) {
     std::cout << "No service registrations found\n";
     return 0;
   }
-  if (auto code = output.print(answer->body)) return *code;
+  if (auto code = output.print(answer.body)) return *code;
   Rows rows{{"Job ID", "Address", "Tags", "Node ID", "Alloc ID"}};
-  for (const auto& service : answer->view().items()) {
+  for (const auto& service : answer.view().items()) {
     const auto address = fmt::format("{}:{}", service["Address"].text(), service["Port"].number());
     if (verbose)
       std::cout << pairs({{"ID", service["ID"].text()},
@@ -182,17 +177,15 @@ int run_service_info(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int run_namespace_list(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
   ApiCommand command{"namespace list [options]", "Lists the namespaces."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto answer = api->get("/v1/namespaces");
-  if (!answer) return fail("Error retrieving namespaces", answer.error());
-  if (auto code = output.print(answer->body)) return *code;
+  auto answer = NOMAD_TRY(api->get("/v1/namespaces").within("Error retrieving namespaces"));
+  if (auto code = output.print(answer.body)) return *code;
   Rows rows{{"Name", "Description"}};
-  for (const auto& ns : answer->view().items())
+  for (const auto& ns : answer.view().items())
     rows.push_back({ns["Name"].text(), ns["Description"].text()});
   std::cout << table(rows) << '\n';
   return 0;

@@ -177,13 +177,12 @@ std::string stamp() {
 Result<> write_archive(const std::string& path,
                        const std::string& prefix,
                        const std::map<std::string, std::string>& files) {
-  auto writer = storage::TarGzWriter::create(path);
-  if (!writer) return writer.error();
+  auto writer = NOMAD_TRY(storage::TarGzWriter::create(path));
   for (const auto& [name, content] : files) {
-    NOMAD_TRY(writer->begin_file(prefix + '/' + name, content.size(), std::time(nullptr)));
-    NOMAD_TRY(writer->write(content));
+    NOMAD_TRY(writer.begin_file(prefix + '/' + name, content.size(), std::time(nullptr)));
+    NOMAD_TRY(writer.write(content));
   }
-  return writer->finish();
+  return writer.finish();
 }
 
 Result<> write_directory(const std::string& directory,
@@ -217,25 +216,23 @@ void capture(Capture& into, Nanoseconds duration, Nanoseconds interval) {
   into.finish();
 }
 
-int save(const DebugOptions& options, const Capture& captured) {
+Result<int> save(const DebugOptions& options, const Capture& captured) {
   const auto name = "nomad-debug-" + stamp();
   if (!options.output.empty()) {
     const auto directory = (fs::path{options.output} / name).string();
-    const auto written = write_directory(directory, captured.files());
-    if (!written) return fail("Error creating output", written.error());
+    NOMAD_TRY(write_directory(directory, captured.files()).within("Error creating output"));
     std::cout << "Created debug directory: " << directory << '\n';
     return 0;
   }
   const auto path = name + ".tar.gz";
-  const auto written = write_archive(path, name, captured.files());
-  if (!written) return fail("Error creating archive", written.error());
+  NOMAD_TRY(write_archive(path, name, captured.files()).within("Error creating archive"));
   std::cout << "Created debug archive: " << path << '\n';
   return 0;
 }
 
 }  // namespace
 
-int run_operator_debug(const std::vector<std::string>& arguments) {
+Result<int> run_operator_debug(const std::vector<std::string>& arguments) {
   DebugOptions options;
   Arguments parser{"operator debug [options]",
                    "Collects state, logs and metrics of a cluster over a while into an archive."};
@@ -253,23 +250,19 @@ int run_operator_debug(const std::vector<std::string>& arguments) {
   parser.flag("verbose", options.verbose, "Shows what is asked.");
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  const auto duration = parse_duration(options.duration);
-  if (!duration) return fail("Error parsing duration: " + options.duration, duration.error());
-  const auto interval = parse_duration(options.interval);
-  if (!interval) return fail("Error parsing interval: " + options.interval, interval.error());
-  if (*interval <= Nanoseconds{0} || *interval > *duration) {
-    std::cerr << fmt::format("Error parsing interval: {} is not between 0 and the duration {}\n",
-                             options.interval, options.duration);
-    return 1;
-  }
-  auto api = Api::make(options.common);
-  if (!api) return fail("Error creating API client", api.error());
-  const auto self = api->get("/v1/agent/self");
-  if (!self) return fail("Failed to retrieve agent information", self.error());
+  const auto duration = NOMAD_TRY(
+      parse_duration(options.duration).within("Error parsing duration: " + options.duration));
+  const auto interval = NOMAD_TRY(
+      parse_duration(options.interval).within("Error parsing interval: " + options.interval));
+  if (interval <= Nanoseconds{0} || interval > duration)
+    return mistake(fmt::format("Error parsing interval: {} is not between 0 and the duration {}",
+                               options.interval, options.duration));
+  auto api = NOMAD_TRY(Api::make(options.common).within("Error creating API client"));
+  NOMAD_TRY(api.get("/v1/agent/self").within("Failed to retrieve agent information"));
   std::cout << fmt::format("Starting debugger...\n\n     Interval: {}\n     Duration: {}\n\n",
                            options.interval, options.duration);
-  Capture captured{*api, options};
-  capture(captured, *duration, *interval);
+  Capture captured{api, options};
+  capture(captured, duration, interval);
   return save(options, captured);
 }
 

@@ -31,9 +31,7 @@ public:
     if (failure || mkdtemp(pattern.data()) == nullptr)
       return errno_error("cannot create a temporary directory", errno);
     std::unique_ptr<Unpacked> made{new Unpacked{pattern}};
-    auto meta = storage::read_archive(archive, made->state_path());
-    if (!meta) return meta.error();
-    made->meta_ = std::move(*meta);
+    made->meta_ = NOMAD_TRY(storage::read_archive(archive, made->state_path()));
     return made;
   }
 
@@ -65,14 +63,13 @@ std::string default_name() {
 
 /// Downloads into `path`, which is complete afterwards or as far as it came.
 Result<> download(Api& api, const Query& query, const std::string& path) {
-  auto stream = api.stream("/v1/operator/snapshot", query);
-  if (!stream) return stream.error().within("Failed to get snapshot file");
+  auto stream
+      = NOMAD_TRY(api.stream("/v1/operator/snapshot", query).within("Failed to get snapshot file"));
   std::ofstream file{path, std::ios::binary | std::ios::trunc};
   for (;;) {
-    const auto piece = stream->read();
-    if (!piece) return piece.error().within("Failed to download snapshot file");
-    if (piece->empty()) break;
-    file.write(piece->data(), static_cast<std::streamsize>(piece->size()));
+    const auto piece = NOMAD_TRY(stream.read().within("Failed to download snapshot file"));
+    if (piece.empty()) break;
+    file.write(piece.data(), static_cast<std::streamsize>(piece.size()));
   }
   file.close();
   if (!file) return errno_error("Failed to create file: " + path, errno);
@@ -115,14 +112,12 @@ boost::json::object describe(const state::Tables& tables, const storage::Archive
 }
 
 Result<state::Tables> read_tables(const std::string& path) {
-  auto reader = storage::SnapshotReader::open(path);
-  if (!reader) return reader.error();
-  const auto names = (*reader)->tables();
-  if (!names) return names.error();
+  auto reader = NOMAD_TRY(storage::SnapshotReader::open(path));
+  const auto names = NOMAD_TRY(reader->tables());
   state::Restore restored;
-  for (const auto& name : *names)
+  for (const auto& name : names)
     if (const auto table = state::stored_table(name))
-      NOMAD_TRY((*reader)->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
+      NOMAD_TRY(reader->read(name, [&](std::string_view key, std::span<const std::byte> bytes) {
         return restored.row(*table, key, bytes);
       }));
   return restored.take();
@@ -130,12 +125,11 @@ Result<state::Tables> read_tables(const std::string& path) {
 
 }  // namespace
 
-int run_snapshot_save(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_snapshot_save(const std::vector<std::string>& arguments) {
   bool stale = false;
   Arguments parser{"operator snapshot save [options] <file>",
                    "Saves the state of the servers, as it is at one moment, to a file."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.flag("stale", stale, "Any server may answer, also without a leader.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
@@ -144,62 +138,49 @@ int run_snapshot_save(const std::vector<std::string>& arguments) {
   std::error_code failure;
   if (fs::exists(fs::symlink_status(name, failure)))
     return parser.misuse(fmt::format("Destination file already exists: \"{}\"", name));
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  auto api = NOMAD_TRY(Api::make(common));
   const auto unfinished = name + ".tmp";
-  const auto saved = download(*api, stale ? Query{{"stale", ""}} : Query{}, unfinished);
+  const auto saved = download(api, stale ? Query{{"stale", ""}} : Query{}, unfinished);
   if (!saved) {
     fs::remove(unfinished, failure);
-    std::cerr << saved.error().what << '\n';
-    return 1;
+    return saved.error();
   }
   fs::rename(unfinished, name, failure);
-  if (failure) {
-    std::cerr << "Failed to finalize snapshot file: " << failure.message() << '\n';
-    return 1;
-  }
+  if (failure) return mistake("Failed to finalize snapshot file: " + failure.message());
   std::cout << "State file written to " << name << '\n';
   return 0;
 }
 
-int run_snapshot_restore(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_snapshot_restore(const std::vector<std::string>& arguments) {
   Arguments parser{"operator snapshot restore [options] <file>",
                    "Replaces the state of the servers by that of a file. Meant for disaster "
                    "recovery: what was written since the file was saved is lost."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <filename>");
   const auto& name = parser.positional()[0];
-  if (!std::ifstream{name, std::ios::binary}) {
-    std::cerr << fmt::format("Error opening snapshot file: \"{}\"\n",
-                             errno_error("open " + name, errno).what);
-    return 1;
-  }
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
-  const auto response = api->send_file("PUT", "/v1/operator/snapshot", name);
-  if (!response) return fail("Failed to get restore snapshot", response.error());
-  if (response->status / 100 != 2)
-    return fail("Failed to get restore snapshot", refusal(*response));
+  if (!std::ifstream{name, std::ios::binary})
+    return mistake(fmt::format("Error opening snapshot file: \"{}\"",
+                               errno_error("open " + name, errno).what));
+  auto api = NOMAD_TRY(Api::make(common));
+  const auto response = NOMAD_TRY(
+      api.send_file("PUT", "/v1/operator/snapshot", name).within("Failed to get restore snapshot"));
+  if (response.status / 100 != 2) return fail("Failed to get restore snapshot", refusal(response));
   std::cout << "Snapshot Restored\n";
   return 0;
 }
 
-int run_snapshot_inspect(const std::vector<std::string>& arguments) {
+Result<int> run_snapshot_inspect(const std::vector<std::string>& arguments) {
   Arguments parser{"operator snapshot inspect <file>", "Shows what a snapshot file is."};
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <filename>");
   const auto& name = parser.positional()[0];
-  if (std::error_code failure; !fs::exists(name, failure)) {
-    std::cerr << "Error opening snapshot file: open " << name << ": no such file or directory\n";
-    return 1;
-  }
-  const auto unpacked = Unpacked::open(name);
-  if (!unpacked) return fail("Error verifying snapshot", unpacked.error());
-  const auto& meta = (*unpacked)->meta();
+  if (std::error_code failure; !fs::exists(name, failure))
+    return mistake("Error opening snapshot file: open " + name + ": no such file or directory");
+  const auto unpacked = NOMAD_TRY(Unpacked::open(name).within("Error verifying snapshot"));
+  const auto& meta = unpacked->meta();
   std::cout << table({{"ID", meta.id},
                       {"Size", std::to_string(meta.size)},
                       {"Index", std::to_string(meta.index)},
@@ -209,17 +190,17 @@ int run_snapshot_inspect(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int run_snapshot_state(const std::vector<std::string>& arguments) {
+Result<int> run_snapshot_state(const std::vector<std::string>& arguments) {
   Arguments parser{"operator snapshot state <file>",
                    "Prints the state of a snapshot file as JSON. Variables stay sealed."};
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <file>");
-  const auto unpacked = Unpacked::open(parser.positional()[0]);
-  if (!unpacked) return fail("Failed to read archive file", unpacked.error());
-  const auto tables = read_tables((*unpacked)->state_path());
-  if (!tables) return fail("Failed to read archive file", tables.error());
-  print_json(describe(*tables, (*unpacked)->meta()));
+  const auto unpacked
+      = NOMAD_TRY(Unpacked::open(parser.positional()[0]).within("Failed to read archive file"));
+  const auto tables
+      = NOMAD_TRY(read_tables(unpacked->state_path()).within("Failed to read archive file"));
+  print_json(describe(tables, unpacked->meta()));
   return 0;
 }
 

@@ -10,7 +10,6 @@
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
-#include "runtime/base/text.hpp"
 #include "runtime/net/http/http_message.hpp"
 
 namespace nomad::cli {

@@ -14,6 +14,10 @@ struct OutputFlags {
   bool json = false;
   std::string format;  ///< A Go template; empty: none.
 
+  OutputFlags() = default;
+
+  explicit OutputFlags(Arguments& arguments) { add_to(arguments); }
+
   void add_to(Arguments& arguments);
 
   bool requested() const { return json || !format.empty(); }

@@ -15,19 +15,17 @@
 
 namespace nomad::cli {
 
-int run_server_members(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_server_members(const std::vector<std::string>& arguments) {
   bool verbose = false;
   ApiCommand command{"server members [options]", "Lists the servers of the cluster."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   command.parser.flag("verbose", verbose, "Shows protocol versions and tags.");
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto answer = api->get("/v1/agent/members");
-  if (!answer) return fail("Error querying servers", answer.error());
+  auto answer = NOMAD_TRY(api->get("/v1/agent/members").within("Error querying servers"));
   if (auto code
-      = output.print(answer->view()["Members"].raw() == nullptr ? boost::json::value{}
-                                                                : *answer->view()["Members"].raw()))
+      = output.print(answer.view()["Members"].raw() == nullptr ? boost::json::value{}
+                                                               : *answer.view()["Members"].raw()))
     return *code;
   auto leader = api->get("/v1/status/leader");
   Rows rows{{"Name", "Address", "Port", "Status", "Leader", "Raft Version", "Build", "Datacenter",
@@ -35,7 +33,7 @@ int run_server_members(const std::vector<std::string>& arguments) {
   if (verbose)
     rows[0] = {"Name",         "Address", "Port",       "Status", "Leader", "Protocol",
                "Raft Version", "Build",   "Datacenter", "Region", "Tags"};
-  auto members = answer->view()["Members"].items();
+  auto members = answer.view()["Members"].items();
   std::sort(members.begin(), members.end(),
             [](const View& a, const View& b) { return a["Name"].text() < b["Name"].text(); });
   for (const auto& member : members) {
@@ -57,12 +55,12 @@ int run_server_members(const std::vector<std::string>& arguments) {
   }
   std::cout << table(rows) << '\n';
   if (leader && !leader->view().text().empty()) return 0;
-  std::cerr << "\nError determining leaders: 1 error occurred:\n\t* Region \"global\": No cluster "
-               "leader\n\n";
-  return 1;
+  return mistake(
+      "\nError determining leaders: 1 error occurred:\n\t* Region \"global\": No cluster "
+      "leader\n");
 }
 
-int run_system_gc(const std::vector<std::string>& arguments) {
+Result<int> run_system_gc(const std::vector<std::string>& arguments) {
   ApiCommand command{"system gc [options]", "Collects garbage now, whatever its age."};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
@@ -70,16 +68,14 @@ int run_system_gc(const std::vector<std::string>& arguments) {
   return answer ? 0 : fail("Error running system garbage-collection", answer.error());
 }
 
-int run_agent_info(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_agent_info(const std::vector<std::string>& arguments) {
   ApiCommand command{"agent-info [options]", "Shows what the agent counts of itself."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto self = api->get("/v1/agent/self");
-  if (!self) return fail("Error querying agent info", self.error());
-  if (auto code = output.print(self->body)) return *code;
-  for (const auto& [section, values] : self->view()["stats"].members()) {
+  auto self = NOMAD_TRY(api->get("/v1/agent/self").within("Error querying agent info"));
+  if (auto code = output.print(self.body)) return *code;
+  for (const auto& [section, values] : self.view()["stats"].members()) {
     std::cout << section << '\n';
     for (const auto& [key, value] : values.members())
       std::cout << "  " << key << " = " << value.text() << '\n';
@@ -87,31 +83,27 @@ int run_agent_info(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int run_monitor(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_monitor(const std::vector<std::string>& arguments) {
   std::string level, node_id, server_id;
   bool json = false;
   Arguments parser{"monitor [options]", "Shows the agent's log as it is written."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.option("log-level", level, "The lowest level to show; INFO.");
   parser.option("node-id", node_id, "The node whose agent is asked.");
   parser.option("server-id", server_id, "The server that is asked.");
   parser.flag("json", json, "Shows the lines as JSON.");
   if (auto code = parser.parse(arguments)) return *code;
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
+  auto api = NOMAD_TRY(Api::make(common));
   Query query{{"plain", "true"}};
   if (!level.empty()) query.emplace_back("log_level", level);
   if (!node_id.empty()) query.emplace_back("node_id", node_id);
   if (!server_id.empty()) query.emplace_back("server_id", server_id);
   if (json) query.emplace_back("log_json", "true");
-  auto stream = api->stream("/v1/agent/monitor", query);
-  if (!stream) return fail("Error starting monitor", stream.error());
+  auto stream = NOMAD_TRY(api.stream("/v1/agent/monitor", query).within("Error starting monitor"));
   for (;;) {
-    auto bytes = stream->read();
-    if (!bytes) return fail("Error reading monitor", bytes.error());
-    if (bytes->empty()) return 0;
-    std::cout << *bytes << std::flush;
+    auto bytes = NOMAD_TRY(stream.read().within("Error reading monitor"));
+    if (bytes.empty()) return 0;
+    std::cout << bytes << std::flush;
   }
 }
 
@@ -120,7 +112,7 @@ namespace {
 struct Context {
   const char* name;   ///< In search answers.
   const char* title;  ///< In the list of several matches.
-  int (*run)(const std::vector<std::string>&);
+  Result<int> (*run)(const std::vector<std::string>&);
 };
 
 constexpr Context contexts[] = {{"jobs", "Jobs", run_job_status},
@@ -131,25 +123,24 @@ constexpr Context contexts[] = {{"jobs", "Jobs", run_job_status},
 
 }  // namespace
 
-int run_status(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_status(const std::vector<std::string>& arguments) {
   bool verbose = false;
   Arguments parser{"status [options] [identifier]", "Shows whatever an identifier means."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() > 1)
     return parser.misuse("This command takes either no arguments or one: <identifier>");
   if (parser.positional().empty()) return run_job_status(arguments);
   const auto& id = parser.positional()[0];
-  auto api = Api::make(common);
-  if (!api) return fail("Error", api.error());
-  auto found = api->put("/v1/search", boost::json::object{{"Prefix", id}, {"Context", "all"}});
-  if (!found) return fail("Error querying search with id \"" + id + '"', found.error());
+  auto api = NOMAD_TRY(Api::make(common));
+  auto found
+      = NOMAD_TRY(api.put("/v1/search", boost::json::object{{"Prefix", id}, {"Context", "all"}})
+                      .within("Error querying search with id \"" + id + '"'));
   std::vector<std::pair<const Context*, std::vector<View>>> matches;
   std::size_t total = 0;
   for (const auto& context : contexts) {
-    auto items = found->view()["Matches"][context.name].items();
+    auto items = found.view()["Matches"][context.name].items();
     // A job whose name is typed whole is meant, whatever else starts with it.
     for (const auto& item : items)
       if (std::string_view{context.name} == "jobs" && item.text() == id)
@@ -157,10 +148,7 @@ int run_status(const std::vector<std::string>& arguments) {
     total += items.size();
     if (!items.empty()) matches.emplace_back(&context, std::move(items));
   }
-  if (total == 0) {
-    std::cerr << fmt::format("Unable to resolve ID: \"{}\"\n", id);
-    return 1;
-  }
+  if (total == 0) return mistake(fmt::format("Unable to resolve ID: \"{}\"", id));
   if (total == 1) return matches[0].first->run(arguments);
   std::cerr << fmt::format("Multiple matches found for id \"{}\"\n", id);
   for (const auto& [context, items] : matches) {
@@ -171,13 +159,12 @@ int run_status(const std::vector<std::string>& arguments) {
   return 1;
 }
 
-int run_operator_api(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_operator_api(const std::vector<std::string>& arguments) {
   std::string method, filter;
   std::vector<std::string> headers;
   bool verbose = false;
   Arguments parser{"operator api [options] <path>", "Sends a request to the API."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.option("X", method, "The method; GET, or PUT when there is a body on stdin.");
   parser.option("H", headers, "A header, name: value; may stand several times.");
   parser.option("filter", filter, "A filter expression.");
@@ -186,9 +173,7 @@ int run_operator_api(const std::vector<std::string>& arguments) {
   if (parser.positional().size() != 1) return parser.misuse("A path or URL is required");
   std::string path = parser.positional()[0];
   if (!path.starts_with('/')) path = "/v1/" + path;
-  auto made = common.client_options();
-  if (!made) return fail("Error initializing client", made.error());
-  auto options = std::move(*made);
+  auto options = NOMAD_TRY(common.client_options().within("Error initializing client"));
   for (const auto& header : headers) {
     const auto colon = header.find(':');
     if (colon == std::string::npos) return parser.misuse("-H takes name: value");
@@ -208,9 +193,9 @@ int run_operator_api(const std::vector<std::string>& arguments) {
       .method = method.empty() ? "GET" : method, .target = path, .headers = {}, .body = {}};
   if (method == "PUT" || method == "POST" || method == "DELETE")
     request.body.assign(std::istreambuf_iterator<char>{std::cin}, {});
-  auto client = net::HttpClient::make(std::move(options));
-  if (!client) return fail("Error initializing client", client.error());
-  auto response = client->send(request);
+  auto client
+      = NOMAD_TRY(net::HttpClient::make(std::move(options)).within("Error initializing client"));
+  auto response = client.send(request);
   if (!response) return fail("Error making request", response.error());
   if (verbose) {
     std::cerr << "< HTTP/1.1 " << response->status << '\n';

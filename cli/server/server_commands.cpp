@@ -13,7 +13,7 @@
 
 namespace nomad::cli {
 
-int run_server_join(const std::vector<std::string>& arguments) {
+Result<int> run_server_join(const std::vector<std::string>& arguments) {
   ApiCommand command{"server join [options] <address> [<address>...]",
                      "Makes the agent's server and others known to each other."};
   if (auto code = command.parser.parse(arguments)) return *code;
@@ -24,19 +24,16 @@ int run_server_join(const std::vector<std::string>& arguments) {
   Query query;
   for (const auto& address : command.parser.positional())
     query.emplace_back("address", address);
-  auto answer = api->put("/v1/agent/join", boost::json::object{}, query);
-  if (!answer) return fail("Error joining", answer.error());
-  const auto joined = answer->view()["num_joined"].number();
-  const auto error = answer->view()["error"].text();
-  if (joined == 0) {
-    std::cerr << "Error joining: " << error << '\n';
-    return 1;
-  }
+  auto answer
+      = NOMAD_TRY(api->put("/v1/agent/join", boost::json::object{}, query).within("Error joining"));
+  const auto joined = answer.view()["num_joined"].number();
+  const auto error = answer.view()["error"].text();
+  if (joined == 0) return mistake("Error joining: " + error);
   std::cout << fmt::format("Joined {} servers successfully\n", joined);
   return 0;
 }
 
-int run_server_force_leave(const std::vector<std::string>& arguments) {
+Result<int> run_server_force_leave(const std::vector<std::string>& arguments) {
   bool prune = false;
   ApiCommand command{"server force-leave [options] <node>",
                      "Says of a server that does not answer any more that it has left."};
@@ -45,13 +42,12 @@ int run_server_force_leave(const std::vector<std::string>& arguments) {
   auto& api = command.api;
   Query query{{"node", command.parser.positional()[0]}};
   if (prune) query.emplace_back("prune", "1");
-  auto answer = api->put("/v1/agent/force-leave", boost::json::object{}, query);
-  if (!answer)
-    return fail("Error force-leaving server " + command.parser.positional()[0], answer.error());
+  NOMAD_TRY(api->put("/v1/agent/force-leave", boost::json::object{}, query)
+                .within("Error force-leaving server " + command.parser.positional()[0]));
   return 0;
 }
 
-int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
+Result<int> run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
   bool stale = false;
   ApiCommand command{"operator raft list-peers [options]",
                      "Lists the members of the servers' log."};
@@ -60,10 +56,10 @@ int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
   auto& api = command.api;
   Query query;
   if (stale) query.emplace_back("stale", "");
-  auto answer = api->get("/v1/operator/raft/configuration", query);
-  if (!answer) return fail("Failed to retrieve raft configuration", answer.error());
+  auto answer = NOMAD_TRY(api->get("/v1/operator/raft/configuration", query)
+                              .within("Failed to retrieve raft configuration"));
   Rows rows{{"Node", "ID", "Address", "State", "Voter", "RaftProtocol"}};
-  for (const auto& server : answer->view()["Servers"].items())
+  for (const auto& server : answer.view()["Servers"].items())
     rows.push_back({server["Node"].text(), server["ID"].text(), server["Address"].text(),
                     server["Leader"].truth() ? "leader" : "follower",
                     server["Voter"].truth() ? "true" : "false", server["RaftProtocol"].text()});
@@ -71,7 +67,7 @@ int run_operator_raft_list_peers(const std::vector<std::string>& arguments) {
   return 0;
 }
 
-int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
+Result<int> run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
   std::string address, id;
   ApiCommand command{"operator raft remove-peer [options]",
                      "Removes a server from the log's members, for ever: its id never comes back."};
@@ -87,15 +83,15 @@ int run_operator_raft_remove_peer(const std::vector<std::string>& arguments) {
   }
   if (auto code = command.connect()) return *code;
   auto& api = command.api;
-  auto answer = api->remove("/v1/operator/raft/peer",
-                            id.empty() ? Query{{"address", address}} : Query{{"id", id}});
-  if (!answer) return fail("Error removing peer", answer.error());
+  NOMAD_TRY(api->remove("/v1/operator/raft/peer",
+                        id.empty() ? Query{{"address", address}} : Query{{"id", id}})
+                .within("Error removing peer"));
   std::cout << (id.empty() ? fmt::format("Removed peer with address \"{}\"\n", address)
                            : fmt::format("Removed peer with id \"{}\"\n", id));
   return 0;
 }
 
-int run_operator_raft_transfer(const std::vector<std::string>& arguments) {
+Result<int> run_operator_raft_transfer(const std::vector<std::string>& arguments) {
   std::string address, id;
   ApiCommand command{"operator raft transfer-leadership [options]",
                      "Hands leadership to another server: the named one, or the most advanced."};
@@ -106,26 +102,26 @@ int run_operator_raft_transfer(const std::vector<std::string>& arguments) {
   Query query;
   if (!address.empty()) query.emplace_back("address", address);
   if (!id.empty()) query.emplace_back("id", id);
-  auto answer = api->put("/v1/operator/raft/transfer-leadership", boost::json::object{}, query);
-  if (!answer) return fail("Error transferring leadership", answer.error());
+  NOMAD_TRY(api->put("/v1/operator/raft/transfer-leadership", boost::json::object{}, query)
+                .within("Error transferring leadership"));
   std::cout << "Transferred leadership\n";
   return 0;
 }
 
-int run_operator_autopilot_get_config(const std::vector<std::string>& arguments) {
+Result<int> run_operator_autopilot_get_config(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator autopilot get-config [options]", "Shows what autopilot goes by."};
   if (auto code = command.start(arguments)) return *code;
   auto& api = command.api;
-  auto answer = api->get("/v1/operator/autopilot/configuration");
-  if (!answer) return fail("Error querying Autopilot configuration", answer.error());
+  auto answer = NOMAD_TRY(api->get("/v1/operator/autopilot/configuration")
+                              .within("Error querying Autopilot configuration"));
   for (const char* name : {"CleanupDeadServers", "LastContactThreshold", "MaxTrailingLogs",
                            "MinQuorum", "ServerStabilizationTime", "EnableRedundancyZones",
                            "DisableUpgradeMigration", "EnableCustomUpgrades"})
-    std::cout << name << " = " << answer->view()[name].text() << '\n';
+    std::cout << name << " = " << answer.view()[name].text() << '\n';
   return 0;
 }
 
-int run_operator_autopilot_set_config(const std::vector<std::string>& arguments) {
+Result<int> run_operator_autopilot_set_config(const std::vector<std::string>& arguments) {
   std::optional<bool> cleanup, migration, zones, upgrades;
   std::optional<std::string> contact, stabilization;
   std::optional<std::int64_t> trailing, quorum;
@@ -143,10 +139,9 @@ int run_operator_autopilot_set_config(const std::vector<std::string>& arguments)
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
   for (const auto* duration : {&contact, &stabilization})
-    if (*duration && !parse_duration(**duration)) {
-      std::cerr << fmt::format("Failed to parse args: time: invalid duration \"{}\"\n", **duration);
-      return 1;
-    }
+    if (*duration && !parse_duration(**duration))
+      return mistake(
+          fmt::format("Failed to parse args: time: invalid duration \"{}\"", **duration));
   if (auto code = command.connect()) return *code;
   auto& api = command.api;
   const auto stored = api->get("/v1/operator/autopilot/configuration");
@@ -165,31 +160,27 @@ int run_operator_autopilot_set_config(const std::vector<std::string>& arguments)
   set("EnableRedundancyZones", zones);
   set("EnableCustomUpgrades", upgrades);
   const auto index = stored->view()["ModifyIndex"].number();
-  const auto answer
-      = api->put("/v1/operator/autopilot/configuration", config, {{"cas", std::to_string(index)}});
-  if (!answer) return fail("Error setting Autopilot configuration", answer.error());
-  if (answer->view().text() != "true") {
-    std::cerr << "Configuration could not be atomically updated, please try again\n";
-    return 1;
-  }
+  const auto answer = NOMAD_TRY(
+      api->put("/v1/operator/autopilot/configuration", config, {{"cas", std::to_string(index)}})
+          .within("Error setting Autopilot configuration"));
+  if (answer.view().text() != "true")
+    return mistake("Configuration could not be atomically updated, please try again");
   std::cout << "Configuration updated!\n";
   return 0;
 }
 
-int run_operator_autopilot_health(const std::vector<std::string>& arguments) {
-  OutputFlags output;
+Result<int> run_operator_autopilot_health(const std::vector<std::string>& arguments) {
   ApiCommand command{"operator autopilot health [options]", "Shows how the servers are."};
-  output.add_to(command.parser);
+  OutputFlags output{command.parser};
   if (auto code = command.start(arguments)) return *code;
-  const auto response = command.api->send("GET", "/v1/operator/autopilot/health", {}, "");
-  if (!response) return fail("Error querying Autopilot health", response.error());
+  const auto response = NOMAD_TRY(command.api->send("GET", "/v1/operator/autopilot/health", {}, "")
+                                      .within("Error querying Autopilot health"));
   // "Too many requests" is how an unhealthy cluster is told, with the same body.
-  if (response->status != 200 && response->status != 429)
-    return fail("Error querying Autopilot health", refusal(*response));
-  const auto body = parse_json(response->body);
-  if (!body) return fail("Error querying Autopilot health", body.error());
-  if (auto code = output.print(*body)) return *code;
-  const View health{*body};
+  if (response.status != 200 && response.status != 429)
+    return fail("Error querying Autopilot health", refusal(response));
+  const auto body = NOMAD_TRY(parse_json(response.body).within("Error querying Autopilot health"));
+  if (auto code = output.print(body)) return *code;
+  const View health{body};
   std::cout << "Healthy           = " << health["Healthy"].text() << '\n'
             << "FailureTolerance  = " << health["FailureTolerance"].text() << "\n\n";
   Rows rows{{"Name", "ID", "Address", "Status", "Leader", "Voter", "Healthy", "LastContact",

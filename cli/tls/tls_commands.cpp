@@ -13,17 +13,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/api.hpp"
 #include "cli/arguments.hpp"
 #include "cli/run.hpp"
 #include "runtime/net/tls/certificate.hpp"
 
 namespace nomad::cli {
 namespace {
-
-int complain(const std::string& what) {
-  std::cerr << what << '\n';
-  return 1;
-}
 
 bool exists(const std::string& path) {
   struct stat found {};
@@ -58,16 +54,14 @@ Result<std::string> read_pem(const std::string& path) {
 }
 
 /// Certificate and key, in this order, each said when it is there.
-int save(const net::CertifiedKey& made,
-         const std::string& certificate_file,
-         const std::string& key_file,
-         std::string_view what,
-         std::string_view separator) {
-  if (const auto done = write_new(certificate_file, made.certificate, 0644); !done)
-    return complain(done.error().what);
+Result<int> save(const net::CertifiedKey& made,
+                 const std::string& certificate_file,
+                 const std::string& key_file,
+                 std::string_view what,
+                 std::string_view separator) {
+  NOMAD_TRY(write_new(certificate_file, made.certificate, 0644));
   std::cout << fmt::format("==> {} saved to{} {}\n", what, separator, certificate_file);
-  if (const auto done = write_new(key_file, made.key, 0600); !done)
-    return complain(done.error().what);
+  NOMAD_TRY(write_new(key_file, made.key, 0600));
   std::cout << fmt::format("==> {} key saved to{} {}\n", what, separator, key_file);
   return 0;
 }
@@ -208,26 +202,25 @@ net::CertificateOptions holder(const CertificateFlags& flags,
   return options;
 }
 
-int show_info(const std::vector<std::string>& arguments, bool is_authority) {
+Result<int> show_info(const std::vector<std::string>& arguments, bool is_authority) {
   const std::string what = is_authority ? "CA" : "certificate";
   Arguments parser{is_authority ? "tls ca info <CA file>" : "tls cert info <certificate file>",
                    is_authority ? "Shows a certificate authority." : "Shows a certificate."};
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
-  const auto pem = read_pem(parser.positional()[0]);
-  if (!pem) return complain(fmt::format("Error reading {} file: {}", what, pem.error().what));
-  const auto text = net::describe_certificate(*pem);
-  if (!text) return complain(text.error().what);
-  std::vector<std::pair<std::string, std::string>> rows{{"Serial Number", text->serial},
-                                                        {"Issuer CN", text->issuer},
-                                                        {"Common Name", text->common_name},
-                                                        {"Expiry Date", text->not_after}};
+  const auto pem = NOMAD_TRY(
+      read_pem(parser.positional()[0]).within(fmt::format("Error reading {} file", what)));
+  const auto text = NOMAD_TRY(net::describe_certificate(pem));
+  std::vector<std::pair<std::string, std::string>> rows{{"Serial Number", text.serial},
+                                                        {"Issuer CN", text.issuer},
+                                                        {"Common Name", text.common_name},
+                                                        {"Expiry Date", text.not_after}};
   if (is_authority) {
     rows.emplace_back("Permitted DNS Domains",
-                      fmt::format("[{}]", fmt::join(text->permitted_domains, " ")));
+                      fmt::format("[{}]", fmt::join(text.permitted_domains, " ")));
   } else {
-    rows.emplace_back("DNS Names", fmt::format("[{}]", fmt::join(text->dns_names, " ")));
-    rows.emplace_back("IP Addresses", fmt::format("[{}]", fmt::join(text->ip_addresses, " ")));
+    rows.emplace_back("DNS Names", fmt::format("[{}]", fmt::join(text.dns_names, " ")));
+    rows.emplace_back("IP Addresses", fmt::format("[{}]", fmt::join(text.ip_addresses, " ")));
   }
   std::size_t width = 0;
   for (const auto& [name, value] : rows)
@@ -239,67 +232,62 @@ int show_info(const std::vector<std::string>& arguments, bool is_authority) {
 
 }  // namespace
 
-int run_tls_ca_create(const std::vector<std::string>& arguments) {
+Result<int> run_tls_ca_create(const std::vector<std::string>& arguments) {
   AuthorityFlags flags;
   Arguments parser{"tls ca create [options]", "Creates a certificate authority."};
   add_to(parser, flags);
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  const auto options = authority_options(flags);
-  if (!options) return complain(options.error().what);
+  const auto options = NOMAD_TRY(authority_options(flags));
   const auto certificate_file = flags.domain + "-agent-ca.pem";
   const auto key_file = flags.domain + "-agent-ca-key.pem";
   if (exists(certificate_file))
-    return complain(fmt::format("CA certificate file '{}' already exists", certificate_file));
-  if (exists(key_file)) return complain(fmt::format("CA key file '{}' already exists", key_file));
-  const auto made = net::make_authority(*options);
-  if (!made) return complain(made.error().what);
-  return save(*made, certificate_file, key_file, "CA certificate", ":");
+    return mistake(fmt::format("CA certificate file '{}' already exists", certificate_file));
+  if (exists(key_file)) return mistake(fmt::format("CA key file '{}' already exists", key_file));
+  const auto made = NOMAD_TRY(net::make_authority(options));
+  return save(made, certificate_file, key_file, "CA certificate", ":");
 }
 
-int run_tls_ca_info(const std::vector<std::string>& arguments) {
+Result<int> run_tls_ca_info(const std::vector<std::string>& arguments) {
   return show_info(arguments, true);
 }
 
-int run_tls_cert_create(const std::vector<std::string>& arguments) {
+Result<int> run_tls_cert_create(const std::vector<std::string>& arguments) {
   CertificateFlags flags;
   Arguments parser{"tls cert create [options]",
                    "Creates a certificate for -server, -client or -cli."};
   add_to(parser, flags);
   if (auto code = parser.parse(arguments)) return *code;
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
-  if (flags.ca.empty()) return complain("Please provide the ca");
-  if (flags.key.empty()) return complain("Please provide the key");
+  if (flags.ca.empty()) return mistake("Please provide the ca");
+  if (flags.key.empty()) return mistake("Please provide the key");
   if (int{flags.server} + int{flags.client} + int{flags.cli} != 1)
-    return complain("Please provide either -server, -client, or -cli");
+    return mistake("Please provide either -server, -client, or -cli");
   const std::string role = flags.server ? "server" : flags.client ? "client" : "cli";
   const auto region = region_of(flags);
   const auto prefix = fmt::format("{}-{}-{}", region, role, flags.domain);
   if (exists(prefix + ".pem"))
-    return complain(fmt::format("Certificate file '{}.pem' already exists", prefix));
+    return mistake(fmt::format("Certificate file '{}.pem' already exists", prefix));
   if (exists(prefix + "-key.pem"))
-    return complain(fmt::format("Key file '{}-key.pem' already exists", prefix));
+    return mistake(fmt::format("Key file '{}-key.pem' already exists", prefix));
   const auto ca_file = in_domain(flags.ca, flags.domain);
   const auto key_file = in_domain(flags.key, flags.domain);
-  const auto ca = read_pem(ca_file);
-  if (!ca) return complain("Error reading CA: " + ca.error().what);
-  const auto ca_key = read_pem(key_file);
-  if (!ca_key) return complain("Error reading CA key: " + ca_key.error().what);
+  const auto ca = NOMAD_TRY(read_pem(ca_file).within("Error reading CA"));
+  const auto ca_key = NOMAD_TRY(read_pem(key_file).within("Error reading CA key"));
   if (flags.server)
     std::cerr << "==> WARNING: Server Certificates grants authority to become a\n"
                  "    server and access all state in the cluster including root keys\n"
                  "    and all ACL tokens. Do not distribute them to production hosts\n"
                  "    that are not server nodes. Store them as securely as CA keys.\n";
   std::cout << fmt::format("==> Using CA file {} and CA key {}\n", ca_file, key_file);
-  const auto made = net::make_certificate({*ca, *ca_key}, holder(flags, role, region));
-  if (!made) return complain(made.error().what);
+  const auto made = NOMAD_TRY(net::make_certificate({ca, ca_key}, holder(flags, role, region)));
   const auto what = flags.server   ? "Server Certificate"
                     : flags.client ? "Client Certificate"
                                    : "CLI Certificate";
-  return save(*made, prefix + ".pem", prefix + "-key.pem", what, "");
+  return save(made, prefix + ".pem", prefix + "-key.pem", what, "");
 }
 
-int run_tls_cert_info(const std::vector<std::string>& arguments) {
+Result<int> run_tls_cert_info(const std::vector<std::string>& arguments) {
   return show_info(arguments, false);
 }
 

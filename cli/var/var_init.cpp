@@ -39,7 +39,7 @@ constexpr std::string_view json_example = R"({
 
 }  // namespace
 
-int run_var_init(const std::vector<std::string>& arguments) {
+Result<int> run_var_init(const std::vector<std::string>& arguments) {
   std::string format = "hcl";
   bool quiet = false;
   Arguments parser{"var init <filename>", "Writes an example specification of a variable."};
@@ -52,16 +52,11 @@ int run_var_init(const std::vector<std::string>& arguments) {
     return parser.misuse("Invalid value for \"-out\"; valid values are [hcl, json]");
   const auto name = parser.positional().empty() ? "spec.nv." + format : parser.positional()[0];
   std::error_code failure;
-  if (std::filesystem::exists(name, failure)) {
-    std::cerr << fmt::format("File \"{}\" already exists\n", name);
-    return 1;
-  }
+  if (std::filesystem::exists(name, failure))
+    return mistake(fmt::format("File \"{}\" already exists", name));
   std::ofstream file{name, std::ios::binary};
   file << (format == "hcl" ? hcl_example : json_example) << std::flush;
-  if (!file) {
-    std::cerr << fmt::format("Failed to write \"{}\"\n", name);
-    return 1;
-  }
+  if (!file) return mistake(fmt::format("Failed to write \"{}\"", name));
   if (!quiet) std::cout << "Example variable specification written to " << name << '\n';
   return 0;
 }

@@ -9,7 +9,6 @@
 
 #include "cli/api.hpp"
 #include "cli/output/go_template.hpp"
-#include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "cli/var/var_view.hpp"
 #include "runtime/config/config_file.hpp"
@@ -71,14 +70,13 @@ View member(const boost::json::object& tree,
 
 Result<boost::json::object> parse_specification(const std::string& text, const std::string& in) {
   if (in == "hcl") {
-    auto tree = config::parse_config_text("variable", text);
-    if (!tree) return tree.error().within("error parsing hcl");
-    for (const auto& entry : tree->tree)
+    auto file = NOMAD_TRY(config::parse_config_text("variable", text).within("error parsing hcl"));
+    for (const auto& entry : file.tree)
       if (const std::string_view key{entry.key().data(), entry.key().size()};
           key != "namespace" && key != "path" && key != "create_index" && key != "modify_index"
           && key != "create_time" && key != "modify_time" && key != "items")
         return invalid(fmt::format("error parsing hcl: invalid key: {}", key));
-    return std::move(tree->tree);
+    return std::move(file.tree);
   }
   auto tree = parse_json(text);
   if (!tree) return tree.error().within("error unmarshaling json");
@@ -91,18 +89,17 @@ Result<Draft> make_draft(const PutOptions& options,
                          const std::string& text) {
   Draft draft{.ns = options.common.ns, .path = path, .modify_index = 0, .items = {}};
   if (text.empty()) return draft;
-  const auto tree = parse_specification(text, options.in);
-  if (!tree) return tree.error();
-  for (const auto& [key, value] : member(*tree, "Items", "items").members())
+  const auto tree = NOMAD_TRY(parse_specification(text, options.in));
+  for (const auto& [key, value] : member(tree, "Items", "items").members())
     draft.items[key] = value.text();
-  const auto ns = member(*tree, "Namespace", "namespace").text();
-  const auto named = member(*tree, "Path", "path").text();
+  const auto ns = member(tree, "Namespace", "namespace").text();
+  const auto named = member(tree, "Path", "path").text();
   const bool is_moved = (!draft.ns.empty() && draft.ns != ns) || (!path.empty() && path != named);
   if (draft.ns.empty()) draft.ns = ns;
   if (draft.path.empty()) draft.path = named;
   if (!is_moved)
     draft.modify_index
-        = static_cast<std::uint64_t>(member(*tree, "ModifyIndex", "modify_index").number());
+        = static_cast<std::uint64_t>(member(tree, "ModifyIndex", "modify_index").number());
   return draft;
 }
 
@@ -205,12 +202,12 @@ Result<std::string> take_specification(PutOptions& options,
   if (!take_format(options, reference))
     return invalid(fmt::format("Unable to determine format of {}; Use the -in flag to specify it.",
                                path.empty() ? reference.substr(1) : reference));
-  auto text = read_specification(reference.substr(1));
-  if (!text) return text.error().within(fmt::format("Error reading \"{}\"", reference.substr(1)));
+  auto text = NOMAD_TRY(read_specification(reference.substr(1))
+                            .within(fmt::format("Error reading \"{}\"", reference.substr(1))));
   return text;
 }
 
-int print_written(const PutOptions& options, const boost::json::value& body) {
+Result<int> print_written(const PutOptions& options, const boost::json::value& body) {
   const View variable{body};
   const auto done = fmt::format("Created variable \"{}\" with modify index {}",
                                 variable["Path"].text(), variable["ModifyIndex"].number());
@@ -223,9 +220,9 @@ int print_written(const PutOptions& options, const boost::json::value& body) {
   if (options.out == "hcl") std::cout << variable_hcl(variable) << '\n';
   if (options.out == "table") std::cout << variable_table(variable) << '\n';
   if (options.out != "go-template") return 0;
-  const auto text = render_go_template(options.format, body);
-  if (!text) return fail("Error formatting the variable", text.error());
-  std::cout << *text << '\n';
+  const auto text
+      = NOMAD_TRY(render_go_template(options.format, body).within("Error formatting the variable"));
+  std::cout << text << '\n';
   return 0;
 }
 
@@ -238,11 +235,11 @@ void warn(const std::vector<std::string>& odd_keys) {
   std::cerr << '\n';
 }
 
-int write(const PutOptions& options,
-          Api& api,
-          const Draft& draft,
-          std::uint64_t check_index,
-          const std::vector<std::string>& odd_keys) {
+Result<int> write(const PutOptions& options,
+                  Api& api,
+                  const Draft& draft,
+                  std::uint64_t check_index,
+                  const std::vector<std::string>& odd_keys) {
   boost::json::object items;
   for (const auto& [key, value] : draft.items)
     items[key] = value;
@@ -251,19 +248,18 @@ int write(const PutOptions& options,
   Query query;
   if (!options.force) query.emplace_back("cas", std::to_string(check_index));
   const auto response
-      = api.send("PUT", variable_path(draft.path), query, boost::json::serialize(body));
-  if (!response) return fail("Error creating variable", response.error());
-  if (const auto code = explain_conflict(*response, check_index)) return *code;
-  if (response->status / 100 != 2) return fail("Error creating variable", refusal(*response));
-  const auto written = parse_json(response->body);
-  if (!written) return fail("Error creating variable", written.error());
+      = NOMAD_TRY(api.send("PUT", variable_path(draft.path), query, boost::json::serialize(body))
+                      .within("Error creating variable"));
+  if (const auto code = explain_conflict(response, check_index)) return *code;
+  if (response.status / 100 != 2) return fail("Error creating variable", refusal(response));
+  const auto written = NOMAD_TRY(parse_json(response.body).within("Error creating variable"));
   warn(odd_keys);
-  return print_written(options, *written);
+  return print_written(options, written);
 }
 
 }  // namespace
 
-int run_var_put(const std::vector<std::string>& arguments) {
+Result<int> run_var_put(const std::vector<std::string>& arguments) {
   PutOptions options;
   Arguments parser{"var put [options] <path or specification> [<specification>] [<key>=<value>]...",
                    "Writes a variable. A specification is @file or - for stdin; a value may be "
@@ -277,36 +273,26 @@ int run_var_put(const std::vector<std::string>& arguments) {
   parser.option("template", options.format, "The Go template for -out go-template.");
   if (auto code = parser.parse(arguments)) return *code;
   const auto check = parse_check_index(options.check_index);
-  if (!check) {
-    std::cerr << fmt::format("Error parsing check-index value \"{}\": {}\n", options.check_index,
-                             check.error().what);
-    return 1;
-  }
-  auto api = Api::make(options.common);
-  if (!api) return fail("Error initializing client", api.error());
-  if (api->all_namespaces()) {
-    std::cerr << wildcard_refused << '\n';
-    return 1;
-  }
+  if (!check)
+    return mistake(fmt::format("Error parsing check-index value \"{}\": {}", options.check_index,
+                               check.error().what));
+  auto api = NOMAD_TRY(Api::make(options.common));
+  if (api.all_namespaces()) return mistake(wildcard_refused);
   auto rest = parser.positional();
   if (rest.empty()) return parser.misuse("Not enough arguments (expected >1, got 0)");
   if (rest.size() == 1 && rest[0] != "-" && !is_file(rest[0]))
     return parser.misuse("Must supply data");
   if (const auto problem = problem_with(options); !problem.empty()) return parser.misuse(problem);
   std::string path;
-  const auto text = take_specification(options, rest, path);
-  if (!text) {
-    std::cerr << text.error().what << '\n';
-    return 1;
-  }
-  auto draft = make_draft(options, path, *text);
+  const auto text = NOMAD_TRY(take_specification(options, rest, path));
+  auto draft = make_draft(options, path, text);
   if (!draft) return fail("Failed to parse variable data", draft.error());
   std::vector<std::string> odd_keys;
   for (const auto& argument : rest)
     if (const auto added = add_argument(*draft, argument, options, odd_keys); !added)
       return fail("Failed to parse K=V data", added.error());
-  if (!draft->ns.empty()) api->use_namespace(draft->ns);
-  return write(options, *api, *draft, check->value_or(draft->modify_index), odd_keys);
+  if (!draft->ns.empty()) api.use_namespace(draft->ns);
+  return write(options, api, *draft, check->value_or(draft->modify_index), odd_keys);
 }
 
 }  // namespace nomad::cli

@@ -29,16 +29,18 @@ std::string misfit(const std::string& out,
   return "Invalid value for \"-out\"; valid values are [" + list + "]";
 }
 
-int print_variable(const std::string& out, const std::string& format, const Answer& answer) {
+Result<int> print_variable(const std::string& out,
+                           const std::string& format,
+                           const Answer& answer) {
   const auto variable = answer.view();
   if (out == "none") return 0;
   if (out == "json") std::cout << variable_json(variable) << '\n';
   if (out == "hcl") std::cout << variable_hcl(variable) << '\n';
   if (out == "table") std::cout << variable_table(variable) << '\n';
   if (out != "go-template") return 0;
-  const auto text = render_go_template(format, answer.body);
-  if (!text) return fail("Error formatting the variable", text.error());
-  std::cout << *text << '\n';
+  const auto text
+      = NOMAD_TRY(render_go_template(format, answer.body).within("Error formatting the variable"));
+  std::cout << text << '\n';
   return 0;
 }
 
@@ -68,11 +70,10 @@ boost::json::value with_meta(const Answer& answer) {
 
 }  // namespace
 
-int run_var_get(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_var_get(const std::vector<std::string>& arguments) {
   std::string item, format, out = on_terminal() ? "table" : "json";
   Arguments parser{"var get [options] <path>", "Shows a variable."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.option("item", item, "Prints only the value of this item, without a line break.");
   parser.option("out", out, "go-template, hcl, json, none or table.");
   parser.option("template", format, "The Go template for -out go-template.");
@@ -82,34 +83,23 @@ int run_var_get(const std::vector<std::string>& arguments) {
   if (const auto problem = misfit(out, format, {"go-template", "hcl", "json", "none", "table"});
       !problem.empty())
     return parser.misuse(problem);
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
-  if (api->all_namespaces()) {
-    std::cerr << wildcard_refused << '\n';
-    return 1;
-  }
-  const auto answer = api->get(variable_path(parser.positional()[0]));
-  if (!answer && answer.error().code == Errc::not_found) {
-    std::cerr << "Variable not found\n";
-    return 1;
-  }
+  auto api = NOMAD_TRY(Api::make(common));
+  if (api.all_namespaces()) return mistake(wildcard_refused);
+  const auto answer = api.get(variable_path(parser.positional()[0]));
+  if (!answer && answer.error().code == Errc::not_found) return mistake("Variable not found");
   if (!answer) return fail("Error retrieving variable", answer.error());
   if (item.empty()) return print_variable(out, format, *answer);
   const auto value = answer->view()["Items"][item];
-  if (value.is_null()) {
-    std::cerr << fmt::format("Variable does not contain \"{}\" item\n", item);
-    return 1;
-  }
+  if (value.is_null()) return mistake(fmt::format("Variable does not contain \"{}\" item", item));
   std::cout << value.text();
   return 0;
 }
 
-int run_var_list(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_var_list(const std::vector<std::string>& arguments) {
   std::int64_t per_page = 0;
   std::string token, filter, format, out = on_terminal() ? "table" : "json";
   Arguments parser{"var list [options] <prefix>", "Lists variables, but not what they hold."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.option("per-page", per_page, "How many to show per page.");
   parser.option("page-token", token, "Where the page begins.");
   parser.option("filter", filter, "Shows only those for which this expression holds.");
@@ -121,8 +111,7 @@ int run_var_list(const std::vector<std::string>& arguments) {
   if (const auto problem = misfit(out, format, {"go-template", "json", "table", "terse"});
       !problem.empty())
     return parser.misuse(problem);
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
+  auto api = NOMAD_TRY(Api::make(common));
   if (!filter.empty())
     std::cerr << "Filter queries require a full scan of the data; use prefix searching where "
                  "possible\n";
@@ -131,52 +120,45 @@ int run_var_list(const std::vector<std::string>& arguments) {
   if (!filter.empty()) query.emplace_back("filter", filter);
   if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
   if (!token.empty()) query.emplace_back("next_token", token);
-  const auto answer = api->get("/v1/vars", query);
+  const auto answer = api.get("/v1/vars", query);
   if (!answer) return fail("Error retrieving vars", answer.error());
   if (out == "json") {
     print_json(per_page > 0 ? with_meta(*answer) : answer->body);
     return 0;
   }
   if (out == "table") print_stubs(*answer);
-  if (out == "terse") print_terse(*answer, api->all_namespaces());
+  if (out == "terse") print_terse(*answer, api.all_namespaces());
   if (out == "go-template") {
-    const auto text = render_go_template(format, answer->body);
-    if (!text) return fail("Error formatting the data", text.error());
-    std::cout << *text << '\n';
+    const auto text
+        = NOMAD_TRY(render_go_template(format, answer->body).within("Error formatting the data"));
+    std::cout << text << '\n';
   }
   if (!answer->next_token.empty()) std::cerr << "Next page token: " << answer->next_token << '\n';
   return 0;
 }
 
-int run_var_purge(const std::vector<std::string>& arguments) {
-  CommonFlags common;
+Result<int> run_var_purge(const std::vector<std::string>& arguments) {
   std::string check_text;
   Arguments parser{"var purge [options] <path>", "Deletes a variable for good."};
-  common.add_to(parser);
+  CommonFlags common{parser};
   parser.option("check-index", check_text, "Deletes it only if this is its modify index.");
   if (auto code = parser.parse(arguments)) return *code;
   if (parser.positional().size() != 1)
     return parser.misuse("This command takes one argument: <path>");
   const auto check = parse_check_index(check_text);
-  if (!check) {
-    std::cerr << fmt::format("Invalid -check-index value \"{}\": {}\n", check_text,
-                             check.error().code == Errc::too_large ? "out of range for uint64"
-                                                                   : "not parsable as uint64");
-    return 1;
-  }
-  auto api = Api::make(common);
-  if (!api) return fail("Error initializing client", api.error());
-  if (api->all_namespaces()) {
-    std::cerr << wildcard_refused << '\n';
-    return 1;
-  }
+  if (!check)
+    return mistake(fmt::format("Invalid -check-index value \"{}\": {}", check_text,
+                               check.error().code == Errc::too_large ? "out of range for uint64"
+                                                                     : "not parsable as uint64"));
+  auto api = NOMAD_TRY(Api::make(common));
+  if (api.all_namespaces()) return mistake(wildcard_refused);
   const auto& path = parser.positional()[0];
   Query query;
   if (*check) query.emplace_back("cas", std::to_string(**check));
-  const auto response = api->send("DELETE", variable_path(path), query, "");
-  if (!response) return fail("Error purging variable", response.error());
-  if (const auto code = explain_conflict(*response, check->value_or(0))) return *code;
-  if (response->status / 100 != 2) return fail("Error purging variable", refusal(*response));
+  const auto response = NOMAD_TRY(
+      api.send("DELETE", variable_path(path), query, "").within("Error purging variable"));
+  if (const auto code = explain_conflict(response, check->value_or(0))) return *code;
+  if (response.status / 100 != 2) return fail("Error purging variable", refusal(response));
   std::cout << fmt::format("Successfully purged variable \"{}\"!\n", path);
   return 0;
 }

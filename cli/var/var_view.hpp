@@ -6,8 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include <boost/json/object.hpp>
-
 #include "cli/api.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/net/http/http_client.hpp"

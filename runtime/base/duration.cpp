@@ -1,7 +1,6 @@
 #include "runtime/base/duration.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 
@@ -101,12 +100,11 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
   }
   if (rest == "0") return Nanoseconds{0};
   if (rest.empty()) return duration_error("invalid duration", text);
-  auto magnitude = parse_magnitude(rest, text);
-  if (!magnitude) return magnitude.error();
-  if (negative) return Nanoseconds{static_cast<std::int64_t>(-*magnitude)};
-  if (*magnitude > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+  auto magnitude = NOMAD_TRY(parse_magnitude(rest, text));
+  if (negative) return Nanoseconds{static_cast<std::int64_t>(-magnitude)};
+  if (magnitude > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
     return duration_error("invalid duration", text);
-  return Nanoseconds{static_cast<std::int64_t>(*magnitude)};
+  return Nanoseconds{static_cast<std::int64_t>(magnitude)};
 }
 
 std::string format_duration(Nanoseconds duration) {

@@ -14,6 +14,7 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log_file.hpp"
+#include "runtime/base/name_table.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::log {
@@ -45,39 +46,14 @@ std::atomic<Level> threshold{Level::warn};      // what the logger writes
 std::atomic<Level> listener_level{Level::off};  // the lowest level any listener wants
 
 std::string_view bracketed(Level level) {
-  switch (level) {
-    case Level::trace:
-      return "[TRACE]";
-    case Level::debug:
-      return "[DEBUG]";
-    case Level::info:
-      return "[INFO] ";
-    case Level::warn:
-      return "[WARN] ";
-    case Level::error:
-      return "[ERROR]";
-    case Level::off:
-      return "";
-  }
-  return "";
+  static constexpr std::string_view names[]
+      = {"[TRACE]", "[DEBUG]", "[INFO] ", "[WARN] ", "[ERROR]"};
+  return name_in(names, level);
 }
 
 std::string_view lower_name(Level level) {
-  switch (level) {
-    case Level::trace:
-      return "trace";
-    case Level::debug:
-      return "debug";
-    case Level::info:
-      return "info";
-    case Level::warn:
-      return "warn";
-    case Level::error:
-      return "error";
-    case Level::off:
-      return "off";
-  }
-  return "off";
+  static constexpr std::string_view names[] = {"trace", "debug", "info", "warn", "error"};
+  return name_in(names, level, "off");
 }
 
 std::string escaped(std::string_view text) {
@@ -137,9 +113,8 @@ Result<> start(const Options& options) {
   auto& all = sinks();
   const std::lock_guard lock{all.guard};
   if (!options.file.empty()) {
-    auto file = LogFile::open(options.file, all.rotation, unix_now());
-    if (!file) return file.error();
-    all.file.emplace(std::move(*file));
+    auto file = NOMAD_TRY(LogFile::open(options.file, all.rotation, unix_now()));
+    all.file.emplace(std::move(file));
   }
   all.logger = std::move(logger);
   all.json = options.json;

@@ -73,8 +73,7 @@ Result<> LogFile::rotate(std::int64_t now) {
   full.replace_filename(fmt::format("{}-{}{}", path_.stem().string(), now, extension_of(path_)));
   std::error_code failure;
   fs::rename(path_, full, failure);
-  const auto begun = begin(now);
-  if (!begun) return begun.error();
+  NOMAD_TRY(begin(now));
   if (failure) return failed(full, failure);
   return remove_oldest();
 }

@@ -2,40 +2,17 @@
 
 #include <system_error>
 
+#include "runtime/base/name_table.hpp"
+
 namespace nomad {
 
 std::string_view to_string(Errc code) {
-  switch (code) {
-    case Errc::invalid_argument:
-      return "invalid_argument";
-    case Errc::permission_denied:
-      return "permission_denied";
-    case Errc::not_found:
-      return "not_found";
-    case Errc::conflict:
-      return "conflict";
-    case Errc::too_large:
-      return "too_large";
-    case Errc::rejected:
-      return "rejected";
-    case Errc::cancelled:
-      return "cancelled";
-    case Errc::timeout:
-      return "timeout";
-    case Errc::unavailable:
-      return "unavailable";
-    case Errc::overloaded:
-      return "overloaded";
-    case Errc::io:
-      return "io";
-    case Errc::corrupt:
-      return "corrupt";
-    case Errc::internal:
-      return "internal";
-    case Errc::no_leader:
-      return "no_leader";
-  }
-  return "unknown";
+  static constexpr std::string_view names[] = {
+      "invalid_argument", "permission_denied", "not_found",   "conflict",   "too_large", "rejected",
+      "cancelled",        "timeout",           "unavailable", "overloaded", "io",        "corrupt",
+      "internal",         "no_leader"};
+  static_assert(std::size(names) == static_cast<std::size_t>(last_errc));
+  return name_in(names, code, "unknown", 1);
 }
 
 namespace detail {

@@ -147,6 +147,15 @@ public:
     return std::move(value_);
   }
 
+  /// Unchecked, like `*`: the value itself.
+  T take() && { return std::move(value_); }
+
+  /// The same; an error as it is seen one layer up.
+  Result within(std::string_view context) && {
+    if (!has_value_) error_ = error_.within(context);
+    return std::move(*this);
+  }
+
   template <class U>
   T value_or(U&& instead) const& {
     return has_value_ ? value_ : T(std::forward<U>(instead));
@@ -207,6 +216,13 @@ public:
     if (error_) detail::unwrapped(*error_);
   }
 
+  void take() && {}
+
+  Result within(std::string_view context) && {
+    if (error_) error_ = error_->within(context);
+    return std::move(*this);
+  }
+
   friend bool operator==(const Result&, const Result&) = default;
 
 private:
@@ -218,8 +234,11 @@ Error errno_error(std::string_view attempt, int error_number, Errc code = Errc::
 
 }  // namespace nomad
 
-/// Returns the error of `expression` from the enclosing function, if it has one.
-#define NOMAD_TRY(expression)                                                        \
-  do {                                                                               \
-    if (auto outcome_ = (expression); outcome_.has_error()) return outcome_.error(); \
-  } while (false)
+/// The value of `expression`, a Result. Its error is returned from the enclosing function. Stands
+/// alone or as a whole initializer: `const auto rows = NOMAD_TRY(read_rows());`.
+#define NOMAD_TRY(expression)                          \
+  __extension__({                                      \
+    auto outcome_ = (expression);                      \
+    if (outcome_.has_error()) return outcome_.error(); \
+    std::move(outcome_).take();                        \
+  })

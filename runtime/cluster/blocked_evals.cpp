@@ -62,10 +62,6 @@ bool BlockedEvals::missed_unblock(const BlockedEval& eval) const {
     if (index <= eval.snapshot_index) continue;
     if (eval.escaped || !contains(eval.ineligible_classes, node_class)) return true;
   }
-  if (!eval.quota.empty()) {
-    auto change = quota_changes_.find(eval.quota);
-    if (change != quota_changes_.end() && change->second > eval.snapshot_index) return true;
-  }
   if (is_system(eval)) {
     auto change = node_changes_.find(eval.node_id);
     if (change != node_changes_.end() && change->second > eval.snapshot_index) return true;
@@ -110,17 +106,6 @@ std::vector<BlockedEval> BlockedEvals::unblock_class(std::string_view node_class
   return remove_all(ids);
 }
 
-std::vector<BlockedEval> BlockedEvals::unblock_quota(std::string_view quota, std::uint64_t index) {
-  auto& changed = quota_changes_[std::string{quota}];
-  changed = std::max(changed, index);
-  std::vector<std::string> ids;
-  for (const auto& [id, eval] : evals_) {
-    if (eval.quota == quota) ids.push_back(id);
-  }
-  std::ranges::sort(ids);
-  return remove_all(ids);
-}
-
 std::vector<BlockedEval> BlockedEvals::unblock_node(std::string_view node_id, std::uint64_t index) {
   auto& changed = node_changes_[std::string{node_id}];
   changed = std::max(changed, index);
@@ -149,7 +134,6 @@ std::vector<std::string> BlockedEvals::take_duplicates() {
 void BlockedEvals::prune(std::uint64_t index) {
   const auto is_old = [index](const auto& change) { return change.second <= index; };
   std::erase_if(class_changes_, is_old);
-  std::erase_if(quota_changes_, is_old);
   std::erase_if(node_changes_, is_old);
 }
 
@@ -158,12 +142,7 @@ void BlockedEvals::clear() {
 }
 
 BlockedEvals::Stats BlockedEvals::stats() const {
-  Stats stats;
-  stats.blocked = evals_.size();
-  stats.escaped = escaped_.size();
-  for (const auto& [id, eval] : evals_)
-    stats.quota_limited += eval.quota.empty() ? 0 : 1;
-  return stats;
+  return {.blocked = evals_.size(), .escaped = escaped_.size()};
 }
 
 }  // namespace nomad::cluster

@@ -32,7 +32,6 @@ struct BlockedEval {
   std::string job_id;
   std::string type;
   std::string node_id;  ///< Set for system evaluations.
-  std::string quota;    ///< The quota that was reached, if that is why it blocks.
   std::int32_t priority = 50;
   std::uint64_t create_index = 0;
   std::uint64_t modify_index = 0;
@@ -49,7 +48,6 @@ public:
   struct Stats {
     std::size_t blocked = 0;
     std::size_t escaped = 0;
-    std::size_t quota_limited = 0;
   };
 
   /// Tracks `eval`. Returns it when a change since its snapshot may already help: it is not
@@ -58,9 +56,6 @@ public:
 
   /// Capacity of `node_class` grew at `index`. Returns, and forgets, what is to be enqueued.
   std::vector<BlockedEval> unblock_class(std::string_view node_class, std::uint64_t index);
-
-  /// The quota grew, or something counting against it ended.
-  std::vector<BlockedEval> unblock_quota(std::string_view quota, std::uint64_t index);
 
   /// Something changed on one node: the system evaluations waiting for it are free.
   std::vector<BlockedEval> unblock_node(std::string_view node_id, std::uint64_t index);
@@ -74,7 +69,7 @@ public:
   /// Removes and returns the ids displaced by newer ones (1).
   std::vector<std::string> take_duplicates();
 
-  /// Forgets class, node and quota changes up to `index`: no evaluation of an older snapshot comes.
+  /// Forgets class and node changes up to `index`: no evaluation of an older snapshot comes.
   void prune(std::uint64_t index);
 
   void clear();
@@ -96,7 +91,6 @@ private:
   std::map<std::string, std::set<std::string>, std::less<>> by_node_;
   std::set<std::string> max_plan_attempts_;
   std::map<std::string, std::uint64_t, std::less<>> class_changes_;
-  std::map<std::string, std::uint64_t, std::less<>> quota_changes_;
   std::map<std::string, std::uint64_t, std::less<>> node_changes_;
   std::vector<std::string> duplicates_;
 };

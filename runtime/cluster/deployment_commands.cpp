@@ -1,7 +1,5 @@
 #include "runtime/cluster/deployment_commands.hpp"
 
-#include <fmt/format.h>
-
 #include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
 
@@ -53,10 +51,9 @@ DeploymentDecision status_update(const state::Snapshot& snapshot,
 Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
                                        std::string_view deployment_id,
                                        const EvalSeed& seed) {
-  auto deployment = active(snapshot, deployment_id, "can't fail terminal deployment");
-  if (!deployment) return deployment.error();
-  auto failed = fail_rollout(snapshot, *deployment, "Deployment marked as failed",
-                             reverts_on_failure(**deployment), seed);
+  auto deployment = NOMAD_TRY(active(snapshot, deployment_id, "can't fail terminal deployment"));
+  auto failed = fail_rollout(snapshot, deployment, "Deployment marked as failed",
+                             reverts_on_failure(*deployment), seed);
   return DeploymentDecision{std::move(failed.command), std::move(failed.eval_id),
                             failed.reverted_to};
 }
@@ -65,11 +62,10 @@ Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
                                         std::string_view deployment_id,
                                         bool pause,
                                         const EvalSeed& seed) {
-  auto deployment
-      = active(snapshot, deployment_id,
-               pause ? "can't pause terminal deployment" : "can't resume terminal deployment");
-  if (!deployment) return deployment.error();
-  return status_update(snapshot, *deployment,
+  auto deployment = NOMAD_TRY(
+      active(snapshot, deployment_id,
+             pause ? "can't pause terminal deployment" : "can't resume terminal deployment"));
+  return status_update(snapshot, deployment,
                        pause ? DeploymentState::PAUSED : DeploymentState::RUNNING,
                        pause ? "Deployment is paused" : "Deployment is running", seed);
 }
@@ -79,8 +75,7 @@ Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
                                           bool all,
                                           const std::vector<std::string>& groups,
                                           const EvalSeed& seed) {
-  auto deployment = active(snapshot, deployment_id, "can't promote terminal deployment");
-  if (!deployment) return deployment.error();
+  auto deployment = NOMAD_TRY(active(snapshot, deployment_id, "can't promote terminal deployment"));
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentPromotion();
   command.setDeploymentId(text(deployment_id));
@@ -89,7 +84,7 @@ Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
   for (unsigned i = 0; i < names.size(); ++i)
     names.set(i, text(groups[i]));
   DeploymentDecision decision;
-  decision.eval_id = attach(command, deployment_eval(snapshot, *deployment, seed));
+  decision.eval_id = attach(command, deployment_eval(snapshot, deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }
@@ -101,9 +96,8 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
                                                const EvalSeed& seed) {
   if (healthy.empty() && unhealthy.empty())
     return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
-  auto deployment = active(snapshot, deployment_id,
-                           "can't set health of allocations for a terminal deployment");
-  if (!deployment) return deployment.error();
+  auto deployment = NOMAD_TRY(
+      active(snapshot, deployment_id, "can't set health of allocations for a terminal deployment"));
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentAllocHealth();
   command.setDeploymentId(text(deployment_id));
@@ -116,14 +110,14 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
   command.setTimestamp(seed.now);
   DeploymentDecision decision;
   if (!unhealthy.empty()) {
-    const auto failed = fail_rollout(snapshot, *deployment, "Failed due to unhealthy allocations",
-                                     reverts_on_failure(**deployment), seed);
+    const auto failed = fail_rollout(snapshot, deployment, "Failed due to unhealthy allocations",
+                                     reverts_on_failure(*deployment), seed);
     const auto failure = failed.command->getDeploymentStatusUpdate();
     command.setUpdate(failure.getUpdate());
     if (failure.hasJob()) command.setJob(failure.getJob());
     decision.reverted_to = failed.reverted_to;
   }
-  decision.eval_id = attach(command, deployment_eval(snapshot, *deployment, seed));
+  decision.eval_id = attach(command, deployment_eval(snapshot, deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }

@@ -53,13 +53,6 @@ void EvalQueue::admit(EvalEntry eval, std::string_view queue) {
   ready_[std::string{queue}].insert(std::move(eval));
 }
 
-bool EvalQueue::has_ready(std::span<const std::string> types) const {
-  return std::ranges::any_of(types, [this](const std::string& type) {
-    auto queue = ready_.find(type);
-    return queue != ready_.end() && !queue->second.empty();
-  });
-}
-
 std::optional<EvalDelivery> EvalQueue::dequeue(std::span<const std::string> types,
                                                TimePoint now,
                                                Random& random) {
@@ -96,9 +89,8 @@ Result<EvalQueue::Outstanding*> EvalQueue::find(std::string_view id, std::string
 }
 
 Result<> EvalQueue::ack(std::string_view id, std::string_view token, TimePoint now) {
-  auto found = find(id, token);
-  if (!found) return found.error();
-  auto held = outstanding_.extract((*found)->eval.id);
+  auto found = NOMAD_TRY(find(id, token));
+  auto held = outstanding_.extract(found->eval.id);
   Outstanding& delivery = held.mapped();
   if (!delivery.paused) nack_deadlines_.erase({delivery.nack_at, delivery.eval.id});
   deliveries_.erase(delivery.eval.id);
@@ -123,9 +115,8 @@ void EvalQueue::release_claim(const JobKey& job) {
 }
 
 Result<> EvalQueue::nack(std::string_view id, std::string_view token, TimePoint now) {
-  auto found = find(id, token);
-  if (!found) return found.error();
-  auto held = outstanding_.extract((*found)->eval.id);
+  auto found = NOMAD_TRY(find(id, token));
+  auto held = outstanding_.extract(found->eval.id);
   if (!held.mapped().paused) nack_deadlines_.erase({held.mapped().nack_at, held.mapped().eval.id});
   refuse(std::move(held.mapped()), now);
   return {};
@@ -150,18 +141,16 @@ Result<> EvalQueue::touch(std::string_view id, std::string_view token, TimePoint
 }
 
 Result<> EvalQueue::pause_nack(std::string_view id, std::string_view token) {
-  auto found = find(id, token);
-  if (!found) return found.error();
-  Outstanding& delivery = **found;
+  auto found = NOMAD_TRY(find(id, token));
+  Outstanding& delivery = *found;
   if (!delivery.paused) nack_deadlines_.erase({delivery.nack_at, delivery.eval.id});
   delivery.paused = true;
   return {};
 }
 
 Result<> EvalQueue::resume_nack(std::string_view id, std::string_view token, TimePoint now) {
-  auto found = find(id, token);
-  if (!found) return found.error();
-  Outstanding& delivery = **found;
+  auto found = NOMAD_TRY(find(id, token));
+  Outstanding& delivery = *found;
   if (!delivery.paused) return {};
   delivery.paused = false;
   delivery.nack_at = now + options_.nack_timeout;

@@ -119,9 +119,6 @@ public:
   /// status is to become `canceled`.
   std::vector<EvalEntry> take_cancelable(std::size_t limit);
 
-  /// Whether a dequeue for one of `types` would return something.
-  bool has_ready(std::span<const std::string> types) const;
-
   /// Forgets everything; leadership is lost, or the broker is paused.
   void clear();
 

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

@@ -84,9 +84,8 @@ Result<MemberTable> unseal(capnp::Data::Reader sealed, const MemberKey& key) {
                                  sealed.size() - crypto_secretbox_NONCEBYTES, nonce, key.bytes())
       != 0)
     return Error{Errc::permission_denied, "the other server has another \"encrypt\" key"};
-  auto table = Object<wire::Table>::from_bytes(std::as_bytes(std::span{plain}));
-  if (!table) return table.error();
-  return read(**table);
+  auto table = NOMAD_TRY(Object<wire::Table>::from_bytes(std::as_bytes(std::span{plain})));
+  return read(*table);
 }
 
 }  // namespace

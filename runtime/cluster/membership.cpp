@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/name_table.hpp"
+
 namespace nomad::cluster {
 namespace {
 
@@ -11,17 +13,8 @@ constexpr std::uint64_t most_step = std::uint64_t{1} << 32U;
 }  // namespace
 
 std::string_view to_string(MemberStatus status) {
-  switch (status) {
-    case MemberStatus::alive:
-      return "alive";
-    case MemberStatus::leaving:
-      return "leaving";
-    case MemberStatus::failed:
-      return "failed";
-    case MemberStatus::left:
-      return "left";
-  }
-  return "none";
+  static constexpr std::string_view names[] = {"alive", "leaving", "failed", "left"};
+  return name_in(names, status, "none");
 }
 
 Membership::Membership(MemberInfo self, MembershipOptions options, Random random, Time now)

@@ -7,7 +7,6 @@
 
 #include "runtime/base/secret.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/object/entries.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 

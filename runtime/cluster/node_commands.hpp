@@ -16,7 +16,6 @@
 // May depend on: runtime/base, object, state, scheduler.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -240,15 +240,13 @@ Result<std::string> expand_address(std::string_view text, const LocalAddresses& 
   for (auto begin = text.find("{{"); begin != text.npos; begin = text.find("{{")) {
     const auto end = text.find("}}", begin);
     if (end == text.npos) return not_understood(text);
-    const auto stages = parse_stages(text.substr(begin + 2, end - begin - 2));
-    if (!stages) return stages.error();
-    const auto value = Pipeline{here}.run(*stages);
-    if (!value) return value.error();
-    if (value->empty())
+    const auto stages = NOMAD_TRY(parse_stages(text.substr(begin + 2, end - begin - 2)));
+    const auto value = NOMAD_TRY(Pipeline{here}.run(stages));
+    if (value.empty())
       return Error{Errc::invalid_argument, fmt::format("{} gives no address of this machine",
                                                        text.substr(begin, end + 2 - begin))};
     out += text.substr(0, begin);
-    out += *value;
+    out += value;
     text.remove_prefix(end + 2);
   }
   return out += text;

@@ -5,7 +5,6 @@
 
 #include <arpa/inet.h>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -105,9 +104,8 @@ AgentConfig dev_defaults() {
 }
 
 Result<AgentConfig> with_file_text(AgentConfig base, const std::string& file, std::string text) {
-  const auto tree = parse_config_text(file, std::move(text));
-  if (!tree) return tree.error();
-  auto found = read_keys(file, *tree, base);
+  const auto tree = NOMAD_TRY(parse_config_text(file, std::move(text)));
+  auto found = read_keys(file, tree, base);
   if (!found.errors.empty())
     return Error{Errc::invalid_argument, fmt::format("{}", fmt::join(found.errors, "\n"))};
   for (auto& warning : found.warnings)

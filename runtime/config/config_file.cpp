@@ -140,11 +140,8 @@ Result<AgentConfig> with_path(AgentConfig base, const std::string& path) {
     std::sort(files.begin(), files.end());
   }
   for (const auto& file : files) {
-    auto text = read_text(file);
-    if (!text) return text.error();
-    auto changed = with_file_text(std::move(base), file, std::move(*text));
-    if (!changed) return changed.error();
-    base = std::move(*changed);
+    auto text = NOMAD_TRY(read_text(file));
+    base = NOMAD_TRY(with_file_text(std::move(base), file, std::move(text)));
   }
   return base;
 }

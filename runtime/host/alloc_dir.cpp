@@ -31,9 +31,8 @@ Result<UniqueFd> make_directory(int parent, const std::string& name, mode_t mode
   if (::fchmod(directory.get(), mode) != 0)
     return errno_error("changing the mode of " + name, errno);
   if (mode == 0755 || ::geteuid() != 0) return directory;
-  auto nobody = find_user("nobody");
-  if (nobody.has_error()) return nobody.error();
-  if (::fchown(directory.get(), nobody->uid, nobody->gid) != 0)
+  auto nobody = NOMAD_TRY(find_user("nobody"));
+  if (::fchown(directory.get(), nobody.uid, nobody.gid) != 0)
     return errno_error("changing the owner of " + name, errno);
   return directory;
 }
@@ -60,8 +59,7 @@ void mount_tmpfs(int parent, const std::string& name) {
 Result<> make_secret_directory(int task, const std::string& name, bool tmpfs) {
   // First plain, so that a mount has something to stand on; then again for what was mounted.
   for (int pass = 0; pass < (tmpfs ? 2 : 1); ++pass) {
-    auto made = make_directory(task, name, for_all);
-    if (made.has_error()) return made.error();
+    NOMAD_TRY(make_directory(task, name, for_all));
     if (tmpfs && pass == 0) mount_tmpfs(task, name);
   }
   return {};
@@ -141,33 +139,6 @@ private:
   Result<> failure_;
 };
 
-// Adds the allocated bytes below a directory, on its own file system. Nesting is bounded, because
-// each level costs a descriptor and a stack frame.
-Result<> add_use(int directory, dev_t device, std::uint64_t& bytes, int depth) {
-  constexpr int deepest = 512;
-  constexpr std::uint64_t block = 512;
-  for (const std::string& name : entries_of(directory)) {
-    struct stat status {};
-
-    if (::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    if (status.st_dev != device) continue;
-    bytes += static_cast<std::uint64_t>(status.st_blocks) * block;
-    if (!S_ISDIR(status.st_mode)) continue;
-    if (depth == deepest)
-      return Error{Errc::too_large, "measuring disk use: directories are nested too deep"};
-    UniqueFd inner = open_directory(directory, name.c_str());
-    if (inner) NOMAD_TRY(add_use(inner.get(), device, bytes, depth + 1));
-  }
-  return {};
-}
-
-// Renames the directory `from_parent/name` over `to_parent/name`, which must be absent or empty.
-Result<> replace(int from_parent, int to_parent, const std::string& name) {
-  if (::renameat(from_parent, name.c_str(), to_parent, name.c_str()) == 0 || errno == ENOENT)
-    return {};
-  return errno_error("moving " + name, errno);
-}
-
 }  // namespace
 
 Result<> check_task_name(std::string_view name) {
@@ -194,11 +165,9 @@ Result<> AllocDir::build() const {
   }
   UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!root) return errno_error("making the directory " + root_, errno, Errc::conflict);
-  auto shared = make_directory(root.get(), "alloc", for_all);
-  if (shared.has_error()) return shared.error().within(root_);
+  auto shared = NOMAD_TRY(make_directory(root.get(), "alloc", for_all).within(root_));
   for (const char* name : {"data", "logs", "tmp"}) {
-    auto made = make_directory(shared->get(), name, for_all);
-    if (made.has_error()) return made.error().within(root_);
+    NOMAD_TRY(make_directory(shared.get(), name, for_all).within(root_));
   }
   return {};
 }
@@ -207,46 +176,12 @@ Result<> AllocDir::build_task(std::string_view name, bool tmpfs) const {
   NOMAD_TRY(check_task_name(name));
   UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (!root) return errno_error("opening " + root_, errno, Errc::not_found);
-  auto task = make_directory(root.get(), std::string{name}, for_all);
-  if (task.has_error()) return task.error().within(root_);
+  auto task = NOMAD_TRY(make_directory(root.get(), std::string{name}, for_all).within(root_));
   for (auto [directory, mode] : {std::pair{"local", for_all}, std::pair{"tmp", for_all_sticky}}) {
-    auto made = make_directory(task->get(), directory, mode);
-    if (made.has_error()) return made.error().within(root_);
+    NOMAD_TRY(make_directory(task.get(), directory, mode).within(root_));
   }
   for (const char* directory : {"secrets", "private"}) {
-    auto made = make_secret_directory(task->get(), directory, tmpfs);
-    if (made.has_error()) return made.error().within(root_);
-  }
-  return {};
-}
-
-Result<std::uint64_t> AllocDir::disk_use() const {
-  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-
-  struct stat status {};
-
-  if (!root || ::fstat(root.get(), &status) != 0)
-    return errno_error("opening " + root_, errno, Errc::not_found);
-  std::uint64_t bytes = 0;
-  NOMAD_TRY(add_use(root.get(), status.st_dev, bytes, 0));
-  return bytes;
-}
-
-Result<> AllocDir::take_data_from(const AllocDir& previous,
-                                  std::span<const std::string> tasks) const {
-  UniqueFd from{::open(previous.shared().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  UniqueFd to{::open(shared().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-  if (!from || !to) return errno_error("opening the shared directories", errno, Errc::not_found);
-  NOMAD_TRY(replace(from.get(), to.get(), "data"));
-  UniqueFd root{::open(root_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  for (const std::string& name : tasks) {
-    NOMAD_TRY(check_task_name(name));
-    UniqueFd old_task{
-        ::open(previous.task(name).c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-    if (!old_task) continue;
-    auto new_task = make_directory(root.get(), name, for_all);
-    if (new_task.has_error()) return new_task.error();
-    NOMAD_TRY(replace(old_task.get(), new_task->get(), "local"));
+    NOMAD_TRY(make_secret_directory(task.get(), directory, tmpfs).within(root_));
   }
   return {};
 }

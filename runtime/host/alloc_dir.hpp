@@ -19,7 +19,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -61,13 +60,6 @@ public:
 
   /// Opens the tree for the file API.
   Result<Beneath> open() const { return Beneath::open(root_); }
-
-  /// Bytes that the tree takes on its own disk (not in tmpfs), hard links counted once for each.
-  Result<std::uint64_t> disk_use() const;
-
-  /// Renames alloc/data and the tasks' local directories of `previous`, which lies on the same
-  /// file system, over the empty ones here (sticky disks).
-  Result<> take_data_from(const AllocDir& previous, std::span<const std::string> tasks) const;
 
   /// Unmounts what was mounted and removes the tree. Success when nothing is there. On failure as
   /// much as possible is removed and the first error returned; call again.

@@ -187,9 +187,7 @@ Result<UniqueFd> Beneath::resolve(std::string_view path,
     UniqueFd opened{open_beneath(root_.get(), where, flags, mode)};
     if (opened) return opened;
     if (errno != EXDEV) return open_error(operation, path, errno);
-    auto followed = follow_absolute_link(where);
-    if (followed.has_error()) return followed.error();
-    where = std::move(*followed);
+    where = NOMAD_TRY(follow_absolute_link(where));
   }
   return escapes();
 }
@@ -211,11 +209,10 @@ Result<> Beneath::check_readable(int descriptor, std::string_view path) const {
 }
 
 Result<std::vector<FileInfo>> Beneath::list(std::string_view path) const {
-  auto opened = resolve(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0, "open");
-  if (opened.has_error()) return opened.error();
-  DIR* directory = ::fdopendir(opened->get());
+  auto opened = NOMAD_TRY(resolve(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, 0, "open"));
+  DIR* directory = ::fdopendir(opened.get());
   if (directory == nullptr) return open_error("open", path, errno);
-  int descriptor = opened->release();  // now the directory's
+  int descriptor = opened.release();  // now the directory's
   std::vector<FileInfo> entries;
   while (const dirent* entry = ::readdir(directory)) {
     std::string name{entry->d_name};
@@ -234,12 +231,11 @@ Result<std::vector<FileInfo>> Beneath::list(std::string_view path) const {
 }
 
 Result<FileInfo> Beneath::stat(std::string_view path) const {
-  auto opened = resolve(path, O_PATH, 0, "stat");
-  if (opened.has_error()) return opened.error();
+  auto opened = NOMAD_TRY(resolve(path, O_PATH, 0, "stat"));
 
   struct stat status {};
 
-  if (::fstat(opened->get(), &status) != 0) return open_error("stat", path, errno);
+  if (::fstat(opened.get(), &status) != 0) return open_error("stat", path, errno);
   std::string name = last_component(relative(path));
   FileInfo info = to_info(name == "." ? last_component(directory_) : name, status);
   info.content_type = detect_content_type(info.name, "");
@@ -256,17 +252,16 @@ Result<FileInfo> Beneath::stat(std::string_view path) const {
 
 Result<OpenFile> Beneath::open_file(std::string_view path) const {
   // Looked at before it is opened for reading, because opening a device can already do something.
-  auto found = resolve(path, O_PATH, 0, "open");
-  if (found.has_error()) return found.error();
+  auto found = NOMAD_TRY(resolve(path, O_PATH, 0, "open"));
 
   struct stat status {};
 
-  if (::fstat(found->get(), &status) != 0) return open_error("open", path, errno);
+  if (::fstat(found.get(), &status) != 0) return open_error("open", path, errno);
   if (S_ISDIR(status.st_mode)) return open_error("open", path, EISDIR);
   if (!S_ISREG(status.st_mode)) return open_error("open", path, ENXIO);
-  NOMAD_TRY(check_readable(found->get(), path));
+  NOMAD_TRY(check_readable(found.get(), path));
   // The very file that was looked at, whatever the path leads to by now.
-  std::string same = "/proc/self/fd/" + std::to_string(found->get());
+  std::string same = "/proc/self/fd/" + std::to_string(found.get());
   OpenFile file;
   file.descriptor.reset(::open(same.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.descriptor) return open_error("open", path, errno);
@@ -277,15 +272,14 @@ Result<OpenFile> Beneath::open_file(std::string_view path) const {
 Result<std::string> Beneath::read_at(std::string_view path,
                                      std::uint64_t offset,
                                      std::size_t limit) const {
-  auto file = open_file(path);
-  if (file.has_error()) return file.error();
+  auto file = NOMAD_TRY(open_file(path));
   std::string content;
-  content.resize(offset >= file->size ? std::min<std::size_t>(limit, 4096)
-                                      : static_cast<std::size_t>(
-                                          std::min<std::uint64_t>(limit, file->size - offset)));
+  content.resize(offset >= file.size ? std::min<std::size_t>(limit, 4096)
+                                     : static_cast<std::size_t>(
+                                         std::min<std::uint64_t>(limit, file.size - offset)));
   std::size_t have = 0;
   while (have < content.size()) {
-    ssize_t got = ::pread(file->descriptor.get(), content.data() + have, content.size() - have,
+    ssize_t got = ::pread(file.descriptor.get(), content.data() + have, content.size() - have,
                           static_cast<off_t>(offset + have));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return open_error("read", path, errno);
@@ -300,40 +294,25 @@ Result<UniqueFd> Beneath::open_directory(std::string_view path) const {
   return resolve(path, O_RDONLY | O_DIRECTORY, 0, "open");
 }
 
-Result<UniqueFd> Beneath::create_file(std::string_view path, mode_t mode) const {
-  auto file = resolve(path, O_WRONLY | O_CREAT | O_NONBLOCK | O_NOCTTY, mode, "open");
-  if (file.has_error()) return file.error();
-
-  struct stat status {};
-
-  if (::fstat(file->get(), &status) != 0) return open_error("open", path, errno);
-  if (!S_ISREG(status.st_mode)) return open_error("open", path, ENXIO);
-  // Not O_TRUNC above: that would already have hit what is not a regular file.
-  if (::ftruncate(file->get(), 0) != 0) return open_error("truncate", path, errno);
-  return std::move(*file);
-}
-
 Result<> Beneath::make_directories(std::string_view path, mode_t mode) const {
   std::string where = relative(path);
   for (std::size_t end = 0; end != std::string::npos;) {
     end = where.find('/', end + 1);
     std::string part = where.substr(0, end);
     std::string name = last_component(part);
-    auto parent
-        = resolve(part.substr(0, part.size() - name.size()), O_RDONLY | O_DIRECTORY, 0, "mkdir");
-    if (parent.has_error()) return parent.error();
+    auto parent = NOMAD_TRY(
+        resolve(part.substr(0, part.size() - name.size()), O_RDONLY | O_DIRECTORY, 0, "mkdir"));
     if (name == "." || name.empty()) continue;
     if (name == "..") return escapes();
-    if (::mkdirat(parent->get(), name.c_str(), mode) == 0) {
+    if (::mkdirat(parent.get(), name.c_str(), mode) == 0) {
       // The process's umask took some of it away.
       UniqueFd made{
-          ::openat(parent->get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+          ::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
       if (!made || ::fchmod(made.get(), mode) != 0) return open_error("mkdir", path, errno);
       continue;
     }
     if (errno != EEXIST) return open_error("mkdir", path, errno);
-    auto existing = resolve(part, O_PATH | O_DIRECTORY, 0, "mkdir");
-    if (existing.has_error()) return existing.error();
+    NOMAD_TRY(resolve(part, O_PATH | O_DIRECTORY, 0, "mkdir"));
   }
   return {};
 }
@@ -345,11 +324,11 @@ Result<> Beneath::write_file(std::string_view path,
   std::string where = relative(path);
   std::string name = last_component(where);
   if (name == "." || name == ".." || name.empty()) return open_error("open", path, EISDIR);
-  auto parent = resolve(where.substr(0, where.rfind(name)), O_RDONLY | O_DIRECTORY, 0, "open");
-  if (parent.has_error()) return parent.error();
+  auto parent
+      = NOMAD_TRY(resolve(where.substr(0, where.rfind(name)), O_RDONLY | O_DIRECTORY, 0, "open"));
   std::string temporary = "." + name.substr(0, 200) + ".nomadctl-new";
-  ::unlinkat(parent->get(), temporary.c_str(), 0);
-  UniqueFd file{::openat(parent->get(), temporary.c_str(),
+  ::unlinkat(parent.get(), temporary.c_str(), 0);
+  UniqueFd file{::openat(parent.get(), temporary.c_str(),
                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)};
   if (!file) return open_error("open", path, errno);
   Result<> outcome = write_all(file.get(), content, path);
@@ -358,11 +337,11 @@ Result<> Beneath::write_file(std::string_view path,
   if (!outcome.has_error() && durable && ::fsync(file.get()) != 0)
     outcome = open_error("fsync", path, errno);
   if (!outcome.has_error()
-      && ::renameat(parent->get(), temporary.c_str(), parent->get(), name.c_str()) != 0)
+      && ::renameat(parent.get(), temporary.c_str(), parent.get(), name.c_str()) != 0)
     outcome = open_error("rename", path, errno);
-  if (!outcome.has_error() && durable && ::fsync(parent->get()) != 0)
+  if (!outcome.has_error() && durable && ::fsync(parent.get()) != 0)
     outcome = open_error("fsync", path, errno);
-  if (outcome.has_error()) ::unlinkat(parent->get(), temporary.c_str(), 0);
+  if (outcome.has_error()) ::unlinkat(parent.get(), temporary.c_str(), 0);
   return outcome;
 }
 

@@ -66,9 +66,6 @@ public:
   /// Opens a directory, for openat(2) and friends.
   Result<UniqueFd> open_directory(std::string_view path) const;
 
-  /// Creates or truncates a regular file for writing. Missing parents are not created.
-  Result<UniqueFd> create_file(std::string_view path, mode_t mode) const;
-
   /// Creates the directory and its missing parents, each with exactly `mode`.
   Result<> make_directories(std::string_view path, mode_t mode) const;
 

@@ -2,7 +2,6 @@
 // the order of the WHATWG's "MIME Sniffing" specification, sections 6 and 7.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "runtime/host/beneath.hpp"
 

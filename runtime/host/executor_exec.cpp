@@ -56,9 +56,7 @@ Result<std::shared_ptr<ExecSession>> ExecutorClient::Loop::take_session(Task& ta
     return Error{Errc::io, "the command's streams were lost: too many open files"};
   }
   if (!pump_) {
-    auto opened = ExecPump::open();
-    if (opened.has_error()) return opened.error();
-    pump_ = std::move(*opened);
+    pump_ = NOMAD_TRY(ExecPump::open());
   }
   ExecEnds ends;
   ends.socket = std::move(task.received[0]);

@@ -1,13 +1,11 @@
 #include "runtime/host/executor_loop.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "runtime/base/log.hpp"
 #include "runtime/host/executor/exit_status.hpp"
@@ -105,14 +103,11 @@ void ExecutorClient::Loop::launch(Task& task) {
   if (task.goal == Goal::purge) return finish_purge(task);
   task.launched = true;
   auto attempt = [&]() -> Result<SpawnedExecutor> {
-    auto directory = make_place(state_directory_.get(), task.key);
-    if (directory.has_error()) return directory.error();
+    auto directory = NOMAD_TRY(make_place(state_directory_.get(), task.key));
     if (task.command->use_cgroup) {
-      auto scope = cgroups_.create(task.key, task.command->cgroup_limits);
-      if (scope.has_error()) return scope.error();
-      task.cgroup = std::move(*scope);
+      task.cgroup = NOMAD_TRY(cgroups_.create(task.key, task.command->cgroup_limits));
     }
-    return spawn_executor(options_.executor_path, std::move(*directory));
+    return spawn_executor(options_.executor_path, std::move(directory));
   };
   auto spawned = attempt();
   if (spawned.has_error()) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -164,24 +163,20 @@ Result<UniqueFd> make_place(int state_directory, const std::string& key) {
 }
 
 Result<SpawnedExecutor> spawn_executor(const std::string& program, UniqueFd locked) {
-  auto directory = move_up(std::move(locked));
-  if (directory.has_error()) return directory.error();
-  auto made = listen_in(directory->get());
-  if (made.has_error()) return made.error();
+  auto directory = NOMAD_TRY(move_up(std::move(locked)));
+  auto made = NOMAD_TRY(listen_in(directory.get()));
   SpawnedExecutor spawned;
   spawned.socket = make_socket();
   if (!spawned.socket) return errno_error("making a socket", errno);
-  if (int error = connect_to(spawned.socket.get(), directory->get()); error != 0)
+  if (int error = connect_to(spawned.socket.get(), directory.get()); error != 0)
     return errno_error("connecting to the executor's socket", error);
-  auto listener = move_up(std::move(*made));
-  if (listener.has_error()) return listener.error();
-  auto log
-      = move_up(UniqueFd{::openat(directory->get(), executor::log_file,
-                                  O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)});
-  if (log.has_error()) return log.error();
+  auto listener = NOMAD_TRY(move_up(std::move(made)));
+  auto log = NOMAD_TRY(
+      move_up(UniqueFd{::openat(directory.get(), executor::log_file,
+                                O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600)}));
 
   SpawnSettings settings;
-  int error = fill(settings, directory->get(), listener->get(), log->get());
+  int error = fill(settings, directory.get(), listener.get(), log.get());
   // No environment: the agent's may hold secrets, and the executor needs none.
   std::array<char*, 2> arguments{const_cast<char*>("nomadctl-executor"), nullptr};
   std::array<char*, 1> environment{nullptr};

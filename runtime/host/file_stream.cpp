@@ -36,12 +36,11 @@ Result<Origin> parse_origin(std::string_view text) {
 Result<FileStream> FileStream::open(const Beneath& directory,
                                     std::string path,
                                     const StreamOptions& options) {
-  auto file = directory.open_file(path);
-  if (file.has_error()) return file.error();
+  auto file = NOMAD_TRY(directory.open_file(path));
   FileStream stream;
   stream.directory_ = &directory;
   stream.path_ = std::move(path);
-  stream.file_ = std::move(*file);
+  stream.file_ = std::move(file);
   stream.follow_ = options.follow;
   stream.limited_ = options.limit != 0;
   stream.remaining_ = options.limit;
@@ -69,10 +68,9 @@ FileStream::~FileStream() {
 
 Result<> FileStream::watch(FileWatcher& watcher, std::function<void()> changed) {
   if (!follow_ || watcher_ != nullptr) return {};
-  auto watch = watcher.watch(file_.descriptor.get(), std::move(changed));
-  if (watch.has_error()) return watch.error();
+  auto watch = NOMAD_TRY(watcher.watch(file_.descriptor.get(), std::move(changed)));
   watcher_ = &watcher;
-  watch_ = *watch;
+  watch_ = watch;
   return {};
 }
 

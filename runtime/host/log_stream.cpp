@@ -35,11 +35,10 @@ Result<LogType> parse_log_type(std::string_view text) {
 Result<std::vector<LogFile>> list_log_files(const Beneath& directory,
                                             std::string_view task,
                                             LogType type) {
-  auto entries = directory.list(logs);
-  if (entries.has_error()) return entries.error();
+  auto entries = NOMAD_TRY(directory.list(logs));
   std::string prefix = prefix_of(task, type);
   std::vector<LogFile> files;
-  for (FileInfo& entry : *entries) {
+  for (FileInfo& entry : entries) {
     if (entry.name.compare(0, prefix.size(), prefix) != 0 || entry.mode.front() != '-') continue;
     LogFile file{0, entry.name, entry.size};
     const char* end = entry.name.data() + entry.name.size();
@@ -74,9 +73,8 @@ Result<LogStream> LogStream::open(const Beneath& directory,
                                   std::string task,
                                   LogType type,
                                   const StreamOptions& options) {
-  auto files = list_log_files(directory, task, type);
-  if (files.has_error()) return files.error();
-  auto position = locate(*files, options.origin, options.offset);
+  auto files = NOMAD_TRY(list_log_files(directory, task, type));
+  auto position = locate(files, options.origin, options.offset);
   if (!position) {
     return Error{Errc::not_found, "log entry for task \"" + task + "\" and log type \""
                                       + (type == LogType::stdout_log ? "stdout" : "stderr")
@@ -89,7 +87,7 @@ Result<LogStream> LogStream::open(const Beneath& directory,
   stream.follow_ = options.follow;
   stream.limited_ = options.limit != 0;
   stream.remaining_ = options.limit;
-  stream.last_index_ = files->back().index;
+  stream.last_index_ = files.back().index;
   NOMAD_TRY(stream.open_from(position->index, position->offset));
   return stream;
 }
@@ -121,9 +119,8 @@ LogStream::~LogStream() {
 Result<> LogStream::open_from(std::uint64_t index, std::uint64_t offset) {
   constexpr int tries = 16;  // files may be removed faster than we open them
   for (int i = 0; i < tries; ++i) {
-    auto files = list_log_files(*directory_, task_, type_);
-    if (files.has_error()) return files.error();
-    const LogFile* next = at_or_after(*files, index);
+    auto files = NOMAD_TRY(list_log_files(*directory_, task_, type_));
+    const LogFile* next = at_or_after(files, index);
     if (next == nullptr) return Error{Errc::not_found, "the log files have gone"};
     auto file = directory_->open_file(std::string{logs} + '/' + next->name);
     if (file.has_error() && file.error().code == Errc::not_found) continue;
@@ -139,20 +136,16 @@ Result<> LogStream::open_from(std::uint64_t index, std::uint64_t offset) {
 Result<> LogStream::watch_file() {
   if (watcher_ == nullptr) return {};
   watcher_->unwatch(file_watch_);
-  auto watch = watcher_->watch(file_.descriptor.get(), changed_);
-  if (watch.has_error()) return watch.error();
-  file_watch_ = *watch;
+  file_watch_ = NOMAD_TRY(watcher_->watch(file_.descriptor.get(), changed_));
   return {};
 }
 
 Result<> LogStream::watch(FileWatcher& watcher, std::function<void()> changed) {
   if (!follow_ || watcher_ != nullptr) return {};
-  auto directory = directory_->open_directory(logs);
-  if (directory.has_error()) return directory.error();
-  auto watch = watcher.watch(directory->get(), changed);
-  if (watch.has_error()) return watch.error();
+  auto directory = NOMAD_TRY(directory_->open_directory(logs));
+  auto watch = NOMAD_TRY(watcher.watch(directory.get(), changed));
   watcher_ = &watcher;
-  directory_watch_ = *watch;
+  directory_watch_ = watch;
   changed_ = std::move(changed);
   return watch_file();
 }
@@ -163,9 +156,8 @@ Result<bool> LogStream::advance() {
     finished_ = true;
     return false;
   }
-  auto files = list_log_files(*directory_, task_, type_);
-  if (files.has_error()) return files.error();
-  const LogFile* next = at_or_after(*files, current_.index + 1);
+  auto files = NOMAD_TRY(list_log_files(*directory_, task_, type_));
+  const LogFile* next = at_or_after(files, current_.index + 1);
   if (next == nullptr) {
     finished_ = !follow_;
     return false;
@@ -197,9 +189,8 @@ Result<std::optional<StreamChunk>> LogStream::read() {
       return chunk;
     }
     if (!successor_seen) {
-      auto files = list_log_files(*directory_, task_, type_);
-      if (files.has_error()) return files.error();
-      bool more = at_or_after(*files, current_.index + 1) != nullptr;
+      auto files = NOMAD_TRY(list_log_files(*directory_, task_, type_));
+      bool more = at_or_after(files, current_.index + 1) != nullptr;
       bool wanted = follow_ || current_.index < last_index_;
       if (!more || !wanted) {
         finished_ = !follow_;
@@ -208,9 +199,8 @@ Result<std::optional<StreamChunk>> LogStream::read() {
       successor_seen = true;
       continue;
     }
-    auto advanced = advance();
-    if (advanced.has_error()) return advanced.error();
-    if (!*advanced) return chunk;
+    auto advanced = NOMAD_TRY(advance());
+    if (!advanced) return chunk;
     successor_seen = false;
   }
   return chunk;

@@ -1,6 +1,5 @@
 #include "runtime/host/process_stats.hpp"
 
-#include <charconv>
 #include <chrono>
 
 #include <unistd.h>

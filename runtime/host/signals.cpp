@@ -46,13 +46,6 @@ Result<int> parse_signal(std::string_view name) {
                "invalid signal \"" + std::string{name} + "\" - valid signals are [" + valid + "]"};
 }
 
-std::string signal_name(int number) {
-  for (const Named& each : names) {
-    if (each.number == number) return std::string{each.name};
-  }
-  return "signal " + std::to_string(number);
-}
-
 std::string signal_names() {
   std::string all;
   for (const Named& each : names) {

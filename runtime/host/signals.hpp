@@ -12,9 +12,6 @@ namespace nomad::host {
 /// is 0.
 Result<int> parse_signal(std::string_view name);
 
-/// The name of a number, "SIGKILL"; "signal 42" for those without one.
-std::string signal_name(int number);
-
 /// All names, sorted and comma-separated: the attribute os.signals. Sorted, so that equal machines
 /// get equal computed classes.
 std::string signal_names();

@@ -5,8 +5,6 @@
 #include <map>
 #include <mutex>
 
-#include <unistd.h>
-
 #include <grp.h>
 #include <pwd.h>
 

@@ -148,10 +148,9 @@ boost::json::object tree_of(const DraftBlock& block, const BlockType& type) {
 }
 
 Result<boost::json::object> canonical_tree(const boost::json::object& job) {
-  auto draft = JobDraft::decode(job);
-  if (!draft) return draft.error();
-  canonicalize(draft->job());
-  return tree_of(draft->job(), block_types().job);
+  auto draft = NOMAD_TRY(JobDraft::decode(job));
+  canonicalize(draft.job());
+  return tree_of(draft.job(), block_types().job);
 }
 
 }  // namespace nomad::jobspec

@@ -36,17 +36,16 @@ Result<> wait_for(int fd, short events, Deadline deadline) {
 Result<std::unique_ptr<ByteStream>> connect_address(const sockaddr* address,
                                                     socklen_t size,
                                                     Deadline deadline) {
-  auto socket = begin_connect(address, size);
-  if (!socket) return socket.error();
-  if (wait_for(socket->fd, POLLOUT, deadline).has_error())
+  auto socket = NOMAD_TRY(begin_connect(address, size));
+  if (wait_for(socket.fd, POLLOUT, deadline).has_error())
     return Error{Errc::unavailable, "i/o timeout"};
-  if (const int failure = connect_outcome(socket->fd); failure != 0)
+  if (const int failure = connect_outcome(socket.fd); failure != 0)
     return Error{Errc::unavailable, "connect: " + go_text(failure)};
   if (address->sa_family != AF_UNIX) {
     const int on = 1;
-    ::setsockopt(socket->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(socket.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  return std::make_unique<ByteStream>(std::move(*socket));
+  return std::make_unique<ByteStream>(std::move(socket));
 }
 
 Result<std::unique_ptr<ByteStream>> connect_unix(const std::string& path, Deadline deadline) {
@@ -55,9 +54,9 @@ Result<std::unique_ptr<ByteStream>> connect_unix(const std::string& path, Deadli
   if (path.size() >= sizeof address.sun_path)
     return Error{Errc::invalid_argument, "dial unix " + path + ": path too long"};
   std::memcpy(address.sun_path, path.c_str(), path.size());
-  auto stream
-      = connect_address(reinterpret_cast<const sockaddr*>(&address), sizeof address, deadline);
-  if (!stream) return stream.error().within("dial unix " + path);
+  auto stream = NOMAD_TRY(
+      connect_address(reinterpret_cast<const sockaddr*>(&address), sizeof address, deadline)
+          .within("dial unix " + path));
   return stream;
 }
 
@@ -80,42 +79,38 @@ ByteStream::~ByteStream() {
 Result<> ByteStream::secure(TlsSession session, Deadline deadline) {
   channel_.secure(std::move(session));
   for (;;) {
-    const auto step = channel_.handshake();
-    if (!step) return step.error();
-    if (step->state == IoState::done) return {};
-    if (step->state == IoState::closed) return Error{Errc::io, "EOF"};
-    NOMAD_TRY(wait(step->state, deadline));
+    const auto step = NOMAD_TRY(channel_.handshake());
+    if (step.state == IoState::done) return {};
+    if (step.state == IoState::closed) return Error{Errc::io, "EOF"};
+    NOMAD_TRY(wait(step.state, deadline));
   }
 }
 
 Result<std::size_t> ByteStream::read(char* buffer, std::size_t size, Deadline deadline) {
   for (;;) {
-    const auto step = channel_.read(buffer, size);
-    if (!step) return step.error();
-    if (step->state == IoState::done) return step->count;
-    if (step->state == IoState::closed) return std::size_t{0};
-    NOMAD_TRY(wait(step->state, deadline));
+    const auto step = NOMAD_TRY(channel_.read(buffer, size));
+    if (step.state == IoState::done) return step.count;
+    if (step.state == IoState::closed) return std::size_t{0};
+    NOMAD_TRY(wait(step.state, deadline));
   }
 }
 
 Result<> ByteStream::write(std::string_view bytes, Deadline deadline) {
   while (!bytes.empty()) {
-    const auto step = channel_.write(bytes);
-    if (!step) return step.error();
-    if (step->state == IoState::closed) return Error{Errc::io, "write: broken pipe"};
-    if (step->state == IoState::done)
-      bytes.remove_prefix(step->count);
+    const auto step = NOMAD_TRY(channel_.write(bytes));
+    if (step.state == IoState::closed) return Error{Errc::io, "write: broken pipe"};
+    if (step.state == IoState::done)
+      bytes.remove_prefix(step.count);
     else
-      NOMAD_TRY(wait(step->state, deadline));
+      NOMAD_TRY(wait(step.state, deadline));
   }
   return {};
 }
 
 Result<std::size_t> ByteStream::write_some(std::string_view bytes) {
-  const auto step = channel_.write(bytes);
-  if (!step) return step.error();
-  if (step->state == IoState::closed) return Error{Errc::io, "write: broken pipe"};
-  return step->state == IoState::done ? step->count : std::size_t{0};
+  const auto step = NOMAD_TRY(channel_.write(bytes));
+  if (step.state == IoState::closed) return Error{Errc::io, "write: broken pipe"};
+  return step.state == IoState::done ? step.count : std::size_t{0};
 }
 
 Result<> ByteStream::wait(IoState state, Deadline deadline) const {
@@ -128,11 +123,11 @@ Connector secure_connector(std::shared_ptr<const TlsContext> context, std::strin
     auto stream = connect_plain(endpoint, deadline);
     if (!stream || endpoint.scheme != "https") return stream;
     const bool verifies = context->options().verify_outgoing;
-    auto session = context->connect((*stream)->native_handle(), !server_name.empty() ? server_name
-                                                                : verifies           ? endpoint.host
-                                                                           : std::string{});
-    if (!session) return session.error();
-    NOMAD_TRY((*stream)->secure(std::move(*session), deadline));
+    auto session
+        = NOMAD_TRY(context->connect((*stream)->native_handle(), !server_name.empty() ? server_name
+                                                                 : verifies ? endpoint.host
+                                                                            : std::string{}));
+    NOMAD_TRY((*stream)->secure(std::move(session), deadline));
     return stream;
   };
 }

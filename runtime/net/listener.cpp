@@ -150,10 +150,9 @@ Result<std::unique_ptr<Listener>> Listener::open(EventLoop& loop,
                                                  Callbacks callbacks) {
   std::string path = address.starts_with("unix:") ? address.substr(5) : "";
   if (path.starts_with("//")) path.erase(0, 2);
-  auto socket = path.empty() ? listen_tcp(address) : listen_unix(path);
-  if (!socket) return socket.error();
+  auto socket = NOMAD_TRY(path.empty() ? listen_tcp(address) : listen_unix(path));
   return std::unique_ptr<Listener>{new Listener{
-      std::make_shared<Core>(loop, std::move(*socket), std::move(path), std::move(topic),
+      std::make_shared<Core>(loop, std::move(socket), std::move(path), std::move(topic),
                              std::move(limits), std::move(callbacks))}};
 }
 

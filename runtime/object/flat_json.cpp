@@ -6,6 +6,8 @@
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
 
+#include "runtime/base/name_table.hpp"
+
 namespace nomad {
 
 namespace {
@@ -286,23 +288,9 @@ void append_sorted_json(std::string& out, const JsonNode& node) {
 }
 
 std::string_view go_kind(const JsonNode& node) {
-  switch (node.kind) {
-    case JsonKind::null:
-      return "null";
-    case JsonKind::boolean:
-      return "bool";
-    case JsonKind::integer:
-    case JsonKind::natural:
-    case JsonKind::real:
-      return "number";
-    case JsonKind::text:
-      return "string";
-    case JsonKind::array:
-      return "array";
-    case JsonKind::object:
-      return "object";
-  }
-  return "value";
+  static constexpr std::string_view names[]
+      = {"null", "bool", "number", "number", "number", "string", "array", "object"};
+  return name_in(names, node.kind, "value");
 }
 
 }  // namespace nomad

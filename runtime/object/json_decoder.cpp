@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <vector>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>

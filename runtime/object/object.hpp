@@ -98,9 +98,8 @@ public:
   /// Takes bytes that left this process's trust (disk, network). `Errc::corrupt` when they are no
   /// well-formed object.
   static Result<Object> from_bytes(std::span<const std::byte> bytes) {
-    auto block = detail::Block::from_bytes(bytes, capnp::Schema::from<T>());
-    if (!block) return block.error();
-    return Object{*block};
+    auto block = NOMAD_TRY(detail::Block::from_bytes(bytes, capnp::Schema::from<T>()));
+    return Object{block};
   }
 
   /// Whether `bytes` can be read where they are, unchecked: `from_bytes` takes them, and they are

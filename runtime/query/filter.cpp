@@ -154,10 +154,9 @@ private:
   }
 
   Result<bool> match(const Expression& node) {
-    auto found = find(node.selector);
-    if (!found) return found.error();
-    if (!*found) return if_absent(node.op);
-    const auto& value = **found;
+    auto found = NOMAD_TRY(find(node.selector));
+    if (!found) return if_absent(node.op);
+    const auto& value = *found;
     switch (node.op) {
       case MatchOp::equal:
         return is_equal(value, node.value);
@@ -208,10 +207,9 @@ private:
 
   Result<bool> over_elements(const Expression& node) {
     const bool is_all = node.kind == Expression::Kind::all;
-    auto found = find(node.selector);
-    if (!found) return found.error();
-    if (!*found) return is_all;
-    const auto value = **found;
+    auto found = NOMAD_TRY(find(node.selector));
+    if (!found) return is_all;
+    const auto value = *found;
     if (value.kind != Value::Kind::list && value.kind != Value::Kind::map)
       return refuse(node.selector.text() + " is not a list or a map");
     if (!node.index_name.empty() && node.index_name == node.value_name)
@@ -259,10 +257,9 @@ Filter& Filter::operator=(Filter&&) noexcept = default;
 Filter::~Filter() = default;
 
 Result<Filter> Filter::compile(std::string_view text) {
-  auto expression = parse_filter(text);
-  if (!expression) return expression.error();
+  auto expression = NOMAD_TRY(parse_filter(text));
   auto compiled = std::make_unique<Compiled>();
-  compiled->expression = std::move(*expression);
+  compiled->expression = std::move(expression);
   compiled->compile_patterns(*compiled->expression);
   return Filter{std::move(compiled)};
 }

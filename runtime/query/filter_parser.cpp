@@ -1,6 +1,5 @@
 #include "runtime/query/filter_parser.hpp"
 
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

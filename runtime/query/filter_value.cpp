@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "runtime/base/name_table.hpp"
+
 namespace nomad::query {
 namespace {
 
@@ -187,30 +189,10 @@ bool Value::has_size() const {
 }
 
 std::string_view Value::kind_name() const {
-  switch (kind) {
-    case Kind::none:
-      return "invalid";
-    case Kind::boolean:
-      return "bool";
-    case Kind::signed_number:
-      return "int64";
-    case Kind::unsigned_number:
-      return "uint64";
-    case Kind::real:
-      return "float64";
-    case Kind::text:
-      return "string";
-    case Kind::object:
-    case Kind::root:
-      return "struct";
-    case Kind::list:
-      return "slice";
-    case Kind::map:
-      return "map";
-    case Kind::opaque:
-      return "interface";
-  }
-  return "invalid";
+  static constexpr std::string_view names[]
+      = {"invalid", "bool",  "int64", "uint64",    "float64", "string",
+         "struct",  "slice", "map",   "interface", "struct"};
+  return name_in(names, kind, "invalid");
 }
 
 Value Value::element(unsigned index) const {

@@ -1,7 +1,6 @@
 // Configuration: the members of a cluster, as entries of the log and snapshots carry it.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

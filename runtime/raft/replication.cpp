@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "runtime/raft/core.hpp"
-#include "runtime/raft/invariant.hpp"
 #include "runtime/raft/quorum.hpp"
 
 namespace nomad::raft {

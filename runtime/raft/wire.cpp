@@ -195,11 +195,10 @@ Result<Body> read(wire::AppendRequest::Reader from, const Source& source) {
 Result<Body> read(wire::SnapshotChunk::Reader from, const Source& source) {
   const auto meta = from.getMeta();
   const auto configuration = source.slice(meta.getConfiguration());
-  auto decoded = decode_configuration(configuration.view());
-  if (!decoded) return decoded.error();
+  auto decoded = NOMAD_TRY(decode_configuration(configuration.view()));
   return Body{SnapshotChunk{.meta = {.index = meta.getIndex(),
                                      .term = meta.getTerm(),
-                                     .configuration = std::move(*decoded),
+                                     .configuration = std::move(decoded),
                                      .configuration_index = meta.getConfigurationIndex()},
                             .total_bytes = from.getTotalBytes(),
                             .offset = from.getOffset(),
@@ -264,14 +263,13 @@ Result<WireMessage> read_checked(const Bytes& bytes) {
     return Error{Errc::invalid_argument,
                  "raft message of protocol version " + std::to_string(from.getProtocol())
                      + "; this server speaks version " + std::to_string(protocol_version)};
-  auto body = read(from.getBody(), Source{bytes});
-  if (!body) return body.error();
+  auto body = NOMAD_TRY(read(from.getBody(), Source{bytes}));
   return WireMessage{.message = {.protocol = from.getProtocol(),
                                  .cluster_id = copy_of(from.getClusterId()),
                                  .from = copy_of(from.getFrom()),
                                  .to = copy_of(from.getTo()),
                                  .term = from.getTerm(),
-                                 .body = std::move(*body),
+                                 .body = std::move(body),
                                  .known_commands = from.getKnownCommands()},
                      .from_address = copy_of(from.getFromAddress())};
 }

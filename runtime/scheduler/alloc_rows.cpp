@@ -2,6 +2,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/enum_name.hpp"
 #include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::scheduler {
@@ -16,24 +17,6 @@ void fill_tracker(schema::Allocation::Builder alloc, const AllocEntry& previous,
     events[i].setPrevNodeId(text(history[i].prev_node_id));
     events[i].setDelay(history[i].delay);
   }
-}
-
-std::string_view client_status_name(schema::ClientStatus status) {
-  switch (status) {
-    case schema::ClientStatus::PENDING:
-      return "pending";
-    case schema::ClientStatus::RUNNING:
-      return "running";
-    case schema::ClientStatus::COMPLETE:
-      return "complete";
-    case schema::ClientStatus::FAILED:
-      return "failed";
-    case schema::ClientStatus::LOST:
-      return "lost";
-    case schema::ClientStatus::UNKNOWN:
-      return "unknown";
-  }
-  return "";
 }
 
 /// Keeps what the client was given of networks and devices.
@@ -130,7 +113,7 @@ PlannedAlloc make_updated_row(const RowUpdate& update,
     for (unsigned i = 0; i < old.size(); ++i)
       states.setWithCaveats(i, old[i]);
     states[old.size()].setField("client_status");
-    states[old.size()].setValue(text(client_status_name(*update.append_state)));
+    states[old.size()].setValue(text(enum_name(*update.append_state)));
     states[old.size()].setTime(now);
   }
   return planned(draft, false);

@@ -14,7 +14,6 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/base/random.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/scheduler/placement/proposal.hpp"
 #include "runtime/scheduler/plan/plan.hpp"

@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/scheduler/attempt.hpp"

@@ -124,9 +124,8 @@ Result<std::vector<KeyPair>> load_key_pairs(const std::string& directory,
                         [&](const std::string& path) { return path == own_path; });
   std::vector<KeyPair> pairs;
   for (const auto& path : paths) {
-    auto pair = read_pair(path);
-    if (!pair) return pair.error();
-    pairs.push_back(std::move(*pair));
+    auto pair = NOMAD_TRY(read_pair(path));
+    pairs.push_back(std::move(pair));
   }
   return pairs;
 }

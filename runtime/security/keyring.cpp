@@ -113,14 +113,10 @@ Result<std::shared_ptr<Keyring>> Keyring::open(KeyringOptions options) {
   if (given.directory.empty()) {
     keyring->pairs_.push_back(make_key_pair(given.random));
   } else {
-    auto pairs = load_key_pairs(given.directory, given.random);
-    if (!pairs) return pairs.error().within("keyring");
-    keyring->pairs_ = std::move(*pairs);
+    keyring->pairs_ = NOMAD_TRY(load_key_pairs(given.directory, given.random).within("keyring"));
   }
   if (!given.cluster_secret.empty()) {
-    auto key = cluster_key(given.cluster_secret);
-    if (!key) return key.error();
-    keyring->cluster_key_ = std::move(*key);
+    keyring->cluster_key_ = NOMAD_TRY(cluster_key(given.cluster_secret));
     keyring->cluster_recipient_ = secret_recipient(keyring->cluster_key_);
     wipe(keyring->options_.cluster_secret);
   }
@@ -188,9 +184,8 @@ Result<std::shared_ptr<const Secret>> Keyring::material(const Object<schema::Roo
     const std::lock_guard lock{guard_};
     if (const auto known = opened_.find(id); known != opened_.end()) return known->second;
   }
-  auto opened = unwrap_root_key(*key);
-  if (!opened) return opened.error();
-  std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(*opened));
+  auto opened = NOMAD_TRY(unwrap_root_key(*key));
+  std::shared_ptr<const Secret> shared = std::make_shared<Secret>(std::move(opened));
   const std::lock_guard lock{guard_};
   return opened_.emplace(std::string{id}, shared).first->second;
 }
@@ -241,11 +236,10 @@ Result<Object<schema::Variable>> Keyring::seal_variable(const Object<schema::Roo
                                                         std::string_view path,
                                                         const Secret& encoded_items,
                                                         std::int64_t now) {
-  const auto root_key = material(key);
-  if (!root_key) return root_key.error();
+  const auto root_key = NOMAD_TRY(material(key));
   const auto id = view(key->getKeyId());
   const auto sealed
-      = seal(**root_key, variable_place(ns, path, id), encoded_items.bytes(), options_.random);
+      = seal(*root_key, variable_place(ns, path, id), encoded_items.bytes(), options_.random);
   Draft<schema::Variable> draft;
   draft->setNamespace(text(std::string{ns}));
   draft->setPath(text(std::string{path}));
@@ -258,9 +252,8 @@ Result<Object<schema::Variable>> Keyring::seal_variable(const Object<schema::Roo
 
 Result<Secret> Keyring::open_variable(const Object<schema::RootKey>& key,
                                       const Object<schema::Variable>& variable) {
-  const auto root_key = material(key);
-  if (!root_key) return root_key.error();
-  return unseal(**root_key,
+  const auto root_key = NOMAD_TRY(material(key));
+  return unseal(*root_key,
                 variable_place(view(variable->getNamespace()), view(variable->getPath()),
                                view(variable->getKeyId())),
                 span_of(variable->getData()));

@@ -1,7 +1,6 @@
 #include "runtime/security/seal.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include <sodium.h>
 

@@ -2,6 +2,7 @@
 // operators. Terminal states are final.
 #include <algorithm>
 
+#include "runtime/object/enum_name.hpp"
 #include "runtime/state/applier.hpp"
 
 namespace nomad::state {
@@ -31,30 +32,6 @@ std::optional<bool> health_of(schema::Allocation::Reader alloc) {
   return healthy.getValue();
 }
 
-std::string_view to_text(State state) {
-  switch (state) {
-    case State::INITIALIZING:
-      return "initializing";
-    case State::PENDING:
-      return "pending";
-    case State::RUNNING:
-      return "running";
-    case State::PAUSED:
-      return "paused";
-    case State::BLOCKED:
-      return "blocked";
-    case State::UNBLOCKING:
-      return "unblocking";
-    case State::SUCCESSFUL:
-      return "successful";
-    case State::FAILED:
-      return "failed";
-    case State::CANCELLED:
-      return "cancelled";
-  }
-  return "";
-}
-
 bool names_group(schema::DeploymentPromotion::Reader command, std::string_view group) {
   for (auto name : command.getGroups())
     if (view(name) == group) return true;
@@ -78,7 +55,7 @@ std::optional<Error> Applier::check_active(std::string_view deployment_id) const
                  "Deployment ID \"" + id + "\" couldn't be updated as it does not exist"};
   if (!is_active((*found)->getStatus()))
     return Error{Errc::conflict, "Deployment \"" + id + "\" has terminal status \""
-                                     + std::string{to_text((*found)->getStatus())} + "\""};
+                                     + std::string{enum_name((*found)->getStatus())} + "\""};
   return std::nullopt;
 }
 

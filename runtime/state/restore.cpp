@@ -15,26 +15,22 @@ template <class T>
 Result<> put(PersistentMap<Object<T>>& map,
              std::string_view key,
              std::span<const std::byte> bytes) {
-  auto object = Object<T>::from_bytes(bytes);
-  if (!object) return object.error();
-  map.insert_or_assign(key, std::move(*object));
+  auto object = NOMAD_TRY(Object<T>::from_bytes(bytes));
+  map.insert_or_assign(key, std::move(object));
   return {};
 }
 
 /// Joined with its job and metrics once all rows are there.
 Result<> put(PersistentMap<AllocRef>& map, std::string_view key, std::span<const std::byte> bytes) {
-  auto alloc = Object<schema::Allocation>::from_bytes(bytes);
-  if (!alloc) return alloc.error();
-  map.insert_or_assign(key, AllocRef::make(make_row(std::move(*alloc), {}, {})));
+  auto alloc = NOMAD_TRY(Object<schema::Allocation>::from_bytes(bytes));
+  map.insert_or_assign(key, AllocRef::make(make_row(std::move(alloc), {}, {})));
   return {};
 }
 
 /// A table of one row.
 template <class T>
 Result<> put(Object<T>& object, std::string_view, std::span<const std::byte> bytes) {
-  auto read = Object<T>::from_bytes(bytes);
-  if (!read) return read.error();
-  object = std::move(*read);
+  object = NOMAD_TRY(Object<T>::from_bytes(bytes));
   return {};
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/state/store.hpp"
 
 #include "runtime/object/draft.hpp"
-#include "runtime/state/alloc_index.hpp"
 #include "runtime/state/applier.hpp"
 
 namespace nomad::state {

@@ -1,7 +1,5 @@
 #include "runtime/state/tables.hpp"
 
-#include <cassert>
-
 #include "runtime/state/stored_tables.hpp"
 
 namespace nomad::state {
@@ -37,47 +35,18 @@ std::string number_key(std::uint64_t number) {
 }
 
 bool is_client_terminal(schema::ClientStatus status) {
-  switch (status) {
-    case schema::ClientStatus::COMPLETE:
-    case schema::ClientStatus::FAILED:
-    case schema::ClientStatus::LOST:
-      return true;
-    case schema::ClientStatus::PENDING:
-    case schema::ClientStatus::RUNNING:
-    case schema::ClientStatus::UNKNOWN:
-      return false;
-  }
-  return false;  // from a newer server
+  using Is = schema::ClientStatus;
+  return status == Is::COMPLETE || status == Is::FAILED || status == Is::LOST;
 }
 
 bool is_terminal(schema::EvalStatus status) {
-  switch (status) {
-    case schema::EvalStatus::COMPLETE:
-    case schema::EvalStatus::FAILED:
-    case schema::EvalStatus::CANCELED:
-      return true;
-    case schema::EvalStatus::BLOCKED:
-    case schema::EvalStatus::PENDING:
-      return false;
-  }
-  return false;
+  using Is = schema::EvalStatus;
+  return status == Is::COMPLETE || status == Is::FAILED || status == Is::CANCELED;
 }
 
 bool is_active(schema::DeploymentState state) {
-  switch (state) {
-    case schema::DeploymentState::SUCCESSFUL:
-    case schema::DeploymentState::FAILED:
-    case schema::DeploymentState::CANCELLED:
-      return false;
-    case schema::DeploymentState::INITIALIZING:
-    case schema::DeploymentState::PENDING:
-    case schema::DeploymentState::RUNNING:
-    case schema::DeploymentState::PAUSED:
-    case schema::DeploymentState::BLOCKED:
-    case schema::DeploymentState::UNBLOCKING:
-      return true;
-  }
-  return true;
+  using Is = schema::DeploymentState;
+  return state != Is::SUCCESSFUL && state != Is::FAILED && state != Is::CANCELLED;
 }
 
 }  // namespace nomad::state

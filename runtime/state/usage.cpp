@@ -1,7 +1,6 @@
 #include "runtime/state/usage.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "runtime/object/entries.hpp"
 

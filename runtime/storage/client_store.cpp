@@ -88,11 +88,9 @@ struct ClientStore::Parts {
   Statement sums;
 
   Result<> prepare() {
-    const auto is_empty = database.is_empty();
-    if (!is_empty) return is_empty.error();
-    if (*is_empty && mark.content()) return lost("it is empty");
-    const auto version = require_format(database, format_of_store);
-    if (!version) return version.error();
+    const bool is_empty = NOMAD_TRY(database.is_empty());
+    if (is_empty && mark.content()) return lost("it is empty");
+    const auto version = NOMAD_TRY(require_format(database, format_of_store));
     NOMAD_TRY(
         database.run("CREATE TABLE IF NOT EXISTS client(bucket INTEGER NOT NULL, key BLOB NOT NULL,"
                      " value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(bucket, key)) "
@@ -113,7 +111,7 @@ struct ClientStore::Parts {
     NOMAD_TRY(database.prepare(sums,
                                "SELECT checksum FROM client WHERE bucket = ?1 AND key >= ?2"
                                " AND (?3 IS NULL OR key < ?3)"));
-    return verify(*version);
+    return verify(version);
   }
 
   /// The error of a store that holds less than it must.
@@ -153,27 +151,24 @@ struct ClientStore::Parts {
       if (!marked || marked->commits != 0) return lost("its totals are missing");
     }
     NOMAD_TRY(mark.write(StoreTotals{.commits = 0, .sum = sum}.encode(), true));
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return transaction.error();
+    auto transaction = NOMAD_TRY(Transaction::begin(database));
     NOMAD_TRY(save_totals({.commits = 1, .sum = sum}));
     NOMAD_TRY(database.run(set_version(format_of_store)));
-    NOMAD_TRY(transaction->commit("cannot begin the client state"));
+    NOMAD_TRY(transaction.commit("cannot begin the client state"));
     totals = {.commits = 1, .sum = sum};
     return mark.write(totals.encode(), false);
   }
 
   /// Checks each row.
   Result<std::uint64_t> sum_of_all_rows() {
-    auto all = database.prepare("SELECT value, checksum, key, bucket FROM client WHERE bucket > 0");
-    if (!all) return all.error();
+    auto all = NOMAD_TRY(
+        database.prepare("SELECT value, checksum, key, bucket FROM client WHERE bucket > 0"));
     std::uint64_t sum = 0;
     while (true) {
-      const auto found = all->step("cannot read the client state");
-      if (!found) return found.error();
-      if (!*found) return sum;
-      const auto bucket = static_cast<Bucket>(all->number(3));
-      if (const auto value = value_of(bucket, all->text(2), *all); !value) return value.error();
-      sum += static_cast<std::uint64_t>(all->number(1));
+      const bool found = NOMAD_TRY(all.step("cannot read the client state"));
+      if (!found) return sum;
+      NOMAD_TRY(value_of(static_cast<Bucket>(all.number(3)), all.text(2), all));
+      sum += static_cast<std::uint64_t>(all.number(1));
     }
   }
 
@@ -270,11 +265,9 @@ struct ClientStore::Parts {
 };
 
 Result<ClientStore> ClientStore::open(const std::string& path) {
-  auto database = Database::open(path);
-  if (!database) return database.error();
-  auto mark = path == in_memory ? MarkFile::in_memory() : MarkFile::open(path + ".mark");
-  if (!mark) return mark.error();
-  auto parts = std::make_unique<Parts>(std::move(*database), std::move(*mark));
+  auto database = NOMAD_TRY(Database::open(path));
+  auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : MarkFile::open(path + ".mark"));
+  auto parts = std::make_unique<Parts>(std::move(database), std::move(mark));
   NOMAD_TRY(parts->prepare());
   NOMAD_TRY(sync_directory(directory_of(path)));
   return ClientStore{std::move(parts)};
@@ -287,11 +280,10 @@ ClientStore& ClientStore::operator=(ClientStore&&) noexcept = default;
 ClientStore::~ClientStore() = default;
 
 Result<> ClientStore::commit(const ClientBatch& batch) {
-  auto transaction = Transaction::begin(parts_->database);
-  if (!transaction) return transaction.error();
+  auto transaction = NOMAD_TRY(Transaction::begin(parts_->database));
   auto next = parts_->totals;
   NOMAD_TRY(parts_->apply_all(batch.changes_, next));
-  NOMAD_TRY(transaction->commit("cannot save the client state"));
+  NOMAD_TRY(transaction.commit("cannot save the client state"));
   parts_->totals = next;
   // What is saved is durable: for want of room the mark stays behind, which promises less.
   if (const auto marked = parts_->mark.write(next.encode(), false);

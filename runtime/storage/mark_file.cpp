@@ -36,9 +36,8 @@ using Slots = std::array<Slot, 2>;
 }  // namespace
 
 Result<MarkFile> MarkFile::open(const std::string& path) {
-  auto file = File::open(path, O_RDWR | O_CREAT);
-  if (!file) return file.error();
-  MarkFile mark{std::optional<File>{std::move(*file)}};
+  auto file = NOMAD_TRY(File::open(path, O_RDWR | O_CREAT));
+  MarkFile mark{std::optional<File>{std::move(file)}};
   NOMAD_TRY(mark.load(path));
   return mark;
 }

@@ -54,17 +54,13 @@ struct RaftLog::Parts {
   LogBounds known;  ///< What the table holds, so that each append can be checked for holes.
 
   Result<> prepare() {
-    const auto is_empty = database.is_empty();
-    if (!is_empty) return is_empty.error();
-    if (*is_empty && mark_file.content()) return lost("it is empty");
-    const auto version = require_format(database, format_of_log);
-    if (!version) return version.error();
+    const bool is_empty = NOMAD_TRY(database.is_empty());
+    if (is_empty && mark_file.content()) return lost("it is empty");
+    const auto version = NOMAD_TRY(require_format(database, format_of_log));
     NOMAD_TRY(database.run(
         "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
         " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
-    auto opened = StableStore::open(database);
-    if (!opened) return opened.error();
-    stable = std::move(*opened);
+    stable = NOMAD_TRY(StableStore::open(database));
     NOMAD_TRY(database.prepare(insert, "INSERT INTO log VALUES(?1, ?2, ?3, ?4, ?5)"));
     NOMAD_TRY(database.prepare(select,
                                "SELECT idx, term, kind, payload, checksum FROM log"
@@ -76,23 +72,20 @@ struct RaftLog::Parts {
     NOMAD_TRY(database.prepare(erase_to, "DELETE FROM log WHERE idx < ?1"));
     NOMAD_TRY(database.prepare(erase_all, "DELETE FROM log"));
     NOMAD_TRY(load_bounds());
-    return load_mark(*version);
+    return load_mark(version);
   }
 
   /// Of a log that has none, made of what it holds: a new one, or one of an earlier version.
   Result<> load_mark(std::int32_t version) {
     if (const auto& content = mark_file.content()) {
-      auto decoded = LogMark::decode(*content);
-      if (!decoded) return decoded.error().within(database.path());
-      mark = *decoded;
+      mark = NOMAD_TRY(LogMark::decode(*content).within(database.path()));
       return {};
     }
-    const auto state = stable.load();
-    if (!state) return state.error();
-    const bool is_new = known.empty() && *state == raft::HardState{};
+    const auto state = NOMAD_TRY(stable.load());
+    const bool is_new = known.empty() && state == raft::HardState{};
     if (version == format_of_log.version && !is_new) return lost("its mark is missing");
     auto first = LogMark{
-        .term = state->current_term, .vote = LogMark::sum_of(state->voted_for), .last = known.last};
+        .term = state.current_term, .vote = LogMark::sum_of(state.voted_for), .last = known.last};
     NOMAD_TRY(save_mark(first, true));
     return database.run(set_version(format_of_log));
   }
@@ -143,9 +136,8 @@ struct RaftLog::Parts {
                    fmt::format("\"{}\" is the log of another server than \"{}\": its id "
                                "(server/node-id) or \"{}.mark\" was changed",
                                database.path(), self, database.path())};
-    const auto state = stable.load();
-    if (!state) return state.error();
-    if (const auto sound = mark.check(*state); !sound) return lost(sound.error().what);
+    const auto state = NOMAD_TRY(stable.load());
+    if (const auto sound = mark.check(state); !sound) return lost(sound.error().what);
     NOMAD_TRY(load_bounds());
     NOMAD_TRY(find_marked(covered));
     auto named = mark;
@@ -159,8 +151,7 @@ struct RaftLog::Parts {
   }
 
   Result<> load_bounds() {
-    const auto found = limits.step("cannot read the log's bounds");
-    if (!found) return found.error();
+    NOMAD_TRY(limits.step("cannot read the log's bounds"));
     known = {from_sql(limits.number(0)), from_sql(limits.number(1))};
     limits.reset();
     return {};
@@ -177,10 +168,9 @@ struct RaftLog::Parts {
   /// with a leader's were never committed, so any shorter log is as good.
   Result<> shorten_ahead(raft::Index first) {
     while (!known.empty() && known.last >= first + max_rows_per_truncation) {
-      auto transaction = Transaction::begin(database);
-      if (!transaction) return transaction.error();
+      auto transaction = NOMAD_TRY(Transaction::begin(database));
       NOMAD_TRY(truncate_suffix_to(known.last - max_rows_per_truncation + 1));
-      NOMAD_TRY(transaction->commit("cannot truncate the log"));
+      NOMAD_TRY(transaction.commit("cannot truncate the log"));
     }
     return {};
   }
@@ -219,11 +209,10 @@ struct RaftLog::Parts {
     // Only the first change may be split: those before another one would have to be durable first.
     if (!writes.empty() && writes.front().truncate_from)
       NOMAD_TRY(shorten_ahead(*writes.front().truncate_from));
-    auto transaction = Transaction::begin(database);
-    if (!transaction) return transaction.error();
+    auto transaction = NOMAD_TRY(Transaction::begin(database));
     for (const auto& write : writes)
       NOMAD_TRY(apply(write));
-    NOMAD_TRY(transaction->commit("cannot write the log"));
+    NOMAD_TRY(transaction.commit("cannot write the log"));
     // What is written is durable: for want of room the mark stays behind, which promises less.
     const auto marked = save_mark(mark.after(writes), false);
     return marked || marked.error().code == Errc::overloaded ? Result<>{} : marked.error();
@@ -231,16 +220,14 @@ struct RaftLog::Parts {
 
   Result<> keep_wal_bounded() {
     if (database.wal_pages() < options.max_wal_pages) return {};
-    const auto done = database.checkpoint(true);
-    if (!done) return done.error();
+    NOMAD_TRY(database.checkpoint(true));
     return {};
   }
 
   /// The next row of `select`, which must be the entry `expected`.
   Result<raft::Entry> next_row(raft::Index expected) {
-    const auto found = select.step("cannot read log entry " + std::to_string(expected));
-    if (!found) return found.error();
-    if (!*found) return damaged(expected, "is missing");
+    const auto found = NOMAD_TRY(select.step("cannot read log entry " + std::to_string(expected)));
+    if (!found) return damaged(expected, "is missing");
     raft::Entry entry;
     entry.index = from_sql(select.number(0));
     if (entry.index != expected) return damaged(expected, "is missing");
@@ -257,11 +244,9 @@ struct RaftLog::Parts {
 };
 
 Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options) {
-  auto database = Database::open(path, {.vfs = options.vfs});
-  if (!database) return database.error();
-  auto mark = MarkFile::open(path + ".mark");
-  if (!mark) return mark.error();
-  auto parts = std::make_unique<Parts>(std::move(*database), std::move(*mark), options);
+  auto database = NOMAD_TRY(Database::open(path, {.vfs = options.vfs}));
+  auto mark = NOMAD_TRY(MarkFile::open(path + ".mark"));
+  auto parts = std::make_unique<Parts>(std::move(database), std::move(mark), options);
   NOMAD_TRY(parts->prepare());
   NOMAD_TRY(sync_directory(directory_of(path)));
   return RaftLog{std::move(parts)};
@@ -342,9 +327,8 @@ struct WalCheckpointer::Parts {
 };
 
 Result<WalCheckpointer> WalCheckpointer::open(const std::string& path, const std::string& vfs) {
-  auto database = Database::open(path, {.create = false, .vfs = vfs});
-  if (!database) return database.error();
-  return WalCheckpointer{std::make_unique<Parts>(Parts{std::move(*database)})};
+  auto database = NOMAD_TRY(Database::open(path, {.create = false, .vfs = vfs}));
+  return WalCheckpointer{std::make_unique<Parts>(Parts{std::move(database)})};
 }
 
 WalCheckpointer::WalCheckpointer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -354,8 +338,7 @@ WalCheckpointer& WalCheckpointer::operator=(WalCheckpointer&&) noexcept = defaul
 WalCheckpointer::~WalCheckpointer() = default;
 
 Result<> WalCheckpointer::run() {
-  const auto done = parts_->database.checkpoint(false);
-  if (!done) return done.error();
+  NOMAD_TRY(parts_->database.checkpoint(false));
   return {};
 }
 

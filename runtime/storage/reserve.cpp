@@ -17,10 +17,9 @@ Result<> Reserve::take() {
   if (!failure && room.available < 2 * bytes && !std::filesystem::exists(path_, failure))
     return Error{Errc::overloaded, "no room for \"" + path_ + "\": "
                                        + std::to_string(room.available) + " bytes are left"};
-  auto file = File::open(path_, O_WRONLY | O_CREAT);
-  if (!file) return file.error();
-  Result<> outcome = file->allocate(2 * bytes);
-  if (outcome) outcome = file->shrink(bytes);
+  auto file = NOMAD_TRY(File::open(path_, O_WRONLY | O_CREAT));
+  Result<> outcome = file.allocate(2 * bytes);
+  if (outcome) outcome = file.shrink(bytes);
   if (!outcome) give_back();
   return outcome;
 }

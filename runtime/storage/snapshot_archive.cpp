@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,7 +12,6 @@
 #include <sodium.h>
 
 #include "runtime/base/base64.hpp"
-#include "runtime/storage/directory.hpp"
 #include "runtime/storage/snapshot_exchange.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 #include "runtime/storage/tar_gz.hpp"
@@ -159,30 +157,24 @@ Result<std::string> unpack_state(TarGzReader& reader, const std::string& path) {
 Result<Found> unpack(const std::string& archive_path,
                      const std::string& snapshot_path,
                      std::uint64_t max_bytes) {
-  auto reader = TarGzReader::open(archive_path);
-  if (!reader) return reader.error();
+  auto reader = NOMAD_TRY(TarGzReader::open(archive_path));
   Found found;
   for (;;) {
-    const auto entry = reader->next();
-    if (!entry) return entry.error();
-    if (!*entry) return found;
-    const auto& name = (*entry)->name;
+    const auto entry = NOMAD_TRY(reader.next());
+    if (!entry) return found;
+    const auto& name = entry->name;
     if (name == state_name && !found.state_digest) {
-      if ((*entry)->size > max_bytes)
+      if (entry->size > max_bytes)
         return Error{Errc::too_large, fmt::format("the snapshot's state has {} bytes, more than {}",
-                                                  (*entry)->size, max_bytes)};
-      found.state_size = (*entry)->size;
-      auto digest = unpack_state(*reader, snapshot_path);
-      if (!digest) return digest.error();
-      found.state_digest = std::move(*digest);
+                                                  entry->size, max_bytes)};
+      found.state_size = entry->size;
+      found.state_digest = NOMAD_TRY(unpack_state(reader, snapshot_path));
       continue;
     }
     auto* target = name == meta_name ? &found.meta : name == sums_name ? &found.sums : nullptr;
     if (target == nullptr || *target)
       return Error{Errc::corrupt, "the archive holds \"" + name + "\", which is no part of one"};
-    auto content = read_text(*reader, **entry);
-    if (!content) return content.error();
-    *target = std::move(*content);
+    *target = NOMAD_TRY(read_text(reader, *entry));
   }
 }
 
@@ -197,10 +189,9 @@ Result<ArchiveMeta> verify(const Found& found, const std::string& snapshot_path)
       = fmt::format("{}  {}\n{}  {}\n", of_meta.hex(), meta_name, *found.state_digest, state_name);
   if (*found.sums != expected || meta->size != found.state_size)
     return Error{Errc::corrupt, "a file's SHA-256 does not match: the archive is corrupted"};
-  auto reader = SnapshotReader::open(snapshot_path);
-  if (!reader) return reader.error();
-  NOMAD_TRY((*reader)->verify());
-  if ((*reader)->meta().index != meta->index || (*reader)->meta().term != meta->term)
+  auto reader = NOMAD_TRY(SnapshotReader::open(snapshot_path));
+  NOMAD_TRY(reader->verify());
+  if (reader->meta().index != meta->index || reader->meta().term != meta->term)
     return Error{Errc::corrupt, "meta.json describes another snapshot"};
   return meta;
 }
@@ -219,31 +210,28 @@ Result<std::string> file_digest(const std::string& path) {
 Result<ArchiveMeta> write_archive(const std::string& snapshot_path,
                                   const std::string& archive_path,
                                   std::int64_t now) {
-  const auto snapshot = SnapshotReader::open(snapshot_path);
-  if (!snapshot) return snapshot.error();
-  const auto size = file_size(snapshot_path);
-  if (!size) return size.error();
-  const auto& of = (*snapshot)->meta();
+  const auto snapshot = NOMAD_TRY(SnapshotReader::open(snapshot_path));
+  const auto size = NOMAD_TRY(file_size(snapshot_path));
+  const auto& of = snapshot->meta();
   const ArchiveMeta meta{.id = fmt::format("{}-{}-{}", of.term, of.index, now),
                          .index = of.index,
                          .term = of.term,
-                         .size = *size,
+                         .size = size,
                          .cluster_id = of.configuration.cluster_id};
-  auto writer = TarGzWriter::create(archive_path);
-  if (!writer) return writer.error();
+  auto writer = NOMAD_TRY(TarGzWriter::create(archive_path));
   const auto meta_text = encode(meta);
-  NOMAD_TRY(put_text(*writer, meta_name, meta_text, now));
-  NOMAD_TRY(writer->begin_file(state_name, *size, now / 1000));
+  NOMAD_TRY(put_text(writer, meta_name, meta_text, now));
+  NOMAD_TRY(writer.begin_file(state_name, size, now / 1000));
   Sha256 of_meta, of_state;
   of_meta.add(meta_text);
   NOMAD_TRY(read_file(snapshot_path, [&](std::string_view piece) -> Result<> {
     of_state.add(piece);
-    return writer->write(piece);
+    return writer.write(piece);
   }));
   NOMAD_TRY(put_text(
-      *writer, sums_name,
+      writer, sums_name,
       fmt::format("{}  {}\n{}  {}\n", of_meta.hex(), meta_name, of_state.hex(), state_name), now));
-  NOMAD_TRY(writer->finish());
+  NOMAD_TRY(writer.finish());
   return meta;
 }
 

@@ -23,12 +23,11 @@ std::string final_path(const std::string& directory, const raft::SnapshotMeta& m
 }
 
 Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const Rehearse& rehearse) {
-  auto reader = SnapshotReader::open(path);
-  if (!reader) return reader.error();
-  if (!((*reader)->meta() == meta))
+  auto reader = NOMAD_TRY(SnapshotReader::open(path));
+  if (!(reader->meta() == meta))
     return Error{Errc::corrupt, "\"" + path + "\" is another snapshot than the announced one"};
-  NOMAD_TRY((*reader)->verify());
-  return rehearse(**reader);
+  NOMAD_TRY(reader->verify());
+  return rehearse(*reader);
 }
 
 }  // namespace
@@ -36,12 +35,10 @@ Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const R
 Result<raft::Bytes> read_snapshot_part(const std::string& path,
                                        std::uint64_t offset,
                                        std::size_t max_bytes) {
-  auto file = File::open(path, O_RDONLY);
-  if (!file) return file.error();
+  auto file = NOMAD_TRY(File::open(path, O_RDONLY));
   std::vector<std::byte> buffer(max_bytes);
-  const auto count = file->read(buffer, offset);
-  if (!count) return count.error();
-  return raft::Bytes::copy(std::span{buffer}.first(*count));
+  const auto count = NOMAD_TRY(file.read(buffer, offset));
+  return raft::Bytes::copy(std::span{buffer}.first(count));
 }
 
 Result<std::uint64_t> file_size(const std::string& path) {
@@ -57,9 +54,8 @@ Result<std::uint64_t> store_snapshot_part(const std::string& directory,
                                           const raft::Bytes& data) {
   NOMAD_TRY(make_directory(directory));
   const auto path = arriving_path(directory, meta);
-  auto file = File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0));
-  if (!file) return file.error();
-  NOMAD_TRY(file->write(data.view(), offset));
+  auto file = NOMAD_TRY(File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0)));
+  NOMAD_TRY(file.write(data.view(), offset));
   return offset + data.size();
 }
 

@@ -8,7 +8,6 @@
 
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/storage/checksum.hpp"
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/snapshot_format.hpp"
 #include "runtime/storage/sqlite.hpp"
@@ -69,11 +68,10 @@ Result<std::vector<SnapshotFile>> list_snapshots(const std::string& directory) {
 }
 
 Result<> remove_old_snapshots(const std::string& directory, std::size_t keep) {
-  auto files = list_snapshots(directory);
-  if (!files) return files.error();
+  auto files = NOMAD_TRY(list_snapshots(directory));
   std::vector<std::filesystem::path> doomed;
-  for (std::size_t at = keep; at < files->size(); ++at)
-    doomed.emplace_back((*files)[at].path);
+  for (std::size_t at = keep; at < files.size(); ++at)
+    doomed.emplace_back(files[at].path);
   std::error_code failure;
   for (std::filesystem::directory_iterator at{directory, failure}, end; !failure && at != end;
        at.increment(failure)) {
@@ -127,9 +125,8 @@ Result<std::unique_ptr<SnapshotWriter>> SnapshotWriter::create(const std::string
   std::error_code failure;
   std::filesystem::remove(path, failure);
   if (failure) return Error{Errc::io, "cannot remove \"" + path + "\": " + failure.message()};
-  auto database = Database::open(path, {.durable = false, .vfs = vfs});
-  if (!database) return database.error();
-  auto parts = std::make_unique<Parts>(std::move(*database), directory, meta);
+  auto database = NOMAD_TRY(Database::open(path, {.durable = false, .vfs = vfs}));
+  auto parts = std::make_unique<Parts>(std::move(database), directory, meta);
   NOMAD_TRY(require_format(parts->database, snapshot_format::file));
   NOMAD_TRY(parts->database.run("BEGIN"));
   return std::unique_ptr<SnapshotWriter>{new SnapshotWriter{std::move(parts)}};
@@ -204,9 +201,8 @@ SnapshotReader::~SnapshotReader() = default;
 
 Result<std::unique_ptr<SnapshotReader>> SnapshotReader::open(const std::string& path,
                                                              const std::string& vfs) {
-  auto database = Database::open(path, {.immutable = true, .vfs = vfs});
-  if (!database) return database.error();
-  auto parts = std::make_unique<Parts>(std::move(*database));
+  auto database = NOMAD_TRY(Database::open(path, {.immutable = true, .vfs = vfs}));
+  auto parts = std::make_unique<Parts>(std::move(database));
   NOMAD_TRY(require_format(parts->database, snapshot_format::file));
   NOMAD_TRY(snapshot_format::read_meta(parts->database, parts->meta, parts->tables));
   return std::unique_ptr<SnapshotReader>{new SnapshotReader{std::move(parts)}};
@@ -229,24 +225,22 @@ Result<> SnapshotReader::read(std::string_view table, const Row& row) {
   if (expected == parts.tables.end())
     return Error{Errc::not_found,
                  "\"" + parts.database.path() + "\" has no table " + std::string{table}};
-  auto select = parts.database.prepare("SELECT key, value, checksum FROM " + in_quotes(table)
-                                       + " ORDER BY rowid");
-  if (!select) return select.error();
+  auto select = NOMAD_TRY(parts.database.prepare("SELECT key, value, checksum FROM "
+                                                 + in_quotes(table) + " ORDER BY rowid"));
   snapshot_format::TableSum seen{.name = std::string{table}};
   std::vector<std::uint64_t> aligned;
   while (true) {
     const auto where = fmt::format("table {}, row {}", table, seen.rows + 1);
-    const auto found = select->step("cannot read " + where);
-    if (!found) return found.error();
-    if (!*found) break;
-    const auto value = select->blob(1);
+    const auto found = NOMAD_TRY(select.step("cannot read " + where));
+    if (!found) break;
+    const auto value = select.blob(1);
     aligned.resize((value.size() + 7) / 8);
     if (!value.empty()) std::memcpy(aligned.data(), value.data(), value.size());
     const auto copy = std::as_bytes(std::span{aligned}).first(value.size());
-    if (seen.add(select->text(0), copy) != static_cast<std::uint64_t>(select->number(2)))
+    if (seen.add(select.text(0), copy) != static_cast<std::uint64_t>(select.number(2)))
       return Error{Errc::corrupt,
                    "\"" + parts.database.path() + "\": " + where + ": checksum does not match"};
-    if (auto outcome = row(select->text(0), copy); !outcome)
+    if (auto outcome = row(select.text(0), copy); !outcome)
       return outcome.error().within("\"" + parts.database.path() + "\": " + where);
   }
   if (!(seen == *expected))

@@ -7,7 +7,6 @@
 //     of rows and a checksum over all of them, so that neither a changed nor a missing row passes.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>

@@ -51,9 +51,8 @@ Result<std::map<std::string, std::string, std::less<>>> read_values(Database& da
   if (!select) return Error{Errc::corrupt, select.error().what};
   std::map<std::string, std::string, std::less<>> values;
   while (true) {
-    const auto found = select->step("cannot read the meta data");
-    if (!found) return found.error();
-    if (!*found) return values;
+    const auto found = NOMAD_TRY(select->step("cannot read the meta data"));
+    if (!found) return values;
     const auto name = std::string{select->text(0)};
     if (meta_checksum(name, select->text(1)) != static_cast<std::uint64_t>(select->number(2)))
       return damaged(database, "meta data \"" + name + "\": checksum does not match");
@@ -66,9 +65,8 @@ Result<> read_tables(Database& database, std::uint64_t count, std::vector<TableS
       = database.prepare("SELECT name, rows, checksum, self FROM snapshot_tables ORDER BY rowid");
   if (!select) return Error{Errc::corrupt, select.error().what};
   while (true) {
-    const auto found = select->step("cannot read the list of tables");
-    if (!found) return found.error();
-    if (!*found) break;
+    const auto found = NOMAD_TRY(select->step("cannot read the list of tables"));
+    if (!found) break;
     TableSum table{.name = std::string{select->text(0)},
                    .rows = static_cast<std::uint64_t>(select->number(1)),
                    .checksum = static_cast<std::uint64_t>(select->number(2))};
@@ -98,13 +96,12 @@ Result<> write_meta(Database& database,
                    " checksum INTEGER NOT NULL);"
                    "CREATE TABLE snapshot_tables(name TEXT NOT NULL, rows INTEGER NOT NULL,"
                    " checksum INTEGER NOT NULL, self INTEGER NOT NULL)"));
-  auto insert = database.prepare("INSERT INTO snapshot_meta VALUES(?1, ?2, ?3)");
-  if (!insert) return insert.error();
+  auto insert = NOMAD_TRY(database.prepare("INSERT INTO snapshot_meta VALUES(?1, ?2, ?3)"));
   const auto put = [&insert](std::string_view name, std::string_view value) {
-    insert->bind_text(1, name);
-    insert->bind_text(2, value);
-    insert->bind(3, static_cast<std::int64_t>(meta_checksum(name, value)));
-    return insert->run("cannot write the meta data");
+    insert.bind_text(1, name);
+    insert.bind_text(2, value);
+    insert.bind(3, static_cast<std::int64_t>(meta_checksum(name, value)));
+    return insert.run("cannot write the meta data");
   };
   const auto configuration = raft::encode(meta.configuration);
   NOMAD_TRY(put("index", std::to_string(meta.index)));
@@ -115,25 +112,21 @@ Result<> write_meta(Database& database,
   NOMAD_TRY(put("configuration", configuration.text()));
   NOMAD_TRY(put("tables", std::to_string(tables.size())));
 
-  auto list = database.prepare("INSERT INTO snapshot_tables VALUES(?1, ?2, ?3, ?4)");
-  if (!list) return list.error();
+  auto list = NOMAD_TRY(database.prepare("INSERT INTO snapshot_tables VALUES(?1, ?2, ?3, ?4)"));
   for (const auto& table : tables) {
-    list->bind_text(1, table.name);
-    list->bind(2, static_cast<std::int64_t>(table.rows));
-    list->bind(3, static_cast<std::int64_t>(table.checksum));
-    list->bind(4, static_cast<std::int64_t>(sum_checksum(table)));
-    NOMAD_TRY(list->run("cannot write the list of tables"));
+    list.bind_text(1, table.name);
+    list.bind(2, static_cast<std::int64_t>(table.rows));
+    list.bind(3, static_cast<std::int64_t>(table.checksum));
+    list.bind(4, static_cast<std::int64_t>(sum_checksum(table)));
+    NOMAD_TRY(list.run("cannot write the list of tables"));
   }
   return {};
 }
 
 Result<> read_meta(Database& database, raft::SnapshotMeta& meta, std::vector<TableSum>& tables) {
-  const auto values = read_values(database);
-  if (!values) return values.error();
+  const auto values = NOMAD_TRY(read_values(database));
   const auto take = [&](std::string_view name, std::uint64_t& number) -> Result<> {
-    const auto found = number_of(database, *values, name);
-    if (!found) return found.error();
-    number = *found;
+    number = NOMAD_TRY(number_of(database, values, name));
     return {};
   };
   std::uint64_t count = 0;
@@ -141,8 +134,8 @@ Result<> read_meta(Database& database, raft::SnapshotMeta& meta, std::vector<Tab
   NOMAD_TRY(take("term", meta.term));
   NOMAD_TRY(take("configuration_index", meta.configuration_index));
   NOMAD_TRY(take("tables", count));
-  const auto encoded = values->find("configuration");
-  if (encoded == values->end()) return damaged(database, "the configuration is missing");
+  const auto encoded = values.find("configuration");
+  if (encoded == values.end()) return damaged(database, "the configuration is missing");
   auto configuration = raft::decode_configuration(std::as_bytes(std::span{encoded->second}));
   if (!configuration) return damaged(database, configuration.error().what);
   meta.configuration = std::move(*configuration);

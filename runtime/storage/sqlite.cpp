@@ -57,8 +57,7 @@ Error failure_of(sqlite3* handle, std::string_view path, std::string_view attemp
 
 /// SQLite would make it as the umask says; what it makes beside takes this file's mode.
 Result<> make_private_file(const std::string& path) {
-  const auto file = File::open(path, O_RDWR | O_CREAT);
-  if (!file) return file.error();
+  NOMAD_TRY(File::open(path, O_RDWR | O_CREAT));
   if (::chmod(path.c_str(), 0600) != 0)
     return errno_error("cannot change the mode of \"" + path + "\"", errno);
   return {};
@@ -173,9 +172,7 @@ Result<Statement> Database::prepare(std::string_view sql) {
 }
 
 Result<> Database::prepare(Statement& statement, std::string_view sql) {
-  auto made = prepare(sql);
-  if (!made) return made.error();
-  statement = std::move(*made);
+  statement = NOMAD_TRY(prepare(sql));
   return {};
 }
 
@@ -201,20 +198,16 @@ bool Database::is_read_only() const {
 }
 
 Result<bool> Database::is_empty() {
-  auto count = prepare("SELECT count(*) FROM sqlite_schema");
-  if (!count) return count.error();
-  const auto row = count->step("cannot read the list of tables");
-  if (!row) return row.error();
-  return count->number(0) == 0;
+  auto count = NOMAD_TRY(prepare("SELECT count(*) FROM sqlite_schema"));
+  NOMAD_TRY(count.step("cannot read the list of tables"));
+  return count.number(0) == 0;
 }
 
 Result<> Database::check_structure() {
-  auto check = prepare("PRAGMA quick_check(1)");
-  if (!check) return check.error();
-  const auto found = check->step("cannot check the file");
-  if (!found) return found.error();
-  if (*found && check->text(0) == "ok") return {};
-  std::string what{*found ? check->text(0) : "no answer"};
+  auto check = NOMAD_TRY(prepare("PRAGMA quick_check(1)"));
+  const bool found = NOMAD_TRY(check.step("cannot check the file"));
+  if (found && check.text(0) == "ok") return {};
+  std::string what{found ? check.text(0) : "no answer"};
   std::ranges::replace(what, '\n', ' ');
   return Error{Errc::corrupt, "\"" + path_ + "\" is damaged: " + what};
 }
@@ -253,15 +246,14 @@ std::string set_version(const FileFormat& format) {
 }
 
 Result<std::int32_t> require_format(Database& database, const FileFormat& format) {
-  auto read = database.prepare(
+  auto read = NOMAD_TRY(database.prepare(
       "SELECT (SELECT application_id FROM pragma_application_id),"
-      " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)");
-  if (!read) return read.error();
-  if (auto row = read->step("cannot read the header"); !row) return row.error();
-  const auto id = read->number(0);
-  const auto version = read->number(1);
-  const bool is_new = id == 0 && version == 0 && read->number(2) == 0 && !database.is_read_only();
-  read->reset();
+      " (SELECT user_version FROM pragma_user_version), (SELECT count(*) FROM sqlite_schema)"));
+  NOMAD_TRY(read.step("cannot read the header"));
+  const auto id = read.number(0);
+  const auto version = read.number(1);
+  const bool is_new = id == 0 && version == 0 && read.number(2) == 0 && !database.is_read_only();
+  read.reset();
   if (is_new) {
     // Both or none: a process that is killed in between must not leave a file that none can open.
     NOMAD_TRY(database.run("BEGIN IMMEDIATE; PRAGMA application_id=" + std::to_string(format.id)

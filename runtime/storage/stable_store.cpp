@@ -28,9 +28,8 @@ Result<StableStore> StableStore::open(Database& database) {
 
 Result<raft::HardState> StableStore::load() {
   raft::HardState state;
-  const auto found = read_.step("cannot read term and vote");
-  if (!found) return found.error();
-  if (*found) {
+  const auto found = NOMAD_TRY(read_.step("cannot read term and vote"));
+  if (found) {
     state.current_term = static_cast<raft::Term>(read_.number(0));
     state.voted_for = read_.text(1);
     const auto stored = static_cast<std::uint64_t>(read_.number(2));

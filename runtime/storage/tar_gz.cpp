@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -163,9 +161,8 @@ struct TarGzReader::Parts {
   }
 
   Result<> take_all(char* to, std::size_t size) {
-    const auto count = take(to, size);
-    if (!count) return count.error();
-    if (*count == size) return {};
+    const auto count = NOMAD_TRY(take(to, size));
+    if (count == size) return {};
     return Error{Errc::corrupt, "the file is truncated"};
   }
 
@@ -173,12 +170,11 @@ struct TarGzReader::Parts {
   Result<> drain() {
     std::array<char, 4096> rest{};
     for (;;) {
-      const auto count = take(rest.data(), rest.size());
-      if (!count) return count.error();
-      if (std::any_of(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(*count),
+      const auto count = NOMAD_TRY(take(rest.data(), rest.size()));
+      if (std::any_of(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(count),
                       [](char c) { return c != '\0'; }))
         return Error{Errc::corrupt, "there is something behind the archive's end"};
-      if (*count < rest.size()) break;
+      if (count < rest.size()) break;
     }
     if (gzdirect(file) != 0) return Error{Errc::corrupt, "the file is not compressed by gzip"};
     return {};
@@ -215,14 +211,13 @@ Result<std::optional<TarGzReader::Entry>> TarGzReader::next() {
     return Error{Errc::corrupt, "a file header fails its checksum: this is no snapshot archive"};
   if (block[type_at] != '0' && block[type_at] != '\0')
     return Error{Errc::corrupt, "the archive holds something else than files"};
-  const auto size = octal(block, size_at, size_bytes);
-  if (!size) return size.error();
-  parts.unread = *size;
-  parts.padding = padding_of(*size);
+  const auto size = NOMAD_TRY(octal(block, size_at, size_bytes));
+  parts.unread = size;
+  parts.padding = padding_of(size);
   const std::string_view name{block.data(), name_bytes};
   Entry entry;
   entry.name = name.substr(0, name.find('\0'));
-  entry.size = *size;
+  entry.size = size;
   return std::optional<Entry>{std::move(entry)};
 }
 

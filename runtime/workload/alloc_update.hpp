@@ -4,9 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/object/object.hpp"

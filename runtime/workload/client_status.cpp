@@ -33,22 +33,4 @@ bool is_server_terminal(schema::DesiredStatus status) {
   return status == schema::DesiredStatus::STOP || status == schema::DesiredStatus::EVICT;
 }
 
-std::string_view to_string(ClientStatus status) {
-  switch (status) {
-    case ClientStatus::PENDING:
-      return "pending";
-    case ClientStatus::RUNNING:
-      return "running";
-    case ClientStatus::COMPLETE:
-      return "complete";
-    case ClientStatus::FAILED:
-      return "failed";
-    case ClientStatus::LOST:
-      return "lost";
-    case ClientStatus::UNKNOWN:
-      return "unknown";
-  }
-  return "unknown";
-}
-
 }  // namespace nomad::workload

@@ -24,7 +24,4 @@ bool is_client_terminal(ClientStatus status);
 /// The servers want it stopped.
 bool is_server_terminal(schema::DesiredStatus status);
 
-/// "pending", "running", … as the API writes them.
-std::string_view to_string(ClientStatus status);
-
 }  // namespace nomad::workload

@@ -3,12 +3,10 @@
 // that ended first goes. Live allocations are never removed.
 #pragma once
 
-#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
 #include <unordered_set>
-#include <vector>
 
 namespace nomad::workload {
 

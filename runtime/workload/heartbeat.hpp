@@ -1,7 +1,6 @@
 // When a client speaks to the servers next: pauses between heartbeats, and after failures.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "runtime/base/duration.hpp"

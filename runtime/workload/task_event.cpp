@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::workload {
 
 std::string_view TaskEvent::detail(std::string_view key) const {
@@ -49,26 +51,6 @@ std::string own_sentence(std::string_view type) {
   return {};
 }
 
-/// Go's %q for the texts that occur here: quotes, backslashes and control characters escaped.
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else if (c == '\n')
-      out += "\\n";
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '\r')
-      out += "\\r";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 /// An event whose sentence is `text`, or `otherwise` when there is none, kept as detail `key`.
 TaskEvent explained(std::string_view type,
                     std::int64_t now,
@@ -111,7 +93,7 @@ TaskEvent driver_message(std::int64_t now, std::string text) {
 TaskEvent exited(std::int64_t now, const ExitResult& result) {
   auto text = fmt::format("Exit Code: {}", result.code);
   if (result.signal != 0) text += fmt::format(", Signal: {}", result.signal);
-  if (!result.error.empty()) text += ", Exit Message: " + in_quotes(result.error);
+  if (!result.error.empty()) text += ", Exit Message: " + quote(result.error);
   auto event = make(terminated, now)
                    .saying(std::move(text))
                    .with("exit_code", std::to_string(result.code))
@@ -165,7 +147,7 @@ TaskEvent was_killed(std::int64_t now, std::string error) {
 
 TaskEvent failed_sibling(std::int64_t now, std::string_view task) {
   return make(sibling_failed, now)
-      .saying(fmt::format("Task's sibling {} failed", in_quotes(task)))
+      .saying(fmt::format("Task's sibling {} failed", quote(task)))
       .with("failed_sibling", std::string{task});
 }
 

@@ -19,10 +19,8 @@ void append_actor(std::string& out, const actor::Resident& one) {
       .number("LongestHandler", one.longest.count());
 }
 
-void list_actors(Call call) {
-  std::string out;
-  append_json_list(out, actor::take_census(call.context->system), append_actor);
-  call.send(Answer::json(std::move(out)));
+Outcome list_actors(Call& call) {
+  return Answer::json(json_list(actor::take_census(call.context->system), append_actor));
 }
 
 }  // namespace

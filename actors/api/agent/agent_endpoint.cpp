@@ -143,25 +143,25 @@ void append_runtime_stats(JsonObject& stats) {
       .text("version", "nomadctl " NOMADCTL_VERSION);
 }
 
-void agent_self(Call call) {
+Outcome agent_self(Call& call) {
   const auto shared = share(std::move(call));
   ask_parts(shared->context, [shared](const Parts& parts) {
     const auto& agent = shared->context->options.agent;
-    std::string out;
+    JsonObject object;
+    object.raw("config") += agent.config_json ? agent.config_json() : "{}";
+    if (agent.server_enabled)
+      append_self(object.raw("member"), *shared->context);
+    else
+      object.null("member");
     {
-      JsonObject object{out};
-      object.raw("config") += agent.config_json ? agent.config_json() : "{}";
-      if (agent.server_enabled)
-        append_self(object.raw("member"), *shared->context);
-      else
-        object.null("member");
       JsonObject stats{object.raw("stats")};
       append_client_stats(stats, agent, parts);
       append_server_stats(stats, agent, parts);
       append_runtime_stats(stats);
     }
-    shared->send(Answer::json(std::move(out)));
+    shared->send(Answer::json(object.take()));
   });
+  return later;
 }
 
 // --- health
@@ -216,31 +216,29 @@ std::optional<Health> server_health(const HealthQuery& query,
   return Health{};
 }
 
-void agent_health(Call call) {
+Outcome agent_health(Call& call) {
   const auto query = health_query(call.request());
   const auto shared = share(std::move(call));
   ask_parts(shared->context, [shared, query](const Parts& parts) {
-    std::string out;
+    JsonObject object;
     bool all_ok = true;
-    {
-      JsonObject object{out};
-      const auto append = [&](std::string_view name, const std::optional<Health>& health) {
-        if (!health) return;
-        all_ok = all_ok && health->ok;
-        JsonObject{object.raw(name)}.text("message", health->message).boolean("ok", health->ok);
-      };
-      append("client", client_health(query, *shared->context, parts));
-      append("server", server_health(query, *shared->context, parts));
-    }
-    shared->send(all_ok ? Answer::json(std::move(out)) : Answer::text(500, std::move(out)));
+    const auto append = [&](std::string_view name, const std::optional<Health>& health) {
+      if (!health) return;
+      all_ok = all_ok && health->ok;
+      JsonObject{object.raw(name)}.text("message", health->message).boolean("ok", health->ok);
+    };
+    append("client", client_health(query, *shared->context, parts));
+    append("server", server_health(query, *shared->context, parts));
+    shared->send(all_ok ? Answer::json(object.take()) : Answer::text(500, object.take()));
   });
+  return later;
 }
 
-void agent_servers(Call call) {
-  if (!call.context->options.client) return call.fail(501, "Invalid method");
+Outcome agent_servers(Call& call) {
+  if (!call.context->options.client) return Answer::text(501, "Invalid method");
   std::string out = "[";
   append_json_text(out, call.context->options.agent.rpc_address);
-  call.send(Answer::json(out + ']'));
+  return Answer::json(out + ']');
 }
 
 }  // namespace

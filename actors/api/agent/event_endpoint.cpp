@@ -239,24 +239,21 @@ private:
   bool is_done_ = false;
 };
 
-void event_stream(Call call) {
-  const auto index = parse_index(call.request());
-  if (!index) return call.fail(index.error());
-  auto topics = parse_topics(call.request());
-  if (!topics) return call.fail(topics.error());
-  const auto options = parse_read_options([&] {
+Outcome event_stream(Call& call) {
+  const auto index = NOMAD_TRY(parse_index(call.request()));
+  auto topics = NOMAD_TRY(parse_topics(call.request()));
+  const auto options = NOMAD_TRY(parse_read_options([&] {
     net::Request plain;  // `index` means something else here
     for (const auto& [name, value] : call.request().query)
       if (name != "index") plain.query.emplace_back(name, value);
     return plain;
-  }());
-  if (!options) return call.fail(options.error());
-  if (!call.context->options.store) return call.fail(no_leader());
+  }()));
+  if (!call.context->options.store) return no_leader();
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
-  std::make_shared<Subscriber>(call.context, std::move(body), std::move(*topics), options->ns,
-                               *index)
+  std::make_shared<Subscriber>(call.context, std::move(body), std::move(topics), options.ns, index)
       ->start();
+  return later;
 }
 
 }  // namespace

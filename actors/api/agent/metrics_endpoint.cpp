@@ -106,8 +106,7 @@ struct ClientFigures {
   std::optional<AllocCounts> counts;
 };
 
-void render(Call& call, bool as_prometheus, const ClientFigures& client) {
-  const auto& context = *call.context;
+Answer render(const Context& context, bool as_prometheus, const ClientFigures& client) {
   const auto collect = [&](Gauges& gauges) {
     const auto node = node_labels(context);
     if (client.usage) set_host_gauges(gauges, node, *client.usage);
@@ -116,12 +115,9 @@ void render(Call& call, bool as_prometheus, const ClientFigures& client) {
     set_counts(gauges, node, *client.counts);
   };
   auto& registry = *context.options.metrics;
-  if (!as_prometheus) {
-    call.send(Answer::json(registry.json(unix_now(), collect)));
-    return;
-  }
-  call.send({.content_type = "text/plain; version=0.0.4; charset=utf-8",
-             .body = registry.prometheus(unix_now(), collect)});
+  if (!as_prometheus) return Answer::json(registry.json(unix_now(), collect));
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+          .body = registry.prometheus(unix_now(), collect)};
 }
 
 void ask_counts(const SharedCall& call, bool as_prometheus, ClientFigures client) {
@@ -129,21 +125,17 @@ void ask_counts(const SharedCall& call, bool as_prometheus, ClientFigures client
       call->context->options.client, client::client_api::CountAllocs{}, client_timeout,
       [call, as_prometheus, client = std::move(client)](Result<AllocCounts> counts) mutable {
         if (counts) client.counts = *counts;
-        render(*call, as_prometheus, client);
+        call->send(render(*call->context, as_prometheus, client));
       });
 }
 
-void metrics(Call call) {
+Outcome metrics(Call& call) {
   const bool as_prometheus = call.request().parameter_or_empty("format") == "prometheus";
   if (as_prometheus && !call.context->options.prometheus)
-    return call.fail(415, "Prometheus is not enabled");
-  if (!call.context->options.metrics)
-    return call.fail({Errc::internal, "this agent keeps no metrics"});
+    return Answer::text(415, "Prometheus is not enabled");
+  if (!call.context->options.metrics) return Error{Errc::internal, "this agent keeps no metrics"};
+  if (!call.context->options.client) return render(*call.context, as_prometheus, {});
   const auto shared = share(std::move(call));
-  if (!shared->context->options.client) {
-    render(*shared, as_prometheus, {});
-    return;
-  }
   shared->context->asker.ask<HostUsage>(shared->context->options.client,
                                         client::client_api::HostStats{}, client_timeout,
                                         [shared, as_prometheus](Result<HostUsage> usage) {
@@ -151,6 +143,7 @@ void metrics(Call call) {
                                           if (usage) client.usage = std::move(*usage);
                                           ask_counts(shared, as_prometheus, std::move(client));
                                         });
+  return later;
 }
 
 }  // namespace

@@ -154,20 +154,20 @@ Result<MonitorOptions> monitor_options(const net::Request& request) {
   return options;
 }
 
-void monitor(Call call) {
-  const auto options = monitor_options(call.request());
-  if (!options) return call.fail(options.error());
+Outcome monitor(Call& call) {
+  const auto options = NOMAD_TRY(monitor_options(call.request()));
   const auto& agent = call.context->options.agent;
   const auto node = call.request().parameter_or_empty("node_id");
   const auto server = call.request().parameter_or_empty("server_id");
   if ((!node.empty() && node != agent.node_id)
       || (!server.empty() && server != agent.server_id && server != agent.name + '.' + agent.region
           && server != "leader"))
-    return call.fail(not_found(!node.empty() ? "Unknown node " + std::string{node}
-                                             : "unknown Nomad server " + std::string{server}));
+    return not_found(!node.empty() ? "Unknown node " + std::string{node}
+                                   : "unknown Nomad server " + std::string{server});
   auto body
-      = call.responder.stream({.content_type = options->plain ? "text/plain" : "application/json"});
-  std::make_shared<Monitor>(call.context, std::move(body), *options)->start();
+      = call.responder.stream({.content_type = options.plain ? "text/plain" : "application/json"});
+  std::make_shared<Monitor>(call.context, std::move(body), options)->start();
+  return later;
 }
 
 }  // namespace

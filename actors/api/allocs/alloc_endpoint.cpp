@@ -26,106 +26,84 @@ Result<bool> keeps_row(const RowFilter& filter, const state::AllocRow& row) {
 
 Result<Read> make_list(const net::Request& request, const ReadOptions& options) {
   NOMAD_TRY(check_id_prefix("alloc", options));
-  const auto resources = bool_parameter(request, "resources");
-  if (!resources) return resources.error();
-  const auto task_states = bool_parameter(request, "task_states", true);
-  if (!task_states) return task_states.error();
-  auto filter = compile_filter(options);
-  if (!filter) return filter.error();
-  const StubOptions stub{*resources, *task_states};
+  const auto resources = NOMAD_TRY(bool_parameter(request, "resources"));
+  const auto task_states = NOMAD_TRY(bool_parameter(request, "task_states", true));
+  auto filter = NOMAD_TRY(compile_filter(options));
+  const StubOptions stub{resources, task_states};
   return Read{
       .watch = {state::watch_prefix(Table::allocs, options.prefix)},
-      .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
+      .index = index_of<Table::allocs>,
       .answer =
-          [options, stub, filter = *filter](const Snapshot& snapshot) {
+          [options, stub, filter](const Snapshot& snapshot) {
             const auto& tables = snapshot.tables();
-            const bool by_id = !options.prefix.empty();
-            return list_page(
-                by_id ? tables.allocs : tables.allocs_by_create, walk_by_create(options), options,
+            return list_by_create(
+                tables.allocs, tables.allocs_by_create, options,
                 [&](const AllocRef& row) -> Result<bool> {
                   if (!options.wants(view(row->alloc->getNamespace()))) return false;
                   return keeps_row(filter, *row);
                 },
-                [by_id](std::string_view, const AllocRef& row) {
-                  const auto id = view(row->alloc->getId());
-                  return by_id ? std::string{id}
-                               : query::CreateToken::make(row->alloc->getCreateIndex(), id);
-                },
                 [&](std::string& out, const AllocRef& row) { append_alloc_stub(out, *row, stub); });
           },
-      .is_heavy
-      = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
+      .is_heavy = is_long<&state::Tables::allocs>,
       .cacheable = true};
 }
 
-void list_allocs(Call call) {
+Outcome list_allocs(Call& call) {
   const auto& request = call.request();
-  read_state(std::move(call),
-             [&request](const ReadOptions& options) { return make_list(request, options); });
+  return read_state(call,
+                    [&request](const ReadOptions& options) { return make_list(request, options); });
 }
 
-void read_alloc(Call call) {
-  const auto id = call.rest;
-  if (id.find('/') != std::string::npos) return call.fail(not_found("resource not found"));
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
-    NOMAD_TRY(check_id("alloc", id));
-    return Read{.watch = {state::watch_key(Table::allocs, id)},
-                .index =
-                    [id](const Snapshot& snapshot) {
-                      const auto row = snapshot.alloc(id);
-                      return row ? row->alloc->getModifyIndex()
-                                 : table_index(snapshot, Table::allocs);
-                    },
-                .answer =
-                    [id](const Snapshot& snapshot) {
-                      const auto row = snapshot.alloc(id);
-                      if (!row) return Answer::error(not_found("alloc not found"));
-                      std::string out;
-                      append_alloc(out, *row);
-                      return Answer::json(std::move(out));
-                    },
-                .cacheable = true};
+Outcome read_alloc(Call& call) {
+  if (call.rest.find('/') != std::string::npos) return not_found("resource not found");
+  return read_state(call, [&](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("alloc", call.rest));
+    auto read = read_row<Table::allocs>(
+        call.rest, "alloc",
+        [id = call.rest](const Snapshot& snapshot) { return snapshot.alloc(id); },
+        [](const Snapshot&, const AllocRef& row) {
+          std::string out;
+          append_alloc(out, *row);
+          return Answer::json(std::move(out));
+        });
+    read.cacheable = true;
+    return read;
   });
 }
 
-void stop_alloc(Call call) {
+Outcome stop_alloc(Call& call) {
   const auto no_delay = bool_parameter(call.request(), "no_shutdown_delay");
   if (!no_delay)
-    return call.fail(
-        bad_request("no_shutdown_delay value is not a boolean: "
-                    + std::string{call.request().parameter_or_empty("no_shutdown_delay")}));
-  if (const auto checked = check_id("alloc", call.rest); !checked)
-    return call.fail(checked.error());
-  const auto id = call.rest;
-  write(
-      std::move(call),
-      [&](const Snapshot& state, const cluster::EvalSeed& seed) {
+    return bad_request("no_shutdown_delay value is not a boolean: "
+                       + std::string{call.request().parameter_or_empty("no_shutdown_delay")});
+  NOMAD_TRY(check_id("alloc", call.rest));
+  return write(
+      call,
+      [&, id = call.rest](const Snapshot& state, const cluster::EvalSeed& seed) {
         return cluster::decide_alloc_stop(state, id, *no_delay, seed);
       },
       [](const server::Written<cluster::Decision>& done) {
-        std::string out;
-        JsonObject{out}.text("EvalID", done.decision.eval_id).number("Index", done.index);
-        return Answer::json(std::move(out)).with_index(done.index);
+        return Answer::json(JsonObject{}
+                                .text("EvalID", done.decision.eval_id)
+                                .number("Index", done.index)
+                                .take())
+            .with_index(done.index);
       });
 }
 
-void alloc_services(Call call) {
+Outcome alloc_services(Call& call) {
   const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
+  return read_state(call, [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("alloc", id));
-    return Read{
-        .watch
-        = {state::watch_key(Table::services_by_alloc, id), state::watch_key(Table::allocs, id)},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::services); },
-        .answer =
-            [id](const Snapshot& snapshot) {
-              if (!snapshot.alloc(id)) return Answer::error(not_found("allocation not found"));
-              std::string out;
-              append_json_list(
-                  out, snapshot.services_by_alloc(id),
-                  [](std::string& to, const auto& entry) { append_json(to, *entry.value()); });
-              return Answer::json(std::move(out));
-            }};
+    return Read{.watch = {state::watch_key(Table::services_by_alloc, id),
+                          state::watch_key(Table::allocs, id)},
+                .index = index_of<Table::services>,
+                .answer = [id](const Snapshot& snapshot) {
+                  if (!snapshot.alloc(id)) return Answer::error(not_found("allocation not found"));
+                  return Answer::json(json_list(
+                      snapshot.services_by_alloc(id),
+                      [](std::string& to, const auto& entry) { append_json(to, *entry.value()); }));
+                }};
   });
 }
 
@@ -137,10 +115,7 @@ std::string stub_list(std::vector<AllocRef> rows) {
     const auto b = right->alloc->getCreateIndex();
     return a != b ? a < b : view(left->alloc->getId()) < view(right->alloc->getId());
   });
-  std::string out;
-  append_json_list(out, rows,
-                   [](std::string& to, const AllocRef& row) { append_alloc_stub(to, *row); });
-  return out;
+  return json_list(rows, [](std::string& to, const AllocRef& row) { append_alloc_stub(to, *row); });
 }
 
 void add_alloc_routes(Routes& routes) {

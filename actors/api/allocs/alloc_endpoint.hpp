@@ -13,6 +13,6 @@ namespace nomad::api {
 std::string stub_list(std::vector<state::AllocRef> rows);
 
 /// The results of an allocation's checks, at either of its two paths.
-void alloc_checks(Call call);
+Outcome alloc_checks(Call& call);
 
 }  // namespace nomad::api

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "actors/api/http/enum_name.hpp"
 #include "actors/api/http/json_out.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::api {
 namespace {

@@ -13,12 +13,11 @@ namespace {
 
 namespace ca = client::client_api;
 
-/// Fails the call when there is no client here. What another node has does not come this far, so
-/// nobody knows the allocation.
-bool has_client(Call& call) {
-  if (call.context->options.client) return true;
-  call.fail(not_found("Unknown allocation \"" + call.rest + '"'));
-  return false;
+/// The client of this node. What another node has does not come this far, so without one nobody
+/// knows the allocation.
+Result<client::ClientApi> client_of(const Call& call) {
+  if (call.context->options.client) return call.context->options.client;
+  return not_found("Unknown allocation \"" + call.rest + '"');
 }
 
 bool is_known(const Call& call, std::string_view node) {
@@ -26,23 +25,18 @@ bool is_known(const Call& call, std::string_view node) {
   return store && store->snapshot().node(node);
 }
 
-bool is_own_node(Call& call) {
+/// The client of this node, if it is the one that is asked for.
+Result<client::ClientApi> client_asked_for(const Call& call) {
   const auto node = call.request().parameter_or_empty("node_id");
-  const auto& own = call.context->options.agent.node_id;
-  const bool has_own = static_cast<bool>(call.context->options.client);
-  if (has_own && (node.empty() || node == own)) return true;
-  if (node.empty())
-    call.fail(bad_request("No local Node and node_id not provided"));
-  else
-    call.fail(not_found(is_known(call, node) ? std::string{"No path to node"}
-                                             : "Unknown node " + std::string{node}));
-  return false;
+  const auto& options = call.context->options;
+  if (options.client && (node.empty() || node == options.agent.node_id)) return options.client;
+  if (node.empty()) return bad_request("No local Node and node_id not provided");
+  return not_found(is_known(call, node) ? std::string{"No path to node"}
+                                        : "Unknown node " + std::string{node});
 }
 
 Answer done_answer(const ca::Done&) {
-  std::string out;
-  JsonObject{out}.number("Index", 0);
-  return Answer::json(std::move(out));
+  return Answer::json(JsonObject{}.number("Index", 0).take());
 }
 
 void append_measured(JsonObject& object, const std::vector<std::string>& measured) {
@@ -91,95 +85,70 @@ void append_task_usage(std::string& out, const ca::TaskUsage& task) {
   object.number("Timestamp", task.timestamp);
 }
 
-void alloc_stats(Call call) {
-  if (!has_client(call)) return;
+Outcome alloc_stats(Call& call) {
+  const auto client = NOMAD_TRY(client_of(call));
   ca::AllocStats request{call.rest, std::string{call.request().parameter_or_empty("task")}};
-  const auto handle = call.context->options.client;
-  ask<ca::AllocUsage>(std::move(call), handle, std::move(request), [](const ca::AllocUsage& usage) {
+  return ask<ca::AllocUsage>(call, client, std::move(request), [](const ca::AllocUsage& usage) {
     const auto total = ca::sum(usage);
-    std::string out;
+    JsonObject object;
+    append_usage(object.raw("ResourceUsage"), total.memory, total.cpu, true);
     {
-      JsonObject object{out};
-      append_usage(object.raw("ResourceUsage"), total.memory, total.cpu, true);
-      {
-        JsonObject tasks{object.raw("Tasks")};
-        for (const auto& [name, task] : usage.tasks)
-          append_task_usage(tasks.member(name), task);
-      }
-      object.number("Timestamp", total.timestamp);
+      JsonObject tasks{object.raw("Tasks")};
+      for (const auto& [name, task] : usage.tasks)
+        append_task_usage(tasks.member(name), task);
     }
-    return Answer::json(std::move(out));
+    object.number("Timestamp", total.timestamp);
+    return Answer::json(object.take());
   });
 }
 
 }  // namespace
 
 /// Checks run once services have them; until then there are no results, which Nomad shows so.
-void alloc_checks(Call call) {
-  if (!has_client(call)) return;
-  ca::AllocDirOf request{call.rest};
-  const auto handle = call.context->options.client;
-  ask<ca::AllocDir>(std::move(call), handle, std::move(request),
-                    [](const ca::AllocDir&) { return Answer::json("null"); });
+Outcome alloc_checks(Call& call) {
+  const auto client = NOMAD_TRY(client_of(call));
+  return ask<ca::AllocDir>(call, client, ca::AllocDirOf{call.rest},
+                           [](const ca::AllocDir&) { return Answer::json("null"); });
 }
 
 namespace {
 
-Result<ca::RestartTask> make_restart(const Call& call) {
+Outcome restart_alloc(Call& call) {
+  const auto client = NOMAD_TRY(client_of(call));
   ca::RestartTask request;
   request.alloc_id = call.rest;
-  if (call.request().body.empty()) return request;
-  const auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, "AllocRestartRequest"};
-  request.task = fields.text("TaskName");
-  request.all_tasks = fields.boolean("AllTasks");
-  NOMAD_TRY(fields.check());
-  return request;
+  if (!call.request().body.empty()) {
+    const auto body = NOMAD_TRY(read_body(call.request()));
+    BodyFields fields{body, "AllocRestartRequest"};
+    request.task = fields.text("TaskName");
+    request.all_tasks = fields.boolean("AllTasks");
+    NOMAD_TRY(fields.check());
+  }
+  return ask<ca::Done>(call, client, std::move(request), done_answer);
 }
 
-void restart_alloc(Call call) {
-  if (!has_client(call)) return;
-  auto request = make_restart(call);
-  if (!request) return call.fail(request.error());
-  const auto handle = call.context->options.client;
-  ask<ca::Done>(std::move(call), handle, std::move(*request), done_answer);
-}
-
-Result<ca::SignalTask> make_signal(const Call& call) {
-  const auto body = read_body(call.request());
-  if (!body) return body.error().within("Failed to decode body");
-  BodyFields fields{*body, "AllocSignalRequest"};
+Outcome signal_alloc(Call& call) {
+  const auto client = NOMAD_TRY(client_of(call));
+  const auto body = NOMAD_TRY(read_body(call.request()).within("Failed to decode body"));
+  BodyFields fields{body, "AllocSignalRequest"};
   ca::SignalTask request;
   request.alloc_id = call.rest;
   request.task = fields.text("Task");
   request.signal = fields.text("Signal");
-  if (const auto checked = fields.check(); !checked)
-    return checked.error().within("Failed to decode body");
-  return request;
+  NOMAD_TRY(fields.check().within("Failed to decode body"));
+  return ask<ca::Done>(call, client, std::move(request), done_answer);
 }
 
-void signal_alloc(Call call) {
-  if (!has_client(call)) return;
-  auto request = make_signal(call);
-  if (!request) return call.fail(request.error());
-  const auto handle = call.context->options.client;
-  ask<ca::Done>(std::move(call), handle, std::move(*request), done_answer);
+Outcome collect_alloc(Call& call) {
+  const auto client = NOMAD_TRY(client_of(call));
+  return ask<ca::Done>(call, client, ca::CollectGarbage{call.rest},
+                       [](const ca::Done&) { return Answer::empty(); });
 }
 
-void collect_alloc(Call call) {
-  if (!has_client(call)) return;
-  ca::CollectGarbage request{call.rest};
-  const auto handle = call.context->options.client;
-  ask<ca::Done>(std::move(call), handle, std::move(request),
-                [](const ca::Done&) { return Answer::empty(); });
-}
-
-void collect_all(Call call) {
-  if (!is_own_node(call)) return;
-  const auto handle = call.context->options.client;
-  ask<ca::Done>(std::move(call), handle, ca::CollectGarbage{},
-                [](const ca::Done&) { return Answer::empty(); });
+Outcome collect_all(Call& call) {
+  const auto client = NOMAD_TRY(client_asked_for(call));
+  return ask<ca::Done>(call, client, ca::CollectGarbage{},
+                       [](const ca::Done&) { return Answer::empty(); });
 }
 
 // --- host
@@ -197,53 +166,47 @@ void append_disk(std::string& out, const ca::DiskUsage& disk) {
 }
 
 Answer host_answer(const ca::HostUsage& usage) {
-  std::string out;
-  {
-    JsonObject object{out};
-    append_disk(object.raw("AllocDirStats"), usage.alloc_dir);
-    double busy = 0;
-    for (const auto& core : usage.cpu)
-      busy += core.total;
-    const double ticks = busy > 0 ? usage.cpu_ticks_consumed / busy : 0;
-    append_json_list(object.raw("CPU"), usage.cpu,
-                     [ticks](std::string& to, const ca::CoreUsage& core) {
-                       JsonObject{to}
-                           .text("CPU", core.cpu)
-                           .real("Idle", core.idle)
-                           .real("System", core.system)
-                           .real("TotalPercent", core.total)
-                           .real("TotalTicks", core.total * ticks)
-                           .real("User", core.user);
-                     });
-    object.real("CPUTicksConsumed", usage.cpu_ticks_consumed).null("DeviceStats");
-    append_json_list(object.raw("DiskStats"), usage.disks, append_disk);
-    JsonObject{object.raw("Memory")}
-        .number("Available", usage.memory_available)
-        .number("Free", usage.memory_free)
-        .number("Total", usage.memory_total)
-        .number("Used", usage.memory_used);
-    object.number("Timestamp", usage.timestamp).number("Uptime", usage.uptime_seconds);
-  }
-  return Answer::json(std::move(out));
+  JsonObject object;
+  append_disk(object.raw("AllocDirStats"), usage.alloc_dir);
+  double busy = 0;
+  for (const auto& core : usage.cpu)
+    busy += core.total;
+  const double ticks = busy > 0 ? usage.cpu_ticks_consumed / busy : 0;
+  append_json_list(object.raw("CPU"), usage.cpu,
+                   [ticks](std::string& to, const ca::CoreUsage& core) {
+                     JsonObject{to}
+                         .text("CPU", core.cpu)
+                         .real("Idle", core.idle)
+                         .real("System", core.system)
+                         .real("TotalPercent", core.total)
+                         .real("TotalTicks", core.total * ticks)
+                         .real("User", core.user);
+                   });
+  object.real("CPUTicksConsumed", usage.cpu_ticks_consumed).null("DeviceStats");
+  append_json_list(object.raw("DiskStats"), usage.disks, append_disk);
+  JsonObject{object.raw("Memory")}
+      .number("Available", usage.memory_available)
+      .number("Free", usage.memory_free)
+      .number("Total", usage.memory_total)
+      .number("Used", usage.memory_used);
+  object.number("Timestamp", usage.timestamp).number("Uptime", usage.uptime_seconds);
+  return Answer::json(object.take());
 }
 
-void host_stats(Call call) {
-  if (!is_own_node(call)) return;
-  const auto handle = call.context->options.client;
-  ask<ca::HostUsage>(std::move(call), handle, ca::HostStats{}, host_answer);
+Outcome host_stats(Call& call) {
+  const auto client = NOMAD_TRY(client_asked_for(call));
+  return ask<ca::HostUsage>(call, client, ca::HostStats{}, host_answer);
 }
 
-void no_such_resource(Call call) {
-  call.fail(not_found("resource not found"));
+Outcome no_such_resource(Call&) {
+  return not_found("resource not found");
 }
 
 /// An action on one allocation; the path has exactly two parts.
-template <void (*Action)(Call)>
-void on_alloc(Call call) {
-  if (call.rest.empty() || call.rest.find('/') != std::string::npos)
-    no_such_resource(std::move(call));
-  else
-    Action(std::move(call));
+template <Handler Action>
+Outcome on_alloc(Call& call) {
+  if (call.rest.empty() || call.rest.find('/') != std::string::npos) return no_such_resource(call);
+  return Action(call);
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "actors/api/allocs/exec_endpoint.hpp"
 
-#include <boost/json.hpp>
-
 #include "actors/api/allocs/exec_session.hpp"
 #include "actors/api/forward/dispatch.hpp"
 #include "actors/api/http/request_body.hpp"
@@ -17,10 +15,9 @@ Error refused(std::string what) {
 
 /// The command of the query: a JSON array of texts. `null` is an empty one.
 Result<std::vector<std::string>> parse_command(std::string_view text) {
-  const auto parsed = parse_value(text);
-  if (!parsed) return parsed.error();
+  const auto parsed = NOMAD_TRY(parse_value(text));
   std::vector<std::string> command;
-  const JsonNode& words = parsed->root();
+  const JsonNode& words = parsed.root();
   if (words.is(JsonKind::null)) return command;
   const auto mismatch = [](const JsonNode& value, std::string_view type) {
     return refused("json: cannot unmarshal " + std::string{go_kind(value)}
@@ -87,30 +84,24 @@ Result<ExecRequest> exec_request_of(const Call& call) {
   asked.alloc_id = call.rest;
   asked.task = request.parameter_or_empty("task");
   asked.ns = request.parameter_or_empty("namespace");
-  auto command = parse_command(request.parameter_or_empty("command"));
-  if (!command) return command.error().within("failed to marshal command into json");
-  asked.command.command = std::move(*command);
-  const auto tty = flag_of(request, "tty");
-  if (!tty) return tty.error();
-  asked.command.tty = *tty;
+  asked.command.command = NOMAD_TRY(parse_command(request.parameter_or_empty("command"))
+                                        .within("failed to marshal command into json"));
+  asked.command.tty = NOMAD_TRY(flag_of(request, "tty"));
   asked.handshake = flag_of(request, "ws_handshake");
   return asked;
 }
 
 }  // namespace
 
-void exec_alloc(Call call) {
-  const auto asked = exec_request_of(call);
-  if (!asked) return call.fail(asked.error());
-  if (const auto refusal = check_handshake(call.request()))
-    return call.send(handshake_refused(*refusal));
-  const bool comes_later = asked->handshake && *asked->handshake;
+Outcome exec_alloc(Call& call) {
+  const auto asked = NOMAD_TRY(exec_request_of(call));
+  if (const auto refusal = check_handshake(call.request())) return handshake_refused(*refusal);
+  const bool comes_later = asked.handshake && *asked.handshake;
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
-  if (!comes_later)
-    if (const auto allowed = authorize(call.caller, Capability::alloc_exec, asked->ns); !allowed)
-      return call.fail(allowed.error());
+  if (!comes_later) NOMAD_TRY(authorize(call.caller, Capability::alloc_exec, asked.ns));
   dispatch(Where::alloc_node, std::move(call),
-           [asked = *asked](Call there) { serve_exec(std::move(there), asked); });
+           [asked](Call there) { serve_exec(std::move(there), asked); });
+  return later;
 }
 
 }  // namespace nomad::api

@@ -9,6 +9,6 @@ namespace nomad::api {
 /// Checks query and handshake, whose mistakes are HTTP errors, and dispatches; from then on
 /// failures are told by the websocket's close. Its route needs no capability: the token may come
 /// with the first message.
-void exec_alloc(Call call);
+Outcome exec_alloc(Call& call);
 
 }  // namespace nomad::api

@@ -40,16 +40,13 @@ std::string exec_exit_frame(int code) {
 }
 
 Result<ExecInput> parse_exec_input(std::string_view text) {
-  const auto parsed = parse_json(text);
-  if (!parsed) return parsed.error();
-  const auto* frame = parsed->if_object();
+  const auto parsed = NOMAD_TRY(parse_json(text));
+  const auto* frame = parsed.if_object();
   if (frame == nullptr) return Error{Errc::invalid_argument, "a frame is not a JSON object"};
   ExecInput input;
   if (const auto* stdin_of = member(*frame, "stdin")) {
     if (const auto* data = stdin_of->if_contains("data"); data != nullptr && data->is_string()) {
-      auto bytes = decode_base64(data->get_string());
-      if (!bytes) return bytes.error();
-      input.data = std::move(*bytes);
+      input.data = NOMAD_TRY(decode_base64(data->get_string()));
     }
     const auto* close = stdin_of->if_contains("close");
     input.closes = close != nullptr && close->is_bool() && close->get_bool();
@@ -60,9 +57,8 @@ Result<ExecInput> parse_exec_input(std::string_view text) {
 }
 
 Result<std::string> parse_exec_handshake(std::string_view text) {
-  const auto parsed = parse_json(text);
-  if (!parsed) return parsed.error();
-  const auto* frame = parsed->if_object();
+  const auto parsed = NOMAD_TRY(parse_json(text));
+  const auto* frame = parsed.if_object();
   if (frame == nullptr) return Error{Errc::invalid_argument, "the handshake is not a JSON object"};
   const auto* version = frame->if_contains("version");
   const bool is_number = version != nullptr && version->is_int64();

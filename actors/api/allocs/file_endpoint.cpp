@@ -20,21 +20,22 @@ using host::Beneath;
 constexpr std::size_t whole_file = 1024 * 1024;
 
 /// Asks the client where the allocation's files are and goes on with `work` on the file thread.
-using Work = std::function<void(const SharedCall& call, const AllocDir& dir, host::FileWatcher*)>;
+using Work = std::function<Outcome(Call& call, const AllocDir& dir, host::FileWatcher*)>;
 
-void with_directory(Call call, Work work) {
-  if (call.rest.empty()) return call.fail(bad_request("must provide a valid alloc id"));
-  if (!call.context->options.client)
-    return call.fail(not_found("Unknown allocation \"" + call.rest + '"'));
+Outcome with_directory(Call& call, Work work) {
+  if (call.rest.empty()) return bad_request("must provide a valid alloc id");
+  if (!call.context->options.client) return not_found("Unknown allocation \"" + call.rest + '"');
   client::client_api::AllocDirOf request{call.rest};
   const auto shared = share(std::move(call));
   shared->context->asker.ask<AllocDir>(
       shared->context->options.client, std::move(request), ask_timeout,
       [shared, work](Result<AllocDir> dir) {
         if (!dir) return shared->fail(dir.error());
-        shared->context->files->run(
-            [shared, work, dir = *dir](host::FileWatcher* watcher) { work(shared, dir, watcher); });
+        shared->context->files->run([shared, work, dir = *dir](host::FileWatcher* watcher) {
+          shared->settle(work(*shared, dir, watcher));
+        });
       });
+  return later;
 }
 
 /// The `path` parameter; an error when it is missing and there is no default.
@@ -58,33 +59,28 @@ void append_file(std::string& out, const host::FileInfo& file, bool with_type) {
       .number("Size", file.size);
 }
 
-void list_files(Call call) {
-  const auto path = path_parameter(call, "/");
-  with_directory(std::move(call),
-                 [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
-                   const auto directory = Beneath::open(dir.path);
-                   const auto files = directory ? directory->list(path) : directory.error();
-                   if (!files) return shared->fail(files.error());
-                   std::string out;
-                   append_json_list(out, *files, [](std::string& to, const host::FileInfo& file) {
-                     append_file(to, file, false);
-                   });
-                   shared->send(Answer::json(std::move(out)));
-                 });
+Outcome list_files(Call& call) {
+  return with_directory(
+      call,
+      [path = *path_parameter(call, "/")](Call&, const AllocDir& dir,
+                                          host::FileWatcher*) -> Outcome {
+        const auto directory = NOMAD_TRY(Beneath::open(dir.path));
+        const auto files = NOMAD_TRY(directory.list(path));
+        return Answer::json(json_list(files, [](std::string& to, const host::FileInfo& file) {
+          append_file(to, file, false);
+        }));
+      });
 }
 
-void stat_file(Call call) {
-  const auto path = path_parameter(call);
-  if (!path) return call.fail(path.error());
-  with_directory(std::move(call),
-                 [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
-                   const auto directory = Beneath::open(dir.path);
-                   const auto file = directory ? directory->stat(path) : directory.error();
-                   if (!file) return shared->fail(file.error());
-                   std::string out;
-                   append_file(out, *file, true);
-                   shared->send(Answer::json(std::move(out)));
-                 });
+Outcome stat_file(Call& call) {
+  const auto path = NOMAD_TRY(path_parameter(call));
+  return with_directory(call, [path](Call&, const AllocDir& dir, host::FileWatcher*) -> Outcome {
+    const auto directory = NOMAD_TRY(Beneath::open(dir.path));
+    const auto file = NOMAD_TRY(directory.stat(path));
+    std::string out;
+    append_file(out, file, true);
+    return Answer::json(std::move(out));
+  });
 }
 
 // --- cat and readat
@@ -92,10 +88,8 @@ void stat_file(Call call) {
 
 /// What a browser must not run. Text of a task is shown as text.
 std::string safe_content_type(std::string_view bytes) {
-  const auto sniffed = net::sniff_content_type(bytes);
-  return sniffed.starts_with("text/html") || sniffed.starts_with("text/xhtml")
-             ? "text/plain"
-             : std::string{sniffed};
+  auto sniffed = host::detect_content_type("", bytes);
+  return sniffed.starts_with("text/html") ? "text/plain" : sniffed;
 }
 
 net::Headers protective_headers() {
@@ -105,42 +99,37 @@ net::Headers protective_headers() {
 }
 
 /// Sends `limit` bytes (0: all) of a file from `offset` on.
-void send_file(const SharedCall& call,
-               const AllocDir& dir,
-               const std::string& path,
-               std::uint64_t offset,
-               std::uint64_t limit) {
-  auto directory = Beneath::open(dir.path);
-  const auto file = directory ? directory->open_file(path) : directory.error();
-  if (!file) return call->fail(file.error());
-  const auto left = file->size > offset ? file->size - offset : 0;
+Outcome send_file(Call& call,
+                  const AllocDir& dir,
+                  const std::string& path,
+                  std::uint64_t offset,
+                  std::uint64_t limit) {
+  auto directory = NOMAD_TRY(Beneath::open(dir.path));
+  const auto file = NOMAD_TRY(directory.open_file(path));
+  const auto left = file.size > offset ? file.size - offset : 0;
   const auto size = limit != 0 ? std::min(left, limit) : left;
-  const auto head = directory->read_at(path, offset, std::min<std::uint64_t>(size, whole_file));
-  if (!head) return call->fail(head.error());
-  if (size <= whole_file) {
-    call->send(
-        {.content_type = safe_content_type(*head), .body = *head, .headers = protective_headers()});
-    return;
-  }
-  auto owned = std::make_unique<Beneath>(std::move(*directory));
-  auto stream = host::FileStream::open(
+  const auto head
+      = NOMAD_TRY(directory.read_at(path, offset, std::min<std::uint64_t>(size, whole_file)));
+  if (size <= whole_file)
+    return Answer{
+        .content_type = safe_content_type(head), .body = head, .headers = protective_headers()};
+  auto owned = std::make_unique<Beneath>(std::move(directory));
+  auto stream = NOMAD_TRY(host::FileStream::open(
       *owned, path,
-      {.offset = offset, .origin = host::Origin::start, .follow = false, .limit = limit});
-  if (!stream) return call->fail(stream.error());
-  auto body = call->responder.stream(
-      {.content_type = safe_content_type(*head), .headers = protective_headers()});
-  std::make_shared<Follower<host::FileStream>>(call->context, std::move(owned), std::move(*stream),
+      {.offset = offset, .origin = host::Origin::start, .follow = false, .limit = limit}));
+  auto body = call.responder.stream(
+      {.content_type = safe_content_type(head), .headers = protective_headers()});
+  std::make_shared<Follower<host::FileStream>>(call.context, std::move(owned), std::move(stream),
                                                std::move(body), FollowStyle{.plain = true})
       ->start(nullptr);
+  return later;
 }
 
-void cat_file(Call call) {
-  const auto path = path_parameter(call);
-  if (!path) return call.fail(path.error());
-  with_directory(std::move(call),
-                 [path = *path](const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
-                   send_file(shared, dir, path, 0, 0);
-                 });
+Outcome cat_file(Call& call) {
+  const auto path = NOMAD_TRY(path_parameter(call));
+  return with_directory(call, [path](Call& asked, const AllocDir& dir, host::FileWatcher*) {
+    return send_file(asked, dir, path, 0, 0);
+  });
 }
 
 /// A decimal parameter as Go parses it.
@@ -157,19 +146,18 @@ Result<std::int64_t> number_parameter(const Call& call, std::string_view name, b
   return number;
 }
 
-void read_file_at(Call call) {
+Outcome read_file_at(Call& call) {
   const auto path = path_parameter(call);
   const auto offset = number_parameter(call, "offset", true);
   const auto limit = number_parameter(call, "limit", false);
-  if (offset && *offset < 0) return call.fail(bad_request("offset can't be negative"));
+  if (offset && *offset < 0) return bad_request("offset can't be negative");
   if (!path || !offset || !limit)
-    return call.fail(!path ? path.error() : !offset ? offset.error() : limit.error());
-  with_directory(std::move(call),
-                 [path = *path, offset = *offset, limit = *limit](
-                     const SharedCall& shared, const AllocDir& dir, host::FileWatcher*) {
-                   send_file(shared, dir, path, static_cast<std::uint64_t>(offset),
-                             static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
-                 });
+    return !path ? path.error() : !offset ? offset.error() : limit.error();
+  return with_directory(call, [path = *path, offset = *offset, limit = *limit](
+                                  Call& asked, const AllocDir& dir, host::FileWatcher*) {
+    return send_file(asked, dir, path, static_cast<std::uint64_t>(offset),
+                     static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0)));
+  });
 }
 
 // --- stream and logs
@@ -188,48 +176,44 @@ Result<bool> flag(const Call& call, std::string_view name, bool absent) {
 /// The parameters that stream and logs share.
 Result<host::StreamOptions> stream_options(const Call& call, bool follows) {
   host::StreamOptions options;
-  const auto follow = flag(call, "follow", follows);
-  if (!follow) return follow.error();
+  options.follow = NOMAD_TRY(flag(call, "follow", follows));
   const auto offset = number_parameter(call, "offset", false);
   if (!offset) return bad_request(offset.error().what);
   if (*offset < 0) return bad_request("offset can't be negative");
   const auto origin = host::parse_origin(call.request().parameter_or_empty("origin"));
   if (!origin) return bad_request("origin must be start or end");
-  options.follow = *follow;
   options.offset = static_cast<std::uint64_t>(*offset);
   options.origin = *origin;
   return options;
 }
 
-/// Answers with a stream that was opened, or with why it could not be.
+/// Answers with a stream that was opened.
 template <class Stream>
-void follow(const SharedCall& call,
-            std::unique_ptr<Beneath> directory,
-            Result<Stream> stream,
-            std::string content_type,
-            FollowStyle style,
-            host::FileWatcher* watcher) {
-  if (!stream) return call->fail(stream.error());
-  auto body = call->responder.stream({.content_type = std::move(content_type)});
-  std::make_shared<Follower<Stream>>(call->context, std::move(directory), std::move(*stream),
+Outcome follow(Call& call,
+               std::unique_ptr<Beneath> directory,
+               Stream stream,
+               std::string content_type,
+               FollowStyle style,
+               host::FileWatcher* watcher) {
+  auto body = call.responder.stream({.content_type = std::move(content_type)});
+  std::make_shared<Follower<Stream>>(call.context, std::move(directory), std::move(stream),
                                      std::move(body), style)
       ->start(watcher);
+  return later;
 }
 
-void stream_file(Call call) {
-  const auto path = path_parameter(call);
-  const auto options = stream_options(call, true);
-  if (!path || !options) return call.fail(!path ? path.error() : options.error());
-  with_directory(std::move(call), [path = *path, options = *options](const SharedCall& shared,
-                                                                     const AllocDir& dir,
-                                                                     host::FileWatcher* watcher) {
-    auto opened = Beneath::open(dir.path);
-    if (!opened) return shared->fail(opened.error());
-    auto directory = std::make_unique<Beneath>(std::move(*opened));
-    auto stream = host::FileStream::open(*directory, path, options);
-    follow(shared, std::move(directory), std::move(stream), "text/plain; charset=utf-8",
-           {.plain = false, .follow = options.follow}, watcher);
-  });
+Outcome stream_file(Call& call) {
+  const auto path = NOMAD_TRY(path_parameter(call));
+  const auto options = NOMAD_TRY(stream_options(call, true));
+  return with_directory(
+      call,
+      [path, options](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) -> Outcome {
+        auto opened = NOMAD_TRY(Beneath::open(dir.path));
+        auto directory = std::make_unique<Beneath>(std::move(opened));
+        auto stream = NOMAD_TRY(host::FileStream::open(*directory, path, options));
+        return follow(asked, std::move(directory), std::move(stream), "text/plain; charset=utf-8",
+                      {.plain = false, .follow = options.follow}, watcher);
+      });
 }
 
 struct LogQuery {
@@ -244,12 +228,8 @@ Result<LogQuery> log_query(const Call& call) {
   LogQuery query;
   query.task = call.request().parameter_or_empty("task");
   if (query.task.empty()) return bad_request("must provide task name");
-  auto options = stream_options(call, false);
-  if (!options) return options.error();
-  query.options = *options;
-  const auto plain = flag(call, "plain", false);
-  if (!plain) return plain.error();
-  query.plain = *plain;
+  query.options = NOMAD_TRY(stream_options(call, false));
+  query.plain = NOMAD_TRY(flag(call, "plain", false));
   query.type_name = call.request().parameter_or_empty("type");
   const auto type = host::parse_log_type(query.type_name);
   if (query.type_name.empty() || !type) return bad_request("must provide log type (stdout/stderr)");
@@ -257,58 +237,53 @@ Result<LogQuery> log_query(const Call& call) {
   return query;
 }
 
-void send_logs(const SharedCall& call,
-               const AllocDir& dir,
-               const LogQuery& query,
-               host::FileWatcher* watcher) {
+Outcome send_logs(Call& call,
+                  const AllocDir& dir,
+                  const LogQuery& query,
+                  host::FileWatcher* watcher) {
   const auto task = std::find_if(dir.tasks.begin(), dir.tasks.end(), [&](const auto& candidate) {
     return candidate.name == query.task;
   });
-  if (task == dir.tasks.end())
-    return call->fail(bad_request("unknown task name \"" + query.task + '"'));
+  if (task == dir.tasks.end()) return bad_request("unknown task name \"" + query.task + '"');
   if (!task->started)
-    return call->fail(not_found("task \"" + query.task + "\" not started yet. No logs available"));
-  auto opened = Beneath::open(dir.path);
-  if (!opened) return call->fail(opened.error());
-  auto directory = std::make_unique<Beneath>(std::move(*opened));
+    return not_found("task \"" + query.task + "\" not started yet. No logs available");
+  auto opened = NOMAD_TRY(Beneath::open(dir.path));
+  auto directory = std::make_unique<Beneath>(std::move(opened));
   auto stream = host::LogStream::open(*directory, query.task, query.type, query.options);
-  if (!stream && stream.error().code == Errc::not_found)
-    return call->fail(not_found("log entry for task \"" + query.task + "\" and log type \""
-                                + query.type_name + "\" not found"));
-  follow(call, std::move(directory), std::move(stream),
-         query.plain ? "text/plain" : "application/json",
-         {.plain = query.plain, .follow = query.options.follow}, watcher);
+  if (stream.error().code == Errc::not_found)
+    return not_found("log entry for task \"" + query.task + "\" and log type \"" + query.type_name
+                     + "\" not found");
+  if (!stream) return stream.error();
+  return follow(call, std::move(directory), std::move(*stream),
+                query.plain ? "text/plain" : "application/json",
+                {.plain = query.plain, .follow = query.options.follow}, watcher);
 }
 
-void read_logs(Call call) {
-  const auto query = log_query(call);
-  if (!query) return call.fail(query.error());
-  with_directory(std::move(call), [query = *query](const SharedCall& shared, const AllocDir& dir,
-                                                   host::FileWatcher* watcher) {
-    send_logs(shared, dir, query, watcher);
-  });
+Outcome read_logs(Call& call) {
+  const auto query = NOMAD_TRY(log_query(call));
+  return with_directory(call,
+                        [query](Call& asked, const AllocDir& dir, host::FileWatcher* watcher) {
+                          return send_logs(asked, dir, query, watcher);
+                        });
 }
 
-void unknown_operation(Call call) {
-  call.fail(not_found("Invalid method"));
+Outcome unknown_operation(Call&) {
+  return not_found("Invalid method");
 }
 
 }  // namespace
 
 std::string file_frame(const host::StreamChunk& chunk) {
-  std::string out;
-  {
-    JsonObject object{out};
-    if (!chunk.data.empty()) object.text("Data", encode_base64(chunk.data));
-    if (!chunk.file.empty()) object.text("File", chunk.file);
-    if (!chunk.event.empty()) object.text("FileEvent", chunk.event);
-    if (chunk.offset != 0) object.number("Offset", chunk.offset);
-  }
-  return out;
+  JsonObject object;
+  if (!chunk.data.empty()) object.text("Data", encode_base64(chunk.data));
+  if (!chunk.file.empty()) object.text("File", chunk.file);
+  if (!chunk.event.empty()) object.text("FileEvent", chunk.event);
+  if (chunk.offset != 0) object.number("Offset", chunk.offset);
+  return object.take();
 }
 
 void add_file_routes(Routes& routes) {
-  const auto below = [&routes](const char* prefix, Capability capability, void (*run)(Call)) {
+  const auto below = [&routes](const char* prefix, Capability capability, Handler run) {
     routes.below(prefix, {{"", {{Methods::get, capability, run, Where::alloc_node}}}});
   };
   below("/v1/client/fs/ls/", Capability::read_fs, list_files);

@@ -1,6 +1,5 @@
 // The servers of the cluster and the log's members: agent members, join, force-leave, operator
 // raft, operator autopilot.
-#include <chrono>
 #include <map>
 
 #include "actors/api/cluster/cluster_access.hpp"
@@ -22,11 +21,15 @@ using cluster::MemberInfo;
 using cluster::ServerHealth;
 using raft::RaftStatus;
 
-/// The cluster of an agent that is a server; answers for one that is none.
-std::shared_ptr<const ClusterAccess> cluster_of(Call& call) {
-  auto cluster = call.context->options.cluster;
-  if (!cluster) call.fail(501, "Invalid method");
-  return cluster;
+/// Of an agent that is no server.
+Answer no_server() {
+  return Answer::text(501, "Invalid method");
+}
+
+template <class T>
+Outcome empty_answer(const Result<T>& done) {
+  if (!done) return done.error();
+  return Answer::empty();
 }
 
 /// All that are known; of an agent without a table of them, itself.
@@ -47,54 +50,48 @@ std::vector<MemberInfo> one_of_each_name(const std::vector<MemberInfo>& members)
   return all;
 }
 
-void list_members(Call call) {
+Outcome list_members(Call& call) {
   const auto& options = call.context->options;
-  if (!options.raft) return call.fail({Errc::unavailable, "No known servers"});
+  if (!options.raft) return Error{Errc::unavailable, "No known servers"};
   const auto members = members_of(*call.context);
-  std::string out;
-  {
-    JsonObject object{out};
-    append_json_list(object.raw("Members"), one_of_each_name(*members),
-                     [&](std::string& to, const MemberInfo& member) {
-                       append_member(to, member, options.agent);
-                     });
-    object.text("ServerDC", options.agent.datacenter)
-        .text("ServerName", options.agent.name)
-        .text("ServerRegion", options.agent.region);
-  }
-  call.send(Answer::json(std::move(out)));
+  JsonObject object;
+  append_json_list(
+      object.raw("Members"), one_of_each_name(*members),
+      [&](std::string& to, const MemberInfo& member) { append_member(to, member, options.agent); });
+  object.text("ServerDC", options.agent.datacenter)
+      .text("ServerName", options.agent.name)
+      .text("ServerRegion", options.agent.region);
+  return Answer::json(object.take());
 }
 
-void join_servers(Call call) {
+Outcome join_servers(Call& call) {
   server::membership::Join join;
   for (const auto& [name, value] : call.request().query)
     if (name == "address") join.addresses.push_back(value);
-  if (join.addresses.empty()) return call.fail(bad_request("missing address to join"));
-  const auto cluster = cluster_of(call);
-  if (!cluster) return;
-  ask<server::membership::Joined>(
-      std::move(call), cluster->membership, std::move(join),
-      [](const server::membership::Joined& joined) {
+  if (join.addresses.empty()) return bad_request("missing address to join");
+  const auto cluster = call.context->options.cluster;
+  if (!cluster) return no_server();
+  return ask<server::membership::Joined>(
+      call, cluster->membership, std::move(join), [](const server::membership::Joined& joined) {
         std::string errors;
         for (const auto& err : joined.errors)
           errors += (errors.empty() ? "" : "; ") + err;
-        std::string out;
-        JsonObject{out}.number("num_joined", joined.count).text("error", errors);
-        return Answer::json(std::move(out));
+        return Answer::json(
+            JsonObject{}.number("num_joined", joined.count).text("error", errors).take());
       });
 }
 
-void force_leave(Call call) {
+Outcome force_leave(Call& call) {
   const std::string name{call.request().parameter_or_empty("node")};
-  if (name.empty()) return call.fail(bad_request("missing node to force leave"));
+  if (name.empty()) return bad_request("missing node to force leave");
   const auto* text = call.request().parameter("prune");
   const auto prune = query::parse_bool(text == nullptr || text->empty() ? "false" : *text);
-  if (!prune) return call.fail(bad_request("invalid prune value"));
-  const auto cluster = cluster_of(call);
-  if (!cluster) return;
-  ask<server::membership::Done>(std::move(call), cluster->membership,
-                                server::membership::ForceLeave{name, *prune},
-                                [](server::membership::Done) { return Answer::empty(); });
+  if (!prune) return bad_request("invalid prune value");
+  const auto cluster = call.context->options.cluster;
+  if (!cluster) return no_server();
+  return ask<server::membership::Done>(call, cluster->membership,
+                                       server::membership::ForceLeave{name, *prune},
+                                       [](server::membership::Done) { return Answer::empty(); });
 }
 
 /// The address that peers know a server by; ours where the log has none.
@@ -102,65 +99,57 @@ std::string address_of(const raft::Member& member, const AgentInfo& agent) {
   return member.address.empty() ? agent.rpc_address : member.address;
 }
 
-void raft_configuration(Call call) {
+Outcome raft_configuration(Call& call) {
   const auto context = call.context;
   const auto log = context->options.raft;
-  if (!log) return call.fail(no_leader());
+  if (!log) return no_leader();
   const auto members = members_of(*context);
-  ask<RaftStatus>(
-      std::move(call), log, raft::GetStatus{}, [context, members](const RaftStatus& status) {
+  return ask<RaftStatus>(
+      call, log, raft::GetStatus{}, [context, members](const RaftStatus& status) {
         const auto name_of = [&](const std::string& id) -> std::string {
           for (const auto& member : *members)
             if (member.id == id) return member.name;
           return "(unknown)";
         };
-        std::string out;
-        {
-          JsonObject object{out};
-          object.number("Index", status.configuration_index);
-          append_json_list(object.raw("Servers"), status.configuration.members,
-                           [&](std::string& to, const raft::Member& member) {
-                             JsonObject{to}
-                                 .text("Address", address_of(member, context->options.agent))
-                                 .text("ID", member.id)
-                                 .boolean("Leader", member.id == status.leader)
-                                 .text("Node", name_of(member.id))
-                                 .text("RaftProtocol", "3")
-                                 .boolean("Voter", member.voter);
-                           });
-        }
-        return Answer::json(std::move(out));
+        JsonObject object;
+        object.number("Index", status.configuration_index);
+        append_json_list(object.raw("Servers"), status.configuration.members,
+                         [&](std::string& to, const raft::Member& member) {
+                           JsonObject{to}
+                               .text("Address", address_of(member, context->options.agent))
+                               .text("ID", member.id)
+                               .boolean("Leader", member.id == status.leader)
+                               .text("Node", name_of(member.id))
+                               .text("RaftProtocol", "3")
+                               .boolean("Voter", member.voter);
+                         });
+        return Answer::json(object.take());
       });
 }
 
 void change_member(const SharedCall& call,
                    const ClusterAccess& cluster,
                    raft::MemberChange change) {
-  call->context->asker.ask<raft::Applied>(cluster.log, raft::ChangeMember{std::move(change)},
-                                          ask_timeout,
-                                          [call](const Result<raft::Applied>& applied) {
-                                            if (applied)
-                                              call->send(Answer::empty());
-                                            else
-                                              call->fail(applied.error());
-                                          });
+  call->context->asker.ask<raft::Applied>(
+      cluster.log, raft::ChangeMember{std::move(change)}, ask_timeout,
+      [call](const Result<raft::Applied>& applied) { call->settle(empty_answer(applied)); });
 }
 
 Error no_such_peer(std::string_view key, const std::string& value) {
   return not_found(std::string{key} + " \"" + value + "\" was not found in the Raft configuration");
 }
 
-void remove_peer(Call call) {
+Outcome remove_peer(Call& call) {
   const std::string id{call.request().parameter_or_empty("id")};
   const std::string address{call.request().parameter_or_empty("address")};
   if (id.empty() && address.empty())
-    return call.fail(bad_request(
+    return bad_request(
         "Must specify either ?id with the server's ID or ?address with IP:port of peer to "
-        "remove"));
+        "remove");
   if (!id.empty() && !address.empty())
-    return call.fail(bad_request("Must specify only one of ?id or ?address"));
-  const auto cluster = cluster_of(call);
-  if (!cluster) return;
+    return bad_request("Must specify only one of ?id or ?address");
+  const auto cluster = call.context->options.cluster;
+  if (!cluster) return no_server();
   const auto shared = share(std::move(call));
   shared->context->asker.ask<RaftStatus>(
       cluster->log, raft::GetStatus{}, ask_timeout,
@@ -171,15 +160,16 @@ void remove_peer(Call call) {
             return change_member(shared, *cluster, {raft::MemberAction::remove, member.id, {}});
         shared->fail(no_such_peer(id.empty() ? "address" : "id", id.empty() ? address : id));
       });
+  return later;
 }
 
-void transfer_leadership(Call call) {
+Outcome transfer_leadership(Call& call) {
   const std::string id{call.request().parameter_or_empty("id")};
   const std::string address{call.request().parameter_or_empty("address")};
   if (!id.empty() && !address.empty())
-    return call.fail(bad_request("Must specify only one of ?id or ?address"));
-  const auto cluster = cluster_of(call);
-  if (!cluster) return;
+    return bad_request("Must specify only one of ?id or ?address");
+  const auto cluster = call.context->options.cluster;
+  if (!cluster) return no_server();
   const auto shared = share(std::move(call));
   shared->context->asker.ask<RaftStatus>(
       cluster->log, raft::GetStatus{}, ask_timeout,
@@ -192,37 +182,34 @@ void transfer_leadership(Call call) {
           return shared->fail(no_such_peer("address", address));
         shared->context->asker.ask<raft::Transferred>(
             cluster->log, transfer, ask_timeout, [shared](const Result<raft::Transferred>& done) {
-              if (done)
-                shared->send(Answer::empty());
-              else
-                shared->fail(done.error());
+              shared->settle(empty_answer(done));
             });
       });
+  return later;
 }
 
-void read_autopilot(Call call) {
-  const auto cluster = cluster_of(call);
-  if (!cluster) return;
+Outcome read_autopilot(Call& call) {
+  const auto cluster = call.context->options.cluster;
+  if (!cluster) return no_server();
   using server::autopilot::Settings;
-  ask<Settings>(
-      std::move(call), cluster->autopilot, server::autopilot::GetSettings{},
-      [](const Settings& settings) {
+  return ask<Settings>(
+      call, cluster->autopilot, server::autopilot::GetSettings{}, [](const Settings& settings) {
         const auto& config = settings.config;
         const auto stored
             = settings.stored ? *settings.stored : schema::AutopilotConfiguration::Reader{};
-        std::string out;
-        JsonObject{out}
-            .boolean("CleanupDeadServers", config.cleanup_dead_servers)
-            .number("CreateIndex", stored.getCreateIndex())
-            .boolean("DisableUpgradeMigration", stored.getDisableUpgradeMigration())
-            .boolean("EnableCustomUpgrades", stored.getEnableCustomUpgrades())
-            .boolean("EnableRedundancyZones", stored.getEnableRedundancyZones())
-            .text("LastContactThreshold", format_duration(config.last_contact_threshold))
-            .number("MaxTrailingLogs", config.max_trailing_logs)
-            .number("MinQuorum", config.min_quorum)
-            .number("ModifyIndex", stored.getModifyIndex())
-            .text("ServerStabilizationTime", format_duration(config.server_stabilization_time));
-        return Answer::json(std::move(out));
+        return Answer::json(
+            JsonObject{}
+                .boolean("CleanupDeadServers", config.cleanup_dead_servers)
+                .number("CreateIndex", stored.getCreateIndex())
+                .boolean("DisableUpgradeMigration", stored.getDisableUpgradeMigration())
+                .boolean("EnableCustomUpgrades", stored.getEnableCustomUpgrades())
+                .boolean("EnableRedundancyZones", stored.getEnableRedundancyZones())
+                .text("LastContactThreshold", format_duration(config.last_contact_threshold))
+                .number("MaxTrailingLogs", config.max_trailing_logs)
+                .number("MinQuorum", config.min_quorum)
+                .number("ModifyIndex", stored.getModifyIndex())
+                .text("ServerStabilizationTime", format_duration(config.server_stabilization_time))
+                .take());
       });
 }
 
@@ -230,45 +217,42 @@ void read_autopilot(Call call) {
 Result<std::int64_t> duration_field(BodyFields& fields, std::string_view name) {
   const auto* value = fields.find(name);
   if (value == nullptr || !value->is(JsonKind::text)) return fields.integer(name);
-  const auto parsed = parse_duration(value->text());
-  if (!parsed) return parsed.error();
-  return parsed->count();
+  const auto parsed = NOMAD_TRY(parse_duration(value->text()));
+  return parsed.count();
 }
 
 Result<Object<schema::AutopilotConfiguration>> read_autopilot(const net::Request& request) {
-  const auto body = read_body(request);
-  if (!body) return body.error();
-  BodyFields fields{*body, "AutopilotConfiguration"};
-  const auto contact = duration_field(fields, "LastContactThreshold");
-  if (!contact) return contact.error();
-  const auto stabilization = duration_field(fields, "ServerStabilizationTime");
-  if (!stabilization) return stabilization.error();
+  const auto body = NOMAD_TRY(read_body(request));
+  BodyFields fields{body, "AutopilotConfiguration"};
+  const auto contact = NOMAD_TRY(duration_field(fields, "LastContactThreshold"));
+  const auto stabilization = NOMAD_TRY(duration_field(fields, "ServerStabilizationTime"));
   const auto trailing = fields.integer("MaxTrailingLogs");
   const auto quorum = fields.integer("MinQuorum");
   Draft<schema::AutopilotConfiguration> draft;
   draft->setCleanupDeadServers(fields.boolean("CleanupDeadServers"));
-  draft->setLastContactThreshold(*contact);
+  draft->setLastContactThreshold(contact);
   draft->setMaxTrailingLogs(static_cast<std::uint64_t>(trailing));
   draft->setMinQuorum(static_cast<std::uint64_t>(quorum));
-  draft->setServerStabilizationTime(*stabilization);
+  draft->setServerStabilizationTime(stabilization);
   draft->setEnableRedundancyZones(fields.boolean("EnableRedundancyZones"));
   draft->setDisableUpgradeMigration(fields.boolean("DisableUpgradeMigration"));
   draft->setEnableCustomUpgrades(fields.boolean("EnableCustomUpgrades"));
   NOMAD_TRY(fields.check());
-  if (*contact < 0 || *stabilization < 0 || trailing < 0 || quorum < 0)
+  if (contact < 0 || stabilization < 0 || trailing < 0 || quorum < 0)
     return Error{Errc::invalid_argument, "a negative number makes no sense here"};
   return draft.freeze();
 }
 
-void write_autopilot(Call call) {
+Outcome write_autopilot(Call& call) {
   const auto configuration = read_autopilot(call.request());
   if (!configuration)
-    return call.fail(bad_request("Error parsing autopilot config: " + configuration.error().what));
+    return bad_request("Error parsing autopilot config: " + configuration.error().what);
   const auto check = check_index(call.request());
-  if (!check) return call.fail(bad_request("Error parsing cas value: " + check.error().what));
+  if (!check) return bad_request("Error parsing cas value: " + check.error().what);
+  const auto context = call.context;
+  const auto& writer = context->options.writer;
+  if (!writer) return no_leader();
   const auto shared = share(std::move(call));
-  const auto& writer = shared->context->options.writer;
-  if (!writer) return shared->fail(no_leader());
   writer->propose(cluster::set_autopilot(*configuration, *check),
                   [shared](const Result<server::Committed>& done) {
                     go_home(*shared, [shared, done] {
@@ -278,6 +262,7 @@ void write_autopilot(Call call) {
                         shared->fail(done.error());
                     });
                   });
+  return later;
 }
 
 void append_health(std::string& out, const ServerHealth& server, std::int64_t stable_since) {
@@ -295,27 +280,24 @@ void append_health(std::string& out, const ServerHealth& server, std::int64_t st
   object.text("Version", server.version).boolean("Voter", server.voter);
 }
 
-void autopilot_health(Call call) {
-  const auto cluster = cluster_of(call);
-  if (!cluster) return;
+Outcome autopilot_health(Call& call) {
+  const auto cluster = call.context->options.cluster;
+  if (!cluster) return no_server();
   using server::autopilot::Health;
-  ask<Health>(std::move(call), cluster->autopilot, server::autopilot::GetHealth{},
-              [](const Health& health) {
-                std::string out;
-                {
-                  JsonObject object{out};
-                  object.number("FailureTolerance", health.cluster.failure_tolerance)
-                      .boolean("Healthy", health.cluster.healthy);
-                  append_json_list(object.raw("Servers"), health.cluster.servers,
-                                   [&](std::string& to, const ServerHealth& server) {
-                                     const auto age = health.now - server.stable_since;
-                                     append_health(to, server, unix_now() - age.count());
-                                   });
-                }
-                auto answer = Answer::json(std::move(out));
-                if (!health.cluster.healthy) answer.status = 429;
-                return answer;
-              });
+  return ask<Health>(call, cluster->autopilot, server::autopilot::GetHealth{},
+                     [](const Health& health) {
+                       JsonObject object;
+                       object.number("FailureTolerance", health.cluster.failure_tolerance)
+                           .boolean("Healthy", health.cluster.healthy);
+                       append_json_list(object.raw("Servers"), health.cluster.servers,
+                                        [&](std::string& to, const ServerHealth& server) {
+                                          const auto age = health.now - server.stable_since;
+                                          append_health(to, server, unix_now() - age.count());
+                                        });
+                       auto answer = Answer::json(object.take());
+                       if (!health.cluster.healthy) answer.status = 429;
+                       return answer;
+                     });
 }
 
 }  // namespace

@@ -36,77 +36,59 @@ Read node_list(const ReadOptions& options,
                std::function<bool(schema::Node::Reader)> wanted) {
   return {
       .watch = {state::watch_prefix(Table::nodes, options.prefix)},
-      .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::nodes); },
+      .index = index_of<Table::nodes>,
       .answer =
           [options, stub, filter, wanted](const Snapshot& snapshot) {
-            Walk walk;
-            walk.prefix = options.prefix;
-            walk.start = options.next_token;
-            return list_page(
-                snapshot.tables().nodes, walk, options,
+            return list_by_key(
+                snapshot.tables().nodes, options,
                 [&](const NodeRef& node) -> Result<bool> {
                   if (wanted && !wanted(*node)) return false;
                   return keeps(filter, *node);
                 },
-                [](std::string_view key, const NodeRef&) { return std::string{key}; },
                 [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); });
           },
-      .is_heavy
-      = [](const Snapshot& snapshot) { return snapshot.tables().nodes.size() > heavy_rows; },
+      .is_heavy = is_long<&state::Tables::nodes>,
       .cacheable = true};
 }
 
-void list_nodes(Call call) {
-  const auto stub = stub_options(call.request());
-  if (!stub) return call.fail(stub.error());
-  read_state(std::move(call), [&stub](const ReadOptions& options) -> Result<Read> {
+Outcome list_nodes(Call& call) {
+  const auto stub = NOMAD_TRY(stub_options(call.request()));
+  return read_state(call, [&stub](const ReadOptions& options) -> Result<Read> {
     NOMAD_TRY(check_id_prefix("node", options));
-    const auto filter = compile_filter(options);
-    if (!filter) return filter.error();
-    return node_list(options, *stub, *filter, {});
+    const auto filter = NOMAD_TRY(compile_filter(options));
+    return node_list(options, stub, filter, {});
   });
 }
 
-void read_node(Call call) {
+Outcome read_node(Call& call) {
+  if (call.rest.empty()) return bad_request("missing node ID");
+  return read_state(call, [&](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("node", call.rest));
+    return read_row<Table::nodes>(
+        call.rest, "node", [id = call.rest](const Snapshot& snapshot) { return snapshot.node(id); },
+        [](const Snapshot&, const NodeRef& node) {
+          std::string out;
+          append_node(out, *node);
+          return Answer::json(std::move(out));
+        });
+  });
+}
+
+Outcome node_allocations(Call& call) {
   const auto id = call.rest;
-  if (id.empty()) return call.fail(bad_request("missing node ID"));
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
+  return read_state(call, [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("node", id));
-    return Read{.watch = {state::watch_key(Table::nodes, id)},
-                .index =
-                    [id](const Snapshot& snapshot) {
-                      const auto node = snapshot.node(id);
-                      return node ? node->getModifyIndex() : table_index(snapshot, Table::nodes);
-                    },
+    return Read{.watch = {state::watch_key(Table::allocs_by_node, id)},
+                .index = index_of<Table::allocs>,
                 .answer =
                     [id](const Snapshot& snapshot) {
-                      const auto node = snapshot.node(id);
-                      if (!node) return Answer::error(not_found("node not found"));
-                      std::string out;
-                      append_node(out, *node);
-                      return Answer::json(std::move(out));
-                    }};
-  });
-}
-
-void node_allocations(Call call) {
-  const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
-    NOMAD_TRY(check_id("node", id));
-    return Read{
-        .watch = {state::watch_key(Table::allocs_by_node, id)},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
-        .answer =
-            [id](const Snapshot& snapshot) {
-              std::string out;
-              append_json_list(
-                  out, snapshot.allocs_by_node(id),
-                  [](std::string& to, const auto& entry) { append_alloc(to, *entry.value()); });
-              return Answer::json(std::move(out));
-            },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
-        .cacheable = true};
+                      return Answer::json(json_list(snapshot.allocs_by_node(id),
+                                                    [](std::string& to, const auto& entry) {
+                                                      append_alloc(to, *entry.value());
+                                                    }));
+                    },
+                .is_heavy = is_long<&state::Tables::allocs>,
+                .cacheable = true};
   });
 }
 
@@ -127,130 +109,92 @@ std::uint64_t node_modify_index(const Context& context, const std::string& id) {
   return node ? node->getModifyIndex() : 0;
 }
 
-void set_eligibility(Call call) {
-  const auto body = read_body(call.request());
-  if (!body) {
-    call.fail(body.error());
-    return;
-  }
-  BodyFields fields{*body, "NodeUpdateEligibilityRequest"};
+Outcome set_eligibility(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "NodeUpdateEligibilityRequest"};
   const auto eligibility = fields.text("Eligibility");
   const auto named = fields.text("NodeID");
-  if (const auto checked = fields.check(); !checked) {
-    call.fail(checked.error());
-    return;
-  }
+  NOMAD_TRY(fields.check());
   if (eligibility != "eligible" && eligibility != "ineligible")
-    return call.fail(bad_request("invalid scheduling eligibility \"" + eligibility + '"'));
+    return bad_request("invalid scheduling eligibility \"" + eligibility + '"');
   const auto id = named.empty() ? call.rest : named;
-  const auto context = call.context;
-  write(
-      std::move(call),
+  return write(
+      call,
       [&](const Snapshot& state, const EvalSeed& seed) {
         return cluster::decide_eligibility(state, id, eligibility == "eligible", seed);
       },
-      [context, id](const Written<NodeDecision>& done) {
-        std::string out;
-        {
-          JsonObject object{out};
-          object.number("EvalCreateIndex", eval_index(done));
-          append_ids(object, done.decision.eval_ids);
-          object.number("Index", done.index)
-              .number("NodeModifyIndex", node_modify_index(*context, id));
-        }
-        return Answer::json(std::move(out)).with_index(done.index);
+      [context = call.context, id](const Written<NodeDecision>& done) {
+        JsonObject object;
+        object.number("EvalCreateIndex", eval_index(done));
+        append_ids(object, done.decision.eval_ids);
+        object.number("Index", done.index)
+            .number("NodeModifyIndex", node_modify_index(*context, id));
+        return Answer::json(object.take()).with_index(done.index);
       });
 }
 
 /// Writes what `decide(snapshot, id, seed)` decides of the node, and gives the long answer that
 /// Nomad gives to `evaluate` and `purge`.
 template <class Decide>
-void update_node(Call call, Decide decide) {
+Outcome update_node(Call& call, Decide decide) {
   const auto context = call.context;
   const auto id = call.rest;
-  write(
-      std::move(call),
-      [&](const Snapshot& state, const EvalSeed& seed) { return decide(state, id, seed); },
+  return write(
+      call, [&](const Snapshot& state, const EvalSeed& seed) { return decide(state, id, seed); },
       [context, id](const Written<NodeDecision>& done) {
-        std::string out;
-        {
-          JsonObject object{out};
-          object.number("EvalCreateIndex", eval_index(done));
-          append_ids(object, done.decision.eval_ids);
-          object.null("Features").number("HeartbeatTTL", 0);
-          append_query_meta(object, done.index, false);
-          object.text("LeaderRPCAddr", "")
-              .number("NodeModifyIndex", node_modify_index(*context, id))
-              .number("NumNodes", 0)
-              .text("SchedulingEligibility", "")
-              .null("Servers");
-        }
-        return Answer::json(std::move(out)).with_index(done.index);
+        JsonObject object;
+        object.number("EvalCreateIndex", eval_index(done));
+        append_ids(object, done.decision.eval_ids);
+        object.null("Features").number("HeartbeatTTL", 0);
+        append_query_meta(object, done.index, false);
+        object.text("LeaderRPCAddr", "")
+            .number("NodeModifyIndex", node_modify_index(*context, id))
+            .number("NumNodes", 0)
+            .text("SchedulingEligibility", "")
+            .null("Servers");
+        return Answer::json(object.take()).with_index(done.index);
       });
 }
 
-void evaluate_node(Call call) {
-  update_node(std::move(call), cluster::decide_node_evaluate);
+Outcome evaluate_node(Call& call) {
+  return update_node(call, cluster::decide_node_evaluate);
 }
 
-void purge_node(Call call) {
-  update_node(std::move(call), cluster::decide_node_purge);
+Outcome purge_node(Call& call) {
+  return update_node(call, cluster::decide_node_purge);
 }
 
 // --- pools
 // -----------------------------------------------------------------------------------------
 
-void list_pools(Call call) {
-  read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
-    const auto filter = compile_filter(options);
-    if (!filter) return filter.error();
-    return Read{
-        .watch = {state::watch_prefix(Table::node_pools, options.prefix)},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::node_pools); },
-        .answer =
-            [options, filter = *filter](const Snapshot& snapshot) {
-              Walk walk;
-              walk.prefix = options.prefix;
-              walk.start = options.next_token;
-              using Pool = Object<schema::NodePool>;
-              return list_page(
-                  snapshot.tables().node_pools, walk, options,
-                  [&](const Pool& pool) { return keeps(filter, *pool); },
-                  [](std::string_view key, const Pool&) { return std::string{key}; },
-                  [](std::string& out, const Pool& pool) { append_json(out, *pool); });
-            }};
+Outcome list_pools(Call& call) {
+  return read_state(call, [](const ReadOptions& options) -> Result<Read> {
+    const auto filter = NOMAD_TRY(compile_filter(options));
+    return Read{.watch = {state::watch_prefix(Table::node_pools, options.prefix)},
+                .index = index_of<Table::node_pools>,
+                .answer = [options, filter](const Snapshot& snapshot) {
+                  return list_by_key(
+                      snapshot.tables().node_pools, options,
+                      [&](const auto& pool) { return keeps(filter, *pool); }, append_whole);
+                }};
   });
 }
 
-void read_pool(Call call) {
-  const auto name = call.rest;
-  read_state(std::move(call), [&name](const ReadOptions&) -> Result<Read> {
-    return Read{.watch = {state::watch_key(Table::node_pools, name)},
-                .index =
-                    [name](const Snapshot& snapshot) {
-                      const auto pool = snapshot.node_pool(name);
-                      return pool ? pool->getModifyIndex()
-                                  : table_index(snapshot, Table::node_pools);
-                    },
-                .answer =
-                    [name](const Snapshot& snapshot) {
-                      const auto pool = snapshot.node_pool(name);
-                      return pool ? Answer::json(to_json(*pool))
-                                  : Answer::error(not_found("node pool not found"));
-                    }};
+Outcome read_pool(Call& call) {
+  return read_state(call, [name = call.rest](const ReadOptions&) -> Result<Read> {
+    return read_row<Table::node_pools>(
+        name, "node pool", [name](const Snapshot& snapshot) { return snapshot.node_pool(name); },
+        whole);
   });
 }
 
-void pool_nodes(Call call) {
-  const auto name = call.rest;
-  const auto stub = stub_options(call.request());
-  if (!stub) return call.fail(stub.error());
-  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+Outcome pool_nodes(Call& call) {
+  const auto stub = NOMAD_TRY(stub_options(call.request()));
+  return read_state(call, [&, name = call.rest](const ReadOptions& options) -> Result<Read> {
     if (!options.prefix.empty())
       return Error{Errc::invalid_argument, "prefix argument not allowed"};
-    const auto filter = compile_filter(options);
-    if (!filter) return filter.error();
-    return node_list(options, *stub, *filter, [name](schema::Node::Reader node) {
+    const auto filter = NOMAD_TRY(compile_filter(options));
+    return node_list(options, stub, filter, [name](schema::Node::Reader node) {
       return name == "all" || view(node.getNodePool()) == name;
     });
   });

@@ -1,8 +1,8 @@
 #include "actors/api/cluster/node_json.hpp"
 
-#include "actors/api/http/enum_name.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "runtime/object/entries.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::api {
 namespace {

@@ -1,5 +1,4 @@
 // Status of the cluster and what operators change: status, regions, system, operator.
-#include <charconv>
 #include <set>
 
 #include <boost/json/object.hpp>
@@ -24,10 +23,10 @@ using state::Table;
 
 /// Asks this server's part of the log what it knows, and answers with what `respond` makes of it.
 template <class Respond>
-void ask_raft(Call call, Respond respond) {
+Outcome ask_raft(Call& call, Respond respond) {
   const auto raft = call.context->options.raft;
-  if (!raft) return call.fail(no_leader());
-  ask<RaftStatus>(std::move(call), raft, raft::GetStatus{}, respond);
+  if (!raft) return no_leader();
+  return ask<RaftStatus>(call, raft, raft::GetStatus{}, respond);
 }
 
 /// The address that peers know a server by; ours where the log has none.
@@ -35,30 +34,28 @@ std::string address_of(const std::string& address, const AgentInfo& agent) {
   return address.empty() ? agent.rpc_address : address;
 }
 
-void status_leader(Call call) {
+Outcome status_leader(Call& call) {
   const auto& options = call.context->options;
-  if (!options.leader) return call.fail(no_leader());
+  if (!options.leader) return no_leader();
   const auto known = options.leader->known();
   std::string out;
   append_json_text(
       out, known.leader.empty() ? std::string{} : address_of(known.leader_address, options.agent));
-  call.send(Answer::json(std::move(out)));
+  return Answer::json(std::move(out));
 }
 
-void status_peers(Call call) {
+Outcome status_peers(Call& call) {
   const auto context = call.context;
-  ask_raft(std::move(call), [context](const RaftStatus& status) {
-    std::string out;
-    append_json_list(out, status.configuration.members,
-                     [&](std::string& to, const raft::Member& member) {
-                       append_json_text(to, address_of(member.address, context->options.agent));
-                     });
-    return Answer::json(std::move(out));
+  return ask_raft(call, [context](const RaftStatus& status) {
+    return Answer::json(
+        json_list(status.configuration.members, [&](std::string& to, const raft::Member& member) {
+          append_json_text(to, address_of(member.address, context->options.agent));
+        }));
   });
 }
 
 /// Of every server that is known, sorted.
-void list_regions(Call call) {
+Outcome list_regions(Call& call) {
   const auto& options = call.context->options;
   std::set<std::string> regions{options.agent.region};
   if (options.cluster)
@@ -66,106 +63,88 @@ void list_regions(Call call) {
       if (member.status != cluster::MemberStatus::left) regions.insert(member.region);
   std::string out;
   append_json_texts(out, regions);
-  call.send(Answer::json(std::move(out)));
+  return Answer::json(std::move(out));
 }
 
 /// Finding what is garbage takes as long as the tables are.
-void collect_garbage_here(Call& call) {
+Outcome collect_garbage_here(Call& call) {
   const auto& options = call.context->options;
-  if (!options.writer) return call.fail(no_leader());
+  if (!options.writer) return no_leader();
   const auto snapshot = options.store->snapshot();
   auto commands = cluster::collect_garbage(snapshot, cluster::GcThresholds::none(), unix_now());
-  if (commands.empty()) return call.send(Answer::empty().with_index(snapshot.index()));
+  if (commands.empty()) return Answer::empty().with_index(snapshot.index());
   const auto& writer = *options.writer;
   writer.propose_all(
       std::move(commands),
       responding<server::Committed>(share(std::move(call)), [](const server::Committed& done) {
         return Answer::empty().with_index(done.index);
       }));
+  return later;
 }
 
-void collect_garbage(Call call) {
-  on_pool(std::move(call), collect_garbage_here);
+Outcome collect_garbage(Call& call) {
+  return on_pool(call, collect_garbage_here);
 }
 
 /// Summaries are derived from the allocations on every change, so there is nothing to repair.
-void reconcile_summaries(Call call) {
-  call.send(Answer::empty());
+Outcome reconcile_summaries(Call&) {
+  return Answer::empty();
 }
 
-void read_scheduler_configuration(Call call) {
-  read_state(std::move(call), [](const ReadOptions&) -> Result<Read> {
-    const auto index
-        = [](const Snapshot& snapshot) { return table_index(snapshot, Table::scheduler_config); };
+Outcome read_scheduler_configuration(Call& call) {
+  return read_state(call, [](const ReadOptions&) -> Result<Read> {
+    const auto index = index_of<Table::scheduler_config>;
     return Read{.watch = {state::watch_key(Table::scheduler_config, "")},
                 .index = index,
                 .answer = [index](const Snapshot& snapshot) {
-                  std::string out;
-                  {
-                    JsonObject object{out};
-                    append_query_meta(object, index(snapshot), true);
-                    object.object("SchedulerConfig", *snapshot.scheduler_configuration());
-                  }
-                  return Answer::json(std::move(out));
+                  JsonObject object;
+                  append_query_meta(object, index(snapshot), true);
+                  object.object("SchedulerConfig", *snapshot.scheduler_configuration());
+                  return Answer::json(object.take());
                 }};
   });
 }
 
-struct ConfigurationUpdate {
-  Object<schema::SchedulerConfiguration> configuration;
-  std::optional<std::uint64_t> check_index;  ///< Written only if this is the stored one's.
-};
-
-Result<ConfigurationUpdate> read_configuration_update(const net::Request& request) {
-  const auto body = read_body(request);
-  if (!body) return body.error().within("Error parsing scheduler config");
+Result<Object<schema::SchedulerConfiguration>> configuration_of(const net::Request& request) {
+  const auto body = NOMAD_TRY(read_body(request));
   Draft<schema::SchedulerConfiguration> draft;
-  if (const auto read = from_json(body->root(), *draft); !read)
-    return read.error().within("Error parsing scheduler config");
-  const auto algorithm = copy(draft.reader().getSchedulerAlgorithm());
-  if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")
-    return bad_request("invalid scheduler algorithm: " + algorithm);
-  ConfigurationUpdate update;
-  update.configuration = draft.freeze();
-  if (const auto* cas = request.parameter("cas")) {
-    std::uint64_t index = 0;
-    const auto* end = cas->data() + cas->size();
-    const auto [stopped, failure] = std::from_chars(cas->data(), end, index);
-    if (failure != std::errc{} || stopped != end)
-      return bad_request("Error parsing cas value: strconv.ParseUint: parsing \"" + *cas
-                         + "\": invalid syntax");
-    update.check_index = index;
-  }
-  return update;
+  NOMAD_TRY(from_json(body.root(), *draft));
+  return draft.freeze();
 }
 
-void write_scheduler_configuration(Call call) {
-  const auto update = read_configuration_update(call.request());
-  if (!update) return call.fail(update.error());
-  write(
-      std::move(call),
+Outcome write_scheduler_configuration(Call& call) {
+  const auto configuration
+      = NOMAD_TRY(configuration_of(call.request()).within("Error parsing scheduler config"));
+  const auto algorithm = view(configuration->getSchedulerAlgorithm());
+  if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")
+    return bad_request("invalid scheduler algorithm: " + std::string{algorithm});
+  const auto* cas = call.request().parameter("cas");
+  if (cas != nullptr && cas->empty())
+    return bad_request("Error parsing cas value: strconv.ParseUint: parsing \"\": invalid syntax");
+  const auto check = NOMAD_TRY(check_index(call.request()).within("Error parsing cas value"));
+  return write(
+      call,
       [&](const Snapshot& state, const cluster::EvalSeed&) {
-        return cluster::decide_scheduler_configuration(state, update->configuration,
-                                                       update->check_index);
+        return cluster::decide_scheduler_configuration(state, configuration, check);
       },
       [](const server::Written<cluster::Decision>& done) {
-        std::string out;
-        JsonObject{out}.number("Index", done.index).boolean("Updated", done.outcome != nullptr);
-        return Answer::json(std::move(out)).with_index(done.index);
+        JsonObject object;
+        object.number("Index", done.index).boolean("Updated", done.outcome != nullptr);
+        return Answer::json(object.take()).with_index(done.index);
       });
 }
 
-void enterprise_only(Call call) {
-  call.fail(501, "Nomad Enterprise only endpoint");
+Outcome enterprise_only(Call&) {
+  return Answer::text(501, "Nomad Enterprise only endpoint");
 }
 
 /// What Nomad says as long as it checks no tokens.
-void acl_disabled(Call call) {
-  call.fail(bad_request("ACL support disabled"));
+Outcome acl_disabled(Call&) {
+  return bad_request("ACL support disabled");
 }
 
-void no_license(Call call) {
-  call.send({.status = 204});
+Outcome no_license(Call&) {
+  return Answer{.status = 204};
 }
 
 }  // namespace

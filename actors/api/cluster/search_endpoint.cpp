@@ -154,29 +154,19 @@ Answer search_answer(const Snapshot& snapshot,
       truncated.boolean(context.name, result.is_truncated);
     }
   }
-  std::string out;
-  {
-    JsonObject object{out};
-    object.number("Index", index).boolean("KnownLeader", true).number("LastContact", 0);
-    object.raw("Matches") += matches;
-    object.text("NextToken", "").raw("Truncations") += truncations;
-  }
-  return Answer::json(std::move(out));
+  JsonObject object;
+  object.number("Index", index).boolean("KnownLeader", true).number("LastContact", 0);
+  object.raw("Matches") += matches;
+  object.text("NextToken", "").raw("Truncations") += truncations;
+  return Answer::json(object.take());
 }
 
-void search(Call call) {
-  const auto body = read_body(call.request());
-  if (!body) {
-    call.fail(body.error());
-    return;
-  }
-  BodyFields fields{*body, "SearchRequest"};
+Outcome search(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "SearchRequest"};
   SearchRequest request{fields.text("Prefix"), fields.text("Context")};
-  if (const auto checked = fields.check(); !checked) {
-    call.fail(checked.error());
-    return;
-  }
-  read_state(std::move(call), [&request](const ReadOptions& options) -> Result<Read> {
+  NOMAD_TRY(fields.check());
+  return read_state(call, [&request](const ReadOptions& options) -> Result<Read> {
     const auto known
         = [&request](const SearchContext& context) { return context.name == request.context; };
     if (!request.context.empty() && request.context != "all"

@@ -62,34 +62,31 @@ Answer services_answer(const Snapshot& snapshot,
   return answer;
 }
 
-void list_services(Call call) {
-  read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
-    const auto filter = compile_filter(options);
-    if (!filter) return filter.error();
+Outcome list_services(Call& call) {
+  return read_state(call, [](const ReadOptions& options) -> Result<Read> {
+    const auto filter = NOMAD_TRY(compile_filter(options));
     const auto watched = options.all_namespaces() ? "" : state::join_key(options.ns, "");
-    return Read{
-        .watch = {state::watch_prefix(Table::services, watched)},
-        .index = services_index,
-        .answer
-        = [options, filter = *filter](
-              const Snapshot& snapshot) { return services_answer(snapshot, options, filter); },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().services.size() > heavy_rows; },
-        .cacheable = true};
+    return Read{.watch = {state::watch_prefix(Table::services, watched)},
+                .index = services_index,
+                .answer =
+                    [options, filter](const Snapshot& snapshot) {
+                      return services_answer(snapshot, options, filter);
+                    },
+                .is_heavy = is_long<&state::Tables::services>,
+                .cacheable = true};
   });
 }
 
-void read_service(Call call) {
+Outcome read_service(Call& call) {
   const auto name = call.rest;
-  if (name.empty()) return call.fail(bad_request("missing service name"));
-  if (name.find('/') != std::string::npos) return call.fail(bad_request("invalid URI"));
-  read_state(std::move(call), [&name](const ReadOptions& options) -> Result<Read> {
-    const auto filter = compile_filter(options);
-    if (!filter) return filter.error();
+  if (name.empty()) return bad_request("missing service name");
+  if (name.find('/') != std::string::npos) return bad_request("invalid URI");
+  return read_state(call, [&name](const ReadOptions& options) -> Result<Read> {
+    const auto filter = NOMAD_TRY(compile_filter(options));
     return Read{
         .watch = {state::watch_key(Table::services_by_name, state::join_key(options.ns, name))},
         .index = services_index,
-        .answer = [options, name, filter = *filter](const Snapshot& snapshot) {
+        .answer = [options, name, filter](const Snapshot& snapshot) {
           Walk walk;
           walk.prefix = state::join_key(options.ns, name, "");
           if (!options.next_token.empty())
@@ -101,7 +98,7 @@ void read_service(Call call) {
                 return query::NameToken::make(view(service->getNamespace()),
                                               view(service->getId()));
               },
-              [](std::string& out, const ServiceRef& service) { append_json(out, *service); });
+              append_whole);
         }};
   });
 }

@@ -93,50 +93,47 @@ private:
   RunBlocking run_;
 };
 
-void fail_save(Call& call, const Error& error) {
-  call.fail(error.within("failed to open snapshot"));
-}
-
-void send_archive(Call& call, const std::string& snapshot_path) {
-  const auto home = PrivateDirectory::make(*call.context);
-  if (!home) return fail_save(call, home.error());
-  const auto path = (*home)->file("archive");
-  const auto made = storage::write_archive(snapshot_path, path, unix_now() / 1'000'000);
-  if (!made) return fail_save(call, made.error());
-  const auto digest = storage::file_digest(path);
-  if (!digest) return fail_save(call, digest.error());
+Outcome send_archive(Call& call, const std::string& snapshot_path) {
+  const auto home = NOMAD_TRY(PrivateDirectory::make(*call.context));
+  const auto path = home->file("archive");
+  const auto made = NOMAD_TRY(storage::write_archive(snapshot_path, path, unix_now() / 1'000'000));
+  const auto digest = NOMAD_TRY(storage::file_digest(path));
   auto body = call.responder.stream(
       {.status = 200,
        .content_type = "application/x-gzip",
-       .headers = {{"Digest", *digest}, {"X-Nomad-Index", std::to_string(made->index)}}});
-  std::make_shared<FileStream>(*home, path, std::move(body), run_blocking(call.context))->go_on();
+       .headers = {{"Digest", digest}, {"X-Nomad-Index", std::to_string(made.index)}}});
+  std::make_shared<FileStream>(home, path, std::move(body), run_blocking(call.context))->go_on();
+  return later;
 }
 
 void take_snapshot(const SharedCall& call) {
   call->context->asker.ask<raft::SnapshotTaken>(
       call->context->options.raft, raft::TakeSnapshot{}, ask_timeout,
       [call](Result<raft::SnapshotTaken> taken) {
-        if (!taken) return fail_save(*call, taken.error());
-        run_on(call->context->archives, call,
-               [path = taken->path](Call& asked) { send_archive(asked, path); });
+        if (!taken) return call->fail(taken.error().within("failed to open snapshot"));
+        run_on(call->context->archives, call, [path = taken->path](Call& asked) {
+          return send_archive(asked, path).within("failed to open snapshot");
+        });
       });
 }
 
 /// With `?stale` of what this server knows, otherwise with all that was acknowledged before.
-void save_snapshot(Call call) {
+Outcome save_snapshot(Call& call) {
   const auto raft = call.context->options.raft;
-  if (!raft) return call.fail(no_leader());
-  const auto options = parse_read_options(call.request());
-  if (!options) return call.fail(options.error());
+  if (!raft) return no_leader();
+  const auto options = NOMAD_TRY(parse_read_options(call.request()));
   const auto shared = share(std::move(call));
-  if (options->stale) return take_snapshot(shared);
-  shared->context->asker.ask<raft::ReadReady>(raft, raft::ReadIndex{}, ask_timeout,
-                                              [shared](const Result<raft::ReadReady>& ready) {
-                                                if (ready)
-                                                  take_snapshot(shared);
-                                                else
-                                                  shared->fail(no_leader());
-                                              });
+  if (options.stale)
+    take_snapshot(shared);
+  else
+    shared->context->asker.ask<raft::ReadReady>(raft, raft::ReadIndex{}, ask_timeout,
+                                                [shared](const Result<raft::ReadReady>& ready) {
+                                                  if (ready)
+                                                    take_snapshot(shared);
+                                                  else
+                                                    shared->fail(no_leader());
+                                                });
+  return later;
 }
 
 /// The file that the archive came in. A request that is spelled in another way than users spell it
@@ -146,39 +143,32 @@ Result<std::shared_ptr<const net::BodyFile>> archive_of(const Call& call) {
   if (request.body_file) return std::shared_ptr<const net::BodyFile>{request.body_file};
   const auto& files = call.context->options.http.body_files;
   if (!files) return Error{Errc::internal, "this agent has no directory for archives"};
-  auto file = files->make();
-  if (!file) return file.error();
-  NOMAD_TRY((*file)->append(request.body));
-  return std::shared_ptr<const net::BodyFile>{std::move(*file)};
+  auto file = NOMAD_TRY(files->make());
+  NOMAD_TRY(file->append(request.body));
+  return std::shared_ptr<const net::BodyFile>{std::move(file)};
 }
 
 /// The commands that bring the archive's state, after all of it was verified and put together once.
 Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
-  const auto archive = archive_of(call);
-  if (!archive) return archive.error();
-  const auto home = PrivateDirectory::make(*call.context);
-  if (!home) return home.error();
-  const auto meta = storage::read_archive((*archive)->path(), (*home)->file("state"));
-  if (!meta) return meta.error();
-  auto reader = storage::SnapshotReader::open((*home)->file("state"));
-  if (!reader) return reader.error();
-  auto restored = raft::read_restore(**reader);
-  if (!restored) return restored.error();
-  const auto tables = restored->take();
-  if (!tables) return tables.error();
+  const auto archive = NOMAD_TRY(archive_of(call));
+  const auto home = NOMAD_TRY(PrivateDirectory::make(*call.context));
+  const auto meta = NOMAD_TRY(storage::read_archive(archive->path(), home->file("state")));
+  auto reader = NOMAD_TRY(storage::SnapshotReader::open(home->file("state")));
+  auto restored = NOMAD_TRY(raft::read_restore(*reader));
+  const auto tables = NOMAD_TRY(restored.take());
   auto random = Random::from_system();
   cluster::RestoreCommands commands{make_uuid(random)};
   for (std::uint32_t i = 0; i < state::stored_tables; ++i) {
     const auto table = static_cast<Table>(i);
     if (table == Table::restore_rows || table == Table::key_holders) continue;
-    NOMAD_TRY(state::Snapshot{std::make_shared<const state::Tables>(*tables)}.for_each_row(
+    NOMAD_TRY(state::Snapshot{std::make_shared<const state::Tables>(tables)}.for_each_row(
         table, [&](std::string_view key, std::span<const std::byte> value) -> Result<> {
           commands.add(state::to_string(table), key, value);
           return {};
         }));
   }
-  const auto newest = std::max(*std::max_element(tables->indexes.begin(), tables->indexes.end()),
-                               meta->index + tables->index_offset);
+  const auto newest = std::max(*std::max_element(tables.indexes.begin(), tables.indexes.end()),
+                               meta.index + tables.index_offset);
   return commands.finish(newest);
 }
 
@@ -192,14 +182,14 @@ void abandon_restore(const server::Writer& writer, const std::string& id) {
   });
 }
 
-void restore_here(Call& call) {
+Outcome restore_here(Call& call) {
   auto commands = prepare_restore(call);
   if (!commands) {
     log::warn("api", "a snapshot from {} is refused: {}", call.caller.describe(),
               commands.error().what);
     auto refusal = commands.error().within("failed to restore from snapshot");
     if (refusal.code == Errc::corrupt) refusal.code = Errc::invalid_argument;  // it is the caller's
-    return call.fail(refusal);
+    return refusal;
   }
   log::info("api", "restoring a snapshot from {}", call.caller.describe());
   const auto shared = share(std::move(call));
@@ -214,12 +204,14 @@ void restore_here(Call& call) {
         shared->fail(done.error().within("failed to restore from snapshot"));
     });
   });
+  return later;
 }
 
-void restore_snapshot(Call call) {
-  if (!call.context->options.writer) return call.fail(no_leader());
+Outcome restore_snapshot(Call& call) {
+  if (!call.context->options.writer) return no_leader();
   const auto shared = share(std::move(call));
   run_on(shared->context->archives, shared, restore_here);
+  return later;
 }
 
 }  // namespace

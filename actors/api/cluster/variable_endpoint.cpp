@@ -2,7 +2,6 @@
 // opened here when they are read. Whatever holds a variable's items in the clear is wiped: the
 // parsed body, the items, the answer.
 #include <boost/json/memory_resource.hpp>
-#include <boost/json/object.hpp>
 #include <sodium/utils.h>
 
 #include "actors/api/http/blocking_read.hpp"
@@ -112,60 +111,51 @@ Answer conflict_answer(const Context& context, const VariableRef& variable) {
       .with_index(variable->getModifyIndex());
 }
 
-void list_variables(Call call) {
-  read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
-    const auto filter = compile_filter(options);
-    if (!filter) return filter.error();
+Outcome list_variables(Call& call) {
+  return read_state(call, [](const ReadOptions& options) -> Result<Read> {
+    const auto filter = NOMAD_TRY(compile_filter(options));
     const auto watched
         = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
-    return Read{
-        .watch = {state::watch_prefix(Table::variables, watched)},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::variables); },
-        .answer =
-            [options, filter = *filter](const Snapshot& snapshot) {
-              return list_page(
-                  snapshot.tables().variables, walk_by_name(options), options,
-                  [&](const VariableRef& variable) -> Result<bool> {
-                    if (!view(variable->getPath()).starts_with(options.prefix)) return false;
-                    return keeps(filter, *variable);
-                  },
-                  [](std::string_view, const VariableRef& variable) {
-                    return query::NameToken::make(view(variable->getNamespace()),
-                                                  view(variable->getPath()));
-                  },
-                  [](std::string& out, const VariableRef& variable) {
-                    JsonObject object{out};
-                    append_metadata(object, *variable);
-                    append_rest(object, *variable);
-                  });
-            },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().variables.size() > heavy_rows; }};
-  });
-}
-
-void read_variable(Call call) {
-  const auto path = call.rest;
-  const auto context = call.context;
-  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
-    const auto ns = options.ns;
-    return Read{.watch = {state::watch_key(Table::variables, state::join_key(ns, path))},
-                .index =
-                    [ns, path](const Snapshot& snapshot) {
-                      const auto found = snapshot.variable(ns, path);
-                      return found ? found->getModifyIndex()
-                                   : table_index(snapshot, Table::variables);
-                    },
+    return Read{.watch = {state::watch_prefix(Table::variables, watched)},
+                .index = index_of<Table::variables>,
                 .answer =
-                    [ns, path, context](const Snapshot& snapshot) {
-                      const auto found = snapshot.variable(ns, path);
-                      return found ? opened_answer(*context, snapshot, 200, found)
-                                   : Answer::error(not_found("variable not found"));
-                    }};
+                    [options, filter](const Snapshot& snapshot) {
+                      return list_page(
+                          snapshot.tables().variables, walk_by_name(options), options,
+                          [&](const VariableRef& variable) -> Result<bool> {
+                            if (!view(variable->getPath()).starts_with(options.prefix))
+                              return false;
+                            return keeps(filter, *variable);
+                          },
+                          [](std::string_view, const VariableRef& variable) {
+                            return query::NameToken::make(view(variable->getNamespace()),
+                                                          view(variable->getPath()));
+                          },
+                          [](std::string& out, const VariableRef& variable) {
+                            JsonObject object{out};
+                            append_metadata(object, *variable);
+                            append_rest(object, *variable);
+                          });
+                    },
+                .is_heavy = is_long<&state::Tables::variables>};
   });
 }
 
-/// One write on its way: what is to be written, in the clear, and who waits for it.
+Outcome read_variable(Call& call) {
+  if (call.rest.empty()) return bad_request("missing variable path");
+  return read_state(
+      call, [path = call.rest, context = call.context](const ReadOptions& options) -> Result<Read> {
+        return read_row<Table::variables>(
+            state::join_key(options.ns, path), "variable",
+            [ns = options.ns, path](const Snapshot& snapshot) {
+              return snapshot.variable(ns, path);
+            },
+            [context](const Snapshot& snapshot, const VariableRef& found) {
+              return opened_answer(*context, snapshot, 200, found);
+            });
+      });
+}
+
 struct PendingWrite {
   SharedCall call;
   std::string ns;
@@ -177,9 +167,8 @@ struct PendingWrite {
 
 Result<security::Secret> read_items(const net::Request& request, std::string& ns) {
   WipingMemory memory;
-  const auto body = read_body(request, &memory);
-  if (!body) return body.error();
-  BodyFields fields{*body, "VariableDecrypted"};
+  const auto body = NOMAD_TRY(read_body(request, &memory));
+  BodyFields fields{body, "VariableDecrypted"};
   if (auto named = fields.text("Namespace"); !named.empty() && ns == "default")
     ns = std::move(named);
   security::Items items;
@@ -198,16 +187,12 @@ Result<security::Secret> read_items(const net::Request& request, std::string& ns
   return security::encode_items(std::move(items));
 }
 
-void answer_written(const PendingWrite& write, const SealedWritten& done) {
-  auto& call = *write.call;
-  if (done.conflict) {
-    call.send(conflict_answer(*call.context, done.variable));
-    return;
-  }
+Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
+  if (done.conflict) return conflict_answer(*write.call->context, done.variable);
   const auto items = security::decode_items(write.items);  // the writer may see what he wrote
   auto answer
       = items ? variable_answer(200, *done.variable, &*items) : Answer::error(items.error());
-  call.send(std::move(answer).with_index(done.index));
+  return std::move(answer).with_index(done.index);
 }
 
 void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
@@ -226,74 +211,51 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   context.options.writer->propose_raw(
       cluster::set_variable(*sealed, write->check), [write](const Result<raft::Applied>& applied) {
         go_home(*write->call, [write, done = server::to_sealed(applied)] {
-          if (done)
-            answer_written(*write, *done);
-          else
-            write->call->fail(done.error());
+          write->call->settle(done ? written_answer(*write, *done) : Outcome{done.error()});
         });
       });
 }
 
-std::string namespace_of(const net::Request& request) {
-  const auto ns = request.parameter_or_empty("namespace");
-  return ns.empty() ? "default" : std::string{ns};
+Result<> check_write(const Call& call) {
+  if (call.rest.empty()) return bad_request("missing variable path");
+  if (call.context->options.writer && call.context->options.keyring) return {};
+  return no_leader();
 }
 
-bool can_write(Call& call) {
-  if (call.rest.empty()) {
-    call.fail(bad_request("missing variable path"));
-    return false;
-  }
-  if (call.context->options.writer && call.context->options.keyring) return true;
-  call.fail(no_leader());
-  return false;
+Result<std::optional<std::uint64_t>> check_of(const Call& call) {
+  auto check = check_index(call.request());
+  if (!check) return bad_request("can not parse cas: " + check.error().what);
+  return check;
 }
 
-void put_variable(Call call) {
-  if (!can_write(call)) return;
+Outcome put_variable(Call& call) {
+  NOMAD_TRY(check_write(call));
   auto write = std::make_shared<PendingWrite>();
-  write->ns = namespace_of(call.request());
+  write->ns = write_namespace(call.request());
   write->path = call.rest;
   write->give_up = std::chrono::steady_clock::now() + key_patience;
-  auto items = read_items(call.request(), write->ns);
-  if (!items) return call.fail(items.error());
-  write->items = std::move(*items);
-  const auto check = check_index(call.request());
-  if (!check) return call.fail(bad_request("can not parse cas: " + check.error().what));
-  write->check = *check;
-  const auto decoded = security::decode_items(write->items);
-  const auto allowed = decoded ? cluster::check_variable(write->ns, write->path, decoded->size(),
-                                                         security::size_of(*decoded))
-                               : Result<>{decoded.error()};
-  if (!allowed) return call.fail(allowed.error());
+  write->items = NOMAD_TRY(read_items(call.request(), write->ns));
+  write->check = NOMAD_TRY(check_of(call));
+  const auto decoded = NOMAD_TRY(security::decode_items(write->items));
+  NOMAD_TRY(
+      cluster::check_variable(write->ns, write->path, decoded.size(), security::size_of(decoded)));
   write->call = share(std::move(call));
   seal_and_write(write);
+  return later;
 }
 
-void remove_variable(Call call) {
-  if (!can_write(call)) return;
-  const auto check = check_index(call.request());
-  if (!check) return call.fail(bad_request("can not parse cas: " + check.error().what));
-  const auto context = call.context;
-  const auto command = cluster::delete_variable(namespace_of(call.request()), call.rest, *check);
-  write_sealed(std::move(call), command, [context](const SealedWritten& done) {
-    if (!done.conflict) {
-      Answer answer{.status = 204};
-      return std::move(answer).with_index(done.index);
-    }
-    return conflict_answer(*context, done.variable);
+Outcome remove_variable(Call& call) {
+  NOMAD_TRY(check_write(call));
+  const auto check = NOMAD_TRY(check_of(call));
+  const auto command = cluster::delete_variable(write_namespace(call.request()), call.rest, check);
+  return write_sealed(call, command, [context = call.context](const SealedWritten& done) {
+    return done.conflict ? conflict_answer(*context, done.variable)
+                         : Answer{.status = 204}.with_index(done.index);
   });
 }
 
-void read_or_miss(Call call) {
-  if (call.rest.empty())
-    call.fail(bad_request("missing variable path"));
-  else
-    read_variable(std::move(call));
-}
-
-void refuse_variable_method(Call call) {
-  call.fail(bad_request("Invalid method"));
+Outcome refuse_variable_method(Call&) {
+  return bad_request("Invalid method");
 }
 
 }  // namespace
@@ -301,7 +263,7 @@ void refuse_variable_method(Call call) {
 void add_variable_routes(Routes& routes) {
   routes.exact("/v1/vars", {{Methods::get, Capability::variables_list, list_variables}});
   routes.below("/v1/var/", {{"",
-                             {{Methods::get, Capability::variables_read, read_or_miss},
+                             {{Methods::get, Capability::variables_read, read_variable},
                               {Methods::write, Capability::variables_write, put_variable},
                               {Methods::remove, Capability::variables_destroy, remove_variable},
                               {Methods::any, Capability::none, refuse_variable_method}}}});

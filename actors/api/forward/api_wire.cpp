@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/net/http/body_file.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/object.hpp"
 
@@ -105,9 +104,8 @@ Result<std::optional<ResponseHeadReader::Head>> ResponseHeadReader::feed(std::st
   if (!take(length_bytes + size)) return std::optional<Head>{};
   // Aligned, as flat messages must be.
   const auto aligned = Bytes::copy(std::string_view{collected_}.substr(length_bytes));
-  const auto head = Object<schema::rpc::ApiResponseHead>::from_bytes(aligned.view());
-  if (!head) return head.error();
-  const auto fields = **head;
+  const auto head = NOMAD_TRY(Object<schema::rpc::ApiResponseHead>::from_bytes(aligned.view()));
+  const auto fields = *head;
   Head out;
   out.response.status = fields.getStatus();
   if (out.response.status < 100 || out.response.status > 999)

@@ -285,7 +285,7 @@ private:
     }
     if (!enter(Phase::over)) return;
     if (upgrades_ && call_.tell_failure != nullptr && answer_.status >= 400)
-      return call_.fail(answer_.status, std::move(answer_.body));
+      return call_.fail(Answer::text(answer_.status, std::move(answer_.body)));
     call_.responder.send(std::move(answer_));
   }
 

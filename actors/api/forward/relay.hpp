@@ -23,7 +23,6 @@
 #include <variant>
 
 #include "actors/api/http/call.hpp"
-#include "actors/rpc/method.hpp"
 
 namespace nomad::api {
 

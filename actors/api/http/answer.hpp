@@ -56,6 +56,12 @@ inline Error not_found(std::string what) {
   return {Errc::not_found, std::move(what)};
 }
 
+/// What becomes of a call: its answer, the error that refuses it, or nothing yet (`later`), when
+/// whoever took the call over answers it.
+using Outcome = Result<std::optional<Answer>>;
+
+inline constexpr std::nullopt_t later = std::nullopt;
+
 /// The response for `answer` to `request`, pretty-printed when it asks for that.
 net::Response to_response(Answer answer, const net::Request& request);
 

@@ -201,19 +201,14 @@ private:
 
 }  // namespace
 
-std::uint64_t table_index(const state::Snapshot& snapshot, state::Table table) {
-  return std::max<std::uint64_t>(1, snapshot.index(table));
-}
-
-void read_state(Call call, const std::function<Result<Read>(const ReadOptions&)>& make) {
-  auto options = parse_read_options(call.request());
-  if (!options) return call.fail(options.error());
-  if (!options->region.empty() && options->region != call.context->options.agent.region)
-    return call.fail(bad_request("No path to region"));
-  if (!call.context->options.store) return call.fail(no_leader());
-  auto read = make(*options);
-  if (!read) return call.fail(read.error());
-  std::make_shared<PendingRead>(std::move(call), std::move(*options), std::move(*read))->attempt();
+Outcome read_state(Call& call, const std::function<Result<Read>(const ReadOptions&)>& make) {
+  auto options = NOMAD_TRY(parse_read_options(call.request()));
+  if (!options.region.empty() && options.region != call.context->options.agent.region)
+    return bad_request("No path to region");
+  if (!call.context->options.store) return no_leader();
+  auto read = NOMAD_TRY(make(options));
+  std::make_shared<PendingRead>(std::move(call), std::move(options), std::move(read))->attempt();
+  return later;
 }
 
 }  // namespace nomad::api

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/api/http/call.hpp"
+#include "runtime/object/json_codec.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "runtime/state/watch.hpp"
 
@@ -37,12 +38,53 @@ struct Read {
 };
 
 /// Answers `call` with `read`. `make(options)` gives the read, or why the request is refused.
-void read_state(Call call, const std::function<Result<Read>(const ReadOptions&)>& make);
+Outcome read_state(Call& call, const std::function<Result<Read>(const ReadOptions&)>& make);
 
-/// For `is_heavy`: more rows than an I/O thread may walk through.
-inline constexpr std::size_t heavy_rows = 1'000;
+/// For `is_heavy`: a table of more rows than an I/O thread may walk through.
+template <auto rows>
+bool is_long(const state::Snapshot& snapshot) {
+  return (snapshot.tables().*rows).size() > 1'000;
+}
 
 /// The larger of a table's index and 1, as Nomad shows it for lists and absent objects.
 std::uint64_t table_index(const state::Snapshot& snapshot, state::Table table);
+
+/// The same, for `index`.
+template <state::Table table>
+std::uint64_t index_of(const state::Snapshot& snapshot) {
+  return table_index(snapshot, table);
+}
+
+/// The object of a table's row.
+template <class T>
+const Object<T>& object_of(const Object<T>& row) {
+  return row;
+}
+
+inline const Object<schema::Allocation>& object_of(const state::AllocRef& row) {
+  return row->alloc;
+}
+
+/// The read of the row that `find(snapshot)` finds under `key`, as `render(snapshot, row)` shows
+/// it; "<missing> not found".
+template <state::Table table, class Find, class Render>
+Read read_row(std::string_view key, std::string missing, Find find, Render render) {
+  return {.watch = {state::watch_key(table, key)},
+          .index =
+              [find](const state::Snapshot& snapshot) {
+                const auto row = find(snapshot);
+                return row ? object_of(row)->getModifyIndex() : table_index(snapshot, table);
+              },
+          .answer =
+              [find, render, missing](const state::Snapshot& snapshot) {
+                const auto row = find(snapshot);
+                return row ? render(snapshot, row)
+                           : Answer::error(not_found(missing + " not found"));
+              }};
+}
+
+/// For `render`: the whole object.
+inline constexpr auto whole
+    = [](const state::Snapshot&, const auto& row) { return Answer::json(to_json(*row)); };
 
 }  // namespace nomad::api

@@ -1,7 +1,5 @@
 #include "actors/api/http/call.hpp"
 
-#include <chrono>
-
 #include "actors/api/allocs/file_service.hpp"
 #include "actors/api/forward/leader_watch.hpp"
 

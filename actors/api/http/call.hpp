@@ -75,16 +75,23 @@ public:
 
   void fail(const Error& error) { fail(Answer::error(error)); }
 
-  /// For what is wrong with the request as HTTP, and has no code: its method, its route.
-  void fail(unsigned status, std::string_view text) { fail(Answer::text(status, text)); }
-
   void fail(Answer answer) {
     if (tell_failure != nullptr)
       tell_failure(*this, answer);
     else
       send(std::move(answer));
   }
+
+  void settle(Outcome outcome) {
+    if (!outcome)
+      fail(outcome.error());
+    else if (*outcome)
+      send(std::move(**outcome));
+  }
 };
+
+/// Serves a call, on the thread of its connection: answers it, or takes it over.
+using Handler = Outcome (*)(Call& call);
 
 /// Runs jobs on the threads for archives.
 RunBlocking run_blocking(const std::shared_ptr<Context>& context);
@@ -101,15 +108,13 @@ inline constexpr std::chrono::seconds ask_timeout{60};
 
 /// Asks an actor and answers with what `respond(reply)` makes of its reply, or with its error.
 template <class Reply, class Handle, class Request, class Respond>
-void ask(Call call, const Handle& dest, Request request, Respond respond) {
+Outcome ask(Call& call, Handle dest, Request request, Respond respond) {
   const auto context = call.context;
   context->asker.ask<Reply>(dest, std::move(request), ask_timeout,
                             [shared = share(std::move(call)), respond](Result<Reply> reply) {
-                              if (reply)
-                                shared->send(respond(*reply));
-                              else
-                                shared->fail(reply.error());
+                              shared->settle(reply ? respond(*reply) : Outcome{reply.error()});
                             });
+  return later;
 }
 
 inline Error too_many_queries() {
@@ -119,15 +124,16 @@ inline Error too_many_queries() {
 /// Runs `work(call)` on a thread of `pool`; 429 when too much waits there already.
 template <class Work>
 void run_on(net::QueryPool& pool, const SharedCall& call, Work work) {
-  std::function<void()> job = [call, work] { work(*call); };
+  std::function<void()> job = [call, work] { call->settle(work(*call)); };
   if (!pool.submit(job)) call->fail(too_many_queries());
 }
 
 /// The same on the query pool.
 template <class Work>
-void on_pool(Call call, Work work) {
+Outcome on_pool(Call& call, Work work) {
   const auto shared = share(std::move(call));
   run_on(shared->context->pool, shared, std::move(work));
+  return later;
 }
 
 }  // namespace nomad::api

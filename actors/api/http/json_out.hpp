@@ -22,7 +22,15 @@ public:
 
   JsonObject(const JsonObject&) = delete;
 
+  /// Opens an object of its own, which `take` closes and gives.
+  JsonObject() : JsonObject{own_} {}
+
   ~JsonObject() { out_ += '}'; }
+
+  std::string take() {
+    own_ += '}';
+    return std::move(own_);
+  }
 
   /// Begins a member whose value the caller appends to the returned text.
   std::string& raw(std::string_view name) {
@@ -103,6 +111,7 @@ public:
   }
 
 private:
+  std::string own_;
   std::string& out_;
   bool is_first_ = true;
 };
@@ -130,6 +139,13 @@ void append_json_list(std::string& out, const Range& range, AppendOne append_one
     append_one(out, item);
   }
   out += ']';
+}
+
+template <class Range, class AppendOne>
+std::string json_list(const Range& range, AppendOne append_one) {
+  std::string out;
+  append_json_list(out, range, append_one);
+  return out;
 }
 
 /// Appends a map-shaped list of the schema as an object; `append_value(out, value)` for each entry.

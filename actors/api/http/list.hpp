@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "actors/api/http/answer.hpp"
-#include "actors/api/http/read_options.hpp"
+#include "actors/api/http/blocking_read.hpp"
 #include "runtime/query/filter.hpp"
 #include "runtime/query/page.hpp"
 #include "runtime/state/snapshot.hpp"
@@ -33,8 +32,7 @@ inline Result<bool> keeps(const RowFilter& filter,
                           capnp::DynamicStruct::Reader row,
                           std::span<const query::Filter::Extra> extras = {}) {
   if (!filter) return true;
-  auto kept = filter->matches(row, extras);
-  if (!kept) return kept.error().within("failed to read result page");
+  auto kept = NOMAD_TRY(filter->matches(row, extras).within("failed to read result page"));
   return kept;
 }
 
@@ -81,6 +79,41 @@ Answer list_page(const state::PersistentMap<V>& map,
 
 /// The walk of a list in the order of creation: by create index and id, or, with a prefix, by id.
 Walk walk_by_create(const ReadOptions& options);
+
+/// The page of a list in the order of creation; with a prefix by id.
+template <class V, class Keep, class Append>
+Answer list_by_create(const state::PersistentMap<V>& by_id,
+                      const state::PersistentMap<V>& by_create,
+                      const ReadOptions& options,
+                      Keep keep,
+                      Append append) {
+  const bool has_prefix = !options.prefix.empty();
+  const auto token = [has_prefix](std::string_view key, const V& row) {
+    if (has_prefix) return std::string{key};
+    const auto object = *object_of(row);
+    return query::CreateToken::make(object.getCreateIndex(), view(object.getId()));
+  };
+  return list_page(has_prefix ? by_id : by_create, walk_by_create(options), options, keep, token,
+                   append);
+}
+
+/// The page of a list in the order of its keys.
+template <class V, class Keep, class Append>
+Answer list_by_key(const state::PersistentMap<V>& map,
+                   const ReadOptions& options,
+                   Keep keep,
+                   Append append) {
+  return list_page(
+      map, Walk{.prefix = options.prefix, .start = options.next_token}, options, keep,
+      [](std::string_view key, const V&) { return std::string{key}; }, append);
+}
+
+/// For `append`: the whole object.
+inline constexpr auto append_whole
+    = [](std::string& out, const auto& row) { append_json(out, *row); };
+
+/// For `keep`: every row.
+inline constexpr auto keep_all = [](const auto&) -> Result<bool> { return true; };
 
 /// The walk of a list by namespace and id, from a token "<namespace>.<id>".
 Walk walk_by_name(const ReadOptions& options);

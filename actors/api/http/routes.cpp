@@ -38,14 +38,14 @@ void run(const std::vector<Operation>& operations, Call call) {
   const auto asked = method_of(request.method);
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
-    if (const auto why = refuse_page_of(call, operation)) return call.fail(403, *why);
+    if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
     const auto ns = request.parameter_or_empty("namespace");
     if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed)
       return call.fail(allowed.error());
-    dispatch(operation.where, std::move(call), operation.run);
-    return;
+    return dispatch(operation.where, std::move(call),
+                    [serve = operation.run](Call here) { here.settle(serve(here)); });
   }
-  call.fail(405, "Invalid method");
+  call.send(Answer::text(405, "Invalid method"));
 }
 
 }  // namespace

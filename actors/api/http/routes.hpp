@@ -6,7 +6,6 @@
 // ("/v1/job/") operations are chosen by the end of the path, because ids may contain slashes.
 #pragma once
 
-#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,7 +30,7 @@ enum class Methods : std::uint8_t {
 struct Operation {
   Methods methods;
   Capability capability;
-  void (*run)(Call call);
+  Handler run;
   Where where = Where::by_method;
 };
 

@@ -11,6 +11,12 @@
 
 namespace nomad::api {
 
+/// The namespace of a write: the query's, or "default".
+inline std::string write_namespace(const net::Request& request) {
+  const auto ns = request.parameter_or_empty("namespace");
+  return ns.empty() ? "default" : std::string{ns};
+}
+
 /// Runs `work` where the call's answer goes out; on the query pool if another agent passed the
 /// request on.
 inline void go_home(Call& call, std::function<void()> work) {
@@ -22,10 +28,7 @@ template <class Value, class Respond>
 auto responding(SharedCall call, Respond respond) {
   return [call = std::move(call), respond = std::move(respond)](Result<Value> result) mutable {
     go_home(*call, [call, respond = std::move(respond), result = std::move(result)] {
-      if (result)
-        call->send(respond(*result));
-      else
-        call->fail(result.error());
+      call->settle(result ? respond(*result) : Outcome{result.error()});
     });
   };
 }
@@ -33,34 +36,34 @@ auto responding(SharedCall call, Respond respond) {
 /// Writes what `decide(snapshot, seed)` decides (server::Writer) and answers with
 /// `respond(server::Written<Decision>)`.
 template <class Decide, class Respond>
-void write(Call call, Decide decide, Respond respond) {
-  const auto shared = share(std::move(call));
-  const auto& writer = shared->context->options.writer;
-  if (!writer) return shared->fail(no_leader());
-  writer->write(std::move(decide),
-                responding<server::Written<server::DecidedBy<Decide>>>(shared, std::move(respond)));
+Outcome write(Call& call, Decide decide, Respond respond) {
+  const auto context = call.context;
+  const auto& writer = context->options.writer;
+  if (!writer) return no_leader();
+  writer->write(std::move(decide), responding<server::Written<server::DecidedBy<Decide>>>(
+                                       share(std::move(call)), std::move(respond)));
+  return later;
 }
 
 /// Writes a command that is sealed (server::SealedWritten) and answers with what `respond` makes of
 /// its end.
 template <class Respond>
-void write_sealed(Call call, const Object<schema::Command>& command, Respond respond) {
-  const auto shared = share(std::move(call));
-  const auto& writer = shared->context->options.writer;
-  if (!writer) return shared->fail(no_leader());
-  auto answer = responding<server::SealedWritten>(shared, std::move(respond));
+Outcome write_sealed(Call& call, const Object<schema::Command>& command, Respond respond) {
+  const auto context = call.context;
+  const auto& writer = context->options.writer;
+  if (!writer) return no_leader();
+  auto answer = responding<server::SealedWritten>(share(std::move(call)), std::move(respond));
   writer->propose_raw(command,
                       [answer = std::move(answer)](const Result<raft::Applied>& applied) mutable {
                         answer(server::to_sealed(applied));
                       });
+  return later;
 }
 
 /// Nothing but the index: `{"Index":7}`.
 template <class Decision>
 Answer index_answer(const server::Written<Decision>& done) {
-  std::string out;
-  JsonObject{out}.number("Index", done.index);
-  return Answer::json(std::move(out)).with_index(done.index);
+  return Answer::json(JsonObject{}.number("Index", done.index).take()).with_index(done.index);
 }
 
 }  // namespace nomad::api

@@ -20,92 +20,59 @@ using state::Snapshot;
 using state::Table;
 using DeploymentRef = Object<schema::Deployment>;
 
-std::uint64_t deployments_index(const Snapshot& snapshot) {
-  return table_index(snapshot, Table::deployments);
-}
-
-void list_deployments(Call call) {
-  read_state(std::move(call), [](const ReadOptions& options) -> Result<Read> {
+Outcome list_deployments(Call& call) {
+  return read_state(call, [](const ReadOptions& options) -> Result<Read> {
     NOMAD_TRY(check_id_prefix("", options));
-    auto filter = compile_filter(options);
-    if (!filter) return filter.error();
-    return Read{
-        .watch = {state::watch_prefix(Table::deployments, options.prefix)},
-        .index = deployments_index,
-        .answer =
-            [options, filter = *filter](const Snapshot& snapshot) {
-              const bool by_id = !options.prefix.empty();
-              const auto& tables = snapshot.tables();
-              return list_page(
-                  by_id ? tables.deployments : tables.deployments_by_create,
-                  walk_by_create(options), options,
-                  [&](const DeploymentRef& deployment) -> Result<bool> {
-                    if (!options.wants(view(deployment->getNamespace()))) return false;
-                    return keeps(filter, *deployment);
-                  },
-                  [by_id](std::string_view, const DeploymentRef& deployment) {
-                    const auto id = view(deployment->getId());
-                    return by_id ? std::string{id}
-                                 : query::CreateToken::make(deployment->getCreateIndex(), id);
-                  },
-                  [](std::string& out, const DeploymentRef& one) { append_json(out, *one); });
-            },
-        .is_heavy =
-            [](const Snapshot& snapshot) {
-              return snapshot.tables().deployments.size() > heavy_rows;
-            },
-        .cacheable = true};
-  });
-}
-
-void read_deployment(Call call) {
-  const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
-    NOMAD_TRY(check_id("deployment", id));
-    return Read{.watch = {state::watch_key(Table::deployments, id)},
-                .index =
-                    [id](const Snapshot& snapshot) {
-                      const auto deployment = snapshot.deployment(id);
-                      return deployment ? deployment->getModifyIndex()
-                                        : deployments_index(snapshot);
-                    },
+    auto filter = NOMAD_TRY(compile_filter(options));
+    return Read{.watch = {state::watch_prefix(Table::deployments, options.prefix)},
+                .index = index_of<Table::deployments>,
                 .answer =
-                    [id](const Snapshot& snapshot) {
-                      const auto deployment = snapshot.deployment(id);
-                      if (!deployment) return Answer::error(not_found("deployment not found"));
-                      return Answer::json(to_json(*deployment));
-                    }};
+                    [options, filter](const Snapshot& snapshot) {
+                      const auto& tables = snapshot.tables();
+                      return list_by_create(
+                          tables.deployments, tables.deployments_by_create, options,
+                          [&](const DeploymentRef& deployment) -> Result<bool> {
+                            if (!options.wants(view(deployment->getNamespace()))) return false;
+                            return keeps(filter, *deployment);
+                          },
+                          append_whole);
+                    },
+                .is_heavy = is_long<&state::Tables::deployments>,
+                .cacheable = true};
   });
 }
 
-void deployment_allocations(Call call) {
-  const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
-    return Read{
-        .watch = {state::watch_key(Table::allocs_by_deployment, id)},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
-        .answer =
-            [id](const Snapshot& snapshot) {
-              return Answer::json(stub_list(snapshot.allocs_by_deployment(id)));
-            }};
+Outcome read_deployment(Call& call) {
+  return read_state(call, [&](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("deployment", call.rest));
+    return read_row<Table::deployments>(
+        call.rest, "deployment",
+        [id = call.rest](const Snapshot& snapshot) { return snapshot.deployment(id); }, whole);
+  });
+}
+
+Outcome deployment_allocations(Call& call) {
+  return read_state(call, [id = call.rest](const ReadOptions&) -> Result<Read> {
+    return Read{.watch = {state::watch_key(Table::allocs_by_deployment, id)},
+                .index = index_of<Table::allocs>,
+                .answer = [id](const Snapshot& snapshot) {
+                  return Answer::json(stub_list(snapshot.allocs_by_deployment(id)));
+                }};
   });
 }
 
 Answer changed_answer(const Written<DeploymentDecision>& done) {
   const auto& decision = done.decision;
-  std::string out;
-  {
-    JsonObject object{out};
-    object.number("DeploymentModifyIndex", done.index)
-        .number("EvalCreateIndex", decision.eval_id.empty() ? 0 : done.index)
-        .text("EvalID", decision.eval_id)
-        .number("Index", done.index);
-    if (decision.reverted_to)
-      object.number("RevertedJobVersion", *decision.reverted_to);
-    else
-      object.null("RevertedJobVersion");
-  }
-  return Answer::json(std::move(out)).with_index(done.index);
+  JsonObject object;
+  object.number("DeploymentModifyIndex", done.index)
+      .number("EvalCreateIndex", decision.eval_id.empty() ? 0 : done.index)
+      .text("EvalID", decision.eval_id)
+      .number("Index", done.index);
+  if (decision.reverted_to)
+    object.number("RevertedJobVersion", *decision.reverted_to);
+  else
+    object.null("RevertedJobVersion");
+  return Answer::json(object.take()).with_index(done.index);
 }
 
 /// Checks that the body names the deployment of the path.
@@ -130,93 +97,55 @@ Result<std::vector<std::string>> texts_of(BodyFields& fields, std::string_view n
   return texts;
 }
 
-void fail_deployment(Call call) {
-  const auto id = call.rest;
-  write(
-      std::move(call),
-      [&](const Snapshot& state, const EvalSeed& seed) {
+Outcome fail_deployment(Call& call) {
+  return write(
+      call,
+      [id = call.rest](const Snapshot& state, const EvalSeed& seed) {
         return cluster::decide_fail(state, id, seed);
       },
       changed_answer);
 }
 
-Result<bool> read_pause(const Call& call) {
-  const auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, "DeploymentPauseRequest"};
+Outcome pause_deployment(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "DeploymentPauseRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
   const bool pause = fields.boolean("Pause");
   NOMAD_TRY(fields.check());
-  return pause;
-}
-
-void pause_deployment(Call call) {
-  const auto pause = read_pause(call);
-  if (!pause) return call.fail(pause.error());
-  const auto id = call.rest;
-  write(
-      std::move(call),
-      [&](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_pause(state, id, *pause, seed);
+  return write(
+      call,
+      [pause, id = call.rest](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_pause(state, id, pause, seed);
       },
       changed_answer);
 }
 
-struct Promotion {
-  bool all = false;
-  std::vector<std::string> groups;
-};
-
-Result<Promotion> read_promotion(const Call& call) {
-  const auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, "DeploymentPromoteRequest"};
+Outcome promote_deployment(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "DeploymentPromoteRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
   const bool all = fields.boolean("All");
-  auto groups = texts_of(fields, "Groups");
-  if (!groups) return groups.error();
-  return Promotion{all, std::move(*groups)};
-}
-
-void promote_deployment(Call call) {
-  const auto asked = read_promotion(call);
-  if (!asked) return call.fail(asked.error());
-  const auto id = call.rest;
-  write(
-      std::move(call),
-      [&](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_promote(state, id, asked->all, asked->groups, seed);
+  const auto groups = NOMAD_TRY(texts_of(fields, "Groups"));
+  return write(
+      call,
+      [&, id = call.rest](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_promote(state, id, all, groups, seed);
       },
       changed_answer);
 }
 
-struct AllocHealth {
-  std::vector<std::string> healthy;
-  std::vector<std::string> unhealthy;
-};
-
-Result<AllocHealth> read_health(const Call& call) {
-  const auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, "DeploymentAllocHealthRequest"};
+Outcome set_alloc_health(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "DeploymentAllocHealthRequest"};
   NOMAD_TRY(check_deployment_id(fields, call));
-  auto healthy = texts_of(fields, "HealthyAllocationIDs");
-  if (!healthy) return healthy.error();
-  auto unhealthy = texts_of(fields, "UnhealthyAllocationIDs");
-  if (!unhealthy) return unhealthy.error();
-  if (healthy->empty() && unhealthy->empty())
+  const auto healthy = NOMAD_TRY(texts_of(fields, "HealthyAllocationIDs"));
+  const auto unhealthy = NOMAD_TRY(texts_of(fields, "UnhealthyAllocationIDs"));
+  if (healthy.empty() && unhealthy.empty())
     return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
-  return AllocHealth{std::move(*healthy), std::move(*unhealthy)};
-}
-
-void set_alloc_health(Call call) {
-  const auto asked = read_health(call);
-  if (!asked) return call.fail(asked.error());
-  const auto id = call.rest;
-  write(
-      std::move(call),
-      [&](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_alloc_health(state, id, asked->healthy, asked->unhealthy, seed);
+  return write(
+      call,
+      [&, id = call.rest](const Snapshot& state, const EvalSeed& seed) {
+        return cluster::decide_alloc_health(state, id, healthy, unhealthy, seed);
       },
       changed_answer);
 }

@@ -3,7 +3,6 @@
 
 #include "actors/api/allocs/alloc_endpoint.hpp"
 #include "actors/api/http/blocking_read.hpp"
-#include "actors/api/http/enum_name.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/request_body.hpp"
@@ -11,6 +10,7 @@
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/gc_rules.hpp"
+#include "runtime/object/enum_name.hpp"
 #include "schema/eval.capnp.h"
 
 namespace nomad::api {
@@ -21,10 +21,6 @@ using state::Table;
 using EvalRef = Object<schema::Evaluation>;
 
 constexpr std::size_t most_deleted = 7'281;  ///< Ids of one request, as Nomad bounds it.
-
-std::uint64_t evals_index(const Snapshot& snapshot) {
-  return table_index(snapshot, Table::evals);
-}
 
 /// What a list of evaluations is narrowed down to.
 struct EvalSelection {
@@ -50,67 +46,49 @@ Result<EvalSelection> select(const net::Request& request, const ReadOptions& opt
     return Error{Errc::invalid_argument,
                  "Filter expression cannot be used with other filter parameters"};
   NOMAD_TRY(check_id_prefix("eval", options));
-  auto filter = compile_filter(options);
-  if (!filter) return filter.error();
-  selection.filter = *filter;
+  selection.filter = NOMAD_TRY(compile_filter(options));
   return selection;
 }
 
-void list_evals(Call call) {
+Outcome list_evals(Call& call) {
   const auto& request = call.request();
-  read_state(std::move(call), [&request](const ReadOptions& options) -> Result<Read> {
-    auto selection = select(request, options);
-    if (!selection) return selection.error();
-    return Read{
-        .watch = {state::watch_prefix(Table::evals, options.prefix)},
-        .index = evals_index,
-        .answer =
-            [selection = *selection](const Snapshot& snapshot) {
-              const auto& wanted = selection.options;
-              const bool by_id = !wanted.prefix.empty();
-              const auto& tables = snapshot.tables();
-              return list_page(
-                  by_id ? tables.evals : tables.evals_by_create, walk_by_create(wanted), wanted,
-                  [&](const EvalRef& eval) { return selection.keeps_eval(eval); },
-                  [by_id](std::string_view, const EvalRef& eval) {
-                    const auto id = view(eval->getId());
-                    return by_id ? std::string{id}
-                                 : query::CreateToken::make(eval->getCreateIndex(), id);
-                  },
-                  [](std::string& out, const EvalRef& eval) { append_json(out, *eval); });
-            },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().evals.size() > heavy_rows; },
-        .cacheable = true};
+  return read_state(call, [&request](const ReadOptions& options) -> Result<Read> {
+    auto selection = NOMAD_TRY(select(request, options));
+    return Read{.watch = {state::watch_prefix(Table::evals, options.prefix)},
+                .index = index_of<Table::evals>,
+                .answer =
+                    [selection](const Snapshot& snapshot) {
+                      const auto& tables = snapshot.tables();
+                      return list_by_create(
+                          tables.evals, tables.evals_by_create, selection.options,
+                          [&](const EvalRef& eval) { return selection.keeps_eval(eval); },
+                          append_whole);
+                    },
+                .is_heavy = is_long<&state::Tables::evals>,
+                .cacheable = true};
   });
 }
 
-void count_evals(Call call) {
+Outcome count_evals(Call& call) {
   const auto& request = call.request();
-  read_state(std::move(call), [&request](const ReadOptions& options) -> Result<Read> {
-    auto selection = select(request, options);
-    if (!selection) return selection.error();
-    return Read{
-        .watch = {state::watch_prefix(Table::evals, options.prefix)},
-        .index = evals_index,
-        .answer =
-            [selection = *selection](const Snapshot& snapshot) {
-              std::uint64_t count = 0;
-              for (const auto& entry : snapshot.evals(selection.options.prefix)) {
-                const auto kept = selection.keeps_eval(entry.value());
-                if (!kept) return Answer::error(kept.error());
-                count += *kept ? 1 : 0;
-              }
-              std::string out;
-              {
-                JsonObject object{out};
-                object.number("Count", count);
-                append_query_meta(object, evals_index(snapshot), true);
-              }
-              return Answer::json(std::move(out));
-            },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().evals.size() > heavy_rows; }};
+  return read_state(call, [&request](const ReadOptions& options) -> Result<Read> {
+    auto selection = NOMAD_TRY(select(request, options));
+    return Read{.watch = {state::watch_prefix(Table::evals, options.prefix)},
+                .index = index_of<Table::evals>,
+                .answer =
+                    [selection](const Snapshot& snapshot) {
+                      std::uint64_t count = 0;
+                      for (const auto& entry : snapshot.evals(selection.options.prefix)) {
+                        const auto kept = selection.keeps_eval(entry.value());
+                        if (!kept) return Answer::error(kept.error());
+                        count += *kept ? 1 : 0;
+                      }
+                      JsonObject object;
+                      object.number("Count", count);
+                      append_query_meta(object, table_index(snapshot, Table::evals), true);
+                      return Answer::json(object.take());
+                    },
+                .is_heavy = is_long<&state::Tables::evals>};
   });
 }
 
@@ -143,50 +121,35 @@ void append_related(JsonObject& parent, const Snapshot& snapshot, schema::Evalua
   });
 }
 
-void read_eval(Call call) {
-  const auto id = call.rest;
+Outcome read_eval(Call& call) {
   const bool related = call.request().parameter_or_empty("related") == "true";
-  read_state(std::move(call), [&](const ReadOptions&) -> Result<Read> {
-    NOMAD_TRY(check_id("failed to lookup eval: eval", id));
-    return Read{.watch = {state::watch_key(Table::evals, id)},
-                .index =
-                    [id](const Snapshot& snapshot) {
-                      const auto eval = snapshot.eval(id);
-                      return eval ? eval->getModifyIndex() : evals_index(snapshot);
-                    },
-                .answer =
-                    [id, related](const Snapshot& snapshot) {
-                      const auto eval = snapshot.eval(id);
-                      if (!eval) return Answer::error(not_found("eval not found"));
-                      std::string out;
-                      {
-                        JsonObject object{out};
-                        object.members(*eval);
-                        if (related) append_related(object, snapshot, *eval);
-                      }
-                      return Answer::json(std::move(out));
-                    }};
+  return read_state(call, [&](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("failed to lookup eval: eval", call.rest));
+    return read_row<Table::evals>(
+        call.rest, "eval", [id = call.rest](const Snapshot& snapshot) { return snapshot.eval(id); },
+        [related](const Snapshot& snapshot, const EvalRef& eval) {
+          JsonObject object;
+          object.members(*eval);
+          if (related) append_related(object, snapshot, *eval);
+          return Answer::json(object.take());
+        });
   });
 }
 
-void eval_allocations(Call call) {
-  const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions&) -> Result<Read> {
-    return Read{
-        .watch = {state::watch_key(Table::allocs_by_eval, id)},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
-        .answer =
-            [id](const Snapshot& snapshot) {
-              return Answer::json(stub_list(snapshot.allocs_by_eval(id)));
-            }};
+Outcome eval_allocations(Call& call) {
+  return read_state(call, [id = call.rest](const ReadOptions&) -> Result<Read> {
+    return Read{.watch = {state::watch_key(Table::allocs_by_eval, id)},
+                .index = index_of<Table::allocs>,
+                .answer = [id](const Snapshot& snapshot) {
+                  return Answer::json(stub_list(snapshot.allocs_by_eval(id)));
+                }};
   });
 }
 
 /// The ids that a deletion names, or those that its filter finds.
 Result<std::vector<std::string>> evals_to_delete(const Call& call) {
-  const auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, "EvalDeleteRequest"};
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "EvalDeleteRequest"};
   const auto filter_text = fields.text("Filter");
   const auto* ids = fields.array("EvalIDs");
   NOMAD_TRY(fields.check());
@@ -207,35 +170,31 @@ Result<std::vector<std::string>> evals_to_delete(const Call& call) {
   }
   ReadOptions options;
   options.filter = filter_text;
-  const auto filter = compile_filter(options);
-  if (!filter) return filter.error();
+  const auto filter = NOMAD_TRY(compile_filter(options));
   if (!call.context->options.store) return no_leader();
   const auto snapshot = call.context->options.store->snapshot();
   for (const auto& entry : snapshot.evals()) {
-    const auto kept = keeps(*filter, *entry.value());
-    if (!kept) return kept.error();
-    if (*kept && found.size() < most_deleted) found.push_back(copy(entry.value()->getId()));
+    const auto kept = NOMAD_TRY(keeps(filter, *entry.value()));
+    if (kept && found.size() < most_deleted) found.push_back(copy(entry.value()->getId()));
   }
   return found;
 }
 
-void delete_evals_here(Call& call) {
-  const auto ids = evals_to_delete(call);
-  if (!ids) return call.fail(ids.error());
-  write(
-      std::move(call),
+Outcome delete_evals_here(Call& call) {
+  const auto ids = NOMAD_TRY(evals_to_delete(call));
+  return write(
+      call,
       [&](const Snapshot& state, const cluster::EvalSeed&) {
-        return cluster::decide_delete_evals(state, *ids);
+        return cluster::decide_delete_evals(state, ids);
       },
-      [count = ids->size()](const server::Written<cluster::Decision>& done) {
-        std::string out;
-        JsonObject{out}.number("Count", count).number("Index", done.index);
-        return Answer::json(std::move(out)).with_index(done.index);
+      [count = ids.size()](const server::Written<cluster::Decision>& done) {
+        return Answer::json(JsonObject{}.number("Count", count).number("Index", done.index).take())
+            .with_index(done.index);
       });
 }
 
-void delete_evals(Call call) {
-  on_pool(std::move(call), delete_evals_here);
+Outcome delete_evals(Call& call) {
+  return on_pool(call, delete_evals_here);
 }
 
 }  // namespace

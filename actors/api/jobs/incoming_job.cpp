@@ -29,15 +29,13 @@ std::vector<std::string> missing_places(const state::Snapshot& snapshot,
 }  // namespace
 
 Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts) {
-  auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, texts.type};
+  auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, texts.type};
   const auto* given = fields.object("Job");
   NOMAD_TRY(fields.check());
   if (given == nullptr) return bad_request("Job must be specified");
-  auto draft = jobspec::JobDraft::decode(*given);
-  if (!draft) return draft.error();
-  jobspec::DraftBlock job = draft->job();
+  auto draft = NOMAD_TRY(jobspec::JobDraft::decode(*given));
+  jobspec::DraftBlock job = draft.job();
   if (!job.has("ID") && !texts.only_validates) return bad_request(std::string{texts.without_id});
   if (!id.empty() && job.text("ID") != id) return bad_request(std::string{texts.other_id});
 
@@ -49,7 +47,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
                                        : jobspec::resolve_namespace(
                                            job, call.request().parameter_or_empty("namespace"),
                                            fields.text("Namespace"));
-  IncomingJob incoming{std::move(*body), std::move(*draft)};
+  IncomingJob incoming{std::move(body), std::move(draft)};
   if (!region.request.empty() && region.request != agent.region) {
     incoming.other_region = region.request;
     return incoming;

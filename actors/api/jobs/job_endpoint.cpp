@@ -62,36 +62,33 @@ std::uint64_t jobs_index(const Snapshot& snapshot) {
   return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::job_summaries));
 }
 
-void list_jobs(Call call) {
-  const auto meta = bool_parameter(call.request(), "meta");
-  if (!meta) return call.fail(meta.error());
-  read_state(std::move(call), [with_meta = *meta](const ReadOptions& options) -> Result<Read> {
-    auto filter = compile_filter(options);
-    if (!filter) return filter.error();
+Outcome list_jobs(Call& call) {
+  const bool with_meta = NOMAD_TRY(bool_parameter(call.request(), "meta"));
+  return read_state(call, [with_meta](const ReadOptions& options) -> Result<Read> {
+    auto filter = NOMAD_TRY(compile_filter(options));
     const auto watched
         = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
-    return Read{
-        .watch = {state::watch_prefix(Table::jobs, watched),
-                  state::watch_prefix(Table::job_summaries, watched)},
-        .index = jobs_index,
-        .answer =
-            [options, with_meta, filter = *filter](const Snapshot& snapshot) {
-              return list_page(
-                  snapshot.tables().jobs, walk_by_name(options), options,
-                  [&](const JobRef& job) -> Result<bool> {
-                    if (!view(job->getId()).starts_with(options.prefix)) return false;
-                    return keeps(filter, *job);
-                  },
-                  [](std::string_view, const JobRef& job) {
-                    return query::NameToken::make(view(job->getNamespace()), view(job->getId()));
-                  },
-                  [&](std::string& out, const JobRef& job) {
-                    append_job_stub(out, snapshot, *job, with_meta);
-                  });
-            },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().jobs.size() > heavy_rows; },
-        .cacheable = true};
+    return Read{.watch = {state::watch_prefix(Table::jobs, watched),
+                          state::watch_prefix(Table::job_summaries, watched)},
+                .index = jobs_index,
+                .answer =
+                    [options, with_meta, filter](const Snapshot& snapshot) {
+                      return list_page(
+                          snapshot.tables().jobs, walk_by_name(options), options,
+                          [&](const JobRef& job) -> Result<bool> {
+                            if (!view(job->getId()).starts_with(options.prefix)) return false;
+                            return keeps(filter, *job);
+                          },
+                          [](std::string_view, const JobRef& job) {
+                            return query::NameToken::make(view(job->getNamespace()),
+                                                          view(job->getId()));
+                          },
+                          [&](std::string& out, const JobRef& job) {
+                            append_job_stub(out, snapshot, *job, with_meta);
+                          });
+                    },
+                .is_heavy = is_long<&state::Tables::jobs>,
+                .cacheable = true};
   });
 }
 
@@ -99,9 +96,9 @@ void list_jobs(Call call) {
 using AnswerForJob
     = std::function<Answer(const Snapshot& snapshot, const std::string& ns, const std::string& id)>;
 
-void read_of_job(Call call, Table table, Table watched, AnswerForJob answer) {
-  const auto id = call.rest;
-  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+Outcome read_of_job(Call& call, Table table, Table watched, AnswerForJob answer) {
+  const auto& id = call.rest;
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     return Read{.watch = {state::watch_key(watched, state::join_key(options.ns, id))},
                 .index = [table](const Snapshot& snapshot) { return table_index(snapshot, table); },
                 .answer = [ns = options.ns, id,
@@ -109,33 +106,26 @@ void read_of_job(Call call, Table table, Table watched, AnswerForJob answer) {
   });
 }
 
-Answer to_answer(const JobRef& job) {
-  if (!job) return Answer::error(not_found("job not found"));
-  return Answer::json(to_json(*job));
-}
-
-void read_job(Call call) {
-  const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions& options) -> Result<Read> {
-    return Read{.watch = {state::watch_key(Table::jobs, state::join_key(options.ns, id))},
-                .index =
-                    [ns = options.ns, id](const Snapshot& snapshot) {
-                      const auto job = snapshot.job(ns, id);
-                      return job ? job->getModifyIndex() : table_index(snapshot, Table::jobs);
-                    },
-                .answer = [ns = options.ns, id](
-                              const Snapshot& snapshot) { return to_answer(snapshot.job(ns, id)); },
-                .cacheable = true};
+Outcome read_job(Call& call) {
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
+    auto read = read_row<Table::jobs>(
+        state::join_key(options.ns, call.rest), "job",
+        [ns = options.ns, id = call.rest](const Snapshot& snapshot) {
+          return snapshot.job(ns, id);
+        },
+        whole);
+    read.cacheable = true;
+    return read;
   });
 }
 
-void job_summary(Call call) {
-  read_of_job(std::move(call), Table::job_summaries, Table::job_summaries,
-              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                const auto summary = snapshot.job_summary(ns, id);
-                if (!summary) return Answer::error(not_found("job not found"));
-                return Answer::json(to_json(*summary));
-              });
+Outcome job_summary(Call& call) {
+  return read_of_job(call, Table::job_summaries, Table::job_summaries,
+                     [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                       const auto summary = snapshot.job_summary(ns, id);
+                       return summary ? whole(snapshot, summary)
+                                      : Answer::error(not_found("job not found"));
+                     });
 }
 
 /// The stubs of a job's allocations; without `all`, of those of its present incarnation.
@@ -153,17 +143,16 @@ Answer allocations_of(const Snapshot& snapshot,
   return Answer::json(stub_list(std::move(rows)));
 }
 
-void job_allocations(Call call) {
+Outcome job_allocations(Call& call) {
   const auto all = bool_parameter(call.request(), "all");  // nonsense means no, here alone
-  const auto id = call.rest;
-  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+  const auto& id = call.rest;
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     return Read{
         .watch = {state::watch_key(Table::allocs_by_job, state::join_key(options.ns, id))},
-        .index = [](const Snapshot& snapshot) { return table_index(snapshot, Table::allocs); },
+        .index = index_of<Table::allocs>,
         .answer = [ns = options.ns, id, all = all && *all](
                       const Snapshot& snapshot) { return allocations_of(snapshot, ns, id, all); },
-        .is_heavy
-        = [](const Snapshot& snapshot) { return snapshot.tables().allocs.size() > heavy_rows; },
+        .is_heavy = is_long<&state::Tables::allocs>,
         .cacheable = true,
         .version =
             [](const Snapshot& snapshot) {
@@ -182,46 +171,44 @@ std::string list_by_id(const Range& range) {
   std::sort(objects.begin(), objects.end(), [](const Ref& left, const Ref& right) {
     return view(left->getId()) < view(right->getId());
   });
-  std::string out;
-  append_json_list(out, objects, [](std::string& to, const Ref& one) { append_json(to, *one); });
-  return out;
+  return json_list(objects, append_whole);
 }
 
-void job_evaluations(Call call) {
-  read_of_job(std::move(call), Table::evals, Table::evals_by_job,
-              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                return Answer::json(list_by_id(snapshot.evals_by_job(ns, id)));
-              });
+Outcome job_evaluations(Call& call) {
+  return read_of_job(call, Table::evals, Table::evals_by_job,
+                     [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                       return Answer::json(list_by_id(snapshot.evals_by_job(ns, id)));
+                     });
 }
 
-void job_deployments(Call call) {
-  read_of_job(std::move(call), Table::deployments, Table::deployments_by_job,
-              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                return Answer::json(list_by_id(snapshot.deployments_by_job(ns, id)));
-              });
+Outcome job_deployments(Call& call) {
+  return read_of_job(call, Table::deployments, Table::deployments_by_job,
+                     [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                       return Answer::json(list_by_id(snapshot.deployments_by_job(ns, id)));
+                     });
 }
 
-void job_deployment(Call call) {
-  read_of_job(std::move(call), Table::deployments, Table::deployments_by_job,
-              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                const auto newest = snapshot.latest_deployment(ns, id);
-                return Answer::json(newest ? to_json(*newest) : "null");
-              });
+Outcome job_deployment(Call& call) {
+  return read_of_job(call, Table::deployments, Table::deployments_by_job,
+                     [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                       const auto newest = snapshot.latest_deployment(ns, id);
+                       return Answer::json(newest ? to_json(*newest) : "null");
+                     });
 }
 
-void job_services(Call call) {
-  read_of_job(std::move(call), Table::services, Table::allocs_by_job,
-              [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
-                if (!snapshot.job(ns, id)) return Answer::error(not_found("job not found"));
-                std::string out = "[";
-                for (const auto& alloc : snapshot.allocs_by_job(ns, id))
-                  for (const auto& service :
-                       snapshot.services_by_alloc(view(alloc.value()->alloc->getId()))) {
-                    if (out.size() > 1) out += ',';
-                    append_json(out, *service.value());
-                  }
-                return Answer::json(out + ']');
-              });
+Outcome job_services(Call& call) {
+  return read_of_job(call, Table::services, Table::allocs_by_job,
+                     [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
+                       if (!snapshot.job(ns, id)) return Answer::error(not_found("job not found"));
+                       std::string out = "[";
+                       for (const auto& alloc : snapshot.allocs_by_job(ns, id))
+                         for (const auto& service :
+                              snapshot.services_by_alloc(view(alloc.value()->alloc->getId()))) {
+                           if (out.size() > 1) out += ',';
+                           append_json(out, *service.value());
+                         }
+                       return Answer::json(out + ']');
+                     });
 }
 
 /// The differences from each version to the next newer one, newest first.
@@ -229,66 +216,58 @@ Result<std::string> diffs_of(const std::vector<JobRef>& versions) {
   std::string out = "[";
   for (std::size_t i = 0; i + 1 < versions.size(); ++i) {
     if (i != 0) out += ',';
-    const auto newer = parse_json(to_json(*versions[i]));
-    if (!newer) return newer.error();
-    const auto older = parse_json(to_json(*versions[i + 1]));
-    if (!older) return older.error();
-    const auto changes = jobspec::diff(&older->get_object(), &newer->get_object(), true);
+    const auto newer = NOMAD_TRY(parse_json(to_json(*versions[i])));
+    const auto older = NOMAD_TRY(parse_json(to_json(*versions[i + 1])));
+    const auto changes = jobspec::diff(&older.get_object(), &newer.get_object(), true);
     out += changes ? boost::json::serialize(*changes) : "null";
   }
   return out + ']';
 }
 
-void job_versions(Call call) {
-  const auto diffs = bool_parameter(call.request(), "diffs");
-  if (!diffs) return call.fail(diffs.error());
-  const auto id = call.rest;
-  read_state(std::move(call), [&](const ReadOptions& options) -> Result<Read> {
+Outcome job_versions(Call& call) {
+  const bool with_diffs = NOMAD_TRY(bool_parameter(call.request(), "diffs"));
+  const auto& id = call.rest;
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     const auto index = [ns = options.ns, id](const Snapshot& snapshot) {
       const auto versions = snapshot.job_versions(ns, id);
       return versions.empty() ? table_index(snapshot, Table::job_versions)
                               : versions.front()->getModifyIndex();
     };
-    return Read{
-        .watch = {state::watch_key(Table::job_versions, state::join_key(options.ns, id))},
-        .index = index,
-        .answer = [ns = options.ns, id, index, with_diffs = *diffs](const Snapshot& snapshot) {
-          const auto versions = snapshot.job_versions(ns, id);
-          if (versions.empty()) return Answer::error(not_found("job versions not found"));
-          Result<std::string> diffs = std::string{"null"};
-          if (with_diffs && versions.size() > 1) diffs = diffs_of(versions);
-          if (!diffs) return Answer::error(diffs.error());
-          std::string out;
-          {
-            JsonObject object{out};
-            object.raw("Diffs") += *diffs;
-            append_query_meta(object, index(snapshot), true);
-            append_json_list(object.raw("Versions"), versions,
-                             [](std::string& to, const JobRef& job) { append_json(to, *job); });
-          }
-          return Answer::json(std::move(out));
-        }};
+    return Read{.watch = {state::watch_key(Table::job_versions, state::join_key(options.ns, id))},
+                .index = index,
+                .answer = [ns = options.ns, id, index, with_diffs](const Snapshot& snapshot) {
+                  const auto versions = snapshot.job_versions(ns, id);
+                  if (versions.empty()) return Answer::error(not_found("job versions not found"));
+                  Result<std::string> diffs = std::string{"null"};
+                  if (with_diffs && versions.size() > 1) diffs = diffs_of(versions);
+                  if (!diffs) return Answer::error(diffs.error());
+                  JsonObject object;
+                  object.raw("Diffs") += *diffs;
+                  append_query_meta(object, index(snapshot), true);
+                  append_json_list(object.raw("Versions"), versions, append_whole);
+                  return Answer::json(object.take());
+                }};
   });
 }
 
 /// Sources of jobs are not kept; Nomad answers so for jobs that were registered without one.
-void job_submission(Call call) {
+Outcome job_submission(Call& call) {
   const auto version = call.request().parameter_or_empty("version");
   if (version.empty() || version.find_first_not_of("0123456789") != std::string_view::npos)
-    return call.fail(bad_request("Unable to parse job submission version parameter"));
-  read_of_job(std::move(call), Table::jobs, Table::jobs,
-              [](const Snapshot&, const std::string&, const std::string&) {
-                return Answer::error(not_found("job source not found"));
-              });
+    return bad_request("Unable to parse job submission version parameter");
+  return read_of_job(call, Table::jobs, Table::jobs,
+                     [](const Snapshot&, const std::string&, const std::string&) {
+                       return Answer::error(not_found("job source not found"));
+                     });
 }
 
 }  // namespace
 
 void add_job_routes(Routes& routes) {
-  const auto read = [](std::string_view suffix, void (*run)(Call)) {
+  const auto read = [](std::string_view suffix, Handler run) {
     return Suffix{suffix, {{Methods::get, Capability::read_job, run}}};
   };
-  const auto write = [](std::string_view suffix, Capability capability, void (*run)(Call)) {
+  const auto write = [](std::string_view suffix, Capability capability, Handler run) {
     return Suffix{suffix, {{Methods::write, capability, run}}};
   };
   routes.exact("/v1/jobs", {{Methods::get, Capability::list_jobs, list_jobs},

@@ -8,27 +8,24 @@
 namespace nomad::api {
 
 // job_write_endpoint.cpp: what takes a job.
-void register_job(Call call);
-void deregister_job(Call call);
-void plan_job(Call call);
-void parse_job(Call call);
-void validate_job(Call call);
+Outcome register_job(Call& call);
+Outcome deregister_job(Call& call);
+Outcome plan_job(Call& call);
+Outcome parse_job(Call& call);
+Outcome validate_job(Call& call);
 
 // job_action_endpoint.cpp: what acts on a stored one.
-void evaluate_job(Call call);
-void revert_job(Call call);
-void set_job_stability(Call call);
-void scale_job(Call call);
-void dispatch_job(Call call);
-void force_periodic(Call call);
+Outcome evaluate_job(Call& call);
+Outcome revert_job(Call& call);
+Outcome set_job_stability(Call& call);
+Outcome scale_job(Call& call);
+Outcome dispatch_job(Call& call);
+Outcome force_periodic(Call& call);
 
 // job_scale_endpoint.cpp
-void job_scale_status(Call call);
+Outcome job_scale_status(Call& call);
 
 /// The answer to everything that ends in an evaluation of a job.
 Answer job_registered(const server::Written<cluster::Decision>& written, std::string_view warnings);
-
-/// The namespace of a write: the query's, or "default".
-std::string write_namespace(const net::Request& request);
 
 }  // namespace nomad::api

@@ -40,14 +40,13 @@ std::map<std::string_view, GroupCounts> count_groups(const Snapshot& snapshot,
 
 Answer scale_answer(const Snapshot& snapshot, schema::Job::Reader job) {
   auto counts = count_groups(snapshot, job);
-  std::string out;
+  JsonObject object;
+  object.number("JobCreateIndex", job.getCreateIndex())
+      .text("JobID", job.getId())
+      .number("JobModifyIndex", job.getModifyIndex())
+      .boolean("JobStopped", job.getStop())
+      .text("Namespace", job.getNamespace());
   {
-    JsonObject object{out};
-    object.number("JobCreateIndex", job.getCreateIndex())
-        .text("JobID", job.getId())
-        .number("JobModifyIndex", job.getModifyIndex())
-        .boolean("JobStopped", job.getStop())
-        .text("Namespace", job.getNamespace());
     JsonObject groups{object.raw("TaskGroups")};
     for (const auto group : job.getTaskGroups()) {
       const auto& count = counts[view(group.getName())];
@@ -60,14 +59,14 @@ Answer scale_answer(const Snapshot& snapshot, schema::Job::Reader job) {
           .number("Unhealthy", count.unhealthy);
     }
   }
-  return Answer::json(std::move(out));
+  return Answer::json(object.take());
 }
 
 }  // namespace
 
-void job_scale_status(Call call) {
+Outcome job_scale_status(Call& call) {
   const auto id = call.rest;
-  read_state(std::move(call), [&id](const ReadOptions& options) -> Result<Read> {
+  return read_state(call, [&id](const ReadOptions& options) -> Result<Read> {
     const auto key = state::join_key(options.ns, id);
     return Read{
         .watch = {state::watch_key(Table::jobs, key), state::watch_key(Table::allocs_by_job, key)},

@@ -46,43 +46,36 @@ bool scales_system_job(const jobspec::DraftBlock& job) {
   return false;
 }
 
-void register_here(Call& call) {
-  auto incoming = take_job(
+/// Goes on with a job that is of another region than the request.
+Outcome pass_on(Call& call, const std::string& region, Handler handler) {
+  dispatch_to_region(std::move(call), region, [handler](Call here) { here.settle(handler(here)); });
+  return later;
+}
+
+Outcome register_here(Call& call) {
+  auto incoming = NOMAD_TRY(take_job(
       call, call.rest,
-      {"JobRegisterRequest", "Job ID hasn't been provided", "Job ID does not match name"});
-  if (!incoming) {
-    call.fail(incoming.error());
-    return;
-  }
-  if (!incoming->other_region.empty())
-    return dispatch_to_region(std::move(call), incoming->other_region, register_job);
-  BodyFields fields{incoming->body, "JobRegisterRequest"};
+      {"JobRegisterRequest", "Job ID hasn't been provided", "Job ID does not match name"}));
+  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, register_job);
+  BodyFields fields{incoming.body, "JobRegisterRequest"};
   cluster::RegisterRequest request;
   request.enforce_index = fields.boolean("EnforceIndex");
   request.job_modify_index = fields.unsigned_integer("JobModifyIndex");
   request.preserve_counts = fields.boolean("PreserveCounts");
   request.eval_priority = fields.integer("EvalPriority");
-  if (const auto checked = fields.check(); !checked) {
-    call.fail(checked.error());
-    return;
-  }
-  if (scales_system_job(incoming->draft.job())) {
-    call.fail(bad_request("Task groups with job type system do not support scaling blocks"));
-    return;
-  }
+  NOMAD_TRY(fields.check());
+  if (scales_system_job(incoming.draft.job()))
+    return bad_request("Task groups with job type system do not support scaling blocks");
   if (request.eval_priority != 0 && (request.eval_priority < 1 || request.eval_priority > 100))
-    return call.fail(bad_request("Eval priority must be between 1 and 100 inclusively"));
-  if (!incoming->validation.ok()) {
-    call.fail({Errc::rejected, incoming->validation.error_text()});
-    return;
-  }
-  request.job = freeze_job(incoming->draft);
-  write(
-      std::move(call),
+    return bad_request("Eval priority must be between 1 and 100 inclusively");
+  if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
+  request.job = freeze_job(incoming.draft);
+  return write(
+      call,
       [&request](const Snapshot& state, const cluster::EvalSeed& seed) {
         return cluster::decide_register(state, request, seed);
       },
-      [warnings = incoming->validation.warning_text()](const Written<Decision>& done) {
+      [warnings = incoming.validation.warning_text()](const Written<Decision>& done) {
         return job_registered(done, warnings);
       });
 }
@@ -119,10 +112,9 @@ void append_preempted(JsonObject& object, const DryRun& planned) {
 
 /// What `job` changes of the stored one, as JSON text.
 Result<std::string> diff_of(const DryRun& planned, const json::object& job) {
-  Result<json::value> stored = json::value{};
-  if (planned.stored) stored = parse_json(to_json(*planned.stored));
-  if (!stored) return stored.error();
-  auto changes = jobspec::diff(stored->if_object(), &job, true);
+  json::value stored;
+  if (planned.stored) stored = NOMAD_TRY(parse_json(to_json(*planned.stored)));
+  auto changes = jobspec::diff(stored.if_object(), &job, true);
   if (!changes) return std::string{"null"};
   std::map<std::string, jobspec::DesiredUpdates, std::less<>> updates;
   for (const auto& [group, counts] : planned.desired_updates)
@@ -145,81 +137,63 @@ void append_next_launch(JsonObject& object, const json::object& job) {
     object.null("NextPeriodicLaunch");
 }
 
-Answer plan_answer(const DryRun& planned,
-                   std::uint64_t index,
-                   const json::object& job,
-                   bool with_diff,
-                   const std::string& warnings) {
-  Result<std::string> diff = std::string{"null"};
-  if (with_diff) diff = diff_of(planned, job);
-  if (!diff) return Answer::error(diff.error());
-  std::string out;
+Outcome plan_answer(const DryRun& planned,
+                    std::uint64_t index,
+                    const json::object& job,
+                    bool with_diff,
+                    const std::string& warnings) {
+  std::string diff = "null";
+  if (with_diff) diff = NOMAD_TRY(diff_of(planned, job));
+  JsonObject object;
   {
-    JsonObject object{out};
-    {
-      JsonObject annotations{object.raw("Annotations")};
-      append_updates(annotations.raw("DesiredTGUpdates"), planned);
-      append_preempted(annotations, planned);
-    }
-    if (planned.created_evals.empty())
-      object.null("CreatedEvals");
-    else
-      append_json_list(object.raw("CreatedEvals"), planned.created_evals,
-                       [](std::string& to, const auto& eval) { append_json(to, *eval); });
-    object.raw("Diff") += *diff;
-    if (planned.failed_groups.empty()) {
-      object.null("FailedTGAllocs");
-    } else {
-      JsonObject failed{object.raw("FailedTGAllocs")};
-      for (const auto& [group, metric] : planned.failed_groups)
-        append_json(failed.member(group), *metric);
-    }
-    object.number("Index", index).number("JobModifyIndex", planned.job_modify_index);
-    append_next_launch(object, job);
-    object.text("Warnings", warnings);
+    JsonObject annotations{object.raw("Annotations")};
+    append_updates(annotations.raw("DesiredTGUpdates"), planned);
+    append_preempted(annotations, planned);
   }
-  return Answer::json(std::move(out)).with_index(index);
+  if (planned.created_evals.empty())
+    object.null("CreatedEvals");
+  else
+    append_json_list(object.raw("CreatedEvals"), planned.created_evals,
+                     [](std::string& to, const auto& eval) { append_json(to, *eval); });
+  object.raw("Diff") += diff;
+  if (planned.failed_groups.empty()) {
+    object.null("FailedTGAllocs");
+  } else {
+    JsonObject failed{object.raw("FailedTGAllocs")};
+    for (const auto& [group, metric] : planned.failed_groups)
+      append_json(failed.member(group), *metric);
+  }
+  object.number("Index", index).number("JobModifyIndex", planned.job_modify_index);
+  append_next_launch(object, job);
+  object.text("Warnings", warnings);
+  return Answer::json(object.take()).with_index(index);
 }
 
-void plan_here(Call& call) {
-  auto incoming = take_job(call, call.rest,
-                           {"JobPlanRequest", "Job must have a valid ID", "Job ID does not match"});
-  if (!incoming) {
-    call.fail(incoming.error());
-    return;
-  }
-  if (!incoming->other_region.empty())
-    return dispatch_to_region(std::move(call), incoming->other_region, plan_job);
-  BodyFields fields{incoming->body, "JobPlanRequest"};
+Outcome plan_here(Call& call) {
+  auto incoming = NOMAD_TRY(take_job(
+      call, call.rest, {"JobPlanRequest", "Job must have a valid ID", "Job ID does not match"}));
+  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, plan_job);
+  BodyFields fields{incoming.body, "JobPlanRequest"};
   const bool with_diff = fields.boolean("Diff");
-  if (const auto checked = fields.check(); !checked) {
-    call.fail(checked.error());
-    return;
-  }
-  if (!incoming->validation.ok()) {
-    call.fail({Errc::rejected, incoming->validation.error_text()});
-    return;
-  }
-  const auto tree = jobspec::tree_of(incoming->draft.job(), jobspec::block_types().job);
-  const auto job = freeze_job(incoming->draft);
+  NOMAD_TRY(fields.check());
+  if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
+  const auto tree = jobspec::tree_of(incoming.draft.job(), jobspec::block_types().job);
+  const auto job = freeze_job(incoming.draft);
   const auto& store = call.context->options.store;
-  if (!store) return call.fail(no_leader());
+  if (!store) return no_leader();
   const auto state = store->snapshot();
   const auto stored = state.job(view(job->getNamespace()), view(job->getId()));
   const bool is_changed = !stored || !cluster::same_specification(*stored, *job);
-  const auto planned
-      = scheduler::dry_run(state, job, is_changed, unix_now(), Random::from_system().next());
-  if (!planned) return call.fail(planned.error());
-  call.send(
-      plan_answer(*planned, state.index(), tree, with_diff, incoming->validation.warning_text()));
+  const auto planned = NOMAD_TRY(
+      scheduler::dry_run(state, job, is_changed, unix_now(), Random::from_system().next()));
+  return plan_answer(planned, state.index(), tree, with_diff, incoming.validation.warning_text());
 }
 
 // --- parse and validate --------------------------------------------------------------------------
 
 Result<json::object> parse_source(const Call& call) {
-  const auto body = read_body(call.request());
-  if (!body) return body.error();
-  BodyFields fields{*body, "JobsParseRequest"};
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "JobsParseRequest"};
   auto source = fields.text("JobHCL");
   jobspec::ParseOptions options;
   options.var_content = fields.text("Variables");
@@ -235,66 +209,51 @@ Result<json::object> parse_source(const Call& call) {
   auto parsed = jobspec::parse_job("input.hcl", std::move(source), options);
   if (!parsed.ok()) return bad_request("Failed to parse job: " + parsed.error);
   if (!wants_defaults) return std::move(parsed.job);
-  auto canonical = jobspec::canonical_tree(parsed.job);
-  if (!canonical) return canonical.error().within("Failed to parse job");
-  jobspec::complete(*canonical);
+  auto canonical = NOMAD_TRY(jobspec::canonical_tree(parsed.job).within("Failed to parse job"));
+  jobspec::complete(canonical);
   return canonical;
 }
 
-void parse_here(Call& call) {
-  const auto job = parse_source(call);
-  if (job)
-    call.send(Answer::json(json::serialize(*job)));
-  else
-    call.fail(job.error());
+Outcome parse_here(Call& call) {
+  const auto job = NOMAD_TRY(parse_source(call));
+  return Answer::json(json::serialize(job));
 }
 
-void validate_here(Call& call) {
-  const auto incoming = take_job(call, "", {"JobValidateRequest", "", "", true});
-  if (!incoming) {
-    call.fail(incoming.error());
-    return;
-  }
-  if (!incoming->other_region.empty())
-    return dispatch_to_region(std::move(call), incoming->other_region, validate_job);
-  const auto& validation = incoming->validation;
-  std::string out;
-  {
-    JsonObject object{out};
-    object.boolean("DriverConfigValidated", true).text("Error", validation.error_text());
-    if (validation.errors.empty())
-      object.null("ValidationErrors");
-    else
-      append_json_texts(object.raw("ValidationErrors"), validation.errors);
-    object.text("Warnings", validation.warning_text());
-  }
-  call.send(Answer::json(std::move(out)));
+Outcome validate_here(Call& call) {
+  const auto incoming = NOMAD_TRY(take_job(call, "", {"JobValidateRequest", "", "", true}));
+  if (!incoming.other_region.empty()) return pass_on(call, incoming.other_region, validate_job);
+  const auto& validation = incoming.validation;
+  JsonObject object;
+  object.boolean("DriverConfigValidated", true).text("Error", validation.error_text());
+  if (validation.errors.empty())
+    object.null("ValidationErrors");
+  else
+    append_json_texts(object.raw("ValidationErrors"), validation.errors);
+  object.text("Warnings", validation.warning_text());
+  return Answer::json(object.take());
 }
 
 /// Runs `work` here, or on the pool if the body is large.
-void by_size(Call call, void (*work)(Call&)) {
-  if (call.request().body.size() > large_body)
-    on_pool(std::move(call), work);
-  else
-    work(call);
+Outcome by_size(Call& call, Handler work) {
+  return call.request().body.size() > large_body ? on_pool(call, work) : work(call);
 }
 
 }  // namespace
 
-void register_job(Call call) {
-  by_size(std::move(call), register_here);
+Outcome register_job(Call& call) {
+  return by_size(call, register_here);
 }
 
-void plan_job(Call call) {
-  on_pool(std::move(call), plan_here);
+Outcome plan_job(Call& call) {
+  return on_pool(call, plan_here);
 }
 
-void parse_job(Call call) {
-  on_pool(std::move(call), parse_here);
+Outcome parse_job(Call& call) {
+  return on_pool(call, parse_here);
 }
 
-void validate_job(Call call) {
-  by_size(std::move(call), validate_here);
+Outcome validate_job(Call& call) {
+  return by_size(call, validate_here);
 }
 
 namespace {
@@ -341,48 +300,36 @@ void skip_delays(const server::Writer& writer, const Snapshot& state, const Dere
 }
 
 Answer job_deregistered(const Written<Decision>& done) {
-  std::string out;
-  {
-    JsonObject object{out};
-    object.number("EvalCreateIndex", eval_index(done)).text("EvalID", done.decision.eval_id);
-    append_query_meta(object, done.index, false);
-    object.number("JobModifyIndex", server::job_modify_index(done))
-        .text("VolumeEvalID", "")
-        .number("VolumeEvalIndex", 0);
-  }
-  return Answer::json(std::move(out)).with_index(done.index);
+  JsonObject object;
+  object.number("EvalCreateIndex", eval_index(done)).text("EvalID", done.decision.eval_id);
+  append_query_meta(object, done.index, false);
+  object.number("JobModifyIndex", server::job_modify_index(done))
+      .text("VolumeEvalID", "")
+      .number("VolumeEvalIndex", 0);
+  return Answer::json(object.take()).with_index(done.index);
 }
 
 }  // namespace
 
-void deregister_job(Call call) {
-  const auto asked = read_deregistration(call);
-  if (!asked) return call.fail(asked.error());
+Outcome deregister_job(Call& call) {
+  const auto asked = NOMAD_TRY(read_deregistration(call));
   const auto context = call.context;
-  write(
-      std::move(call),
+  return write(
+      call,
       [&](const Snapshot& state, const cluster::EvalSeed& seed) {
-        if (asked->no_shutdown_delay) skip_delays(*context->options.writer, state, *asked);
-        return cluster::decide_deregister(state, asked->ns, asked->job_id, asked->purge,
-                                          asked->eval_priority, seed);
+        if (asked.no_shutdown_delay) skip_delays(*context->options.writer, state, asked);
+        return cluster::decide_deregister(state, asked.ns, asked.job_id, asked.purge,
+                                          asked.eval_priority, seed);
       },
       job_deregistered);
 }
 
 Answer job_registered(const Written<Decision>& done, std::string_view warnings) {
-  std::string out;
-  {
-    JsonObject object{out};
-    object.number("EvalCreateIndex", eval_index(done)).text("EvalID", done.decision.eval_id);
-    append_query_meta(object, done.index, false);
-    object.number("JobModifyIndex", server::job_modify_index(done)).text("Warnings", warnings);
-  }
-  return Answer::json(std::move(out)).with_index(done.index);
-}
-
-std::string write_namespace(const net::Request& request) {
-  const auto ns = request.parameter_or_empty("namespace");
-  return ns.empty() ? "default" : std::string{ns};
+  JsonObject object;
+  object.number("EvalCreateIndex", eval_index(done)).text("EvalID", done.decision.eval_id);
+  append_query_meta(object, done.index, false);
+  object.number("JobModifyIndex", server::job_modify_index(done)).text("Warnings", warnings);
+  return Answer::json(object.take()).with_index(done.index);
 }
 
 }  // namespace nomad::api

@@ -140,11 +140,10 @@ struct MockState {
     const auto handle = parse_json(msg.handle);
     if (!handle || !handle->is_object() || !handle->get_object().contains("config"))
       return Error{Errc::corrupt, "the handle is not one of ours"};
-    auto task = parse_mock_task(handle->get_object().at("config"));
-    if (!task) return task.error();
+    auto task = NOMAD_TRY(parse_mock_task(handle->get_object().at("config")));
     auto& running = tasks[msg.id];
     running = {.config = {},
-               .task = std::make_shared<const MockTask>(std::move(*task)),
+               .task = std::make_shared<const MockTask>(std::move(task)),
                .run_id = msg.run_id,
                .serial = ++serials,
                .listener = msg.listener,

@@ -1,7 +1,6 @@
 // What a mock task does, read from its configuration; and the log files it writes.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 

@@ -2,8 +2,6 @@
 
 #include <csignal>
 
-#include <fmt/format.h>
-
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
@@ -130,8 +128,7 @@ struct RawExecState {
 
   actor::Answer<Started> start(const driver::StartTask& msg) {
     if (!executors) return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
-    auto command = command_of(*msg.config);
-    if (!command) return command.error();
+    auto command = NOMAD_TRY(command_of(*msg.config));
     const auto& id = msg.config->id;
     auto& process = processes[id];
     process = {.run_id = msg.config->run_id,
@@ -139,7 +136,7 @@ struct RawExecState {
                .starting = self->make_response_promise<Started>(),
                .recovering = {}};
     auto answer = process.starting;
-    executors->start(key(id), std::move(*command), listener_for(id, process.run_id));
+    executors->start(key(id), std::move(command), listener_for(id, process.run_id));
     return answer;
   }
 
@@ -160,9 +157,7 @@ struct RawExecState {
       return Error{Errc::invalid_argument,
                    "failed to parse config: missing required argument \"command\""};
     if (!config.user.empty()) {
-      auto user = host::find_user(config.user);
-      if (!user) return user.error();
-      command.user = std::move(*user);
+      command.user = NOMAD_TRY(host::find_user(config.user));
     }
     if (!config.logs_disabled)
       command.logs = host::TaskLogs{.alloc_root = config.alloc_root,
@@ -268,9 +263,8 @@ struct RawExecState {
 
   actor::Answer<Done> signal(const driver::SignalTask& msg) {
     if (!executors || !processes.contains(msg.id)) return Error{Errc::not_found, "task not found"};
-    auto number = host::parse_signal(msg.signal);
-    if (!number) return number.error();
-    return order([&](auto done) { executors->signal(key(msg.id), *number, std::move(done)); });
+    auto number = NOMAD_TRY(host::parse_signal(msg.signal));
+    return order([&](auto done) { executors->signal(key(msg.id), number, std::move(done)); });
   }
 
   actor::Answer<client_api::TaskUsage> usage(const driver::TaskStats& msg) {

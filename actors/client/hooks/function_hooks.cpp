@@ -51,16 +51,15 @@ Result<hook::Prestarted> refuse_volumes(const TaskScope& scope) {
 Result<hook::Prestarted> write_payload(const TaskScope& scope) {
   const auto task = find_task(*scope.alloc, *scope.job, scope.task);
   const auto payload = scope.job->getPayload();
-  const auto root = host::Beneath::open(scope.alloc_root, false);
-  if (!root) return root.error();
+  const auto root = NOMAD_TRY(host::Beneath::open(scope.alloc_root, false));
   const auto file
       = scope.env()->client_path("local/" + copy(task->getDispatchPayload().getFile()), true);
   if (file.escapes)
     return Error{Errc::rejected, "the payload's file is outside the task's directory"};
   const auto relative = file.path.substr(scope.alloc_root.size() + 1);
   const auto slash = relative.rfind('/');
-  if (slash != relative.npos) NOMAD_TRY(root->make_directories(relative.substr(0, slash), 0777));
-  NOMAD_TRY(root->write_file(
+  if (slash != relative.npos) NOMAD_TRY(root.make_directories(relative.substr(0, slash), 0777));
+  NOMAD_TRY(root.write_file(
       relative, {reinterpret_cast<const char*>(payload.begin()), payload.size()}, 0777));
   return hook::Prestarted{.data = {}, .env = {}, .done = true};
 }

@@ -7,7 +7,6 @@
 // outlive it. Not safe for concurrent use.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

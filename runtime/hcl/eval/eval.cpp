@@ -5,7 +5,6 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/evaluator.hpp"
-#include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/hcl/value/convert.hpp"
 
 namespace nomad::hcl {
@@ -21,14 +20,6 @@ EvalBudget* find_budget(const EvalContext* context) {
 }
 
 }  // namespace
-
-const Value* EvalContext::find_variable(std::string_view name) const {
-  for (const EvalContext* context = this; context != nullptr; context = context->parent)
-    if (context->variables != nullptr)
-      for (const auto& [known, value] : *context->variables)
-        if (known == name) return &value;
-  return nullptr;
-}
 
 Evaluated evaluate(const Expression& expression, const EvalContext* context) {
   EvalBudget own;

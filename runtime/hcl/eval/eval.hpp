@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,8 +55,6 @@ struct EvalContext {
   std::function<Evaluated(const VariableExpr&)> undefined_variable;
   /// Null: the parent's; when no context has one, each evaluation has its own.
   EvalBudget* budget = nullptr;
-
-  const Value* find_variable(std::string_view name) const;
 };
 
 /// The value of `expression`. A null context allows constants only.

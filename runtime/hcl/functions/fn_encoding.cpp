@@ -1,5 +1,4 @@
 // base64, URL encoding and CSV.
-#include <array>
 #include <set>
 
 #include "runtime/base/base64.hpp"

@@ -9,7 +9,6 @@
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/functions/grapheme.hpp"
-#include "runtime/hcl/syntax/source.hpp"
 #include "runtime/hcl/value/text.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 

@@ -2,7 +2,6 @@
 #include "runtime/hcl/functions/functions.hpp"
 
 #include "runtime/base/base64.hpp"
-#include "runtime/base/text.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 #include "runtime/hcl/value/utf8.hpp"
 

@@ -1,7 +1,7 @@
 #include "runtime/hcl/functions/timestamp.hpp"
 
 #include <algorithm>
-#include <array>
+#include <chrono>
 
 #include "runtime/base/text.hpp"
 
@@ -9,40 +9,14 @@ namespace nomad::hcl {
 
 namespace {
 
-constexpr std::int64_t seconds_per_day = 86'400;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
-bool is_leap(std::int64_t year) {
-  return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+std::chrono::sys_days day_of(const Timestamp& time) {
+  return std::chrono::year{static_cast<int>(time.year)} / time.month / time.day;
 }
 
-int days_in(int month, std::int64_t year) {
-  constexpr std::array<int, 12> days{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return month == 2 && is_leap(year) ? 29 : days[static_cast<std::size_t>(month - 1)];
-}
-
-/// Days since 1970-01-01.
-std::int64_t days_from_civil(std::int64_t year, int month, int day) {
-  year -= month <= 2 ? 1 : 0;
-  const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
-  const std::int64_t year_of_era = year - era * 400;
-  const std::int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146'097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year
-         - 719'468;
-}
-
-void civil_from_days(std::int64_t days, Timestamp& out) {
-  days += 719'468;
-  const std::int64_t era = (days >= 0 ? days : days - 146'096) / 146'097;
-  const std::int64_t day_of_era = days - era * 146'097;
-  const std::int64_t year_of_era
-      = (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
-  const std::int64_t day_of_year
-      = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  const std::int64_t shifted = (5 * day_of_year + 2) / 153;
-  out.day = static_cast<int>(day_of_year - (153 * shifted + 2) / 5 + 1);
-  out.month = static_cast<int>(shifted < 10 ? shifted + 3 : shifted - 9);
-  out.year = year_of_era + era * 400 + (out.month <= 2 ? 1 : 0);
+bool is_in_month(const Timestamp& time) {
+  return (std::chrono::year{static_cast<int>(time.year)} / time.month / time.day).ok();
 }
 
 /// Takes parts off the front of a timestamp and remembers what did not fit.
@@ -163,28 +137,26 @@ std::string padded(std::int64_t value, std::size_t width) {
 }
 
 int Timestamp::weekday() const {
-  const std::int64_t days = days_from_civil(year, month, day);
-  return static_cast<int>(((days + 4) % 7 + 7) % 7);
+  return static_cast<int>(std::chrono::weekday{day_of(*this)}.c_encoding());
 }
 
 Timestamp Timestamp::plus(std::int64_t nanoseconds) const {
-  std::int64_t seconds = days_from_civil(year, month, day) * seconds_per_day + hour * 3600
-                         + minute * 60 + second + nanoseconds / nanoseconds_per_second;
-  std::int64_t rest = nanosecond + nanoseconds % nanoseconds_per_second;
-  seconds += rest >= nanoseconds_per_second ? 1 : rest < 0 ? -1 : 0;
-  rest += rest < 0                         ? nanoseconds_per_second
-          : rest >= nanoseconds_per_second ? -nanoseconds_per_second
-                                           : 0;
-  const std::int64_t days
-      = (seconds >= 0 ? seconds : seconds - seconds_per_day + 1) / seconds_per_day;
-  Timestamp out = *this;
-  civil_from_days(days, out);
-  seconds -= days * seconds_per_day;
-  out.hour = static_cast<int>(seconds / 3600);
-  out.minute = static_cast<int>(seconds / 60 % 60);
-  out.second = static_cast<int>(seconds % 60);
-  out.nanosecond = static_cast<int>(rest);
-  return out;
+  using namespace std::chrono;
+  const std::chrono::nanoseconds rest{nanosecond + nanoseconds % nanoseconds_per_second};
+  const auto carried = floor<seconds>(rest);
+  const auto at = day_of(*this) + hours{hour} + minutes{minute} + seconds{second}
+                  + seconds{nanoseconds / nanoseconds_per_second} + carried;
+  const auto start = floor<days>(at);
+  const year_month_day date{start};
+  const hh_mm_ss time{at - start};
+  return {.year = static_cast<int>(date.year()),
+          .month = static_cast<int>(static_cast<unsigned>(date.month())),
+          .day = static_cast<int>(static_cast<unsigned>(date.day())),
+          .hour = static_cast<int>(time.hours().count()),
+          .minute = static_cast<int>(time.minutes().count()),
+          .second = static_cast<int>(time.seconds().count()),
+          .nanosecond = static_cast<int>((rest - carried).count()),
+          .offset = offset};
 }
 
 std::string Timestamp::to_rfc3339() const {
@@ -218,8 +190,7 @@ std::variant<Timestamp, std::string> parse_timestamp(std::string_view text) {
   out.offset = reader.offset();
   if (!reader.failed() && !reader.rest().empty())
     reader.fail("cannot use " + quote(reader.rest()) + " as timestamp segment");
-  if (!reader.failed() && (out.day < 1 || out.day > days_in(out.month, out.year)))
-    reader.fail("day out of range");
+  if (!reader.failed() && !is_in_month(out)) reader.fail("day out of range");
   if (reader.failed()) return prefix + reader.error();
   return out;
 }
@@ -247,8 +218,7 @@ std::optional<std::string> parse_yaml_timestamp(std::string_view text) {
     out.nanosecond = reader.fraction();
     if (zoned) out.offset = reader.offset();
   }
-  if (reader.failed() || !reader.rest().empty() || out.day > days_in(out.month, out.year))
-    return std::nullopt;
+  if (reader.failed() || !reader.rest().empty() || !is_in_month(out)) return std::nullopt;
   return out.to_rfc3339();
 }
 

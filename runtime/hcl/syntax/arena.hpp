@@ -9,7 +9,6 @@
 #include <new>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "runtime/hcl/value/value.hpp"

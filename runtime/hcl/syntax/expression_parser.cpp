@@ -11,41 +11,29 @@ namespace {
 constexpr const char* invalid_for = "Invalid 'for' expression";
 
 struct Operator {
+  TokenType type;
   BinaryOp op;
   int level;  // the higher the tighter; 0 is no operator
 };
 
+constexpr Operator operators[] = {{TokenType::logical_or, BinaryOp::logical_or, 1},
+                                  {TokenType::logical_and, BinaryOp::logical_and, 2},
+                                  {TokenType::equal_op, BinaryOp::equal, 3},
+                                  {TokenType::not_equal, BinaryOp::not_equal, 3},
+                                  {TokenType::greater, BinaryOp::greater, 4},
+                                  {TokenType::greater_equal, BinaryOp::greater_equal, 4},
+                                  {TokenType::less, BinaryOp::less, 4},
+                                  {TokenType::less_equal, BinaryOp::less_equal, 4},
+                                  {TokenType::plus, BinaryOp::add, 5},
+                                  {TokenType::minus, BinaryOp::subtract, 5},
+                                  {TokenType::star, BinaryOp::multiply, 6},
+                                  {TokenType::slash, BinaryOp::divide, 6},
+                                  {TokenType::percent, BinaryOp::modulo, 6}};
+
 Operator binary_operator(TokenType type) {
-  switch (type) {
-    case TokenType::logical_or:
-      return {BinaryOp::logical_or, 1};
-    case TokenType::logical_and:
-      return {BinaryOp::logical_and, 2};
-    case TokenType::equal_op:
-      return {BinaryOp::equal, 3};
-    case TokenType::not_equal:
-      return {BinaryOp::not_equal, 3};
-    case TokenType::greater:
-      return {BinaryOp::greater, 4};
-    case TokenType::greater_equal:
-      return {BinaryOp::greater_equal, 4};
-    case TokenType::less:
-      return {BinaryOp::less, 4};
-    case TokenType::less_equal:
-      return {BinaryOp::less_equal, 4};
-    case TokenType::plus:
-      return {BinaryOp::add, 5};
-    case TokenType::minus:
-      return {BinaryOp::subtract, 5};
-    case TokenType::star:
-      return {BinaryOp::multiply, 6};
-    case TokenType::slash:
-      return {BinaryOp::divide, 6};
-    case TokenType::percent:
-      return {BinaryOp::modulo, 6};
-    default:
-      return {BinaryOp::add, 0};
-  }
+  for (const auto& candidate : operators)
+    if (candidate.type == type) return candidate;
+  return {type, BinaryOp::add, 0};
 }
 
 }  // namespace

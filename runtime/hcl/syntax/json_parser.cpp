@@ -36,24 +36,14 @@ struct Scanned {
 constexpr std::string_view number_bytes = "-+.0123456789";
 
 JsonToken punctuation(char c) {
-  switch (c) {
-    case '{':
-      return JsonToken::open_brace;
-    case '}':
-      return JsonToken::close_brace;
-    case '[':
-      return JsonToken::open_bracket;
-    case ']':
-      return JsonToken::close_bracket;
-    case ',':
-      return JsonToken::comma;
-    case ':':
-      return JsonToken::colon;
-    case '=':
-      return JsonToken::equals;
-    default:
-      return JsonToken::invalid;
-  }
+  static constexpr std::pair<char, JsonToken> tokens[]
+      = {{'{', JsonToken::open_brace},   {'}', JsonToken::close_brace},
+         {'[', JsonToken::open_bracket}, {']', JsonToken::close_bracket},
+         {',', JsonToken::comma},        {':', JsonToken::colon},
+         {'=', JsonToken::equals}};
+  for (const auto& [symbol, type] : tokens)
+    if (symbol == c) return type;
+  return JsonToken::invalid;
 }
 
 /// Lax about what is inside numbers, strings and keywords: the parser tells better what is wrong.

@@ -180,40 +180,18 @@ private:
   }
 
   static TokenType simple(char c) {
-    switch (c) {
-      case '[':
-        return TokenType::open_bracket;
-      case ']':
-        return TokenType::close_bracket;
-      case '(':
-        return TokenType::open_paren;
-      case ')':
-        return TokenType::close_paren;
-      case ',':
-        return TokenType::comma;
-      case '*':
-        return TokenType::star;
-      case '%':
-        return TokenType::percent;
-      case '+':
-        return TokenType::plus;
-      case '-':
-        return TokenType::minus;
-      case '?':
-        return TokenType::question;
-      case ':':
-        return TokenType::colon;
-      case '^':
-        return TokenType::bitwise_xor;
-      case ';':
-        return TokenType::semicolon;
-      case '`':
-        return TokenType::backtick;
-      case '\'':
-        return TokenType::apostrophe;
-      default:
-        return TokenType::invalid;
-    }
+    static constexpr std::pair<char, TokenType> tokens[]
+        = {{'[', TokenType::open_bracket}, {']', TokenType::close_bracket},
+           {'(', TokenType::open_paren},   {')', TokenType::close_paren},
+           {',', TokenType::comma},        {'*', TokenType::star},
+           {'%', TokenType::percent},      {'+', TokenType::plus},
+           {'-', TokenType::minus},        {'?', TokenType::question},
+           {':', TokenType::colon},        {'^', TokenType::bitwise_xor},
+           {';', TokenType::semicolon},    {'`', TokenType::backtick},
+           {'\'', TokenType::apostrophe}};
+    for (const auto& [symbol, type] : tokens)
+      if (symbol == c) return type;
+    return TokenType::invalid;
   }
 
   void line_comment() {

@@ -4,7 +4,6 @@
 // memory are linear in the text.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>

@@ -117,35 +117,19 @@ void TokenReader::recover_after_item() {
 }
 
 TokenType TokenReader::opposite(TokenType type) {
-  switch (type) {
-    case TokenType::open_brace:
-      return TokenType::close_brace;
-    case TokenType::close_brace:
-      return TokenType::open_brace;
-    case TokenType::open_bracket:
-      return TokenType::close_bracket;
-    case TokenType::close_bracket:
-      return TokenType::open_bracket;
-    case TokenType::open_paren:
-      return TokenType::close_paren;
-    case TokenType::close_paren:
-      return TokenType::open_paren;
-    case TokenType::open_quote:
-      return TokenType::close_quote;
-    case TokenType::close_quote:
-      return TokenType::open_quote;
-    case TokenType::open_heredoc:
-      return TokenType::close_heredoc;
-    case TokenType::close_heredoc:
-      return TokenType::open_heredoc;
-    case TokenType::template_control:
-    case TokenType::template_interp:
-      return TokenType::template_end;
-    case TokenType::template_end:
-      return TokenType::template_interp;
-    default:
-      return TokenType::end_of_file;
+  static constexpr std::pair<TokenType, TokenType> both[]
+      = {{TokenType::open_brace, TokenType::close_brace},
+         {TokenType::open_bracket, TokenType::close_bracket},
+         {TokenType::open_paren, TokenType::close_paren},
+         {TokenType::open_quote, TokenType::close_quote},
+         {TokenType::open_heredoc, TokenType::close_heredoc},
+         {TokenType::template_interp, TokenType::template_end}};
+  if (type == TokenType::template_control) return TokenType::template_end;
+  for (const auto& [open, close] : both) {
+    if (type == open) return close;
+    if (type == close) return open;
   }
+  return TokenType::end_of_file;
 }
 
 const Expression* TokenReader::literal(Value value, Span span) {

@@ -4,7 +4,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include <boost/multiprecision/cpp_int.hpp>

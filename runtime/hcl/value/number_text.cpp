@@ -1,6 +1,5 @@
 // Numbers as text: exact decimals, and the shortest digits that still mean the same number.
 #include <algorithm>
-#include <array>
 
 #include "runtime/hcl/value/big_float.hpp"
 #include "runtime/hcl/value/number.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <span>
 
 #include "runtime/hcl/value/utf8.hpp"
 

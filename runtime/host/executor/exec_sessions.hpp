@@ -12,7 +12,6 @@
 //       ends with the task.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include <sys/types.h>

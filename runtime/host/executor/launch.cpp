@@ -1,7 +1,6 @@
 #include "runtime/host/executor/launch.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <vector>
 
 #include <fcntl.h>

@@ -6,7 +6,6 @@
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <boost/json/value.hpp>
 

@@ -30,17 +30,9 @@ value zero_of(const Field& field, Form form) {
     case Kind::uint64:
     case Kind::duration:
       return 0;
-    case Kind::texts:
-    case Kind::bytes:
-    case Kind::block:
-    case Kind::blocks:
-    case Kind::block_map:
-    case Kind::text_map:
-    case Kind::texts_map:
-    case Kind::free_map:
+    default:  // texts, bytes, blocks and maps
       return nullptr;
   }
-  return nullptr;
 }
 
 /// Server-only fields of nested blocks are no part of the api form; the job's own are.

@@ -1,8 +1,5 @@
 #include "runtime/jobspec/canonical/interpolation.hpp"
 
-#include <cstdint>
-#include <cstdio>
-
 #include <unicode/uchar.h>
 #include <unicode/utf8.h>
 

@@ -8,7 +8,6 @@
 #include <bitset>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include <boost/json/object.hpp>

@@ -35,24 +35,12 @@ struct UnitInfo {
   int most;
 };
 
-constexpr UnitInfo info_of(Unit unit) {
-  switch (unit) {
-    case Unit::second:
-      return {"second", 0, 59};
-    case Unit::minute:
-      return {"minute", 0, 59};
-    case Unit::hour:
-      return {"hour", 0, 23};
-    case Unit::day:
-      return {"day-of-month", 1, 31};
-    case Unit::month:
-      return {"month", 1, 12};
-    case Unit::weekday:
-      return {"day-of-week", 0, 6};
-    case Unit::year:
-      return {"year", 1970, 2099};
-  }
-  return {};
+constexpr UnitInfo units[]
+    = {{"second", 0, 59}, {"minute", 0, 59},     {"hour", 0, 23},     {"day-of-month", 1, 31},
+       {"month", 1, 12},  {"day-of-week", 0, 6}, {"year", 1970, 2099}};
+
+constexpr const UnitInfo& info_of(Unit unit) {
+  return units[static_cast<std::size_t>(unit)];
 }
 
 template <std::size_t size>

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/diff/diff_parts.hpp"
 #include "runtime/jobspec/diff/diff_rules.hpp"
 #include "runtime/jobspec/diff/differ.hpp"

@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 
+#include "runtime/base/name_table.hpp"
+
 namespace nomad::jobspec {
 namespace {
 
@@ -42,17 +44,8 @@ bool has_smaller_part(ObjectDiff& a, ObjectDiff& b) {
 }  // namespace
 
 std::string_view to_text(Change change) {
-  switch (change) {
-    case Change::edited:
-      return "Edited";
-    case Change::added:
-      return "Added";
-    case Change::deleted:
-      return "Deleted";
-    case Change::none:
-      return "None";
-  }
-  return {};
+  static constexpr std::string_view names[] = {"Edited", "Added", "Deleted", "None"};
+  return name_in(names, change);
 }
 
 void sort(FieldDiffs& diffs) {

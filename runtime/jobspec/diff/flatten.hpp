@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

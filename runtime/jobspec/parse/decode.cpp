@@ -9,7 +9,6 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/parse/decode_value.hpp"
 #include "runtime/jobspec/tree.hpp"
 

@@ -2,8 +2,6 @@
 // this folder.
 #pragma once
 
-#include <string>
-
 #include <boost/json/object.hpp>
 
 #include "runtime/hcl/eval/body.hpp"

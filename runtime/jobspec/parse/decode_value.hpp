@@ -2,7 +2,6 @@
 // folder.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

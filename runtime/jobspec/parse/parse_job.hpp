@@ -7,7 +7,6 @@
 // Pure but for what the given functions do, and bounded in time and memory whatever the text.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -8,7 +8,6 @@
 #include "runtime/hcl/eval/type_expression.hpp"
 #include "runtime/hcl/syntax/parser.hpp"
 #include "runtime/hcl/value/convert.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
 
 namespace nomad::jobspec {

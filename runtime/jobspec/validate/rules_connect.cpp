@@ -3,13 +3,11 @@
 // The mesh itself is not built here: sidecars and gateways would be injected as tasks at
 // registration. A job that needs them is refused with a text that says so.
 #include <algorithm>
-#include <array>
 #include <map>
 
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {

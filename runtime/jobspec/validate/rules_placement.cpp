@@ -5,7 +5,6 @@
 #include <re2/re2.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {

@@ -1,12 +1,10 @@
 // Rules about update, restart, reschedule, migrate, periodic, parameterized and scaling.
 #include <algorithm>
-#include <chrono>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/cron/cron.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 

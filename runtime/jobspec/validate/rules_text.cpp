@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "runtime/base/text.hpp"
-#include "runtime/jobspec/canonical/interpolation.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {

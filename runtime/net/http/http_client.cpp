@@ -53,19 +53,17 @@ public:
     if (parser_->complete()) return {};
     if (leftover_.empty() || stalled_) {
       char buffer[16 * 1024];
-      auto got = stream_->read(buffer, sizeof buffer, deadline);
-      if (!got) return got.error();
-      if (*got == 0) {
+      auto got = NOMAD_TRY(stream_->read(buffer, sizeof buffer, deadline));
+      if (got == 0) {
         closed_ = true;
         return parser_->feed_eof();
       }
       got_any_ = true;
-      leftover_.append(buffer, *got);
+      leftover_.append(buffer, got);
     }
-    auto used = parser_->feed(leftover_);
-    if (!used) return used.error();
-    stalled_ = *used == 0;
-    leftover_.erase(0, *used);
+    auto used = NOMAD_TRY(parser_->feed(leftover_));
+    stalled_ = used == 0;
+    leftover_.erase(0, used);
     const bool is_interim
         = parser_->status() >= 100 && parser_->status() < 200 && parser_->status() != 101;
     if (parser_->complete() && is_interim) {
@@ -158,12 +156,11 @@ HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 HttpClient::~HttpClient() = default;
 
 Result<HttpClient> HttpClient::make(HttpClientOptions options) {
-  auto endpoint = Endpoint::parse(options.address);
-  if (!endpoint) return endpoint.error();
-  if (endpoint->scheme == "https" && !options.connector)
+  auto endpoint = NOMAD_TRY(Endpoint::parse(options.address));
+  if (endpoint.scheme == "https" && !options.connector)
     return Error{Errc::invalid_argument,
                  "address \"" + options.address + "\": TLS is not supported by this client"};
-  return HttpClient{std::move(options), std::move(*endpoint)};
+  return HttpClient{std::move(options), std::move(endpoint)};
 }
 
 const std::string& HttpClient::address() const {
@@ -173,10 +170,9 @@ const std::string& HttpClient::address() const {
 Result<std::unique_ptr<detail::ClientConnection>> HttpClient::connect(Deadline deadline) {
   const auto limit = Clock::now() + options_.connect_timeout;
   const Deadline until = deadline ? std::min(*deadline, limit) : limit;
-  auto stream
-      = options_.connector ? options_.connector(endpoint_, until) : connect_plain(endpoint_, until);
-  if (!stream) return stream.error();
-  return std::make_unique<detail::ClientConnection>(std::move(*stream));
+  auto stream = NOMAD_TRY(options_.connector ? options_.connector(endpoint_, until)
+                                             : connect_plain(endpoint_, until));
+  return std::make_unique<detail::ClientConnection>(std::move(stream));
 }
 
 std::string HttpClient::render(const ClientRequest& request) const {
@@ -210,9 +206,7 @@ Result<ClientResponse> HttpClient::exchange(const ClientRequest& request, bool& 
   if (kept_ && kept_->was_closed()) kept_.reset();
   const bool was_kept = kept_ != nullptr;
   if (!was_kept) {
-    auto connection = connect(deadline);
-    if (!connection) return connection.error();
-    kept_ = std::move(*connection);
+    kept_ = NOMAD_TRY(connect(deadline));
   }
   auto connection = std::move(kept_);
   const auto fail = [&](const Error& error) {

@@ -1,57 +1,10 @@
 #include "runtime/net/http/http_message.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "runtime/base/text.hpp"
 
 namespace nomad::net {
-namespace {
-
-/// What a file of a known kind begins with.
-struct Signature {
-  std::string_view begin;
-  std::string_view type;
-};
-
-constexpr std::array signatures = std::to_array<Signature>({
-    {"%PDF-", "application/pdf"},
-    {"%!PS-Adobe-", "application/postscript"},
-    {"\xFE\xFF", "text/plain; charset=utf-16be"},
-    {"\xFF\xFE", "text/plain; charset=utf-16le"},
-    {"\xEF\xBB\xBF", "text/plain; charset=utf-8"},
-    {"\x89PNG\x0D\x0A\x1A\x0A", "image/png"},
-    {"\xFF\xD8\xFF", "image/jpeg"},
-    {"GIF87a", "image/gif"},
-    {"GIF89a", "image/gif"},
-    {"BM", "image/bmp"},
-    {"OggS", "application/ogg"},
-    {"ID3", "audio/mpeg"},
-    {"\x1A\x45\xDF\xA3", "video/webm"},
-    {"wOFF", "font/woff"},
-    {"wOF2", "font/woff2"},
-    {"\x1F\x8B\x08", "application/x-gzip"},
-    {"PK\x03\x04", "application/zip"},
-    {"Rar!\x1A\x07", "application/x-rar-compressed"},
-});
-
-constexpr std::array html_tags = std::to_array<std::string_view>(
-    {"<!DOCTYPE HTML", "<HTML", "<HEAD", "<SCRIPT", "<IFRAME", "<H1", "<DIV", "<FONT", "<TABLE",
-     "<A", "<STYLE", "<TITLE", "<B", "<BODY", "<BR", "<P", "<!--"});
-
-bool begins_with_tag(std::string_view body, std::string_view tag) {
-  if (body.size() <= tag.size()) return false;
-  for (std::size_t i = 0; i < tag.size(); ++i)
-    if (to_lower(body[i]) != to_lower(tag[i])) return false;
-  return body[tag.size()] == ' ' || body[tag.size()] == '>';
-}
-
-bool is_binary_byte(unsigned char byte) {
-  return byte <= 0x08 || byte == 0x0B || (byte >= 0x0E && byte <= 0x1A)
-         || (byte >= 0x1C && byte <= 0x1F);
-}
-
-}  // namespace
 
 bool same_header(std::string_view left, std::string_view right) {
   return left.size() == right.size()
@@ -165,73 +118,34 @@ bool split_target(Request& request) {
 }
 
 std::string_view reason_phrase(unsigned status) {
-  switch (status) {
-    case 100:
-      return "Continue";
-    case 101:
-      return "Switching Protocols";
-    case 200:
-      return "OK";
-    case 202:
-      return "Accepted";
-    case 204:
-      return "No Content";
-    case 301:
-      return "Moved Permanently";
-    case 307:
-      return "Temporary Redirect";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 408:
-      return "Request Timeout";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Request Entity Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 500:
-      return "Internal Server Error";
-    case 501:
-      return "Not Implemented";
-    case 502:
-      return "Bad Gateway";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Status";
-  }
-}
-
-std::string_view sniff_content_type(std::string_view body) {
-  static constexpr std::size_t sniffed = 512;
-  body = body.substr(0, sniffed);
-  const auto first = body.find_first_not_of("\t\n\x0C\r ");
-  const auto text = first == std::string_view::npos ? std::string_view{} : body.substr(first);
-  for (const auto tag : html_tags)
-    if (begins_with_tag(text, tag)) return "text/html; charset=utf-8";
-  if (text.starts_with("<?xml")) return "text/xml; charset=utf-8";
-  for (const auto& signature : signatures)
-    if (body.starts_with(signature.begin)) return signature.type;
-  const auto is_binary = [](char c) { return is_binary_byte(static_cast<unsigned char>(c)); };
-  return std::any_of(body.begin(), body.end(), is_binary) ? "application/octet-stream"
-                                                          : "text/plain; charset=utf-8";
+  static constexpr std::pair<unsigned, std::string_view> phrases[]
+      = {{100, "Continue"},
+         {101, "Switching Protocols"},
+         {200, "OK"},
+         {202, "Accepted"},
+         {204, "No Content"},
+         {301, "Moved Permanently"},
+         {307, "Temporary Redirect"},
+         {400, "Bad Request"},
+         {401, "Unauthorized"},
+         {403, "Forbidden"},
+         {404, "Not Found"},
+         {405, "Method Not Allowed"},
+         {408, "Request Timeout"},
+         {409, "Conflict"},
+         {413, "Request Entity Too Large"},
+         {415, "Unsupported Media Type"},
+         {429, "Too Many Requests"},
+         {431, "Request Header Fields Too Large"},
+         {500, "Internal Server Error"},
+         {501, "Not Implemented"},
+         {502, "Bad Gateway"},
+         {503, "Service Unavailable"},
+         {504, "Gateway Timeout"},
+         {505, "HTTP Version Not Supported"}};
+  const auto found
+      = std::ranges::find(phrases, status, [](const auto& each) { return each.first; });
+  return found == std::end(phrases) ? "Status" : found->second;
 }
 
 std::string pretty_json(std::string_view compact) {

@@ -105,10 +105,6 @@ struct Response {
 /// "Not Found"; "Status" for numbers without a name.
 std::string_view reason_phrase(unsigned status);
 
-/// Go's DetectContentType for the first bytes of a body: "text/plain; charset=utf-8",
-/// "application/octet-stream", "application/x-gzip", …
-std::string_view sniff_content_type(std::string_view body);
-
 /// `compact` JSON text with Go's four-space indentation and a newline at the end, as `?pretty`
 /// asks for it. Anything that is not JSON comes out readable, but unspecified.
 std::string pretty_json(std::string_view compact);

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include "runtime/net/http/http_connection.hpp"
-#include "runtime/net/socket.hpp"
 
 namespace nomad::net {
 
@@ -105,7 +104,7 @@ public:
 
 private:
   Result<> listen(const std::string& address) {
-    auto listener = Listener::open(
+    auto listener = NOMAD_TRY(Listener::open(
         *workers_[0], address, "http", limits_,
         {.take = [this](Accepted accepted) { take(std::move(accepted)); },
          .refuse =
@@ -115,10 +114,9 @@ private:
                                  : why == ConnectionLimits::Refusal::too_many
                                      ? too_many
                                      : too_many_of_address);
-             }});
-    if (!listener) return listener.error();
-    addresses_.push_back((*listener)->address());
-    listeners_.push_back(std::move(*listener));
+             }}));
+    addresses_.push_back(listener->address());
+    listeners_.push_back(std::move(listener));
     return {};
   }
 

@@ -1,7 +1,8 @@
 #include "runtime/net/rpc/rpc_frame.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "runtime/base/name_table.hpp"
 
 namespace nomad::net {
 namespace {
@@ -43,29 +44,9 @@ std::string text_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::string_view to_string(RpcFrameKind kind) {
-  switch (kind) {
-    case RpcFrameKind::hello:
-      return "hello";
-    case RpcFrameKind::request:
-      return "request";
-    case RpcFrameKind::response:
-      return "response";
-    case RpcFrameKind::error:
-      return "error";
-    case RpcFrameKind::cancel:
-      return "cancel";
-    case RpcFrameKind::data:
-      return "data";
-    case RpcFrameKind::window:
-      return "window";
-    case RpcFrameKind::ping:
-      return "ping";
-    case RpcFrameKind::pong:
-      return "pong";
-    case RpcFrameKind::goodbye:
-      return "goodbye";
-  }
-  return "unknown";
+  static constexpr std::string_view names[] = {"hello", "request", "response", "error", "cancel",
+                                               "data",  "window",  "ping",     "pong",  "goodbye"};
+  return name_in(names, kind, "unknown", 1);
 }
 
 RpcFrameHeaderBytes encode(const RpcFrameHeader& header) {

@@ -1,7 +1,6 @@
 #include "runtime/net/rpc/rpc_mux.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace nomad::net {
 namespace {
@@ -345,12 +344,10 @@ Result<> RpcMux::receive(std::span<const std::byte> bytes, Time now, RpcEvents& 
     bytes = std::as_bytes(std::span{joined});
   }
   while (bytes.size() >= rpc_frame_header_bytes) {
-    const auto header = decode_rpc_frame_header(bytes);
-    if (!header) return header.error();
-    const auto whole = rpc_frame_header_bytes + header->length;
+    const auto header = NOMAD_TRY(decode_rpc_frame_header(bytes));
+    const auto whole = rpc_frame_header_bytes + header.length;
     if (bytes.size() < whole) break;
-    NOMAD_TRY(
-        on_frame(*header, bytes.subspan(rpc_frame_header_bytes, header->length), now, events));
+    NOMAD_TRY(on_frame(header, bytes.subspan(rpc_frame_header_bytes, header.length), now, events));
     bytes = bytes.subspan(whole);
   }
   // At most one unfinished frame is kept; a wrong magic is noticed before its header is whole.
@@ -403,15 +400,14 @@ Result<> RpcMux::on_frame(const RpcFrameHeader& header,
 
 Result<> RpcMux::on_hello(Payload payload, RpcEvents& events) {
   if (peer_) return fault(RpcFrameKind::hello, "sent twice");
-  auto hello = decode_rpc_hello(payload);
-  if (!hello) return hello.error();
+  auto hello = NOMAD_TRY(decode_rpc_hello(payload));
   constexpr std::uint16_t ours = 1;
-  if (hello->min_version > ours || hello->max_version < ours)
+  if (hello.min_version > ours || hello.max_version < ours)
     return fault(RpcFrameKind::hello,
-                 "the peer speaks versions " + std::to_string(hello->min_version) + " to "
-                     + std::to_string(hello->max_version) + " of the protocol, we speak 1");
-  peer_ = *hello;
-  events.emplace_back(RpcGreeted{std::move(*hello)});
+                 "the peer speaks versions " + std::to_string(hello.min_version) + " to "
+                     + std::to_string(hello.max_version) + " of the protocol, we speak 1");
+  peer_ = hello;
+  events.emplace_back(RpcGreeted{std::move(hello)});
   return {};
 }
 
@@ -471,9 +467,8 @@ Result<> RpcMux::on_post(const RpcFrameHeader& header, Payload payload, RpcEvent
     if (assembling.empty()) return fault(header.kind, "an empty piece");
     return {};
   }
-  auto request = split_request(header, finish_message(assembling));
-  if (!request) return request.error();
-  events.emplace_back(RpcRequested{0, std::move(*request)});
+  auto request = NOMAD_TRY(split_request(header, finish_message(assembling)));
+  events.emplace_back(RpcRequested{0, std::move(request)});
   return {};
 }
 
@@ -501,27 +496,24 @@ Result<> RpcMux::on_request(const RpcFrameHeader& header,
     made.priority = header.priority;
     made.send_window = made.receive_window = limits_.window_bytes;
   }
-  auto found = find(header);
-  if (!found) return found.error();
-  if (*found == nullptr) return {};
-  auto& stream = **found;
+  auto found = NOMAD_TRY(find(header));
+  if (found == nullptr) return {};
+  auto& stream = *found;
   if (stream.request_done || stream.byte_stream != header.byte_stream)
     return fault(header.kind, "goes on after its end");
   NOMAD_TRY(assemble(stream.assembling, payload, header.first));
   if (!header.last) return {};
-  auto request = split_request(header, finish_message(stream.assembling));
-  if (!request) return request.error();
+  auto request = NOMAD_TRY(split_request(header, finish_message(stream.assembling)));
   stream.request_done = true;
-  if (request->timeout.count() > 0) set_deadline(header.stream, stream, now + request->timeout);
-  events.emplace_back(RpcRequested{header.stream, std::move(*request)});
+  if (request.timeout.count() > 0) set_deadline(header.stream, stream, now + request.timeout);
+  events.emplace_back(RpcRequested{header.stream, std::move(request)});
   return {};
 }
 
 Result<> RpcMux::on_response(const RpcFrameHeader& header, Payload payload, RpcEvents& events) {
-  auto found = find(header);
-  if (!found) return found.error();
-  if (*found == nullptr) return {};
-  auto& stream = **found;
+  auto found = NOMAD_TRY(find(header));
+  if (found == nullptr) return {};
+  auto& stream = *found;
   if (!stream.ours) return fault(header.kind, "to a request of the peer's own");
   if (!stream.any_sent) return fault(header.kind, "to a request that was not sent");
   if (!header.first && stream.assembling.empty())
@@ -538,10 +530,9 @@ Result<> RpcMux::on_response(const RpcFrameHeader& header, Payload payload, RpcE
 }
 
 Result<> RpcMux::on_error(const RpcFrameHeader& header, Payload payload, RpcEvents& events) {
-  auto found = find(header);
-  if (!found) return found.error();
-  if (*found == nullptr) return {};
-  auto& stream = **found;
+  auto found = NOMAD_TRY(find(header));
+  if (found == nullptr) return {};
+  auto& stream = *found;
   if (!stream.ours) return fault(header.kind, "to a request of the peer's own");
   if (!stream.request_done && stream.any_sent) control(RpcFrameKind::cancel, header.stream, {});
   answered(header.stream, decode_rpc_error(payload), true, events);
@@ -557,10 +548,9 @@ void RpcMux::on_cancel(RpcStreamId id, RpcEvents& events) {
 }
 
 Result<> RpcMux::on_data(const RpcFrameHeader& header, Payload payload, RpcEvents& events) {
-  auto found = find(header);
-  if (!found) return found.error();
-  if (*found == nullptr) return {};
-  auto& stream = **found;
+  auto found = NOMAD_TRY(find(header));
+  if (found == nullptr) return {};
+  auto& stream = *found;
   if (!stream.byte_stream || (!stream.ours && !stream.request_done))
     return fault(header.kind, "where none was announced");
   if (stream.peer_ended) return fault(header.kind, "after its end");
@@ -573,10 +563,9 @@ Result<> RpcMux::on_data(const RpcFrameHeader& header, Payload payload, RpcEvent
 
 Result<> RpcMux::on_window(const RpcFrameHeader& header, Payload payload) {
   if (payload.size() != 4) return fault(header.kind, "of a wrong size");
-  auto found = find(header);
-  if (!found) return found.error();
-  if (*found == nullptr) return {};
-  auto& stream = **found;
+  auto found = NOMAD_TRY(find(header));
+  if (found == nullptr) return {};
+  auto& stream = *found;
   const auto grant = number_at<std::uint32_t>(payload, 0);
   if (!stream.byte_stream || grant > largest_window - std::min(stream.send_window, largest_window))
     return fault(header.kind, "larger than a window can be");

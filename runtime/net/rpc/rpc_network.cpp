@@ -40,16 +40,15 @@ public:
   ~Core() { stop(); }
 
   Result<std::string> listen(const std::string& address) {
-    auto opened = Listener::open(
+    auto opened = NOMAD_TRY(Listener::open(
         *workers_[0], address, "rpc", limits_,
         {.take = [this](Accepted accepted) { take(std::move(accepted)); },
          .refuse =
              [](int, const std::string& remote, ConnectionLimits::Refusal) {
                log::warn("rpc", "turning {} away: too many connections of that address, or in all",
                          remote);
-             }});
-    if (!opened) return opened.error();
-    listeners_.push_back(std::move(*opened));
+             }}));
+    listeners_.push_back(std::move(opened));
     workers_[0]->post([raw = listeners_.back().get()] { raw->start(); });
     return listeners_.back()->address();
   }

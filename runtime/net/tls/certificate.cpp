@@ -161,9 +161,8 @@ Result<> verify(X509* authority, X509* certificate) {
 }  // namespace
 
 Result<CertifiedKey> make_authority(const AuthorityOptions& options) {
-  auto blank = make_blank(options.days);
-  if (!blank) return blank.error();
-  auto* certificate = blank->certificate.get();
+  auto blank = NOMAD_TRY(make_blank(options.days));
+  auto* certificate = blank.certificate.get();
   auto* name = X509_get_subject_name(certificate);
   add_name(name, "C", options.country);
   add_name(name, "ST", options.province);
@@ -172,7 +171,7 @@ Result<CertifiedKey> make_authority(const AuthorityOptions& options) {
   add_name(name, "postalCode", options.postal_code);
   add_name(name, "O", options.organization);
   add_name(name, "OU", options.organizational_unit);
-  add_name(name, "CN", options.common_name + ' ' + blank->serial);
+  add_name(name, "CN", options.common_name + ' ' + blank.serial);
   X509_set_issuer_name(certificate, name);
   NOMAD_TRY(add_extension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE"));
   NOMAD_TRY(add_extension(certificate, certificate, NID_key_usage,
@@ -188,40 +187,36 @@ Result<CertifiedKey> make_authority(const AuthorityOptions& options) {
     }
     NOMAD_TRY(add_extension(certificate, certificate, NID_name_constraints, join(parts, ",")));
   }
-  auto* key = blank->key.get();
-  return sign(std::move(*blank), key);
+  auto* key = blank.key.get();
+  return sign(std::move(blank), key);
 }
 
 Result<CertifiedKey> make_certificate(const CertifiedKey& authority,
                                       const CertificateOptions& options) {
-  auto issuer = parse_certificate(authority.certificate);
-  if (!issuer) return issuer.error().within("the CA");
+  auto issuer = NOMAD_TRY(parse_certificate(authority.certificate).within("the CA"));
   const auto key_text = reader(authority.key);
   const Key signer{PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr)};
   if (!signer) return failure("parsing the CA's key");
-  if (X509_check_private_key(issuer->get(), signer.get()) != 1)
+  if (X509_check_private_key(issuer.get(), signer.get()) != 1)
     return Error{Errc::invalid_argument, "the CA's key is not that of its certificate"};
-  auto blank = make_blank(options.days);
-  if (!blank) return blank.error();
-  auto* certificate = blank->certificate.get();
+  auto blank = NOMAD_TRY(make_blank(options.days));
+  auto* certificate = blank.certificate.get();
   add_name(X509_get_subject_name(certificate), "CN", options.common_name);
-  X509_set_issuer_name(certificate, X509_get_subject_name(issuer->get()));
+  X509_set_issuer_name(certificate, X509_get_subject_name(issuer.get()));
   const auto names = alternative_names(options);
   if (!names) return names.error();
-  NOMAD_TRY(add_extension(certificate, issuer->get(), NID_basic_constraints, "critical,CA:FALSE"));
-  NOMAD_TRY(add_extension(certificate, issuer->get(), NID_key_usage,
+  NOMAD_TRY(add_extension(certificate, issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
+  NOMAD_TRY(add_extension(certificate, issuer.get(), NID_key_usage,
                           "critical,digitalSignature,keyEncipherment"));
-  NOMAD_TRY(add_extension(certificate, issuer->get(), NID_ext_key_usage, "serverAuth,clientAuth"));
-  NOMAD_TRY(add_extension(certificate, issuer->get(), NID_subject_key_identifier, "hash"));
-  NOMAD_TRY(
-      add_extension(certificate, issuer->get(), NID_authority_key_identifier, "keyid:always"));
+  NOMAD_TRY(add_extension(certificate, issuer.get(), NID_ext_key_usage, "serverAuth,clientAuth"));
+  NOMAD_TRY(add_extension(certificate, issuer.get(), NID_subject_key_identifier, "hash"));
+  NOMAD_TRY(add_extension(certificate, issuer.get(), NID_authority_key_identifier, "keyid:always"));
   if (!names->empty())
-    NOMAD_TRY(add_extension(certificate, issuer->get(), NID_subject_alt_name, *names));
-  auto made = sign(std::move(*blank), signer.get());
+    NOMAD_TRY(add_extension(certificate, issuer.get(), NID_subject_alt_name, *names));
+  auto made = sign(std::move(blank), signer.get());
   if (!made) return made;
-  const auto parsed = parse_certificate(made->certificate);
-  if (!parsed) return parsed.error();
-  NOMAD_TRY(verify(issuer->get(), parsed->get()));
+  const auto parsed = NOMAD_TRY(parse_certificate(made->certificate));
+  NOMAD_TRY(verify(issuer.get(), parsed.get()));
   return made;
 }
 
@@ -261,9 +256,8 @@ void describe_constraints(const X509* certificate, CertificateText& text) {
 }  // namespace
 
 Result<CertificateText> describe_certificate(const std::string& pem) {
-  auto parsed = parse_certificate(pem);
-  if (!parsed) return parsed.error();
-  const auto* certificate = parsed->get();
+  auto parsed = NOMAD_TRY(parse_certificate(pem));
+  const auto* certificate = parsed.get();
   CertificateText text;
   const Number serial{ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr)};
   if (serial) text.serial = free_text(BN_bn2dec(serial.get()));
@@ -275,7 +269,7 @@ Result<CertificateText> describe_certificate(const std::string& pem) {
     std::strftime(buffer, sizeof buffer, "%Y-%m-%d %H:%M:%S +0000 UTC", &time);
     text.not_after = buffer;
   }
-  text.is_authority = X509_check_ca(parsed->get()) == 1;
+  text.is_authority = X509_check_ca(parsed.get()) == 1;
   const Names names{static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr))};
   for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i)

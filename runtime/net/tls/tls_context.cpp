@@ -301,13 +301,11 @@ Result<std::shared_ptr<TlsContext>> TlsContext::make(TlsOptions options) {
 }
 
 Result<> TlsContext::reload() {
-  auto server = make_server(options_);
-  if (!server) return server.error();
-  auto client = make_client(options_);
-  if (!client) return client.error();
+  auto server = NOMAD_TRY(make_server(options_));
+  auto client = NOMAD_TRY(make_client(options_));
   const std::lock_guard lock{guard_};
-  server_ = std::move(*server);
-  client_ = std::move(*client);
+  server_ = std::move(server);
+  client_ = std::move(client);
   return {};
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/scheduler/placement/devices.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/placement/operand.hpp"

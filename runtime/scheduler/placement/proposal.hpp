@@ -5,7 +5,6 @@
 // May depend on: runtime/state.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>

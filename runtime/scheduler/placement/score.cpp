@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "runtime/base/name_table.hpp"
+
 namespace nomad::scheduler {
 namespace {
 
@@ -16,23 +18,11 @@ double emptiness(FreeShare free) {
 }  // namespace
 
 std::string_view to_string(ScoreName name) {
-  switch (name) {
-    case ScoreName::binpack:
-      return "binpack";
-    case ScoreName::devices:
-      return "devices";
-    case ScoreName::job_anti_affinity:
-      return "job-anti-affinity";
-    case ScoreName::node_reschedule_penalty:
-      return "node-reschedule-penalty";
-    case ScoreName::node_affinity:
-      return "node-affinity";
-    case ScoreName::allocation_spread:
-      return "allocation-spread";
-    case ScoreName::preemption:
-      return "preemption";
-  }
-  return "";
+  static constexpr std::string_view names[]
+      = {"binpack",       "devices",           "job-anti-affinity", "node-reschedule-penalty",
+         "node-affinity", "allocation-spread", "preemption"};
+  static_assert(std::size(names) == score_names);
+  return name_in(names, name);
 }
 
 double binpack_score(FreeShare free) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/node_facts.hpp"
 
 namespace nomad::scheduler {
 namespace {

@@ -39,23 +39,23 @@ AssignedPort describe_dynamic(schema::Port::Reader port, std::string_view ip, Po
 Result<NodeNetwork> NodeNetwork::make(schema::Node::Reader node) {
   NodeNetwork index;
   const auto resources = node.getNodeResources();
-  auto everywhere
-      = parse_port_ranges(view(node.getReservedResources().getNetworks().getReservedHostPorts()));
-  if (!everywhere) return everywhere.error().within("error parsing reserved_ports");
+  auto everywhere = NOMAD_TRY(
+      parse_port_ranges(view(node.getReservedResources().getNetworks().getReservedHostPorts()))
+          .within("error parsing reserved_ports"));
   for (const auto network : resources.getNetworks()) {
     if (network.getDevice().size() == 0) continue;
     index.task_networks_.push_back({view(network.getIp()), view(network.getDevice())});
-    index.reserve(view(network.getIp()), *everywhere);
+    index.reserve(view(network.getIp()), everywhere);
   }
   for (const auto network : resources.getNodeNetworks()) {
     for (const auto address : network.getAddresses()) {
       const auto ip = view(address.getAddress());
       const auto alias = view(address.getAlias());
       index.aliases_[alias.empty() ? default_alias : alias].push_back(ip);
-      index.reserve(ip, *everywhere);
-      auto own = parse_port_ranges(view(address.getReservedPorts()));
-      if (!own) return own.error().within("error parsing reserved_ports for network");
-      index.reserve(ip, *own);
+      index.reserve(ip, everywhere);
+      auto own = NOMAD_TRY(parse_port_ranges(view(address.getReservedPorts()))
+                               .within("error parsing reserved_ports for network"));
+      index.reserve(ip, own);
       if (index.host_ip_.empty() && view(network.getMode()) == "host") index.host_ip_ = ip;
     }
   }
@@ -108,10 +108,9 @@ Result<const NodeNetwork::Addresses*> NodeNetwork::addresses(std::string_view al
 Result<AssignedPort> NodeNetwork::assign_static(schema::Port::Reader port,
                                                 std::string_view alias,
                                                 const state::NodeUsage& usage) const {
-  const auto candidates = addresses(alias);
-  if (!candidates) return candidates.error();
+  const auto candidates = NOMAD_TRY(addresses(alias));
   if (!is_valid(port.getValue())) return invalid_port(port.getValue());
-  const auto ip = (*candidates)->front();
+  const auto ip = candidates->front();
   if (is_taken(ip, static_cast<Port>(port.getValue()), usage)) return collision(port);
   return describe_static(port, ip);
 }
@@ -122,9 +121,8 @@ Result<AssignedPort> NodeNetwork::assign_dynamic(schema::Port::Reader port,
                                                  const state::NodeUsage& usage,
                                                  const std::vector<Port>& offered,
                                                  Random& random) const {
-  const auto candidates = addresses(alias);
-  if (!candidates) return candidates.error();
-  for (const auto ip : **candidates) {
+  const auto candidates = NOMAD_TRY(addresses(alias));
+  for (const auto ip : *candidates) {
     if (const auto value = pick(ip, usage, offered, random))
       return describe_dynamic(port, ip, *value);
   }
@@ -142,16 +140,14 @@ Result<AssignedNetwork> NodeNetwork::assign(schema::NetworkResource::Reader ask,
   AssignedNetwork network{{}, host_ip_, {}, {}};
   std::vector<Port> offered;
   for (const auto port : ask.getReservedPorts()) {
-    auto assigned = assign_static(port, alias_of(port), usage);
-    if (!assigned) return assigned.error();
-    offered.push_back(static_cast<Port>(assigned->value));
-    network.static_ports.push_back(*assigned);
+    auto assigned = NOMAD_TRY(assign_static(port, alias_of(port), usage));
+    offered.push_back(static_cast<Port>(assigned.value));
+    network.static_ports.push_back(assigned);
   }
   for (const auto port : ask.getDynamicPorts()) {
-    auto assigned = assign_dynamic(port, alias_of(port), usage, offered, random);
-    if (!assigned) return assigned.error();
-    offered.push_back(static_cast<Port>(assigned->value));
-    network.dynamic_ports.push_back(*assigned);
+    auto assigned = NOMAD_TRY(assign_dynamic(port, alias_of(port), usage, offered, random));
+    offered.push_back(static_cast<Port>(assigned.value));
+    network.dynamic_ports.push_back(assigned);
   }
   return network;
 }

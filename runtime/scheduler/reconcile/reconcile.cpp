@@ -1,7 +1,5 @@
 #include "runtime/scheduler/reconcile/reconcile.hpp"
 
-#include <set>
-
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/reconcile/group_reconciler.hpp"
 

@@ -163,19 +163,15 @@ TEST_CASE("lookup: none, several, and a prefix that is too short") {
   agent.answer("/v1/allocation/ab000000-1", {R"({"ID":"ab000000-1","Namespace":"default"})"});
   auto api = agent.api();
   const auto complaint = [&api](const std::string& prefix) {
-    const Capture capture;
-    const auto found = find_by_prefix(api, alloc_kind, prefix, false);
-    CHECK_FALSE(found.value.has_value());
-    CHECK(found.exit_code == 1);
-    return capture.err();
+    return find_by_prefix(api, alloc_kind, prefix, false).error().what;
   };
 
-  CHECK(complaint("a") == "Alloc ID must contain at least two characters.\n");
-  CHECK(complaint("cc") == "No allocation(s) with prefix or id \"cc\" found\n");
+  CHECK(complaint("a") == "Alloc ID must contain at least two characters.");
+  CHECK(complaint("cc") == "No allocation(s) with prefix or id \"cc\" found");
   CHECK(complaint("aa").starts_with("Prefix matched multiple allocations\n\nID        Node ID"));
   const auto found = find_by_prefix(api, alloc_kind, "ab0", false);
-  REQUIRE(found.value.has_value());
-  CHECK(found.value->view()["ID"].text() == "ab000000-1");
+  REQUIRE(found);
+  CHECK(found->view()["ID"].text() == "ab000000-1");
 }
 
 TEST_CASE("lookup: a job's whole id wins over longer ones, and kinds are told apart") {
@@ -185,11 +181,9 @@ TEST_CASE("lookup: a job's whole id wins over longer ones, and kinds are told ap
       {"ID":"web-cron/periodic-1","Type":"batch","Periodic":true,"ParentID":"web-cron"}])"});
   auto api = agent.api();
 
-  CHECK(find_job(api, "web").value == "web");
-  CHECK(find_job(api, "w", only_periodic_jobs).value == "web-cron");
-  const Capture capture;
-  CHECK_FALSE(find_job(api, "we").value.has_value());
-  CHECK(capture.err().starts_with("Prefix \"we\" matched multiple jobs\n\n"));
-  CHECK_FALSE(find_job(api, "web", only_parameterized_jobs).value.has_value());
-  CHECK(capture.err().ends_with("No parameterized job(s) with prefix or ID \"web\" found\n"));
+  CHECK(*find_job(api, "web") == "web");
+  CHECK(*find_job(api, "w", only_periodic_jobs) == "web-cron");
+  CHECK(find_job(api, "we").error().what.starts_with("Prefix \"we\" matched multiple jobs\n\n"));
+  CHECK(find_job(api, "web", only_parameterized_jobs).error().what
+        == "No parameterized job(s) with prefix or ID \"web\" found");
 }

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/api.hpp"
 #include "cli/run.hpp"
 
 namespace fs = std::filesystem;
@@ -67,7 +68,8 @@ Ran run(const std::vector<std::string>& arguments, const std::string& input = {}
   auto* const cin_buffer = std::cin.rdbuf(in.rdbuf());
   auto* const cout_buffer = std::cout.rdbuf(out.rdbuf());
   auto* const cerr_buffer = std::cerr.rdbuf(err.rdbuf());
-  const int code = nomad::cli::run_fmt(arguments);
+  const auto done = nomad::cli::run_fmt(arguments);
+  const int code = done ? *done : nomad::cli::fail(done.error());
   std::cin.rdbuf(cin_buffer);
   std::cout.rdbuf(cout_buffer);
   std::cerr.rdbuf(cerr_buffer);

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "cli/api.hpp"
 #include "cli/run.hpp"
 #include "runtime/net/tls/certificate.hpp"
 #include "test/support/result_text.hpp"
@@ -57,11 +58,16 @@ std::string content(const std::string& file) {
   return text.str();
 }
 
+/// As `main` ends with it.
+int code_of(const Result<int>& done) {
+  return done ? *done : cli::fail(done.error());
+}
+
 }  // namespace
 
 TEST_CASE("tls: an authority and its certificates, as files that only their owner reads") {
   Workplace place;
-  CHECK(cli::run_tls_ca_create({}) == 0);
+  CHECK(code_of(cli::run_tls_ca_create({})) == 0);
   CHECK(place.printed()
         == "==> CA certificate saved to: nomad-agent-ca.pem\n"
            "==> CA certificate key saved to: nomad-agent-ca-key.pem\n");
@@ -70,7 +76,8 @@ TEST_CASE("tls: an authority and its certificates, as files that only their owne
   CHECK(authority.is_authority);
   CHECK(authority.common_name == "Nomad Agent CA " + authority.serial);
 
-  CHECK(cli::run_tls_cert_create({"-server", "-region=eu", "-additional-dnsname", "web.example"})
+  CHECK(code_of(cli::run_tls_cert_create(
+            {"-server", "-region=eu", "-additional-dnsname", "web.example"}))
         == 0);
   CHECK(place.printed().find("==> Server Certificate saved to eu-server-nomad.pem\n")
         != std::string::npos);
@@ -82,33 +89,33 @@ TEST_CASE("tls: an authority and its certificates, as files that only their owne
         == std::vector<std::string>{"web.example", "server.eu.nomad", "localhost"});
   CHECK(server.ip_addresses == std::vector<std::string>{"127.0.0.1"});
 
-  CHECK(cli::run_tls_cert_info({"eu-server-nomad.pem"}) == 0);
+  CHECK(code_of(cli::run_tls_cert_info({"eu-server-nomad.pem"})) == 0);
   CHECK(place.printed().find("DNS Names      [web.example server.eu.nomad localhost]\n")
         != std::string::npos);
 }
 
 TEST_CASE("tls: nothing is overwritten, and mistakes are named") {
   Workplace place;
-  CHECK(cli::run_tls_cert_create({"-client"}) == 1);
+  CHECK(code_of(cli::run_tls_cert_create({"-client"})) == 1);
   CHECK(place.printed().starts_with("Error reading CA: open nomad-agent-ca.pem"));
-  REQUIRE(cli::run_tls_ca_create({}) == 0);
+  REQUIRE(code_of(cli::run_tls_ca_create({})) == 0);
   const auto before = content("nomad-agent-ca.pem");
   CHECK(place.printed() != "");
-  CHECK(cli::run_tls_ca_create({}) == 1);
+  CHECK(code_of(cli::run_tls_ca_create({})) == 1);
   CHECK(place.printed() == "CA certificate file 'nomad-agent-ca.pem' already exists\n");
   CHECK(content("nomad-agent-ca.pem") == before);
-  CHECK(cli::run_tls_cert_create({"-client", "-server"}) == 1);
+  CHECK(code_of(cli::run_tls_cert_create({"-client", "-server"})) == 1);
   CHECK(place.printed() == "Please provide either -server, -client, or -cli\n");
-  CHECK(cli::run_tls_ca_create({"-domain", "example.org"}) == 1);
+  CHECK(code_of(cli::run_tls_ca_create({"-domain", "example.org"})) == 1);
   CHECK(place.printed()
         == "Please provide the -name-constraint flag to use a custom domain constraint\n");
-  CHECK(cli::run_tls_cert_info({"nothing.pem"}) == 1);
+  CHECK(code_of(cli::run_tls_cert_info({"nothing.pem"})) == 1);
 }
 
 TEST_CASE("tls: a constrained authority does not certify other domains") {
   Workplace place;
-  REQUIRE(cli::run_tls_ca_create({"-domain", "example.org", "-name-constraint"}) == 0);
-  CHECK(cli::run_tls_cert_create({"-client", "-domain", "example.org"}) == 0);
+  REQUIRE(code_of(cli::run_tls_ca_create({"-domain", "example.org", "-name-constraint"})) == 0);
+  CHECK(code_of(cli::run_tls_cert_create({"-client", "-domain", "example.org"})) == 0);
   CHECK(place.printed() != "");
   CHECK(cli::run_tls_cert_create(
             {"-server", "-domain", "example.org", "-additional-dnsname", "elsewhere.test"})

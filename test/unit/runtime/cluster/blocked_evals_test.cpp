@@ -88,13 +88,8 @@ TEST_CASE("system evaluations are kept for each node") {
   CHECK(table.stats().blocked == 0);
 }
 
-TEST_CASE("quota, failed attempts and untrack") {
+TEST_CASE("failed attempts and untrack") {
   BlockedEvals table;
-  auto limited = blocked("limited", "a", {"c"});
-  limited.quota = "small";
-  CHECK_FALSE(table.block(limited));
-  CHECK(table.unblock_quota("other", 15).empty());
-  CHECK(ids(table.unblock_quota("small", 15)) == std::set<std::string>{"limited"});
   auto attempts = blocked("attempts", "b", {"c"}, 30);
   attempts.max_plan_attempts = true;
   CHECK_FALSE(table.block(attempts));

@@ -229,16 +229,6 @@ TEST_CASE("random runs keep the invariants") {
   }
 }
 
-TEST_CASE_FIXTURE(Fixture, "what is ready is known by its type") {
-  CHECK_FALSE(queue.has_ready(service));
-  queue.enqueue(eval("one"), start);
-  CHECK(queue.has_ready(service));
-  const std::vector<std::string> others{"batch", "system"};
-  CHECK_FALSE(queue.has_ready(others));
-  next();
-  CHECK_FALSE(queue.has_ready(service));
-}
-
 TEST_CASE_FIXTURE(Fixture, "an outstanding evaluation is known by its token") {
   queue.enqueue(eval("one"), start);
   CHECK_FALSE(queue.outstanding("one").has_value());

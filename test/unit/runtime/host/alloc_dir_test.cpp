@@ -160,34 +160,3 @@ TEST_CASE("alloc_dir: destroy unmounts its own mounts, and stops before foreign 
   ::umount(foreign.c_str());
   CHECK_FALSE(dir.destroy().has_error());
 }
-
-TEST_CASE("alloc_dir: measures what it takes on disk") {
-  TempDir temp;
-  AllocDir dir{temp / "id"};
-  CHECK(dir.disk_use().error().code == Errc::not_found);
-  REQUIRE_FALSE(dir.build().has_error());
-  std::uint64_t before = *dir.disk_use();
-  write_text(dir.data() + "/f", std::string(1 << 20, 'x'));
-
-  std::uint64_t after = *dir.disk_use();
-
-  CHECK(after - before >= 1 << 20);
-  CHECK(after - before < 2 << 20);
-}
-
-TEST_CASE("alloc_dir: takes the data of its predecessor over") {
-  TempDir temp;
-  AllocDir old_dir{temp / "old"}, new_dir{temp / "new"};
-  std::vector<std::string> tasks = {"web", "absent"};
-  REQUIRE_FALSE(old_dir.build().has_error());
-  REQUIRE_FALSE(old_dir.build_task("web", false).has_error());
-  write_text(old_dir.data() + "/d", "data");
-  write_text(old_dir.local("web") + "/l", "local");
-  REQUIRE_FALSE(new_dir.build().has_error());
-
-  REQUIRE_FALSE(new_dir.take_data_from(old_dir, tasks).has_error());
-  REQUIRE_FALSE(new_dir.build_task("web", false).has_error());
-
-  CHECK(read_text(new_dir.data() + "/d") == "data");
-  CHECK(read_text(new_dir.local("web") + "/l") == "local");
-}

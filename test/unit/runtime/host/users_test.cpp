@@ -22,15 +22,12 @@ TEST_CASE("users: finds accounts by name and number") {
   CHECK(find_user("").has_error());
 }
 
-TEST_CASE("signals: names to numbers and back") {
+TEST_CASE("signals: names to numbers") {
   CHECK(*parse_signal("SIGTERM") == 15);
   CHECK(*parse_signal("sigkill") == 9);
   CHECK(*parse_signal("SIGNULL") == 0);
   CHECK(parse_signal("TERM").error().what.substr(0, 55)
         == "invalid signal \"TERM\" - valid signals are [\"SIGABRT\" \"S");
-  CHECK(signal_name(9) == "SIGKILL");
-  CHECK(signal_name(6) == "SIGABRT");
-  CHECK(signal_name(99) == "signal 99");
   std::string all = signal_names();
   CHECK(all.substr(0, 15) == "SIGABRT,SIGALRM");
   CHECK(std::count(all.begin(), all.end(), ',') == 27);

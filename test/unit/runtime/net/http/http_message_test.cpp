@@ -33,15 +33,6 @@ TEST_CASE("http_message: gzip is taken only where it is offered") {
   }
 }
 
-TEST_CASE("http_message: bodies are named by their first bytes") {
-  CHECK(sniff_content_type("") == "text/plain; charset=utf-8");
-  CHECK(sniff_content_type("hello\n") == "text/plain; charset=utf-8");
-  CHECK(sniff_content_type("  <html>x") == "text/html; charset=utf-8");
-  CHECK(sniff_content_type("<HTMLish") == "text/plain; charset=utf-8");
-  CHECK(sniff_content_type("\x1F\x8B\x08x") == "application/x-gzip");
-  CHECK(sniff_content_type("a\0b"s) == "application/octet-stream");
-}
-
 TEST_CASE("http_message: pretty JSON looks as Go indents it") {
   CHECK(pretty_json(R"({"a":[],"b":{},"c":[1,{"d":"x, {\"y\": z}"}]})") == R"({
     "a": [],

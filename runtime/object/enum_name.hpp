@@ -9,7 +9,7 @@
 
 #include "runtime/object/plan.hpp"
 
-namespace nomad::api {
+namespace nomad {
 
 /// "running", as the API calls `value`; "" for one that a newer release wrote.
 template <class Enum>
@@ -25,4 +25,4 @@ std::string_view enum_name(Enum value) {
   return place < names.size() ? std::string_view{names[place]} : std::string_view{};
 }
 
-}  // namespace nomad::api
+}  // namespace nomad
