@@ -81,7 +81,7 @@ net::HostRules host_rules(const config::AgentConfig& config) {
   net::HostRules rules;
   rules.names = config.http_allowed_hosts;
   rules.known_only = !rules.names.empty() || net::is_loopback(config.addresses.http);
-  rules.names.emplace_back(net::host_of(config.advertise.http));
+  rules.advertised = net::host_of(config.advertise.http);
   return rules;
 }
 

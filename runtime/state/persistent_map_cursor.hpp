@@ -1,6 +1,7 @@
 // Walking a PersistentMap in both directions; include persistent_map.hpp instead.
 #pragma once
 
+#include <cassert>
 #include <iterator>
 
 #include "runtime/state/persistent_map.hpp"

@@ -4,6 +4,8 @@
 // into one; otherwise sparse nodes stay, because a later insert fills them again.
 #pragma once
 
+#include <cassert>
+
 #include "runtime/state/persistent_map.hpp"
 
 namespace nomad::state {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/net/http/body_file.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/object.hpp"
 

@@ -21,7 +21,9 @@ bool is_named(std::string_view host, const HostRules& rules) {
 }
 
 bool is_known(std::string_view host, const HostRules& rules) {
-  return is_ip(std::string{host}) || same_header(host, "localhost") || is_named(host, rules);
+  if (host.empty()) return false;
+  return is_ip(std::string{host}) || same_header(host, "localhost")
+         || same_header(host, rules.advertised) || is_named(host, rules);
 }
 
 /// "https://a.example:8080" as "a.example:8080"; "" for "null" and what is no origin.

@@ -17,13 +17,17 @@
 namespace nomad::net {
 
 struct HostRules {
-  /// Only IP literals, "localhost" and `names` are taken as Host; else whatever is sent. Unix
-  /// sockets, which browsers cannot open, take all.
+  /// Only IP literals, "localhost", `advertised` and `names` are taken as Host; else whatever is
+  /// sent. Unix sockets, which browsers cannot open, take all.
   bool known_only = false;
 
   /// Hosts without ports, in any case. A page of one of them may also act: a proxy may pass its
   /// requests on under a Host of its own.
   std::vector<std::string> names = {};
+
+  /// The host by which the agent is known to others. It may be this machine's, whose other ports
+  /// serve pages of their own: so it gives no page a right.
+  std::string advertised = {};
 };
 
 /// The host of "name:port", "1.2.3.4" or "[::1]:4646", without brackets.

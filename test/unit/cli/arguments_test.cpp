@@ -87,8 +87,8 @@ TEST_CASE("arguments: mistakes are explained on stderr and end with 1") {
     const char* begin;
   };
 
-  for (const auto& each : {Case{{"-nope"}, "flag provided but not defined: -nope\nUsage: nomadctl"},
-                           Case{{"--nope=3"}, "flag provided but not defined: -nope\n"},
+  for (const auto& each : {Case{{"-zzzz"}, "flag provided but not defined: -zzzz\nUsage: nomadctl"},
+                           Case{{"--zzzz=3"}, "flag provided but not defined: -zzzz\n"},
                            Case{{"-type"}, "flag needs an argument: -type\n"}}) {
     Flags flags;
     const Capture capture;

@@ -69,11 +69,11 @@ TEST_CASE("write: a job as deep as requests may be is compared, shown and planne
 
   const auto versions = fixture.get("/v1/job/deep/versions?diffs=true");
   CHECK(versions.status == 200);
-  CHECK(versions.body.find(R"("New":"two","Old":"one")") != std::string::npos);
+  CHECK(versions.body.find(R"("Old":"one","New":"two")") != std::string::npos);
   CHECK(parse_json(versions.body).has_value());
   const auto plan = fixture.send("PUT", "/v1/job/deep/plan", body("three", most));
   CHECK(plan.status == 200);
-  CHECK(plan.body.find(R"("New":"three","Old":"two")") != std::string::npos);
+  CHECK(plan.body.find(R"("Old":"two","New":"three")") != std::string::npos);
   CHECK(fixture.refusal("PUT", "/v1/jobs", body("four", most + 1)).starts_with("400 "));
 }
 

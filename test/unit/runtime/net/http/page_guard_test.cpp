@@ -66,6 +66,15 @@ TEST_CASE("page_guard: a page of another origin may not act") {
     CHECK(takes({host, {"Sec-Fetch-Site", site}}, true));
 }
 
+TEST_CASE("page_guard: what is advertised names the agent, and lets no page act") {
+  const HostRules rules{.known_only = true, .names = {}, .advertised = "nomad.example"};
+  CHECK(takes({{"Host", "nomad.example:4646"}}, true, rules));
+  CHECK(takes({{"Host", "nomad.example:4646"}, {"Origin", "http://nomad.example:4646"}}, true,
+              rules));
+  CHECK_FALSE(
+      takes({{"Host", "nomad.example:4646"}, {"Origin", "http://nomad.example:1"}}, true, rules));
+}
+
 TEST_CASE("page_guard: behind a proxy the page's host can be named") {
   const HostRules rules{.known_only = true, .names = {"nomad.example"}};
   CHECK(takes({{"Host", "127.0.0.1:4646"},
