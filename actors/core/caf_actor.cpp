@@ -227,11 +227,11 @@ std::chrono::steady_clock::time_point Self::now() const {
 }
 
 std::uint64_t Self::seed(std::uint64_t given) const {
-  return given + (actor_.life() - 1) * 0x9e37'79b9'7f4a'7c15;
+  return given + (actor_.incarnation() - 1) * 0x9e37'79b9'7f4a'7c15;
 }
 
 bool Self::began_again() const {
-  return actor_.life() > 1;
+  return actor_.incarnation() > 1;
 }
 
 void Self::quit() {
@@ -247,7 +247,7 @@ void Self::monitor(const Any& other) {
 }
 
 void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
-  if (dest.get() == actor_.ctrl()) mail.set_life(actor_.life());
+  if (dest.get() == actor_.ctrl()) mail.set_incarnation(actor_.incarnation());
   if (dest)
     actor_of(dest.get())
         ->eq_impl(id_for(priority), caf::strong_actor_ptr{actor_.ctrl()}, actor_.context(),
@@ -255,7 +255,7 @@ void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
 }
 
 Timer Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
-  mail.set_life(actor_.life());
+  mail.set_incarnation(actor_.incarnation());
   return actor_.send_after(delay, std::move(mail));
 }
 
@@ -282,18 +282,18 @@ void Self::ask(Question question, Question::OnReply then, Question::OnError fail
       = question.timeout != infinite && question.timeout > CafActor::longest_request_timer;
   const auto listen = [&](auto asked) {
     auto* actor = &actor_;
-    const auto life = actor_.life();
+    const auto incarnation = actor_.incarnation();
     const auto answered = [actor, is_long, id = asked.id()] {
       if (is_long) actor->clock().cancel_request_timeout(actor, id);
     };
     asked.then(
-        [actor, life, answered, then = std::move(then)](Mail& reply) {
+        [actor, incarnation, answered, then = std::move(then)](Mail& reply) {
           answered();
-          actor->run(life, [&] { then(reply); });
+          actor->run(incarnation, [&] { then(reply); });
         },
-        [actor, life, answered, failed = std::move(failed)](const caf::error& err) {
+        [actor, incarnation, answered, failed = std::move(failed)](const caf::error& err) {
           answered();
-          actor->run(life, [&] { failed(from_caf(err)); });
+          actor->run(incarnation, [&] { failed(from_caf(err)); });
         });
   };
   const auto dest = as_caf(question.dest);
@@ -406,13 +406,13 @@ CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const 
       name_(boot->name()),
       boot_(std::move(boot)),
       owner_(owner),
-      vitals_(std::make_shared<Vitals>()) {
-  vitals_->system = &system();
-  vitals_->id = id();
-  vitals_->owner = owner.address().id;
-  vitals_->name = name_;
-  vitals_->policy = boot_->policy();
-  enter(vitals_);
+      stats_(std::make_shared<ActorStats>()) {
+  stats_->system = &system();
+  stats_->id = id();
+  stats_->owner = owner.address().id;
+  stats_->name = name_;
+  stats_->policy = boot_->policy();
+  register_actor(stats_);
   set_default_handler(log_unexpected);
   set_exit_handler([this](caf::exit_msg& message) { told_to_exit(message); });
   set_error_handler([this](caf::error& err) {
@@ -444,11 +444,11 @@ void CafActor::on_exit() {
   on_down_ = nullptr;
   on_exit_ = nullptr;
   boot_.reset();
-  strike_out(*vitals_);
+  unregister_actor(*stats_);
 }
 
 void CafActor::enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) {
-  vitals_->queued[element->mid.is_urgent_message() ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
+  stats_->queued[element->mid.is_urgent_message() ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
   caf::event_based_actor::enqueue(std::move(element), host);
 }
 
@@ -459,13 +459,13 @@ caf::resumable::resume_result CafActor::resume(caf::execution_unit* host, std::s
 
 /// Everything that reaches an actor passes here: messages, answers, timers, ends of others.
 caf::invoke_message_result CafActor::consume(caf::mailbox_element& element) {
-  auto& begun = vitals_->begun[element.mid.is_urgent_message() ? 1 : 0];
+  auto& begun = stats_->begun[element.mid.is_urgent_message() ? 1 : 0];
   begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const auto result = caf::event_based_actor::consume(element);
   const auto end = ticks();
   const auto took = end - std::exchange(turn_began_, end);
-  if (took > vitals_->longest.load(std::memory_order_relaxed))
-    vitals_->longest.store(took, std::memory_order_relaxed);
+  if (took > stats_->longest.load(std::memory_order_relaxed))
+    stats_->longest.store(took, std::memory_order_relaxed);
   return result;
 }
 
@@ -512,7 +512,7 @@ Handler* CafActor::find(const std::type_info& type) const {
 }
 
 caf::result<Mail> CafActor::take(Mail& mail) {
-  if (mail.life() != 0 && mail.life() != life_) return caf::delegated<Mail>{};
+  if (mail.incarnation() != 0 && mail.incarnation() != incarnation_) return caf::delegated<Mail>{};
   try {
     NOMAD_FAILPOINT_THROW(name_);
     auto* handler = find(mail.type());
@@ -534,7 +534,7 @@ caf::result<Mail> CafActor::take_unknown(Mail& mail) {
     tick(*due);
   } else if (const auto* belongs = mail.get<Belong>()) {
     owner_ = WeakRef{belongs->owner};
-    vitals_->owner = belongs->owner.address().id;
+    stats_->owner = belongs->owner.address().id;
     belongs->owner.tell(Mail::of(Adopt{ref()}), Priority::urgent);
   } else if (const auto* begun = mail.get<BegunAgain>()) {
     tell_of({.source = begun->child, .crashed = true, .restarted = true, .reason = begun->reason});
@@ -570,8 +570,8 @@ bool CafActor::may_begin_again() {
 
 void CafActor::begin_again(const Error& reason) {
   log::error(name_, "begins anew after an exception: {}", reason.what);
-  ++life_;
-  vitals_->restarts.fetch_add(1, std::memory_order_relaxed);
+  ++incarnation_;
+  stats_->restarts.fetch_add(1, std::memory_order_relaxed);
   stop_children();
   handlers_.clear();
   waiting_.clear();
@@ -589,7 +589,7 @@ void CafActor::begin_again(const Error& reason) {
 void CafActor::adopt(const Ref& child) {
   const auto actor = as_caf(child);
   const auto* adopted = caf::actor_cast<caf::abstract_actor*>(actor);
-  const auto& boot = *static_cast<const CafActor*>(adopted)->vitals_;
+  const auto& boot = *static_cast<const CafActor*>(adopted)->stats_;
   children_.insert_or_assign(actor.id(), Child{WeakRef{child}, boot.name, boot.policy});
   monitor(actor);
 }
@@ -619,7 +619,7 @@ void CafActor::other_ended(const caf::down_msg& message) {
 
 void CafActor::tell_of(const Down& down) {
   if (on_down_)
-    run(life_, [&] { std::function<void(const Down&)>{on_down_}(down); });
+    run(incarnation_, [&] { std::function<void(const Down&)>{on_down_}(down); });
   else if (down.crashed && !down.restarted)
     log::warn(name_, "a monitored actor ended: {}", down.reason.what);
 }
@@ -628,7 +628,7 @@ void CafActor::told_to_exit(caf::exit_msg& message) {
   if (!message.reason) return;
   killed_ = message.reason == caf::exit_reason::kill;
   if (killed_ || !on_exit_) return quit(std::move(message.reason));
-  run(life_, [&] { on_exit_(); });
+  run(incarnation_, [&] { on_exit_(); });
 }
 
 }  // namespace nomad::actor

@@ -11,7 +11,7 @@
 
 #include <caf/event_based_actor.hpp>
 
-#include "actors/core/census.hpp"
+#include "actors/core/actor_registry.hpp"
 #include "actors/core/mail.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
@@ -48,11 +48,12 @@ public:
   bool is_question();
 
   /// Counts the states that it has had.
-  std::uint32_t life() const { return life_; }
+  std::uint32_t incarnation() const { return incarnation_; }
 
-  /// Calls `work` of the state of `life`, if that lives still; what it throws is dealt with.
+  /// Calls `work` of the state of that incarnation, unless there is a newer; what it throws is
+  /// dealt with.
   template <class Work>
-  void run(std::uint32_t life, Work work);
+  void run(std::uint32_t incarnation, Work work);
 
   /// From now on `child` is its own.
   void adopt(const Ref& child);
@@ -113,9 +114,9 @@ private:
   std::map<std::uint64_t, Child> children_;  ///< By id, so by age.
   std::function<void(const Down&)> on_down_;
   std::function<void()> on_exit_;
-  std::shared_ptr<Vitals> vitals_;
+  std::shared_ptr<ActorStats> stats_;
   std::int64_t turn_began_ = 0;  ///< In ticks: where the last message ended.
-  std::uint32_t life_ = 1;
+  std::uint32_t incarnation_ = 1;
   bool killed_ = false;
   bool outlives_children_ = false;
   int crashes_ = 0;  ///< Since `crashes_since_`, unasked.
@@ -123,8 +124,8 @@ private:
 };
 
 template <class Work>
-void CafActor::run(std::uint32_t life, Work work) {
-  if (life != life_) return;
+void CafActor::run(std::uint32_t incarnation, Work work) {
+  if (incarnation != incarnation_) return;
   try {
     NOMAD_FAILPOINT_THROW(name_);
     work();

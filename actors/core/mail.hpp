@@ -43,11 +43,12 @@ public:
   /// `void` when empty.
   const std::type_info& type() const;
 
-  /// Of which life of its sender it is, if that sends it to itself (Policy::restart); 0: nobody's.
-  std::uint32_t life() const { return content_ == nullptr ? 0 : content_->life; }
+  /// Of which incarnation of its sender it is, if that sends it to itself (Policy::restart); 0:
+  /// none.
+  std::uint32_t incarnation() const { return content_ == nullptr ? 0 : content_->incarnation; }
 
-  void set_life(std::uint32_t life) {
-    if (content_ != nullptr) content_->life = life;
+  void set_incarnation(std::uint32_t incarnation) {
+    if (content_ != nullptr) content_->incarnation = incarnation;
   }
 
   /// The message, if it is of this type.
@@ -64,7 +65,7 @@ private:
 
     const std::type_info& type;
     std::atomic<std::uint32_t> references{1};
-    std::uint32_t life = 0;
+    std::uint32_t incarnation = 0;
   };
 
   template <class M>

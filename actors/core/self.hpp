@@ -71,8 +71,8 @@ public:
   /// Of the system's clock, which tests move.
   std::chrono::steady_clock::time_point now() const;
 
-  /// `given` in its first life, something else in each later one (Policy::restart): nothing that is
-  /// drawn from it, such as ids, comes twice.
+  /// `given` in its first incarnation, something else in each later one (Policy::restart): nothing
+  /// that is drawn from it, such as ids, comes twice.
   std::uint64_t seed(std::uint64_t given) const;
 
   /// Whether it has lost an earlier state (Policy::restart).

@@ -116,7 +116,7 @@ public:
 
   Handlers begin() override {
     const auto call = [this](auto&... args) {
-      if constexpr (policy_given == Policy::restart)  // they are for the next life, too
+      if constexpr (policy_given == Policy::restart)  // they are for the next incarnation, too
         return function_(&*self_, std::as_const(args)...);
       else
         return function_(&*self_, std::move(args)...);

@@ -1,12 +1,12 @@
 // /v1/agent/actors: the actors of this agent as a list; each names its owner.
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
-#include "actors/core/census.hpp"
+#include "actors/core/actor_registry.hpp"
 
 namespace nomad::api {
 namespace {
 
-void append_actor(std::string& out, const actor::Resident& one) {
+void append_actor(std::string& out, const actor::ActorInfo& one) {
   JsonObject{out}
       .number("ID", one.id)
       .number("Owner", one.owner)
@@ -20,7 +20,7 @@ void append_actor(std::string& out, const actor::Resident& one) {
 }
 
 Outcome list_actors(Call& call) {
-  return Answer::json(json_list(actor::take_census(call.context->system), append_actor));
+  return Answer::json(json_list(actor::list_actors(call.context->system), append_actor));
 }
 
 }  // namespace

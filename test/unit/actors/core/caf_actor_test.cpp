@@ -1,11 +1,11 @@
 // actors/core/caf_actor.hpp: what follows when a handler throws, who hears of it, who is stopped
-// with whom, and what the census says of it.
+// with whom, and what the registry says of it.
 #include <algorithm>
 
 #include <doctest/doctest.h>
 
+#include "actors/core/actor_registry.hpp"
 #include "actors/core/asker.hpp"
-#include "actors/core/census.hpp"
 #include "actors/core/supervise.hpp"
 #include "test/support/actor_fixture.hpp"
 
@@ -124,8 +124,8 @@ struct OwnerFixture : test::ActorFixture {
     return answer->has_value() && (*answer)->has_value() ? (*answer)->value().value : -1;
   }
 
-  std::vector<actor::Resident> adders_living() {
-    auto all = actor::take_census(system());
+  std::vector<actor::ActorInfo> adders_living() {
+    auto all = actor::list_actors(system());
     std::erase_if(all, [](const auto& each) { return each.name != "adder"; });
     return all;
   }
@@ -242,7 +242,7 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: an actor that nobody owns can be given t
   CHECK(adders_living().empty());
 }
 
-TEST_CASE_FIXTURE(OwnerFixture, "census: says who lives, whose it is and what it did") {
+TEST_CASE_FIXTURE(OwnerFixture, "actor registry: says who lives, whose it is and what it did") {
   const auto top = owner<Policy::restart>();
   tell(adders[0], Add{5});
   tell(adders[0], Throw{});

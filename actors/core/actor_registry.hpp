@@ -1,5 +1,5 @@
-// Census: the actors that live, by their owners, with what each has done. An actor writes down its
-// own deeds as it goes; whoever counts reads them from any thread.
+// The registry of living actors: whose each is, and what it has done. An actor counts as it goes;
+// any thread may look.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 
 namespace nomad::actor {
 
-/// What one actor writes down. `queued` is everybody's, the rest its own. What is not atomic stays
-/// as it was entered.
-struct Vitals {
+/// What one actor counts. `queued` is everybody's, the rest its own. What is not atomic stays
+/// as it was registered.
+struct ActorStats {
   const System* system = nullptr;
   std::uint64_t id = 0;
   std::atomic<std::uint64_t> owner{0};  ///< 0: nobody.
@@ -30,8 +30,8 @@ struct Vitals {
   std::atomic<std::uint32_t> restarts{0};
 };
 
-/// One living actor, as it was when counted.
-struct Resident {
+/// One living actor, as it was when the list was made.
+struct ActorInfo {
   std::uint64_t id = 0;
   std::uint64_t owner = 0;  ///< The owner's id; 0: nobody.
   std::string name;
@@ -43,11 +43,11 @@ struct Resident {
   std::chrono::nanoseconds longest{0};  ///< That it took for one of them.
 };
 
-/// Enters, and strikes out. Any thread.
-void enter(const std::shared_ptr<const Vitals>& vitals);
-void strike_out(const Vitals& vitals);
+/// Any thread.
+void register_actor(const std::shared_ptr<const ActorStats>& stats);
+void unregister_actor(const ActorStats& stats);
 
 /// Everybody that lives in `system`, the oldest first. Any thread.
-std::vector<Resident> take_census(const System& system);
+std::vector<ActorInfo> list_actors(const System& system);
 
 }  // namespace nomad::actor

@@ -1,0 +1,77 @@
+#include "actors/core/actor_registry.hpp"
+
+#include <map>
+#include <mutex>
+
+#include "actors/core/ticks.hpp"
+
+namespace nomad::actor {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::pair<const System*, std::uint64_t>, std::weak_ptr<const ActorStats>> rows;
+};
+
+/// Both clocks at one moment.
+struct Moment {
+  std::int64_t ticks = actor::ticks();
+  std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+};
+
+const Moment process_start;
+
+Registry& all() {
+  static Registry each;
+  return each;
+}
+
+/// What was begun is read first: so it is never more than what was queued.
+std::uint64_t waiting_of(const ActorStats& stats, std::size_t kind) {
+  const auto begun = stats.begun[kind].load();
+  return stats.queued[kind].load() - begun;
+}
+
+ActorInfo info_of(const ActorStats& stats) {
+  return {.id = stats.id,
+          .owner = stats.owner.load(),
+          .name = stats.name,
+          .policy = stats.policy,
+          .waiting = waiting_of(stats, 0),
+          .waiting_urgent = waiting_of(stats, 1),
+          .handled = stats.begun[0].load() + stats.begun[1].load(),
+          .restarts = stats.restarts.load(),
+          .longest = time_of_ticks(stats.longest.load())};
+}
+
+}  // namespace
+
+std::chrono::nanoseconds time_of_ticks(std::int64_t count) {
+  const Moment now;
+  const auto ticks_passed = static_cast<double>(now.ticks - process_start.ticks);
+  const std::chrono::duration<double, std::nano> passed = now.time - process_start.time;
+  if (ticks_passed <= 0) return std::chrono::nanoseconds{0};
+  return std::chrono::nanoseconds{
+      static_cast<std::int64_t>(static_cast<double>(count) * passed.count() / ticks_passed)};
+}
+
+void register_actor(const std::shared_ptr<const ActorStats>& stats) {
+  const std::scoped_lock lock{all().mutex};
+  all().rows.insert_or_assign({stats->system, stats->id}, stats);
+}
+
+void unregister_actor(const ActorStats& stats) {
+  const std::scoped_lock lock{all().mutex};
+  all().rows.erase({stats.system, stats.id});
+}
+
+std::vector<ActorInfo> list_actors(const System& system) {
+  std::vector<ActorInfo> found;
+  const std::scoped_lock lock{all().mutex};
+  for (auto row = all().rows.lower_bound({&system, 0});
+       row != all().rows.end() && row->first.first == &system; ++row)
+    if (const auto stats = row->second.lock()) found.push_back(info_of(*stats));
+  return found;
+}
+
+}  // namespace nomad::actor
