@@ -114,8 +114,13 @@ Result<Block*> Block::from_bytes(std::span<const std::byte> bytes, capnp::Struct
 Result<> Block::check(std::span<const std::byte> bytes, capnp::StructSchema schema) {
   if (!is_aligned(bytes))
     return Error{Errc::corrupt, "the object's bytes are not aligned to words"};
-  // What the schema does not know is checked by walking through it for its size.
-  return read_checked(bytes, schema, [](auto root) { static_cast<void>(root.totalSize()); });
+  // What the schema does not know is checked by walking through it for its size; far pointers,
+  // which only checked reading follows, by doing so once more as it will be read.
+  return read_checked(bytes, schema, [&bytes](auto root) {
+    static_cast<void>(root.totalSize());
+    const auto* words = reinterpret_cast<const capnp::word*>(bytes.data());
+    static_cast<void>(capnp::readMessageUnchecked<capnp::AnyPointer>(words).targetSize());
+  });
 }
 
 void Block::release() noexcept {

@@ -1,7 +1,9 @@
 #include "runtime/object/object.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -64,6 +66,24 @@ TEST_CASE("Object: bytes are read where they are only when they are aligned") {
   const auto unaligned = std::span{shifted}.subspan(1);
   CHECK(Object<Allocation>::from_bytes(unaligned).has_value());
   CHECK(Object<Allocation>::check(unaligned).error().code == nomad::Errc::corrupt);
+}
+
+TEST_CASE("Object: what a far pointer leads to is copied, and never read where it is") {
+  const auto object = sample();
+  std::vector<std::uint64_t> words(object.bytes().size() / 8);
+  std::memcpy(words.data(), object.bytes().data(), object.bytes().size());
+  const auto count = static_cast<std::int32_t>(words.size());
+  const auto root = words[0];
+  // The root's pointer moves behind the object, and a far pointer to it takes its place.
+  const auto offset = (static_cast<std::int32_t>(root & 0xffff'ffff) >> 2) - count;
+  words.push_back((root & ~std::uint64_t{0xffff'ffff}) | (static_cast<std::uint32_t>(offset) << 2));
+  words[0] = static_cast<std::uint64_t>(count) << 3 | 2;
+  const auto bytes = std::as_bytes(std::span{words});
+
+  const auto copied = Object<Allocation>::from_bytes(bytes);
+  REQUIRE(copied.has_value());
+  CHECK(copied->equals(object));
+  CHECK(Object<Allocation>::check(bytes).error().code == nomad::Errc::corrupt);
 }
 
 TEST_CASE("Object: broken bytes are refused or read safely, never trusted") {
