@@ -18,15 +18,15 @@ constexpr unsigned max_removed = 4'096;
 constexpr std::size_t overhead = crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES;
 
 void write(const MemberInfo& from, wire::Member::Builder to) {
-  to.setId(from.id);
-  to.setName(from.name);
-  to.setRegion(from.region);
-  to.setDatacenter(from.datacenter);
-  to.setRpcAddress(from.rpc_address);
-  to.setHttpAddress(from.http_address);
-  to.setBuild(from.build);
+  to.setId(text(from.id));
+  to.setName(text(from.name));
+  to.setRegion(text(from.region));
+  to.setDatacenter(text(from.datacenter));
+  to.setRpcAddress(text(from.rpc_address));
+  to.setHttpAddress(text(from.http_address));
+  to.setBuild(text(from.build));
   to.setExpect(from.expect);
-  to.setClusterId(from.cluster_id);
+  to.setClusterId(text(from.cluster_id));
   to.setIncarnation(from.incarnation);
   to.setStatus(static_cast<std::uint8_t>(from.status));
   to.setProtocol(1);
@@ -35,13 +35,13 @@ void write(const MemberInfo& from, wire::Member::Builder to) {
 }
 
 void write(const MemberTable& from, wire::Table::Builder to) {
-  to.setFrom(from.from);
+  to.setFrom(text(from.from));
   auto members = to.initMembers(static_cast<unsigned>(from.members.size()));
   for (unsigned at = 0; at < members.size(); ++at)
     write(from.members[at], members[at]);
   auto removed = to.initRemoved(static_cast<unsigned>(from.removed.size()));
   for (unsigned at = 0; at < removed.size(); ++at)
-    removed.set(at, from.removed[at]);
+    removed.set(at, text(from.removed[at]));
 }
 
 Result<MemberTable> read(wire::Table::Reader from) {

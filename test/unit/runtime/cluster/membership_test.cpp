@@ -215,7 +215,7 @@ TEST_CASE("member tables: travel plain or sealed, and only to who has the key") 
   auto a = make("a");
   a.merge({.from = "b", .members = {server("b")}, .removed = {}}, "global", 0s);
   auto table = a.table();
-  table.removed = {"old"};
+  table.removed = {"old", std::string{"a\0b", 3}};
   const auto key = MemberKey::from_text("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
   const auto other = MemberKey::from_text("QUFBQUFBQUFBQUFBQUFBQQ==");
   REQUIRE(key);
