@@ -1,10 +1,8 @@
-// What the fuzz targets of the HCL language share: the input as text, a way to stop the run at a
-// broken promise, and the names and functions that a text may use.
+// What the fuzz targets of the HCL language share: the names and functions that a text may use.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,19 +12,9 @@
 #include "runtime/hcl/functions/functions.hpp"
 #include "runtime/hcl/syntax/ast.hpp"
 #include "runtime/hcl/syntax/lexer.hpp"
+#include "test/fuzz/input.hpp"
 
 namespace fuzz {
-
-/// Ends the program when `holds` is false, which the fuzzer counts as a finding.
-inline void require(bool holds, const char* promise) {
-  if (holds) return;
-  std::fprintf(stderr, "broken promise: %s\n", promise);
-  std::abort();
-}
-
-inline std::string text_of(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
-}
 
 /// Types and bytes of all tokens: a text without its layout.
 inline std::vector<std::pair<nomad::hcl::TokenType, std::string>> tokens(const std::string& text) {

@@ -22,6 +22,9 @@ programs = os.path.join(build, "test", "fuzz")
 ledger = os.path.join(here, "cpu_minutes.json")
 seeds_kept = 60
 largest_seed = 4096
+# Memory that no input of at most 8 KiB may need, sanitizers' own included; and of that at once.
+ceiling_mb = {"job": 512, "command": 512}
+usual_ceiling_mb = 1024
 
 
 def program(target):
@@ -66,7 +69,9 @@ def add_minutes(target, minutes, clean):
 def fuzz(target, seconds):
     print(f"==> {target} for {seconds} s", flush=True)
     words = os.path.join(here, target.split("_")[0] + ".dict")
-    command = [program(target), found_by(target), seeds_of(target), "-timeout=300", "-rss_limit_mb=1024",
+    ceiling = ceiling_mb.get(target, usual_ceiling_mb)
+    command = [program(target), found_by(target), seeds_of(target), "-timeout=300",
+               f"-rss_limit_mb={ceiling}", f"-malloc_limit_mb={ceiling // 4}",
                # Seconds of the clock, on a machine that may be busy.
                "-max_len=8192", f"-max_total_time={seconds}", "-print_final_stats=1",
                f"-artifact_prefix={programs}/{target}-"]

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"RestartPolicy":{"Attempts":1},"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

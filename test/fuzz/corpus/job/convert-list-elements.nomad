@@ -1,0 +1,1 @@
+{"Datacenters":["dc1","2","true"],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"Priority":70,"TaskGroups":[{"Count":10,"Tasks":[{"User":"1000","Leader":true,"Name":"t","ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"Type":"system","TaskGroups":[{"Tasks":[{"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

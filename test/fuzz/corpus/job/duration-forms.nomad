@@ -1,0 +1,1 @@
+{"TaskGroups":[{"ShutdownDelay":5400000000000,"MaxClientDisconnect":5000000000,"RestartPolicy":{"Interval":-1500000000,"Delay":300000000},"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

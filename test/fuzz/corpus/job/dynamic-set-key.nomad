@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Services":[{"Name":"a-a","EnableTagOverride":false},{"Name":"b-b","EnableTagOverride":false}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

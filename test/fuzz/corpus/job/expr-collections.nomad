@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Config":{"a":[1,2],"b":[{"K":3,"a1":4,"x":1,"y z":2}],"c":[{"1":"n","p":1,"q":2}],"d":["B"],"e":["0a","1b"],"f":{"a":2,"b":4},"g":{"1":["x"],"2":["yy","zz"]},"h":[1,2],"i":[1],"j":"b","k":"c","l":"c","m":"z","o":["s"]},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Config":{"a":5,"b":"x-3"},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

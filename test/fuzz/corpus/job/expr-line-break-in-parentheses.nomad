@@ -1,0 +1,1 @@
+{"Priority":3,"Name":"j","ID":"j","Dispatched":false}

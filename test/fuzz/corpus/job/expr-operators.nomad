@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Config":{"a":5,"b":9,"c":true,"d":false,"e":3,"f":2,"g":3E-1,"h":"1","i":"2","j":2.5E0,"k":true,"l":true},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

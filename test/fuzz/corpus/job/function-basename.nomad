@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","User":"b","Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

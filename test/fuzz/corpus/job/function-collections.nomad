@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Config":{"a":[[[1,2],[3]],"",[1],["a"],[1,2],true,["a","b"]],"b":["b",[1,2,3],"b",["a","b"],[2,1],2,"d"],"c":[{"a":1,"b":2},[0,1,2],[1,2,3],[0,2,4],["b"],[["a","x"],["a","y"]],["a","b"],["b"],["a","b"],{"a":1}]},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Name":"t","Vault":{"Policies":["a"],"Env":true,"DisableFile":false,"ChangeMode":"restart"},"Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Templates":[{"DestPath":"a","EmbeddedTmpl":"\n          a\n\n","ChangeMode":"restart","Perms":"0644","Splay":5000000000,"ErrMissingKey":false}],"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

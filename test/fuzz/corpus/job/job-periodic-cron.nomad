@@ -1,0 +1,1 @@
+{"Type":"batch","Periodic":{"Enabled":false,"Spec":"@hourly","SpecType":"cron"},"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"Region":"x-y","TaskGroups":[{"Count":2,"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"a\"b"},{"Tasks":[{"Leader":false,"ShutdownDelay":0}],"Name":"${x}"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"Type":"batch","Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Config":{"a":1,"b":1.5E0,"c":1000,"d":2.5E-3,"e":7,"f":-3,"g":9007199254740993,"h":1,"i":1.2345678901234568E29},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Env":{"K.V":"1"},"Name":"t","Leader":false,"ShutdownDelay":0}],"Meta":{"x":"1.5","y":"z"},"Name":"g"}],"Meta":{"a.b":"1","c":"true"},"Name":"j","ID":"j","Dispatched":false}

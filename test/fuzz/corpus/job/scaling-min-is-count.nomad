@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Scaling":{"Min":2,"Max":5,"Type":"horizontal","CreateIndex":0,"ModifyIndex":0},"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

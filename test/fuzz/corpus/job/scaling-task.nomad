@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"ScalingPolicies":[{"Max":500,"Policy":{"a":1},"Type":"vertical_cpu","CreateIndex":0,"ModifyIndex":0},{"Min":1,"Max":2,"Type":"vertical_mem","CreateIndex":0,"ModifyIndex":0}],"Driver":"exec","Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Env":{"A":"tab\there \"q\" back\\slash é 😀 nl\nend","B":"${X} %{Y} $$ %% 100% $ cost","C":"$$${x}"},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

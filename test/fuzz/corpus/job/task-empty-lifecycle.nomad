@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Lifecycle":{"Sidecar":false},"Vault":{"Env":true,"DisableFile":false,"ChangeMode":"restart"},"CSIPluginConfig":{"HealthTimeout":0},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

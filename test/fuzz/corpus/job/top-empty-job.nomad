@@ -1,0 +1,1 @@
+{"Name":"j","ID":"j","Dispatched":false}

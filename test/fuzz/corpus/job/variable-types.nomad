@@ -1,0 +1,1 @@
+{"TaskGroups":[{"Tasks":[{"Driver":"exec","Config":{"s":"42","l":[1,2],"m":{"a":"1","b":"true"},"o":{"a":"1","b":[true]},"t":["x",5],"set":["a","b"],"u":"y","short":"form-5"},"Name":"t","Leader":false,"ShutdownDelay":0}],"Name":"g"}],"Name":"j","ID":"j","Dispatched":false}

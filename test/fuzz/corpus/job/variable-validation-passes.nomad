@@ -1,0 +1,1 @@
+{"Region":"dev-1","Name":"j","ID":"j","Dispatched":false}
