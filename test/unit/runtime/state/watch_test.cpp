@@ -100,6 +100,60 @@ TEST_CASE("Watches: a callback may subscribe again; notify_all wakes everyone") 
   CHECK(watches.size() == 0);
 }
 
+TEST_CASE("Watches: a prefix is woken by the key that is the whole of it") {
+  Watches watches;
+  int called = 0;
+  const auto subscription = watches.subscribe({{jobs, "ab", true}}, [&] { ++called; });
+  watches.notify({{jobs, "a"}});
+  CHECK(called == 0);
+  watches.notify({{jobs, "ab"}});
+  CHECK(called == 1);
+}
+
+TEST_CASE("Watches: who stops waiting takes nobody along") {
+  Watches watches;
+  int called = 0;
+  const auto count = [&] { ++called; };
+  SUBCASE("of those that wait for the same key") {
+    auto leaves = watches.subscribe({{jobs, "ab", false}}, count);
+    const auto stays = watches.subscribe({{jobs, "ab", false}}, count);
+    leaves.cancel();
+    watches.notify({{jobs, "ab"}});
+    CHECK(called == 1);
+  }
+  SUBCASE("of those that wait for the same prefix") {
+    auto leaves = watches.subscribe({{jobs, "ab", true}}, count);
+    const auto stays = watches.subscribe({{jobs, "ab", true}}, count);
+    leaves.cancel();
+    watches.notify({{jobs, "abc"}});
+    CHECK(called == 1);
+  }
+  SUBCASE("of those that wait for another prefix of the same length") {
+    auto leaves = watches.subscribe({{jobs, "ab", true}}, count);
+    const auto stays = watches.subscribe({{jobs, "cd", true}}, count);
+    leaves.cancel();
+    watches.notify({{jobs, "cde"}});
+    CHECK(called == 1);
+  }
+  SUBCASE("of those that wait for a prefix as long as its key") {
+    auto leaves = watches.subscribe({{jobs, "ab", false}}, count);
+    const auto stays = watches.subscribe({{jobs, "cd", true}}, count);
+    leaves.cancel();
+    watches.notify({{jobs, "cde"}});
+    CHECK(called == 1);
+  }
+  CHECK(watches.size() == 0);
+}
+
+TEST_CASE("Watches: a prefix that nobody waited for any more can be waited for again") {
+  Watches watches;
+  int called = 0;
+  watches.subscribe({{jobs, "ab", true}}, [&] { called += 10; }).cancel();
+  const auto again = watches.subscribe({{jobs, "ab", true}}, [&] { ++called; });
+  watches.notify({{jobs, "abc"}});
+  CHECK(called == 1);
+}
+
 TEST_CASE("Watches: threads subscribe and cancel while another notifies") {
   Watches watches;
   std::atomic<int> called{0};

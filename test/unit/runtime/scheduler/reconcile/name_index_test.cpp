@@ -30,3 +30,25 @@ TEST_CASE("names of canaries are those of what they will replace") {
   CHECK(full.next_canaries(2, {"j.g[0]"}, {"j.g[0]"})
         == std::vector<std::string>{"j.g[1]", "j.g[2]"});
 }
+
+TEST_CASE("names: an index stands in the last brackets, and nowhere else") {
+  CHECK(alloc_index("7]") == 0);
+  CHECK(alloc_index("web[5") == 0);
+  CHECK(alloc_index("]5[7") == 0);
+}
+
+TEST_CASE("names: no more than asked for, and all again when none is free") {
+  NameIndex free{"j", "g", 3, {}};
+  CHECK(free.next(1) == std::vector<std::string>{"j.g[0]"});
+  NameIndex full{"j", "g", 2, {"j.g[0]", "j.g[1]"}};
+  CHECK(full.next(2) == std::vector<std::string>{"j.g[0]", "j.g[1]"});
+}
+
+TEST_CASE("names of canaries: as many as asked for, free ones before those beyond the count") {
+  NameIndex names{"j", "g", 3, {"j.g[0]", "j.g[1]", "j.g[2]"}};
+  CHECK(names.next_canaries(1, {}, {"j.g[0]", "j.g[1]"}) == std::vector<std::string>{"j.g[0]"});
+  NameIndex some{"j", "g", 4, {"j.g[1]"}};
+  CHECK(some.next_canaries(2, {}, {}) == std::vector<std::string>{"j.g[0]", "j.g[2]"});
+  NameIndex one{"j", "g", 2, {"j.g[0]"}};
+  CHECK(one.next_canaries(2, {}, {}) == std::vector<std::string>{"j.g[1]", "j.g[2]"});
+}

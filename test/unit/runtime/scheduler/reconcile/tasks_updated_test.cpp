@@ -71,6 +71,44 @@ TEST_CASE_FIXTURE(Harness, "ports: values of dynamic ones do not count, labels d
   CHECK(tasks_updated(*with_port("a", 1), *with_port("b", 1), "api"));
 }
 
+TEST_CASE_FIXTURE(Harness, "networks: each counts, and each of what is asked of it") {
+  using EditNetwork = std::function<void(schema::NetworkResource::Builder)>;
+  const auto with_networks = [this](const EditNetwork& edit) {
+    return make_job(1, [&](schema::Job::Builder job) {
+      auto networks = job.getTaskGroups()[0].initNetworks(2);
+      networks[1].setMode("host");
+      edit(networks[1]);
+    });
+  };
+  const auto before = with_networks([](auto) {});
+  const auto needs = [&](const EditNetwork& edit) {
+    return tasks_updated(*before, *with_networks(edit), "api");
+  };
+  CHECK_FALSE(needs([](auto) {}));
+  CHECK(needs([](auto network) { network.setMode("bridge"); }));
+  CHECK(needs([](auto network) { network.setMBits(10); }));
+  CHECK(needs([](auto network) { network.setHostname("h"); }));
+  CHECK(needs([](auto network) { network.initDns().initServers(1).set(0, "10.0.0.1"); }));
+  CHECK(needs([](auto network) { network.initReservedPorts(1)[0].setValue(80); }));
+}
+
+TEST_CASE_FIXTURE(Harness, "lists of one length are compared by what is in them") {
+  const auto with_template = [this](const char* path) {
+    return make_job(1, [path](schema::Job::Builder job) {
+      job.getTaskGroups()[0].getTasks()[0].initTemplates(1)[0].setDestPath(text(std::string{path}));
+    });
+  };
+  CHECK_FALSE(tasks_updated(*with_template("a"), *with_template("a"), "api"));
+  CHECK(tasks_updated(*with_template("a"), *with_template("b"), "api"));
+}
+
+TEST_CASE_FIXTURE(Harness, "a group that only one version has needs new allocations") {
+  const auto other
+      = make_job(1, [](schema::Job::Builder job) { job.getTaskGroups()[0].setName("other"); });
+  CHECK(tasks_updated(*make_job(1), *other, "api"));
+  CHECK(tasks_updated(*make_job(1), *other, "other"));
+}
+
 // ---- walking the schema: one field after the other is changed, so that none is forgotten
 
 namespace {
