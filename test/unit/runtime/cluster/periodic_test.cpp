@@ -113,6 +113,53 @@ TEST_CASE_FIXTURE(PeriodicHarness, "a new leader sees what was missed") {
   CHECK(missed[0].job_id == "hourly");
 }
 
+TEST_CASE_FIXTURE(PeriodicHarness, "a launch that is due at this moment is missed already") {
+  add_periodic("hourly", "0 * * * *");
+  launch("hourly", noon);
+  schedule.sync(state(), noon + 1);
+  CHECK(schedule.missed(state(), noon + 3599).empty());
+  CHECK(schedule.missed(state(), noon + 3600).size() == 1);
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "what was missed counts from the newest launch that is known") {
+  add_periodic("hourly", "0 * * * *");
+  for (const auto hour : {2, 0, 1})
+    launch("hourly", noon + hour * 3600);
+  schedule.sync(state(), noon + 3 * 3600 - 1);
+  CHECK(schedule.missed(state(), noon + 3 * 3600 - 1).empty());
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "what is named like a launch, but has no time, is none") {
+  add_periodic("hourly", "0 * * * *");
+  for (const auto* id : {"hourly/periodic-", "hourly/periodic-x", "hourly/periodic-1700049600x"})
+    register_job(make_job(1, [id](schema::Job::Builder job) {
+      job.setId(text(std::string{id}));
+      job.setName("child");
+    }));
+  schedule.sync(state(), noon);
+  CHECK(schedule.missed(state(), noon + 5 * 3600).empty());
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness,
+                  "the earliest of several specs counts, and a list overrules a single one") {
+  const auto next_of = [this](const char* single, std::initializer_list<const char*> specs) {
+    add_periodic("specs", single, [specs](schema::Job::Builder job) {
+      auto list = job.getPeriodic().initSpecs(static_cast<unsigned>(specs.size()));
+      unsigned at = 0;
+      for (const auto* spec : specs)
+        list.set(at++, spec);
+    });
+    return cluster::next_periodic_launch(state().job("default", "specs")->getPeriodic(), noon)
+               .value_or(0)
+           - noon;
+  };
+  CHECK(next_of("* * * * *", {"30 * * * *"}) == 1800);
+  CHECK(next_of("", {"10 * * * *", "20 * * * *"}) == 600);
+  CHECK(next_of("", {"20 * * * *", "10 * * * *"}) == 600);
+  CHECK(next_of("", {"0 0 31 2 *", "10 * * * *"}) == 600);  // never, and sometimes
+  CHECK(next_of("", {"10 * * * *", "0 0 31 2 *"}) == 600);
+}
+
 TEST_CASE_FIXTURE(PeriodicHarness, "a running child is noticed") {
   add_node();
   add_periodic("hourly", "0 * * * *");

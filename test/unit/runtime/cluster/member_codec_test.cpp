@@ -1,0 +1,65 @@
+// Tables of members as bytes: their limits, and what is not one.
+#include "runtime/cluster/member_codec.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/object/draft.hpp"
+
+using namespace nomad;
+using namespace nomad::cluster;
+
+namespace {
+
+Result<MemberTable> carried(const MemberTable& table) {
+  return read_table(*write_table(table, nullptr, {}), nullptr);
+}
+
+/// A table of so many rows.
+MemberTable of_size(std::size_t members, std::size_t removed) {
+  MemberTable table;
+  table.members.resize(members);
+  table.removed.resize(removed);
+  return table;
+}
+
+}  // namespace
+
+TEST_CASE("member tables: every row of both lists arrives, in its order") {
+  auto table = of_size(2, 2);
+  table.members[0].id = "a";
+  table.members[1].id = "b";
+  table.removed = {"c", "d"};
+  const auto read = carried(table);
+  REQUIRE(read);
+  REQUIRE(read->members.size() == 2);
+  CHECK(read->members[0].id == "a");
+  CHECK(read->members[1].id == "b");
+  CHECK(read->removed == std::vector<std::string>{"c", "d"});
+}
+
+TEST_CASE("member tables: as many rows as are allowed, in each list") {
+  CHECK(carried(of_size(1'024, 4'096)));
+  CHECK(carried(of_size(1'025, 0)).error().code == Errc::too_large);
+  CHECK(carried(of_size(0, 4'097)).error().code == Errc::too_large);
+}
+
+TEST_CASE("member tables: the highest status that is known is known") {
+  auto table = of_size(1, 0);
+  table.members[0].status = MemberStatus::left;
+  const auto read = carried(table);
+  REQUIRE(read);
+  CHECK(read->members[0].status == MemberStatus::left);
+}
+
+TEST_CASE("member tables: one that is shorter than its seal is cut") {
+  const auto key = MemberKey::from_text("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=");
+  REQUIRE(key);
+  constexpr unsigned seal = 24 + 16;
+  const auto sealed_of = [](unsigned size) {
+    Draft<schema::membership::Envelope> envelope;
+    envelope->initSealed(size);
+    return envelope.freeze();
+  };
+  CHECK(read_table(*sealed_of(seal - 1), key->get()).error().code == Errc::corrupt);
+  CHECK(read_table(*sealed_of(seal), key->get()).error().code == Errc::permission_denied);
+}
