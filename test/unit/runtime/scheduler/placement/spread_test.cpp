@@ -109,3 +109,16 @@ TEST_CASE_FIXTURE(Spreading, "several spreads add up by their weights") {
   CHECK(score(group, {}, "r1") == Approx(0.25 * 0.9 + 0.75 * 0.8));
   CHECK(score(ten({{"r1", 100}}, 0), {}, "r1") == 0);
 }
+
+TEST_CASE_FIXTURE(Spreading,
+                  "a spread counts by its share of all weights, however small they are") {
+  CHECK(score(ten({{"r1", 100}}, 1), {}, "r1") == Approx(0.9));
+}
+
+TEST_CASE_FIXTURE(Spreading,
+                  "targets leave to others what they leave, be it less than one or all but one") {
+  CHECK(score(ten({{"r1", 10}}), {}, "r3") == Approx(8.0 / 9));
+  auto group = ten({{"r1", 95}}, 50);
+  group.spreads.push_back(group.spreads.front());
+  CHECK(score(group, {}, "r3") == Approx(-1));  // half of each weight
+}

@@ -241,3 +241,39 @@ TEST_CASE_FIXTURE(CheckHarness, "a plan that is not written makes no index, and 
   CHECK(result.refresh_index == 99);
   CHECK_FALSE(result.completion_written);
 }
+
+TEST_CASE_FIXTURE(CheckHarness, "a row that was collected meanwhile can't be updated") {
+  add_node();
+  process(register_job(make_job(1)));
+  auto in_place = plan_of(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setKillTimeout(second);
+  })));
+  const auto row = live().at(0);
+  in_place.snapshot_index = row->alloc->getAllocModifyIndex();
+  CHECK(reason(in_place).empty());  // it saw this very change
+  apply([&](schema::Command::Builder command) {
+    command.initReap().initAllocationIds(1).set(0, row->alloc->getId());
+  });
+  CHECK(reason(in_place) == "alloc to update is not there any more");
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "what a plan stops makes room for what it places") {
+  add_node();
+  process(register_job(make_job(8)));  // the node is full
+  const auto replacing = plan_of(register_job(make_job(
+      8, [](schema::Job::Builder job) { job.getTaskGroups()[0].getTasks()[0].setConfig("{}"); })));
+  CHECK(replacing.placement_count() == 8);
+  CHECK(reason(replacing).empty());
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "a change of deployments is written though every node is refused") {
+  add_node();
+  const auto first = plan_of(register_job(named("one", 5)));
+  auto other = plan_of(register_job(named("two", 5)));
+  submit(first);
+  CHECK(check_plan(other, state()).accepts_nothing);
+  other.deployment_changes.push_back({"d", schema::DeploymentState::CANCELLED, ""});
+  CHECK_FALSE(check_plan(other, state()).accepts_nothing);
+  other.all_at_once = true;
+  CHECK(check_plan(other, state()).accepts_nothing);
+}

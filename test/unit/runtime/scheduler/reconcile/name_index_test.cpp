@@ -51,4 +51,6 @@ TEST_CASE("names of canaries: as many as asked for, free ones before those beyon
   CHECK(some.next_canaries(2, {}, {}) == std::vector<std::string>{"j.g[0]", "j.g[2]"});
   NameIndex one{"j", "g", 2, {"j.g[0]"}};
   CHECK(one.next_canaries(2, {}, {}) == std::vector<std::string>{"j.g[1]", "j.g[2]"});
+  NameIndex beyond{"j", "g", 1, {"j.g[1]"}};
+  CHECK(beyond.next_canaries(1, {}, {"j.g[1]"}) == std::vector<std::string>{"j.g[0]"});
 }
