@@ -50,7 +50,8 @@ struct SystemAbsence : Harness {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(SystemAbsence, "system: an allocation is unknown while its client is away, then runs on") {
+TEST_CASE_FIXTURE(SystemAbsence,
+                  "system: an allocation is unknown while its client is away, then runs on") {
   run_one(everywhere());
   process(evaluate(EvalTrigger::NODE_UPDATE));
   CHECK(plans.empty());
@@ -68,7 +69,8 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: an allocation is unknown while its cli
   CHECK(plans.empty());
 }
 
-TEST_CASE_FIXTURE(SystemAbsence, "system: what is unknown is not lost as long as its absence is tolerated") {
+TEST_CASE_FIXTURE(SystemAbsence,
+                  "system: what is unknown is not lost as long as its absence is tolerated") {
   run_one(everywhere());
   becomes(NodeStatus::DISCONNECTED);
   becomes(NodeStatus::DOWN);
@@ -79,7 +81,8 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: what is unknown is not lost as long as
   CHECK(only().getClientStatus() == ClientStatus::LOST);
 }
 
-TEST_CASE_FIXTURE(SystemAbsence, "system: what failed by itself is replaced, also where absences are tolerated") {
+TEST_CASE_FIXTURE(SystemAbsence,
+                  "system: what failed by itself is replaced, also where absences are tolerated") {
   run_one(everywhere());
   report(live().at(0), ClientStatus::FAILED);
   process(evaluate(EvalTrigger::ALLOC_FAILURE));
@@ -87,7 +90,9 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: what failed by itself is replaced, als
   CHECK(allocs().size() == 2);
 }
 
-TEST_CASE_FIXTURE(SystemAbsence, "system: allocations of a group that is gone stop, and are lost with their node") {
+TEST_CASE_FIXTURE(
+    SystemAbsence,
+    "system: allocations of a group that is gone stop, and are lost with their node") {
   run_one(everywhere("api", false));
   SUBCASE("the node is there") {
     process(register_job(everywhere("other", false)));
@@ -143,9 +148,8 @@ TEST_CASE_FIXTURE(SystemAbsence, "system: after five conflicts in a row the eval
 }
 
 TEST_CASE_FIXTURE(SystemAbsence, "system: a group of which nothing is placed waits as a whole") {
-  add_node([](schema::Node::Builder small) {
-    small.getNodeResources().getCpu().setCpuShares(100);
-  });
+  add_node(
+      [](schema::Node::Builder small) { small.getNodeResources().getCpu().setCpuShares(100); });
   const auto eval = process(register_job(everywhere()));
   CHECK(live().empty());
   CHECK(eval->getQueuedAllocations()[0].getValue() == 1);
