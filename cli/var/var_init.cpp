@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/api.hpp"
 #include "cli/arguments.hpp"
 #include "cli/run.hpp"
 

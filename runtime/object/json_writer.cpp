@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/base64.hpp"
+#include "runtime/base/duration.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/object/plan.hpp"
 

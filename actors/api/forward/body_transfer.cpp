@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "actors/api/http/call.hpp"
 #include "runtime/base/bytes.hpp"
 
 namespace nomad::api {
