@@ -1,4 +1,5 @@
-// ExpressionParser: operators, terms and what follows a term; calls, tuples, objects and `for`.
+// ExpressionParser: operators, terms and what follows a term, and calls. What stands in brackets
+// and braces is CollectionParser's.
 #pragma once
 
 #include <string_view>
@@ -32,14 +33,6 @@ private:
   const Expression* parse_name();
   const Expression* parse_unary(UnaryOp op);
   const Expression* parse_call(Token name);
-  const Expression* parse_tuple();
-  const Expression* parse_object();
-  bool parse_object_item(std::vector<ObjectItem>& items, Token& close);
-  void report_missing_separator(Token next);
-  const Expression* parse_for(Token open);
-  bool parse_for_names(std::string_view& key, std::string_view& value);
-  const Expression* abandon_for(Token open);
-  void check_for(const ForExpr& loop, Token open, Token ellipsis);
   const Value* number_value(Token token);
 
   TokenReader& in_;
