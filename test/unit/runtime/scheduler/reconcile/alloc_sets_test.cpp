@@ -3,6 +3,7 @@
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
 #include "test/unit/runtime/scheduler/harness.hpp"
+#include "test/unit/runtime/scheduler/reconcile/running_alloc.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -15,8 +16,6 @@ namespace {
 constexpr std::int64_t absence = 600 * second;  ///< What a tolerant group tolerates.
 
 struct Sorting : Harness {
-  using EditAlloc = std::function<void(schema::Allocation::Builder)>;
-
   Object<schema::Job> plain = make_job(1);
   Object<schema::Job> tolerant = make_job(1, [](schema::Job::Builder job) {
     job.getTaskGroups()[0].getMaxClientDisconnect().setValue(absence);
@@ -25,21 +24,7 @@ struct Sorting : Harness {
 
   /// An allocation of `job` that runs on the node "n".
   AllocEntry entry(const Object<schema::Job>& job, const EditAlloc& edit = {}) const {
-    Draft<schema::Allocation> draft;
-    draft->setId("a");
-    draft->setName("web.api[0]");
-    draft->setTaskGroup("api");
-    draft->setNodeId("n");
-    draft->setDesiredStatus(DesiredStatus::RUN);
-    draft->setClientStatus(ClientStatus::RUNNING);
-    draft->setModifyTime(now);
-    if (edit) edit(*draft);
-    state::AllocRow row;
-    row.alloc = draft.freeze();
-    row.job = job;
-    row.client_terminal = state::is_client_terminal(row.alloc->getClientStatus());
-    row.server_terminal = row.alloc->getDesiredStatus() != DesiredStatus::RUN;
-    return {state::AllocRef::make(std::move(row))};
+    return running_alloc(job, now, edit);
   }
 
   static EditAlloc with(ClientStatus client, DesiredStatus desired = DesiredStatus::RUN) {

@@ -8,6 +8,7 @@
 
 #include "runtime/scheduler/reconcile/group_reconciler.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
+#include "test/unit/runtime/scheduler/reconcile/running_alloc.hpp"
 
 namespace nomad::test {
 
@@ -19,7 +20,6 @@ using schema::NodeStatus;
 inline constexpr std::uint64_t incarnation = 10;  ///< The job's create index.
 
 struct GroupRun : Harness {
-  using EditAlloc = std::function<void(schema::Allocation::Builder)>;
   using EditGroup = std::function<void(schema::TaskGroup::Builder)>;
   using EditState = std::function<void(schema::DeploymentGroup::Builder)>;
 
@@ -59,23 +59,13 @@ struct GroupRun : Harness {
 
   /// A running allocation "web.api[index]" on the node "n", of id `id`.
   void add(const char* id, int index, std::uint64_t of_version, const EditAlloc& edit = {}) {
-    Draft<schema::Allocation> draft;
-    draft->setId(id);
-    draft->setName(text("web.api[" + std::to_string(index) + "]"));
-    draft->setTaskGroup("api");
-    draft->setNodeId("n");
-    draft->setJobVersion(of_version);
-    draft->setJobCreateIndex(incarnation);
-    draft->setDesiredStatus(DesiredStatus::RUN);
-    draft->setClientStatus(ClientStatus::RUNNING);
-    draft->setModifyTime(now);
-    if (edit) edit(*draft);
-    state::AllocRow row;
-    row.alloc = draft.freeze();
-    row.job = job;
-    row.client_terminal = state::is_client_terminal(row.alloc->getClientStatus());
-    row.server_terminal = row.alloc->getDesiredStatus() != DesiredStatus::RUN;
-    entries.push_back({state::AllocRef::make(std::move(row))});
+    entries.push_back(running_alloc(job, now, [&](schema::Allocation::Builder alloc) {
+      alloc.setId(id);
+      alloc.setName(text("web.api[" + std::to_string(index) + "]"));
+      alloc.setJobVersion(of_version);
+      alloc.setJobCreateIndex(incarnation);
+      if (edit) edit(alloc);
+    }));
   }
 
   static EditAlloc on(const char* node) {
