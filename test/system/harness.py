@@ -303,6 +303,16 @@ plugin "raw_exec" {{
     def allocs(self, job):
         return self.get(f"/v1/job/{job}/allocations").json
 
+    def starts(self, job):
+        """What the tasks "task" of a job have appended to local/pids, by allocation: the pid, a line a start."""
+        found = {}
+        for alloc in self.allocs(job):
+            path = os.path.join(self.data_dir, "alloc", alloc["ID"], "task", "local", "pids")
+            if os.path.exists(path):
+                with open(path) as f:
+                    found[alloc["ID"]] = f.read().split()
+        return found
+
     def wait_for_allocs(self, job, status, count=1, timeout=20):
         def found():
             allocs = [a for a in self.allocs(job) if a["ClientStatus"] == status]

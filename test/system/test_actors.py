@@ -107,12 +107,7 @@ class Actors(unittest.TestCase):
         self.addCleanup(self.load.stop)
 
     def all_pids(self):
-        found = {}
-        for alloc in self.agent.allocs("survivor"):
-            path = os.path.join(self.agent.data_dir, "alloc", alloc["ID"], "task", "local", "pids")
-            if os.path.exists(path):
-                with open(path) as f:
-                    found[alloc["ID"]] = f.read().split()
+        found = self.agent.starts("survivor")
         return found if len(found) >= TASKS and all(found.values()) else None
 
     def actors(self, kind=None):
