@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <boost/beast/http/status.hpp>
+
 #include "runtime/base/text.hpp"
 
 namespace nomad::net {
@@ -118,34 +120,9 @@ bool split_target(Request& request) {
 }
 
 std::string_view reason_phrase(unsigned status) {
-  static constexpr std::pair<unsigned, std::string_view> phrases[]
-      = {{100, "Continue"},
-         {101, "Switching Protocols"},
-         {200, "OK"},
-         {202, "Accepted"},
-         {204, "No Content"},
-         {301, "Moved Permanently"},
-         {307, "Temporary Redirect"},
-         {400, "Bad Request"},
-         {401, "Unauthorized"},
-         {403, "Forbidden"},
-         {404, "Not Found"},
-         {405, "Method Not Allowed"},
-         {408, "Request Timeout"},
-         {409, "Conflict"},
-         {413, "Request Entity Too Large"},
-         {415, "Unsupported Media Type"},
-         {429, "Too Many Requests"},
-         {431, "Request Header Fields Too Large"},
-         {500, "Internal Server Error"},
-         {501, "Not Implemented"},
-         {502, "Bad Gateway"},
-         {503, "Service Unavailable"},
-         {504, "Gateway Timeout"},
-         {505, "HTTP Version Not Supported"}};
-  const auto found
-      = std::ranges::find(phrases, status, [](const auto& each) { return each.first; });
-  return found == std::end(phrases) ? "Status" : found->second;
+  const auto phrase
+      = boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(status));
+  return {phrase.data(), phrase.size()};
 }
 
 std::string pretty_json(std::string_view compact) {

@@ -102,7 +102,7 @@ struct Response {
   std::shared_ptr<const std::string> shared_gzip = {};
 };
 
-/// "Not Found"; "Status" for numbers without a name.
+/// "Not Found"; "<unknown-status>" for numbers without a name.
 std::string_view reason_phrase(unsigned status);
 
 /// `compact` JSON text with Go's four-space indentation and a newline at the end, as `?pretty`
