@@ -18,17 +18,20 @@
 
 namespace nomad::actor {
 
-/// Our errors travel as CAF's, with the sentence as their context.
-caf::error to_caf(const Error& err);
-
-/// Recovers our error from CAF's; failures of CAF itself become `timeout`, `unavailable` or
-/// `internal`. Asking a dead actor and asking an empty handle both are `unavailable`.
-Error from_caf(const caf::error& err);
-
-caf::actor as_caf(const Ref& ref);
-
 class CafActor final : public caf::event_based_actor {
 public:
+  /// To an owner from an actor that it does not know yet.
+  struct Adopt {
+    using is_message = void;
+    Ref child;
+  };
+
+  /// To an actor that nobody owns: from now on this one does.
+  struct Belong {
+    using is_message = void;
+    Ref owner;
+  };
+
   CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner);
 
   const char* name() const override;
@@ -83,6 +86,13 @@ private:
     WeakRef ref;
     const char* name;
     Policy policy;
+  };
+
+  /// To an owner: a child goes on with a new state.
+  struct BegunAgain {
+    using is_message = void;
+    Address child;
+    Error reason;
   };
 
   /// CAF's one timer for what waits here.

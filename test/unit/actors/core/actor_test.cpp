@@ -5,7 +5,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 #include <doctest/doctest.h>
 
-#include "actors/core/caf_actor.hpp"
+#include "actors/core/caf_bridge.hpp"
 #include "test/support/actor_fixture.hpp"
 
 using namespace nomad;

@@ -1,0 +1,122 @@
+#include "actors/core/self.hpp"
+
+#include <memory>
+#include <utility>
+
+#include <caf/scoped_actor.hpp>
+
+#include "actors/core/caf_actor.hpp"
+#include "actors/core/caf_bridge.hpp"
+
+namespace nomad::actor {
+
+System& Self::system() const {
+  return actor_.system();
+}
+
+std::string_view Self::name() const {
+  return actor_.name();
+}
+
+Ref Self::ref() const {
+  return actor_.ref();
+}
+
+std::chrono::steady_clock::time_point Self::now() const {
+  return actor_.clock().now();
+}
+
+std::uint64_t Self::seed(std::uint64_t given) const {
+  return given + (actor_.incarnation() - 1) * 0x9e37'79b9'7f4a'7c15;
+}
+
+bool Self::began_again() const {
+  return actor_.incarnation() > 1;
+}
+
+void Self::quit() {
+  actor_.quit();
+}
+
+void Self::quit(const Error& reason) {
+  actor_.quit(to_caf(reason));
+}
+
+void Self::monitor(const Any& other) {
+  if (other && !actor_.owns(other.address())) actor_.monitor(as_caf(other.ref()));
+}
+
+void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
+  if (dest.get() == actor_.ctrl()) mail.set_incarnation(actor_.incarnation());
+  if (dest)
+    actor_of(dest.get())
+        ->eq_impl(to_caf(priority), caf::strong_actor_ptr{actor_.ctrl()}, actor_.context(),
+                  std::move(mail));
+}
+
+Timer Self::send_mail_after(std::chrono::nanoseconds delay, Mail mail) {
+  mail.set_incarnation(actor_.incarnation());
+  return actor_.send_after(delay, std::move(mail));
+}
+
+void Self::cancel(const Timer& timer) {
+  actor_.cancel(timer);
+}
+
+void Self::delegate_mail(const Ref& dest, Mail mail) {
+  if (actor_.is_question())
+    actor_.delegate(as_caf(dest), std::move(mail));
+  else
+    send_mail(dest, std::move(mail), Priority::normal);
+}
+
+/// CAF's clock keeps the timeout of a request, and with it this actor, whether it was answered or
+/// not; so the long ones are cancelled.
+void Self::ask(Question question, Question::OnReply then, Question::OnError failed) {
+  const bool is_long
+      = question.timeout != infinite && question.timeout > CafActor::longest_request_timer;
+  const auto listen = [&](auto asked) {
+    auto* actor = &actor_;
+    const auto incarnation = actor_.incarnation();
+    const auto answered = [actor, is_long, id = asked.id()] {
+      if (is_long) actor->clock().cancel_request_timeout(actor, id);
+    };
+    asked.then(
+        [actor, incarnation, answered, then = std::move(then)](Mail& reply) {
+          answered();
+          actor->run(incarnation, [&] { then(reply); });
+        },
+        [actor, incarnation, answered, failed = std::move(failed)](const caf::error& err) {
+          answered();
+          actor->run(incarnation, [&] { failed(from_caf(err)); });
+        });
+  };
+  const auto dest = as_caf(question.dest);
+  const auto timeout = to_caf(question.timeout);
+  if (question.priority == Priority::urgent)
+    listen(actor_.request<caf::message_priority::high>(dest, timeout, std::move(question.mail)));
+  else
+    listen(actor_.request(dest, timeout, std::move(question.mail)));
+}
+
+struct Outsider::Core {
+  explicit Core(System& system) : self(system) {}
+
+  caf::scoped_actor self;
+};
+
+Outsider::Outsider(System& system) : core_(std::make_unique<Core>(system)) {}
+
+Outsider::~Outsider() = default;
+
+void Outsider::wait_for(const Any& other) {
+  core_->self->wait_for(as_caf(other.ref()));
+}
+
+void Outsider::ask(Question question, Question::OnReply then, Question::OnError failed) {
+  core_->self->request(as_caf(question.dest), to_caf(question.timeout), std::move(question.mail))
+      .receive([&then](Mail& reply) { then(reply); },
+               [&failed](const caf::error& err) { failed(from_caf(err)); });
+}
+
+}  // namespace nomad::actor
