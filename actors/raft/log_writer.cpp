@@ -121,16 +121,17 @@ void commit(Self self, const LogWriterListener& listener) {
 
 void take_reserve(Self self, const LogWriterListener& listener) {
   auto& state = self->state;
-  if (const auto taken = state.reserve.take(); taken) {
-    if (std::exchange(state.full, false))
-      actor::send_urgent(self, listener, log_writer::RoomChanged{});
-  } else if (!is_full(taken)) {
-    fail(self, listener, taken.error());
-  } else if (state.full) {
-    look_for_room_later(self);
-  } else {
-    make_room(self, listener, taken.error());
+  const auto taken = state.reserve.take();
+  if (is_full(taken)) {
+    if (state.full)
+      look_for_room_later(self);
+    else
+      make_room(self, listener, taken.error());
+    return;
   }
+  if (!taken) log::warn("raft", "no reserve for a full disk: {}", taken.error().what);
+  if (std::exchange(state.full, false))
+    actor::send_urgent(self, listener, log_writer::RoomChanged{});
 }
 
 void look_for_room(Self self, const LogWriterListener& listener) {
