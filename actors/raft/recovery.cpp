@@ -1,11 +1,8 @@
 #include "actors/raft/recovery.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <fstream>
 #include <iterator>
-
-#include <unistd.h>
 
 #include <boost/json.hpp>
 
@@ -113,9 +110,7 @@ Result<std::string> read_peers_file(const std::string& directory) {
 }
 
 Result<> remove_peers_file(const std::string& directory) {
-  if (::unlink(path_in(directory).c_str()) != 0 && errno != ENOENT)
-    return errno_error(path_in(directory), errno);
-  return storage::sync_directory(directory);
+  return storage::remove_file(path_in(directory));
 }
 
 }  // namespace nomad::raft

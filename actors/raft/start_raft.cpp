@@ -1,6 +1,7 @@
 // start_raft: from a directory to a running node: opens the log, restores the newest snapshot,
 // checks that the log continues it, and reads the log once from end to end.
 #include <algorithm>
+#include <filesystem>
 
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/raft_node.hpp"
@@ -20,6 +21,11 @@ constexpr Index scan_entries = 4'096;
 
 std::string log_path(const RaftOptions& options) {
   return options.directory + "/raft.db";
+}
+
+/// An operator puts it there who has no better copy of the log. It counts for one start.
+std::string accepts_path(const RaftOptions& options) {
+  return options.directory + "/accept-log-as-is";
 }
 
 std::string snapshot_directory(const RaftOptions& options) {
@@ -234,9 +240,14 @@ Result<StartedRaft> start_raft(const actor::Owner& owner,
   NOMAD_TRY(storage::make_directory(options.directory));
   // A full disk has room for the start by that: the log writer takes it again.
   storage::Reserve{log_path(options) + ".reserve"}.give_back();
-  auto log = NOMAD_TRY(storage::RaftLog::open(log_path(options)));
+  const bool accepts = std::filesystem::exists(accepts_path(options));
+  if (accepts)
+    log::warn("raft", "\"{}\": the log is taken as it is, whatever its mark said",
+              accepts_path(options));
+  auto log = NOMAD_TRY(storage::RaftLog::open(log_path(options), {.accept_as_is = accepts}));
   NOMAD_TRY(recover(log, options, *fsm));
   auto start = NOMAD_TRY(load(log, options, *fsm));
+  if (accepts) NOMAD_TRY(storage::remove_file(accepts_path(options)));
   auto reader = NOMAD_TRY(storage::RaftLog::open(log_path(options)));
 
   NodeParts parts;

@@ -24,6 +24,11 @@ std::uint64_t checksum_of(Bucket bucket, std::string_view key, std::string_view 
   return checksum(value, checksum(key, mix(seed_of_rows, static_cast<std::uint64_t>(bucket))));
 }
 
+constexpr std::string_view remedy
+    = "Put back a sound copy; or remove these files, and the client begins as a new node that "
+      "knows "
+      "nothing of tasks that run here";
+
 constexpr Bucket own_bucket{0};
 constexpr std::string_view totals_key = "totals";
 
@@ -85,7 +90,6 @@ struct ClientStore::Parts {
   Statement get;
   Statement scan;
   Statement scan_rest;
-  Statement sums;
 
   Result<> prepare() {
     const bool is_empty = NOMAD_TRY(database.is_empty());
@@ -108,21 +112,10 @@ struct ClientStore::Parts {
     NOMAD_TRY(database.prepare(scan_rest,
                                "SELECT value, checksum, key FROM client WHERE bucket = ?1"
                                " AND key >= ?2 ORDER BY key"));
-    NOMAD_TRY(database.prepare(sums,
-                               "SELECT checksum FROM client WHERE bucket = ?1 AND key >= ?2"
-                               " AND (?3 IS NULL OR key < ?3)"));
     return verify(version);
   }
 
-  /// The error of a store that holds less than it must.
-  Error lost(std::string_view what) {
-    database.keep_write_ahead_log();
-    return {Errc::corrupt,
-            fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
-                        "changed. Put back a sound copy; or remove these files, and the client "
-                        "begins as a new node that knows nothing of tasks that run here",
-                        database.path(), what)};
-  }
+  Error lost(std::string_view what) const { return lost_data(database.path(), what, remedy); }
 
   Result<> verify(std::int32_t version) {
     if (const auto sound = database.check_structure(); !sound) return lost(sound.error().what);
@@ -140,6 +133,8 @@ struct ClientStore::Parts {
     if (now->commits < marked->commits)
       return lost(
           fmt::format("it ends at commit {}, but there were {}", now->commits, marked->commits));
+    if (now->commits == marked->commits && now->sum != marked->sum)
+      return lost("it is another one than its mark tells of");
     totals = *now;
     return {};
   }
@@ -202,19 +197,33 @@ struct ClientStore::Parts {
     return put.run("cannot save \"" + std::string{key} + "\"");
   }
 
-  /// Takes the rows from `first` up to before `end` out of the sum; empty: no end.
-  Result<> forget(StoreTotals& next,
-                  Bucket bucket,
-                  std::string_view first,
-                  const std::string& end) {
-    sums.bind(1, static_cast<std::int64_t>(bucket));
-    sums.bind_blob(2, bytes_of(first));
-    if (!end.empty()) sums.bind_blob(3, bytes_of(end));
+  /// Binds `bounded`, or `unbounded` where nothing comes behind, to the keys that begin with
+  /// `prefix`.
+  static Statement& bind_prefix(Statement& bounded,
+                                Statement& unbounded,
+                                Bucket bucket,
+                                std::string_view prefix,
+                                const std::string& end) {
+    auto& statement = end.empty() ? unbounded : bounded;
+    statement.bind(1, static_cast<std::int64_t>(bucket));
+    statement.bind_blob(2, bytes_of(prefix));
+    if (!end.empty()) statement.bind_blob(3, bytes_of(end));
+    return statement;
+  }
+
+  /// Takes the rows that a bound `statement` finds out of the sum.
+  static Result<> forget(StoreTotals& next, Statement& statement) {
     Result<bool> found = true;
-    while ((found = sums.step("cannot read the sums")) && *found)
-      next.sum -= static_cast<std::uint64_t>(sums.number(0));
-    sums.reset();
+    while ((found = statement.step("cannot read the sums")) && *found)
+      next.sum -= static_cast<std::uint64_t>(statement.number(1));
+    statement.reset();
     return found ? Result<>{} : found.error();
+  }
+
+  Result<> forget_row(StoreTotals& next, Bucket bucket, std::string_view key) {
+    get.bind(1, static_cast<std::int64_t>(bucket));
+    get.bind_blob(2, bytes_of(key));
+    return forget(next, get);
   }
 
   /// All of `batch` in the open transaction; `next` becomes what the store comes to.
@@ -226,26 +235,21 @@ struct ClientStore::Parts {
   }
 
   Result<> apply(const ClientBatch::Change& change, StoreTotals& next) {
-    const auto bucket = static_cast<std::int64_t>(change.bucket);
-    const bool is_prefix = change.action == ClientBatch::Action::erase_prefix;
-    // Of one row: the next key there can be is the same with a zero behind it.
-    NOMAD_TRY(forget(next, change.bucket, change.key,
-                     is_prefix ? end_of_prefix(change.key) : change.key + '\0'));
     switch (change.action) {
       case ClientBatch::Action::put:
+        NOMAD_TRY(forget_row(next, change.bucket, change.key));
         next.sum += checksum_of(change.bucket, change.key, change.value);
         return save(change.bucket, change.key, change.value);
       case ClientBatch::Action::erase:
-        erase.bind(1, bucket);
+        NOMAD_TRY(forget_row(next, change.bucket, change.key));
+        erase.bind(1, static_cast<std::int64_t>(change.bucket));
         erase.bind_blob(2, bytes_of(change.key));
         return erase.run("cannot erase \"" + change.key + "\"");
       case ClientBatch::Action::erase_prefix: {
         const auto end = end_of_prefix(change.key);
-        auto& statement = end.empty() ? erase_rest : erase_range;
-        statement.bind(1, bucket);
-        statement.bind_blob(2, bytes_of(change.key));
-        if (!end.empty()) statement.bind_blob(3, bytes_of(end));
-        return statement.run("cannot erase \"" + change.key + "*\"");
+        NOMAD_TRY(forget(next, bind_prefix(scan, scan_rest, change.bucket, change.key, end)));
+        return bind_prefix(erase_range, erase_rest, change.bucket, change.key, end)
+            .run("cannot erase \"" + change.key + "*\"");
       }
     }
     return Error{Errc::internal, "unknown change of the client state"};
@@ -265,8 +269,8 @@ struct ClientStore::Parts {
 };
 
 Result<ClientStore> ClientStore::open(const std::string& path) {
+  auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : open_mark(path, remedy));
   auto database = NOMAD_TRY(Database::open(path));
-  auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : MarkFile::open(path + ".mark"));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark));
   NOMAD_TRY(parts->prepare());
   NOMAD_TRY(sync_directory(directory_of(path)));
@@ -301,10 +305,7 @@ Result<std::optional<std::string>> ClientStore::get(Bucket bucket, std::string_v
 
 Result<> ClientStore::scan(Bucket bucket, std::string_view prefix, const Row& row) {
   const auto end = end_of_prefix(prefix);
-  auto& statement = end.empty() ? parts_->scan_rest : parts_->scan;
-  statement.bind(1, static_cast<std::int64_t>(bucket));
-  statement.bind_blob(2, bytes_of(prefix));
-  if (!end.empty()) statement.bind_blob(3, bytes_of(end));
+  auto& statement = Parts::bind_prefix(parts_->scan, parts_->scan_rest, bucket, prefix, end);
   Result<> outcome;
   while (outcome) {
     const auto found = statement.step("cannot scan the client state");

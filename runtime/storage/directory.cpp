@@ -55,6 +55,12 @@ Result<> sync_directory(const std::string& path) {
   return sync_path(path, O_RDONLY | O_DIRECTORY);
 }
 
+Result<> remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    return errno_error("cannot remove \"" + path + "\"", errno);
+  return sync_directory(directory_of(path));
+}
+
 Result<> sync_file(const std::string& path) {
   return sync_path(path, O_RDONLY);
 }

@@ -27,6 +27,9 @@ std::string directory_of(const std::string& path);
 /// Makes the names in `path` durable: call it after creating, renaming or removing files there.
 Result<> sync_directory(const std::string& path);
 
+/// Removes the file, if it is there, durably.
+Result<> remove_file(const std::string& path);
+
 /// Makes the contents of the file durable.
 Result<> sync_file(const std::string& path);
 

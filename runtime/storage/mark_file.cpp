@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
+
+#include <fmt/format.h>
 
 #include "runtime/storage/checksum.hpp"
 #include "runtime/storage/directory.hpp"
@@ -31,37 +34,45 @@ struct Slot {
 
 static_assert(sizeof(Slot) == sector);
 
-using Slots = std::array<Slot, 2>;
+/// A block of the disk or a page for each slot.
+constexpr std::size_t distance = 4'096;
 
 }  // namespace
 
 Result<MarkFile> MarkFile::open(const std::string& path) {
-  auto file = NOMAD_TRY(File::open(path, O_RDWR | O_CREAT));
-  MarkFile mark{std::optional<File>{std::move(file)}};
+  MarkFile mark{NOMAD_TRY(File::open(path, O_RDWR | O_CREAT))};
   NOMAD_TRY(mark.load(path));
   return mark;
 }
 
+Result<MarkFile> MarkFile::begin_anew(const std::string& path) {
+  MarkFile mark{NOMAD_TRY(File::open(path, O_RDWR | O_CREAT))};
+  NOMAD_TRY(mark.clear(path));
+  return mark;
+}
+
 Result<> MarkFile::load(const std::string& path) {
-  Slots slots{};
-  const auto bytes = std::as_writable_bytes(std::span{slots});
-  const auto size = file_->read(bytes, 0);
-  if (!size) return size.error();
+  std::array<std::byte, 2 * distance> bytes{};
+  if (const auto size = file_->read(bytes, 0); !size) return size.error();
   const bool is_blank
       = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
-  if (is_blank) {
-    // Its place on the disk is taken now, so that a full one does not stop a mark later.
-    NOMAD_TRY(file_->write(bytes, 0));
-    NOMAD_TRY(file_->sync());
-    return sync_directory(directory_of(path));
-  }
-  for (const auto& slot : slots) {
+  if (is_blank) return clear(path);
+  for (const auto at : {std::size_t{0}, distance}) {
+    Slot slot;
+    std::memcpy(&slot, bytes.data() + at, sizeof slot);
     if (!slot.is_sound() || slot.sequence < sequence_) continue;
     sequence_ = slot.sequence;
     content_ = std::string{slot.content.data(), slot.length};
   }
   if (!content_) return Error{Errc::corrupt, "\"" + path + "\": neither slot's checksum matches"};
   return {};
+}
+
+/// Its place on the disk is taken now, so that a full one does not stop a mark later.
+Result<> MarkFile::clear(const std::string& path) {
+  NOMAD_TRY(file_->write(std::array<std::byte, 2 * distance>{}, 0));
+  NOMAD_TRY(file_->sync());
+  return sync_directory(directory_of(path));
 }
 
 Result<> MarkFile::write(std::string content, bool durable) {
@@ -73,11 +84,29 @@ Result<> MarkFile::write(std::string content, bool durable) {
   std::memcpy(slot.content.data(), content.data(), content.size());
   slot.sum = slot.right_sum();
   if (file_)
-    NOMAD_TRY(file_->write(std::as_bytes(std::span{&slot, 1}), slot.sequence % 2 * sector));
+    NOMAD_TRY(file_->write(std::as_bytes(std::span{&slot, 1}), slot.sequence % 2 * distance));
   if (file_ && durable) NOMAD_TRY(file_->sync());
   sequence_ = slot.sequence;
   content_ = std::move(content);
   return {};
+}
+
+Result<MarkFile> open_mark(const std::string& database, std::string_view remedy) {
+  auto mark = MarkFile::open(database + ".mark");
+  if (!mark && mark.error().code == Errc::corrupt)
+    return lost_data(database, mark.error().what, remedy);
+  std::error_code failure;
+  const auto size = std::filesystem::file_size(database, failure);
+  if (mark && mark->content() && (failure || size == 0))
+    return lost_data(database, "it is empty", remedy);
+  return mark;
+}
+
+Error lost_data(const std::string& database, std::string_view what, std::string_view remedy) {
+  return {Errc::corrupt,
+          fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
+                      "changed. {2}",
+                      database, what, remedy)};
 }
 
 }  // namespace nomad::storage

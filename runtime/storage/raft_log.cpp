@@ -20,6 +20,11 @@ constexpr raft::Index max_rows_per_truncation = 2'000;
 constexpr FileFormat format_of_log{.name = "raft log", .id = 0x6e6d'524c, .version = 2};
 constexpr std::uint64_t seed_of_log = 0x6c6f'6700'0000'0001;
 
+constexpr std::string_view remedy
+    = "Put back a sound copy of the directory; or let this server join anew with an empty one, if "
+      "the others have its data; or, if this is the only copy, put an empty file "
+      "\"accept-log-as-is\" into the directory: the server starts with what it finds";
+
 std::int64_t to_sql(std::uint64_t number) {
   return static_cast<std::int64_t>(number);
 }
@@ -78,12 +83,16 @@ struct RaftLog::Parts {
   /// Of a log that has none, made of what it holds: a new one, or one of an earlier version.
   Result<> load_mark(std::int32_t version) {
     if (const auto& content = mark_file.content()) {
-      mark = NOMAD_TRY(LogMark::decode(*content).within(database.path()));
-      return {};
+      const auto marked = LogMark::decode(*content);
+      if (!marked) return lost(marked.error().what);
+      mark = *marked;
+      return version == format_of_log.version ? Result<>{}
+                                              : database.run(set_version(format_of_log));
     }
     const auto state = NOMAD_TRY(stable.load());
     const bool is_new = known.empty() && state == raft::HardState{};
-    if (version == format_of_log.version && !is_new) return lost("its mark is missing");
+    if (version == format_of_log.version && !is_new && !options.accept_as_is)
+      return lost("its mark is missing");
     auto first = LogMark{
         .term = state.current_term, .vote = LogMark::sum_of(state.voted_for), .last = known.last};
     NOMAD_TRY(save_mark(first, true));
@@ -97,15 +106,7 @@ struct RaftLog::Parts {
     return {};
   }
 
-  /// The error of a log that holds less than it must.
-  Error lost(std::string_view what) {
-    database.keep_write_ahead_log();
-    return {Errc::corrupt,
-            fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
-                        "changed. Put back a sound copy of the directory; or let this server join "
-                        "anew with an empty one, if the others have its data",
-                        database.path(), what)};
-  }
+  Error lost(std::string_view what) const { return lost_data(database.path(), what, remedy); }
 
   /// The entry that the mark names: in the log, or covered by a snapshot.
   Result<> find_marked(raft::Index covered) {
@@ -126,10 +127,7 @@ struct RaftLog::Parts {
   }
 
   Result<> verify(const raft::ServerId& self, raft::Index covered) {
-    if (const auto sound = database.check_structure(); !sound) {
-      database.keep_write_ahead_log();
-      return sound;
-    }
+    NOMAD_TRY(database.check_structure());
     const auto owner = LogMark::sum_of(self);
     if (mark.owner != 0 && mark.owner != owner)
       return Error{Errc::corrupt,
@@ -244,8 +242,9 @@ struct RaftLog::Parts {
 };
 
 Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options) {
+  auto mark = NOMAD_TRY(options.accept_as_is ? MarkFile::begin_anew(path + ".mark")
+                                             : open_mark(path, remedy));
   auto database = NOMAD_TRY(Database::open(path, {.vfs = options.vfs}));
-  auto mark = NOMAD_TRY(MarkFile::open(path + ".mark"));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark), options);
   NOMAD_TRY(parts->prepare());
   NOMAD_TRY(sync_directory(directory_of(path)));

@@ -2,8 +2,7 @@
 // FULL: one fsync per transaction).
 //
 // (1) What `write` reports as done is durable; on an error nothing of it is, and the server stops.
-// A
-//     full disk is `overloaded`: the same write can be tried again.
+//     A full disk is `overloaded`: the same write can be tried again.
 // (2) Entries have consecutive indexes. Every row carries a checksum over its place and content,
 //     verified whenever it is read.
 // (3) No checkpoint runs inside a commit. Whoever owns the log calls `checkpoint` on another
@@ -27,10 +26,13 @@ namespace nomad::storage {
 using raft::LogWrite;
 
 struct LogOptions {
-  std::string vfs;  ///< SQLite's name of a file system; empty is the system's own.
+  std::string vfs = {};  ///< SQLite's name of a file system; empty is the system's own.
 
   /// The write-ahead log's pages, of 4 KiB, before a write waits for its restart: 256 MiB.
   int max_wal_pages = 65'536;
+
+  /// Forgets what was marked: the log is what the file holds.
+  bool accept_as_is = false;
 };
 
 /// The entries in the log; both 0 when it has never held one.

@@ -1,11 +1,13 @@
 #include "runtime/storage/sqlite.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -56,8 +58,13 @@ Error failure_of(sqlite3* handle, std::string_view path, std::string_view attemp
 }
 
 /// SQLite would make it as the umask says; what it makes beside takes this file's mode.
+/// Never opens one that is there: closing it again would drop the locks that other connections of
+/// this process hold on it (fcntl(2)), and who looks at it from outside would end its
+/// write-ahead log under their hands.
 Result<> make_private_file(const std::string& path) {
-  NOMAD_TRY(File::open(path, O_RDWR | O_CREAT));
+  const int made = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0 && errno != EEXIST) return disk_error("cannot create \"" + path + "\"", errno);
+  if (made >= 0) ::close(made);
   if (::chmod(path.c_str(), 0600) != 0)
     return errno_error("cannot change the mode of \"" + path + "\"", errno);
   return {};
@@ -159,6 +166,8 @@ Result<> Database::configure(const OpenOptions& options) {
   NOMAD_TRY(
       run("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0;"
           "PRAGMA journal_size_limit=16777216; SELECT count(*) FROM sqlite_schema;"));
+  // Closing neither moves nor removes the write-ahead log: what a refused start has found stays.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_wal_hook(handle, count_wal_pages, wal_pages_.get());
   return {};
 }
@@ -210,10 +219,6 @@ Result<> Database::check_structure() {
   std::string what{found ? check.text(0) : "no answer"};
   std::ranges::replace(what, '\n', ' ');
   return Error{Errc::corrupt, "\"" + path_ + "\" is damaged: " + what};
-}
-
-void Database::keep_write_ahead_log() {
-  sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
 }
 
 Error Database::failure(std::string_view attempt) const {

@@ -75,7 +75,8 @@ struct OpenOptions {
   /// Nothing is written, not even a -wal file: for files that never change again.
   bool immutable = false;
 
-  /// WAL with an fsync for each commit; checkpoints only when asked for. Otherwise there is no
+  /// WAL with an fsync for each commit; checkpoints only when asked for, so the -wal file outlives
+  /// the connections. Otherwise there is no
   /// journal and no sync: for a file that is thrown away unless it was written whole.
   bool durable = true;
 
@@ -116,10 +117,6 @@ public:
   /// Looks at the file's structure: pages that are used twice, or lie in the list of free ones, are
   /// damage that reading does not meet and writing makes worse. `corrupt` with what was found.
   Result<> check_structure();
-
-  /// From now on closing neither moves nor removes the write-ahead log: a damaged one is left as it
-  /// was found.
-  void keep_write_ahead_log();
 
   /// The last failure of this connection: `"<path>": <attempt>: <reason>`.
   Error failure(std::string_view attempt) const;

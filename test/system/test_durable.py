@@ -94,6 +94,25 @@ class Damage(unittest.TestCase):
         self.put_back()
         self.agent.start()
         self.check_complete()
+        self.agent.kill9()
+
+    def test_the_only_copy(self):
+        """Of a log without its mark: the operator may say that there is no better one."""
+        self.put_back()
+        raft = os.path.join(self.agent.data_dir, "server", "raft")
+        os.remove(os.path.join(raft, "raft.db.mark"))
+        before = len(self.agent.log())
+        self.assertFalse(settle(self.agent))
+        self.assertIn("accept-log-as-is", self.agent.log()[before:])
+        accepts = os.path.join(raft, "accept-log-as-is")
+        open(accepts, "w", encoding="utf-8").close()
+        self.agent.start()
+        self.check_complete()
+        self.assertFalse(os.path.exists(accepts))
+        self.agent.kill9()
+        self.agent.start()
+        self.check_complete()
+        self.agent.kill9()
 
 
 class FullDisk(unittest.TestCase):

@@ -12,6 +12,7 @@
 #include "runtime/storage/data_dir_lock.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
+#include "test/unit/runtime/storage/damage.hpp"
 #include "test/unit/runtime/storage/run_sql.hpp"
 
 using namespace nomad;
@@ -113,6 +114,7 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused
     refused("its totals are missing");
   }
   SUBCASE("its last commit is missing") {
+    test::fold_wal(path);
     std::filesystem::copy(path, path + ".old");
     {
       auto store = open();
@@ -120,8 +122,32 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused
       batch.put(Bucket::alloc, "d", "new");
       REQUIRE(store.commit(batch));
     }
+    test::fold_wal(path);
     std::filesystem::rename(path + ".old", path);
     refused("it ends at commit 3, but there were 4");
+  }
+  SUBCASE("it is of another history than its mark") {
+    const auto mark = test::read_file(path + ".mark");
+    std::filesystem::remove(path);
+    std::filesystem::remove(path + "-wal");
+    std::filesystem::remove(path + "-shm");
+    std::filesystem::remove(path + ".mark");
+    {
+      auto store = open();
+      ClientBatch batch;
+      batch.put(Bucket::alloc, "d", "another");
+      for (int commit = 0; commit < 2; ++commit)
+        REQUIRE(store.commit(batch));
+    }
+    test::write_file(path + ".mark", mark);
+    refused("it is another one than its mark tells of");
+  }
+  SUBCASE("its file has no bytes, all is in the write-ahead log") {
+    std::filesystem::resize_file(path, 0);
+    const auto log = test::read_file(path + "-wal");
+    CHECK(log.size() > 4'096);
+    refused("it is empty");
+    CHECK(test::read_file(path + "-wal") == log);
   }
   SUBCASE("its mark is missing") {
     std::filesystem::remove(path + ".mark");

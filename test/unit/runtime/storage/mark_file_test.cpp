@@ -32,7 +32,7 @@ TEST_CASE_FIXTURE(MarkFixture, "mark_file: holds what was written last") {
   CHECK(mark.write(std::string(MarkFile::max_bytes, 'x'), true));
   CHECK(content()->size() == MarkFile::max_bytes);
   CHECK(mark.write(std::string(MarkFile::max_bytes + 1, 'x'), true).error().code == Errc::internal);
-  CHECK(test::read_file(path).size() == 1'024);
+  CHECK(test::read_file(path).size() == 8'192);
 }
 
 TEST_CASE_FIXTURE(MarkFixture, "mark_file: of two slots one may be damaged") {
@@ -45,10 +45,12 @@ TEST_CASE_FIXTURE(MarkFixture, "mark_file: of two slots one may be damaged") {
   bytes[3] ^= 1;  // the second mark's
   test::write_file(path, bytes);
   CHECK(content() == "one");
-  bytes[600] ^= 1;
+  bytes[4'100] ^= 1;
   test::write_file(path, bytes);
   const auto outcome = MarkFile::open(path);
   REQUIRE_FALSE(outcome);
   CHECK(outcome.error()
         == Error{Errc::corrupt, "\"" + path + "\": neither slot's checksum matches"});
+  CHECK_FALSE(MarkFile::begin_anew(path).value().content().has_value());
+  CHECK_FALSE(content().has_value());
 }

@@ -3,6 +3,7 @@
 #include "runtime/storage/raft_log.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -194,6 +195,7 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: what is no log of ours is refused with 
       auto log = open();
       REQUIRE(log.write(append(entries(1, 500, 1))));
     }
+    test::fold_wal(path);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
     auto log = RaftLog::open(path);
     const auto outcome = log ? log->read(1, 500, no_limit) : log.error();
@@ -321,22 +323,55 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: a log that holds less than was acknowle
       write.hard_state = {.current_term = 2, .voted_for = "b"};
       REQUIRE(log.write(write));
     }
+    test::fold_wal(older);
+    test::fold_wal(path);
     std::filesystem::rename(older, path);
     CHECK(refused(0).find("its term is 2, but 3 was acknowledged") != std::string::npos);
   }
   SUBCASE("it is empty") {
+    const auto write_ahead = test::read_file(path + "-wal");
+    CHECK(write_ahead.size() > 4'096);
     std::filesystem::resize_file(path, 0);
     CHECK(RaftLog::open(path).error().what.find("it is empty") != std::string::npos);
+    CHECK(test::read_file(path + "-wal") == write_ahead);
   }
   SUBCASE("its mark is missing") {
     std::filesystem::remove(path + ".mark");
     CHECK(RaftLog::open(path).error().what.find("its mark is missing") != std::string::npos);
+    CHECK(RaftLog::open(path, {.accept_as_is = true}).value().verify("server-a", 0));
+    CHECK(open().verify("server-a", 0));
+  }
+  SUBCASE("its mark is damaged") {
+    test::write_file(path + ".mark", std::string(8'192, 'x'));
+    CHECK(RaftLog::open(path).error().what.find("neither slot's checksum") != std::string::npos);
+    CHECK(RaftLog::open(path, {.accept_as_is = true}).value().verify("server-a", 0));
+  }
+  SUBCASE("and stays as it was found") {
+    auto bytes = test::read_file(path + "-wal");
+    bytes[bytes.size() - 2'000] ^= 1;
+    test::write_file(path + "-wal", bytes);
+    refused(0);
+    CHECK(test::read_file(path + "-wal") == bytes);
+    CHECK(RaftLog::open(path, {.accept_as_is = true}).value().verify("server-a", 0));
   }
   SUBCASE("it is another server's") {
     auto log = open();
     CHECK(log.verify("server-b", 0).error().what.find("the log of another server")
           != std::string::npos);
   }
+}
+
+// A process that closes any file of a database drops all its locks on it (fcntl(2)).
+TEST_CASE_FIXTURE(LogFixture, "raft_log: who looks at it from outside takes nothing from it") {
+  auto log = open();
+  auto reader = open();
+  REQUIRE(log.write(append(entries(1, 3, 1))));
+  const auto look = "python3 -c \"import sqlite3; c = sqlite3.connect('" + path
+                    + "'); print(c.execute('SELECT count(*) FROM log').fetchall()); c.close()\"";
+  REQUIRE(std::system(look.c_str()) == 0);
+  CHECK(std::filesystem::exists(path + "-wal"));
+  REQUIRE(log.write(append(entries(4, 6, 1))));
+  CHECK(open().read(1, 6, no_limit).value() == entries(1, 6, 1));
 }
 
 TEST_CASE_FIXTURE(LogFixture, "raft_log: one of an earlier version gets its mark") {
@@ -347,6 +382,12 @@ TEST_CASE_FIXTURE(LogFixture, "raft_log: one of an earlier version gets its mark
   std::filesystem::remove(path + ".mark");
   test::run_sql(path, "PRAGMA user_version=1");
   { CHECK(open().verify("a", 0)); }
+  // Killed between mark and version: the next start goes on.
+  test::run_sql(path, "PRAGMA user_version=1");
+  { CHECK(open().verify("a", 0)); }
+  std::filesystem::rename(path + ".mark", path + ".kept");
+  CHECK_FALSE(RaftLog::open(path));
+  std::filesystem::rename(path + ".kept", path + ".mark");
   test::run_sql(path, "DELETE FROM log WHERE idx > 3");
   CHECK_FALSE(open().verify("a", 0));
 }

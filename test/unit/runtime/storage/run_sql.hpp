@@ -15,4 +15,10 @@ inline void run_sql(const std::string& path, const std::string& sql) {
   sqlite3_close(handle);
 }
 
+/// Copies the write-ahead log into the file and removes it, as SQLite does by itself for whoever
+/// closes a database last.
+inline void fold_wal(const std::string& path) {
+  run_sql(path, "SELECT count(*) FROM sqlite_schema");
+}
+
 }  // namespace nomad::test
