@@ -48,8 +48,10 @@ struct SyncState {
 
   void send(std::vector<Object<schema::Allocation>> batch) {
     const auto count = batch.size();
+    const bool may_wait = buffer.may_wait();
     self->request(setup.servers, update_timeout,
-                  server_link::UpdateAllocs{setup.node_id, std::move(batch), buffer.may_wait()})
+                  server_link::UpdateAllocs{setup.node_id, std::move(batch), may_wait},
+                  may_wait ? actor::Priority::normal : actor::Priority::urgent)
         .then([this](const server_link::Updated&) { acknowledged(); },
               [this, count](const Error& err) { refused(count, err); });
   }

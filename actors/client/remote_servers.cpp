@@ -54,7 +54,7 @@ struct RemoteState {
     if (tries == 0 || servers.empty()) return done(Error{Errc::unavailable, "No servers"});
     const auto asked = servers.current();
     call.to = {.address = asked, .region = options.region};
-    self->request(transport, call.timeout + 5s, call)
+    self->request(transport, call.timeout + 5s, call, rpc::in_mailbox(call.priority))
         .then(
             [this, call, tries, asked, done](const rpc::transport::Reply& reply) {
               if (reply.outcome || !should_move_on(reply)) return done(reply.outcome);

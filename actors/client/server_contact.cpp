@@ -96,8 +96,9 @@ void ServerContact::arm_heartbeat(Nanoseconds delay) {
 
 void ServerContact::heartbeat_due(std::uint64_t round) {
   if (round != heartbeat_round_ || facts_.stopping) return;
-  actor::request_urgent(self_, facts_.parts.servers, heartbeat_timeout,
-                        server_link::Heartbeat{facts_.identity.id})
+  self_
+      ->request(facts_.parts.servers, heartbeat_timeout, server_link::Heartbeat{facts_.identity.id},
+                actor::Priority::urgent)
       .then([this](const server_link::Lease& lease) { heartbeat_answered(lease); },
             [this](const Error& err) { heartbeat_failed(err); });
 }

@@ -26,7 +26,11 @@ Asker::~Asker() {
 
 void Asker::ask(Ask message) {
   if (gateways_.empty()) return;
-  tell(gateways_[next_++ % gateways_.size()], std::move(message));
+  const auto& gateway = gateways_[next_++ % gateways_.size()];
+  if (message.question.priority == Priority::urgent)
+    tell_urgent(gateway, std::move(message));
+  else
+    tell(gateway, std::move(message));
 }
 
 void Asker::stop() {

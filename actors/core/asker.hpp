@@ -36,11 +36,15 @@ public:
   ~Asker();
 
   /// `done` gets the reply, or the error: an empty or dead handle is `unavailable`, silence
-  /// `timeout`.
+  /// `timeout`. An urgent question is ahead of normal ones all the way.
   template <class Reply, class Handle, Message Request, class Done>
-  void ask(const Handle& dest, Request request, Timeout timeout, Done done) {
+  void ask(const Handle& dest,
+           Request request,
+           Timeout timeout,
+           Done done,
+           Priority priority = Priority::normal) {
     static_assert(std::is_same_v<Reply, ReplyOf<Handle, Request>>);
-    ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), Priority::normal},
+    ask({.question = {dest.ref(), timeout, Mail::of(std::move(request)), priority},
          .then = on_reply<Reply>([done](Reply& reply) mutable {
            guarded("gateway", [&] { done(Result<Reply>{std::move(reply)}); });
          }),

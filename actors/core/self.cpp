@@ -64,10 +64,14 @@ void Self::cancel(const Timer& timer) {
 }
 
 void Self::delegate_mail(const Ref& dest, Mail mail) {
-  if (actor_.is_question())
-    actor_.delegate(as_caf(dest), std::move(mail));
+  const auto* present = actor_.current_mailbox_element();
+  const bool is_urgent = present != nullptr && present->mid.is_urgent_message();
+  if (!actor_.is_question())
+    send_mail(dest, std::move(mail), is_urgent ? Priority::urgent : Priority::normal);
+  else if (is_urgent)
+    actor_.delegate<caf::message_priority::high>(as_caf(dest), std::move(mail));
   else
-    send_mail(dest, std::move(mail), Priority::normal);
+    actor_.delegate(as_caf(dest), std::move(mail));
 }
 
 /// CAF's clock keeps the timeout of a request, and with it this actor, whether it was answered or

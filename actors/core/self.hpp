@@ -113,20 +113,15 @@ public:
   template <class Handle, Message M>
   requires Understands<Handle, M>
 
-  auto request(const Handle& dest, Timeout timeout, M&& message) {
+  auto request(const Handle& dest,
+               Timeout timeout,
+               M&& message,
+               Priority priority = Priority::normal) {
     return Asked<ReplyOf<Handle, M>>{
-        *this, {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::normal}};
+        *this, {dest.ref(), timeout, Mail::of(std::forward<M>(message)), priority}};
   }
 
-  template <class Handle, Message M>
-  requires Understands<Handle, M>
-
-  auto request_urgent(const Handle& dest, Timeout timeout, M&& message) {
-    return Asked<ReplyOf<Handle, M>>{
-        *this, {dest.ref(), timeout, Mail::of(std::forward<M>(message)), Priority::urgent}};
-  }
-
-  /// Lets another actor answer the present question.
+  /// Lets another actor answer the present question, as urgently as it came.
   template <class Handle, Message M>
 
   requires Understands<Handle, M> Delegated<ReplyOf<Handle, M>> delegate(const Handle& dest,
@@ -189,12 +184,6 @@ requires Understands<Handle, M>
 
 void send_urgent(SelfPointer self, const Handle& dest, M&& message) {
   self->send_mail(dest.ref(), Mail::of(std::forward<M>(message)), Priority::urgent);
-}
-
-/// A request ahead of normal messages.
-template <class SelfPointer, class Handle, Message M>
-auto request_urgent(SelfPointer self, const Handle& dest, Timeout timeout, M&& message) {
-  return self->request_urgent(dest, timeout, std::forward<M>(message));
 }
 
 /// Puts `message` behind what waits for `self` already.

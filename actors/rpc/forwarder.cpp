@@ -91,7 +91,7 @@ struct ForwarderState {
     call.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(attempt->deadline - now());
     if (call.timeout.count() <= 0)
       return finish(attempt, {Error{Errc::timeout, "no answer in time"}, Delivery::surely_not});
-    self->request(transport, call.timeout + 1s, call)
+    self->request(transport, call.timeout + 1s, call, in_mailbox(call.priority))
         .then([this, attempt](const Reply& reply) { judge(attempt, reply); },
               [this, attempt](const Error& err) {
                 finish(attempt, {err, Delivery::maybe});
@@ -168,11 +168,13 @@ void send_on(actor::Asker& asker,
   call.allow_stale = envelope.allow_stale;
   call.target_node = envelope.target_node;
   const auto patience = std::chrono::duration_cast<std::chrono::seconds>(call.timeout) + 2s;
-  asker.ask<Reply>(forwarder, SendOn{std::move(call)}, patience,
-                   [reply = inbound.reply](const Result<Reply>& outcome) {
-                     if (!outcome) return reply(outcome.error());
-                     reply(outcome->outcome);
-                   });
+  asker.ask<Reply>(
+      forwarder, SendOn{std::move(call)}, patience,
+      [reply = inbound.reply](const Result<Reply>& outcome) {
+        if (!outcome) return reply(outcome.error());
+        reply(outcome->outcome);
+      },
+      in_mailbox(envelope.priority));
 }
 
 }  // namespace nomad::rpc

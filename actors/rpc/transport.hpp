@@ -47,6 +47,11 @@ struct Credentials {
   std::string node_secret;
 };
 
+/// The place in a mailbox of what has this place on a connection.
+inline actor::Priority in_mailbox(RpcPriority priority) {
+  return priority == RpcPriority::urgent ? actor::Priority::urgent : actor::Priority::normal;
+}
+
 namespace transport {
 
 /// What became of a call.

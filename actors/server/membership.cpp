@@ -78,7 +78,8 @@ struct MembershipState {
     call.body = rpc::bytes_of(envelope());
     call.timeout = timeout;
     call.priority = rpc::RpcPriority::urgent;
-    self->request(transport, timeout + std::chrono::seconds{1}, std::move(call))
+    self->request(transport, timeout + std::chrono::seconds{1}, std::move(call),
+                  actor::Priority::urgent)
         .then(
             [this, done, address, region, timeout](const rpc::transport::Reply& reply) {
               auto other = taken(reply.outcome, region);
@@ -185,7 +186,7 @@ struct MembershipState {
       call.body = body;
       call.timeout = 2 * options.probe_timeout;
       call.priority = rpc::RpcPriority::urgent;
-      self->request(transport, 3 * options.probe_timeout, std::move(call))
+      self->request(transport, 3 * options.probe_timeout, std::move(call), actor::Priority::urgent)
           .then(
               [answered](const rpc::transport::Reply& reply) {
                 answered(reply.outcome && says_reached(*reply.outcome));

@@ -187,7 +187,8 @@ void NodeService::add_registration(rpc::MethodRouter& router) const {
               }
               shared->note(copy(node->getId()), inbound, caller);
               inbound.reply(service.lease_reply(done->index, *done, false));
-            });
+            },
+            rpc::in_mailbox(inbound.envelope.priority));
       });
 }
 
@@ -207,7 +208,8 @@ void NodeService::add_heartbeat(rpc::MethodRouter& router) const {
               if (!lease) return inbound.reply(lease.error());
               if (caller.is_node(id)) shared->note(id, inbound, caller);
               inbound.reply(service.lease_reply(0, *lease, lease->awaits_reports));
-            });
+            },
+            rpc::in_mailbox(inbound.envelope.priority));
       });
 }
 
@@ -248,13 +250,14 @@ void NodeService::add_updates(rpc::MethodRouter& router) const {
           updates.node_id = copy(updates.allocs.front()->getNodeId());
         if (auto allowed = check_node(service, caller, updates.node_id); !allowed)
           return inbound.reply(allowed.error());
-        shared->asker.ask<link::Updated>(shared->endpoint(), std::move(updates),
-                                         time_left_of(inbound.envelope),
-                                         [inbound](Result<link::Updated> done) {
-                                           if (!done) return inbound.reply(done.error());
-                                           inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
-                                               [&](auto& reply) { reply.setIndex(done->index); }));
-                                         });
+        shared->asker.ask<link::Updated>(
+            shared->endpoint(), std::move(updates), time_left_of(inbound.envelope),
+            [inbound](Result<link::Updated> done) {
+              if (!done) return inbound.reply(done.error());
+              inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
+                  [&](auto& reply) { reply.setIndex(done->index); }));
+            },
+            rpc::in_mailbox(inbound.envelope.priority));
       });
 }
 

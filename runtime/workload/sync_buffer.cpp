@@ -63,13 +63,18 @@ void SyncBuffer::drop_known() {
   }
 }
 
+/// When the budget and a failure allow the next send.
+Nanoseconds SyncBuffer::earliest() const {
+  const auto advance = options_.tick * (std::max(options_.burst, 1U) - 1);
+  return std::max(paid_until_ - advance, not_before_);
+}
+
 std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
   if (!open_ || sending_ || waiting_.empty()) {
     ordinary_due_.reset();
     return std::nullopt;
   }
-  const auto earliest = std::max(last_send_ + options_.tick, not_before_);
-  if (urgent_waiting_ > 0) return std::max(earliest, now);
+  if (urgent_waiting_ > 0) return std::max(earliest(), now);
 
   // The ordinary grid starts at the last send, so that nothing else moves it.
   if (!ordinary_due_) {
@@ -78,7 +83,7 @@ std::optional<Nanoseconds> SyncBuffer::due(Nanoseconds now) const {
     const auto periods = since / period + (since % period == Nanoseconds{0} ? 0 : 1);
     ordinary_due_ = last_send_ + std::max<std::int64_t>(periods, 1) * period;
   }
-  return std::max(*ordinary_due_, earliest);
+  return std::max(*ordinary_due_, earliest());
 }
 
 std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
@@ -103,6 +108,7 @@ std::vector<Object<schema::Allocation>> SyncBuffer::take(Nanoseconds now) {
   sends_urgent_ = !batch.empty();
   move_over(false);
   sending_ = true;
+  paid_until_ = std::max(paid_until_, now) + options_.tick;
   ordinary_due_.reset();  // the grid starts anew at this send
   drop_known();           // Counts what was left behind by a full batch.
   return batch;

@@ -4,9 +4,9 @@
 //
 // Invariants:
 //   1. One entry per allocation; the newest state wins. Nobody is ever made to wait.
-//   2. Nothing leaves before the servers' first answer, while a send is under way, or within one
-//      tick (200 ms) of the last one. A change of ClientStatus leaves then; after a quiet tick
-//      that is at once.
+//   2. Nothing leaves before the servers' first answer or while a send is under way. A change of
+//      ClientStatus leaves at once as long as the node's budget of sends lasts: it gains one for
+//      each tick (200 ms), up to `burst`. A node that has spent it sends once a tick.
 //   3. Without such a change, entries leave on every fifth tick, counted from the last send.
 //   4. A state that the servers have acknowledged is dropped. An allocation's first state counts
 //      as a change of ClientStatus unless it is still pending.
@@ -30,6 +30,7 @@ namespace nomad::workload {
 
 struct SyncOptions {
   Nanoseconds tick = std::chrono::milliseconds{200};
+  unsigned burst = 50;  ///< Sends that a quiet node may make one right after the other.
   unsigned ticks_between_ordinary = 5;
   Nanoseconds retry = std::chrono::seconds{5};  ///< Plus up to as much again.
   std::size_t max_batch = 2'000;                ///< Of updates in one send.
@@ -57,7 +58,7 @@ public:
   void open() { open_ = true; }
 
   /// The servers can be reached again: a retry need not wait.
-  void hurry() { not_before_ = last_send_ + options_.tick; }
+  void hurry() { not_before_ = last_send_; }
 
   /// When `take` has something to give, if no further state comes; nothing: it has none.
   std::optional<Nanoseconds> due(Nanoseconds now) const;
@@ -90,6 +91,7 @@ private:
   };
 
   static bool is_urgent(const Known& known, const Acknowledged& state);
+  Nanoseconds earliest() const;
   void drop_known();
   void erase_waiting(const std::string& alloc_id);
 
@@ -98,7 +100,8 @@ private:
   std::size_t urgent_waiting_ = 0;               ///< How many of `waiting_` are urgent.
   std::unordered_map<std::string, Entry> sent_;  ///< The send under way.
   std::unordered_map<std::string, Known> known_;
-  Nanoseconds last_send_ = Nanoseconds::min() / 2;  ///< When the last send was answered.
+  Nanoseconds last_send_ = Nanoseconds::min() / 2;   ///< When the last send was answered.
+  Nanoseconds paid_until_ = Nanoseconds::min() / 2;  ///< Each send takes a tick, now or in advance.
   Nanoseconds not_before_ = Nanoseconds::min() / 2;
   /// When what waits now leaves without a change of ClientStatus: fixed when it is first asked for,
   /// because whoever wakes up for it does so a little late.

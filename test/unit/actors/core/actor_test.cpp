@@ -89,6 +89,31 @@ TEST_CASE_FIXTURE(test::ActorFixture, "actor: urgent messages overtake normal on
   CHECK(order == std::vector<int>{100, 1, 2, 3});
 }
 
+TEST_CASE_FIXTURE(test::ActorFixture, "actor: who lets another one answer passes the urgency on") {
+  std::vector<int> order;
+  const auto last = adopt(actor::spawn(system(), [&](Halver::pointer) -> Halver::behavior_type {
+    return {[&](const Halve& msg) -> actor::Answer<Half> {
+      order.push_back(msg.number);
+      return actor::answer(Result<Half>{Half{0}});
+    }};
+  }));
+  const auto first
+      = adopt(actor::spawn(system(), [last](Halver::pointer self) -> Halver::behavior_type {
+          return {[self, last](const Halve& msg) -> actor::Answer<Half> {
+            return self->delegate(last, msg);
+          }};
+        }));
+  adopt(actor::spawn(system(), [&](actor::Any::pointer self) -> actor::Any::behavior_type {
+    for (int number : {1, 2, 3, 100})
+      self->request(first, actor::infinite, Halve{number},
+                    number == 100 ? actor::Priority::urgent : actor::Priority::normal)
+          .then([](Half) {}, [](const Error&) {});
+    return {};
+  }));
+  settle();
+  CHECK(order == std::vector<int>{100, 1, 2, 3});
+}
+
 TEST_CASE_FIXTURE(test::ActorFixture,
                   "actor: the timeout of a request does not outlive its answer") {
   auto halves = adopt(actor::spawn(system(), halver));

@@ -28,7 +28,8 @@ struct ServiceFixture : NodeFixture {
   std::optional<Error> refusal(Method method,
                                Bytes body,
                                const rpc::Credentials& credentials,
-                               net::RpcRole role = net::RpcRole::client) {
+                               net::RpcRole role = net::RpcRole::client,
+                               rpc::RpcPriority priority = rpc::RpcPriority::normal) {
     net::RpcPeer peer;
     peer.remote = "10.0.0.9:4711";
     peer.hello.role = role;
@@ -37,6 +38,7 @@ struct ServiceFixture : NodeFixture {
     rpc::Inbound inbound;
     inbound.envelope.method = method;
     inbound.envelope.region = "global";
+    inbound.envelope.priority = priority;
     inbound.body = std::move(body);
     inbound.reply = rpc::ReplyTo{[answer](Result<Bytes> outcome) {
       if (!outcome) *answer = outcome.error();
@@ -80,6 +82,36 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: only the node's secret speaks f
     CHECK(refusal(method, body, {}, net::RpcRole::server) == denied);  // nor does a server's link
     CHECK_FALSE(refusal(method, body, {"", id, "secret"}).has_value());
   }
+}
+
+TEST_CASE_FIXTURE(ServiceFixture, "node_service: a change of ClientStatus overtakes what waits") {
+  std::vector<std::string> order;
+  const auto endpoint = adopt(
+      actor::spawn(system(), [&](NodeEndpoint::pointer self) -> NodeEndpoint::behavior_type {
+        return {[&order, self](
+                    const server_link::WatchAllocs&) -> actor::Answer<server_link::AssignedAllocs> {
+                  order.emplace_back("watch");
+                  return self->make_response_promise<server_link::AssignedAllocs>();
+                },
+                [&order, self](
+                    const server_link::UpdateAllocs& msg) -> actor::Answer<server_link::Updated> {
+                  order.emplace_back(msg.may_wait ? "update that may wait" : "update");
+                  return self->make_response_promise<server_link::Updated>();
+                }};
+      }));
+  settle();
+  service.open({tracker, endpoint}, {});
+  const rpc::Credentials own{"", id, "secret"};
+  for (int number = 0; number < 40; ++number)
+    CHECK_FALSE(refusal(Method::node_get_client_allocs, watch(id), own).has_value());
+  CHECK_FALSE(refusal(Method::node_update_alloc, update(id), own).has_value());
+  CHECK_FALSE(refusal(Method::node_update_alloc, update(id), own, net::RpcRole::client,
+                      rpc::RpcPriority::urgent)
+                  .has_value());
+  settle();
+  REQUIRE(order.size() == 42);
+  CHECK(order.front() == "update");
+  CHECK(std::ranges::count(order, "update that may wait") == 1);
 }
 
 TEST_CASE_FIXTURE(ServiceFixture, "node_service: an update is of the node that it names first") {
