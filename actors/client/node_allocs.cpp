@@ -20,7 +20,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto save_timeout = 1min;
-constexpr auto destroy_timeout = 24 * 60min;
 constexpr auto disk_timeout = 50s;
 
 }  // namespace
@@ -37,22 +36,31 @@ AllocRunner NodeAllocs::run(AllocSetup setup) {
   return runner;
 }
 
-void NodeAllocs::hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch) {
+/// Keeps the row of `job` for the allocation, and no longer that of another version.
+void NodeAllocs::hold_job(Alloc& alloc,
+                          const Object<schema::Job>& job,
+                          storage::ClientBatch& batch) {
   if (jobs_[client_db::job_key(*job)]++ == 0) client_db::put_job(batch, job);
+  release_job(alloc, batch);
+  alloc.saved_job = job;
 }
 
-void NodeAllocs::release_job(schema::Job::Reader job, storage::ClientBatch& batch) {
-  const auto key = client_db::job_key(job);
-  const auto held = jobs_.find(key);
-  if (held == jobs_.end() || --held->second > 0) return;
+void NodeAllocs::release_job(Alloc& alloc, storage::ClientBatch& batch) {
+  const auto job = std::exchange(alloc.saved_job, {});
+  if (!job) return;
+  const auto held = jobs_.find(client_db::job_key(*job));
+  if (--held->second > 0) return;
+  client_db::erase_job(batch, held->first);
   jobs_.erase(held);
-  client_db::erase_job(batch, key);
 }
 
-void NodeAllocs::erase_rows(const std::string& alloc_id, schema::Job::Reader job) {
+/// Once, however often it is called.
+void NodeAllocs::erase_rows(const std::string& alloc_id) {
+  auto& alloc = allocs_.at(alloc_id);
+  if (!alloc.saved_job) return;
   storage::ClientBatch batch;
   client_db::erase_alloc(batch, alloc_id);
-  release_job(job, batch);
+  release_job(alloc, batch);
   self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
 }
 
@@ -64,8 +72,8 @@ void NodeAllocs::take_up(client_db::Loaded loaded) {
   for (const auto& key : loaded.unused_jobs)
     client_db::erase_job(batch, key);
   storage::ClientBatch saved_already;
-  for (const auto& saved : loaded.allocs)
-    hold_job(saved.job, saved_already);  // All first: one that goes must not take another's job.
+  for (const auto& saved : loaded.allocs)  // All first: one that goes must not take another's job.
+    hold_job(allocs_[copy(saved.alloc->getId())], saved.job, saved_already);
   for (auto& saved : loaded.allocs)
     restore(saved);
   self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
@@ -80,7 +88,8 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   const auto alloc_id = copy(saved.alloc->getId());
   if (saved.tasks.empty()) {
     // Nothing of it had begun, or it was destroyed: the servers send it again if they want it.
-    erase_rows(alloc_id, *saved.job);
+    erase_rows(alloc_id);
+    allocs_.erase(alloc_id);
     return;
   }
   if (saved.acknowledged)
@@ -162,7 +171,7 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
     return;
   }
   client_db::put_alloc(batch, assigned.alloc);
-  hold_job(assigned.job, batch);
+  hold_job(alloc, assigned.job, batch);
 }
 
 /// Runs an allocation that was entered, if it is still wanted and `saved`.
@@ -172,8 +181,10 @@ void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Res
   if (found == allocs_.end() || found->second.removed
       || found->second.status != schema::ClientStatus::PENDING)
     return;
-  if (!saved)
+  if (!saved) {
+    erase_rows(alloc_id);
     return reject(assigned.alloc, assigned.job, "saving local state: " + saved.error().what);
+  }
   found->second.runner = run({.context = facts_.context,
                               .alloc = assigned.alloc,
                               .job = assigned.job,
@@ -207,18 +218,11 @@ void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
   auto& alloc = allocs_.at(alloc_id);
   if (!alloc.runner) return;
   client_db::put_alloc(batch, assigned.alloc);
-  if (client_db::job_key(*alloc.job) == client_db::job_key(*assigned.job)) return;
-  hold_job(assigned.job, batch);
-  alloc.next_job = assigned.job;
+  hold_job(alloc, assigned.job, batch);
 }
 
 void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
   auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
-  if (const auto next_job = std::exchange(alloc.next_job, {})) {
-    storage::ClientBatch batch;
-    release_job(alloc.runner ? *alloc.job : *next_job, batch);
-    self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
-  }
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;
   if (!alloc.runner) {
@@ -243,10 +247,9 @@ void NodeAllocs::remove(const std::string& alloc_id) {
   auto& alloc = allocs_.at(alloc_id);
   alloc.removed = true;
   indexes_.erase(alloc_id);
-  if (alloc.runner) {
-    if (!alloc.destroying) gc_.demand(alloc_id);
-    return;
-  }
+  if (alloc.destroying) return;
+  if (alloc.runner) return gc_.demand(alloc_id);
+  erase_rows(alloc_id);
   self_->send(facts_.context->sync, sync::Forget{alloc_id});
   allocs_.erase(alloc_id);
 }
@@ -358,21 +361,22 @@ void NodeAllocs::destroy(const std::string& alloc_id) {
   const auto found = allocs_.find(alloc_id);
   found->second.destroying = true;
   heartbeat_stop_.forget(alloc_id);
-  const auto gone = [this, alloc_id] {
-    storage::ClientBatch batch;
-    client_db::erase_alloc(batch, alloc_id);
-    release_job(*allocs_.at(alloc_id).job, batch);
-    self_->request(facts_.parts.db, save_timeout, client_db::Save{std::move(batch)})
-        .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
-              [this, alloc_id](const Error&) { destroyed(alloc_id); });
-  };
-  self_->request(found->second.runner, destroy_timeout, alloc_runner::Destroy{})
-      .then([gone](const alloc_runner::Done&) { gone(); },
-            [gone, alloc_id](const Error& err) {
-              log::error("client", "removing allocation {} failed: {}", short_id(alloc_id),
-                         err.what);
-              gone();
+  // A runner that ends without an answer has crashed, or was told to leave the tasks alone.
+  self_->request(found->second.runner, actor::infinite, alloc_runner::Destroy{})
+      .then([this, alloc_id](const alloc_runner::Done&) { gone(alloc_id); },
+            [alloc_id](const Error& err) {
+              log::warn("client", "allocation {} was not removed by its runner: {}",
+                        short_id(alloc_id), err.what);
             });
+}
+
+/// Nothing is left of it but its rows.
+void NodeAllocs::gone(const std::string& alloc_id) {
+  allocs_.at(alloc_id).runner = AllocRunner{};
+  erase_rows(alloc_id);
+  self_->request(facts_.parts.db, save_timeout, client_db::Save{})
+      .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
+            [this, alloc_id](const Error&) { destroyed(alloc_id); });
 }
 
 void NodeAllocs::destroyed(const std::string& alloc_id) {
@@ -380,7 +384,6 @@ void NodeAllocs::destroyed(const std::string& alloc_id) {
   if (std::exchange(alloc.by_collection, false)) gc_.destroyed();
   gc_.unmark(alloc_id);
   alloc.destroying = false;
-  alloc.runner = AllocRunner{};
   if (alloc.removed) {
     wants_all_ = wants_all_ || alloc.wanted_again;
     self_->send(facts_.context->sync, sync::Forget{alloc_id});
@@ -431,7 +434,7 @@ bool NodeAllocs::child_down(const actor::Down& down) {
   if (found == runners_.end()) return false;
   const auto alloc_id = found->second;
   runners_.erase(found);
-  if (down.crashed && !facts_.stopping) runner_crashed(alloc_id, down.reason);
+  if (down.crashed && !facts_.stopping) runner_crashed(alloc_id, down);
   return true;
 }
 
@@ -455,19 +458,24 @@ void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
   one_less();
 }
 
-/// A bug ended the runner: the allocation fails, so that the servers place it elsewhere, nothing of
-/// it is left running, and then the hooks remove what they left.
-void NodeAllocs::runner_crashed(const std::string& alloc_id, const Error& reason) {
+/// A bug ended the runner: the allocation fails, unless it had ended, so that the servers place it
+/// elsewhere, nothing of it is left running, and then the hooks remove what they left.
+void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& down) {
   const auto found = allocs_.find(alloc_id);
-  if (found == allocs_.end()) return;
+  if (found == allocs_.end() || found->second.runner.address() != down.source) return;
   auto& alloc = found->second;
   alloc.runner = AllocRunner{};
+  alloc.destroying = true;
+  erase_rows(alloc_id);
+  if (!workload::is_client_terminal(alloc.status))
+    reject(alloc.alloc, alloc.job, "its runner failed: " + down.reason.what);
   const AllocScope about{.alloc = alloc.alloc,
                          .job = alloc.job,
                          .alloc_root = facts_.context->alloc_root(alloc_id),
                          .unix_now = facts_.options.unix_now};
-  const Countdown one_less{
-      [this, about] { run_destroy_hooks(self_, facts_.context, about, [] {}); }};
+  const Countdown one_less{[this, about, alloc_id] {
+    run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { gone(alloc_id); });
+  }};
   const auto& drivers = facts_.context->drivers;
   if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
     for (const auto task : group->getTasks())
@@ -478,8 +486,6 @@ void NodeAllocs::runner_crashed(const std::string& alloc_id, const Error& reason
                   [one_less](const Error&) { one_less(); });
       }
   one_less();
-  erase_rows(alloc_id, *alloc.job);
-  reject(alloc.alloc, alloc.job, "its runner failed: " + reason.what);
 }
 
 client_api::AllocCounts NodeAllocs::counts() const {

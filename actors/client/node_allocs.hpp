@@ -98,12 +98,12 @@ private:
   struct Alloc {
     Object<schema::Allocation> alloc;  ///< As the servers last had it.
     Object<schema::Job> job;
-    Object<schema::Job> next_job;  ///< Another version, which is saved and not in force yet.
-    AllocRunner runner;            ///< Empty: it cannot run here, or its remains have been removed.
+    Object<schema::Job> saved_job;  ///< Whose row is kept for it; empty: it has no rows.
+    AllocRunner runner;             ///< Empty: it cannot run here, or has ended.
     schema::ClientStatus status = schema::ClientStatus::PENDING;
     bool removed = false;  ///< The servers have forgotten it.
     bool restored = false;
-    bool destroying = false;
+    bool destroying = false;     ///< What is left of it is being removed.
     bool wanted_again = false;   ///< Removed, but the servers have it after all.
     bool by_collection = false;  ///< Destroyed because the collection said so.
   };
@@ -116,9 +116,9 @@ private:
   static Error unknown(const std::string& alloc_id);
 
   AllocRunner run(AllocSetup setup);
-  void hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch);
-  void release_job(schema::Job::Reader job, storage::ClientBatch& batch);
-  void erase_rows(const std::string& alloc_id, schema::Job::Reader job);
+  void hold_job(Alloc& alloc, const Object<schema::Job>& job, storage::ClientBatch& batch);
+  void release_job(Alloc& alloc, storage::ClientBatch& batch);
+  void erase_rows(const std::string& alloc_id);
   void restore(client_db::SavedAlloc& saved);
   void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved);
@@ -133,9 +133,10 @@ private:
   void arm_stop_look();
   void collect_one(const std::string& alloc_id);
   void destroy(const std::string& alloc_id);
+  void gone(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
-  void runner_crashed(const std::string& alloc_id, const Error& reason);
+  void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
