@@ -100,7 +100,7 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   alloc.job = saved.job;
   alloc.restored = true;
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *saved.alloc, *saved.job); !fit) {
-    reject(saved.alloc, saved.job, fit.error().what);
+    reject(alloc_id, fit.error().what);
     return;
   }
   alloc.runner = run({.context = facts_.context,
@@ -167,7 +167,7 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
   }
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *assigned.alloc, *assigned.job);
       !fit) {
-    reject(assigned.alloc, assigned.job, fit.error().what);
+    reject(alloc_id, fit.error().what);
     return;
   }
   client_db::put_alloc(batch, assigned.alloc);
@@ -183,7 +183,7 @@ void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Res
     return;
   if (!saved) {
     erase_rows(alloc_id);
-    return reject(assigned.alloc, assigned.job, "saving local state: " + saved.error().what);
+    return reject(alloc_id, "saving local state: " + saved.error().what);
   }
   found->second.runner = run({.context = facts_.context,
                               .alloc = assigned.alloc,
@@ -195,18 +195,14 @@ void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Res
   watch_patience(alloc_id);
 }
 
-/// Tells the servers, once, that the allocation cannot run here. It is not tried again.
-void NodeAllocs::reject(const Object<schema::Allocation>& alloc,
-                        const Object<schema::Job>& job,
-                        std::string_view reason) {
-  const auto alloc_id = copy(alloc->getId());
+/// Tells the servers that the allocation cannot run here. It is not tried again.
+void NodeAllocs::reject(const std::string& alloc_id, std::string_view reason) {
   log::error("client", "cannot run allocation {}: {}", short_id(alloc_id), reason);
-  allocs_[alloc_id].status = schema::ClientStatus::FAILED;
-  constexpr std::uint64_t last_version = std::uint64_t{1} << 62;  // Nothing comes after it.
-  self_->send(facts_.context->sync,
-              sync::StateChanged{
-                  alloc_id, last_version,
-                  workload::make_rejection(*alloc, *job, reason, facts_.options.unix_now())});
+  auto& alloc = allocs_.at(alloc_id);
+  alloc.status = schema::ClientStatus::FAILED;
+  alloc.rejection
+      = workload::make_rejection(*alloc.alloc, *alloc.job, reason, facts_.options.unix_now());
+  tell_end(alloc, false);
 }
 
 /// Enters a change. The allocation's row and that of its job go together: a restart that finds one
@@ -230,7 +226,7 @@ void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
     if (workload::is_client_terminal(alloc.status)
         && !workload::is_client_terminal(assigned.alloc->getClientStatus())) {
       self_->send(facts_.context->sync, sync::Forget{copy(assigned.alloc->getId())});
-      self_->send(facts_.context->sync, end_of(alloc));
+      tell_end(alloc, true);
     }
     return;
   }
@@ -259,8 +255,9 @@ void NodeAllocs::servers_contacted() {
     if (alloc.restored && alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
 }
 
-/// How an allocation ended that has no runner any more to tell it.
-sync::StateChanged NodeAllocs::end_of(const Alloc& alloc) {
+/// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
+/// have acknowledged.
+void NodeAllocs::tell_end(const Alloc& alloc, bool again) {
   const workload::AllocReport report{.alloc_id = view(alloc.alloc->getId()),
                                      .node_id = facts_.identity.id,
                                      .status = alloc.status,
@@ -268,16 +265,18 @@ sync::StateChanged NodeAllocs::end_of(const Alloc& alloc) {
                                      .tasks = {},
                                      .health = {},
                                      .assigned = *alloc.alloc};
-  return {std::string{report.alloc_id}, ++rest_version_,
-          workload::make_update(report, facts_.options.unix_now()), true};
+  auto update = alloc.rejection ? *alloc.rejection
+                                : workload::make_update(report, facts_.options.unix_now());
+  self_->send(facts_.context->sync, sync::StateChanged{std::string{report.alloc_id},
+                                                       ++rest_version_, std::move(update), again});
 }
 
 void NodeAllocs::report_all() {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner)
       self_->send(alloc.runner, alloc_runner::ReportAgain{});
-    else if (alloc.status == schema::ClientStatus::LOST)
-      self_->send(facts_.context->sync, end_of(alloc));
+    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST)
+      tell_end(alloc, true);
 }
 
 // -- without servers -----------------------------------------------------------------------------
@@ -468,7 +467,7 @@ void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& 
   alloc.destroying = true;
   erase_rows(alloc_id);
   if (!workload::is_client_terminal(alloc.status))
-    reject(alloc.alloc, alloc.job, "its runner failed: " + down.reason.what);
+    reject(alloc_id, "its runner failed: " + down.reason.what);
   const AllocScope about{.alloc = alloc.alloc,
                          .job = alloc.job,
                          .alloc_root = facts_.context->alloc_root(alloc_id),

@@ -89,6 +89,22 @@ TEST_CASE_FIXTURE(ClientFixture, "client: what cannot run here is reported once 
   CHECK(batches.size() == sent);
 }
 
+TEST_CASE_FIXTURE(ClientFixture, "client: what cannot run here is told again to who asks for all") {
+  start();
+  const auto job = make_job({});
+  const auto impossible = make_job({.id = "impossible", .tasks = {{.driver = "nope"}}});
+  assign(make_alloc(job, 1), job);
+  assign(make_alloc(impossible, 2), impossible);
+  crash_runner(1);
+  advance(1s);
+  heard.clear();
+
+  give_up();
+  advance(20s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(status(2) == ClientStatus::FAILED);
+}
+
 TEST_CASE_FIXTURE(ClientFixture, "client: a runner that crashes fails its allocation") {
   start();
   const auto job = make_job({});
