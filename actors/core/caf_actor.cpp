@@ -172,8 +172,8 @@ caf::result<Mail> CafActor::take(Mail& mail) {
 }
 
 caf::result<Mail> CafActor::take_unknown(Mail& mail) {
-  if (const auto* adopted = mail.get<Adopt>()) {
-    adopt(adopted->child);
+  if (auto* adopted = mail.get<Adopt>()) {
+    adopt(std::exchange(adopted->child, {}));
   } else if (const auto* due = mail.get<Tick>()) {
     tick(*due);
   } else if (const auto* belongs = mail.get<Belong>()) {

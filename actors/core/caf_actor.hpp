@@ -20,10 +20,18 @@ namespace nomad::actor {
 
 class CafActor final : public caf::event_based_actor {
 public:
-  /// To an owner from an actor that it does not know yet.
+  /// To an owner from an actor that it does not know yet. An owner that has ended takes nobody, and
+  /// nobody else would ever stop the child.
   struct Adopt {
     using is_message = void;
-    Ref child;
+
+    explicit Adopt(Ref of) : child(std::move(of)) {}
+
+    Adopt(Adopt&&) = default;
+
+    ~Adopt() { stop(child); }
+
+    Ref child;  ///< Whoever adopts it takes it out.
   };
 
   /// To an actor that nobody owns: from now on this one does.

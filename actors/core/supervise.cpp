@@ -49,7 +49,7 @@ Ref spawn_boot(const Owner& owner, std::unique_ptr<Boot> boot, Thread thread) {
   const Ref child{caf::actor_cast<caf::actor_control_block*>(spawned)};
   if (owner.self() != nullptr)
     owner.self()->caf_actor().adopt(child);
-  else
+  else if (above)
     above.tell(Mail::of(CafActor::Adopt{child}), Priority::urgent);
   return child;
 }

@@ -4,9 +4,9 @@
 //
 // The rules: every actor has an owner, whom its spawn site names, with what an exception in one of
 // its handlers leads to (Policy). The owner hears of its end (`on_down`), and when the owner ends,
-// whatever it owns is stopped, the youngest first. An exit message ends an actor, and is how owners
-// stop theirs. An exception in a handler is a bug: whoever asked is answered with it, it is logged,
-// and the policy follows.
+// whatever it owns is stopped, the youngest first, and so is who comes to it later. An exit message
+// ends an actor, and is how owners stop theirs. An exception in a handler is a bug: whoever asked
+// is answered with it, it is logged, and the policy follows.
 #pragma once
 
 #include <cstdint>

@@ -242,6 +242,20 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: an actor that nobody owns can be given t
   CHECK(adders_living().empty());
 }
 
+TEST_CASE_FIXTURE(OwnerFixture, "owner: who comes to an owner that has ended is stopped") {
+  const auto top = owner<Policy::report>();
+  actor::stop(top);
+  SUBCASE("in the owner's mailbox at its end") {}
+  SUBCASE("after the owner's end") {
+    settle();
+  }
+  adopt(actor::spawn<Policy::end_owner>(top, adder, 1));
+  const auto alone = adopt(actor::spawn<Policy::end_owner>(system(), adder, 1));
+  actor::give(alone, top);
+  settle();
+  CHECK(adders_living().empty());
+}
+
 TEST_CASE_FIXTURE(OwnerFixture, "actor registry: says who lives, whose it is and what it did") {
   const auto top = owner<Policy::restart>();
   tell(adders[0], Add{5});
