@@ -162,6 +162,7 @@ caf::result<Mail> CafActor::take(Mail& mail) {
     auto* handler = find(mail.type());
     if (handler == nullptr) return take_unknown(mail);
     auto outcome = handler->handle(mail);
+    present_.reset();
     if (outcome.later || !is_question()) return caf::delegated<Mail>{};
     if (outcome.error) return to_caf(*outcome.error);
     return std::move(outcome.reply);
@@ -198,6 +199,7 @@ void CafActor::fail() {
   const auto* element = current_mailbox_element();
   const bool was_asked = element != nullptr && element->mid.is_request();
   if (is_question()) make_response_promise().deliver(to_caf(reason));
+  detail::keep(std::exchange(present_, nullptr), {.reply = {}, .error = reason, .later = false});
   if (boot_->policy() != Policy::restart || (!was_asked && !may_begin_again())) throw;
   begin_again(reason);
 }

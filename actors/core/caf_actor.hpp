@@ -74,6 +74,9 @@ public:
   /// Goes on whatever ends: `on_down` hears of it.
   void outlive_children() { outlives_children_ = true; }
 
+  /// The promise to answer the present question: whatever its handler throws is the answer.
+  void set_present(std::shared_ptr<detail::PromiseCore> promise) { present_ = std::move(promise); }
+
   void set_on_down(std::function<void(const Down&)> handler) { on_down_ = std::move(handler); }
 
   void set_on_exit(std::function<void()> handler) { on_exit_ = std::move(handler); }
@@ -133,6 +136,7 @@ private:
   std::function<void(const Down&)> on_down_;
   std::function<void()> on_exit_;
   std::shared_ptr<ActorStats> stats_;
+  std::shared_ptr<detail::PromiseCore> present_;
   std::int64_t turn_began_ = 0;  ///< In ticks: where the last message ended.
   std::uint32_t incarnation_ = 1;
   bool killed_ = false;

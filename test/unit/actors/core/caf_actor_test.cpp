@@ -47,6 +47,11 @@ struct ThrowAsked {
   using is_message = void;
 };
 
+/// As ThrowAsked, after the promise to answer was made.
+struct ThrowPromised {
+  using is_message = void;
+};
+
 struct Tick {
   using is_message = void;
 };
@@ -64,6 +69,7 @@ using Adder = actor::Interface<void(Add),
                                void(Release),
                                void(Throw),
                                Sum(ThrowAsked),
+                               Sum(ThrowPromised),
                                void(Tick)>;
 using Hearer = actor::Interface<void(Heard)>;
 using Top = actor::Interface<void(Add)>;
@@ -92,6 +98,10 @@ Adder::behavior_type adder(Adder::stateful_pointer<AdderState> self, int first) 
       },
       [](Throw) { throw std::runtime_error{"thrown"}; },
       [](ThrowAsked) -> actor::Answer<Sum> { throw std::runtime_error{"thrown when asked"}; },
+      [self](ThrowPromised) -> actor::Answer<Sum> {
+        self->state.held.push_back(self->make_response_promise<Sum>());
+        throw std::runtime_error{"thrown after a promise"};
+      },
       [self](Tick) {
         self->state.sum += 1000;
         actor::send_self_after(self, 1s, Tick{});
@@ -152,6 +162,21 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: what an actor owed is answered when its 
   const auto bad = ask<Sum>(adders[0], ThrowAsked{});
   REQUIRE(bad->has_value());
   CHECK((*bad)->error() == Error{Errc::internal, "thrown when asked"});
+  REQUIRE(held->has_value());
+  CHECK((*held)->error().code == Errc::unavailable);
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: who asks what throws hears it, promise or not") {
+  SUBCASE("who begins anew") {
+    owner<Policy::restart>();
+  }
+  SUBCASE("who ends") {
+    owner<Policy::report>();
+  }
+  const auto held = ask<Sum>(adders[0], Hold{});
+  const auto bad = ask<Sum>(adders[0], ThrowPromised{});
+  REQUIRE(bad->has_value());
+  CHECK((*bad)->error() == Error{Errc::internal, "thrown after a promise"});
   REQUIRE(held->has_value());
   CHECK((*held)->error().code == Errc::unavailable);
 }
