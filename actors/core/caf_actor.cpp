@@ -200,7 +200,8 @@ void CafActor::fail() {
   const bool was_asked = element != nullptr && element->mid.is_request();
   if (is_question()) make_response_promise().deliver(to_caf(reason));
   detail::keep(std::exchange(present_, nullptr), {.reply = {}, .error = reason, .later = false});
-  if (boot_->policy() != Policy::restart || (!was_asked && !may_begin_again())) throw;
+  const bool may_go_on = boot_->policy() == Policy::restart && !leaves_;
+  if (!may_go_on || (!was_asked && !may_begin_again())) throw;
   begin_again(reason);
 }
 
@@ -272,6 +273,7 @@ void CafActor::tell_of(const Down& down) {
 
 void CafActor::told_to_exit(caf::exit_msg& message) {
   if (!message.reason) return;
+  leaves_ = true;
   killed_ = message.reason == caf::exit_reason::kill;
   if (killed_ || !on_exit_) return quit(std::move(message.reason));
   run(incarnation_, [&] { on_exit_(); });

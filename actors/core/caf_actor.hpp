@@ -139,6 +139,7 @@ private:
   std::shared_ptr<detail::PromiseCore> present_;
   std::int64_t turn_began_ = 0;  ///< In ticks: where the last message ended.
   std::uint32_t incarnation_ = 1;
+  bool leaves_ = false;  ///< It was told to end: it does not begin anew.
   bool killed_ = false;
   bool outlives_children_ = false;
   int crashes_ = 0;  ///< Since `crashes_since_`, unasked.

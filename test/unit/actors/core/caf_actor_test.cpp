@@ -109,6 +109,16 @@ Adder::behavior_type adder(Adder::stateful_pointer<AdderState> self, int first) 
   };
 }
 
+struct LeaverState {
+  static constexpr const char* name = "leaver";
+};
+
+/// Throws at each Add; its end is up to `leave`.
+Top::behavior_type leaver(Top::stateful_pointer<LeaverState> self, std::function<void()> leave) {
+  actor::on_exit(self, std::move(leave));
+  return {[](Add) { throw std::runtime_error{"thrown"}; }};
+}
+
 struct OwnerFixture : test::ActorFixture {
   Recorder<Heard> heard = record<Heard>();
   Adder adders[2];
@@ -134,11 +144,13 @@ struct OwnerFixture : test::ActorFixture {
     return answer->has_value() && (*answer)->has_value() ? (*answer)->value().value : -1;
   }
 
-  std::vector<actor::ActorInfo> adders_living() {
+  std::vector<actor::ActorInfo> living(std::string_view name) {
     auto all = actor::list_actors(system());
-    std::erase_if(all, [](const auto& each) { return each.name != "adder"; });
+    std::erase_if(all, [name](const auto& each) { return each.name != name; });
     return all;
   }
+
+  std::vector<actor::ActorInfo> adders_living() { return living("adder"); }
 };
 
 }  // namespace
@@ -206,6 +218,19 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: bad questions end nobody, crashes withou
     tell(adders[0], Throw{});
   CHECK(sum_of(adders[0]) == -1);
   CHECK(sum_of(adders[1]) == -1);  // nor can the owner go on
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: who is told to end does not begin anew") {
+  std::function<void()> leave = [] {};
+  SUBCASE("its exit handler throws") {
+    leave = [] { throw std::runtime_error{"thrown at the end"}; };
+  }
+  SUBCASE("it throws before it has finished") {}
+  const auto leaving = adopt(actor::spawn<Policy::restart>(system(), leaver, leave));
+  actor::stop(leaving);
+  settle();
+  tell(leaving, Add{});
+  CHECK(living("leaver").empty());
 }
 
 TEST_CASE_FIXTURE(OwnerFixture, "owner: who reports ends alone, and its owner hears of it") {
