@@ -39,10 +39,6 @@ caf::result<caf::message> log_unexpected(caf::scheduled_actor* self, caf::messag
   return caf::sec::unexpected_message;
 }
 
-/// Unasked crashes within `crash_window` that an actor survives.
-constexpr int most_crashes = 5;
-constexpr std::chrono::minutes crash_window{1};
-
 }  // namespace
 
 CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner)
@@ -65,6 +61,7 @@ CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const 
   });
   set_exception_handler([this](std::exception_ptr& thrown) { return log_exception(this, thrown); });
   set_down_handler([this](caf::down_msg& message) { other_ended(message); });
+  crashes_.fill(std::chrono::steady_clock::time_point::min());
   boot_->make(*this);
 }
 
@@ -208,11 +205,8 @@ void CafActor::fail() {
 /// Answers to bad questions don't count: whoever repeats one must not end what serves others.
 bool CafActor::may_begin_again() {
   const auto now = clock().now();
-  if (now - crashes_since_ > crash_window) {
-    crashes_since_ = now;
-    crashes_ = 0;
-  }
-  return ++crashes_ <= most_crashes;
+  auto& oldest = crashes_[next_crash_++ % most_crashes];
+  return std::exchange(oldest, now) < now - crash_window;
 }
 
 void CafActor::begin_again(const Error& reason) {

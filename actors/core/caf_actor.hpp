@@ -3,6 +3,7 @@
 // alone; everybody else knows Self.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -142,8 +143,13 @@ private:
   bool leaves_ = false;  ///< It was told to end: it does not begin anew.
   bool killed_ = false;
   bool outlives_children_ = false;
-  int crashes_ = 0;  ///< Since `crashes_since_`, unasked.
-  std::chrono::steady_clock::time_point crashes_since_;
+
+  /// Unasked crashes within `crash_window` that it survives.
+  static constexpr std::size_t most_crashes = 5;
+  static constexpr std::chrono::minutes crash_window{1};
+
+  std::array<std::chrono::steady_clock::time_point, most_crashes> crashes_;  ///< The last, a ring.
+  std::size_t next_crash_ = 0;
 };
 
 template <class Work>

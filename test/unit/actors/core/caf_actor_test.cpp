@@ -220,6 +220,19 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: bad questions end nobody, crashes withou
   CHECK(sum_of(adders[1]) == -1);  // nor can the owner go on
 }
 
+TEST_CASE_FIXTURE(OwnerFixture, "owner: six crashes within any minute are too many") {
+  owner<Policy::restart>();
+  tell(adders[0], Throw{});
+  advance(50s);
+  for (int i = 0; i < 4; ++i)
+    tell(adders[0], Throw{});
+  advance(15s);
+  tell(adders[0], Throw{});  // the first was more than a minute ago
+  CHECK(sum_of(adders[0]) == 10);
+  tell(adders[0], Throw{});
+  CHECK(sum_of(adders[0]) == -1);
+}
+
 TEST_CASE_FIXTURE(OwnerFixture, "owner: who is told to end does not begin anew") {
   std::function<void()> leave = [] {};
   SUBCASE("its exit handler throws") {
