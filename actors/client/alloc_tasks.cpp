@@ -40,7 +40,6 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
                        .sidecar = lifecycle.getSidecar(),
                        .poststop = stage == workload::Stage::poststop});
     auto runner = spawn_task_runner(self_, std::move(setup));
-    self_->monitor(runner);
     tasks_.push_back({.name = copy(task.getName()),
                       .stage = stage,
                       .runner = std::move(runner),

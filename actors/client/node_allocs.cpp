@@ -31,7 +31,6 @@ Error NodeAllocs::unknown(const std::string& alloc_id) {
 AllocRunner NodeAllocs::run(AllocSetup setup) {
   const auto alloc_id = copy(setup.alloc->getId());
   auto runner = facts_.parts.make_runner(self_, std::move(setup));
-  self_->monitor(runner);
   runners_.emplace(runner.address(), alloc_id);
   return runner;
 }

@@ -262,7 +262,7 @@ void CafActor::tell_of(const Down& down) {
   if (on_down_)
     run(incarnation_, [&] { std::function<void(const Down&)>{on_down_}(down); });
   else if (down.crashed && !down.restarted)
-    log::warn(name_, "a monitored actor ended: {}", down.reason.what);
+    log::warn(name_, "an actor of its own has ended: {}", down.reason.what);
 }
 
 void CafActor::told_to_exit(caf::exit_msg& message) {

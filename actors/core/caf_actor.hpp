@@ -70,8 +70,6 @@ public:
   /// From now on `child` is its own.
   void adopt(const Ref& child);
 
-  bool owns(Address other) const { return children_.contains(other.id); }
-
   /// Goes on whatever ends: `on_down` hears of it.
   void outlive_children() { outlives_children_ = true; }
 

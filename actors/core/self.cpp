@@ -42,10 +42,6 @@ void Self::quit(const Error& reason) {
   actor_.quit(to_caf(reason));
 }
 
-void Self::monitor(const Any& other) {
-  if (other && !actor_.owns(other.address())) actor_.monitor(as_caf(other.ref()));
-}
-
 void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
   if (dest.get() == actor_.ctrl()) mail.set_incarnation(actor_.incarnation());
   if (dest)

@@ -21,7 +21,7 @@
 
 namespace nomad::actor {
 
-/// An owned or monitored actor has ended, or an owned one has begun anew.
+/// An owned actor has ended, or has begun anew.
 struct Down {
   Address source;          ///< Compare with `handle.address()`.
   bool crashed = false;    ///< Ended by a bug or an error, not by an exit message or normally.
@@ -29,8 +29,7 @@ struct Down {
   Error reason;            ///< Why, when `crashed`.
 };
 
-/// Calls `handler` for each owned or monitored actor that ends, and each owned one that begins
-/// anew. Call it in the behavior function.
+/// Calls `handler` for each owned actor that ends or begins anew. Call it in the behavior function.
 void on_down(Self* self, std::function<void(const Down&)> handler);
 
 /// Calls `handler` when an exit message arrives instead of quitting, so that an actor can finish
