@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/alloc_hooks.hpp"
+#include "actors/client/alloc_tasks.hpp"
 #include "actors/client/countdown.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -457,7 +458,8 @@ void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
 }
 
 /// A bug ended the runner: the allocation fails, unless it had ended, so that the servers place it
-/// elsewhere, nothing of it is left running, and then the hooks remove what they left.
+/// elsewhere, nothing of it is left running, and then the hooks remove what they left: not the
+/// directory of a task that may still run.
 void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& down) {
   const auto found = allocs_.find(alloc_id);
   if (found == allocs_.end() || found->second.runner.address() != down.source) return;
@@ -471,18 +473,19 @@ void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& 
                          .job = alloc.job,
                          .alloc_root = facts_.context->alloc_root(alloc_id),
                          .unix_now = facts_.options.unix_now};
-  const Countdown one_less{[this, about, alloc_id] {
+  const auto may_run = std::make_shared<bool>(false);
+  const Countdown one_less{[this, about, alloc_id, may_run] {
+    if (*may_run) return gone(alloc_id);
     run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { gone(alloc_id); });
   }};
-  const auto& drivers = facts_.context->drivers;
   if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
-    for (const auto task : group->getTasks())
-      if (const auto driver = drivers.find(copy(task.getDriver())); driver != drivers.end()) {
-        one_less.await();
-        self_->request(driver->second, 1min, driver::DestroyTask{{alloc_id, copy(task.getName())}})
-            .then([one_less](const driver::Done&) { one_less(); },
-                  [one_less](const Error&) { one_less(); });
-      }
+    for (const auto task : group->getTasks()) {
+      one_less.await();
+      end_abandoned(self_, *facts_.context, alloc_id, task, [one_less, may_run](bool ended) {
+        if (!ended) *may_run = true;
+        one_less();
+      });
+    }
   one_less();
 }
 

@@ -140,6 +140,7 @@ namespace {
 /// A driver that loses every task it is asked to recover.
 struct ForgetfulDriver : ClientFixture {
   int starts = 0;
+  std::optional<Error> destroy_refusal;
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
@@ -165,7 +166,10 @@ struct ForgetfulDriver : ClientFixture {
               [](const driver::StopTask&) -> actor::Answer<driver::Done> {
                 return Error{Errc::not_found, "task not found"};
               },
-              [](const driver::DestroyTask&) { return driver::Done{}; },
+              [this](const driver::DestroyTask&) -> actor::Answer<driver::Done> {
+                if (destroy_refusal) return *destroy_refusal;
+                return driver::Done{};
+              },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
               [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {
@@ -217,6 +221,20 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
   CHECK(starts == 2);
   CHECK(events(1)
         == Strings{"Received", "Task Setup", "Started", "Failed Restoring Task", "Started"});
+}
+
+TEST_CASE_FIXTURE(ForgetfulDriver, "restore: what may still run keeps its directory") {
+  start();
+  const auto job = make_job({.tasks = {{.config = "{}", .driver = "forgetful"}}});
+  assign(make_alloc(job, 1), job);
+  assign(make_alloc(job, 2), job);
+  crash_runner(1);
+  destroy_refusal = Error{Errc::io, "it does not end"};
+  crash_runner(2);
+  advance(1s);
+
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(2))));
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "restore: a driver that crashes is replaced, its tasks go on") {
