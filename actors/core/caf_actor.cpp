@@ -115,8 +115,16 @@ Timer CafActor::send_after(std::chrono::nanoseconds delay, Mail mail) {
     delayed_send(this, delay, std::move(mail));
     return {};
   }
+  return wait(delay, std::move(mail));
+}
+
+Timer CafActor::time_out_after(std::chrono::nanoseconds delay, caf::message_id response) {
+  return wait(delay, response);
+}
+
+Timer CafActor::wait(std::chrono::nanoseconds delay, Waiting what) {
   const Timer timer{clock().now() + delay, ++last_timer_};
-  waiting_.emplace(timer, std::move(mail));
+  waiting_.emplace(timer, std::move(what));
   arm();
   return timer;
 }
@@ -133,8 +141,14 @@ void CafActor::arm() {
 void CafActor::tick(const Tick& tick) {
   if (tick_ == tick.at) tick_.reset();
   const auto now = clock().now();
-  while (!waiting_.empty() && waiting_.begin()->first.due <= now)
-    send(this, std::move(waiting_.extract(waiting_.begin()).mapped()));
+  while (!waiting_.empty() && waiting_.begin()->first.due <= now) {
+    auto due = std::move(waiting_.extract(waiting_.begin()).mapped());
+    if (auto* mail = std::get_if<Mail>(&due))
+      send(this, std::move(*mail));
+    else
+      eq_impl(std::get<caf::message_id>(due), caf::strong_actor_ptr{ctrl()}, context(),
+              caf::error{caf::sec::request_timeout});
+  }
   arm();
 }
 
@@ -215,7 +229,9 @@ void CafActor::begin_again(const Error& reason) {
   stats_->restarts.fetch_add(1, std::memory_order_relaxed);
   stop_children();
   handlers_.clear();
-  waiting_.clear();
+  // What it asked is still forgotten in time.
+  std::erase_if(waiting_,
+                [](const auto& each) { return std::holds_alternative<Mail>(each.second); });
   on_down_ = nullptr;
   on_exit_ = nullptr;
   boot_->forget();

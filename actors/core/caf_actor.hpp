@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include <caf/event_based_actor.hpp>
 
@@ -84,10 +85,14 @@ public:
   /// drop none of them and keeps the actor's memory for each, however long ago it has ended.
   static constexpr std::chrono::seconds longest_tick{30};
 
-  /// The timeouts of requests that are longer are cancelled with the answer.
+  /// So do the timeouts of requests that are longer than this: CAF's clock looks through all that
+  /// an actor has there to cancel one of them.
   static constexpr std::chrono::seconds longest_request_timer{10};
 
   Timer send_after(std::chrono::nanoseconds delay, Mail mail);
+
+  /// Answers its own request with a timeout, whose handlers are known by `response`.
+  Timer time_out_after(std::chrono::nanoseconds delay, caf::message_id response);
 
   void cancel(const Timer& timer) { waiting_.erase(timer); }
 
@@ -111,6 +116,10 @@ private:
     std::chrono::steady_clock::time_point at;
   };
 
+  /// What waits: a message, or the end of a request.
+  using Waiting = std::variant<Mail, caf::message_id>;
+
+  Timer wait(std::chrono::nanoseconds delay, Waiting what);
   void arm();
   void tick(const Tick& tick);
   caf::result<Mail> take(Mail& mail);
@@ -127,7 +136,7 @@ private:
   const char* name_;
   std::unique_ptr<Boot> boot_;
   Handlers handlers_;
-  std::map<Timer, Mail> waiting_;
+  std::map<Timer, Waiting> waiting_;
   std::uint64_t last_timer_ = 0;
   std::optional<std::chrono::steady_clock::time_point> tick_;  ///< Of the Tick that comes next.
   WeakRef owner_;
