@@ -8,19 +8,14 @@
 
 #include "actors/core/caf_actor.hpp"
 #include "actors/core/caf_bridge.hpp"
+#include "runtime/base/name_table.hpp"
 
 namespace nomad::actor {
 
 std::string_view to_string(Policy policy) {
-  switch (policy) {
-    case Policy::report:
-      return "report";
-    case Policy::end_owner:
-      return "end_owner";
-    case Policy::restart:
-      return "restart";
-  }
-  return "";
+  static constexpr std::string_view names[] = {"report", "end_owner", "restart"};
+  static_assert(name_in(names, Policy::restart) == "restart");
+  return name_in(names, policy);
 }
 
 Owner::Owner(Ref ref) : system_{ref.get()->home_system}, ref_{std::move(ref)} {}
