@@ -241,8 +241,8 @@ struct DbState {
   std::shared_ptr<storage::ClientStore> store;
   storage::ClientBatch waiting;
   std::vector<actor::Promise<Committed>> owed;
-  std::vector<actor::Promise<Committed>>
-      asking;  ///< Who saves nothing, and does not wait for room.
+  /// Of those who save nothing: they do not wait for room.
+  std::vector<actor::Promise<Committed>> asking;
   bool flush_sent = false;
   bool full = false;
 
