@@ -15,7 +15,6 @@ const std::vector<AllocHookEntry>& AllocHooks::entries() const {
 
 const AllocHook& AllocHooks::spawn(const AllocHookEntry& entry, const AllocScope& about) {
   actors_.push_back({&entry, entry.spawn(self_, about, self_)});
-  self_->monitor(actors_.back().handle);
   return actors_.back().handle;
 }
 

@@ -7,6 +7,7 @@
 #include "actors/client/countdown.hpp"
 #include "actors/client/task_config.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/task_record.hpp"
@@ -14,6 +15,23 @@
 namespace nomad::client {
 
 namespace event = workload::task_event;
+
+void end_abandoned(actor::Self* self,
+                   const ClientContext& context,
+                   const std::string& alloc_id,
+                   schema::Task::Reader task,
+                   std::function<void(bool ended)> then) {
+  const auto driver = context.drivers.find(copy(task.getDriver()));
+  if (driver == context.drivers.end()) return then(true);
+  const driver::TaskId id{alloc_id, copy(task.getName())};
+  self->request(driver->second, std::chrono::minutes{1}, driver::DestroyTask{id})
+      .then([then](const driver::Done&) { then(true); },
+            [then, id](const Error& err) {
+              log::error("client", "what is left of task {} of allocation {} may still run: {}",
+                         id.task, short_id(id.alloc_id), err.what);
+              then(false);
+            });
+}
 
 void AllocTasks::spawn(const Saved& saved, bool restored) {
   const auto group = *workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
@@ -40,7 +58,6 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
                        .sidecar = lifecycle.getSidecar(),
                        .poststop = stage == workload::Stage::poststop});
     auto runner = spawn_task_runner(self_, std::move(setup));
-    self_->monitor(runner);
     tasks_.push_back({.name = copy(task.getName()),
                       .stage = stage,
                       .runner = std::move(runner),
@@ -71,23 +88,11 @@ bool AllocTasks::child_down(const actor::Address& source) {
     state->enter(schema::TaskRunState::DEAD, facts_.unix_now());
     changed({i, std::move(state)});
     ended({i});
-    end_abandoned(tasks_[i].name);
+    if (const auto task = find_task(*facts_.alloc, *facts_.job, tasks_[i].name))
+      end_abandoned(self_, *facts_.context, facts_.id, *task, [](bool) {});
     return true;
   }
   return false;
-}
-
-/// Nobody looks after what may still run of the task.
-void AllocTasks::end_abandoned(const std::string& name) {
-  const auto task = find_task(*facts_.alloc, *facts_.job, name);
-  const auto& drivers = facts_.context->drivers;
-  const auto driver = task ? drivers.find(copy(task->getDriver())) : drivers.end();
-  if (driver == drivers.end()) return;
-  self_->request(driver->second, std::chrono::minutes{1}, driver::DestroyTask{{facts_.id, name}})
-      .then([](const driver::Done&) {},
-            [name](const Error& err) {
-              log::error("client", "what is left of task {} may still run: {}", name, err.what);
-            });
 }
 
 std::vector<workload::TaskView> AllocTasks::views() const {

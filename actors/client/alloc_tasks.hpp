@@ -3,6 +3,7 @@
 // and carries out what is asked of one or all of them. The runner of the allocation says when.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,14 @@
 #include "runtime/workload/task_coordinator.hpp"
 
 namespace nomad::client {
+
+/// Has the driver end what may still run of a task that nobody looks after any more. `then` hears,
+/// in this turn or a later one, whether nothing is left; a failure is logged.
+void end_abandoned(actor::Self* self,
+                   const ClientContext& context,
+                   const std::string& alloc_id,
+                   schema::Task::Reader task,
+                   std::function<void(bool ended)> then);
 
 class AllocTasks {
 public:
@@ -100,8 +109,6 @@ public:
   client_api::AllocDir directory() const;
 
 private:
-  void end_abandoned(const std::string& name);
-
   struct Task {
     std::string name;
     workload::Stage stage = workload::Stage::main;

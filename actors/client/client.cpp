@@ -125,7 +125,6 @@ Driver ClientState::spawn_driver(const std::string& name) {
        .unix_now = facts_.options.unix_now,
        .config = config == facts_.options.drivers.end() ? std::map<std::string, std::string>{}
                                                         : config->second});
-  self_->monitor(driver);
   return driver;
 }
 

@@ -232,13 +232,17 @@ struct DbState {
   explicit DbState(DbSelf::pointer actor) : self{actor} {}
 
   ~DbState() {
-    if (store && !waiting.empty()) static_cast<void>(commit());  // Logs what goes wrong.
+    if (!store || waiting.empty()) return;
+    if (const auto saved = commit(); !saved)
+      log::error("client", "the last changes of local state are lost: {}", saved.error().what);
   }
 
   DbSelf::pointer self;
   std::shared_ptr<storage::ClientStore> store;
   storage::ClientBatch waiting;
   std::vector<actor::Promise<Committed>> owed;
+  /// Of those who save nothing: they do not wait for room.
+  std::vector<actor::Promise<Committed>> asking;
   bool flush_sent = false;
   bool full = false;
 
@@ -249,22 +253,34 @@ struct DbState {
     actor::send_self(self, Flush{});
   }
 
+  /// What finds no room goes on waiting.
   Result<> commit() {
     NOMAD_FAILPOINT("client.before_save");
     auto outcome = store->commit(waiting);
     NOMAD_FAILPOINT("client.after_save");
-    if (!outcome && outcome.error().code == Errc::overloaded) return outcome;
-    waiting = {};
-    if (!outcome) log::error("client", "saving local state failed: {}", outcome.error().what);
+    if (!is_full(outcome)) waiting = {};
     return outcome;
   }
 
   void flush() {
     flush_sent = false;
     const auto outcome = waiting.empty() ? Result<>{} : commit();
-    if (!outcome && outcome.error().code == Errc::overloaded) return wait_for_room(outcome.error());
-    if (std::exchange(full, false)) log::info("client", "local state is saved again");
-    for (auto& promise : std::exchange(owed, {}))
+    answer_all(asking, outcome);
+    if (is_full(outcome)) return wait_for_room(outcome.error());
+    if (!outcome)
+      log::error("client", "saving local state failed: {}", outcome.error().what);
+    else if (std::exchange(full, false))
+      log::info("client", "local state is saved again");
+    answer_all(owed, outcome);
+  }
+
+  static bool is_full(const Result<>& outcome) {
+    return !outcome && outcome.error().code == Errc::overloaded;
+  }
+
+  static void answer_all(std::vector<actor::Promise<Committed>>& promises,
+                         const Result<>& outcome) {
+    for (auto& promise : std::exchange(promises, {}))
       actor::answer(promise, outcome ? Result<Committed>{Committed{}} : outcome.error());
   }
 
@@ -281,9 +297,10 @@ DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
   self->state.store = std::move(store);
   return {
       [self](Save& msg) -> actor::Answer<Committed> {
-        self->state.owed.push_back(self->make_response_promise<Committed>());
+        auto& who = msg.changes.empty() ? self->state.asking : self->state.owed;
+        who.push_back(self->make_response_promise<Committed>());
         self->state.add(std::move(msg.changes));
-        return self->state.owed.back();
+        return who.back();
       },
       [self](SaveLater& msg) { self->state.add(std::move(msg.changes)); },
       [self](Load) -> actor::Answer<Loaded> {

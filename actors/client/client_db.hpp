@@ -10,7 +10,9 @@
 // Ends:   by the parent's exit message; what is queued is committed first.
 //
 // A commit that fails is answered with its error and logged; nothing of it is applied. What finds
-// the disk full waits, and is tried again each second: who asked is answered when it is saved.
+// the disk full waits, and is tried again each second: who asked is answered when it is saved, if
+// he still waits. (All give up after a minute: a node without room obeys its servers, and what it
+// can't begin begins elsewhere.)
 #pragma once
 
 #include <memory>
@@ -35,7 +37,8 @@ struct Committed {
   using is_message = void;
 };
 
-/// Makes `changes` durable, together; an empty batch waits for everything saved before.
+/// Makes `changes` durable, together; an empty batch waits for everything saved before, and is
+/// answered `overloaded` when the disk is too full for that.
 struct Save {
   using is_message = void;
   storage::ClientBatch changes;

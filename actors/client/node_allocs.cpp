@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/alloc_hooks.hpp"
+#include "actors/client/alloc_tasks.hpp"
 #include "actors/client/countdown.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -20,7 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto save_timeout = 1min;
-constexpr auto destroy_timeout = 24 * 60min;
 constexpr auto disk_timeout = 50s;
 
 }  // namespace
@@ -32,27 +32,35 @@ Error NodeAllocs::unknown(const std::string& alloc_id) {
 AllocRunner NodeAllocs::run(AllocSetup setup) {
   const auto alloc_id = copy(setup.alloc->getId());
   auto runner = facts_.parts.make_runner(self_, std::move(setup));
-  self_->monitor(runner);
   runners_.emplace(runner.address(), alloc_id);
   return runner;
 }
 
-void NodeAllocs::hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch) {
+/// Keeps the row of `job` for the allocation, and no longer that of another version.
+void NodeAllocs::hold_job(Alloc& alloc,
+                          const Object<schema::Job>& job,
+                          storage::ClientBatch& batch) {
   if (jobs_[client_db::job_key(*job)]++ == 0) client_db::put_job(batch, job);
+  release_job(alloc, batch);
+  alloc.saved_job = job;
 }
 
-void NodeAllocs::release_job(schema::Job::Reader job, storage::ClientBatch& batch) {
-  const auto key = client_db::job_key(job);
-  const auto held = jobs_.find(key);
-  if (held == jobs_.end() || --held->second > 0) return;
+void NodeAllocs::release_job(Alloc& alloc, storage::ClientBatch& batch) {
+  const auto job = std::exchange(alloc.saved_job, {});
+  if (!job) return;
+  const auto held = jobs_.find(client_db::job_key(*job));
+  if (--held->second > 0) return;
+  client_db::erase_job(batch, held->first);
   jobs_.erase(held);
-  client_db::erase_job(batch, key);
 }
 
-void NodeAllocs::erase_rows(const std::string& alloc_id, schema::Job::Reader job) {
+/// Once, however often it is called.
+void NodeAllocs::erase_rows(const std::string& alloc_id) {
+  auto& alloc = allocs_.at(alloc_id);
+  if (!alloc.saved_job) return;
   storage::ClientBatch batch;
   client_db::erase_alloc(batch, alloc_id);
-  release_job(job, batch);
+  release_job(alloc, batch);
   self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
 }
 
@@ -64,8 +72,8 @@ void NodeAllocs::take_up(client_db::Loaded loaded) {
   for (const auto& key : loaded.unused_jobs)
     client_db::erase_job(batch, key);
   storage::ClientBatch saved_already;
-  for (const auto& saved : loaded.allocs)
-    hold_job(saved.job, saved_already);  // All first: one that goes must not take another's job.
+  for (const auto& saved : loaded.allocs)  // All first: one that goes must not take another's job.
+    hold_job(allocs_[copy(saved.alloc->getId())], saved.job, saved_already);
   for (auto& saved : loaded.allocs)
     restore(saved);
   self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
@@ -80,7 +88,8 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   const auto alloc_id = copy(saved.alloc->getId());
   if (saved.tasks.empty()) {
     // Nothing of it had begun, or it was destroyed: the servers send it again if they want it.
-    erase_rows(alloc_id, *saved.job);
+    erase_rows(alloc_id);
+    allocs_.erase(alloc_id);
     return;
   }
   if (saved.acknowledged)
@@ -91,7 +100,7 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   alloc.job = saved.job;
   alloc.restored = true;
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *saved.alloc, *saved.job); !fit) {
-    reject(saved.alloc, saved.job, fit.error().what);
+    reject(alloc_id, fit.error().what);
     return;
   }
   alloc.runner = run({.context = facts_.context,
@@ -158,11 +167,11 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
   }
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *assigned.alloc, *assigned.job);
       !fit) {
-    reject(assigned.alloc, assigned.job, fit.error().what);
+    reject(alloc_id, fit.error().what);
     return;
   }
   client_db::put_alloc(batch, assigned.alloc);
-  hold_job(assigned.job, batch);
+  hold_job(alloc, assigned.job, batch);
 }
 
 /// Runs an allocation that was entered, if it is still wanted and `saved`.
@@ -172,8 +181,10 @@ void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Res
   if (found == allocs_.end() || found->second.removed
       || found->second.status != schema::ClientStatus::PENDING)
     return;
-  if (!saved)
-    return reject(assigned.alloc, assigned.job, "saving local state: " + saved.error().what);
+  if (!saved) {
+    erase_rows(alloc_id);
+    return reject(alloc_id, "saving local state: " + saved.error().what);
+  }
   found->second.runner = run({.context = facts_.context,
                               .alloc = assigned.alloc,
                               .job = assigned.job,
@@ -184,18 +195,14 @@ void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Res
   watch_patience(alloc_id);
 }
 
-/// Tells the servers, once, that the allocation cannot run here. It is not tried again.
-void NodeAllocs::reject(const Object<schema::Allocation>& alloc,
-                        const Object<schema::Job>& job,
-                        std::string_view reason) {
-  const auto alloc_id = copy(alloc->getId());
+/// Tells the servers that the allocation cannot run here. It is not tried again.
+void NodeAllocs::reject(const std::string& alloc_id, std::string_view reason) {
   log::error("client", "cannot run allocation {}: {}", short_id(alloc_id), reason);
-  allocs_[alloc_id].status = schema::ClientStatus::FAILED;
-  constexpr std::uint64_t last_version = std::uint64_t{1} << 62;  // Nothing comes after it.
-  self_->send(facts_.context->sync,
-              sync::StateChanged{
-                  alloc_id, last_version,
-                  workload::make_rejection(*alloc, *job, reason, facts_.options.unix_now())});
+  auto& alloc = allocs_.at(alloc_id);
+  alloc.status = schema::ClientStatus::FAILED;
+  alloc.rejection
+      = workload::make_rejection(*alloc.alloc, *alloc.job, reason, facts_.options.unix_now());
+  tell_end(alloc, false);
 }
 
 /// Enters a change. The allocation's row and that of its job go together: a restart that finds one
@@ -207,18 +214,11 @@ void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
   auto& alloc = allocs_.at(alloc_id);
   if (!alloc.runner) return;
   client_db::put_alloc(batch, assigned.alloc);
-  if (client_db::job_key(*alloc.job) == client_db::job_key(*assigned.job)) return;
-  hold_job(assigned.job, batch);
-  alloc.next_job = assigned.job;
+  hold_job(alloc, assigned.job, batch);
 }
 
 void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
   auto& alloc = allocs_.at(copy(assigned.alloc->getId()));
-  if (const auto next_job = std::exchange(alloc.next_job, {})) {
-    storage::ClientBatch batch;
-    release_job(alloc.runner ? *alloc.job : *next_job, batch);
-    self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
-  }
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;
   if (!alloc.runner) {
@@ -226,7 +226,7 @@ void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
     if (workload::is_client_terminal(alloc.status)
         && !workload::is_client_terminal(assigned.alloc->getClientStatus())) {
       self_->send(facts_.context->sync, sync::Forget{copy(assigned.alloc->getId())});
-      self_->send(facts_.context->sync, end_of(alloc));
+      tell_end(alloc, true);
     }
     return;
   }
@@ -243,10 +243,9 @@ void NodeAllocs::remove(const std::string& alloc_id) {
   auto& alloc = allocs_.at(alloc_id);
   alloc.removed = true;
   indexes_.erase(alloc_id);
-  if (alloc.runner) {
-    if (!alloc.destroying) gc_.demand(alloc_id);
-    return;
-  }
+  if (alloc.destroying) return;
+  if (alloc.runner) return gc_.demand(alloc_id);
+  erase_rows(alloc_id);
   self_->send(facts_.context->sync, sync::Forget{alloc_id});
   allocs_.erase(alloc_id);
 }
@@ -256,8 +255,9 @@ void NodeAllocs::servers_contacted() {
     if (alloc.restored && alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
 }
 
-/// How an allocation ended that has no runner any more to tell it.
-sync::StateChanged NodeAllocs::end_of(const Alloc& alloc) {
+/// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
+/// have acknowledged.
+void NodeAllocs::tell_end(const Alloc& alloc, bool again) {
   const workload::AllocReport report{.alloc_id = view(alloc.alloc->getId()),
                                      .node_id = facts_.identity.id,
                                      .status = alloc.status,
@@ -265,16 +265,18 @@ sync::StateChanged NodeAllocs::end_of(const Alloc& alloc) {
                                      .tasks = {},
                                      .health = {},
                                      .assigned = *alloc.alloc};
-  return {std::string{report.alloc_id}, ++rest_version_,
-          workload::make_update(report, facts_.options.unix_now()), true};
+  auto update = alloc.rejection ? *alloc.rejection
+                                : workload::make_update(report, facts_.options.unix_now());
+  self_->send(facts_.context->sync, sync::StateChanged{std::string{report.alloc_id},
+                                                       ++rest_version_, std::move(update), again});
 }
 
 void NodeAllocs::report_all() {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner)
       self_->send(alloc.runner, alloc_runner::ReportAgain{});
-    else if (alloc.status == schema::ClientStatus::LOST)
-      self_->send(facts_.context->sync, end_of(alloc));
+    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST)
+      tell_end(alloc, true);
 }
 
 // -- without servers -----------------------------------------------------------------------------
@@ -358,21 +360,22 @@ void NodeAllocs::destroy(const std::string& alloc_id) {
   const auto found = allocs_.find(alloc_id);
   found->second.destroying = true;
   heartbeat_stop_.forget(alloc_id);
-  const auto gone = [this, alloc_id] {
-    storage::ClientBatch batch;
-    client_db::erase_alloc(batch, alloc_id);
-    release_job(*allocs_.at(alloc_id).job, batch);
-    self_->request(facts_.parts.db, save_timeout, client_db::Save{std::move(batch)})
-        .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
-              [this, alloc_id](const Error&) { destroyed(alloc_id); });
-  };
-  self_->request(found->second.runner, destroy_timeout, alloc_runner::Destroy{})
-      .then([gone](const alloc_runner::Done&) { gone(); },
-            [gone, alloc_id](const Error& err) {
-              log::error("client", "removing allocation {} failed: {}", short_id(alloc_id),
-                         err.what);
-              gone();
+  // A runner that ends without an answer has crashed, or was told to leave the tasks alone.
+  self_->request(found->second.runner, actor::infinite, alloc_runner::Destroy{})
+      .then([this, alloc_id](const alloc_runner::Done&) { gone(alloc_id); },
+            [alloc_id](const Error& err) {
+              log::warn("client", "allocation {} was not removed by its runner: {}",
+                        short_id(alloc_id), err.what);
             });
+}
+
+/// Nothing is left of it but its rows.
+void NodeAllocs::gone(const std::string& alloc_id) {
+  allocs_.at(alloc_id).runner = AllocRunner{};
+  erase_rows(alloc_id);
+  self_->request(facts_.parts.db, save_timeout, client_db::Save{})
+      .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
+            [this, alloc_id](const Error&) { destroyed(alloc_id); });
 }
 
 void NodeAllocs::destroyed(const std::string& alloc_id) {
@@ -380,7 +383,6 @@ void NodeAllocs::destroyed(const std::string& alloc_id) {
   if (std::exchange(alloc.by_collection, false)) gc_.destroyed();
   gc_.unmark(alloc_id);
   alloc.destroying = false;
-  alloc.runner = AllocRunner{};
   if (alloc.removed) {
     wants_all_ = wants_all_ || alloc.wanted_again;
     self_->send(facts_.context->sync, sync::Forget{alloc_id});
@@ -431,7 +433,7 @@ bool NodeAllocs::child_down(const actor::Down& down) {
   if (found == runners_.end()) return false;
   const auto alloc_id = found->second;
   runners_.erase(found);
-  if (down.crashed && !facts_.stopping) runner_crashed(alloc_id, down.reason);
+  if (down.crashed && !facts_.stopping) runner_crashed(alloc_id, down);
   return true;
 }
 
@@ -455,31 +457,36 @@ void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
   one_less();
 }
 
-/// A bug ended the runner: the allocation fails, so that the servers place it elsewhere, nothing of
-/// it is left running, and then the hooks remove what they left.
-void NodeAllocs::runner_crashed(const std::string& alloc_id, const Error& reason) {
+/// A bug ended the runner: the allocation fails, unless it had ended, so that the servers place it
+/// elsewhere, nothing of it is left running, and then the hooks remove what they left: not the
+/// directory of a task that may still run.
+void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& down) {
   const auto found = allocs_.find(alloc_id);
-  if (found == allocs_.end()) return;
+  if (found == allocs_.end() || found->second.runner.address() != down.source) return;
   auto& alloc = found->second;
   alloc.runner = AllocRunner{};
+  alloc.destroying = true;
+  erase_rows(alloc_id);
+  if (!workload::is_client_terminal(alloc.status))
+    reject(alloc_id, "its runner failed: " + down.reason.what);
   const AllocScope about{.alloc = alloc.alloc,
                          .job = alloc.job,
                          .alloc_root = facts_.context->alloc_root(alloc_id),
                          .unix_now = facts_.options.unix_now};
-  const Countdown one_less{
-      [this, about] { run_destroy_hooks(self_, facts_.context, about, [] {}); }};
-  const auto& drivers = facts_.context->drivers;
+  const auto may_run = std::make_shared<bool>(false);
+  const Countdown one_less{[this, about, alloc_id, may_run] {
+    if (*may_run) return gone(alloc_id);
+    run_destroy_hooks(self_, facts_.context, about, [this, alloc_id] { gone(alloc_id); });
+  }};
   if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
-    for (const auto task : group->getTasks())
-      if (const auto driver = drivers.find(copy(task.getDriver())); driver != drivers.end()) {
-        one_less.await();
-        self_->request(driver->second, 1min, driver::DestroyTask{{alloc_id, copy(task.getName())}})
-            .then([one_less](const driver::Done&) { one_less(); },
-                  [one_less](const Error&) { one_less(); });
-      }
+    for (const auto task : group->getTasks()) {
+      one_less.await();
+      end_abandoned(self_, *facts_.context, alloc_id, task, [one_less, may_run](bool ended) {
+        if (!ended) *may_run = true;
+        one_less();
+      });
+    }
   one_less();
-  erase_rows(alloc_id, *alloc.job);
-  reject(alloc.alloc, alloc.job, "its runner failed: " + reason.what);
 }
 
 client_api::AllocCounts NodeAllocs::counts() const {

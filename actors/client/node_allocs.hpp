@@ -50,8 +50,8 @@ public:
   /// Whether the next question has to be for all allocations; asked once.
   bool take_wants_all() { return std::exchange(wants_all_, false); }
 
-  /// Tells them of every allocation, so that they use the node again. Those that ended without
-  /// ever having run here, because the servers took them for lost, have no runner to tell it.
+  /// Tells them of every allocation, so that they use the node again. Those that could not run
+  /// here, or that the servers took for lost before they did, have no runner to tell it.
   void report_all();
 
   // -- without servers.
@@ -98,12 +98,13 @@ private:
   struct Alloc {
     Object<schema::Allocation> alloc;  ///< As the servers last had it.
     Object<schema::Job> job;
-    Object<schema::Job> next_job;  ///< Another version, which is saved and not in force yet.
-    AllocRunner runner;            ///< Empty: it cannot run here, or its remains have been removed.
+    Object<schema::Job> saved_job;  ///< Whose row is kept for it; empty: it has no rows.
+    AllocRunner runner;             ///< Empty: it cannot run here, or has ended.
     schema::ClientStatus status = schema::ClientStatus::PENDING;
-    bool removed = false;  ///< The servers have forgotten it.
+    std::optional<workload::AllocUpdate> rejection;  ///< Why it did not run here, or not on.
+    bool removed = false;                            ///< The servers have forgotten it.
     bool restored = false;
-    bool destroying = false;
+    bool destroying = false;     ///< What is left of it is being removed.
     bool wanted_again = false;   ///< Removed, but the servers have it after all.
     bool by_collection = false;  ///< Destroyed because the collection said so.
   };
@@ -116,26 +117,25 @@ private:
   static Error unknown(const std::string& alloc_id);
 
   AllocRunner run(AllocSetup setup);
-  void hold_job(const Object<schema::Job>& job, storage::ClientBatch& batch);
-  void release_job(schema::Job::Reader job, storage::ClientBatch& batch);
-  void erase_rows(const std::string& alloc_id, schema::Job::Reader job);
+  void hold_job(Alloc& alloc, const Object<schema::Job>& job, storage::ClientBatch& batch);
+  void release_job(Alloc& alloc, storage::ClientBatch& batch);
+  void erase_rows(const std::string& alloc_id);
   void restore(client_db::SavedAlloc& saved);
   void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved);
   void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
-  void reject(const Object<schema::Allocation>& alloc,
-              const Object<schema::Job>& job,
-              std::string_view reason);
+  void reject(const std::string& alloc_id, std::string_view reason);
   void update(const server_link::AssignedAlloc& assigned);
   void remove(const std::string& alloc_id);
-  sync::StateChanged end_of(const Alloc& alloc);
+  void tell_end(const Alloc& alloc, bool again);
   void watch_patience(const std::string& alloc_id);
   void arm_stop_look();
   void collect_one(const std::string& alloc_id);
   void destroy(const std::string& alloc_id);
+  void gone(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
-  void runner_crashed(const std::string& alloc_id, const Error& reason);
+  void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
 
@@ -147,8 +147,9 @@ private:
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
   std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
   bool wants_all_ = false;
-  bool impatient_ = false;          ///< Of the present `apply`.
-  std::uint64_t rest_version_ = 0;  ///< Of the reports on allocations without a runner.
+  bool impatient_ = false;  ///< Of the present `apply`.
+  /// Of the reports on allocations without a runner: nothing that a runner told comes after them.
+  std::uint64_t rest_version_ = std::uint64_t{1} << 62;
 
   workload::HeartbeatStop heartbeat_stop_;
   std::uint64_t stop_look_round_ = 0;

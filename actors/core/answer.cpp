@@ -56,7 +56,9 @@ bool is_open(const std::shared_ptr<PromiseCore>& core) {
 
 std::shared_ptr<detail::PromiseCore> Self::promise_core() {
   if (!actor_.is_question()) return nullptr;
-  return std::make_shared<detail::PromiseCore>(actor_.make_response_promise());
+  auto core = std::make_shared<detail::PromiseCore>(actor_.make_response_promise());
+  actor_.set_present(core);
+  return core;
 }
 
 }  // namespace nomad::actor

@@ -39,10 +39,6 @@ caf::result<caf::message> log_unexpected(caf::scheduled_actor* self, caf::messag
   return caf::sec::unexpected_message;
 }
 
-/// Unasked crashes within `crash_window` that an actor survives.
-constexpr int most_crashes = 5;
-constexpr std::chrono::minutes crash_window{1};
-
 }  // namespace
 
 CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner)
@@ -65,6 +61,7 @@ CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const 
   });
   set_exception_handler([this](std::exception_ptr& thrown) { return log_exception(this, thrown); });
   set_down_handler([this](caf::down_msg& message) { other_ended(message); });
+  crashes_.fill(std::chrono::steady_clock::time_point::min());
   boot_->make(*this);
 }
 
@@ -118,8 +115,16 @@ Timer CafActor::send_after(std::chrono::nanoseconds delay, Mail mail) {
     delayed_send(this, delay, std::move(mail));
     return {};
   }
+  return wait(delay, std::move(mail));
+}
+
+Timer CafActor::time_out_after(std::chrono::nanoseconds delay, caf::message_id response) {
+  return wait(delay, response);
+}
+
+Timer CafActor::wait(std::chrono::nanoseconds delay, Waiting what) {
   const Timer timer{clock().now() + delay, ++last_timer_};
-  waiting_.emplace(timer, std::move(mail));
+  waiting_.emplace(timer, std::move(what));
   arm();
   return timer;
 }
@@ -136,8 +141,14 @@ void CafActor::arm() {
 void CafActor::tick(const Tick& tick) {
   if (tick_ == tick.at) tick_.reset();
   const auto now = clock().now();
-  while (!waiting_.empty() && waiting_.begin()->first.due <= now)
-    send(this, std::move(waiting_.extract(waiting_.begin()).mapped()));
+  while (!waiting_.empty() && waiting_.begin()->first.due <= now) {
+    auto due = std::move(waiting_.extract(waiting_.begin()).mapped());
+    if (auto* mail = std::get_if<Mail>(&due))
+      send(this, std::move(*mail));
+    else
+      eq_impl(std::get<caf::message_id>(due), caf::strong_actor_ptr{ctrl()}, context(),
+              caf::error{caf::sec::request_timeout});
+  }
   arm();
 }
 
@@ -162,6 +173,7 @@ caf::result<Mail> CafActor::take(Mail& mail) {
     auto* handler = find(mail.type());
     if (handler == nullptr) return take_unknown(mail);
     auto outcome = handler->handle(mail);
+    present_.reset();
     if (outcome.later || !is_question()) return caf::delegated<Mail>{};
     if (outcome.error) return to_caf(*outcome.error);
     return std::move(outcome.reply);
@@ -172,8 +184,8 @@ caf::result<Mail> CafActor::take(Mail& mail) {
 }
 
 caf::result<Mail> CafActor::take_unknown(Mail& mail) {
-  if (const auto* adopted = mail.get<Adopt>()) {
-    adopt(adopted->child);
+  if (auto* adopted = mail.get<Adopt>()) {
+    adopt(std::exchange(adopted->child, {}));
   } else if (const auto* due = mail.get<Tick>()) {
     tick(*due);
   } else if (const auto* belongs = mail.get<Belong>()) {
@@ -198,18 +210,17 @@ void CafActor::fail() {
   const auto* element = current_mailbox_element();
   const bool was_asked = element != nullptr && element->mid.is_request();
   if (is_question()) make_response_promise().deliver(to_caf(reason));
-  if (boot_->policy() != Policy::restart || (!was_asked && !may_begin_again())) throw;
+  detail::keep(std::exchange(present_, nullptr), {.reply = {}, .error = reason, .later = false});
+  const bool may_go_on = boot_->policy() == Policy::restart && !leaves_;
+  if (!may_go_on || (!was_asked && !may_begin_again())) throw;
   begin_again(reason);
 }
 
 /// Answers to bad questions don't count: whoever repeats one must not end what serves others.
 bool CafActor::may_begin_again() {
   const auto now = clock().now();
-  if (now - crashes_since_ > crash_window) {
-    crashes_since_ = now;
-    crashes_ = 0;
-  }
-  return ++crashes_ <= most_crashes;
+  auto& oldest = crashes_[next_crash_++ % most_crashes];
+  return std::exchange(oldest, now) < now - crash_window;
 }
 
 void CafActor::begin_again(const Error& reason) {
@@ -218,7 +229,9 @@ void CafActor::begin_again(const Error& reason) {
   stats_->restarts.fetch_add(1, std::memory_order_relaxed);
   stop_children();
   handlers_.clear();
-  waiting_.clear();
+  // What it asked is still forgotten in time.
+  std::erase_if(waiting_,
+                [](const auto& each) { return std::holds_alternative<Mail>(each.second); });
   on_down_ = nullptr;
   on_exit_ = nullptr;
   boot_->forget();
@@ -265,11 +278,12 @@ void CafActor::tell_of(const Down& down) {
   if (on_down_)
     run(incarnation_, [&] { std::function<void(const Down&)>{on_down_}(down); });
   else if (down.crashed && !down.restarted)
-    log::warn(name_, "a monitored actor ended: {}", down.reason.what);
+    log::warn(name_, "an actor of its own has ended: {}", down.reason.what);
 }
 
 void CafActor::told_to_exit(caf::exit_msg& message) {
   if (!message.reason) return;
+  leaves_ = true;
   killed_ = message.reason == caf::exit_reason::kill;
   if (killed_ || !on_exit_) return quit(std::move(message.reason));
   run(incarnation_, [&] { on_exit_(); });

@@ -3,11 +3,13 @@
 // alone; everybody else knows Self.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include <caf/event_based_actor.hpp>
 
@@ -20,10 +22,18 @@ namespace nomad::actor {
 
 class CafActor final : public caf::event_based_actor {
 public:
-  /// To an owner from an actor that it does not know yet.
+  /// To an owner from an actor that it does not know yet. An owner that has ended takes nobody, and
+  /// nobody else would ever stop the child.
   struct Adopt {
     using is_message = void;
-    Ref child;
+
+    explicit Adopt(Ref of) : child(std::move(of)) {}
+
+    Adopt(Adopt&&) = default;
+
+    ~Adopt() { stop(child); }
+
+    Ref child;  ///< Whoever adopts it takes it out.
   };
 
   /// To an actor that nobody owns: from now on this one does.
@@ -61,10 +71,11 @@ public:
   /// From now on `child` is its own.
   void adopt(const Ref& child);
 
-  bool owns(Address other) const { return children_.contains(other.id); }
-
   /// Goes on whatever ends: `on_down` hears of it.
   void outlive_children() { outlives_children_ = true; }
+
+  /// The promise to answer the present question: whatever its handler throws is the answer.
+  void set_present(std::shared_ptr<detail::PromiseCore> promise) { present_ = std::move(promise); }
 
   void set_on_down(std::function<void(const Down&)> handler) { on_down_ = std::move(handler); }
 
@@ -74,10 +85,14 @@ public:
   /// drop none of them and keeps the actor's memory for each, however long ago it has ended.
   static constexpr std::chrono::seconds longest_tick{30};
 
-  /// The timeouts of requests that are longer are cancelled with the answer.
+  /// So do the timeouts of requests that are longer than this: CAF's clock looks through all that
+  /// an actor has there to cancel one of them.
   static constexpr std::chrono::seconds longest_request_timer{10};
 
   Timer send_after(std::chrono::nanoseconds delay, Mail mail);
+
+  /// Answers its own request with a timeout, whose handlers are known by `response`.
+  Timer time_out_after(std::chrono::nanoseconds delay, caf::message_id response);
 
   void cancel(const Timer& timer) { waiting_.erase(timer); }
 
@@ -101,6 +116,10 @@ private:
     std::chrono::steady_clock::time_point at;
   };
 
+  /// What waits: a message, or the end of a request.
+  using Waiting = std::variant<Mail, caf::message_id>;
+
+  Timer wait(std::chrono::nanoseconds delay, Waiting what);
   void arm();
   void tick(const Tick& tick);
   caf::result<Mail> take(Mail& mail);
@@ -117,7 +136,7 @@ private:
   const char* name_;
   std::unique_ptr<Boot> boot_;
   Handlers handlers_;
-  std::map<Timer, Mail> waiting_;
+  std::map<Timer, Waiting> waiting_;
   std::uint64_t last_timer_ = 0;
   std::optional<std::chrono::steady_clock::time_point> tick_;  ///< Of the Tick that comes next.
   WeakRef owner_;
@@ -125,12 +144,19 @@ private:
   std::function<void(const Down&)> on_down_;
   std::function<void()> on_exit_;
   std::shared_ptr<ActorStats> stats_;
+  std::shared_ptr<detail::PromiseCore> present_;
   std::int64_t turn_began_ = 0;  ///< In ticks: where the last message ended.
   std::uint32_t incarnation_ = 1;
+  bool leaves_ = false;  ///< It was told to end: it does not begin anew.
   bool killed_ = false;
   bool outlives_children_ = false;
-  int crashes_ = 0;  ///< Since `crashes_since_`, unasked.
-  std::chrono::steady_clock::time_point crashes_since_;
+
+  /// Unasked crashes within `crash_window` that it survives.
+  static constexpr std::size_t most_crashes = 5;
+  static constexpr std::chrono::minutes crash_window{1};
+
+  std::array<std::chrono::steady_clock::time_point, most_crashes> crashes_;  ///< The last, a ring.
+  std::size_t next_crash_ = 0;
 };
 
 template <class Work>

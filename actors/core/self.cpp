@@ -42,10 +42,6 @@ void Self::quit(const Error& reason) {
   actor_.quit(to_caf(reason));
 }
 
-void Self::monitor(const Any& other) {
-  if (other && !actor_.owns(other.address())) actor_.monitor(as_caf(other.ref()));
-}
-
 void Self::send_mail(const Ref& dest, Mail mail, Priority priority) {
   if (dest.get() == actor_.ctrl()) mail.set_incarnation(actor_.incarnation());
   if (dest)
@@ -75,28 +71,26 @@ void Self::delegate_mail(const Ref& dest, Mail mail) {
 }
 
 /// CAF's clock keeps the timeout of a request, and with it this actor, whether it was answered or
-/// not; so the long ones are cancelled.
+/// not; so it is not told of the long ones.
 void Self::ask(Question question, Question::OnReply then, Question::OnError failed) {
   const bool is_long
       = question.timeout != infinite && question.timeout > CafActor::longest_request_timer;
   const auto listen = [&](auto asked) {
     auto* actor = &actor_;
     const auto incarnation = actor_.incarnation();
-    const auto answered = [actor, is_long, id = asked.id()] {
-      if (is_long) actor->clock().cancel_request_timeout(actor, id);
-    };
+    const auto end = is_long ? actor->time_out_after(question.timeout, asked.id()) : Timer{};
     asked.then(
-        [actor, incarnation, answered, then = std::move(then)](Mail& reply) {
-          answered();
+        [actor, incarnation, end, then = std::move(then)](Mail& reply) {
+          actor->cancel(end);
           actor->run(incarnation, [&] { then(reply); });
         },
-        [actor, incarnation, answered, failed = std::move(failed)](const caf::error& err) {
-          answered();
+        [actor, incarnation, end, failed = std::move(failed)](const caf::error& err) {
+          actor->cancel(end);
           actor->run(incarnation, [&] { failed(from_caf(err)); });
         });
   };
   const auto dest = as_caf(question.dest);
-  const auto timeout = to_caf(question.timeout);
+  const auto timeout = to_caf(is_long ? infinite : question.timeout);
   if (question.priority == Priority::urgent)
     listen(actor_.request<caf::message_priority::high>(dest, timeout, std::move(question.mail)));
   else

@@ -82,9 +82,6 @@ public:
   void quit();
   void quit(const Error& reason);
 
-  /// Its end arrives at `on_down`, as that of what this actor owns does anyway.
-  void monitor(const Any& other);
-
   template <class Handle, Message M>
   requires Understands<Handle, M>
 

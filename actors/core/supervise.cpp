@@ -8,19 +8,14 @@
 
 #include "actors/core/caf_actor.hpp"
 #include "actors/core/caf_bridge.hpp"
+#include "runtime/base/name_table.hpp"
 
 namespace nomad::actor {
 
 std::string_view to_string(Policy policy) {
-  switch (policy) {
-    case Policy::report:
-      return "report";
-    case Policy::end_owner:
-      return "end_owner";
-    case Policy::restart:
-      return "restart";
-  }
-  return "";
+  static constexpr std::string_view names[] = {"report", "end_owner", "restart"};
+  static_assert(name_in(names, Policy::restart) == "restart");
+  return name_in(names, policy);
 }
 
 Owner::Owner(Ref ref) : system_{ref.get()->home_system}, ref_{std::move(ref)} {}
@@ -49,7 +44,7 @@ Ref spawn_boot(const Owner& owner, std::unique_ptr<Boot> boot, Thread thread) {
   const Ref child{caf::actor_cast<caf::actor_control_block*>(spawned)};
   if (owner.self() != nullptr)
     owner.self()->caf_actor().adopt(child);
-  else
+  else if (above)
     above.tell(Mail::of(CafActor::Adopt{child}), Priority::urgent);
   return child;
 }

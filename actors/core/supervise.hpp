@@ -4,9 +4,9 @@
 //
 // The rules: every actor has an owner, whom its spawn site names, with what an exception in one of
 // its handlers leads to (Policy). The owner hears of its end (`on_down`), and when the owner ends,
-// whatever it owns is stopped, the youngest first. An exit message ends an actor, and is how owners
-// stop theirs. An exception in a handler is a bug: whoever asked is answered with it, it is logged,
-// and the policy follows.
+// whatever it owns is stopped, the youngest first, and so is who comes to it later. An exit message
+// ends an actor, and is how owners stop theirs. An exception in a handler is a bug: whoever asked
+// is answered with it, it is logged, and the policy follows.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace nomad::actor {
 
-/// An owned or monitored actor has ended, or an owned one has begun anew.
+/// An owned actor has ended, or has begun anew.
 struct Down {
   Address source;          ///< Compare with `handle.address()`.
   bool crashed = false;    ///< Ended by a bug or an error, not by an exit message or normally.
@@ -29,8 +29,7 @@ struct Down {
   Error reason;            ///< Why, when `crashed`.
 };
 
-/// Calls `handler` for each owned or monitored actor that ends, and each owned one that begins
-/// anew. Call it in the behavior function.
+/// Calls `handler` for each owned actor that ends or begins anew. Call it in the behavior function.
 void on_down(Self* self, std::function<void(const Down&)> handler);
 
 /// Calls `handler` when an exit message arrives instead of quitting, so that an actor can finish

@@ -154,7 +154,6 @@ void NodeState::start(NodeParts parts) {
   const Index newest = parts_.start.snapshot ? parts_.start.snapshot->index : 0;
   core_.emplace(parts_.core_options, std::move(parts_.start), Random{parts_.seed}, parts_.clock());
   writer_ = parts_.spawn_log_writer(self_, NodeSelf{self_});
-  self_->monitor(writer_);
   snapshots_.start(newest);
   actor::on_down(self_, [this](const actor::Down& down) {
     if (!down.crashed && down.source != writer_.address() && !snapshots_.is_child(down.source))

@@ -25,7 +25,6 @@ void SnapshotKeeper::start(Index newest) {
   chance_ = Random{~parts_.seed};
   draw_delay();
   snapshotter_ = parts_.spawn_snapshotter(self_);
-  self_->monitor(snapshotter_);
 }
 
 /// Servers that apply the same entries would all write their snapshots at the same moment: each

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
@@ -58,6 +59,22 @@ public:
     });
   }
 
+  /// For an actor that began anew: calls `then`, in a later turn, when everything that it proposed
+  /// before is in the state, or never will be. Until then it would decide on what is about to
+  /// change.
+  template <class Interface>
+  void when_settled(actor::TypedSelf<Interface>* self, std::function<void()> then) {
+    const auto nothing = make_command(
+        [](schema::Command::Builder command) { command.initEvalUpdate().initEvaluations(0); });
+    propose(Interface{self}, nothing, [this, self, then = std::move(then)](Result<Committed> done) {
+      if (done || done.error().code != Errc::overloaded) return then();
+      const auto number = next_number();
+      waiting_.emplace(
+          number, [this, self, then](const Result<raft::Applied>&) { when_settled(self, then); });
+      actor::send_self_after(self, ask_again_after, WriteDone{number});
+    });
+  }
+
   void finish(const WriteDone& done) {
     auto entry = waiting_.extract(done.number);
     if (!entry.empty()) entry.mapped()(done.outcome);
@@ -66,6 +83,8 @@ public:
   std::size_t waiting() const { return waiting_.size(); }
 
 private:
+  static constexpr std::chrono::milliseconds ask_again_after{100};
+
   /// Of the process: an actor that began anew must not take an answer to what it asked before.
   static std::uint64_t next_number() {
     static std::atomic<std::uint64_t> last{0};

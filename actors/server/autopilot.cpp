@@ -22,6 +22,8 @@ constexpr std::chrono::seconds patience{30};
 std::string_view verb(raft::MemberAction action) {
   static constexpr std::string_view names[]
       = {"adding", "promoting", "demoting", "removing", "moving"};
+  static_assert(name_in(names, raft::MemberAction::remove) == "removing"
+                && name_in(names, raft::MemberAction::move) == "moving");
   return name_in(names, action, "changing");
 }
 

@@ -45,7 +45,9 @@ struct TrackerState {
   Random random{0};
   /// By node whose status is being changed: what waits until that is done.
   std::unordered_map<std::string, std::deque<Turn>> turns;
-  bool leads = false;
+  bool settled = true;  ///< What it had under way when it began anew is decided.
+  bool told_to_lead = false;
+  bool leads = false;  ///< Both.
   bool scanning = false;
 
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
@@ -56,11 +58,21 @@ struct TrackerState {
 
   // -- leases ------------------------------------------------------------------------------------
 
+  /// A node's status that was being changed is changed, or not, before the next turn of it.
+  void settle() {
+    settled = false;
+    writes->when_settled<TrackerSelf>(self, [this] {
+      settled = true;
+      lead(told_to_lead);
+    });
+  }
+
   /// A new leader cannot know when each client was last heard; all get a long lease, also those
   /// that are away and may come back: it ends when they have been away too long.
   void lead(bool leads_now) {
     leases = {};
-    leads = leads_now;
+    told_to_lead = leads_now;
+    leads = told_to_lead && settled;
     if (!leads) return;
     const auto deadline = self->now() + options.leases.failover_ttl;
     const auto snapshot = store->snapshot();
@@ -119,6 +131,7 @@ struct TrackerState {
   // -- what nodes and their silence change -------------------------------------------------------
 
   actor::Answer<Registered> register_node(const RegisterNode& msg) {
+    if (!leads) return no_leader();
     auto decision = cluster::decide_node_register(store->snapshot(), msg.node, seed());
     if (!decision) {
       log::warn("heartbeat", "registration of node {} refused: {}",
@@ -151,6 +164,7 @@ struct TrackerState {
 
   /// Of a node that is ready nothing changes but its lease.
   actor::Answer<Lease> beat(const Heartbeat& msg) {
+    if (!leads) return no_leader();
     auto promise = self->make_response_promise<Lease>();
     const auto step = [this, id = msg.node_id, promise](std::function<void()> done) mutable {
       auto decision = cluster::decide_heartbeat(store->snapshot(), id, seed());
@@ -205,6 +219,7 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
   state->writes.emplace(std::move(proposer));
   state->random = Random{self->seed(options.random_seed)};
   state->options = options;
+  if (self->began_again()) state->settle();
 
   return {
       [state](const RegisterNode& msg) { return state->register_node(msg); },

@@ -6,7 +6,8 @@
 // Takes:  RegisterNode and Heartbeat, GetCount, Lead. The status of one node changes one step at a
 //         time, each decided on what the last one left (runtime/cluster/node_commands.hpp). While
 //         it does not lead, everybody is told `unavailable`.
-// Parent: server, restart. All leases begin anew, as with a new leader.
+// Parent: server, restart. All leases begin anew, as with a new leader, when what it had under way
+//         is settled.
 // Ends:   by the parent's exit message.
 #pragma once
 

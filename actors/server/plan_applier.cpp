@@ -17,22 +17,15 @@ namespace {
 using plan_applier::PlanApplied;
 using plan_applier::SubmitPlan;
 
-/// Find out again whether what an earlier state had under way is over.
-struct AskLog {
-  using is_message = void;
-};
-
 /// Deal with the next plan of the queue.
 struct Next {
   using is_message = void;
 };
 
-using ApplierSelf = actor::WithInternal<PlanApplier, void(AskLog), void(Next), void(WriteDone)>;
+using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(WriteDone)>;
 
 /// Plans verified against one continuation of the state before it is made anew.
 constexpr std::size_t most_speculative = 64;
-
-constexpr std::chrono::milliseconds ask_log_again_after{100};
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
@@ -58,17 +51,11 @@ struct ApplierState {
   std::size_t verified_on_it = 0;
   bool knows_all = true;  ///< Nothing is under way that it does not know of.
 
-  /// What it had under way when it began anew is in the log before this, or never will be. Until
-  /// then a plan could take what another has taken.
+  /// Until what it had under way when it began anew is settled, a plan could take what another has
+  /// taken.
   void await_log() {
     knows_all = false;
-    const auto nothing = make_command(
-        [](schema::Command::Builder command) { command.initEvalUpdate().initEvaluations(0); });
-    writes->propose(ApplierSelf{self}, nothing, [this](const Result<Committed>& committed) {
-      if (!committed && committed.error().code == Errc::overloaded) {
-        actor::send_self_after(self, ask_log_again_after, AskLog{});
-        return;
-      }
+    writes->when_settled<ApplierSelf>(self, [this] {
       knows_all = true;
       if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
     });
@@ -176,7 +163,6 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
         self->state.submit({msg.plan, promise});
         return promise;
       },
-      [self](AskLog) { self->state.await_log(); },
       [self](Next) { self->state.next(); },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };

@@ -204,6 +204,31 @@ class Actors(unittest.TestCase):
                 self.assert_tasks_go_on()
 
 
+class Starts(unittest.TestCase):
+    def test_an_end_while_the_agent_starts_ends_it(self):
+        for kind in ("raft_node", "log_writer", "membership", "client_db"):
+            with self.subTest(kind=kind):
+                agent = Agent()
+                self.addCleanup(agent.destroy)
+                os.environ["NOMAD_FAILPOINTS"] = f"throw_in:{kind}=error@1"
+                try:
+                    agent.start(wait=False)
+                finally:
+                    del os.environ["NOMAD_FAILPOINTS"]
+
+                def outcome():
+                    if agent.process.poll() is not None:
+                        return "ended"
+                    try:
+                        return agent.get("/v1/nodes").json and "works"
+                    except (OSError, ValueError):
+                        return None
+                if wait_until(outcome, timeout=60, what=f"the agent's end by {kind}") == "works":
+                    self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
+                self.assertEqual(agent.process.returncode, 1, agent.log()[-2000:])
+                self.assertIn(f"{kind}: ended by an exception", agent.log())
+
+
 class Servers(unittest.TestCase):
     def test_duties_of_three_servers(self):
         group = cluster.Cluster()

@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include <caf/send.hpp>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "actors/client/client.hpp"
+#include "actors/core/caf_bridge.hpp"
 #include "runtime/object/draft.hpp"
 #include "test/support/actor_fixture.hpp"
 #include "test/support/temp_dir.hpp"
@@ -154,6 +156,7 @@ struct ClientFixture : ActorFixture {
   TempDir dir;
   std::shared_ptr<storage::ClientStore> store;
   client::Client client;
+  std::map<std::string, client::AllocRunner> runners;  ///< The newest of each allocation.
 
   ClientFixture() { servers = adopt(spawn_servers()); }
 
@@ -282,6 +285,12 @@ struct ClientFixture : ActorFixture {
                          [](const client::stats::ForgetTask&) {}};
                    }));
              },
+         .make_runner =
+             [this](const actor::Owner& owner, client::AllocSetup setup) {
+               auto& runner = runners[copy(setup.alloc->getId())];
+               runner = client::spawn_alloc_runner(owner, std::move(setup));
+               return runner;
+             },
          .plugins = std::make_shared<const client::PluginCatalog>(plugins())});
     settle();
   }
@@ -291,6 +300,13 @@ struct ClientFixture : ActorFixture {
     actor::kill(client);
     client = client::Client{};
     held->reset();
+    settle();
+  }
+
+  /// A bug in the runner of this allocation ends it.
+  void crash_runner(int number) {
+    caf::anon_send_exit(actor::as_caf(runners.at(alloc_id(number)).ref()),
+                        caf::exit_reason::unhandled_exception);
     settle();
   }
 

@@ -89,6 +89,50 @@ TEST_CASE_FIXTURE(ClientFixture, "client: what cannot run here is reported once 
   CHECK(batches.size() == sent);
 }
 
+TEST_CASE_FIXTURE(ClientFixture, "client: what cannot run here is told again to who asks for all") {
+  start();
+  const auto job = make_job({});
+  const auto impossible = make_job({.id = "impossible", .tasks = {{.driver = "nope"}}});
+  assign(make_alloc(job, 1), job);
+  assign(make_alloc(impossible, 2), impossible);
+  crash_runner(1);
+  advance(1s);
+  heard.clear();
+
+  give_up();
+  advance(20s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(status(2) == ClientStatus::FAILED);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: a runner that crashes fails its allocation") {
+  start();
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  crash_runner(1);
+  advance(1s);
+
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(view(heard[alloc_id(1)]->getClientDescription()).find("its runner failed")
+        != std::string_view::npos);
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: a runner that crashes when all is over changes nothing") {
+  start();
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"3s"})"}}});
+  assign(make_alloc(job, 1), job);
+  advance(5s);
+  REQUIRE(status(1) == ClientStatus::COMPLETE);
+  crash_runner(1);
+  advance(5s);
+
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  using client::client_api::CollectGarbage;
+  using client::client_api::Done;
+  CHECK(ask<Done>(client, CollectGarbage{})->has_value());
+}
+
 TEST_CASE_FIXTURE(ClientFixture, "client: an older state of an allocation changes nothing") {
   start();
   const auto job = make_job({});

@@ -140,6 +140,7 @@ namespace {
 /// A driver that loses every task it is asked to recover.
 struct ForgetfulDriver : ClientFixture {
   int starts = 0;
+  std::optional<Error> destroy_refusal;
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
@@ -165,7 +166,10 @@ struct ForgetfulDriver : ClientFixture {
               [](const driver::StopTask&) -> actor::Answer<driver::Done> {
                 return Error{Errc::not_found, "task not found"};
               },
-              [](const driver::DestroyTask&) { return driver::Done{}; },
+              [this](const driver::DestroyTask&) -> actor::Answer<driver::Done> {
+                if (destroy_refusal) return *destroy_refusal;
+                return driver::Done{};
+              },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
               [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {
@@ -217,6 +221,20 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
   CHECK(starts == 2);
   CHECK(events(1)
         == Strings{"Received", "Task Setup", "Started", "Failed Restoring Task", "Started"});
+}
+
+TEST_CASE_FIXTURE(ForgetfulDriver, "restore: what may still run keeps its directory") {
+  start();
+  const auto job = make_job({.tasks = {{.config = "{}", .driver = "forgetful"}}});
+  assign(make_alloc(job, 1), job);
+  assign(make_alloc(job, 2), job);
+  crash_runner(1);
+  destroy_refusal = Error{Errc::io, "it does not end"};
+  crash_runner(2);
+  advance(1s);
+
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  CHECK(std::filesystem::exists(dir.file("allocs/" + alloc_id(2))));
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "restore: a driver that crashes is replaced, its tasks go on") {
@@ -312,4 +330,50 @@ TEST_CASE_FIXTURE(ClientFixture,
     CHECK_FALSE(rows.misses_a_job);
   }
   CHECK(rows_of(*store).job_keys == std::set{client::client_db::job_key(*next_job)});
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: a runner that crashes at its end leaves others their job") {
+  auto with = options();
+  with.gc.max_allocs = 1;
+  start(true, with);
+  const auto job = make_job({.tasks = {{.config = R"({"run_for":"1h","kill_after":"2s"})"}}});
+  assign(make_alloc(job, 1), job);
+  assign(make_alloc(job, 2), job);
+  forget(1);
+  crash_runner(1);
+  advance(10s);
+
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  const auto rows = rows_of(*store);
+  CHECK(rows.allocs == 1);
+  CHECK_FALSE(rows.misses_a_job);
+
+  crash();
+  start(true, with);
+  stop_alloc(2, 2);
+  advance(10s);
+  CHECK(status(2) == ClientStatus::COMPLETE);
+  forget(2);
+  advance(1s);
+  CHECK(rows_of(*store).job_keys.empty());
+}
+
+TEST_CASE_FIXTURE(
+    ClientFixture,
+    "restore: an allocation that is being removed when the agent ends goes on to its end") {
+  start(true);
+  const auto job = make_job(
+      {.tasks = {{.config = R"({"run_for":"1h","kill_after":"20s"})", .kill_timeout = 30s}}});
+  assign(make_alloc(job, 1), job);
+  forget(1);
+  auto stopped = ask<client::client_actor::Stopped>(client, client::client_actor::Stop{});
+  advance(1s);
+  REQUIRE(stopped->has_value());
+  CHECK(rows_of(*store).allocs == 1);
+
+  start(true);
+  advance(1min);
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+  CHECK(rows_of(*store).allocs == 0);
 }

@@ -9,6 +9,7 @@
 #include "test/support/actor_fixture.hpp"
 
 using namespace nomad;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -127,11 +128,39 @@ TEST_CASE_FIXTURE(test::ActorFixture,
   settle();
 
   CHECK(answers == 100);
+  advance(30s);
   CHECK(scheduled(system()) == 0);
 }
 
+TEST_CASE_FIXTURE(test::ActorFixture, "actor: long questions share one timer, and end in time") {
+  auto silent = adopt(actor::spawn(system(), [](Halver::pointer self) -> Halver::behavior_type {
+    return {[self, held = std::vector<actor::Promise<Half>>{}](Halve) mutable {
+      held.push_back(self->make_response_promise<Half>());
+      return actor::Answer<Half>{held.back()};
+    }};
+  }));
+  std::vector<std::pair<int, std::chrono::nanoseconds>> failed;
+  const auto begin = now();
+  adopt(actor::spawn(system(), [&](actor::Any::pointer self) -> actor::Any::behavior_type {
+    for (int seconds = 70; seconds > 10; --seconds)
+      self->request(silent, std::chrono::seconds{seconds}, Halve{seconds})
+          .then([](Half) {},
+                [&, seconds](const Error& err) {
+                  CHECK(err.code == Errc::timeout);
+                  failed.emplace_back(seconds, now() - begin);
+                });
+    return {};
+  }));
+  settle();
+
+  CHECK(scheduled(system()) <= 20);  // each was once the next of all
+  advance(70s);
+  REQUIRE(failed.size() == 60);
+  for (const auto& [seconds, after] : failed)
+    CHECK(after == std::chrono::seconds{seconds});
+}
+
 TEST_CASE_FIXTURE(test::ActorFixture, "actor: far messages come in time, or not at all") {
-  using namespace std::chrono_literals;
   const auto token = std::make_shared<int>();
   std::vector<std::chrono::nanoseconds> came;
   const auto begin = now();
@@ -158,7 +187,6 @@ TEST_CASE_FIXTURE(test::ActorFixture, "actor: far messages come in time, or not 
 
 TEST_CASE_FIXTURE(test::ActorFixture,
                   "actor: who has ended keeps nothing for messages to himself") {
-  using namespace std::chrono_literals;
   const auto token = std::make_shared<int>();
   auto sleeper = actor::spawn(system(), [&](Sleeper::pointer self) -> Sleeper::behavior_type {
     actor::send_self_after(self, 1h, Later{token});

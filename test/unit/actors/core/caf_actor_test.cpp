@@ -47,6 +47,11 @@ struct ThrowAsked {
   using is_message = void;
 };
 
+/// As ThrowAsked, after the promise to answer was made.
+struct ThrowPromised {
+  using is_message = void;
+};
+
 struct Tick {
   using is_message = void;
 };
@@ -64,6 +69,7 @@ using Adder = actor::Interface<void(Add),
                                void(Release),
                                void(Throw),
                                Sum(ThrowAsked),
+                               Sum(ThrowPromised),
                                void(Tick)>;
 using Hearer = actor::Interface<void(Heard)>;
 using Top = actor::Interface<void(Add)>;
@@ -92,11 +98,25 @@ Adder::behavior_type adder(Adder::stateful_pointer<AdderState> self, int first) 
       },
       [](Throw) { throw std::runtime_error{"thrown"}; },
       [](ThrowAsked) -> actor::Answer<Sum> { throw std::runtime_error{"thrown when asked"}; },
+      [self](ThrowPromised) -> actor::Answer<Sum> {
+        self->state.held.push_back(self->make_response_promise<Sum>());
+        throw std::runtime_error{"thrown after a promise"};
+      },
       [self](Tick) {
         self->state.sum += 1000;
         actor::send_self_after(self, 1s, Tick{});
       },
   };
+}
+
+struct LeaverState {
+  static constexpr const char* name = "leaver";
+};
+
+/// Throws at each Add; its end is up to `leave`.
+Top::behavior_type leaver(Top::stateful_pointer<LeaverState> self, std::function<void()> leave) {
+  actor::on_exit(self, std::move(leave));
+  return {[](Add) { throw std::runtime_error{"thrown"}; }};
 }
 
 struct OwnerFixture : test::ActorFixture {
@@ -124,11 +144,13 @@ struct OwnerFixture : test::ActorFixture {
     return answer->has_value() && (*answer)->has_value() ? (*answer)->value().value : -1;
   }
 
-  std::vector<actor::ActorInfo> adders_living() {
+  std::vector<actor::ActorInfo> living(std::string_view name) {
     auto all = actor::list_actors(system());
-    std::erase_if(all, [](const auto& each) { return each.name != "adder"; });
+    std::erase_if(all, [name](const auto& each) { return each.name != name; });
     return all;
   }
+
+  std::vector<actor::ActorInfo> adders_living() { return living("adder"); }
 };
 
 }  // namespace
@@ -152,6 +174,21 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: what an actor owed is answered when its 
   const auto bad = ask<Sum>(adders[0], ThrowAsked{});
   REQUIRE(bad->has_value());
   CHECK((*bad)->error() == Error{Errc::internal, "thrown when asked"});
+  REQUIRE(held->has_value());
+  CHECK((*held)->error().code == Errc::unavailable);
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: who asks what throws hears it, promise or not") {
+  SUBCASE("who begins anew") {
+    owner<Policy::restart>();
+  }
+  SUBCASE("who ends") {
+    owner<Policy::report>();
+  }
+  const auto held = ask<Sum>(adders[0], Hold{});
+  const auto bad = ask<Sum>(adders[0], ThrowPromised{});
+  REQUIRE(bad->has_value());
+  CHECK((*bad)->error() == Error{Errc::internal, "thrown after a promise"});
   REQUIRE(held->has_value());
   CHECK((*held)->error().code == Errc::unavailable);
 }
@@ -181,6 +218,32 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: bad questions end nobody, crashes withou
     tell(adders[0], Throw{});
   CHECK(sum_of(adders[0]) == -1);
   CHECK(sum_of(adders[1]) == -1);  // nor can the owner go on
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: six crashes within any minute are too many") {
+  owner<Policy::restart>();
+  tell(adders[0], Throw{});
+  advance(50s);
+  for (int i = 0; i < 4; ++i)
+    tell(adders[0], Throw{});
+  advance(15s);
+  tell(adders[0], Throw{});  // the first was more than a minute ago
+  CHECK(sum_of(adders[0]) == 10);
+  tell(adders[0], Throw{});
+  CHECK(sum_of(adders[0]) == -1);
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: who is told to end does not begin anew") {
+  std::function<void()> leave = [] {};
+  SUBCASE("its exit handler throws") {
+    leave = [] { throw std::runtime_error{"thrown at the end"}; };
+  }
+  SUBCASE("it throws before it has finished") {}
+  const auto leaving = adopt(actor::spawn<Policy::restart>(system(), leaver, leave));
+  actor::stop(leaving);
+  settle();
+  tell(leaving, Add{});
+  CHECK(living("leaver").empty());
 }
 
 TEST_CASE_FIXTURE(OwnerFixture, "owner: who reports ends alone, and its owner hears of it") {
@@ -239,6 +302,20 @@ TEST_CASE_FIXTURE(OwnerFixture, "owner: an actor that nobody owns can be given t
   settle();
   CHECK(adders_living().back().owner == top.address().id);
   tell(alone, Throw{});
+  CHECK(adders_living().empty());
+}
+
+TEST_CASE_FIXTURE(OwnerFixture, "owner: who comes to an owner that has ended is stopped") {
+  const auto top = owner<Policy::report>();
+  actor::stop(top);
+  SUBCASE("in the owner's mailbox at its end") {}
+  SUBCASE("after the owner's end") {
+    settle();
+  }
+  adopt(actor::spawn<Policy::end_owner>(top, adder, 1));
+  const auto alone = adopt(actor::spawn<Policy::end_owner>(system(), adder, 1));
+  actor::give(alone, top);
+  settle();
   CHECK(adders_living().empty());
 }
 
