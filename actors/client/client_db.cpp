@@ -285,6 +285,7 @@ struct DbState {
   }
 
   void wait_for_room(const Error& reason) {
+    waiting.drop_overwritten();
     if (!std::exchange(full, true))
       log::error("client", "ALARM: local state can't be saved and waits for room: {}", reason.what);
     flush_sent = true;

@@ -1,6 +1,8 @@
 #include "runtime/storage/client_store.hpp"
 
 #include <cstring>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -75,6 +77,25 @@ void ClientBatch::erase(Bucket bucket, std::string key) {
 
 void ClientBatch::erase_prefix(Bucket bucket, std::string prefix) {
   changes_.push_back({Action::erase_prefix, bucket, std::move(prefix), {}});
+}
+
+void ClientBatch::drop_overwritten() {
+  std::set<std::pair<Bucket, std::string_view>> seen;
+  std::set<std::pair<Bucket, std::string_view>> erased;  // prefixes
+  const auto is_erased = [&erased](const Change& change) {
+    const auto behind = erased.upper_bound({change.bucket, change.key});
+    return behind != erased.begin() && std::prev(behind)->first == change.bucket
+           && change.key.starts_with(std::prev(behind)->second);
+  };
+  std::vector<bool> keeps(changes_.size());
+  for (auto at = changes_.size(); at-- > 0;) {
+    const auto& change = changes_[at];
+    if (is_erased(change)) continue;
+    auto& table = change.action == Action::erase_prefix ? erased : seen;
+    keeps[at] = table.emplace(change.bucket, change.key).second;
+  }
+  std::size_t at = 0;
+  std::erase_if(changes_, [&](const Change&) { return !keeps[at++]; });
 }
 
 struct ClientStore::Parts {

@@ -55,6 +55,12 @@ public:
 
   bool empty() const { return changes_.empty(); }
 
+  /// Forgets changes that later ones make pointless, so that a batch that waits long is bounded by
+  /// the rows it is about.
+  void drop_overwritten();
+
+  std::size_t size() const { return changes_.size(); }
+
 private:
   friend class ClientStore;
 

@@ -77,6 +77,28 @@ TEST_CASE_FIXTURE(StoreFixture, "client_store: erasing by key and prefix, and re
   CHECK(keys(store, Bucket::task_state, "") == std::vector<std::string>{"b/1=y"});
 }
 
+TEST_CASE_FIXTURE(StoreFixture,
+                  "client_store: what is overwritten in a batch need not be written") {
+  ClientBatch batch;
+  for (const char* value : {"1", "2", "3"}) {
+    batch.put(Bucket::alloc, "a", value);
+    batch.put(Bucket::task_state, "a/web", value);
+    batch.put(Bucket::task_state, "b/web", value);
+  }
+  batch.erase_prefix(Bucket::task_state, "a/");
+  batch.put(Bucket::task_state, "a/db", "4");
+  batch.erase(Bucket::task_state, "b/web");
+  auto store = open();
+  auto all = batch;
+  batch.drop_overwritten();
+  CHECK(batch.size() == 4);
+  for (const auto& one : {all, batch}) {
+    REQUIRE(store.commit(one));
+    CHECK(keys(store, Bucket::alloc, "") == std::vector<std::string>{"a=3"});
+    CHECK(keys(store, Bucket::task_state, "") == std::vector<std::string>{"a/db=4"});
+  }
+}
+
 TEST_CASE_FIXTURE(StoreFixture, "client_store: what has lost anything is refused") {
   {
     auto store = open();
