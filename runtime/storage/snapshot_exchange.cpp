@@ -30,6 +30,11 @@ Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const R
   return rehearse(*reader);
 }
 
+Result<> write_part(const std::string& path, std::uint64_t offset, const raft::Bytes& data) {
+  auto file = NOMAD_TRY(File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0)));
+  return file.write(data.view(), offset);
+}
+
 }  // namespace
 
 Result<raft::Bytes> read_snapshot_part(const std::string& path,
@@ -54,8 +59,12 @@ Result<std::uint64_t> store_snapshot_part(const std::string& directory,
                                           const raft::Bytes& data) {
   NOMAD_TRY(make_directory(directory));
   const auto path = arriving_path(directory, meta);
-  auto file = NOMAD_TRY(File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0)));
-  NOMAD_TRY(file.write(data.view(), offset));
+  if (auto written = write_part(path, offset, data); !written) {
+    // It begins anew; until then a full disk needs the room for other things.
+    std::error_code failure;
+    std::filesystem::remove(path, failure);
+    return written.error();
+  }
   return offset + data.size();
 }
 

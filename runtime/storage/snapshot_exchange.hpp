@@ -21,7 +21,8 @@ Result<raft::Bytes> read_snapshot_part(const std::string& path,
 Result<std::uint64_t> file_size(const std::string& path);
 
 /// Adds `data` at `offset` to the file of the arriving snapshot `meta` in `directory`; an offset
-/// of 0 begins it anew. Not durable until `finish_arrived`. Returns the file's size.
+/// of 0 begins it anew. Not durable until `finish_arrived`. Returns the file's size; of what could
+/// not be written whole nothing is left.
 Result<std::uint64_t> store_snapshot_part(const std::string& directory,
                                           const raft::SnapshotMeta& meta,
                                           std::uint64_t offset,

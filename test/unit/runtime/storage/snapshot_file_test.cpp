@@ -12,6 +12,7 @@
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/storage/fault_vfs.hpp"
+#include "test/unit/runtime/storage/file_size_limit.hpp"
 #include "test/unit/runtime/storage/run_sql.hpp"
 
 using namespace nomad;
@@ -204,6 +205,17 @@ TEST_CASE("snapshot_file: a full or failing disk is an error and leaves no file"
     vfs.heal();
     CHECK(std::filesystem::is_empty(dir.path()));
   }
+}
+
+TEST_CASE("snapshot_exchange: of a file that finds no room nothing is left") {
+  test::TempDir dir;
+  const auto part = raft::Bytes::copy(std::string(1'000, 'x'));
+  REQUIRE(storage::store_snapshot_part(dir.path(), meta(9), 0, part).value() == 1'000);
+  CHECK_FALSE(std::filesystem::is_empty(dir.path()));
+  const test::FileSizeLimit limit{1'500};
+  CHECK(storage::store_snapshot_part(dir.path(), meta(9), 1'000, part).error().code
+        == Errc::overloaded);
+  CHECK(std::filesystem::is_empty(dir.path()));
 }
 
 TEST_CASE("snapshot_exchange: an arrived file that cannot be restored leaves what is there") {
