@@ -76,6 +76,7 @@ private:
   Node node_;
   Snapshotter snapshotter_;
   bool saving_ = false;
+  bool failed_ = false;  ///< The last one: the next has to wait, urgent or not.
   bool stopped_ = false;
   Index index_ = 0;
   Time since_{0};     ///< When the last one was begun.

@@ -9,6 +9,8 @@
 
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/file.hpp"
+#include "runtime/storage/reserve.hpp"
+#include "runtime/storage/snapshot_format.hpp"
 
 namespace nomad::storage {
 namespace {
@@ -31,6 +33,7 @@ Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const R
 }
 
 Result<> write_part(const std::string& path, std::uint64_t offset, const raft::Bytes& data) {
+  if (offset >= snapshot_format::stretch) NOMAD_TRY(require_room(directory_of(path)));
   auto file = NOMAD_TRY(File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0)));
   return file.write(data.view(), offset);
 }

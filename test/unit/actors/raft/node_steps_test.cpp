@@ -282,6 +282,25 @@ TEST_CASE_FIXTURE(NodeStepsFixture, "raft_node: snapshots come by count, not bef
 }
 
 TEST_CASE_FIXTURE(NodeStepsFixture,
+                  "raft_node: after a failed snapshot the interval passes, however much is new") {
+  options.snapshot_threshold = 5;
+  options.snapshot_interval = 60s;
+  saved = Error{Errc::overloaded, "no room"};
+  lead();
+  write(5 * 24);
+  REQUIRE(snapshots.size() == 1);
+  for (int batch = 0; batch < 5; ++batch)
+    write(5 * 24);
+  CHECK(snapshots.size() == 1);
+  advance(91s);
+  saved = snapshotter::Saved{.path = "snapshot.db", .bytes = 10};
+  write(1);
+  CHECK(snapshots.size() == 2);
+  write(5 * 24);
+  CHECK(snapshots.size() == 3);
+}
+
+TEST_CASE_FIXTURE(NodeStepsFixture,
                   "raft_node: automatic snapshots wait while a member catches up by one") {
   options.snapshot_threshold = 5;
   options.snapshot_interval = 60s;

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <map>
 
+#include <sys/mount.h>
+
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
@@ -205,6 +207,37 @@ TEST_CASE("snapshot_file: a full or failing disk is an error and leaves no file"
     vfs.heal();
     CHECK(std::filesystem::is_empty(dir.path()));
   }
+}
+
+TEST_CASE("snapshot: a large one leaves the last room of the disk, a small one asks for nothing") {
+  test::TempDir disk;
+  if (::mount("tmpfs", disk.path().c_str(), "tmpfs", 0, "size=40m") != 0) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  const std::string mebibyte(std::size_t{1} << 20, 'x');
+  Tables large;
+  for (int row = 10; row < 40; ++row)
+    large["jobs"][std::to_string(row)] = mebibyte;
+  CHECK(write(disk.path(), 1, large).error().code == Errc::overloaded);
+  CHECK(std::filesystem::is_empty(disk.path()));
+
+  const auto part = raft::Bytes::copy(mebibyte);
+  std::uint64_t next = 0;
+  Result<std::uint64_t> stored = next;
+  while (stored && next < 30 * mebibyte.size()) {
+    stored = storage::store_snapshot_part(disk.path(), meta(2), next, part);
+    next += mebibyte.size();
+  }
+  REQUIRE(stored.has_error());
+  CHECK(stored.error().code == Errc::overloaded);
+  CHECK(next > 8 * mebibyte.size());
+  CHECK(std::filesystem::is_empty(disk.path()));
+
+  std::ofstream{disk.file("filler")} << std::string(20 * mebibyte.size(), 'x');
+  CHECK(write(disk.path(), 3).has_value());
+  CHECK(storage::store_snapshot_part(disk.path(), meta(4), 0, part).has_value());
+  ::umount(disk.path().c_str());
 }
 
 TEST_CASE("snapshot_exchange: of a file that finds no room nothing is left") {
