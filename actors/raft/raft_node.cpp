@@ -96,7 +96,7 @@ private:
   void lose_leadership();
   void answer_reads();
   void finish_transfer(bool moved);
-  void install(const SnapshotMeta& meta, const snapshotter::Saved& saved);
+  void install(const SnapshotMeta& meta, const snapshotter::Arrived& arrived);
   void fetch_log(const LogFetch& fetch);
   void hand_over();
   /// For an input that asks for one entry.
@@ -118,7 +118,7 @@ private:
       {.applied = [this] { return applied_; },
        .step = [this](Input input) { step(std::move(input)); },
        .install = [this](const SnapshotMeta& meta,
-                         const snapshotter::Saved& saved) { install(meta, saved); }}};
+                         const snapshotter::Arrived& arrived) { install(meta, arrived); }}};
   bool retiring_ = false;
 
   Index applied_ = 0;
@@ -542,19 +542,14 @@ void NodeState::fetch_log(const LogFetch& fetch) {
                   .entries = entries ? std::move(*entries) : std::vector<Entry>{}});
 }
 
-/// The state machine takes over the snapshot of a sound file. After a failure here the state is as
-/// before, but the newest file is one that cannot be restored: that needs a person.
-void NodeState::install(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
-  auto reader = parts_.open_snapshot(saved.path);
-  if (!reader) return stop(reader.error(), true);
+void NodeState::install(const SnapshotMeta& meta, const snapshotter::Arrived& arrived) {
   NOMAD_FAILPOINT("raft.before_restore");
-  if (auto restored = parts_.fsm->restore(**reader, meta.index); !restored)
-    return stop(restored.error(), true);
+  parts_.fsm->install(*arrived.state, meta.index);
   NOMAD_FAILPOINT("raft.after_restore");
   applied_ = meta.index;
   snapshots_.installed(meta.index);
   log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
-  step(SnapshotInstalled{.meta = meta, .bytes = saved.bytes, .ok = true});
+  step(SnapshotInstalled{.meta = meta, .bytes = arrived.bytes, .ok = true});
 }
 
 /// A callback that answers `promise`.

@@ -150,8 +150,8 @@ void SnapshotKeeper::store(StoreChunk& chunk) {
 void SnapshotKeeper::finish(const SnapshotMeta& meta) {
   self_->request(snapshotter_, snapshot_timeout, snapshotter::FinishArrived{meta})
       .then(
-          [this, meta](const snapshotter::Saved& saved) {
-            if (!stopped_) node_.install(meta, saved);
+          [this, meta](const snapshotter::Arrived& arrived) {
+            if (!stopped_) node_.install(meta, arrived);
           },
           [this, meta](const Error& err) {
             log::error("raft", "an arrived snapshot is refused: {}", err.what);

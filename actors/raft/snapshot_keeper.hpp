@@ -18,8 +18,8 @@ public:
   struct Node {
     std::function<Index()> applied;
     std::function<void(Input)> step;
-    /// A file has arrived and is sound: the state machine takes it over, and `installed` follows.
-    std::function<void(const SnapshotMeta&, const snapshotter::Saved&)> install;
+    /// A snapshot has arrived: the state machine takes it over, and `installed` follows.
+    std::function<void(const SnapshotMeta&, const snapshotter::Arrived&)> install;
   };
 
   /// `parts` and `core` outlive it; `core` is there from `start` on.

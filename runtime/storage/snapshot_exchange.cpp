@@ -24,12 +24,12 @@ std::string final_path(const std::string& directory, const raft::SnapshotMeta& m
   return directory + "/" + snapshot_name(meta.term, meta.index);
 }
 
-Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const Rehearse& rehearse) {
+Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const TakeRows& take) {
   auto reader = NOMAD_TRY(SnapshotReader::open(path));
   if (!(reader->meta() == meta))
     return Error{Errc::corrupt, "\"" + path + "\" is another snapshot than the announced one"};
   NOMAD_TRY(reader->verify());
-  return rehearse(*reader);
+  return take(*reader);
 }
 
 Result<> write_part(const std::string& path, std::uint64_t offset, const raft::Bytes& data) {
@@ -73,10 +73,10 @@ Result<std::uint64_t> store_snapshot_part(const std::string& directory,
 
 Result<SnapshotFile> finish_arrived(const std::string& directory,
                                     const raft::SnapshotMeta& meta,
-                                    const Rehearse& rehearse) {
+                                    const TakeRows& take) {
   const auto path = arriving_path(directory, meta);
   std::error_code failure;
-  if (auto sound = verify(path, meta, rehearse); !sound) {
+  if (auto sound = verify(path, meta, take); !sound) {
     std::filesystem::remove(path, failure);
     return sound.error();
   }

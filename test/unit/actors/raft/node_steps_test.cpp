@@ -97,7 +97,7 @@ struct NodeStepsFixture : test::ActorFixture {
                   return actor::answer(part);
                 },
                 [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
-                [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; },
+                [](const snapshotter::FinishArrived&) { return snapshotter::Arrived{}; },
                 [this](EndSnapshot msg) { actor::answer(held[msg.number], saved); }};
       }));
     };

@@ -258,9 +258,9 @@ TEST_CASE("snapshot_exchange: an arrived file that cannot be restored leaves wha
   const auto sent = write(there.path(), 9).value();
   const auto data
       = storage::read_snapshot_part(sent.path, 0, storage::file_size(sent.path).value()).value();
-  const auto arrive = [&](const storage::Rehearse& rehearse) {
+  const auto arrive = [&](const storage::TakeRows& take) {
     REQUIRE(storage::store_snapshot_part(here.path(), meta(9), 0, data));
-    return storage::finish_arrived(here.path(), meta(9), rehearse);
+    return storage::finish_arrived(here.path(), meta(9), take);
   };
 
   const Error unknown{Errc::corrupt, "a table is unknown"};
