@@ -245,7 +245,7 @@ void NodeState::propose(std::vector<Proposal> proposals) {
                                           parts_.options.max_entry_bytes)});
     } else if (proposals_.size() + callbacks.size() >= parts_.options.max_waiting_entries) {
       proposal.callback(Error{Errc::overloaded, "too many writes are waiting for the log"});
-    } else if (auto known = peers_.check_known(proposal.payload, core_->configuration()); !known) {
+    } else if (auto known = peers_.check_known(proposal.payload, *core_); !known) {
       proposal.callback(known.error());
     } else {
       commands.payloads.push_back(std::move(proposal.payload));

@@ -62,6 +62,9 @@ struct Progress {
   Round acked_round = 0;  ///< The newest round it has answered.
   Time heard{0};          ///< When it last answered anything; at first when it became known.
 
+  /// As it said last (`Message::known_commands`); unset: it has said nothing to this leader yet.
+  std::optional<std::uint32_t> known_commands;
+
   /// probe: a request is under way, wait for its reply or the next heartbeat's.
   bool paused = false;
   Round probe_round = 0;  ///< The newest round when it left.
