@@ -2,8 +2,7 @@
 // FULL: one fsync per transaction).
 //
 // (1) What `write` reports as done is durable; on an error nothing of it is, and the server stops.
-// A
-//     full disk is `overloaded`: the same write can be tried again.
+//     A full disk is `overloaded`: the same write can be tried again.
 // (2) Entries have consecutive indexes. Every row carries a checksum over its place and content,
 //     verified whenever it is read.
 // (3) No checkpoint runs inside a commit. Whoever owns the log calls `checkpoint` on another
