@@ -271,6 +271,7 @@ void NodeState::change_member(const MemberChange& change, ProposalCallback callb
 }
 
 void NodeState::propose_one(Input input, ProposalCallback callback) {
+  if (read_only_) return callback(*read_only_);
   auto out = core_->step(parts_.clock(), std::move(input));
   if (!*out.proposed)
     callback(out.proposed->error());

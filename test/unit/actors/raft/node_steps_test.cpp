@@ -216,6 +216,10 @@ TEST_CASE_FIXTURE(NodeStepsFixture,
             "read-only: no space left on its disk (database or disk is full)")
         != std::string::npos);
   CHECK((*refused)->error().what == view->read_only());
+  const auto member = ask<Applied>(
+      node, ChangeMember{{.action = MemberAction::add_learner, .id = "d", .address = "d:1"}});
+  REQUIRE(member->has_value());
+  CHECK((*member)->error() == (*refused)->error());
   CHECK(writes.seen->size() == before);
   CHECK(lease->holds());  // reads go on
   persist();
