@@ -93,33 +93,6 @@ bool KnownPeers::heard(const Incoming& incoming, const Configuration& members) {
   return true;
 }
 
-Result<> KnownPeers::check_known(const Bytes& command, const Core& leader) const {
-  const auto& fsm = *parts_.fsm;
-  const auto common = fsm.common_commands();
-  if (fsm.known_commands() <= common) return {};
-  const auto kind = fsm.kind_of(command.view());
-  if (kind < common) return {};
-  for (const auto& member : leader.configuration().members) {
-    const auto* progress = leader.progress(member.id);
-    if (progress == nullptr) continue;  // this server itself; or it does not lead, and will say so
-    const auto& known = progress->known_commands;
-    if (known && kind < *known) continue;
-    const auto who = fmt::format("server \"{}\" at {}", member.id, member.address);
-    if (!known)
-      return Error{
-          Errc::unavailable,
-          fmt::format("{} has not said yet whether it can apply this change (kind {}): try "
-                      "again, or remove it from the cluster if it is gone",
-                      who, kind)};
-    return Error{
-        Errc::rejected,
-        fmt::format("{} can't apply this change (kind {}): upgrade it first, or remove it from "
-                    "the cluster if it is gone",
-                    who, kind)};
-  }
-  return {};
-}
-
 const PeerCounters* KnownPeers::counters(const ServerId& id) const {
   const auto found = peers_.find(id);
   return found == peers_.end() ? nullptr : found->second.counters.get();

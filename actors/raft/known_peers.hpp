@@ -28,10 +28,6 @@ public:
   /// and the message is not to be heard.
   bool heard(const Incoming& incoming, const Configuration& members);
 
-  /// Whether all members of this leader can apply this command, for the log of one that can't would
-  /// end here: `rejected` names it, `unavailable` one that has not said yet what it can.
-  Result<> check_known(const Bytes& command, const Core& leader) const;
-
   /// Of a server that was written to; null otherwise.
   const PeerCounters* counters(const ServerId& id) const;
 
