@@ -82,7 +82,6 @@ void KnownPeers::follow(const Core& core) {
 bool KnownPeers::heard(const Incoming& incoming, const Configuration& members) {
   const auto& from = incoming.message.from;
   const auto* member = members.find(from);
-  if (member != nullptr) known_commands_[from] = incoming.message.known_commands;
   if (from.empty() || incoming.from_address.empty()) return true;
   if (member != nullptr && !member->address.empty()) return true;
   // Not a member as far as this log goes: answers go where it says that it is.
@@ -92,25 +91,6 @@ bool KnownPeers::heard(const Incoming& incoming, const Configuration& members) {
   move(peer, incoming.from_address);
   configuration_ = 0;
   return true;
-}
-
-Result<> KnownPeers::check_known(const Bytes& command, const Configuration& members) const {
-  const auto& fsm = *parts_.fsm;
-  const auto common = fsm.common_commands();
-  if (fsm.known_commands() <= common) return {};
-  const auto kind = fsm.kind_of(command.view());
-  if (kind < common) return {};
-  for (const auto& member : members.members) {
-    if (member.id == parts_.options.self) continue;
-    const auto heard = known_commands_.find(member.id);
-    if (heard != known_commands_.end() && kind < heard->second) continue;
-    return Error{
-        Errc::rejected,
-        fmt::format("server \"{}\" at {} can't apply this change (kind {}): upgrade it first, "
-                    "or remove it from the cluster if it is gone",
-                    member.id, member.address, kind)};
-  }
-  return {};
 }
 
 const PeerCounters* KnownPeers::counters(const ServerId& id) const {

@@ -28,10 +28,6 @@ public:
   /// and the message is not to be heard.
   bool heard(const Incoming& incoming, const Configuration& members);
 
-  /// Whether all `members` can apply this command. `rejected` names one that can't, or that has not
-  /// said so yet: its log would end here.
-  Result<> check_known(const Bytes& command, const Configuration& members) const;
-
   /// Of a server that was written to; null otherwise.
   const PeerCounters* counters(const ServerId& id) const;
 
@@ -52,8 +48,7 @@ private:
   NodeSelf::pointer self_;
   const NodeParts& parts_;
   std::map<ServerId, KnownPeer> peers_;
-  std::map<ServerId, std::uint32_t> known_commands_;  ///< Of members, as they said last.
-  Index configuration_ = 0;                           ///< Whose addresses `peers_` has.
+  Index configuration_ = 0;  ///< Whose addresses `peers_` has.
 };
 
 }  // namespace nomad::raft

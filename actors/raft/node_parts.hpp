@@ -28,9 +28,6 @@ struct NodeParts {
   /// `not_found`: the log does not hold `first`.
   std::function<Result<std::vector<Entry>>(Index first, Index last, std::size_t max_bytes)>
       read_log;
-  /// The rows of a snapshot's file that the snapshotter has named.
-  std::function<Result<std::unique_ptr<SnapshotRows>>(const std::string& path)> open_snapshot;
-
   std::string snapshot_directory;
   std::shared_ptr<ProposalQueue> queue;
   std::shared_ptr<LeaderLease> lease;

@@ -24,9 +24,9 @@ struct Applied {
 };
 
 /// Called once, on the Raft node's thread: post to your own thread and return. Errors:
-/// `unavailable` (not the leader, leadership lost meanwhile: the write may still happen),
-/// `overloaded` (too much waits already, or the disk is full), `rejected` (a member can't apply
-/// it), `too_large`, `io` (the server is stopping).
+/// `unavailable` (not the leader, leadership lost meanwhile: the write may still happen; or a
+/// member has not said yet whether it can apply it), `overloaded` (too much waits already, or the
+/// disk is full), `rejected` (a member can't apply it), `too_large`, `io` (the server is stopping).
 using ProposalCallback = std::function<void(Result<Applied>)>;
 
 struct Proposal {

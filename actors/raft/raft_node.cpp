@@ -1,18 +1,18 @@
 #include "actors/raft/raft_node.hpp"
 
 #include <algorithm>
-#include <deque>
-#include <map>
 #include <optional>
 #include <utility>
 
 #include "actors/core/supervise.hpp"
 #include "actors/raft/known_peers.hpp"
+#include "actors/raft/leadership_news.hpp"
 #include "actors/raft/node_parts.hpp"
+#include "actors/raft/pending_proposals.hpp"
+#include "actors/raft/pending_reads.hpp"
 #include "actors/raft/snapshot_keeper.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/raft/write_gathering.hpp"
 #include "runtime/storage/reserve.hpp"
 
 namespace nomad::raft {
@@ -76,34 +76,20 @@ private:
   /// Answers everything that waits, stops the children.
   void release(const Error& reason);
 
-  struct PendingProposal {
-    Index index;
-    ProposalCallback callback;
-  };
-
-  struct PendingRead {
-    Index index;
-    actor::Promise<ReadReady> promise;
-  };
-
   /// Applies one portion of what is committed and durable.
   void apply();
   void carry_out(Outputs out);
   void after_step();
   void arm_timer();
-  void announce();
-  void publish_lease();
   void lose_leadership();
-  void answer_reads();
   void finish_transfer(bool moved);
-  void install(const SnapshotMeta& meta, const snapshotter::Saved& saved);
+  void install(const SnapshotMeta& meta, const snapshotter::Arrived& arrived);
   void fetch_log(const LogFetch& fetch);
   void hand_over();
   /// For an input that asks for one entry.
   void propose_one(Input input, ProposalCallback callback);
-  void await(Index index, ProposalCallback callback);
-  void fail_proposals(const Error& reason);
-  void answer_applied(std::vector<Outcome> outcomes, const std::vector<Entry>& entries);
+  /// For an input that asks for as many entries as there are callbacks.
+  void enter(Input input, std::vector<ProposalCallback> callbacks);
   Result<std::vector<Entry>> entries_to_apply(Index first, Index last);
 
   NodeSelf::pointer self_;
@@ -118,21 +104,17 @@ private:
       {.applied = [this] { return applied_; },
        .step = [this](Input input) { step(std::move(input)); },
        .install = [this](const SnapshotMeta& meta,
-                         const snapshotter::Saved& saved) { install(meta, saved); }}};
+                         const snapshotter::Arrived& arrived) { install(meta, arrived); }}};
   bool retiring_ = false;
 
   Index applied_ = 0;
   bool apply_scheduled_ = false;
-  std::deque<PendingProposal> proposals_;  ///< Grows by `await` alone.
-  WriteGathering gathering_;               ///< Its rounds last as long as there are `proposals_`.
-  std::uint64_t next_read_ = 1;
-  std::map<std::uint64_t, actor::Promise<ReadReady>> asked_reads_;
-  std::deque<PendingRead> granted_reads_;
+  PendingProposals proposals_{parts_};
+  PendingReads reads_;
   std::optional<actor::Promise<Transferred>> transfer_;
 
-  Role announced_role_ = Role::follower;
-  LeadershipChanged announced_;
-  bool has_announced_ = false;
+  LeadershipNews news_{self_, parts_};
+  Role last_role_ = Role::follower;
 
   std::uint64_t timer_round_ = 0;
   std::optional<Time> timer_at_;
@@ -163,7 +145,7 @@ void NodeState::start(NodeParts parts) {
   actor::on_exit(self_, [this] { retire(); });
   const NodeSelf handle{self_};
   parts_.queue->set_wake([handle] { actor::tell(handle, DrainProposals{}); });
-  announce();
+  news_.publish(*core_, applied_);
   step(Tick{});
 }
 
@@ -181,16 +163,7 @@ void NodeState::carry_out(Outputs out) {
   if (out.truncate_through > 0)
     self_->send(writer_, log_writer::TruncatePrefix{out.truncate_through});
   if (!out.messages.empty()) peers_.post(std::move(out.messages), *core_);
-  for (const auto& read : out.reads) {
-    auto asked = asked_reads_.extract(read.id);
-    if (!asked.empty()) granted_reads_.push_back({read.index, std::move(asked.mapped())});
-  }
-  for (const auto id : out.refused_reads) {
-    auto asked = asked_reads_.extract(id);
-    if (!asked.empty())
-      actor::answer(asked.mapped(),
-                    Result<ReadReady>{Error{Errc::unavailable, "node is not the leader"}});
-  }
+  reads_.carry_out(out);
   for (const auto& fetch : out.log_fetches)
     fetch_log(fetch);
   snapshots_.carry_out(out);
@@ -198,37 +171,23 @@ void NodeState::carry_out(Outputs out) {
 
 void NodeState::after_step() {
   if (stopped_) return;
-  if (announced_role_ == Role::leader && core_->role() != Role::leader) lose_leadership();
-  if (announced_role_ != core_->role() && core_->role() == Role::leader)
-    ++parts_.counters->elections;
-  announced_role_ = core_->role();
+  const auto before = std::exchange(last_role_, core_->role());
+  if (before == Role::leader && last_role_ != Role::leader) lose_leadership();
+  if (before != Role::leader && last_role_ == Role::leader) ++parts_.counters->elections;
   if (read_only_) hand_over();
   if (transfer_ && core_->transfer_target().empty()) finish_transfer(false);
   if (core_->apply_index() > applied_ && !apply_scheduled_) apply();
   if (stopped_) return;
-  answer_reads();
-  publish_lease();
-  announce();
+  reads_.answer(applied_);
+  news_.publish(*core_, applied_);
   arm_timer();
-  if (gathering_.is_due()) drain();
+  if (proposals_.is_due()) drain();
   if (retiring_ && core_->transfer_target().empty())
     stop({Errc::unavailable, "the server is stopping"}, false);
 }
 
 void NodeState::drain() {
-  if (!gathering_.holds_back(core_->configuration().voter_count())) propose(parts_.queue->take());
-}
-
-/// `callback` is answered when the entry is applied, or lost with the leadership.
-void NodeState::await(Index index, ProposalCallback callback) {
-  gathering_.begin(parts_.clock());
-  proposals_.push_back({index, std::move(callback)});
-}
-
-void NodeState::fail_proposals(const Error& reason) {
-  gathering_.abandon();
-  for (auto& proposal : std::exchange(proposals_, {}))
-    proposal.callback(reason);
+  if (!proposals_.holds_back(core_->configuration().voter_count())) propose(parts_.queue->take());
 }
 
 void NodeState::propose(std::vector<Proposal> proposals) {
@@ -236,33 +195,16 @@ void NodeState::propose(std::vector<Proposal> proposals) {
   ProposeCommands commands;
   std::vector<ProposalCallback> callbacks;
   for (auto& proposal : proposals) {
-    if (read_only_) {
-      proposal.callback(*read_only_);
-    } else if (proposal.payload.size() > parts_.options.max_entry_bytes) {
-      proposal.callback(Error{Errc::too_large,
-                              fmt::format("a write of {} bytes exceeds {}", proposal.payload.size(),
-                                          parts_.options.max_entry_bytes)});
-    } else if (proposals_.size() + callbacks.size() >= parts_.options.max_waiting_entries) {
-      proposal.callback(Error{Errc::overloaded, "too many writes are waiting for the log"});
-    } else if (auto known = peers_.check_known(proposal.payload, core_->configuration()); !known) {
-      proposal.callback(known.error());
-    } else {
-      commands.payloads.push_back(std::move(proposal.payload));
-      callbacks.push_back(std::move(proposal.callback));
+    const auto allowed = read_only_ ? Result<>{*read_only_}
+                                    : proposals_.check(proposal.payload, callbacks.size(), *core_);
+    if (!allowed) {
+      proposal.callback(allowed.error());
+      continue;
     }
+    commands.payloads.push_back(std::move(proposal.payload));
+    callbacks.push_back(std::move(proposal.callback));
   }
-  if (callbacks.empty()) return;
-  auto out = core_->step(parts_.clock(), std::move(commands));
-  if (!*out.proposed) {
-    for (const auto& callback : callbacks)
-      callback(out.proposed->error());
-  } else {
-    auto index = **out.proposed;
-    for (auto& callback : callbacks)
-      await(index++, std::move(callback));
-  }
-  carry_out(std::move(out));
-  after_step();
+  if (!callbacks.empty()) enter(std::move(commands), std::move(callbacks));
 }
 
 void NodeState::change_member(const MemberChange& change, ProposalCallback callback) {
@@ -270,19 +212,25 @@ void NodeState::change_member(const MemberChange& change, ProposalCallback callb
 }
 
 void NodeState::propose_one(Input input, ProposalCallback callback) {
+  if (read_only_) return callback(*read_only_);
+  enter(std::move(input), {std::move(callback)});
+}
+
+void NodeState::enter(Input input, std::vector<ProposalCallback> callbacks) {
   auto out = core_->step(parts_.clock(), std::move(input));
-  if (!*out.proposed)
-    callback(out.proposed->error());
-  else
-    await(**out.proposed, std::move(callback));
+  auto index = out.proposed->value_or(0);
+  for (auto& callback : callbacks) {
+    if (*out.proposed)
+      proposals_.await(index++, std::move(callback));
+    else
+      callback(out.proposed->error());
+  }
   carry_out(std::move(out));
   after_step();
 }
 
 void NodeState::read_index(actor::Promise<ReadReady> promise) {
-  const auto id = next_read_++;
-  asked_reads_.emplace(id, std::move(promise));
-  step(RequestRead{id});
+  step(RequestRead{reads_.add(std::move(promise))});
 }
 
 void NodeState::transfer(const ServerId& target, actor::Promise<Transferred> promise) {
@@ -319,8 +267,8 @@ void NodeState::apply() {
   parts_.counters->applied += entries->size();
   carry_out(core_->step(parts_.clock(), AppliedUpTo{through}));
   // Ready before the first answer: whoever reads after its write finds the lease in place.
-  publish_lease();
-  answer_applied(std::move(outcomes), *entries);
+  news_.publish_lease(*core_, applied_);
+  proposals_.answer(*entries, std::move(outcomes));
   if (!stopped_) snapshots_.take_if_due();
   if (!stopped_ && core_->apply_index() > applied_) {
     apply_scheduled_ = true;
@@ -335,32 +283,9 @@ Result<std::vector<Entry>> NodeState::entries_to_apply(Index first, Index last) 
   return parts_.read_log(first, std::min(last, log.cached_from() - 1), apply_bytes);
 }
 
-/// Every entry of the portion is applied; the proposals among them get their outcome.
-void NodeState::answer_applied(std::vector<Outcome> outcomes, const std::vector<Entry>& entries) {
-  std::size_t command = 0;
-  for (const auto& entry : entries) {
-    Outcome outcome;
-    if (entry.kind == EntryKind::command) outcome = std::move(outcomes[command++]);
-    if (proposals_.empty() || proposals_.front().index != entry.index) continue;
-    const auto callback = std::move(proposals_.front().callback);
-    proposals_.pop_front();
-    outcome.index = entry.index;
-    callback(Applied{entry.index, std::move(outcome)});
-    if (proposals_.empty()) gathering_.end(parts_.clock());
-  }
-}
-
-void NodeState::answer_reads() {
-  while (!granted_reads_.empty() && granted_reads_.front().index <= applied_) {
-    auto read = std::move(granted_reads_.front());
-    granted_reads_.pop_front();
-    actor::answer(read.promise, Result<ReadReady>{ReadReady{applied_}});
-  }
-}
-
 void NodeState::lose_leadership() {
-  parts_.lease->set(0);
-  fail_proposals({Errc::unavailable, "leadership lost while committing log"});
+  news_.end_lease();
+  proposals_.fail({Errc::unavailable, "leadership lost while committing log"});
   // Who stands for the next term itself has waited in vain for a successor.
   finish_transfer(core_->role() != Role::candidate);
 }
@@ -374,38 +299,6 @@ void NodeState::finish_transfer(bool moved) {
   else
     actor::answer(promise,
                   Result<Transferred>{Error{Errc::timeout, "no server took over the leadership"}});
-}
-
-void NodeState::publish_lease() {
-  const bool caught_up = core_->barrier_index() != 0 && applied_ >= core_->barrier_index();
-  parts_.lease->set(caught_up ? core_->lease_until().count() : 0);
-}
-
-void NodeState::announce() {
-  LeadershipChanged now{.leads = core_->role() == Role::leader,
-                        .ready = false,
-                        .term = core_->current_term(),
-                        .leader = core_->leader(),
-                        .leader_address = {}};
-  now.ready = now.leads && applied_ >= core_->barrier_index();
-  if (const auto* member = core_->configuration().find(now.leader))
-    now.leader_address = member->address;
-  parts_.leader->set_contact(now.leads
-                                 ? LeaderView::leading
-                                 : (parts_.clock() - core_->last_contact(parts_.clock())).count());
-  const bool same = has_announced_ && now.leads == announced_.leads && now.ready == announced_.ready
-                    && now.leader == announced_.leader
-                    && now.leader_address == announced_.leader_address
-                    && (!now.leads || now.term == announced_.term);
-  if (same) return;
-  has_announced_ = true;
-  announced_ = now;
-  parts_.leader->set({.leads = now.leads,
-                      .ready = now.ready,
-                      .term = now.term,
-                      .leader = now.leader,
-                      .leader_address = now.leader_address});
-  if (parts_.listener) self_->send(parts_.listener, std::move(now));
 }
 
 void NodeState::arm_timer() {
@@ -463,16 +356,12 @@ void NodeState::stop(const Error& reason, bool is_failure) {
 }
 
 void NodeState::release(const Error& reason) {
-  parts_.lease->set(0);
+  news_.stop();
   for (auto& proposal : parts_.queue->close(reason))
     proposal.callback(reason);
-  fail_proposals(reason);
-  for (auto& [id, promise] : std::exchange(asked_reads_, {}))
-    actor::answer(promise, Result<ReadReady>{reason});
-  for (auto& read : std::exchange(granted_reads_, {}))
-    actor::answer(read.promise, Result<ReadReady>{reason});
+  proposals_.fail(reason);
+  reads_.fail(reason);
   finish_transfer(true);
-  parts_.leader->set({});
   peers_.stop();
   snapshots_.stop(reason);
   actor::stop(writer_);
@@ -541,19 +430,14 @@ void NodeState::fetch_log(const LogFetch& fetch) {
                   .entries = entries ? std::move(*entries) : std::vector<Entry>{}});
 }
 
-/// The state machine takes over the snapshot of a sound file. After a failure here the state is as
-/// before, but the newest file is one that cannot be restored: that needs a person.
-void NodeState::install(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
-  auto reader = parts_.open_snapshot(saved.path);
-  if (!reader) return stop(reader.error(), true);
+void NodeState::install(const SnapshotMeta& meta, const snapshotter::Arrived& arrived) {
   NOMAD_FAILPOINT("raft.before_restore");
-  if (auto restored = parts_.fsm->restore(**reader, meta.index); !restored)
-    return stop(restored.error(), true);
+  parts_.fsm->install(*arrived.state, meta.index);
   NOMAD_FAILPOINT("raft.after_restore");
   applied_ = meta.index;
   snapshots_.installed(meta.index);
   log::info("raft", "installed the leader's snapshot up to index {}", meta.index);
-  step(SnapshotInstalled{.meta = meta, .bytes = saved.bytes, .ok = true});
+  step(SnapshotInstalled{.meta = meta, .bytes = arrived.bytes, .ok = true});
 }
 
 /// A callback that answers `promise`.

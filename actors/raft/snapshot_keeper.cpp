@@ -38,11 +38,11 @@ void SnapshotKeeper::take_if_due() {
   if (stopped_ || saving_ || options.snapshot_threshold == 0) return;
   const auto news = node_.applied() - index_;
   if (news < options.snapshot_threshold) return;
-  // Nor while a member catches up by an older one: its file goes when two newer ones are there.
-  const bool rested
-      = parts_.clock() - since_ >= options.snapshot_interval * delay_ && !core_->log_held_behind();
+  const bool rested = parts_.clock() - since_ >= options.snapshot_interval * delay_;
   const auto most = static_cast<double>(options.snapshot_threshold) * urgent_factor;
-  if (rested || static_cast<double>(news) >= most * delay_) take(std::nullopt);
+  const bool urgent = static_cast<double>(news) >= most * delay_ && !failed_;
+  // Nor while a member catches up by an older one: its file goes when two newer ones are there.
+  if (urgent || (rested && !core_->log_held_behind())) take(std::nullopt);
 }
 
 void SnapshotKeeper::take(std::optional<actor::Promise<SnapshotTaken>> promise) {
@@ -69,7 +69,7 @@ void SnapshotKeeper::take(std::optional<actor::Promise<SnapshotTaken>> promise) 
 }
 
 void SnapshotKeeper::saved(const SnapshotMeta& meta, const snapshotter::Saved& saved) {
-  saving_ = false;
+  saving_ = failed_ = false;
   if (stopped_) return;
   // A newer one may have arrived from the leader meanwhile.
   if (meta.index > index_) {
@@ -100,6 +100,7 @@ void SnapshotKeeper::answer_askers(const SnapshotTaken& taken) {
 /// The log keeps what the snapshot would have replaced; the next one is tried after the interval.
 void SnapshotKeeper::fail(const Error& reason) {
   saving_ = false;
+  failed_ = true;
   log::error("raft", "could not save a snapshot: {}", reason.what);
   for (auto& asker : std::exchange(askers_, {}))
     actor::answer(asker.promise, Result<SnapshotTaken>{reason});
@@ -148,8 +149,8 @@ void SnapshotKeeper::store(StoreChunk& chunk) {
 void SnapshotKeeper::finish(const SnapshotMeta& meta) {
   self_->request(snapshotter_, snapshot_timeout, snapshotter::FinishArrived{meta})
       .then(
-          [this, meta](const snapshotter::Saved& saved) {
-            if (!stopped_) node_.install(meta, saved);
+          [this, meta](const snapshotter::Arrived& arrived) {
+            if (!stopped_) node_.install(meta, arrived);
           },
           [this, meta](const Error& err) {
             log::error("raft", "an arrived snapshot is refused: {}", err.what);

@@ -18,8 +18,8 @@ public:
   struct Node {
     std::function<Index()> applied;
     std::function<void(Input)> step;
-    /// A file has arrived and is sound: the state machine takes it over, and `installed` follows.
-    std::function<void(const SnapshotMeta&, const snapshotter::Saved&)> install;
+    /// A snapshot has arrived: the state machine takes it over, and `installed` follows.
+    std::function<void(const SnapshotMeta&, const snapshotter::Arrived&)> install;
   };
 
   /// `parts` and `core` outlive it; `core` is there from `start` on.
@@ -76,6 +76,7 @@ private:
   Node node_;
   Snapshotter snapshotter_;
   bool saving_ = false;
+  bool failed_ = false;  ///< The last one: the next has to wait, urgent or not.
   bool stopped_ = false;
   Index index_ = 0;
   Time since_{0};     ///< When the last one was begun.

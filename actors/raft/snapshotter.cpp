@@ -29,10 +29,10 @@ struct SnapshotterState {
   std::size_t keep = 1;
   std::shared_ptr<const Fsm> fsm;
 
-  Result<Saved> describe(const storage::SnapshotFile& file) const {
-    const auto bytes = NOMAD_TRY(storage::file_size(file.path));
+  /// Of the new file, which takes the place of old ones.
+  Result<std::uint64_t> add(const storage::SnapshotFile& file) const {
     NOMAD_TRY(storage::remove_old_snapshots(directory, keep));
-    return Saved{.path = file.path, .bytes = bytes};
+    return storage::file_size(file.path);
   }
 
   Result<Saved> save(const SaveSnapshot& msg) const {
@@ -40,7 +40,8 @@ struct SnapshotterState {
     auto writer = NOMAD_TRY(storage::SnapshotWriter::create(directory, msg.meta));
     NOMAD_TRY(msg.source->write(*writer));
     const auto file = NOMAD_TRY(writer->finish());
-    return describe(file);
+    const auto bytes = NOMAD_TRY(add(file));
+    return Saved{.path = file.path, .bytes = bytes};
   }
 
   Result<Part> read(const ReadPart& msg) const {
@@ -59,10 +60,15 @@ struct SnapshotterState {
     return Stored{size};
   }
 
-  Result<Saved> finish(const FinishArrived& msg) const {
-    const auto file = NOMAD_TRY(storage::finish_arrived(
-        directory, msg.meta, [this](SnapshotRows& rows) { return fsm->rehearse(rows); }));
-    return describe(file);
+  Result<Arrived> finish(const FinishArrived& msg) const {
+    std::shared_ptr<PreparedState> state;
+    const auto file = NOMAD_TRY(
+        storage::finish_arrived(directory, msg.meta, [&](SnapshotRows& rows) -> Result<> {
+          state = NOMAD_TRY(fsm->prepare(rows));
+          return {};
+        }));
+    const auto bytes = NOMAD_TRY(add(file));
+    return Arrived{.bytes = bytes, .state = std::move(state)};
   }
 };
 
@@ -83,7 +89,7 @@ Snapshotter::behavior_type snapshotter_actor(Snapshotter::stateful_pointer<Snaps
       [self](const StorePart& msg) -> actor::Answer<Stored> {
         return actor::answer(self->state.store(msg));
       },
-      [self](const FinishArrived& msg) -> actor::Answer<Saved> {
+      [self](const FinishArrived& msg) -> actor::Answer<Arrived> {
         return actor::answer(self->state.finish(msg));
       },
   };

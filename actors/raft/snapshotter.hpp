@@ -60,11 +60,17 @@ struct StorePart {
   Bytes data;
 };
 
-/// Verifies an arrived file, tries whether the state machine could take it, and makes it a
-/// snapshot: answered with Saved, or why it is none.
+/// Verifies an arrived file, has the state machine put its state together, and makes it a snapshot:
+/// answered with Arrived, or why it is none.
 struct FinishArrived {
   using is_message = void;
   SnapshotMeta meta;
+};
+
+struct Arrived {
+  using is_message = void;
+  std::uint64_t bytes = 0;  ///< Of the file, which is whole and durable.
+  std::shared_ptr<PreparedState> state;
 };
 
 }  // namespace snapshotter
@@ -72,7 +78,7 @@ struct FinishArrived {
 using Snapshotter = actor::Interface<snapshotter::Saved(snapshotter::SaveSnapshot),
                                      snapshotter::Part(snapshotter::ReadPart),
                                      snapshotter::Stored(snapshotter::StorePart),
-                                     snapshotter::Saved(snapshotter::FinishArrived)>;
+                                     snapshotter::Arrived(snapshotter::FinishArrived)>;
 
 /// Detached. Keeps the `keep` newest snapshots in `directory`.
 Snapshotter spawn_snapshotter(const actor::Owner& owner,

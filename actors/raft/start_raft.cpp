@@ -263,10 +263,6 @@ Result<StartedRaft> start_raft(const actor::Owner& owner,
                        Index first, Index last, std::size_t max_bytes) {
     return reader->read(first, last, max_bytes);
   };
-  parts.open_snapshot = [](const std::string& path) -> Result<std::unique_ptr<SnapshotRows>> {
-    auto rows = NOMAD_TRY(storage::SnapshotReader::open(path));
-    return std::unique_ptr<SnapshotRows>{std::move(rows)};
-  };
   parts.snapshot_directory = snapshot_directory(options);
   parts.queue
       = std::make_shared<ProposalQueue>(options.max_waiting_entries, options.max_waiting_bytes);

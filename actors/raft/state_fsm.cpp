@@ -49,6 +49,12 @@ private:
   state::Snapshot snapshot_;
 };
 
+struct PreparedTables : PreparedState {
+  explicit PreparedTables(state::Tables made) : tables(std::move(made)) {}
+
+  state::Tables tables;
+};
+
 bool is_aligned(std::span<const std::byte> bytes) {
   return reinterpret_cast<std::uintptr_t>(bytes.data()) % alignof(capnp::word) == 0
          && bytes.size() % sizeof(capnp::word) == 0 && !bytes.empty();
@@ -125,7 +131,7 @@ std::unique_ptr<SnapshotSource> StateFsm::snapshot() const {
   return std::make_unique<StateSnapshot>(store_->snapshot());
 }
 
-Result<state::Restore> read_restore(SnapshotRows& rows) {
+Result<state::Tables> read_tables(SnapshotRows& rows) {
   const auto present = NOMAD_TRY(rows.tables());
   state::Restore restored;
   for (const auto& name : present) {
@@ -138,18 +144,16 @@ Result<state::Restore> read_restore(SnapshotRows& rows) {
       return key == offset_key ? restored.offset_row(bytes) : restored.index_row(bytes);
     }));
   }
-  return restored;
+  return restored.take();
 }
 
-Result<> StateFsm::rehearse(SnapshotRows& rows) const {
-  auto restored = NOMAD_TRY(read_restore(rows));
-  NOMAD_TRY(restored.take());
-  return {};
+Result<std::shared_ptr<PreparedState>> StateFsm::prepare(SnapshotRows& rows) const {
+  auto tables = NOMAD_TRY(read_tables(rows));
+  return std::shared_ptr<PreparedState>{std::make_shared<PreparedTables>(std::move(tables))};
 }
 
-Result<> StateFsm::restore(SnapshotRows& rows, Index applied) {
-  auto restored = NOMAD_TRY(read_restore(rows));
-  return store_->replace(std::move(restored), applied);
+void StateFsm::install(PreparedState& prepared, Index applied) {
+  store_->replace(std::move(static_cast<PreparedTables&>(prepared).tables), applied);
 }
 
 }  // namespace nomad::raft

@@ -33,8 +33,8 @@ public:
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
   std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;
   std::unique_ptr<SnapshotSource> snapshot() const override;
-  Result<> restore(SnapshotRows& rows, Index applied) override;
-  Result<> rehearse(SnapshotRows& rows) const override;
+  Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows& rows) const override;
+  void install(PreparedState& prepared, Index applied) override;
 
 private:
   std::shared_ptr<state::Store> store_;
@@ -45,8 +45,8 @@ private:
 /// The payload of an entry that carries `command`. Shares the object's bytes.
 Bytes payload_of(const Object<schema::Command>& command);
 
-/// All rows of a snapshot, checked. Tables of earlier versions may be missing; one that this
+/// The state of a snapshot, checked. Tables of earlier versions may be missing; one that this
 /// version does not know is `corrupt`.
-Result<state::Restore> read_restore(SnapshotRows& rows);
+Result<state::Tables> read_tables(SnapshotRows& rows);
 
 }  // namespace nomad::raft

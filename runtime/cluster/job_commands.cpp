@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/jobspec/validate/total_count.hpp"
 #include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/entries.hpp"
@@ -229,17 +230,13 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
 
 namespace {
 
-/// A version that is brought back, or a group that is scaled, must keep to the bound of the
+/// A version that is brought back, or a group that is scaled up, must keep to the bound of the
 /// present, as registrations do (`jobspec::validate`).
 Result<> check_count(schema::Job::Reader job, std::int64_t max_count) {
-  std::int64_t total = 0;
+  jobspec::TotalCount total;
   for (const auto group : job.getTaskGroups())
-    if (group.getCount() > 0 && __builtin_add_overflow(total, group.getCount(), &total))
-      total = INT64_MAX;
-  if (max_count == 0 || total <= max_count) return {};
-  return Error{Errc::invalid_argument,
-               fmt::format("total count was greater than configured job_max_count: {} > {}", total,
-                           max_count)};
+    total.add(group.getCount());
+  return total.check(max_count);
 }
 
 }  // namespace
@@ -294,10 +291,12 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
     return Error{Errc::invalid_argument, "job scaling blocked due to active deployment"};
   Draft<schema::Job> draft{job};
   bool found = false;
+  bool grows = false;
   for (auto each : draft->getTaskGroups()) {
     if (view(each.asReader().getName()) != group) continue;
     found = true;
     const auto scaling = each.asReader();
+    grows = count > scaling.getCount();
     if (scaling.hasScaling() && count < scaling.getScaling().getMin())
       return Error{Errc::invalid_argument,
                    fmt::format("group count was less than scaling policy minimum: {} < {}", count,
@@ -313,7 +312,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
     return Error{
         Errc::invalid_argument,
         fmt::format("task group \"{}\" specified for scaling does not exist in job", group)};
-  NOMAD_TRY(check_count(draft.reader(), max_count));
+  if (grows) NOMAD_TRY(check_count(draft.reader(), max_count));
   auto decision = registration(draft.reader(), EvalTrigger::JOB_SCALING, 0, seed);
   Draft<schema::Command> command{decision.command};
   command->getJobRegister().setEnforceIndex(true);

@@ -39,7 +39,7 @@ bool Membership::merge(const MemberTable& table, const std::string& region, Time
   return changed;
 }
 
-/// (3): whether the speaker may say that at all.
+/// (7): whether the speaker may say that at all.
 bool Membership::may_tell(const Speaker& speaker, const MemberInfo& news) const {
   const auto& own_region = self().region;
   const auto* known = find(news.id);

@@ -12,15 +12,15 @@
 //     row's: so it is alive again for everybody.
 // (3) `failed` is said only after the server answered neither us nor those who probed it for us, in
 //     `failures` rounds one after the other.
-//     A caller of another region is believed about its own servers alone; of others that are
-//     unknown here it may say that they are there, never of ours.
-// (4) `left` is believed of the server itself, and of others (who may have it from an operator)
-// only
+// (4) `left` is believed of the server itself; of others, who may have it from an operator, only
 //     once it does not answer here either.
 // (5) Rows are bounded: ours and those of all other regions each; and so are the steps by which
 //     others may raise an incarnation, so that none ever wraps.
 // (6) A row of a server that left stays for `forget_after`, so that old news can't bring it back;
 //     a failed one stays as long, and is probed now and then, because it may come back.
+// (7) A caller of another region is believed about its own servers alone; of others that are
+//     unknown here it may say that they are there, never of ours. But what it says of ourselves is
+//     answered (2): otherwise a server that it took for failed would stay so there.
 #pragma once
 
 #include <chrono>

@@ -111,6 +111,8 @@ void Core::on(Tick) {
 void Core::on(Received& input) {
   auto& message = input.message;
   if (!is_acceptable(message)) return;
+  if (const auto member = progress_.find(message.from); member != progress_.end())
+    member->second.known_commands = message.known_commands;
   if (const auto* request = std::get_if<VoteRequest>(&message.body))
     return receive(message, *request);
   if (const auto* reply = std::get_if<VoteReply>(&message.body)) return receive(message, *reply);

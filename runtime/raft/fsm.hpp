@@ -56,7 +56,13 @@ public:
   virtual Result<> read(std::string_view table, const Row& row) = 0;
 };
 
-/// One writer: all calls come from the thread of the Raft node, in log order.
+/// A whole state that was put together from a snapshot, and is not in force yet.
+class PreparedState {
+public:
+  virtual ~PreparedState() = default;
+};
+
+/// One writer: all calls come from the thread of the Raft node, in log order, but for `prepare`.
 class Fsm {
 public:
   virtual ~Fsm() = default;
@@ -86,14 +92,18 @@ public:
   /// The state as it is now, in O(1).
   virtual std::unique_ptr<SnapshotSource> snapshot() const = 0;
 
-  /// Replaces the whole state by that of a snapshot taken at `applied`, and publishes it. On
-  /// failure the state is as before; the error names table and row.
-  virtual Result<> restore(SnapshotRows& rows, Index applied) = 0;
+  /// Puts the state of a snapshot together. What may be wrong with the rows is found here; the
+  /// error names table and row. From any thread, while the others are called.
+  virtual Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows& rows) const = 0;
 
-  /// Whether `restore` would take these rows: does what it does, and throws it away. From any
-  /// thread, while the others are called. A state machine that takes all rows need not look.
-  virtual Result<> rehearse(SnapshotRows& rows) const {
-    static_cast<void>(rows);
+  /// Replaces the whole state by one that `prepare` has made of a snapshot taken at `applied`, and
+  /// publishes it. `prepared` is then spent.
+  virtual void install(PreparedState& prepared, Index applied) = 0;
+
+  /// Both, on the thread of the Raft node. On failure the state is as before.
+  Result<> restore(SnapshotRows& rows, Index applied) {
+    const auto prepared = NOMAD_TRY(prepare(rows));
+    install(*prepared, applied);
     return {};
   }
 };

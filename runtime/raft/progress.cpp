@@ -9,6 +9,9 @@ namespace {
 /// The longest patience is so many of the shortest.
 constexpr int longest_patience = 16;
 
+/// And the longest pause: about four minutes of the default.
+constexpr int longest_pause = 512;
+
 }  // namespace
 
 void OutgoingSnapshot::sent(Time now) {
@@ -20,17 +23,25 @@ void OutgoingSnapshot::sent(Time now) {
   lost = false;
 }
 
-void OutgoingSnapshot::move_to(std::uint64_t next, Time now) {
+bool OutgoingSnapshot::move_to(std::uint64_t next, Time now) {
   if (times_sent > 0)
     patience = std::clamp(2 * (now - first_sent), shortest_patience,
                           longest_patience * shortest_patience);
+  if (next == 0) {
+    pause = std::clamp(2 * pause, shortest_patience, longest_pause * shortest_patience);
+    resume = now + pause;
+  }
   offset = next;
   times_sent = 0;
   lost = false;
+  const bool news = next > furthest;
+  furthest = std::max(furthest, next);
+  return news;
 }
 
-bool OutgoingSnapshot::may_repeat(Time now) const {
-  return times_sent > 0 && (lost || now - last_sent > patience);
+bool OutgoingSnapshot::is_due(Time now) const {
+  if (times_sent == 0) return now >= resume;
+  return lost || now - last_sent > patience;
 }
 
 void Progress::become_probe() {

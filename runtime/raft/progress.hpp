@@ -26,10 +26,14 @@ enum class PeerState : std::uint8_t { probe, replicate, snapshot };
 /// A chunk goes again when it is known to be lost, or was not answered in time. That time doubles
 /// with each repetition, and begins with what the chunk before has taken: over a slow link each
 /// would otherwise be sent several times, which makes the link slower still.
+///
+/// A receiver that begins anew has no room for the file, or refuses what is in it, and will most
+/// likely do so again: it is sent the file again after a pause, which doubles each time.
 struct OutgoingSnapshot {
   SnapshotMeta meta;
   std::uint64_t total_bytes = 0;
-  std::uint64_t offset = 0;  ///< Where the chunk begins that is being read or under way.
+  std::uint64_t offset = 0;    ///< Where the chunk begins that is being read or under way.
+  std::uint64_t furthest = 0;  ///< Where it has ever begun.
 
   Time shortest_patience{0};
   Time patience{0};  ///< So long an answer is waited for.
@@ -38,13 +42,17 @@ struct OutgoingSnapshot {
   Time last_sent{0};
   bool lost = false;  ///< It has not arrived, as was reported.
 
+  Time pause{0};   ///< The last time that it began anew.
+  Time resume{0};  ///< Nothing is sent before.
+
   /// The chunk leaves.
   void sent(Time now);
 
-  /// The receiver wants the chunk at `next`.
-  void move_to(std::uint64_t next, Time now);
+  /// The receiver wants the chunk at `next`. True when it never was so far.
+  bool move_to(std::uint64_t next, Time now);
 
-  bool may_repeat(Time now) const;
+  /// Whether the chunk may be sent, or sent again.
+  bool is_due(Time now) const;
 };
 
 struct Progress {
@@ -53,6 +61,9 @@ struct Progress {
   Index next_index = 1;   ///< What is sent next.
   Round acked_round = 0;  ///< The newest round it has answered.
   Time heard{0};          ///< When it last answered anything; at first when it became known.
+
+  /// As it said last (`Message::known_commands`); unset: it has said nothing to this leader yet.
+  std::optional<std::uint32_t> known_commands;
 
   /// probe: a request is under way, wait for its reply or the next heartbeat's.
   bool paused = false;

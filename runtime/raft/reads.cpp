@@ -69,7 +69,7 @@ void Core::receive(const Message& message, const HeartbeatReply& reply) {
       progress.free_oldest();
       return send_entries(message.from, progress, {});
     case PeerState::snapshot:
-      if (progress.outgoing.may_repeat(now_)) fetch_chunk(message.from, progress);
+      if (progress.outgoing.is_due(now_)) fetch_chunk(message.from, progress);
       return;
   }
 }

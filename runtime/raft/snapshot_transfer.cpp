@@ -56,7 +56,8 @@ void Core::start_snapshot(const ServerId& peer, Progress& progress) {
   progress.become_snapshot({.meta = *snapshot_,
                             .total_bytes = snapshot_bytes_,
                             .shortest_patience = options_.election_timeout / 2,
-                            .patience = options_.election_timeout / 2});
+                            .patience = options_.election_timeout / 2,
+                            .pause = progress.outgoing.pause});
   progress.catching_up = now_;
   fetch_chunk(peer, progress);
 }
@@ -76,8 +77,10 @@ void Core::on(ChunkFetched& input) {
   auto& progress = found->second;
   if (!std::exchange(progress.reading, false) || progress.state != PeerState::snapshot) return;
   auto& outgoing = progress.outgoing;
-  if (outgoing.meta.index != input.index || outgoing.offset != input.offset)
-    return fetch_chunk(input.peer, progress);
+  if (outgoing.meta.index != input.index || outgoing.offset != input.offset) {
+    if (outgoing.is_due(now_)) fetch_chunk(input.peer, progress);
+    return;
+  }
   if (input.data.empty() && snapshot_->index != input.index) {
     // Removed after newer ones had come: begin again with the newest.
     return start_snapshot(input.peer, progress);
@@ -204,6 +207,7 @@ void Core::receive(const Message& message, const SnapshotReply& reply) {
   if (reply.installed) {
     const bool news = reply.index <= log_.last_index() && progress.matched(reply.index);
     progress.become_probe();
+    outgoing = {};
     if (news) {
       came_forward(progress);
       advance_commit();
@@ -212,9 +216,11 @@ void Core::receive(const Message& message, const SnapshotReply& reply) {
   }
   // Not news, or nonsense: nothing lies behind the end.
   if (reply.next_offset == outgoing.offset || reply.next_offset >= outgoing.total_bytes) return;
-  if (reply.next_offset > outgoing.offset) came_forward(progress);
-  outgoing.move_to(reply.next_offset, now_);
-  fetch_chunk(message.from, progress);
+  if (outgoing.move_to(reply.next_offset, now_)) came_forward(progress);
+  if (reply.next_offset == 0)
+    out_.notices.push_back("server \"" + message.from + "\" begins the snapshot at index "
+                           + std::to_string(reply.index) + " anew");
+  if (outgoing.is_due(now_)) fetch_chunk(message.from, progress);
 }
 
 }  // namespace nomad::raft

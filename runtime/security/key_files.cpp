@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
+
+#include "runtime/storage/directory.hpp"
+#include "runtime/storage/file.hpp"
 
 namespace nomad::security {
 namespace {
@@ -18,26 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view own_name = "holder.key";
 constexpr std::size_t text_bytes = 2 * key_bytes;
 constexpr std::size_t sum_text_bytes = 16;
-
-/// Closes what it holds.
-class File {
-public:
-  File(const std::string& path, int flags)
-      : number_{::open(path.c_str(), flags | O_CLOEXEC, 0600)} {}
-
-  File(const File&) = delete;
-
-  ~File() {
-    if (number_ >= 0) ::close(number_);
-  }
-
-  int number() const { return number_; }
-
-  bool is_open() const { return number_ >= 0; }
-
-private:
-  int number_;
-};
 
 /// Of a key, behind it in its file: a flipped bit makes another key that looks as good.
 std::string sum_text(const Secret& key) {
@@ -50,17 +32,15 @@ std::string sum_text(const Secret& key) {
 }
 
 Result<KeyPair> read_pair(const std::string& path) {
-  const File file{path, O_RDONLY};
-  if (!file.is_open()) return errno_error(path, errno);
-
-  struct stat status {};
-
-  if (fstat(file.number(), &status) != 0) return errno_error(path, errno);
-  if ((status.st_mode & 077) != 0)
+  const auto file = NOMAD_TRY(storage::File::open(path, O_RDONLY));
+  std::error_code failure;
+  const auto mode = fs::status(path, failure).permissions();
+  if (failure) return Error{Errc::io, path + ": " + failure.message()};
+  if ((mode & (fs::perms::group_all | fs::perms::others_all)) != fs::perms::none)
     return Error{Errc::permission_denied,
                  path + ": a key file must be readable by its owner only (mode 0600)"};
   Secret text{text_bytes + sum_text_bytes + 1};
-  const auto count = ::read(file.number(), text.bytes().data(), text.size());
+  const auto count = NOMAD_TRY(file.read(text.bytes(), 0));
   Secret key{key_bytes};
   std::size_t length = 0;
   const bool sound
@@ -76,12 +56,6 @@ Result<KeyPair> read_pair(const std::string& path) {
   return key_pair_of(std::move(key));
 }
 
-Result<> sync(const std::string& path, int flags) {
-  const File file{path, flags};
-  if (!file.is_open() || fsync(file.number()) != 0) return errno_error(path, errno);
-  return {};
-}
-
 /// Complete and durable under its name, or not there.
 Result<> write_pair(const std::string& directory, const KeyPair& pair) {
   const auto path = directory + "/" + std::string{own_name};
@@ -91,28 +65,20 @@ Result<> write_pair(const std::string& directory, const KeyPair& pair) {
                  reinterpret_cast<const unsigned char*>(pair.secret_key.bytes().data()),
                  pair.secret_key.size());
   const auto sum = sum_text(pair.secret_key);
-  {
-    const File file{unfinished, O_WRONLY | O_CREAT | O_TRUNC};
-    if (!file.is_open()
-        || ::write(file.number(), text.bytes().data(), text_bytes)
-               != static_cast<ssize_t>(text_bytes)
-        || ::write(file.number(), sum.data(), sum.size()) != static_cast<ssize_t>(sum.size())
-        || fsync(file.number()) != 0)
-      return errno_error(unfinished, errno);
-  }
-  if (::rename(unfinished.c_str(), path.c_str()) != 0) return errno_error(path, errno);
-  return sync(directory, O_RDONLY | O_DIRECTORY);
+  const auto file = NOMAD_TRY(storage::File::open(unfinished, O_WRONLY | O_CREAT | O_TRUNC));
+  NOMAD_TRY(file.write(text.bytes().first(text_bytes), 0));
+  NOMAD_TRY(file.write(std::as_bytes(std::span{sum}), text_bytes));
+  NOMAD_TRY(file.sync());
+  if (std::rename(unfinished.c_str(), path.c_str()) != 0) return errno_error(path, errno);
+  return storage::sync_directory(directory);
 }
 
 }  // namespace
 
 Result<std::vector<KeyPair>> load_key_pairs(const std::string& directory,
                                             const FillRandom& random) {
+  NOMAD_TRY(storage::make_private_directory(directory));
   std::error_code failure;
-  fs::create_directories(directory, failure);
-  if (failure) return Error{Errc::io, directory + ": " + failure.message()};
-  fs::permissions(directory, fs::perms::owner_all, failure);
-  if (failure) return Error{Errc::io, directory + ": " + failure.message()};
   const auto own_path = directory + "/" + std::string{own_name};
   if (!fs::exists(own_path, failure)) NOMAD_TRY(write_pair(directory, make_key_pair(random)));
   std::vector<std::string> paths;

@@ -5,7 +5,8 @@
 // What this does not promise: a text that HTTP carries passes through socket buffers, which are not
 // ours to wipe.
 //
-// runtime/security may depend on: runtime/base, runtime/object, schema, libsodium.
+// runtime/security may depend on: runtime/base, runtime/object, runtime/storage (files), schema,
+// libsodium.
 #pragma once
 
 #include <cstddef>

@@ -124,11 +124,6 @@ Result<> Restore::offset_row(std::span<const std::byte> bytes) {
 }
 
 Result<Tables> Restore::take() {
-  NOMAD_TRY(finish());
-  return std::move(tables_);
-}
-
-Result<> Restore::finish() {
   Tables& t = tables_;
   std::vector<AllocRef> rows;
   rows.reserve(t.allocs.size());
@@ -155,7 +150,7 @@ Result<> Restore::finish() {
   derive_deployments(t);
   derive_services(t);
   derive_variables(t);
-  return {};
+  return std::move(t);
 }
 
 std::optional<Table> stored_table(std::string_view name) {

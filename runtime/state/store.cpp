@@ -89,16 +89,14 @@ void Store::publish() {
     events_.append(index, std::move(events));
 }
 
-Result<> Store::replace(Restore restored, Index applied) {
-  NOMAD_TRY(restored.finish());
-  working_ = std::move(restored.tables_);
+void Store::replace(Tables restored, Index applied) {
+  working_ = std::move(restored);
   working_.applied = applied + working_.index_offset;
   changes_.clear();
   pending_events_.clear();
   publish();
   watches_.notify_all();
   events_.reset(working_.applied);
-  return {};
 }
 
 Snapshot Store::snapshot() const {

@@ -60,7 +60,7 @@ Result<> check_command(schema::Command::Reader command);
 /// How many kinds of commands this version knows. They are numbered without gaps, from 0.
 std::uint32_t known_commands();
 
-/// Collects the rows of a snapshot; given to `Store::replace` when complete.
+/// Collects the rows of a snapshot, and makes a state of them for `Store::replace`.
 class Restore {
 public:
   /// One row as `Snapshot::for_each_row` gave it. The bytes are checked; `Errc::corrupt` names
@@ -73,15 +73,11 @@ public:
   /// As `Snapshot::offset_row` gave it.
   Result<> offset_row(std::span<const std::byte> bytes);
 
-  /// Joins the rows and hands the state over; this is then spent.
+  /// Joins the allocations with jobs and metrics, derives everything that is not stored, and hands
+  /// the state over; this is then spent. `corrupt` names a row that fits no other.
   Result<Tables> take();
 
 private:
-  friend class Store;
-
-  /// Joins the allocations with jobs and metrics and derives everything that is not stored.
-  Result<> finish();
-
   Tables tables_;
 };
 
@@ -113,8 +109,8 @@ public:
   Index index_offset() const { return working_.index_offset; }
 
   /// Replaces the whole state by one that contains log entries up to `applied`, publishes it and
-  /// wakes everyone; `restored` is then spent. On failure nothing has changed.
-  Result<> replace(Restore restored, Index applied);
+  /// wakes everyone.
+  void replace(Tables restored, Index applied);
 
   // -- any thread ------------------------------------------------------------------------------
 

@@ -10,13 +10,18 @@
 
 namespace nomad::storage {
 
+Result<> require_room(const std::string& directory) {
+  std::error_code failure;  // then the attempt itself will tell
+  const auto room = std::filesystem::space(directory, failure);
+  if (failure || room.available >= 2 * Reserve::bytes) return {};
+  return Error{Errc::overloaded, "no room in \"" + directory
+                                     + "\": " + std::to_string(room.available) + " bytes are left"};
+}
+
 Result<> Reserve::take() {
   // Asked first: whoever writes meanwhile must not find the disk full for the sake of a trial.
   std::error_code failure;
-  const auto room = std::filesystem::space(directory_of(path_), failure);
-  if (!failure && room.available < 2 * bytes && !std::filesystem::exists(path_, failure))
-    return Error{Errc::overloaded, "no room for \"" + path_ + "\": "
-                                       + std::to_string(room.available) + " bytes are left"};
+  if (!std::filesystem::exists(path_, failure)) NOMAD_TRY(require_room(directory_of(path_)));
   auto file = NOMAD_TRY(File::open(path_, O_WRONLY | O_CREAT));
   Result<> outcome = file.allocate(2 * bytes);
   if (outcome) outcome = file.shrink(bytes);

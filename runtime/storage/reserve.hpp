@@ -26,4 +26,8 @@ private:
   std::string path_;
 };
 
+/// `overloaded` when less than twice the reserve is left where `directory` is. What is large and
+/// can wait asks as it goes on, and leaves the last room of the disk to the log.
+Result<> require_room(const std::string& directory);
+
 }  // namespace nomad::storage

@@ -9,6 +9,8 @@
 
 #include "runtime/storage/directory.hpp"
 #include "runtime/storage/file.hpp"
+#include "runtime/storage/reserve.hpp"
+#include "runtime/storage/snapshot_format.hpp"
 
 namespace nomad::storage {
 namespace {
@@ -22,12 +24,18 @@ std::string final_path(const std::string& directory, const raft::SnapshotMeta& m
   return directory + "/" + snapshot_name(meta.term, meta.index);
 }
 
-Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const Rehearse& rehearse) {
+Result<> verify(const std::string& path, const raft::SnapshotMeta& meta, const TakeRows& take) {
   auto reader = NOMAD_TRY(SnapshotReader::open(path));
   if (!(reader->meta() == meta))
     return Error{Errc::corrupt, "\"" + path + "\" is another snapshot than the announced one"};
   NOMAD_TRY(reader->verify());
-  return rehearse(*reader);
+  return take(*reader);
+}
+
+Result<> write_part(const std::string& path, std::uint64_t offset, const raft::Bytes& data) {
+  if (offset >= snapshot_format::stretch) NOMAD_TRY(require_room(directory_of(path)));
+  auto file = NOMAD_TRY(File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0)));
+  return file.write(data.view(), offset);
 }
 
 }  // namespace
@@ -54,17 +62,21 @@ Result<std::uint64_t> store_snapshot_part(const std::string& directory,
                                           const raft::Bytes& data) {
   NOMAD_TRY(make_directory(directory));
   const auto path = arriving_path(directory, meta);
-  auto file = NOMAD_TRY(File::open(path, O_WRONLY | O_CREAT | (offset == 0 ? O_TRUNC : 0)));
-  NOMAD_TRY(file.write(data.view(), offset));
+  if (auto written = write_part(path, offset, data); !written) {
+    // It begins anew; until then a full disk needs the room for other things.
+    std::error_code failure;
+    std::filesystem::remove(path, failure);
+    return written.error();
+  }
   return offset + data.size();
 }
 
 Result<SnapshotFile> finish_arrived(const std::string& directory,
                                     const raft::SnapshotMeta& meta,
-                                    const Rehearse& rehearse) {
+                                    const TakeRows& take) {
   const auto path = arriving_path(directory, meta);
   std::error_code failure;
-  if (auto sound = verify(path, meta, rehearse); !sound) {
+  if (auto sound = verify(path, meta, take); !sound) {
     std::filesystem::remove(path, failure);
     return sound.error();
   }

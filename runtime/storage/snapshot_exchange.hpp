@@ -21,20 +21,21 @@ Result<raft::Bytes> read_snapshot_part(const std::string& path,
 Result<std::uint64_t> file_size(const std::string& path);
 
 /// Adds `data` at `offset` to the file of the arriving snapshot `meta` in `directory`; an offset
-/// of 0 begins it anew. Not durable until `finish_arrived`. Returns the file's size.
+/// of 0 begins it anew. Not durable until `finish_arrived`. Returns the file's size; of what could
+/// not be written whole nothing is left.
 Result<std::uint64_t> store_snapshot_part(const std::string& directory,
                                           const raft::SnapshotMeta& meta,
                                           std::uint64_t offset,
                                           const raft::Bytes& data);
 
-/// Whether the state machine could take a snapshot's rows.
-using Rehearse = std::function<Result<>(raft::SnapshotRows&)>;
+/// Takes in a snapshot's rows, or says why it can't.
+using TakeRows = std::function<Result<>(raft::SnapshotRows&)>;
 
-/// Verifies the arrived file completely and, if it is sound, stands for `meta` and passes
-/// `rehearse`, makes it durable and gives it a snapshot's name. Otherwise removes it: the snapshots
-/// that were there before stay the newest.
+/// Verifies the arrived file completely and, if it is sound, stands for `meta` and its rows are
+/// taken, makes it durable and gives it a snapshot's name. Otherwise removes it: the snapshots that
+/// were there before stay the newest.
 Result<SnapshotFile> finish_arrived(const std::string& directory,
                                     const raft::SnapshotMeta& meta,
-                                    const Rehearse& rehearse);
+                                    const TakeRows& take);
 
 }  // namespace nomad::storage

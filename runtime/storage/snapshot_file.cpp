@@ -9,6 +9,7 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/storage/directory.hpp"
+#include "runtime/storage/reserve.hpp"
 #include "runtime/storage/snapshot_format.hpp"
 #include "runtime/storage/sqlite.hpp"
 
@@ -18,10 +19,6 @@ namespace {
 constexpr std::string_view name_prefix = "snapshot-";
 constexpr std::string_view name_suffix = ".db";
 constexpr std::string_view unfinished_suffix = ".unfinished";
-
-/// What is written of a file before it is synced: the log's own fdatasync waits for what the file
-/// system still has to write out of a snapshot.
-constexpr std::size_t most_unsynced = std::size_t{8} << 20;
 
 /// Reads `snapshot_name` backwards; false for other names.
 bool parse_name(const std::string& name, SnapshotFile& file) {
@@ -159,9 +156,10 @@ Result<> SnapshotWriter::row(std::string_view key, std::span<const std::byte> va
   parts.insert.bind(3, static_cast<std::int64_t>(sum));
   NOMAD_TRY(parts.insert.run("cannot write a row of " + parts.sum.name));
   parts.unsynced += key.size() + value.size();
-  if (parts.unsynced < most_unsynced) return {};
+  if (parts.unsynced < snapshot_format::stretch) return {};
   parts.unsynced = 0;
-  return sync_file(parts.database.path());
+  NOMAD_TRY(sync_file(parts.database.path()));
+  return require_room(parts.directory);
 }
 
 Result<SnapshotFile> SnapshotWriter::finish() {

@@ -34,7 +34,8 @@ Result<std::vector<SnapshotFile>> list_snapshots(const std::string& directory);
 /// Removes all but the `keep` newest, and what an interrupted writer has left.
 Result<> remove_old_snapshots(const std::string& directory, std::size_t keep);
 
-/// Writes one snapshot. Dropped before `finish`, it leaves nothing.
+/// Writes one snapshot; a large one ends with `overloaded` before it has filled the disk. Dropped
+/// before `finish`, it leaves nothing.
 class SnapshotWriter : public raft::SnapshotSink {
 public:
   static Result<std::unique_ptr<SnapshotWriter>> create(const std::string& directory,

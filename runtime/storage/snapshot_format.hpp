@@ -19,6 +19,12 @@ namespace nomad::storage::snapshot_format {
 
 inline constexpr FileFormat file{.name = "snapshot", .id = 0x6e6d'5353, .version = 1};
 
+/// So much of a file is written in one go. Then it is synced, for the log's own fdatasync waits for
+/// what the file system still has to write out of a snapshot; and asks whether it may go on
+/// (`require_room`), for the log needs the last room. Smaller ones are written whatever is left:
+/// they let the log be cut.
+inline constexpr std::size_t stretch = std::size_t{8} << 20;
+
 /// What a table holds, summed up.
 struct TableSum {
   std::string name;

@@ -45,7 +45,11 @@ public:
     return std::make_unique<Source>();
   }
 
-  Result<> restore(SnapshotRows&, Index) override { return {}; }
+  Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows&) const override {
+    return std::make_shared<PreparedState>();
+  }
+
+  void install(PreparedState&, Index) override {}
 
 private:
   std::uint64_t count_ = 0;

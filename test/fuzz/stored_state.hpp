@@ -69,8 +69,9 @@ inline void check_restore(const nomad::state::Snapshot& snapshot) {
   }
   require(restore.index_row(snapshot.index_row()).has_value(), "indexes can be restored");
   nomad::state::Store restored;
-  require(restored.replace(std::move(restore), snapshot.index()).has_value(),
-          "a saved state can be put together");
+  auto tables = restore.take();
+  require(tables.has_value(), "a saved state can be put together");
+  restored.replace(std::move(*tables), snapshot.index());
   require(rows_of(restored.snapshot()) == rows_of(snapshot), "a restored state is the saved one");
 }
 

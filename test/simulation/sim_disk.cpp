@@ -162,11 +162,7 @@ Result<StartState> SimDisk::load(Fsm& fsm) {
 void SimDisk::serve(NodeParts& parts) {
   parts.read_log
       = [this](Index first, Index last, std::size_t bytes) { return read(first, last, bytes); };
-  parts.open_snapshot = [this](const std::string& path) -> Result<std::unique_ptr<SnapshotRows>> {
-    const auto found = files_.find(std::strtoull(path.c_str(), nullptr, 10));
-    if (found == files_.end()) return Error{Errc::not_found, "no such snapshot"};
-    return std::unique_ptr<SnapshotRows>{std::make_unique<SnapshotTextRows>(found->second.rows)};
-  };
+  fsm_ = parts.fsm;
   parts.spawn_log_writer = [this](const actor::Owner& owner, LogWriterListener listener) {
     return spawn_writer(owner, std::move(listener));
   };
@@ -273,17 +269,19 @@ Result<std::vector<Entry>> SimDisk::read(Index first, Index last, std::size_t by
   return entries;
 }
 
-Result<snapshotter::Saved> SimDisk::finish_arrived(const SnapshotMeta& meta) {
-  const auto rows = std::exchange(arriving_, {});
-  if (!SnapshotText::is_sound(rows) || (damages_ && random_.chance(0.1))) {
+Result<snapshotter::Arrived> SimDisk::finish_arrived(const SnapshotMeta& meta) {
+  const auto file = std::exchange(arriving_, {});
+  if (!SnapshotText::is_sound(file) || (damages_ && random_.chance(0.1))) {
     ++counts_.refused_snapshots;
     return Error{Errc::corrupt, "the arrived snapshot does not verify"};
   }
+  SnapshotTextRows rows{file};
+  auto state = NOMAD_TRY(fsm_->prepare(rows));
   ++counts_.installed_snapshots;
-  files_[meta.index] = {meta, rows};
+  files_[meta.index] = {meta, file};
   while (files_.size() > 2)
     files_.erase(files_.begin());
-  return snapshotter::Saved{std::to_string(meta.index), rows.size()};
+  return snapshotter::Arrived{file.size(), std::move(state)};
 }
 
 Snapshotter SimDisk::spawn_snapshotter(const actor::Owner& owner) {
@@ -328,11 +326,11 @@ Snapshotter SimDisk::spawn_snapshotter(const actor::Owner& owner) {
               return snapshotter::Stored{arriving_.size()};
             },
             [this, self](const snapshotter::FinishArrived& msg) {
-              auto promise = self->make_response_promise<snapshotter::Saved>();
+              auto promise = self->make_response_promise<snapshotter::Arrived>();
               later(1ms, 100ms, [this, handle = SnapshotterSelf{self}, promise, meta = msg.meta] {
-                const auto saved = finish_arrived(meta);
+                const auto done = finish_arrived(meta);
                 actor::tell(handle,
-                            Run{[promise, saved]() mutable { actor::answer(promise, saved); }});
+                            Run{[promise, done]() mutable { actor::answer(promise, done); }});
               });
               return promise;
             },

@@ -91,7 +91,7 @@ private:
   void commit();
   void make_durable(const raft::LogWrite& write);
   void truncate_prefix(raft::Index through);
-  Result<raft::snapshotter::Saved> finish_arrived(const raft::SnapshotMeta& meta);
+  Result<raft::snapshotter::Arrived> finish_arrived(const raft::SnapshotMeta& meta);
 
   /// After a time, unless the machine has died meanwhile.
   void later(Time shortest, Time longest, std::function<void()> action);
@@ -105,6 +105,7 @@ private:
   std::deque<raft::Entry> log_;
   std::map<raft::Index, File> files_;  ///< Snapshots.
   std::string arriving_;
+  std::shared_ptr<const raft::Fsm> fsm_;  ///< Of the machine's present life.
   std::deque<PendingWrite> pending_;
   raft::LogWriterListener listener_;
   bool busy_ = false;

@@ -81,11 +81,13 @@ public:
 
   std::unique_ptr<SnapshotSource> snapshot() const override { return inner_->snapshot(); }
 
-  Result<> restore(SnapshotRows& rows, Index applied) override {
-    return inner_->restore(rows, applied);
+  Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows& rows) const override {
+    return inner_->prepare(rows);
   }
 
-  Result<> rehearse(SnapshotRows& rows) const override { return inner_->rehearse(rows); }
+  void install(PreparedState& prepared, Index applied) override {
+    inner_->install(prepared, applied);
+  }
 
   std::uint32_t known_commands() const override { return inner_->known_commands(); }
 

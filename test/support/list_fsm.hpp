@@ -68,19 +68,26 @@ public:
     return source;
   }
 
-  Result<> restore(raft::SnapshotRows& rows, raft::Index applied) override {
-    auto list = std::make_shared<List>();
+  Result<std::shared_ptr<raft::PreparedState>> prepare(raft::SnapshotRows& rows) const override {
+    const auto made = std::make_shared<PreparedList>();
     NOMAD_TRY(
-        rows.read("list", [&list](std::string_view, std::span<const std::byte> value) -> Result<> {
-          list->emplace_back(reinterpret_cast<const char*>(value.data()), value.size());
+        rows.read("list", [&](std::string_view, std::span<const std::byte> value) -> Result<> {
+          made->list.emplace_back(reinterpret_cast<const char*>(value.data()), value.size());
           return {};
         }));
-    list_ = list;
+    return std::shared_ptr<raft::PreparedState>{made};
+  }
+
+  void install(raft::PreparedState& prepared, raft::Index applied) override {
+    *list_ = std::move(static_cast<PreparedList&>(prepared).list);
     publish(applied);
-    return {};
   }
 
 private:
+  struct PreparedList : raft::PreparedState {
+    List list;
+  };
+
   void publish(raft::Index applied) {
     const std::scoped_lock lock{mutex_};
     published_ = std::make_shared<const List>(*list_);

@@ -154,8 +154,7 @@ Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
   const auto home = NOMAD_TRY(PrivateDirectory::make(*call.context));
   const auto meta = NOMAD_TRY(storage::read_archive(archive->path(), home->file("state")));
   auto reader = NOMAD_TRY(storage::SnapshotReader::open(home->file("state")));
-  auto restored = NOMAD_TRY(raft::read_restore(*reader));
-  const auto tables = NOMAD_TRY(restored.take());
+  const auto tables = NOMAD_TRY(raft::read_tables(*reader));
   auto random = Random::from_system();
   cluster::RestoreCommands commands{make_uuid(random)};
   for (std::uint32_t i = 0; i < state::stored_tables; ++i) {

@@ -6,6 +6,7 @@
 
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/validate/rules.hpp"
+#include "runtime/jobspec/validate/total_count.hpp"
 
 namespace nomad::jobspec {
 
@@ -120,18 +121,6 @@ bool uses_vault(const DraftBlock& job) {
   return found;
 }
 
-void check_count(const DraftBlock& job, std::int64_t max_count, Mistakes& out) {
-  if (max_count == 0) return;
-  std::int64_t total = 0;
-  job.each("TaskGroups", [&](const DraftBlock& group) {
-    const std::int64_t count = group.number("Count");
-    if (count > 0 && __builtin_add_overflow(total, count, &total)) total = INT64_MAX;
-  });
-  if (total > max_count)
-    out.add(fmt::format("total count was greater than configured job_max_count: {} > {}", total,
-                        max_count));
-}
-
 /// Rules about registering, beyond what the job itself must obey.
 void check_registration(const DraftBlock& job, const ValidateOptions& options, Mistakes& out) {
   if (job.text("Type") == "_core") out.add("job type cannot be core");
@@ -141,7 +130,9 @@ void check_registration(const DraftBlock& job, const ValidateOptions& options, M
   if (priority < min_priority || priority > options.max_priority)
     out.add(
         fmt::format("job priority must be between [{}, {}]", min_priority, options.max_priority));
-  check_count(job, options.max_count, out);
+  TotalCount total;
+  job.each("TaskGroups", [&](const DraftBlock& group) { total.add(group.number("Count")); });
+  if (const auto kept = total.check(options.max_count); !kept) out.add(kept.error().what);
 }
 
 void collect_warnings(const DraftBlock& job,

@@ -101,7 +101,7 @@ struct NodesFixture : test::ActorFixture {
         return {[](const snapshotter::SaveSnapshot&) { return snapshotter::Saved{}; },
                 [](const snapshotter::ReadPart&) { return snapshotter::Part{}; },
                 [](const snapshotter::StorePart&) { return snapshotter::Stored{}; },
-                [](const snapshotter::FinishArrived&) { return snapshotter::Saved{}; }};
+                [](const snapshotter::FinishArrived&) { return snapshotter::Arrived{}; }};
       }));
     };
     server.node = adopt(spawn_raft_node(system(), std::move(parts), false));

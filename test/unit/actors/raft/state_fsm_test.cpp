@@ -100,7 +100,7 @@ TEST_CASE_FIXTURE(FsmFixture, "StateFsm: a snapshot file restores the same state
 }
 
 TEST_CASE_FIXTURE(FsmFixture,
-                  "StateFsm: a rehearsal tells what a restore would, and changes nothing") {
+                  "StateFsm: a state is prepared, or refused, beside the one in force") {
   const auto write = [&](const raft::SnapshotSource& source, raft::Index index,
                          std::string_view more) {
     auto writer = storage::SnapshotWriter::create(
@@ -116,9 +116,14 @@ TEST_CASE_FIXTURE(FsmFixture,
   fsm.apply(entries, 4);
   const auto other = std::make_shared<state::Store>();
 
-  CHECK(StateFsm{other}.rehearse(*write(*fsm.snapshot(), 4, "")).has_value());
+  const auto prepared = StateFsm{other}.prepare(*write(*fsm.snapshot(), 4, ""));
+  REQUIRE(prepared.has_value());
   CHECK(other->snapshot().index() == 0);
-  const auto refused = StateFsm{other}.rehearse(*write(*fsm.snapshot(), 5, "from_the_future"));
+  StateFsm{other}.install(**prepared, 4);
+  CHECK(other->snapshot().index() == 4);
+  CHECK(other->snapshot().job("default", "a").equals(store->snapshot().job("default", "a")));
+
+  const auto refused = StateFsm{other}.prepare(*write(*fsm.snapshot(), 5, "from_the_future"));
   REQUIRE(refused.has_error());
   CHECK(refused.error().what.find("\"from_the_future\" is unknown to this version")
         != std::string::npos);

@@ -435,4 +435,8 @@ TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
   CHECK(scale(4, 4).has_value());
   CHECK(scale(INT64_MAX, 0).has_value());
   CHECK(scale(5, 4).error().code == Errc::invalid_argument);
+  // Whose bound has been lowered comes down to it in steps.
+  state.submit(submitted(9));
+  CHECK(scale(8, 4).has_value());
+  CHECK(scale(10, 4).has_error());
 }

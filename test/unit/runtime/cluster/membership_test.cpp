@@ -450,6 +450,22 @@ TEST_CASE("membership: a server of another region has no say about ours") {
   CHECK(a.merge({.from = "c", .members = {c}, .removed = {}}, "east", 5s));
 }
 
+TEST_CASE("membership: a server that another region took for failed comes back there") {
+  auto a = make("a");
+  auto info = server("far");
+  info.region = "west";
+  Membership far{info, {}, Random{7}, 0s};
+  far.merge(a.table(), "global", 0s);
+  a.merge(far.table(), "west", 0s);
+  far.probed("a", false, 1s);
+  far.probed("a", false, 2s);
+  CHECK(far.find("a")->status == MemberStatus::failed);
+
+  CHECK(a.merge(far.table(), "west", 3s));
+  CHECK(far.merge(a.table(), "global", 4s));
+  CHECK(far.find("a")->status == MemberStatus::alive);
+}
+
 TEST_CASE("membership: that a server left, others are believed only if it does not answer") {
   auto a = make("a");
   auto b = make("b");

@@ -324,12 +324,11 @@ TEST_CASE("configuration: no more members are read than a cluster can have") {
 TEST_CASE("progress: a chunk is repeated when the patience with it is over, or it is lost") {
   OutgoingSnapshot chunk;
   chunk.shortest_patience = chunk.patience = Time{100};
-  CHECK_FALSE(chunk.may_repeat(Time{1'000}));  // it has not gone yet
   chunk.sent(Time{1'000});
-  CHECK_FALSE(chunk.may_repeat(Time{1'100}));
-  CHECK(chunk.may_repeat(Time{1'101}));
+  CHECK_FALSE(chunk.is_due(Time{1'100}));
+  CHECK(chunk.is_due(Time{1'101}));
   chunk.lost = true;
-  CHECK(chunk.may_repeat(Time{1'000}));
+  CHECK(chunk.is_due(Time{1'000}));
 }
 
 TEST_CASE("progress: only a chunk that went tells how long an answer takes") {

@@ -216,9 +216,64 @@ TEST_CASE("snapshot transfer: goes on where the receiver stands, and begins anew
   CHECK(sender.wants(400, 9).chunk_fetches.empty());      // another snapshot
 
   // The receiver has lost what it had.
-  out = sender.wants(0);
-  REQUIRE(out.chunk_fetches.size() == 1);
-  CHECK(sender.read(out.chunk_fetches.front())->offset == 0);
+  CHECK(sender.wants(0).chunk_fetches.empty());
+  sender.now += sender.options.election_timeout / 2;
+  const auto anew = sender.beat();
+  REQUIRE(anew.size() == 1);
+  CHECK(sender.read(anew.front())->offset == 0);
+}
+
+TEST_CASE("snapshot transfer: who begins anew time and again is sent the file ever less often") {
+  Sender sender;
+  const auto beat = sender.options.heartbeat_interval;
+  const auto begin_anew = [&] {
+    for (std::uint64_t next = 100; next < file_bytes; next += 100) {
+      const auto fetches = sender.wants(next).chunk_fetches;
+      REQUIRE(fetches.size() == 1);
+      sender.read(fetches.front());
+    }
+    CHECK(sender.wants(0).chunk_fetches.empty());
+    return sender.until_repeated(10min);
+  };
+  sender.read(sender.begin());
+  sender.write(20);
+  auto pause = sender.options.election_timeout / 2;
+  const auto longest = 512 * pause;
+  for (int time = 0; time < 12; ++time) {
+    const auto passed = begin_anew();
+    CHECK(passed >= pause);
+    CHECK(passed <= pause + beat);
+    pause = std::min(2 * pause, longest);
+  }
+  CHECK(pause == longest);
+  // Bytes that went before are no progress: the log waits no longer.
+  CHECK_FALSE(sender.core->log_held_behind());
+  CHECK(sender.save() == sender.core->apply_index());
+
+  // Once one is installed, the next is another matter.
+  const auto next = sender.from_d(
+      SnapshotReply{.index = snapshot_at, .term = 1, .next_offset = file_bytes, .installed = true});
+  REQUIRE(next.chunk_fetches.size() == 1);
+  CHECK(next.chunk_fetches.front().index > snapshot_at);
+  sender.read(next.chunk_fetches.front());
+  const auto last = next.chunk_fetches.front().index;
+  sender.read(sender.wants(100, last, 2).chunk_fetches.front());
+  CHECK(sender.wants(0, last, 2).chunk_fetches.empty());
+  CHECK(sender.until_repeated(60s) <= sender.options.election_timeout / 2 + beat);
+}
+
+TEST_CASE("snapshot transfer: while the receiver that begins anew is waited for, nothing leaves") {
+  Sender sender;
+  sender.read(sender.begin());
+  const auto reading = sender.wants(100).chunk_fetches;
+  REQUIRE(reading.size() == 1);
+  CHECK(sender.wants(0).chunk_fetches.empty());
+  const auto out = sender.step(
+      ChunkFetched{.peer = "d", .index = snapshot_at, .offset = 100, .data = Bytes::copy("data")});
+  CHECK(out.messages.empty());
+  CHECK(out.chunk_fetches.empty());
+  CHECK(sender.beat().empty());
+  CHECK(sender.until_repeated(60s) < sender.options.election_timeout);
 }
 
 TEST_CASE("snapshot transfer: is not disturbed by newer snapshots, and the log waits for it") {

@@ -91,7 +91,9 @@ Result<> restore_into(Store& store, const Snapshot& snapshot) {
   }
   NOMAD_TRY(restore.index_row(snapshot.index_row()));
   NOMAD_TRY(restore.offset_row(snapshot.offset_row()));
-  return store.replace(std::move(restore), snapshot.index() - snapshot.tables().index_offset);
+  auto tables = NOMAD_TRY(restore.take());
+  store.replace(std::move(tables), snapshot.index() - snapshot.tables().index_offset);
+  return {};
 }
 
 }  // namespace nomad::state

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <map>
 
+#include <sys/mount.h>
+
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
@@ -12,6 +14,7 @@
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
 #include "test/unit/runtime/storage/fault_vfs.hpp"
+#include "test/unit/runtime/storage/file_size_limit.hpp"
 #include "test/unit/runtime/storage/run_sql.hpp"
 
 using namespace nomad;
@@ -206,6 +209,48 @@ TEST_CASE("snapshot_file: a full or failing disk is an error and leaves no file"
   }
 }
 
+TEST_CASE("snapshot: a large one leaves the last room of the disk, a small one asks for nothing") {
+  test::TempDir disk;
+  if (::mount("tmpfs", disk.path().c_str(), "tmpfs", 0, "size=40m") != 0) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  const std::string mebibyte(std::size_t{1} << 20, 'x');
+  Tables large;
+  for (int row = 10; row < 40; ++row)
+    large["jobs"][std::to_string(row)] = mebibyte;
+  CHECK(write(disk.path(), 1, large).error().code == Errc::overloaded);
+  CHECK(std::filesystem::is_empty(disk.path()));
+
+  const auto part = raft::Bytes::copy(mebibyte);
+  std::uint64_t next = 0;
+  Result<std::uint64_t> stored = next;
+  while (stored && next < 30 * mebibyte.size()) {
+    stored = storage::store_snapshot_part(disk.path(), meta(2), next, part);
+    next += mebibyte.size();
+  }
+  REQUIRE(stored.has_error());
+  CHECK(stored.error().code == Errc::overloaded);
+  CHECK(next > 8 * mebibyte.size());
+  CHECK(std::filesystem::is_empty(disk.path()));
+
+  std::ofstream{disk.file("filler")} << std::string(20 * mebibyte.size(), 'x');
+  CHECK(write(disk.path(), 3).has_value());
+  CHECK(storage::store_snapshot_part(disk.path(), meta(4), 0, part).has_value());
+  ::umount(disk.path().c_str());
+}
+
+TEST_CASE("snapshot_exchange: of a file that finds no room nothing is left") {
+  test::TempDir dir;
+  const auto part = raft::Bytes::copy(std::string(1'000, 'x'));
+  REQUIRE(storage::store_snapshot_part(dir.path(), meta(9), 0, part).value() == 1'000);
+  CHECK_FALSE(std::filesystem::is_empty(dir.path()));
+  const test::FileSizeLimit limit{1'500};
+  CHECK(storage::store_snapshot_part(dir.path(), meta(9), 1'000, part).error().code
+        == Errc::overloaded);
+  CHECK(std::filesystem::is_empty(dir.path()));
+}
+
 TEST_CASE("snapshot_exchange: an arrived file that cannot be restored leaves what is there") {
   test::TempDir here;
   test::TempDir there;
@@ -213,9 +258,9 @@ TEST_CASE("snapshot_exchange: an arrived file that cannot be restored leaves wha
   const auto sent = write(there.path(), 9).value();
   const auto data
       = storage::read_snapshot_part(sent.path, 0, storage::file_size(sent.path).value()).value();
-  const auto arrive = [&](const storage::Rehearse& rehearse) {
+  const auto arrive = [&](const storage::TakeRows& take) {
     REQUIRE(storage::store_snapshot_part(here.path(), meta(9), 0, data));
-    return storage::finish_arrived(here.path(), meta(9), rehearse);
+    return storage::finish_arrived(here.path(), meta(9), take);
   };
 
   const Error unknown{Errc::corrupt, "a table is unknown"};

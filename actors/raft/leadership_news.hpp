@@ -1,0 +1,37 @@
+// LeadershipNews: tells the rest of the server whether it leads, and who does: by the lease, the
+// view and the listener of NodeParts. Part of the RaftNode; works in its turns.
+#pragma once
+
+#include <optional>
+
+#include "actors/raft/node_parts.hpp"
+
+namespace nomad::raft {
+
+class LeadershipNews {
+public:
+  /// `parts` outlives it.
+  LeadershipNews(NodeSelf::pointer self, const NodeParts& parts) : self_{self}, parts_{parts} {}
+
+  LeadershipNews(const LeadershipNews&) = delete;
+  LeadershipNews& operator=(const LeadershipNews&) = delete;
+
+  /// The lease holds as long as the core's, once its barrier is among what is applied.
+  void publish_lease(const Core& core, Index applied);
+
+  /// The lease, how old this server's state may be, and to the listener what has changed.
+  void publish(const Core& core, Index applied);
+
+  /// This server does not lead any more.
+  void end_lease() { parts_.lease->set(0); }
+
+  /// Nor does it know who does.
+  void stop();
+
+private:
+  NodeSelf::pointer self_;
+  const NodeParts& parts_;
+  std::optional<LeadershipChanged> told_;
+};
+
+}  // namespace nomad::raft

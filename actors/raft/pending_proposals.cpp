@@ -1,0 +1,70 @@
+#include "actors/raft/pending_proposals.hpp"
+
+#include <utility>
+
+namespace nomad::raft {
+namespace {
+
+Result<> check_known(const Fsm& fsm, const Bytes& command, const Core& core) {
+  const auto common = fsm.common_commands();
+  if (fsm.known_commands() <= common) return {};
+  const auto kind = fsm.kind_of(command.view());
+  if (kind < common) return {};
+  for (const auto& member : core.configuration().members) {
+    const auto* progress = core.progress(member.id);
+    if (progress == nullptr) continue;  // this server itself; or it does not lead, and will say so
+    const auto& known = progress->known_commands;
+    if (known && kind < *known) continue;
+    const auto who = fmt::format("server \"{}\" at {}", member.id, member.address);
+    if (!known)
+      return Error{
+          Errc::unavailable,
+          fmt::format("{} has not said yet whether it can apply this change (kind {}): try "
+                      "again, or remove it from the cluster if it is gone",
+                      who, kind)};
+    return Error{Errc::rejected,
+                 fmt::format("{} can't apply this change (kind {}): upgrade it first, or remove it "
+                             "from the cluster if it is gone",
+                             who, kind)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> PendingProposals::check(const Bytes& command, std::size_t more, const Core& core) const {
+  const auto& options = parts_.options;
+  if (command.size() > options.max_entry_bytes)
+    return Error{Errc::too_large, fmt::format("a write of {} bytes exceeds {}", command.size(),
+                                              options.max_entry_bytes)};
+  if (waiting_.size() + more >= options.max_waiting_entries)
+    return Error{Errc::overloaded, "too many writes are waiting for the log"};
+  return check_known(*parts_.fsm, command, core);
+}
+
+void PendingProposals::await(Index index, ProposalCallback callback) {
+  gathering_.begin(parts_.clock());
+  waiting_.push_back({index, std::move(callback)});
+}
+
+void PendingProposals::answer(const std::vector<Entry>& entries, std::vector<Outcome> outcomes) {
+  std::size_t command = 0;
+  for (const auto& entry : entries) {
+    Outcome outcome;
+    if (entry.kind == EntryKind::command) outcome = std::move(outcomes[command++]);
+    if (waiting_.empty() || waiting_.front().index != entry.index) continue;
+    const auto callback = std::move(waiting_.front().callback);
+    waiting_.pop_front();
+    outcome.index = entry.index;
+    callback(Applied{entry.index, std::move(outcome)});
+    if (waiting_.empty()) gathering_.end(parts_.clock());
+  }
+}
+
+void PendingProposals::fail(const Error& reason) {
+  gathering_.abandon();
+  for (auto& each : std::exchange(waiting_, {}))
+    each.callback(reason);
+}
+
+}  // namespace nomad::raft

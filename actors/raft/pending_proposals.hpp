@@ -1,0 +1,52 @@
+// PendingProposals: what a node was asked to write: what of it may enter the log, when it does, and
+// who is answered when it is applied, or lost. Part of the RaftNode; works in its turns.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "actors/raft/node_parts.hpp"
+#include "runtime/raft/write_gathering.hpp"
+
+namespace nomad::raft {
+
+class PendingProposals {
+public:
+  /// `parts` outlives it.
+  explicit PendingProposals(const NodeParts& parts) : parts_{parts} {}
+
+  PendingProposals(const PendingProposals&) = delete;
+  PendingProposals& operator=(const PendingProposals&) = delete;
+
+  /// Whether `command` may enter the log, behind `more` that will: `too_large`, or `overloaded`.
+  /// All members must be able to apply it, for the log of one that can't would end here: `rejected`
+  /// names it, `unavailable` one that has not said yet what it can.
+  Result<> check(const Bytes& command, std::size_t more, const Core& core) const;
+
+  /// `callback` is answered when the entry is applied, or lost with the leadership.
+  void await(Index index, ProposalCallback callback);
+
+  /// Whether what has come in should wait for more of it.
+  bool holds_back(std::size_t voters) { return gathering_.holds_back(voters); }
+
+  /// What was held back should wait no longer.
+  bool is_due() const { return gathering_.is_due(); }
+
+  /// Every entry of a portion is applied, with these outcomes of its commands.
+  void answer(const std::vector<Entry>& entries, std::vector<Outcome> outcomes);
+
+  /// Nothing that waits will be applied, as far as this server can tell.
+  void fail(const Error& reason);
+
+private:
+  struct Waiting {
+    Index index;
+    ProposalCallback callback;
+  };
+
+  const NodeParts& parts_;
+  std::deque<Waiting> waiting_;  ///< Grows by `await` alone.
+  WriteGathering gathering_;     ///< Its rounds last as long as somebody waits.
+};
+
+}  // namespace nomad::raft
