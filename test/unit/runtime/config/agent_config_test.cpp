@@ -101,6 +101,11 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).has_value());
   config.bind_addr = "example";
   CHECK(validate(config).error().what == "bind_addr: \"example\" is no IP address");
+  config.addresses = {.http = "127.0.0.1", .rpc = "localhost", .serf = "::1:"};
+  CHECK(validate(config).error().what == "addresses.serf: \"::1:\" is no IP address");
+  config.addresses.http = "10.0.0.7";
+  CHECK(validate(config).error().what.find("set addresses.http = \"127.0.0.1\"")
+        != std::string::npos);
   CHECK(validate(dev_defaults()).has_value());
 }
 
