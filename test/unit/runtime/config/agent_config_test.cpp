@@ -1,7 +1,14 @@
 #include "runtime/config/agent_config.hpp"
 
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
+
+#include "test/support/temp_dir.hpp"
 
 using namespace std::chrono_literals;
 using namespace nomad::config;
@@ -77,6 +84,27 @@ TEST_CASE("agent_config: every mistake is named with its file and place") {
   CHECK(with_file_text({}, "b.hcl", "server { enabled = ").has_error());
   CHECK(with_file_text({}, "c.json", "{\"server\": ").has_error());
   CHECK(with_path({}, "/no/such/file").has_error());
+}
+
+TEST_CASE("agent_config: a folder is read in order, and one that can't be listed is an error") {
+  const nomad::test::TempDir dir;
+  std::ofstream{dir.file("b.hcl")} << "region = \"b\"\n";
+  std::ofstream{dir.file("a.json")} << R"({"region": "a", "datacenter": "a"})";
+  std::ofstream{dir.file("c.txt")} << "no configuration";
+  const auto config = with_path({}, dir.path());
+  REQUIRE(config.has_value());
+  CHECK(config->region == "b");
+  CHECK(config->datacenter == "a");
+
+  std::filesystem::permissions(dir.path(), std::filesystem::perms::none);
+  const bool is_root = geteuid() == 0;
+  if (is_root) REQUIRE(seteuid(65'534) == 0);
+  const auto closed = with_path({}, dir.path());
+  if (is_root) REQUIRE(seteuid(0) == 0);
+  std::filesystem::permissions(dir.path(), std::filesystem::perms::owner_all);
+  REQUIRE(closed.has_error());
+  CHECK(closed.error().what
+        == "Error loading configuration from " + dir.path() + ": Permission denied");
 }
 
 TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address does not start") {
