@@ -30,7 +30,6 @@ struct RegisteredListener {
 struct Sinks {
   std::mutex guard;
   std::shared_ptr<spdlog::logger> logger;
-  Rotation rotation;
   std::optional<LogFile> file;
   bool json = false;
   std::vector<RegisteredListener> listeners;
@@ -113,19 +112,13 @@ Result<> start(const Options& options) {
   auto& all = sinks();
   const std::lock_guard lock{all.guard};
   if (!options.file.empty()) {
-    auto file = NOMAD_TRY(LogFile::open(options.file, all.rotation, unix_now()));
+    auto file = NOMAD_TRY(LogFile::open(options.file, options.rotation, unix_now()));
     all.file.emplace(std::move(file));
   }
   all.logger = std::move(logger);
   all.json = options.json;
   threshold = options.level;
   return {};
-}
-
-void set_rotation(const Rotation& rotation) {
-  auto& all = sinks();
-  const std::lock_guard lock{all.guard};
-  all.rotation = rotation;
 }
 
 void set_level(Level level) {

@@ -13,16 +13,10 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/duration.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::log {
-
-struct Rotation {
-  std::int64_t bytes = 0;                    ///< A file of so many is full; 0: none is.
-  Nanoseconds age = std::chrono::hours{24};  ///< Since it was begun.
-  std::int64_t max_files = 0;                ///< Full ones that are kept; 0: all.
-};
 
 class LogFile {
 public:
@@ -48,8 +42,5 @@ private:
   std::int64_t written_ = 0;
   std::int64_t begun_ = 0;
 };
-
-/// How the file that `start` is to open rotates. Called before it, once.
-void set_rotation(const Rotation& rotation);
 
 }  // namespace nomad::log
