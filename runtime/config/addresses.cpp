@@ -5,8 +5,6 @@
 namespace nomad::config {
 namespace {
 
-constexpr std::string_view private_address = "{{ GetPrivateIP }}";
-
 Result<> expand(std::string_view key, std::string& text, const LocalAddresses& here) {
   text = NOMAD_TRY(expand_address(text, here).within(key));
   return {};
@@ -26,22 +24,34 @@ void choose_bind_address(AgentConfig& config) {
         "trusted");
 }
 
-/// What listens on all addresses is advertised at the first private one. Others dial a server's
-/// advertise.rpc, so it has to be one; the rest is only shown.
+/// The address that others reach what listens on all at: the first private one, or else public one,
+/// of the families that it listens on. Empty if there is none.
+std::string reachable_address(bool is_ipv4_only, const LocalAddresses& here) {
+  for (const auto* source : {"GetPrivateInterfaces", "GetPublicInterfaces"}) {
+    const auto found
+        = expand_address(fmt::format(R"({{{{ {} | include "type" "{}" | attr "address" }}}})",
+                                     source, is_ipv4_only ? "ipv4" : "ip"),
+                         here);
+    if (found) return *found;
+  }
+  return {};
+}
+
+/// Others dial a server's advertise.rpc, so there has to be one; the rest is only shown.
 Result<> choose_advertised(AgentConfig& config, const LocalAddresses& here) {
-  const auto advertise = [&](const std::string& listening, std::string& advertised) -> Result<> {
-    const auto& address = listening.empty() ? config.bind_addr : listening;
-    if (!advertised.empty() || (address != "0.0.0.0" && address != "::")) return {};
-    advertised = NOMAD_TRY(expand_address(private_address, here));
-    return {};
-  };
-  const auto rpc = advertise(config.addresses.rpc, config.advertise.rpc);
-  if (!rpc && config.server.enabled)
-    return Error{Errc::invalid_argument,
-                 "advertise.rpc: the server listens on all addresses, and none of them is private: "
-                 "set the one at which other servers and clients reach it"};
-  static_cast<void>(advertise(config.addresses.http, config.advertise.http));
-  static_cast<void>(advertise(config.addresses.serf, config.advertise.serf));
+  const auto& listen = config.addresses;
+  auto& shown = config.advertise;
+  for (const auto& [own, advertised] :
+       {std::pair{&listen.http, &shown.http}, std::pair{&listen.rpc, &shown.rpc},
+        std::pair{&listen.serf, &shown.serf}}) {
+    const auto& address = own->empty() ? config.bind_addr : *own;
+    if (!advertised->empty() || (address != "0.0.0.0" && address != "::")) continue;
+    *advertised = reachable_address(address == "0.0.0.0", here);
+    if (advertised == &shown.rpc && advertised->empty() && config.server.enabled)
+      return Error{Errc::invalid_argument,
+                   "advertise.rpc: the server listens on all addresses, and this machine has none "
+                   "that others could know: set the one at which they reach it"};
+  }
   return {};
 }
 

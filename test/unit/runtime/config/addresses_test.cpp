@@ -81,15 +81,26 @@ TEST_CASE("addresses: who listens on all addresses is reached at the first priva
 }
 
 TEST_CASE("addresses: a server needs an address for others, a client does not") {
-  const LocalAddresses open{{{.interface = "eth0", .ip = "8.8.4.4", .is_default = true}}};
+  const LocalAddresses lonely{{{.interface = "eth0", .ip = "169.254.0.7", .is_default = true}}};
   AgentConfig config;
   config.bind_addr = "0.0.0.0";
-  REQUIRE(with_addresses(config, open).has_value());
-  CHECK(with_addresses(config, open)->advertise.http.empty());
+  REQUIRE(with_addresses(config, lonely).has_value());
+  CHECK(with_addresses(config, lonely)->advertise.http.empty());
   config.server.enabled = true;
-  CHECK(with_addresses(config, open).error().what.starts_with("advertise.rpc: "));
-  config.advertise.rpc = "8.8.4.4";
-  CHECK(with_addresses(config, open).has_value());
+  CHECK(with_addresses(config, lonely).error().what.starts_with("advertise.rpc: "));
+  config.advertise.rpc = "10.0.0.7";
+  CHECK(with_addresses(config, lonely).has_value());
+}
+
+TEST_CASE("addresses: what is advertised is of a family that is listened on") {
+  const LocalAddresses wide{{{.interface = "eth0", .ip = "fd00::7", .is_default = true},
+                             {.interface = "eth1", .ip = "8.8.4.4"}}};
+  AgentConfig config;
+  config.server.enabled = true;
+  config.bind_addr = "::";
+  CHECK(with_addresses(config, wide)->advertise.rpc == "fd00::7");
+  config.bind_addr = "0.0.0.0";
+  CHECK(with_addresses(config, wide)->advertise.rpc == "8.8.4.4");
 }
 
 TEST_CASE("addresses: the network interface may be a template") {
