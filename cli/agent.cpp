@@ -17,7 +17,6 @@
 #include "cli/programs.hpp"
 #include "cli/run.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/base/log_file.hpp"
 #include "runtime/base/resident.hpp"
 #include "runtime/config/addresses.hpp"
 #include "runtime/config/agent_config.hpp"
@@ -199,10 +198,10 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   if (!executor) return refuse_agent(executor.error());
   auto level = log::parse_level(config->log_level);
   if (!level) return refuse_agent(level.error());
-  log::set_rotation({.bytes = config->log_rotate_bytes,
-                     .age = config->log_rotate_duration,
-                     .max_files = config->log_rotate_max_files});
-  if (auto started = log::start({*level, config->log_file, config->log_json}); !started)
+  const log::Rotation rotation{.bytes = config->log_rotate_bytes,
+                               .age = config->log_rotate_duration,
+                               .max_files = config->log_rotate_max_files};
+  if (auto started = log::start({*level, config->log_file, config->log_json, rotation}); !started)
     return refuse_agent(started.error());
   EndOfRun end;
   if (config->files.empty()) std::cout << "==> No configuration files loaded\n";

@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "runtime/hcl/syntax/diagnostic.hpp"
+#include "runtime/base/similar_name.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -68,7 +68,7 @@ std::string Arguments::suggestion(const std::string& name) const {
   std::vector<std::string_view> names;
   for (const auto* option : app_->get_options())
     names.push_back(option->get_lnames().front());
-  const auto near = hcl::closest_name(name, names);
+  const auto near = closest_name(name, names);
   return near.empty() ? std::string{} : fmt::format("; did you mean -{}?", near);
 }
 

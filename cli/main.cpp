@@ -11,7 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/completion.hpp"
 #include "cli/programs.hpp"
-#include "runtime/hcl/syntax/diagnostic.hpp"
+#include "runtime/base/similar_name.hpp"
 
 namespace {
 
@@ -59,7 +59,7 @@ std::string_view nearest(const std::vector<std::string>& words) {
   for (auto count = std::min<std::size_t>(words.size(), 4); count > 0; --count) {
     const auto typed = fmt::format(
         "{}", fmt::join(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(count), " "));
-    if (const auto near = nomad::hcl::closest_name(typed, names); !near.empty()) return near;
+    if (const auto near = nomad::closest_name(typed, names); !near.empty()) return near;
   }
   return {};
 }

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/monitor.hpp"
 #include "cli/output/layout.hpp"
@@ -15,17 +15,10 @@
 namespace nomad::cli {
 namespace {
 
-struct AllocCommand {
-  CommonFlags common;
-  Arguments parser;
-  bool verbose = false;
-  std::optional<Api> api;
+struct AllocCommand : Action {
   std::string id;
 
-  AllocCommand(std::string_view usage, std::string_view about) : parser{usage, about} {
-    common.add_to(parser);
-    parser.flag("verbose", verbose, "Shows whole ids.");
-  }
+  using Action::Action;
 
   std::optional<int> start(const std::vector<std::string>& arguments, std::size_t most) {
     if (auto code = parser.parse(arguments)) return code;
@@ -34,9 +27,7 @@ struct AllocCommand {
       return parser.misuse(most == 1 ? "This command takes one argument: <allocation>"
                                      : "This command takes one or two arguments: <allocation> "
                                        "[task]");
-    auto made = Api::make(common);
-    if (!made) return fail(made.error());
-    api.emplace(std::move(*made));
+    if (auto code = connect()) return code;
     auto alloc = find_by_prefix(*api, alloc_kind, parser.positional()[0], verbose);
     if (!alloc) return fail(alloc.error());
     id = alloc->view()["ID"].text();
@@ -67,11 +58,11 @@ struct AllocCommand {
 }  // namespace
 
 Result<int> run_alloc_stop(const std::vector<std::string>& arguments) {
-  bool detach = false;
   bool no_shutdown_delay = false;
   AllocCommand command{"alloc stop [options] <allocation>",
                        "Stops an allocation; its job places another one."};
-  command.parser.flag("detach", detach, "Prints the evaluation's id instead of following it.");
+  command.parser.flag("detach", command.detach,
+                      "Prints the evaluation's id instead of following it.");
   command.parser.flag("no-shutdown-delay", no_shutdown_delay, "Skips group and task delays.");
   if (auto code = command.start(arguments, 1)) return *code;
   Query query;
@@ -79,7 +70,7 @@ Result<int> run_alloc_stop(const std::vector<std::string>& arguments) {
   auto answer = NOMAD_TRY(command.api->put("/v1/allocation/" + command.id + "/stop", nullptr, query)
                               .within("Error stopping allocation"));
   const auto eval_id = answer.view()["EvalID"].text();
-  if (detach) {
+  if (command.detach) {
     std::cout << eval_id << '\n';
     return 0;
   }

@@ -13,7 +13,6 @@
 #include "runtime/base/duration.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/job_draft.hpp"
-#include "runtime/jobspec/validate/support.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/net/http/error_status.hpp"
 
@@ -127,8 +126,7 @@ Result<int> run_job_validate(const std::vector<std::string>& arguments) {
   } else {
     auto draft = NOMAD_TRY(jobspec::JobDraft::decode(file.job).within("Error validating job"));
     jobspec::admit(draft.job());
-    auto validation = jobspec::validate(draft.job(), {.vault_enabled = true});
-    jobspec::check_support(draft.job(), false, validation);
+    const auto validation = jobspec::validate(draft.job());
     errors = validation.errors;
     warnings = validation.warning_text();
   }

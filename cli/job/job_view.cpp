@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "cli/api.hpp"
+#include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/diff.hpp"
@@ -17,26 +17,17 @@ namespace nomad::cli {
 namespace {
 
 /// What all commands of this file start with: the flags, one job id, a connection.
-struct JobViewFlags {
-  CommonFlags common;
+struct JobView : ApiCommand {
   OutputFlags output;
-  Arguments parser;
-  std::optional<Api> api;
   std::string job;
 
-  JobViewFlags(std::string_view usage, std::string_view about) : parser{usage, about} {
-    common.add_to(parser);
+  JobView(std::string_view usage, std::string_view about) : ApiCommand{usage, about} {
     output.add_to(parser);
   }
 
   /// The exit code when the command ends here.
   std::optional<int> start(const std::vector<std::string>& arguments) {
-    if (auto code = parser.parse(arguments)) return code;
-    if (parser.positional().size() != 1)
-      return parser.misuse("This command takes one argument: <job>");
-    auto made = Api::make(common);
-    if (!made) return fail(made.error());
-    api.emplace(std::move(*made));
+    if (auto code = start_with("<job>", arguments)) return code;
     auto found = find_job(*api, parser.positional()[0]);
     if (!found) return fail(found.error());
     job = *found;
@@ -58,7 +49,7 @@ std::string trimmed(std::string text) {
 
 Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
   std::optional<std::int64_t> version;
-  JobViewFlags command{"job inspect [options] <id>", "Prints a job as the servers store it."};
+  JobView command{"job inspect [options] <id>", "Prints a job as the servers store it."};
   command.parser.option("version", version, "An earlier version of the job.");
   if (auto code = command.start(arguments)) return *code;
   boost::json::value job;
@@ -83,7 +74,7 @@ Result<int> run_job_inspect(const std::vector<std::string>& arguments) {
 Result<int> run_job_allocs(const std::vector<std::string>& arguments) {
   bool all = false;
   bool verbose = false;
-  JobViewFlags command{"job allocs [options] <id>", "Lists the allocations of a job."};
+  JobView command{"job allocs [options] <id>", "Lists the allocations of a job."};
   command.parser.flag("all", all, "Also allocations of an earlier job of that id.");
   command.parser.flag("verbose", verbose, "Shows whole ids and more columns.");
   if (auto code = command.start(arguments)) return *code;
@@ -101,7 +92,7 @@ Result<int> run_job_deployments(const std::vector<std::string>& arguments) {
   bool all = false;
   bool latest = false;
   bool verbose = false;
-  JobViewFlags command{"job deployments [options] <id>", "Lists the deployments of a job."};
+  JobView command{"job deployments [options] <id>", "Lists the deployments of a job."};
   command.parser.flag("all", all, "Also deployments of an earlier job of that id.");
   command.parser.flag("latest", latest, "Shows the latest one only, whole.");
   command.parser.flag("verbose", verbose, "Shows whole ids.");
@@ -124,7 +115,7 @@ Result<int> run_job_history(const std::vector<std::string>& arguments) {
   bool diffs = false;
   bool full = false;
   std::optional<std::int64_t> version;
-  JobViewFlags command{"job history [options] <id>", "Shows the versions of a job, newest first."};
+  JobView command{"job history [options] <id>", "Shows the versions of a job, newest first."};
   command.parser.flag("p", diffs, "Shows what each version changed.");
   command.parser.flag("full", full, "Prints the versions whole, as JSON.");
   command.parser.option("version", version, "Only this version.");

@@ -281,7 +281,7 @@ int simulate(const std::vector<std::string>& arguments) {
     return refuse_node_sim({Errc::invalid_argument, "-report: expected at least 100ms"});
   const auto level = log::parse_level(options.log_level);
   if (!level) return refuse_node_sim(level.error());
-  if (auto started = log::start({*level, "", false}); !started)
+  if (auto started = log::start({.level = *level}); !started)
     return refuse_node_sim(started.error());
   const auto signals = block_signals();
   Simulation simulation;

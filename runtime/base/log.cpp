@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <vector>
-
-#include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
@@ -26,11 +23,9 @@ struct RegisteredListener {
   Listener listener;
 };
 
-/// The logger and who else listens. Created on first use, so that tests may log without `start`.
+/// Where lines go. Created on first use, so that tests may log without `start`.
 struct Sinks {
   std::mutex guard;
-  std::shared_ptr<spdlog::logger> logger;
-  Rotation rotation;
   std::optional<LogFile> file;
   bool json = false;
   std::vector<RegisteredListener> listeners;
@@ -42,7 +37,7 @@ Sinks& sinks() {
   return instance;
 }
 
-std::atomic<Level> threshold{Level::warn};      // what the logger writes
+std::atomic<Level> threshold{Level::warn};      // what is written
 std::atomic<Level> listener_level{Level::off};  // the lowest level any listener wants
 
 std::string_view bracketed(Level level) {
@@ -81,6 +76,12 @@ std::string render(Level level, std::string_view component, std::string_view mes
   return line;
 }
 
+/// One call, so that lines of several processes on one terminal stay whole.
+void write_to_stderr(std::string line) {
+  line += '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 void refresh_listener_level(const Sinks& all) {
   Level lowest = Level::off;
   for (const auto& entry : all.listeners)
@@ -105,27 +106,15 @@ Result<Level> parse_level(std::string_view text) {
 }
 
 Result<> start(const Options& options) {
-  auto logger = std::make_shared<spdlog::logger>("nomadctl",
-                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  logger->set_pattern("%v");
-  logger->set_level(spdlog::level::trace);
-  logger->flush_on(spdlog::level::trace);
   auto& all = sinks();
   const std::lock_guard lock{all.guard};
   if (!options.file.empty()) {
-    auto file = NOMAD_TRY(LogFile::open(options.file, all.rotation, unix_now()));
+    auto file = NOMAD_TRY(LogFile::open(options.file, options.rotation, unix_now()));
     all.file.emplace(std::move(file));
   }
-  all.logger = std::move(logger);
   all.json = options.json;
   threshold = options.level;
   return {};
-}
-
-void set_rotation(const Rotation& rotation) {
-  auto& all = sinks();
-  const std::lock_guard lock{all.guard};
-  all.rotation = rotation;
 }
 
 void set_level(Level level) {
@@ -141,15 +130,10 @@ void write(Level level, std::string_view component, std::string_view message) {
   const std::lock_guard lock{all.guard};
   const auto line = render(level, component, message, all.json);
   if (level >= threshold.load()) {
-    if (all.logger == nullptr) {
-      all.logger = std::make_shared<spdlog::logger>(
-          "nomadctl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-      all.logger->set_pattern("%v");
-    }
-    all.logger->log(spdlog::level::critical, line);
+    write_to_stderr(line);
     if (all.file)
       if (const auto kept = all.file->append(line, unix_now()); !kept)
-        all.logger->log(spdlog::level::critical, kept.error().what);
+        write_to_stderr(kept.error().what);
   }
   for (const auto& entry : all.listeners)
     if (level >= entry.level) entry.listener(level, line);

@@ -1,4 +1,4 @@
-// Logging: one process-wide spdlog logger that wiring sets up and everyone writes to by
+// Logging: one process-wide log, on stderr, that wiring sets up and everyone writes to by
 // `log::info(...)`. Lines look like Nomad's: "2026-11-21T13:00:00.000Z [INFO]  client: message".
 //
 // Nothing secret may be passed here: tokens, variables and environment values never are.
@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/duration.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::log {
@@ -19,10 +20,18 @@ enum class Level : std::uint8_t { trace, debug, info, warn, error, off };
 /// "TRACE", "debug", … as the configuration's log_level has them, in any case.
 Result<Level> parse_level(std::string_view text);
 
+/// When a log file is full, and how many full ones are kept.
+struct Rotation {
+  std::int64_t bytes = 0;                    ///< A file of so many is full; 0: none is.
+  Nanoseconds age = std::chrono::hours{24};  ///< Since it was begun.
+  std::int64_t max_files = 0;                ///< Full ones that are kept; 0: all.
+};
+
 struct Options {
   Level level = Level::info;
-  std::string file;   ///< Also written here when not empty; stderr always gets the lines.
-  bool json = false;  ///< One JSON object a line, as log_json has it.
+  std::string file{};   ///< Also written here when not empty; stderr always gets the lines.
+  bool json = false;    ///< One JSON object a line, as log_json has it.
+  Rotation rotation{};  ///< Of the file.
 };
 
 /// Sets the process's logger up. Called once by `main`, before any thread exists.

@@ -45,37 +45,45 @@ Result<LogFile> LogFile::open(const std::string& path, const Rotation& rotation,
 }
 
 Result<> LogFile::append(std::string_view line, std::int64_t now) {
-  const bool is_full = rotation_.bytes > 0 && written_ >= rotation_.bytes;
-  const bool is_old = rotation_.age.count() > 0 && now - begun_ >= rotation_.age.count();
-  if (is_full || is_old) NOMAD_TRY(rotate(now));
+  const auto rotated = is_due(now) ? rotate(now) : Result<>{};
+  if (!file_.is_open()) NOMAD_TRY(begin(now));
   file_ << line << '\n' << std::flush;
   if (!file_) {
     file_.clear();  // the disk may have room again for the next line
     return failed(path_, {errno, std::generic_category()});
   }
   written_ += static_cast<std::int64_t>(line.size()) + 1;
-  return {};
+  return rotated;
+}
+
+bool LogFile::is_due(std::int64_t now) const {
+  const bool is_full = rotation_.bytes > 0 && written_ >= rotation_.bytes;
+  const bool is_old = rotation_.age.count() > 0 && now - begun_ >= rotation_.age.count();
+  return is_regular_ && (is_full || is_old);
 }
 
 Result<> LogFile::begin(std::int64_t now) {
   begun_ = begun_at(path_, now);
+  file_.clear();
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_) return failed(path_, {errno, std::generic_category()});
   std::error_code failure;
-  written_ = static_cast<std::int64_t>(fs::file_size(path_, failure));
+  is_regular_ = fs::is_regular_file(path_, failure);
+  written_ = is_regular_ ? static_cast<std::int64_t>(fs::file_size(path_, failure)) : 0;
   return failure ? Result<>{failed(path_, failure)} : Result<>{};
 }
 
 Result<> LogFile::rotate(std::int64_t now) {
   file_.close();
-  file_.clear();
   auto full = path_;
   full.replace_filename(fmt::format("{}-{}{}", path_.stem().string(), now, extension_of(path_)));
   std::error_code failure;
   fs::rename(path_, full, failure);
   NOMAD_TRY(begin(now));
-  if (failure) return failed(full, failure);
-  return remove_oldest();
+  if (!failure) return remove_oldest();
+  written_ = 0;
+  begun_ = now;
+  return failed(full, failure);
 }
 
 Result<> LogFile::remove_oldest() const {

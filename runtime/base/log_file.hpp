@@ -2,7 +2,9 @@
 // "nomad-<nanoseconds>.log", the oldest of these are removed, and a new one is begun.
 //
 // Lines are appended, and are in the file when `append` returns. An error loses lines and nothing
-// else: the next line is tried again. Used by one thread at a time.
+// else: the next line is tried again. A file that can't be renamed goes on, and is tried again when
+// it is full or old anew. What is no regular file (a pipe, a terminal) never is. Used by one thread
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +13,10 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/base/duration.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::log {
-
-struct Rotation {
-  std::int64_t bytes = 0;                    ///< A file of so many is full; 0: none is.
-  Nanoseconds age = std::chrono::hours{24};  ///< Since it was begun.
-  std::int64_t max_files = 0;                ///< Full ones that are kept; 0: all.
-};
 
 class LogFile {
 public:
@@ -34,6 +30,7 @@ private:
   LogFile(std::filesystem::path path, const Rotation& rotation)
       : path_{std::move(path)}, rotation_{rotation} {}
 
+  bool is_due(std::int64_t now) const;
   Result<> begin(std::int64_t now);
   Result<> rotate(std::int64_t now);
   Result<> remove_oldest() const;
@@ -41,11 +38,9 @@ private:
   std::filesystem::path path_;
   Rotation rotation_;
   std::ofstream file_;
+  bool is_regular_ = true;
   std::int64_t written_ = 0;
   std::int64_t begun_ = 0;
 };
-
-/// How the file that `start` is to open rotates. Called before it, once.
-void set_rotation(const Rotation& rotation);
 
 }  // namespace nomad::log

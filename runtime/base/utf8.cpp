@@ -58,4 +58,14 @@ bool is_ascii(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  const auto is_inside
+      = [&](std::size_t at) { return (static_cast<unsigned char>(text[at]) & 0xC0U) == 0x80; };
+  std::size_t end = most;
+  while (end > 0 && most - end < 3 && is_inside(end))
+    --end;
+  return text.substr(0, end);
+}
+
 }  // namespace nomad

@@ -26,4 +26,7 @@ bool is_valid_utf8(std::string_view text);
 
 bool is_ascii(std::string_view text);
 
+/// As much of the beginning of `text` as fits into `most` bytes without parting a code point.
+std::string_view utf8_prefix(std::string_view text, std::size_t most);
+
 }  // namespace nomad

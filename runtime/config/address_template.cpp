@@ -1,12 +1,16 @@
 #include "runtime/config/address_template.hpp"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -15,60 +19,31 @@
 #include <ifaddrs.h>
 #include <re2/re2.h>
 
+#include "runtime/base/ip_network.hpp"
+#include "runtime/base/text.hpp"
+
 namespace nomad::config {
 namespace {
 
-/// An IPv4 address as the IPv6 address that is mapped to it.
-using Octets = std::array<std::uint8_t, 16>;
+// What go-sockaddr never takes for forwardable, and what of RFC 6890 it does.
+constexpr std::string_view not_forwardable
+    = "0.0.0.0/8,127.0.0.0/8,169.254.0.0/16,192.0.0.0/24,192.0.2.0/24,198.51.100.0/24,"
+      "203.0.113.0/24,240.0.0.0/4,::1/128,::/128,::ffff:0:0/96,2001:db8::/32,2001:10::/28,fe80::/"
+      "10";
+constexpr std::string_view private_networks
+    = "10.0.0.0/8,100.64.0.0/10,172.16.0.0/12,192.88.99.0/24,192.168.0.0/16,198.18.0.0/15,"
+      "64:ff9b::/96,100::/64,2001::/16,2002::/16,fc00::/7";
 
-constexpr unsigned mapped_bits = 96;
-
-std::optional<Octets> octets_of(const std::string& ip) {
-  Octets out{};
-  if (inet_pton(AF_INET6, ip.c_str(), out.data()) == 1) return out;
-  out[10] = out[11] = 0xff;
-  if (inet_pton(AF_INET, ip.c_str(), out.data() + 12) == 1) return out;
-  return std::nullopt;
+bool is_ipv6(const LocalAddress& address) {
+  return address.ip.find(':') != std::string::npos;
 }
 
-bool is_ipv6(const std::string& ip) {
-  return ip.find(':') != ip.npos;
-}
-
-/// Whether `ip` is in "10.0.0.0/8"; nothing if that is no network.
-std::optional<bool> in_network(const std::string& ip, const std::string& network) {
-  const auto slash = network.find('/');
-  if (slash == network.npos) return std::nullopt;
-  const auto base = octets_of(network.substr(0, slash));
-  const auto address = octets_of(ip);
-  unsigned bits = 0;
-  const auto* end = network.data() + network.size();
-  const auto [stop, failure] = std::from_chars(network.data() + slash + 1, end, bits);
-  const bool is_wide = is_ipv6(network);
-  if (!base || !address || failure != std::errc{} || stop != end || bits > (is_wide ? 128 : 32))
-    return std::nullopt;
-  if (!is_wide) bits += mapped_bits;
-  for (unsigned bit = 0; bit < bits; ++bit)
-    if (((*base)[bit / 8] ^ (*address)[bit / 8]) >> (7 - bit % 8) & 1) return false;
-  return true;
-}
-
-bool in_any(const std::string& ip, std::span<const char* const> networks) {
-  return std::any_of(networks.begin(), networks.end(),
-                     [&](const char* network) { return in_network(ip, network).value_or(false); });
-}
-
-/// Neither for one machine or link alone, nor down.
 bool is_forwardable(const LocalAddress& address) {
-  static constexpr const char* links[] = {"169.254.0.0/16", "fe80::/10", "127.0.0.0/8", "::1/128"};
-  return address.is_up && !address.is_loopback && !in_any(address.ip, links);
+  return address.is_up && !address.is_loopback && !in_networks(address.ip, not_forwardable);
 }
 
 bool is_private(const LocalAddress& address) {
-  static constexpr const char* networks[]
-      = {"10.0.0.0/8",   "172.16.0.0/12", "192.168.0.0/16",  "100.64.0.0/10",  "192.0.0.0/24",
-         "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "fc00::/7"};
-  return in_any(address.ip, networks);
+  return in_networks(address.ip, private_networks);
 }
 
 struct Stage {
@@ -102,9 +77,49 @@ Result<std::vector<Stage>> parse_stages(std::string_view text) {
   return stages;
 }
 
+bool parse_count(std::string_view text, std::size_t& count) {
+  const auto* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, count);
+  return failure == std::errc{} && stop == end;
+}
+
+using Predicate = std::function<bool(const LocalAddress&)>;
+
+/// Of include and exclude: what `what` means of each `by`. Nothing if it is not understood.
+std::optional<Predicate> selector(std::string_view by, const std::string& what) {
+  const auto word = to_lower(what);
+  if (by == "name") {
+    auto pattern = std::make_shared<re2::RE2>(what, re2::RE2::Quiet);
+    if (!pattern->ok()) return std::nullopt;
+    return [pattern](const LocalAddress& each) {
+      return re2::RE2::PartialMatch(each.interface, *pattern);
+    };
+  }
+  if (by == "network") {
+    std::vector<IpNetwork> networks;
+    for (const auto text : split(what, '|')) {
+      auto network = parse_ip_network(text);
+      if (!network) return std::nullopt;
+      networks.push_back(std::move(*network));
+    }
+    return [networks](const LocalAddress& each) {
+      return std::ranges::any_of(networks, [&](const auto& one) { return one.contains(each.ip); });
+    };
+  }
+  if (by == "type" && (word == "ip" || word == "ipv4|ipv6" || word == "ipv6|ipv4"))
+    return [](const LocalAddress&) { return true; };
+  if (by == "type" && (word == "ipv4" || word == "ipv6"))
+    return [wide = word == "ipv6"](const LocalAddress& each) { return is_ipv6(each) == wide; };
+  if (by != "flag" && by != "flags") return std::nullopt;
+  if (word == "up") return &LocalAddress::is_up;
+  if (word == "loopback") return &LocalAddress::is_loopback;
+  if (word == "forwardable") return is_forwardable;
+  return std::nullopt;
+}
+
 class Pipeline {
 public:
-  explicit Pipeline(const LocalAddresses& here) : here_{here} {}
+  explicit Pipeline(const LocalAddresses& here) : addresses_{here.all} {}
 
   /// The text that the stages give.
   Result<std::string> run(const std::vector<Stage>& stages) {
@@ -117,36 +132,38 @@ public:
   }
 
 private:
-  template <class Predicate>
-  void keep(Predicate&& is_wanted) {
+  void keep(const Predicate& is_wanted) {
     std::erase_if(addresses_, [&](const LocalAddress& each) { return !is_wanted(each); });
   }
 
-  void take_first() { text_ = addresses_.empty() ? std::string{} : addresses_.front().ip; }
+  /// Those that are not behind first; of these IPv4 first, then the largest network first.
+  void order(const Predicate& is_behind) {
+    const auto rank = [&](const LocalAddress& each) {
+      return std::tuple{is_behind(each), is_ipv6(each), each.prefix};
+    };
+    std::ranges::stable_sort(addresses_, {}, rank);
+  }
 
   Result<> start(const Stage& stage) {
-    addresses_ = here_.all;
     const auto& word = stage.word;
-    const bool is_address = word.ends_with("IP");
-    if (word == "GetInterfaceIP" && stage.arguments.size() == 1)
-      keep([&](const LocalAddress& each) { return each.interface == stage.arguments[0]; });
-    else if (word == "GetPrivateIP" || word == "GetPublicIP")
+    if (word == "GetPrivateIP" || word == "GetPrivateInterfaces" || word == "GetPublicIP"
+        || word == "GetPublicInterfaces") {
+      const bool wants_private = word.starts_with("GetPrivate");
       keep([&](const LocalAddress& each) {
-        return each.is_default && is_forwardable(each)
-               && is_private(each) == (word == "GetPrivateIP");
+        return is_forwardable(each) && is_private(each) == wants_private;
       });
-    else if (word == "GetDefaultInterfaces")
-      keep([](const LocalAddress& each) { return each.is_default; });
-    else if (word == "GetPrivateInterfaces" || word == "GetPublicInterfaces")
-      keep([&](const LocalAddress& each) {
-        return is_forwardable(each) && is_private(each) == (word == "GetPrivateInterfaces");
-      });
-    else if (word != "GetAllInterfaces")
+      order([](const LocalAddress& each) { return !each.is_default; });
+    } else if (word == "GetInterfaceIP" && stage.arguments.size() == 1) {
+      NOMAD_TRY(select(true, "name", stage.arguments[0]));
+      order([](const LocalAddress& each) { return !is_forwardable(each); });
+    } else if (word == "GetDefaultInterfaces" || word == "GetAllInterfaces") {
+      if (word == "GetDefaultInterfaces") keep(&LocalAddress::is_default);
+      std::ranges::stable_sort(addresses_, {}, is_ipv6);
+    } else {
       return not_understood(word);
-    std::stable_partition(addresses_.begin(), addresses_.end(),
-                          [](const LocalAddress& each) { return !is_ipv6(each.ip); });
-    if (is_address) take_first();
-    return {};
+    }
+    return word.ends_with("IP") ? take({addresses_.data(), addresses_.empty() ? 0U : 1U}, "address")
+                                : Result<>{};
   }
 
   Result<> filter(const Stage& stage) {
@@ -155,59 +172,59 @@ private:
     if (text_) return not_understood(word);
     if ((is_include || word == "exclude") && arguments.size() == 2)
       return select(is_include, arguments[0], arguments[1]);
-    if (word == "limit" && arguments.size() == 1) {
-      std::size_t most = 0;
-      const auto* end = arguments[0].data() + arguments[0].size();
-      if (std::from_chars(arguments[0].data(), end, most).ptr != end) return not_understood(word);
-      addresses_.resize(std::min(addresses_.size(), most));
-      return {};
-    }
-    if (word == "attr" && arguments == std::vector<std::string>{"address"}) {
-      take_first();
-      return {};
-    }
-    if (word != "join" || arguments.size() != 2 || arguments[0] != "address")
+    if (word == "attr" && arguments.size() == 1)
+      return take({addresses_.data(), addresses_.empty() ? 0U : 1U}, arguments[0]);
+    if (word == "join" && arguments.size() == 2)
+      return take(addresses_, arguments[0], arguments[1]);
+    std::size_t most = 0;
+    if (word != "limit" || arguments.size() != 1 || !parse_count(arguments[0], most))
       return not_understood(word);
-    std::string joined;
-    for (const auto& each : addresses_)
-      joined += (joined.empty() ? "" : arguments[1]) + each.ip;
-    text_ = std::move(joined);
+    addresses_.resize(std::min(addresses_.size(), most));
     return {};
   }
 
   Result<> select(bool is_include, const std::string& by, const std::string& what) {
-    const re2::RE2 pattern{by == "name" ? what : "", re2::RE2::Quiet};
-    bool is_known = by != "network" || in_network("127.0.0.1", what).has_value();
-    const auto matches = [&](const LocalAddress& each) {
-      if (by == "name") return re2::RE2::PartialMatch(each.interface, pattern);
-      if (by == "network") return in_network(each.ip, what).value_or(false);
-      if (by == "type")
-        return what == "IP" || (what == "IPv6" ? is_ipv6(each.ip) : !is_ipv6(each.ip));
-      return what == "up"         ? each.is_up
-             : what == "loopback" ? each.is_loopback
-                                  : is_forwardable(each);
-    };
-    if (by == "name") is_known = pattern.ok();
-    if (by == "type") is_known = what == "IP" || what == "IPv4" || what == "IPv6";
-    if (by == "flags") is_known = what == "up" || what == "loopback" || what == "forwardable";
-    if (!is_known || (by != "name" && by != "network" && by != "type" && by != "flags"))
-      return not_understood(fmt::format("{} \"{}\"", by, what));
-    keep([&](const LocalAddress& each) { return matches(each) == is_include; });
+    const auto matches = selector(to_lower(by), what);
+    if (!matches) return not_understood(fmt::format("{} \"{}\"", by, what));
+    keep([&](const LocalAddress& each) { return (*matches)(each) == is_include; });
     return {};
   }
 
-  const LocalAddresses& here_;
+  /// Ends the pipeline with the attribute of each, joined.
+  Result<> take(std::span<const LocalAddress> from,
+                const std::string& attribute,
+                std::string_view separator = "") {
+    const auto name = to_lower(attribute);
+    if (name != "address" && name != "name") return not_understood(attribute);
+    std::vector<std::string_view> values;
+    for (const auto& each : from)
+      values.push_back(name == "name" ? each.interface : each.ip);
+    text_ = join(values, separator);
+    return {};
+  }
+
   std::vector<LocalAddress> addresses_;
   std::optional<std::string> text_;
 };
 
-/// The interface of the IPv4 default route, as /proc/net/route has it.
-std::string default_interface() {
-  std::ifstream routes{"/proc/net/route"};
-  std::string interface, destination, rest;
-  while (routes >> interface >> destination && std::getline(routes, rest))
-    if (destination == "00000000") return interface;
-  return {};
+std::string read_routes(const char* path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+/// How many bits of a mask are set.
+int prefix_of(const sockaddr* mask) {
+  if (mask == nullptr) return 0;
+  const bool is_wide = mask->sa_family == AF_INET6;
+  in6_addr bytes{};
+  if (is_wide)
+    bytes = reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr;
+  else
+    std::memcpy(&bytes, &reinterpret_cast<const sockaddr_in*>(mask)->sin_addr, sizeof(in_addr));
+  int bits = 0;
+  for (const unsigned char byte : bytes.s6_addr)
+    bits += std::popcount(byte);
+  return bits;
 }
 
 }  // namespace
@@ -216,7 +233,8 @@ LocalAddresses LocalAddresses::read() {
   LocalAddresses out;
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return out;
-  const auto with_default = default_interface();
+  const auto with_default
+      = parse_default_route(read_routes("/proc/net/route"), read_routes("/proc/net/ipv6_route"));
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
     if (each->ifa_addr == nullptr) continue;
     char text[INET6_ADDRSTRLEN] = {};
@@ -227,6 +245,7 @@ LocalAddresses LocalAddresses::read() {
     if (raw == nullptr || inet_ntop(family, raw, text, sizeof text) == nullptr) continue;
     out.all.push_back({.interface = each->ifa_name,
                        .ip = text,
+                       .prefix = prefix_of(each->ifa_netmask),
                        .is_up = (each->ifa_flags & IFF_UP) != 0,
                        .is_loopback = (each->ifa_flags & IFF_LOOPBACK) != 0,
                        .is_default = each->ifa_name == with_default});

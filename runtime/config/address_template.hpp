@@ -7,7 +7,11 @@
 //   sources  : GetPrivateIP GetPublicIP GetInterfaceIP, which give one address;
 //              GetAllInterfaces GetDefaultInterfaces GetPrivateInterfaces GetPublicInterfaces
 //   filters  : include and exclude by "name" (a regular expression), "network", "type" or "flags";
-//              limit, attr, join
+//              limit; attr and join of "address" or "name"
+//
+// Private and public addresses come in the order of go-sockaddr: of the interface with the default
+// route first, then IPv4 first, then of the largest network first. None has to be of that
+// interface.
 //
 // Pure: what the machine has is an argument. What is not listed here is an error.
 #pragma once
@@ -23,6 +27,7 @@ namespace nomad::config {
 struct LocalAddress {
   std::string interface;
   std::string ip;
+  int prefix = 0;  ///< Bits of its network's mask.
   bool is_up = true;
   bool is_loopback = false;
   bool is_default = false;  ///< The interface has the default route.

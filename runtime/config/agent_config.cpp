@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include <arpa/inet.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/key_reader.hpp"
@@ -19,19 +18,21 @@ bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1" || address == "localhost";
 }
 
-/// What listens beyond loopback must be secured.
-Result<> check_listener(const AgentConfig& config, const std::string& address, bool is_secured) {
-  in6_addr parsed;
-  if (address != "localhost" && inet_pton(AF_INET, address.c_str(), &parsed) != 1
-      && inet_pton(AF_INET6, address.c_str(), &parsed) != 1)
-    return Error{Errc::invalid_argument,
-                 fmt::format("bind_addr: \"{}\" is no IP address", address)};
+/// What listens beyond loopback must be secured. `own` is what `own_key` says, if it does.
+Result<> check_listener(const AgentConfig& config,
+                        std::string_view own_key,
+                        const std::string& own,
+                        bool is_secured) {
+  const auto key = own.empty() ? "bind_addr" : own_key;
+  const auto& address = own.empty() ? config.bind_addr : own;
+  if (address != "localhost" && !is_ip_address(address))
+    return Error{Errc::invalid_argument, fmt::format("{}: \"{}\" is no IP address", key, address)};
   if (!is_loopback(address) && !is_secured && !config.allow_unsafe_bind)
     return Error{Errc::invalid_argument,
                  fmt::format("refusing to listen on {} without TLS: everyone who reaches it could "
-                             "run commands here; set bind_addr = \"127.0.0.1\", or "
+                             "run commands here; set {} = \"127.0.0.1\", or "
                              "allow_unsafe_bind = true if the network is trusted",
-                             address)};
+                             address, key)};
   return {};
 }
 
@@ -56,13 +57,10 @@ Result<> validate_addresses(const AgentConfig& config) {
     if (port < 0 || port > 65'535)
       return Error{Errc::invalid_argument,
                    fmt::format("ports.{}: {} is no port; expected 0 to 65535", name, port)};
-  const auto& http = config.addresses.http.empty() ? config.bind_addr : config.addresses.http;
-  NOMAD_TRY(check_listener(config, http, config.tls.http));
+  NOMAD_TRY(check_listener(config, "addresses.http", config.addresses.http, config.tls.http));
   if (!config.server.enabled) return {};
-  const auto& rpc = config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc;
-  NOMAD_TRY(check_listener(config, rpc, config.tls.rpc));
-  const auto& serf = config.addresses.serf.empty() ? config.bind_addr : config.addresses.serf;
-  return check_listener(config, serf, config.tls.rpc);
+  NOMAD_TRY(check_listener(config, "addresses.rpc", config.addresses.rpc, config.tls.rpc));
+  return check_listener(config, "addresses.serf", config.addresses.serf, config.tls.rpc);
 }
 
 Result<> validate_server(const AgentConfig& config) {

@@ -105,7 +105,7 @@ std::string to_json(const AgentConfig& config) {
       {"UI", {{"Enabled", false}, {"Label", nullptr}}},
       {"Consul", nullptr},
       {"Vault", nullptr},
-      {"TLSConfig", {{"EnableHTTP", false}, {"EnableRPC", false}}},
+      {"TLSConfig", {{"EnableHTTP", config.tls.http}, {"EnableRPC", config.tls.rpc}}},
       {"Version",
        {{"Version", "1.6.5"},
         {"VersionPrerelease", ""},

@@ -96,13 +96,15 @@ Result<ConfigTree> parse_json_text(const std::string& file, const std::string& t
   return ConfigTree{tree.get_object()};
 }
 
+Error not_loaded(const std::string& path, const std::error_code& why) {
+  return {Errc::io, fmt::format("Error loading configuration from {}: {}", path, why.message())};
+}
+
 Result<std::string> read_text(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   std::ostringstream text;
   if (file) text << file.rdbuf();
-  if (!file)
-    return Error{Errc::io, fmt::format("Error loading configuration from {}: {}", path,
-                                       std::generic_category().message(errno))};
+  if (!file) return not_loaded(path, {errno, std::generic_category()});
   return text.str();
 }
 
@@ -134,11 +136,13 @@ Result<AgentConfig> with_path(AgentConfig base, const std::string& path) {
   std::vector<std::string> files{path};
   if (fs::is_directory(path, failure)) {
     files.clear();
-    for (const auto& entry : fs::directory_iterator{path, failure})
-      if (entry.path().extension() == ".hcl" || entry.path().extension() == ".json")
-        files.push_back(entry.path());
+    for (fs::directory_iterator entry{path, failure}; !failure && entry != fs::directory_iterator{};
+         entry.increment(failure))
+      if (entry->path().extension() == ".hcl" || entry->path().extension() == ".json")
+        files.push_back(entry->path());
     std::sort(files.begin(), files.end());
   }
+  if (failure) return not_loaded(path, failure);
   for (const auto& file : files) {
     auto text = NOMAD_TRY(read_text(file));
     base = NOMAD_TRY(with_file_text(std::move(base), file, std::move(text)));

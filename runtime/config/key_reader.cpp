@@ -7,8 +7,8 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/config/keys.hpp"
-#include "runtime/hcl/syntax/diagnostic.hpp"
 
 namespace nomad::config {
 namespace {
@@ -20,19 +20,24 @@ std::string as_text(const json::value& value) {
   return json::serialize(value);
 }
 
-bool is_block(const json::value& value) {
-  return value.is_object() || value.is_array();
+bool is_scalar(const json::value& value) {
+  return value.is_string() || value.is_bool() || value.is_number();
 }
 
-/// A block's tree: an object, or a list of objects that are merged.
-json::object as_block(const json::value& value) {
-  if (value.is_object()) return value.get_object();
-  json::object merged;
-  if (value.is_array())
-    for (const auto& part : value.get_array())
-      for (const auto& member : as_block(part))
-        merged[member.key()] = member.value();
-  return merged;
+/// An object, or a list of objects.
+bool is_block(const json::value& value) {
+  const auto* parts = value.if_array();
+  return value.is_object()
+         || (parts != nullptr && std::ranges::all_of(*parts, &json::value::is_object));
+}
+
+/// The objects of what is a block, in their order.
+std::vector<const json::object*> parts_of(const json::value& block) {
+  if (const auto* whole = block.if_object()) return {whole};
+  std::vector<const json::object*> parts;
+  for (const auto& part : block.as_array())
+    parts.push_back(&part.as_object());
+  return parts;
 }
 
 std::optional<bool> to_boolean(std::string_view text) {
@@ -86,7 +91,7 @@ public:
 
 private:
   std::string text(const json::value& value) {
-    if (is_block(value)) return "expected a text";
+    if (!is_scalar(value)) return "expected a text";
     change<std::string>(target_, [&](auto& member) { member = as_text(value); });
     return {};
   }
@@ -117,7 +122,8 @@ private:
   }
 
   std::string list(const json::value& value) {
-    if (!value.is_array()) return "expected a list of texts";
+    if (!value.is_array() || !std::ranges::all_of(value.get_array(), is_scalar))
+      return "expected a list of texts";
     change<std::vector<std::string>>(target_, [&](auto& member) {
       for (const auto& item : value.get_array())
         member.push_back(as_text(item));
@@ -127,10 +133,14 @@ private:
 
   std::string map(const json::value& value) {
     if (!is_block(value)) return "expected a block";
-    change<TextMap>(target_, [&](auto& member) {
-      for (const auto& each : as_block(value))
-        member[std::string{each.key()}] = as_text(each.value());
-    });
+    for (const auto* part : parts_of(value))
+      for (const auto& each : *part) {
+        if (!is_scalar(each.value()))
+          return fmt::format("{}: expected a text", std::string_view{each.key()});
+        change<TextMap>(target_, [&](auto& member) {
+          member[std::string{each.key()}] = as_text(each.value());
+        });
+      }
     return {};
   }
 
@@ -147,11 +157,11 @@ private:
 /// Whether a value without effect asks for nothing.
 bool is_idle(const Key& key, const json::value& value) {
   if (key.kind == Kind::list || key.kind == Kind::map || key.kind == Kind::block) {
-    if (value.is_array() && value.get_array().empty()) return true;
-    if (key.kind == Kind::list) return false;
-    const auto block = as_block(value);
-    const auto* enabled = key.kind == Kind::block ? block.if_contains("enabled") : nullptr;
-    return block.empty() || (enabled != nullptr && to_boolean(as_text(*enabled)) == false);
+    if (key.kind == Kind::list) return value.get_array().empty();
+    return std::ranges::all_of(parts_of(value), [&](const json::object* part) {
+      const auto* enabled = key.kind == Kind::block ? part->if_contains("enabled") : nullptr;
+      return part->empty() || (enabled != nullptr && to_boolean(as_text(*enabled)) == false);
+    });
   }
   const auto text = as_text(value);
   if (key.kind == Kind::boolean)
@@ -195,7 +205,8 @@ private:
       else if (!is_block(member.value()))
         note(findings_.errors, inner, "expected a block");
       else
-        block(as_block(member.value()), inner, inner_row, is_labelled ? name : label);
+        for (const auto* part : parts_of(member.value()))
+          block(*part, inner, inner_row, is_labelled ? name : label);
     }
   }
 
@@ -216,7 +227,7 @@ private:
   void unknown(const std::string& path,
                const std::string& name,
                const std::vector<std::string_view>& names) {
-    const auto near = hcl::closest_name(name, names);
+    const auto near = closest_name(name, names);
     note(findings_.errors, path,
          near.empty() ? std::string{"unknown key"}
                       : fmt::format("unknown key; did you mean \"{}\"?", near));

@@ -1,9 +1,9 @@
 // Reads the tree of a configuration file into an AgentConfig, by the table of keys.
 //
 // As in Nomad's HCL, a number or boolean may stand where text is wanted and the other way round,
-// and a list of one block is that block. As in Nomad, lists of several files add up, and a switch
-// that is off unless it is turned on stays on once it was: a later file, or one beside -dev, does
-// not turn it off.
+// and a list of blocks is one block of all that they say. As in Nomad, lists of several files add
+// up, and a switch that is off unless it is turned on stays on once it was: a later file, or one
+// beside -dev, does not turn it off.
 #pragma once
 
 #include <string>

@@ -63,24 +63,37 @@ struct RequestField {
   nomad::object::Extension field;
   std::string_view after;  ///< The field that it follows in Nomad's API.
   std::string_view hcl;
+  Support support;
+  std::string_view note{};
 };
 
 /// What requests have besides, and canonicalization merges into other fields.
 const std::vector<RequestField>& request_fields() {
   using Which = capnp::schema::Type::Which;
   static const std::vector<RequestField> all{
-      {{id_of<schema::ServiceCheck>(), "Advertise", Which::TEXT}, "AddressMode", "advertise"},
+      {{id_of<schema::ServiceCheck>(), "Advertise", Which::TEXT},
+       "AddressMode",
+       "advertise",
+       Support::unsaid},
       {{id_of<schema::Service>(), "CheckRestart", capnp::Schema::from<schema::CheckRestart>()},
        "Checks",
-       "check_restart"},
-      {{id_of<schema::ScalingPolicy>(), "Namespace", Which::TEXT}, "ID", ""},
-      {{id_of<schema::LogConfig>(), "Enabled", Which::BOOL}, "MaxFileSizeMB", "enabled"},
+       "check_restart",
+       Support::unheeded,
+       "of checks, which do not run"},
+      {{id_of<schema::ScalingPolicy>(), "Namespace", Which::TEXT}, "ID", "", Support::unsaid},
+      {{id_of<schema::LogConfig>(), "Enabled", Which::BOOL},
+       "MaxFileSizeMB",
+       "enabled",
+       Support::works},
       {{id_of<schema::Job>(), "Reschedule", capnp::Schema::from<schema::ReschedulePolicy>()},
        "ParameterizedJob",
-       "reschedule"},
+       "reschedule",
+       Support::works},
       {{id_of<schema::Job>(), "Migrate", capnp::Schema::from<schema::MigrateStrategy>()},
        "Reschedule",
-       "migrate"},
+       "migrate",
+       Support::partly,
+       "nodes can't be drained yet"},
   };
   return all;
 }
@@ -184,7 +197,8 @@ private:
     out.plan = owner.find(from.field.name);
     set_kind(out, out.plan->value, Annotations{owner.schema.getProto()});
     if (!out.is_single() || nullable_singles) out.traits = out.traits | Trait::nullable;
-    out.support = Support::works;  // as what it is merged into
+    out.support = from.support;
+    out.note = from.note;
     return out;
   }
 

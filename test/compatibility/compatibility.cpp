@@ -2,11 +2,11 @@
 // which it reads them. Called with the page's path it fails if the page is not current; with
 // -write it makes it so.
 #include <algorithm>
+#include <deque>
 #include <fstream>
-#include <functional>
 #include <iostream>
 #include <iterator>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -36,8 +36,10 @@ which the files are read (`schema/job.capnp`, `runtime/config/keys.def`); a test
 | warning | it has no effect yet. Jobs: registering, planning and validating say so. Configuration: the agent's log does when it starts |
 | error | it has no effect yet, and ignoring it would be wrong: tasks would run without what they need, or an agent would be less safe than it was told to be. Such a job is not registered, such an agent does not start |
 
-A value that says what holds anyway (`false`, an empty text, a default) is neither warned of nor refused. What is not in
-these tables is an unknown name, and an error. Parsing alone (`/v1/jobs/parse`) judges nothing.
+A value that says what holds anyway (`false`, an empty text, a default) is neither warned of nor refused. What stands in
+a block that is a warning or an error is not listed, unless it is an error where its block is a warning. Any other name
+that is not in these tables is unknown, which is an error in a file; jobs in JSON may have unknown names, which are
+ignored as in Nomad. Parsing alone (`/v1/jobs/parse`) judges nothing.
 
 To move jobs over in stages, `server { allow_unsupported_blocks = true }` makes warnings of the errors of jobs; it has to
 be set on all servers. Jobs that are registered already run on as they are, whatever a later release thinks of them.
@@ -65,12 +67,45 @@ std::string_view word(Support support) {
   return "";
 }
 
-std::string note_of(const Field& field) {
+/// Blocks that have a table, each with the path at which it stands: one of those of fewest steps.
+using Homes = std::map<const BlockType*, std::string>;
+
+std::string path_of(const std::string& block, const Field& field) {
+  return block + " > " + std::string{field.hcl};
+}
+
+bool has_row(const Field& field) {
+  return !field.hcl.empty() && field.support != Support::unsaid;
+}
+
+/// Whether its block is looked into.
+bool is_entered(const Field& field) {
+  return field.block != nullptr && !field.hcl.empty() && field.support != Support::refused;
+}
+
+Homes find_homes(const BlockType& root) {
+  Homes homes{{&root, "job"}};
+  std::deque<const BlockType*> next{&root};
+  for (; !next.empty(); next.pop_front())
+    for (const Field& field : next.front()->fields)
+      if (is_entered(field)
+          && homes.emplace(field.block, path_of(homes.at(next.front()), field)).second)
+        next.push_back(field.block);
+  std::erase_if(homes,
+                [](const auto& home) { return std::ranges::none_of(home.first->fields, has_row); });
+  return homes;
+}
+
+/// What is said of a field that stands in the block `path`.
+std::string note_of(const Field& field, const std::string& path, const Homes& homes) {
   if (field.support == Support::refused && field.note.empty())
     return "as in every Nomad that is not Enterprise";
   std::string note{field.note};
   for (const auto& value : field.only)
     note += fmt::format("; `\"{}\"` works", value);
+  const auto home = is_entered(field) ? homes.find(field.block) : homes.end();
+  if (home != homes.end() && home->second != path_of(path, field))
+    note += fmt::format("{}as in {}", note.empty() ? "" : "; ", home->second);
   return note;
 }
 
@@ -78,18 +113,17 @@ std::string note_of(const Field& field) {
 void append_block(std::string& page,
                   const BlockType& type,
                   const std::string& path,
-                  std::set<const BlockType*>& seen) {
-  if (!seen.insert(&type).second) return;
-  std::string rows;
+                  const Homes& homes) {
+  if (const auto home = homes.find(&type); home != homes.end()) {
+    if (home->second != path) return;
+    page += fmt::format("\n### {}\n\n| name | state | |\n|---|---|---|\n", path);
+  }
   for (const Field& field : type.fields)
-    if (!field.hcl.empty() && field.support != Support::unsaid)
-      rows += row(fmt::format("`{}{}`", field.hcl, field.block != nullptr ? " {}" : ""),
-                  word(field.support), note_of(field));
-  if (!rows.empty())
-    page += fmt::format("\n### {}\n\n| name | state | |\n|---|---|---|\n{}", path, rows);
+    if (has_row(field))
+      page += row(fmt::format("`{}{}`", field.hcl, field.block != nullptr ? " {}" : ""),
+                  word(field.support), note_of(field, path, homes));
   for (const Field& field : type.fields)
-    if (field.block != nullptr && !field.hcl.empty() && field.support != Support::refused)
-      append_block(page, *field.block, path + " > " + std::string{field.hcl}, seen);
+    if (is_entered(field)) append_block(page, *field.block, path_of(path, field), homes);
 }
 
 std::string_view word(KeyState state) {
@@ -116,16 +150,15 @@ void append_keys(std::string& page) {
                           block.empty() ? "outside of blocks" : block);
     section = block;
     auto note = std::string{key.note};
-    if (!key.idle.empty() && key.idle != "0")
-      note += fmt::format("; `{}` is not told of", key.idle);
+    if (!key.idle.empty()) note += fmt::format("; `{}` is not told of", key.idle);
     page += row(fmt::format("`{}`", key.path), word(key.state), note);
   }
 }
 
 std::string make_page() {
   std::string page{head};
-  std::set<const BlockType*> seen;
-  append_block(page, nomad::jobspec::block_types().job, "job", seen);
+  const BlockType& job = nomad::jobspec::block_types().job;
+  append_block(page, job, "job", find_homes(job));
   page += "\n## Configuration files\n\nA star stands for a label. Lists of several files add up, and a switch that is on "
           "stays on, as in Nomad.\n";
   append_keys(page);

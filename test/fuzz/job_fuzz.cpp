@@ -8,7 +8,7 @@
 #include "runtime/jobspec/diff/diff.hpp"
 #include "runtime/jobspec/job_draft.hpp"
 #include "runtime/jobspec/schema.hpp"
-#include "runtime/jobspec/validate/support.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/object/flat_json.hpp"
 #include "test/fuzz/stored_state.hpp"
 
@@ -48,8 +48,7 @@ void check_diff(const boost::json::object& job) {
 /// The server's form of a job; empty when it is refused.
 Object<schema::Job> admitted(jobspec::JobDraft& draft) {
   jobspec::admit(draft.job());
-  jobspec::Validation rules = jobspec::validate(draft.job());
-  jobspec::check_support(draft.job(), true, rules);
+  jobspec::Validation rules = jobspec::validate(draft.job(), {.allow_refused = true});
   fuzz::require(rules.ok() == rules.error_text().empty(), "a refusal has a text");
   static_cast<void>(rules.warning_text());
   check_diff(jobspec::tree_of(draft.job(), jobspec::block_types().job));

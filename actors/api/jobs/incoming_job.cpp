@@ -5,7 +5,6 @@
 #include "actors/api/http/request_body.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
-#include "runtime/jobspec/validate/support.hpp"
 
 namespace nomad::api {
 
@@ -61,7 +60,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   jobspec::ValidateOptions rules;
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
-  rules.vault_enabled = true;  // check_support says it better
+  rules.allow_refused = limits.allow_unsupported;
   if (const auto& store = call.context->options.store) {
     const auto snapshot = store->snapshot();
     rules.memory_oversubscription
@@ -69,7 +68,6 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
     if (texts.only_validates) rules.state_errors = missing_places(snapshot, job);
   }
   incoming.validation = jobspec::validate(job, rules);
-  jobspec::check_support(job, limits.allow_unsupported, incoming.validation);
   return incoming;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/body_impl.hpp"
 

@@ -2,6 +2,7 @@
 // nested property names.
 #include <algorithm>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/body_impl.hpp"
 

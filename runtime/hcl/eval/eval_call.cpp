@@ -1,6 +1,7 @@
 // Function calls, and the three functions that see their arguments unevaluated.
 #include <algorithm>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/eval/evaluator.hpp"
 #include "runtime/hcl/eval/type_expression.hpp"

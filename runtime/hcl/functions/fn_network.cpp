@@ -1,8 +1,7 @@
 // Arithmetic on IP networks.
 #include <array>
 
-#include <arpa/inet.h>
-
+#include "runtime/base/ip_network.hpp"
 #include "runtime/hcl/functions/function_family.hpp"
 
 namespace nomad::hcl {
@@ -77,24 +76,13 @@ std::string Network::to_string() const {
   return address_text(address, bits) + "/" + std::to_string(length);
 }
 
-std::optional<Network> parse_network(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string::npos) return std::nullopt;
-  const std::string address = text.substr(0, slash);
-  Network out;
-  std::array<unsigned char, 16> bytes{};
-  if (inet_pton(AF_INET, address.c_str(), bytes.data()) != 1) {
-    if (inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return std::nullopt;
-    out.bits = 128;
-  }
-  for (int i = 0; i < out.bits / 8; ++i)
-    out.address = out.address << 8 | bytes[static_cast<std::size_t>(i)];
-  const std::string length = text.substr(slash + 1);
-  if (length.empty() || length.size() > 3
-      || length.find_first_not_of("0123456789") != std::string::npos)
-    return std::nullopt;
-  out.length = std::stoi(length);
-  if (out.length > out.bits) return std::nullopt;
+std::optional<Network> parse_network(std::string_view text) {
+  const auto given = parse_ip_network(text);
+  if (!given) return std::nullopt;
+  Network out{.length = static_cast<int>(given->prefix),
+              .bits = static_cast<int>(8 * given->bytes.size())};
+  for (const char byte : given->bytes)
+    out.address = out.address << 8 | static_cast<unsigned char>(byte);
   out.address &= ~low_bits(out.bits - out.length);
   return out;
 }
@@ -106,7 +94,7 @@ std::string invalid_network(std::string_view text) {
 FunctionResult cidrhost(Args args) {
   const auto number = to_int(args[1]);
   if (const auto* wrong = std::get_if<std::string>(&number)) return fail(*wrong);
-  const auto network = parse_network(std::string{args[0].as_string()});
+  const auto network = parse_network(args[0].as_string());
   if (!network) return fail(invalid_network(args[0].as_string()));
   const std::int64_t host = std::get<std::int64_t>(number);
   const U128 highest = low_bits(network->bits - network->length);
@@ -120,7 +108,7 @@ FunctionResult cidrhost(Args args) {
 }
 
 FunctionResult cidrnetmask(Args args) {
-  const auto network = parse_network(std::string{args[0].as_string()});
+  const auto network = parse_network(args[0].as_string());
   if (!network) return fail(invalid_network(args[0].as_string()));
   const U128 mask = low_bits(network->bits) & ~low_bits(network->bits - network->length);
   return text(network->bits == 32 ? dotted(static_cast<std::uint32_t>(mask)) : grouped(mask));
@@ -131,7 +119,7 @@ FunctionResult cidrsubnet(Args args) {
   const auto number_arg = to_int(args[2]);
   for (const auto* arg : {&bits_arg, &number_arg})
     if (const auto* wrong = std::get_if<std::string>(arg)) return fail(*wrong);
-  const auto network = parse_network(std::string{args[0].as_string()});
+  const auto network = parse_network(args[0].as_string());
   if (!network) return fail(invalid_network(args[0].as_string()));
   const std::int64_t bits = std::get<std::int64_t>(bits_arg);
   const std::int64_t number = std::get<std::int64_t>(number_arg);
@@ -154,7 +142,7 @@ FunctionResult cidrsubnet(Args args) {
 
 /// Lays subnets of the wanted lengths one behind the other into `network`.
 FunctionResult cidrsubnets(Args args) {
-  const auto network = parse_network(std::string{args[0].as_string()});
+  const auto network = parse_network(args[0].as_string());
   if (!network) return fail_at(0, invalid_network(args[0].as_string()));
   Value::Elements out;
   const U128 end = network->address | low_bits(network->bits - network->length);

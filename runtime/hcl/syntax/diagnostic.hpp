@@ -63,12 +63,4 @@ struct RenderOptions {
 std::string render(const Diagnostic& diagnostic, const RenderOptions& options = {});
 std::string render(const Diagnostics& diagnostics, const RenderOptions& options = {});
 
-/// The first of `candidates` within two edits of `given`; empty when none is.
-std::string_view name_suggestion(std::string_view given,
-                                 const std::vector<std::string_view>& candidates);
-
-/// The nearest of `candidates` within two edits of `given`; empty when none is.
-std::string_view closest_name(std::string_view given,
-                              const std::vector<std::string_view>& candidates);
-
 }  // namespace nomad::hcl

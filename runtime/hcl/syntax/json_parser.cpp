@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/json_node.hpp"
 #include "runtime/hcl/syntax/json_text.hpp"

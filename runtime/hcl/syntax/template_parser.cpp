@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/base/similar_name.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/hcl/syntax/expression_parser.hpp"
 #include "runtime/hcl/value/utf8.hpp"

@@ -16,6 +16,7 @@
 #include <ifaddrs.h>
 #include <netpacket/packet.h>
 
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/cgroup.hpp"

@@ -1,11 +1,7 @@
 // Parsers and decisions for networks (see parse.hpp).
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 
-#include <arpa/inet.h>
-
-#include "runtime/base/text.hpp"
+#include "runtime/base/ip_network.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 
 namespace nomad::host {
@@ -13,34 +9,6 @@ namespace nomad::host {
 namespace {
 
 constexpr std::uint64_t default_speed = 1000;  // Mbit/s where the system does not say
-
-// An address as bytes: 4 or 16, empty when it is none.
-std::string address_bytes(std::string_view text) {
-  std::string name{text};
-  char bytes[16];
-  if (::inet_pton(AF_INET, name.c_str(), bytes) == 1) return {bytes, 4};
-  if (::inet_pton(AF_INET6, name.c_str(), bytes) == 1) return {bytes, 16};
-  return {};
-}
-
-bool in_network(const std::string& address, std::string_view cidr) {
-  std::size_t slash = cidr.find('/');
-  if (slash == std::string_view::npos) return false;
-  std::string network = address_bytes(trim(cidr.substr(0, slash)));
-  std::string_view digits = trim(cidr.substr(slash + 1));
-  unsigned bits = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits);
-  if (error != std::errc{} || end != digits.data() + digits.size() || network.empty()
-      || network.size() != address.size() || bits > 8 * network.size())
-    return false;
-  if (std::memcmp(network.data(), address.data(), bits / 8) != 0) return false;
-  if (bits % 8 == 0) return true;
-  unsigned mask = 0xffU << (8 - bits % 8) & 0xffU;
-  auto byte = [&](const std::string& bytes) {
-    return static_cast<unsigned char>(bytes[bits / 8]) & mask;
-  };
-  return byte(network) == byte(address);
-}
 
 std::vector<std::string> aliases_of(const FingerprintOptions& options,
                                     const std::string& default_interface,
@@ -72,46 +40,8 @@ std::vector<T> choose(std::vector<T> ordinary, std::vector<T> link_local, bool d
 
 }  // namespace
 
-bool in_networks(std::string_view address, std::string_view cidrs) {
-  std::string bytes = address_bytes(address);
-  if (bytes.empty()) return false;
-  for (std::string_view cidr : split(cidrs, ',')) {
-    if (in_network(bytes, cidr)) return true;
-  }
-  return false;
-}
-
 bool is_link_local(std::string_view address) {
   return in_networks(address, "169.254.0.0/16,fe80::/10,224.0.0.0/24,ff02::/16");
-}
-
-std::string parse_default_route(std::string_view route, std::string_view ipv6_route) {
-  std::string best;
-  std::uint64_t best_metric = 0;
-  auto consider = [&](std::string_view interface, std::string_view flags, std::string_view metric,
-                      int metric_base) {
-    std::uint64_t flag_bits = 0, value = 0;
-    std::from_chars(flags.data(), flags.data() + flags.size(), flag_bits, 16);
-    std::from_chars(metric.data(), metric.data() + metric.size(), value, metric_base);
-    constexpr std::uint64_t up = 1, reject = 0x200;
-    if ((flag_bits & up) == 0 || (flag_bits & reject) != 0) return;
-    if (!best.empty() && best_metric <= value) return;
-    best = interface;
-    best_metric = value;
-  };
-  for (std::string_view line : split(route, '\n')) {
-    auto words = fields(line, file_space);
-    if (words.size() >= 8 && words[1] == "00000000" && words[7] == "00000000")
-      consider(words[0], words[3], words[6], 10);
-  }
-  if (!best.empty()) return best;
-  for (std::string_view line : split(ipv6_route, '\n')) {
-    auto words = fields(line, file_space);
-    if (words.size() >= 10 && words[0] == "00000000000000000000000000000000" && words[1] == "00"
-        && words[9] != "lo")
-      consider(words[9], words[8], words[5], 16);
-  }
-  return best;
 }
 
 void describe_networks(const FingerprintOptions& options,

@@ -41,10 +41,6 @@ struct OsName {
 /// order in which Nomad's look-up asks them.
 OsName parse_os(const std::map<std::string, std::string>& etc);
 
-/// The interface of the default route with the smallest metric: /proc/net/route, then
-/// /proc/net/ipv6_route. Empty without one.
-std::string parse_default_route(std::string_view route, std::string_view ipv6_route);
-
 /// Whether kernel module `name` is loaded, built in, or could be loaded, by /proc/modules,
 /// modules.builtin and modules.dep.
 bool has_module(std::string_view name,
@@ -58,9 +54,6 @@ std::string parse_volume(std::string_view mountinfo,
                          unsigned major,
                          unsigned minor,
                          std::string_view path);
-
-/// Whether `address` lies in one of the comma-separated networks.
-bool in_networks(std::string_view address, std::string_view cidrs);
 
 bool is_link_local(std::string_view address);
 

@@ -4,31 +4,47 @@
 // All take the server form. Private to this folder.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/base/utf8.hpp"
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::jobspec {
 
 /// Mistakes of one block, joined to one text where they are nested in another's. Of very many the
-/// first are kept, up to `most_bytes`, and the others counted.
+/// first are kept, up to `most_bytes`: the one that passes the bound is cut, the others are
+/// counted.
 class Mistakes {
 public:
   static constexpr std::size_t most_bytes = 64 * 1024;
 
   void add(std::string text) {
-    if (texts_.empty() && text.size() > most_bytes) text.resize(most_bytes);
-    if (bytes_ + text.size() > most_bytes) {
+    if (is_full_) {
       ++left_out_;
       return;
     }
+    if (bytes_ + text.size() > most_bytes) {
+      is_full_ = true;
+      text.resize(utf8_prefix(text, most_bytes - bytes_).size());
+    }
     bytes_ += text.size();
     texts_.push_back(std::move(text));
+  }
+
+  /// Adds what `make` returns, which is called only if there is room: for what names the blocks
+  /// around it, whose names may be as long as a request.
+  template <std::invocable Make>
+  void add(Make&& make) {
+    if (is_full_)
+      ++left_out_;
+    else
+      add(std::string{make()});
   }
 
   /// Takes the others over one by one.
@@ -40,7 +56,7 @@ public:
 
   /// Takes the others over as one, if there are any: "<prefix><joined>".
   void add_joined(std::string_view prefix, const Mistakes& nested) {
-    if (!nested.empty()) add(std::string{prefix} + nested.text());
+    if (!nested.empty()) add([&] { return std::string{prefix} + nested.text(); });
   }
 
   bool empty() const noexcept { return texts_.empty(); }
@@ -57,6 +73,7 @@ private:
   std::vector<std::string> texts_;
   std::size_t bytes_ = 0;
   std::size_t left_out_ = 0;
+  bool is_full_ = false;
 };
 
 inline std::string duration_text(std::int64_t nanoseconds) {
@@ -109,6 +126,12 @@ std::string check_connect(const DraftBlock& connect);
 /// "" or the first reason why the job's use of Connect, or of exposed checks, is refused.
 std::string check_connect_use(const DraftBlock& job);
 std::string check_expose_use(const DraftBlock& job);
+
+// support
+/// An error for each field that is `$refused` (schema/annotations.capnp), or a warning if those are
+/// allowed, and a warning for each that is `$unheeded`, all with the blocks that it stands in. What
+/// is empty, or says what holds anyway, is neither. docs/compatibility.md is the table of it.
+void check_support(const DraftBlock& job, bool allow_refused, Mistakes& errors, Mistakes& warnings);
 
 /// Whether `path`, taken relative to `prefix` in an allocation's directory, leaves that directory.
 bool escapes_allocation(std::string_view prefix, std::string_view path);

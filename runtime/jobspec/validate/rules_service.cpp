@@ -201,14 +201,18 @@ std::string check_consul_check(const DraftBlock& check) {
   return {};
 }
 
-std::string missing_port(const DraftBlock& service, const DraftBlock& check) {
+/// Whether the check needs a port and there is none, of which it tells.
+bool lacks_port(const DraftBlock& service, const DraftBlock& check, Mistakes& out) {
   if (!service.text("PortLabel").empty() || !check.text("PortLabel").empty()
       || !requires_port(check.text("Type")))
-    return {};
-  return fmt::format(
-      "Check {} invalid: check requires a port but neither check nor service {} "
-      "have a port",
-      check.text("Name"), quote_ascii(service.text("Name")));
+    return false;
+  out.add([&] {
+    return fmt::format(
+        "Check {} invalid: check requires a port but neither check nor service {} "
+        "have a port",
+        check.text("Name"), quote_ascii(service.text("Name")));
+  });
+  return true;
 }
 
 void check_consul_service(const DraftBlock& service, Mistakes& out) {
@@ -216,12 +220,11 @@ void check_consul_service(const DraftBlock& service, Mistakes& out) {
   const bool sidecar = connect && connect.has("SidecarService");
   service.each("Checks", [&](const DraftBlock& check) {
     const std::string_view name = check.text("Name");
-    if (std::string wrong = missing_port(service, check); !wrong.empty())
-      out.add(std::move(wrong));
-    else if (sidecar && check.text("Type") == "tcp")
+    if (lacks_port(service, check, out)) return;
+    if (sidecar && check.text("Type") == "tcp")
       out.add(fmt::format("Check {} invalid: tcp checks are not valid for Connect enabled services",
                           name));
-    else if (wrong = check_consul_check(check); !wrong.empty())
+    else if (const std::string wrong = check_consul_check(check); !wrong.empty())
       out.add(fmt::format("Check {} invalid: {}", name, wrong));
   });
   if (!connect) return;
@@ -233,10 +236,8 @@ void check_consul_service(const DraftBlock& service, Mistakes& out) {
 
 void check_nomad_service(const DraftBlock& service, Mistakes& out) {
   service.each("Checks", [&](const DraftBlock& check) {
-    if (std::string wrong = missing_port(service, check); !wrong.empty())
-      out.add(std::move(wrong));
-    else if (wrong = check_nomad_check(check); !wrong.empty())
-      out.add(std::move(wrong));
+    if (lacks_port(service, check, out)) return;
+    if (std::string wrong = check_nomad_check(check); !wrong.empty()) out.add(std::move(wrong));
   });
   if (service.has("Connect")) out.add("Service with provider nomad cannot include Connect blocks");
 }
@@ -250,10 +251,12 @@ void check_task_check(const DraftBlock& service,
                       Mistakes& out) {
   const std::string_view name = check.text("Name");
   if (check.text("AddressMode") == "alloc")
-    out.add(
-        fmt::format("check {} cannot use address_mode=\"alloc\", only checks defined in a "
-                    "\"group\" service block can use this mode",
-                    quote(service.text("Name"))));
+    out.add([&] {
+      return fmt::format(
+          "check {} cannot use address_mode=\"alloc\", only checks defined in a "
+          "\"group\" service block can use this mode",
+          quote(service.text("Name")));
+    });
   if (!requires_port(check.text("Type"))) return;
   std::string_view port = check.text("PortLabel");
   if (port.empty()) port = service.text("PortLabel");
@@ -447,8 +450,10 @@ Mistakes check_script_checks(const DraftBlock& group) {
     if (!service.text("TaskName").empty()) return;
     service.each("Checks", [&](const DraftBlock& check) {
       if (check.text("Type") == "script" && check.text("TaskName").empty())
-        out.add(fmt::format("Service [{}]->{} or Check {} must specify task parameter",
-                            group.text("Name"), service.text("Name"), check.text("Name")));
+        out.add([&] {
+          return fmt::format("Service [{}]->{} or Check {} must specify task parameter",
+                             group.text("Name"), service.text("Name"), check.text("Name"));
+        });
     });
   });
   return out;

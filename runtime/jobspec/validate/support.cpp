@@ -1,5 +1,4 @@
-#include "runtime/jobspec/validate/support.hpp"
-
+// What of a job this release does not carry out, as the job's schema says.
 #include <algorithm>
 
 #include <boost/json/value.hpp>
@@ -8,6 +7,7 @@
 #include "runtime/base/text.hpp"
 #include "runtime/jobspec/schema.hpp"
 #include "runtime/jobspec/tree.hpp"
+#include "runtime/jobspec/validate/rules.hpp"
 
 namespace nomad::jobspec {
 namespace {
@@ -70,8 +70,8 @@ bool waits_for_checks(const DraftBlock& group, std::string_view job_type) {
 
 class SupportCheck {
 public:
-  SupportCheck(const DraftBlock& job, bool allow_refused, Validation& into)
-      : job_type_{job.text("Type")}, allow_refused_{allow_refused}, into_{into} {}
+  SupportCheck(const DraftBlock& job, Mistakes& refused, Mistakes& unheeded)
+      : job_type_{job.text("Type")}, refused_{refused}, unheeded_{unheeded} {}
 
   void visit(const DraftBlock& block, const BlockType& type, const Place& place) {
     if (&type == &block_types().group) checks_are_waited_for_ = waits_for_checks(block, job_type_);
@@ -80,8 +80,9 @@ public:
       const Support support = support_of(type, *field);
       if (support == Support::refused) refuse(block, *field, place);
       if (support == Support::unheeded && (!place.is_unheeded || support != field->support))
-        into_.warnings.push_back(
-            fmt::format("{}{} has no effect yet: {}", place.text(), field->hcl, field->note));
+        unheeded_.add([&] {
+          return fmt::format("{}{} has no effect yet: {}", place.text(), field->hcl, field->note);
+        });
       if (support != Support::refused) visit_blocks(block, *field, place);
     }
   }
@@ -97,11 +98,12 @@ private:
 
   void refuse(const DraftBlock& block, const Field& field, const Place& place) {
     if (field.note.empty()) return;  // one of Nomad's own rules does
-    const std::string value
-        = field.only.empty() ? "" : fmt::format(" = {}", quote(block.text(*field.plan)));
-    (allow_refused_ ? into_.warnings : into_.errors)
-        .push_back(fmt::format("{}{}{} is not supported yet: {}", place.text(), field.hcl, value,
-                               field.note));
+    refused_.add([&] {
+      const std::string value
+          = field.only.empty() ? "" : fmt::format(" = {}", quote(block.text(*field.plan)));
+      return fmt::format("{}{}{} is not supported yet: {}", place.text(), field.hcl, value,
+                         field.note);
+    });
   }
 
   void visit_blocks(const DraftBlock& block, const Field& field, const Place& place) {
@@ -120,14 +122,17 @@ private:
 
   std::string_view job_type_;
   bool checks_are_waited_for_ = false;
-  bool allow_refused_;
-  Validation& into_;
+  Mistakes& refused_;
+  Mistakes& unheeded_;
 };
 
 }  // namespace
 
-void check_support(const DraftBlock& job, bool allow_refused, Validation& into) {
-  SupportCheck{job, allow_refused, into}.visit(job, block_types().job, {});
+void check_support(const DraftBlock& job,
+                   bool allow_refused,
+                   Mistakes& errors,
+                   Mistakes& warnings) {
+  SupportCheck{job, allow_refused ? warnings : errors, warnings}.visit(job, block_types().job, {});
 }
 
 }  // namespace nomad::jobspec

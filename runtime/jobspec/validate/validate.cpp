@@ -113,14 +113,6 @@ Mistakes check_job(const DraftBlock& job) {
   return out;
 }
 
-bool uses_vault(const DraftBlock& job) {
-  bool found = false;
-  job.each("TaskGroups", [&](const DraftBlock& group) {
-    group.each("Tasks", [&](const DraftBlock& task) { found = found || task.has("Vault"); });
-  });
-  return found;
-}
-
 /// Rules about registering, beyond what the job itself must obey.
 void check_registration(const DraftBlock& job, const ValidateOptions& options, Mistakes& out) {
   if (job.text("Type") == "_core") out.add("job type cannot be core");
@@ -135,15 +127,12 @@ void check_registration(const DraftBlock& job, const ValidateOptions& options, M
   if (const auto kept = total.check(options.max_count); !kept) out.add(kept.error().what);
 }
 
-void collect_warnings(const DraftBlock& job,
-                      const ValidateOptions& options,
-                      std::vector<std::string>& out) {
+void collect_warnings(const DraftBlock& job, const ValidateOptions& options, Mistakes& out) {
   bool any_auto_promote = false;
   bool all_auto_promote = true;
   job.each("TaskGroups", [&](const DraftBlock& group) {
     if (const Mistakes found = group_warnings(group, is_multiregion(job)); !found.empty())
-      out.push_back(
-          fmt::format("Group {} has warnings: {}", quote(group.text("Name")), found.text()));
+      out.add(fmt::format("Group {} has warnings: {}", quote(group.text("Name")), found.text()));
     if (const DraftBlock update = group.child("Update")) {
       const bool auto_promote = update.flag("AutoPromote");
       any_auto_promote = any_auto_promote || auto_promote;
@@ -151,20 +140,21 @@ void collect_warnings(const DraftBlock& job,
     }
   });
   if (any_auto_promote && !all_auto_promote)
-    out.emplace_back("auto_promote must be true for all groups to enable automatic promotion");
+    out.add("auto_promote must be true for all groups to enable automatic promotion");
   if (const DraftBlock periodic = job.child("Periodic"); periodic && !periodic.text("Spec").empty())
-    out.emplace_back(
-        "cron is deprecated and may be removed in a future release. Use crons instead");
+    out.add("cron is deprecated and may be removed in a future release. Use crons instead");
 
   if (options.memory_oversubscription) return;
   job.each("TaskGroups", [&](const DraftBlock& group) {
     group.each("Tasks", [&](const DraftBlock& task) {
       const DraftBlock resources = task.child("Resources");
       if (!resources || resources.number("MemoryMaxMB") == 0) return;
-      out.push_back(fmt::format(
-          "Memory oversubscription is not enabled; Task \"{}.{}\" memory_max value will be "
-          "ignored. Update the Scheduler Configuration to allow oversubscription.",
-          group.text("Name"), task.text("Name")));
+      out.add([&] {
+        return fmt::format(
+            "Memory oversubscription is not enabled; Task \"{}.{}\" memory_max value will be "
+            "ignored. Update the Scheduler Configuration to allow oversubscription.",
+            group.text("Name"), task.text("Name"));
+      });
     });
   });
 }
@@ -203,17 +193,15 @@ Validation validate(const DraftBlock& job, const ValidateOptions& options) {
     mistakes.add(std::move(refused));
   if (std::string refused = check_expose_use(job); !refused.empty())
     mistakes.add(std::move(refused));
-  if (!options.vault_enabled && uses_vault(job))
-    mistakes.add("Vault not enabled but used in the job");
   for (const std::string& error : options.state_errors)
     mistakes.add(error);
   mistakes.add_each(check_job(job));
   check_registration(job, options, mistakes);
 
-  Validation result;
-  result.errors = mistakes.texts();
-  collect_warnings(job, options, result.warnings);
-  return result;
+  Mistakes warnings;
+  collect_warnings(job, options, warnings);
+  check_support(job, options.allow_refused, mistakes, warnings);
+  return {.errors = mistakes.texts(), .warnings = warnings.texts()};
 }
 
 }  // namespace nomad::jobspec

@@ -1,5 +1,5 @@
 // Whether a job means something: every rule that registration, plan and `POST /v1/validate/job`
-// check, with Nomad's texts, all mistakes at once.
+// check, with Nomad's texts, all mistakes at once; and what of it this release does not carry out.
 //
 // Takes the server form (see canonicalize.hpp). What needs the cluster's state (node pool,
 // namespace, ACL, the job's previous version) is checked where that state is, and may be given to
@@ -20,8 +20,9 @@ struct ValidateOptions {
   /// Most allocations that the groups of a job may ask for together (`job_max_count`); 0 is no
   /// bound.
   std::int64_t max_count = 50'000;
-  /// Whether the server has a `vault` block.
-  bool vault_enabled = false;
+  /// Whether what would run wrongly without a part that this release lacks is only warned of: for
+  /// operators who move jobs over in stages.
+  bool allow_refused = false;
   /// Whether `memory_max` has an effect in the job's node pool.
   bool memory_oversubscription = false;
   /// What the cluster's state has against the job, to be told among the rest.

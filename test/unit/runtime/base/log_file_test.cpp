@@ -7,6 +7,10 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 #include "test/support/temp_dir.hpp"
@@ -73,4 +77,42 @@ TEST_CASE("log_file: an old file is renamed, and an agent that starts anew goes 
   REQUIRE(file->append("three", later).has_value());
   CHECK(content(path) == "three\n");
   CHECK(content(dir.path() + "/agent-" + std::to_string(later) + ".log") == "one\ntwo\n");
+}
+
+TEST_CASE(
+    "log_file: a file that cannot be renamed goes on, and is tried again when it is full anew") {
+  const test::TempDir dir;
+  const auto path = dir.file("agent.log");
+  const auto in_the_way
+      = [&](std::int64_t at) { return dir.file("agent-" + std::to_string(at) + ".log"); };
+  std::filesystem::create_directories(in_the_way(begin + 2));
+  auto file = LogFile::open(path, {.bytes = 8}, begin);
+  REQUIRE(file.has_value());
+  REQUIRE(file->append("one", begin).has_value());
+  REQUIRE(file->append("two", begin + 1).has_value());
+  const auto kept = file->append("three", begin + 2);
+  REQUIRE(kept.has_error());
+  CHECK(kept.error().what.find(in_the_way(begin + 2)) != std::string::npos);
+  CHECK(file->append("four", begin + 3).has_value());
+  CHECK(content(path) == "one\ntwo\nthree\nfour\n");
+  CHECK(file->append("five", begin + 4).has_value());
+  CHECK(content(path) == "five\n");
+  CHECK(content(in_the_way(begin + 4)) == "one\ntwo\nthree\nfour\n");
+}
+
+TEST_CASE("log_file: a pipe is written to, and never renamed") {
+  const test::TempDir dir;
+  const auto path = dir.file("pipe");
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  const int pipe = open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(pipe >= 0);
+  auto file = LogFile::open(path, {.bytes = 1, .age = 1h}, begin);
+  REQUIRE(file.has_value());
+  CHECK(file->append("one", begin).has_value());
+  CHECK(file->append("two", begin + Nanoseconds{2h}.count()).has_value());
+  char read_back[64] = {};
+  CHECK(read(pipe, read_back, sizeof read_back) == 8);
+  CHECK(std::string{read_back} == "one\ntwo\n");
+  CHECK(names(dir.path()) == std::vector<std::string>{"pipe"});
+  close(pipe);
 }

@@ -44,3 +44,14 @@ TEST_CASE("utf8: one byte of many makes a text no ASCII") {
     c = 'a';
   }
 }
+
+TEST_CASE("utf8: a prefix ends between code points") {
+  CHECK(utf8_prefix("abc", 3) == "abc");
+  CHECK(utf8_prefix("abc", 2) == "ab");
+  CHECK(utf8_prefix("", 0).empty());
+  CHECK(utf8_prefix("a\u00e4", 2) == "a");
+  CHECK(utf8_prefix("a\u20acb", 3) == "a");
+  CHECK(utf8_prefix("a\u20acb", 4) == "a\u20ac");
+  CHECK(utf8_prefix("\U0001F600", 3).empty());
+  CHECK(utf8_prefix("\x80\x80\x80\x80\x80\x80\x80", 6) == "\x80\x80\x80");
+}

@@ -18,6 +18,13 @@ TEST_CASE("addresses: without bind_addr and TLS an agent listens on loopback, an
   REQUIRE(config->warnings.size() == 1);
   CHECK(config->warnings[0].starts_with(
       "bind_addr: not set, and without TLS: listening on 127.0.0.1"));
+  AgentConfig elsewhere;
+  elsewhere.addresses.http = "10.0.0.7";
+  CHECK(with_addresses(elsewhere, machine)->warnings.empty());
+  elsewhere.server.enabled = true;
+  CHECK(with_addresses(elsewhere, machine)->warnings.size() == 1);
+  elsewhere.addresses.rpc = elsewhere.addresses.serf = "10.0.0.7";
+  CHECK(with_addresses(elsewhere, machine)->warnings.empty());
 }
 
 TEST_CASE("addresses: what is secured, or meant so, listens everywhere") {
@@ -51,4 +58,55 @@ TEST_CASE("addresses: templates are replaced, and a wrong one is named with its 
   config.advertise.rpc = "{{ GetPublicIP }}";
   CHECK(with_addresses(config, machine).error().what
         == "advertise.rpc: {{ GetPublicIP }} gives no address of this machine");
+}
+
+TEST_CASE("addresses: who listens on all addresses is reached at the first private one") {
+  AgentConfig config;
+  config.server.enabled = true;
+  config.allow_unsafe_bind = true;
+  for (const char* all : {"", "0.0.0.0", "::"}) {
+    config.bind_addr = all;
+    const auto done = with_addresses(config, machine);
+    REQUIRE(done.has_value());
+    CHECK(done->advertise.http == "10.0.0.7");
+    CHECK(done->advertise.rpc == "10.0.0.7");
+    CHECK(done->advertise.serf == "10.0.0.7");
+  }
+  config.addresses.http = "127.0.0.1";
+  config.advertise.rpc = "192.0.2.1:4000";
+  const auto done = with_addresses(config, machine);
+  REQUIRE(done.has_value());
+  CHECK(done->advertise.http.empty());
+  CHECK(done->advertise.rpc == "192.0.2.1:4000");
+}
+
+TEST_CASE("addresses: a server needs an address for others, a client does not") {
+  const LocalAddresses lonely{{{.interface = "eth0", .ip = "169.254.0.7", .is_default = true}}};
+  AgentConfig config;
+  config.bind_addr = "0.0.0.0";
+  REQUIRE(with_addresses(config, lonely).has_value());
+  CHECK(with_addresses(config, lonely)->advertise.http.empty());
+  config.server.enabled = true;
+  CHECK(with_addresses(config, lonely).error().what.starts_with("advertise.rpc: "));
+  config.advertise.rpc = "10.0.0.7";
+  CHECK(with_addresses(config, lonely).has_value());
+}
+
+TEST_CASE("addresses: what is advertised is of a family that is listened on") {
+  const LocalAddresses wide{{{.interface = "eth0", .ip = "fd00::7", .is_default = true},
+                             {.interface = "eth1", .ip = "8.8.4.4"}}};
+  AgentConfig config;
+  config.server.enabled = true;
+  config.bind_addr = "::";
+  CHECK(with_addresses(config, wide)->advertise.rpc == "fd00::7");
+  config.bind_addr = "0.0.0.0";
+  CHECK(with_addresses(config, wide)->advertise.rpc == "8.8.4.4");
+}
+
+TEST_CASE("addresses: the network interface may be a template") {
+  AgentConfig config;
+  config.client.network_interface = "{{ GetPrivateInterfaces | attr \"name\" }}";
+  CHECK(with_addresses(config, machine)->client.network_interface == "eth0");
+  config.client.network_interface = "{{ GetPublicInterfaces | attr \"name\" }}";
+  CHECK(with_addresses(config, machine).error().what.starts_with("client.network_interface: "));
 }

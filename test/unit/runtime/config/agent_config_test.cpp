@@ -1,7 +1,14 @@
 #include "runtime/config/agent_config.hpp"
 
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
 #include <boost/json.hpp>
 #include <doctest/doctest.h>
+
+#include "test/support/temp_dir.hpp"
 
 using namespace std::chrono_literals;
 using namespace nomad::config;
@@ -79,6 +86,27 @@ TEST_CASE("agent_config: every mistake is named with its file and place") {
   CHECK(with_path({}, "/no/such/file").has_error());
 }
 
+TEST_CASE("agent_config: a folder is read in order, and one that can't be listed is an error") {
+  const nomad::test::TempDir dir;
+  std::ofstream{dir.file("b.hcl")} << "region = \"b\"\n";
+  std::ofstream{dir.file("a.json")} << R"({"region": "a", "datacenter": "a"})";
+  std::ofstream{dir.file("c.txt")} << "no configuration";
+  const auto config = with_path({}, dir.path());
+  REQUIRE(config.has_value());
+  CHECK(config->region == "b");
+  CHECK(config->datacenter == "a");
+
+  std::filesystem::permissions(dir.path(), std::filesystem::perms::none);
+  const bool is_root = geteuid() == 0;
+  if (is_root) REQUIRE(seteuid(65'534) == 0);
+  const auto closed = with_path({}, dir.path());
+  if (is_root) REQUIRE(seteuid(0) == 0);
+  std::filesystem::permissions(dir.path(), std::filesystem::perms::owner_all);
+  REQUIRE(closed.has_error());
+  CHECK(closed.error().what
+        == "Error loading configuration from " + dir.path() + ": Permission denied");
+}
+
 TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address does not start") {
   CHECK(validate({}).error().what
         == "Must specify either server, client or dev mode for the agent.");
@@ -101,6 +129,11 @@ TEST_CASE("agent_config: an agent without a role, a data_dir or a safe address d
   CHECK(validate(config).has_value());
   config.bind_addr = "example";
   CHECK(validate(config).error().what == "bind_addr: \"example\" is no IP address");
+  config.addresses = {.http = "127.0.0.1", .rpc = "localhost", .serf = "::1:"};
+  CHECK(validate(config).error().what == "addresses.serf: \"::1:\" is no IP address");
+  config.addresses.http = "10.0.0.7";
+  CHECK(validate(config).error().what.find("set addresses.http = \"127.0.0.1\"")
+        != std::string::npos);
   CHECK(validate(dev_defaults()).has_value());
 }
 

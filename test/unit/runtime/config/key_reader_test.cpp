@@ -187,3 +187,24 @@ TEST_CASE("key_reader: switches that are on stay on, as in Nomad") {
   REQUIRE(config.has_value());
   CHECK_FALSE(config->autopilot.cleanup_dead_servers);
 }
+
+TEST_CASE("key_reader: a list of blocks is one block of all that they say") {
+  const auto config = with({}, R"({"client": [{"meta": {"a": "1"}, "enabled": true},
+                                              {"meta": [{"b": "2"}, {"c": 3}]}], "server": []})");
+  REQUIRE(config.has_value());
+  CHECK(config->client.enabled);
+  CHECK(config->client.meta == TextMap{{"a", "1"}, {"b", "2"}, {"c", "3"}});
+}
+
+TEST_CASE("key_reader: what is neither text nor block where one is wanted is a mistake") {
+  for (const char* wrong :
+       {R"({"region": null})", R"({"region": ["a"]})", R"({"server": ["x"]})",
+        R"({"server": null})", R"({"consul": ["x"]})", R"({"client": {"meta": ["a"]}})",
+        R"({"client": {"meta": {"a": null}}})", R"({"client": {"meta": {"a": {"b": "c"}}}})",
+        R"({"client": [{"meta": {}}, "x"]})", R"({"client": {"servers": [{"a": "b"}]}})",
+        R"({"client": {"servers": [null]}})", R"({"client": {"servers": [["a"]]}})",
+        R"({"http_allowed_hosts": {}})", "region = null", "client { servers = [[\"a\"]] }"}) {
+    CAPTURE(wrong);
+    CHECK(with({}, wrong).error().what.find("expected a ") != std::string::npos);
+  }
+}

@@ -62,15 +62,6 @@ TEST_CASE("render: a range over several lines is marked to the end of its first"
         == "job.hcl:1,5-2,2: S; D\n  1 | abc {\n    |     ^\n");
 }
 
-TEST_CASE("name_suggestion: within two edits; closest_name: the nearest") {
-  CHECK(name_suggestion("datacenter", {"name", "datacenters"}) == "datacenters");
-  CHECK(name_suggestion("xyz", {"name"}).empty());
-  CHECK(name_suggestion("uper", {"uppr", "upper"}) == "uppr");
-  CHECK(closest_name("uper", {"supr", "upper"}) == "upper");
-  CHECK(closest_name("äöü", {"äüü"}) == "äüü");
-  CHECK(name_suggestion(std::string(1000, 'a'), {"a"}).empty());
-}
-
 TEST_CASE("Source: positions count grapheme clusters, and bytes") {
   const Source source{"f", "a\n \"é👨‍👩‍👧x\"\r\ny"};
   const std::string_view text = source.text();

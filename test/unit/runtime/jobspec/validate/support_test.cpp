@@ -1,6 +1,4 @@
 // What of jobs is not carried out: each row of the schema's table, and how it is told.
-#include "runtime/jobspec/validate/support.hpp"
-
 #include <algorithm>
 #include <functional>
 #include <set>
@@ -13,6 +11,7 @@
 #include "runtime/jobspec/canonical/canonicalize.hpp"
 #include "runtime/jobspec/parse/parse_job.hpp"
 #include "runtime/jobspec/schema.hpp"
+#include "runtime/jobspec/validate/rules.hpp"
 #include "test/unit/runtime/jobspec/cases.hpp"
 
 using namespace nomad::jobspec;
@@ -113,9 +112,10 @@ std::string job_file_with(const Field& field, const Path& path) {
 Validation support_of(const std::string& file, bool allow_refused = false) {
   const ParsedJob parsed = parse_job("job.hcl", file);
   REQUIRE_MESSAGE(parsed.ok(), file << parsed.error);
-  Validation found;
-  check_support(admitted(parsed.job).job(), allow_refused, found);
-  return found;
+  Mistakes errors;
+  Mistakes warnings;
+  check_support(admitted(parsed.job).job(), allow_refused, errors, warnings);
+  return {.errors = errors.texts(), .warnings = warnings.texts()};
 }
 
 std::string texts(const std::vector<std::string>& of) {

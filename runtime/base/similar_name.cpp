@@ -1,0 +1,71 @@
+#include "runtime/base/similar_name.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "runtime/base/utf8.hpp"
+
+namespace nomad {
+namespace {
+
+constexpr std::size_t max_name = 64;  // longer names are compared by nobody
+
+std::u32string code_points(std::string_view text) {
+  std::u32string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const CodePoint point = decode_utf8(text, at);
+    out += point.value;
+    at += point.length;
+  }
+  return out;
+}
+
+/// Edits (insert, delete, replace a character) that lead from `from` to `to`.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  const std::u32string a = code_points(from);
+  const std::u32string b = code_points(to);
+  std::array<std::size_t, max_name + 1> row{};
+  for (std::size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view name_suggestion(std::string_view given,
+                                 const std::vector<std::string_view>& candidates) {
+  constexpr std::size_t close_enough = 2;
+  if (given.size() > max_name) return {};
+  for (const std::string_view candidate : candidates)
+    if (candidate.size() <= max_name && edit_distance(given, candidate) <= close_enough)
+      return candidate;
+  return {};
+}
+
+std::string_view closest_name(std::string_view given,
+                              const std::vector<std::string_view>& candidates) {
+  std::string_view best;
+  std::size_t best_distance = 3;
+  if (given.size() > max_name) return {};
+  for (const std::string_view candidate : candidates) {
+    if (candidate.size() > max_name) continue;
+    const std::size_t distance = edit_distance(given, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace nomad

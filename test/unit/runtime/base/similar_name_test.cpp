@@ -1,0 +1,16 @@
+#include "runtime/base/similar_name.hpp"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace nomad;
+
+TEST_CASE("similar_name: the first within two edits, and the nearest") {
+  CHECK(name_suggestion("datacenter", {"name", "datacenters"}) == "datacenters");
+  CHECK(name_suggestion("xyz", {"name"}).empty());
+  CHECK(name_suggestion("uper", {"uppr", "upper"}) == "uppr");
+  CHECK(closest_name("uper", {"supr", "upper"}) == "upper");
+  CHECK(closest_name("äöü", {"äüü"}) == "äüü");
+  CHECK(name_suggestion(std::string(1000, 'a'), {"a"}).empty());
+}
