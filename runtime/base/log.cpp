@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
 
 #include "runtime/base/clock.hpp"
 #include "runtime/base/duration.hpp"
@@ -23,9 +26,10 @@ struct RegisteredListener {
   Listener listener;
 };
 
-/// Where lines go. Created on first use, so that tests may log without `start`.
+/// The logger and who else listens. Created on first use, so that tests may log without `start`.
 struct Sinks {
   std::mutex guard;
+  std::shared_ptr<spdlog::logger> logger;
   std::optional<LogFile> file;
   bool json = false;
   std::vector<RegisteredListener> listeners;
@@ -37,7 +41,7 @@ Sinks& sinks() {
   return instance;
 }
 
-std::atomic<Level> threshold{Level::warn};      // what is written
+std::atomic<Level> threshold{Level::warn};      // what the logger writes
 std::atomic<Level> listener_level{Level::off};  // the lowest level any listener wants
 
 std::string_view bracketed(Level level) {
@@ -76,12 +80,6 @@ std::string render(Level level, std::string_view component, std::string_view mes
   return line;
 }
 
-/// One call, so that lines of several processes on one terminal stay whole.
-void write_to_stderr(std::string line) {
-  line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);
-}
-
 void refresh_listener_level(const Sinks& all) {
   Level lowest = Level::off;
   for (const auto& entry : all.listeners)
@@ -106,12 +104,18 @@ Result<Level> parse_level(std::string_view text) {
 }
 
 Result<> start(const Options& options) {
+  auto logger = std::make_shared<spdlog::logger>("nomadctl",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  logger->set_pattern("%v");
+  logger->set_level(spdlog::level::trace);
+  logger->flush_on(spdlog::level::trace);
   auto& all = sinks();
   const std::lock_guard lock{all.guard};
   if (!options.file.empty()) {
     auto file = NOMAD_TRY(LogFile::open(options.file, options.rotation, unix_now()));
     all.file.emplace(std::move(file));
   }
+  all.logger = std::move(logger);
   all.json = options.json;
   threshold = options.level;
   return {};
@@ -130,10 +134,15 @@ void write(Level level, std::string_view component, std::string_view message) {
   const std::lock_guard lock{all.guard};
   const auto line = render(level, component, message, all.json);
   if (level >= threshold.load()) {
-    write_to_stderr(line);
+    if (all.logger == nullptr) {
+      all.logger = std::make_shared<spdlog::logger>(
+          "nomadctl", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+      all.logger->set_pattern("%v");
+    }
+    all.logger->log(spdlog::level::critical, line);
     if (all.file)
       if (const auto kept = all.file->append(line, unix_now()); !kept)
-        write_to_stderr(kept.error().what);
+        all.logger->log(spdlog::level::critical, kept.error().what);
   }
   for (const auto& entry : all.listeners)
     if (level >= entry.level) entry.listener(level, line);

@@ -1,4 +1,4 @@
-// Logging: one process-wide log, on stderr, that wiring sets up and everyone writes to by
+// Logging: one process-wide spdlog logger that wiring sets up and everyone writes to by
 // `log::info(...)`. Lines look like Nomad's: "2026-11-21T13:00:00.000Z [INFO]  client: message".
 //
 // Nothing secret may be passed here: tokens, variables and environment values never are.
