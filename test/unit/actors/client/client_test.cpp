@@ -2,6 +2,7 @@
 #include "actors/client/client.hpp"
 
 #include "client_fixture.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -204,13 +205,13 @@ TEST_CASE_FIXTURE(ClientFixture, "client: garbage is collected on request, live 
 
   using client::client_api::CollectGarbage;
   using client::client_api::Done;
-  auto live = ask<Done>(client, CollectGarbage{alloc_id(2)});
+  auto live = ask<Done>(client, CollectGarbage{alloc_id(2), nomad::test::anybody()});
   REQUIRE(live->has_value());
   CHECK((*live)->error().code == Errc::rejected);
-  auto missing = ask<Done>(client, CollectGarbage{alloc_id(9)});
+  auto missing = ask<Done>(client, CollectGarbage{alloc_id(9), nomad::test::anybody()});
   CHECK((*missing)->error().what == "Unknown allocation \"" + alloc_id(9) + "\"");
 
-  auto all = ask<Done>(client, CollectGarbage{});
+  auto all = ask<Done>(client, CollectGarbage{"", nomad::test::anybody()});
   REQUIRE(all->has_value());
   CHECK((*all)->has_value());
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
@@ -221,8 +222,8 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
   start();
   const auto job = make_job({});
   assign(make_alloc(job, 1), job);
-  auto found
-      = ask<client::client_api::AllocDir>(client, client::client_api::AllocDirOf{alloc_id(1)});
+  auto found = ask<client::client_api::AllocDir>(
+      client, client::client_api::AllocDirOf{alloc_id(1), nomad::test::anybody()});
   REQUIRE(found->has_value());
   CHECK((*found)->value().path == dir.file("allocs/" + alloc_id(1)));
   REQUIRE((*found)->value().tasks.size() == 1);
@@ -230,8 +231,8 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
 
   auto counts = ask<client::client_api::AllocCounts>(client, client::client_api::CountAllocs{});
   CHECK((*counts)->value().running == 1);
-  auto usage = ask<client::client_api::AllocUsage>(client,
-                                                   client::client_api::AllocStats{alloc_id(1), ""});
+  auto usage = ask<client::client_api::AllocUsage>(
+      client, client::client_api::AllocStats{alloc_id(1), "", nomad::test::anybody()});
   REQUIRE((*usage)->has_value());
   CHECK((*usage)->value().tasks.size() == 1);
 }

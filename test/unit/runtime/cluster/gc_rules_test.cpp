@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
@@ -283,10 +284,12 @@ TEST_CASE_FIXTURE(Garbage,
                   "evaluations are deleted by name while the broker is paused, known ones only") {
   put_eval({.id = "one"});
   put_eval({.id = "two"});
-  CHECK(cluster::decide_delete_evals(now(), {"one"}).error().code == Errc::rejected);
+  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one"}).error().code
+        == Errc::rejected);
   run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  CHECK(cluster::decide_delete_evals(now(), {"one", "x"}).error().code == Errc::not_found);
-  const auto decision = cluster::decide_delete_evals(now(), {"one", "two"});
+  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "x"}).error().code
+        == Errc::not_found);
+  const auto decision = cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "two"});
   REQUIRE(decision);
   const auto ids = decision->command->getReap().getEvaluationIds();
   REQUIRE(ids.size() == 2);
