@@ -97,7 +97,10 @@ Outcome alloc_services(Call& call) {
     return Read{
         .watch
         = {state::watch_key(Table::services_by_alloc, id), state::watch_key(Table::allocs, id)},
-        .index = index_of<Table::services>,
+        .index =
+            [id](const View& snapshot) {
+              return snapshot.alloc(id) ? table_index(snapshot, Table::services) : at_once;
+            },
         .answer = [id](const View& snapshot) {
           const auto alloc = snapshot.alloc(id);
           if (!alloc) return Answer::error(alloc.error());

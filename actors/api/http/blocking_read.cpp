@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/roles/no_leader.hpp"
+#include "runtime/net/http/error_status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -192,7 +193,8 @@ private:
 
   void send(Answer answer, std::uint64_t index) {
     if (!release()) return;
-    if (index == at_once) return call_.send(std::move(answer));  // nothing of it is told
+    if (answer.status == net::http_status(Errc::permission_denied))
+      return call_.send(std::move(answer));  // the index is not for him either
     answer.index = index;
     answer.is_read = true;
     if (const auto& leader = context_.options.leader; leader && options_.stale) {

@@ -84,7 +84,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       },
       [p](const ca::AllocDirOf& m) {
         const std::lock_guard lock{p->guard};
-        return if_own(*p, m.alloc_id,
+        return if_own(*p, m.alloc_id, m.asking,
                       ca::AllocDir{p->alloc_dir, {{"server", p->task_started, p->task_started}}});
       },
       [](const ca::GetNode&) {

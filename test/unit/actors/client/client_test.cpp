@@ -2,6 +2,7 @@
 #include "actors/client/client.hpp"
 
 #include "client_fixture.hpp"
+#include "test/support/access_policy.hpp"
 #include "test/support/anybody.hpp"
 
 using namespace nomad;
@@ -235,6 +236,30 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
       client, client::client_api::AllocStats{alloc_id(1), "", nomad::test::anybody()});
   REQUIRE((*usage)->has_value());
   CHECK((*usage)->value().tasks.size() == 1);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of its allocation") {
+  using namespace client::client_api;
+  start();
+  const auto job = make_job({});  // of namespace "default"
+  assign(make_alloc(job, 1), job);
+  const auto refused = Error{Errc::permission_denied, "Permission denied"};
+  const auto asking = [](const std::string& token) {
+    return asking_with(token, access::Capability::read_job);
+  };
+  const auto id = alloc_id(1);
+
+  CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
+  CHECK((*ask<AllocUsage>(client, AllocStats{id, "", asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, RestartTask{id, "web", false, asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, SignalTask{id, "web", "SIGHUP", asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, CollectGarbage{id, asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, CollectGarbage{"", asking_with(a_only, access::Capability::node_write)}))
+            ->error()
+        == refused);
+  CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
+        == refused);
+  CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking("owner")}))->has_value());
 }
 
 TEST_CASE_FIXTURE(ClientFixture,

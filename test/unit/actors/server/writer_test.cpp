@@ -110,3 +110,21 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a sequence stops at the first command 
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].has_error());
 }
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: a permission for something else is refused as a bug") {
+  Draft<schema::Command> draft;
+  draft->initJobDeregister().setNamespace("b");
+  const auto command = draft.freeze();
+  const auto who = nomad::test::anybody();
+  const auto propose = [&](const access::Allowed& allowed) {
+    std::optional<Result<Committed>> answer;
+    writer.propose(allowed, command, [&](const Result<Committed>& done) { answer = done; });
+    commit();
+    return answer.value().error().code;
+  };
+
+  CHECK(propose(access::authorize(who, {"a"}).value()) == Errc::internal);
+  CHECK(entries == 0);
+  CHECK(propose(access::authorize(who, {"b"}).value()) != Errc::internal);
+  CHECK(entries == 1);
+}

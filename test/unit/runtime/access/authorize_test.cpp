@@ -67,8 +67,8 @@ TEST_CASE("authorize: the cluster at its own work is nobody's caller") {
 TEST_CASE("capability: those of a namespace can only be judged with one") {
   CHECK(is_namespaced(Capability::read_job));
   CHECK(is_namespaced(Capability::variables_destroy));
-  for (const auto other : {Capability::none, Capability::node_read, Capability::node_pool_read,
-                           Capability::agent_write, Capability::operator_read,
-                           Capability::management})
+  for (const auto other :
+       {Capability::none, Capability::node_read, Capability::node_pool_read,
+        Capability::agent_write, Capability::operator_read, Capability::management})
     CHECK_FALSE(is_namespaced(other));
 }

@@ -1,12 +1,24 @@
 // What is made of a job that is registered: commands, or nothing when it is what is stored.
 #include "runtime/cluster/job_commands.hpp"
 
+#include <type_traits>
+
+#include "runtime/cluster/deployment_commands.hpp"
+#include "runtime/cluster/node_commands.hpp"
+#include "runtime/cluster/variable_commands.hpp"
+#include "test/support/access_policy.hpp"
 #include "test/support/anybody.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
+
+// What a caller may have decided cannot be without his permission.
+static_assert(!std::is_default_constructible_v<cluster::Decision>);
+static_assert(!std::is_default_constructible_v<cluster::NodeDecision>);
+static_assert(!std::is_default_constructible_v<cluster::DeploymentDecision>);
+static_assert(!std::is_default_constructible_v<cluster::SealedDecision>);
 
 namespace {
 
@@ -452,4 +464,22 @@ TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
   CHECK(scale(4, 4).has_value());
   CHECK(scale(INT64_MAX, 0).has_value());
   CHECK(scale(5, 4).error().code == Errc::invalid_argument);
+}
+
+TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoever names it") {
+  const auto asking = asking_with(a_only, access::Capability::submit_job);
+  const auto refused = [](const auto& result) {
+    return result.has_error() && result.error().code == Errc::permission_denied;
+  };
+
+  CHECK(refused(cluster::decide_register(now(), asking, {.job = submitted(1)}, seed)));
+  CHECK(refused(cluster::decide_deregister(now(), asking, "default", "web", false, 0, seed)));
+  CHECK(refused(cluster::decide_skip_delays(now(), asking, "default", "web")));
+  CHECK(refused(cluster::decide_evaluate(now(), asking, "default", "web", false, seed)));
+  CHECK(refused(cluster::decide_revert(now(), asking, "default", "web", 0, {}, 0, seed)));
+  CHECK(refused(cluster::decide_scale(now(), asking, "default", "web", "api", 1, 0, seed)));
+  CHECK(refused(cluster::decide_dispatch(now(), asking, {.ns = "default"}, seed)));
+  CHECK(refused(cluster::decide_periodic_launch(now(), asking, "default", "web", seed)));
+  CHECK(refused(cluster::decide_stability(now(), asking, "default", "web", 0, true)));
+  CHECK(cluster::decide_deregister(now(), asking, "a", "web", false, 0, seed).has_value());
 }

@@ -9,7 +9,7 @@
 
 #include "actors/api/http/response_cache.hpp"
 #include "actors/api/http/routes.hpp"
-#include "test/unit/actors/api/access_policy.hpp"
+#include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
@@ -160,8 +160,7 @@ Cases object_cases() {
        {deployment("allocation-health", deployment_b), of_deployment(deployment_b, health)}},
       {"PUT /v1/deployment/allocation-health/*",
        {deployment("allocation-health", deployment_a), of_deployment(deployment_a, health)}},
-      {"GET /v1/node/*/allocations",
-       {"/v1/node/" + own_node + "/allocations", "", own_alloc}},
+      {"GET /v1/node/*/allocations", {"/v1/node/" + own_node + "/allocations", "", own_alloc}},
       {"GET /v1/services", {"/v1/services" + b}},
       {"GET /v1/services", {"/v1/services" + all, "", "bbb-service"}},
       {"GET /v1/service/*", {"/v1/service/bbb-service" + b}},
@@ -306,15 +305,15 @@ TEST_CASE("access: what is of no namespace is judged before it is done") {
 
 TEST_CASE("access: who may see it gets everything of his namespace") {
   TwoNamespaces fixture;
-  for (const auto& [target, shown] : std::map<std::string, std::string>{
-           {"/v1/jobs?namespace=a", "a-web"},
-           {"/v1/jobs?namespace=*", "a-web"},
-           {"/v1/job/a-web?namespace=a", "a-web"},
-           {"/v1/allocation/" + uuid(103) + "?namespace=a", "a-web"},
-           {"/v1/deployments?namespace=*", deployment_a},
-           {"/v1/namespaces", "\"a\""},
-           {"/v1/vars?namespace=*", "a/path"},
-           {"/v1/node/" + own_node + "/allocations", uuid(103)}}) {
+  for (const auto& [target, shown] :
+       std::map<std::string, std::string>{{"/v1/jobs?namespace=a", "a-web"},
+                                          {"/v1/jobs?namespace=*", "a-web"},
+                                          {"/v1/job/a-web?namespace=a", "a-web"},
+                                          {"/v1/allocation/" + uuid(103) + "?namespace=a", "a-web"},
+                                          {"/v1/deployments?namespace=*", deployment_a},
+                                          {"/v1/namespaces", "\"a\""},
+                                          {"/v1/vars?namespace=*", "a/path"},
+                                          {"/v1/node/" + own_node + "/allocations", uuid(103)}}) {
     const auto answer = fixture.as(test::a_only, "GET", target, "");
     CAPTURE(target);
     CAPTURE(answer.body);

@@ -31,4 +31,11 @@ inline std::shared_ptr<const access::Policy> a_only_policy() {
   return std::make_shared<const access::Policy>(judge_by_token);
 }
 
+/// Who comes with `token`, judged by that policy.
+inline access::Asking asking_with(const std::string& token, access::Capability needed) {
+  access::Caller caller;
+  caller.token = access::TokenIdentity{token};
+  return {{std::move(caller), a_only_policy()}, needed};
+}
+
 }  // namespace nomad::test
