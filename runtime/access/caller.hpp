@@ -4,11 +4,11 @@
 // The parts are independent: a request may come over a server's connection and carry a user's
 // token. Each part is present only when this process verified it for this very request: the
 // certificate of the connection, the secret of a node against the state, a token, a workload's
-// signed identity. A request that is forwarded is judged before forwarding and again by the
-// server that serves it. What is known of a connection besides its certificate (such as which node
-// registered over it) never becomes a part; nor does who the agent is that passes on a user's API
-// request, or whoever reaches an agent's HTTP port would act as that agent. It stands beside the
-// caller, in `passed_on_by`.
+// signed identity. A request that is forwarded is judged before forwarding, as far as its target
+// is known there, and again by the server that serves it. What is known of a connection besides its
+// certificate (such as which node registered over it) never becomes a part; nor does who the agent
+// is that passes on a user's API request, or whoever reaches an agent's HTTP port would act as that
+// agent. It stands beside the caller, in `passed_on_by`.
 #pragma once
 
 #include <cstdint>

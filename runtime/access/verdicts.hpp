@@ -21,7 +21,10 @@ struct Verdict {
 
 class Verdicts {
 public:
-  explicit Verdicts(Principal who) : who_{std::move(who)} {}
+  /// `who` must outlive this.
+  explicit Verdicts(const Principal& who) : who_{who} {}
+
+  explicit Verdicts(Principal&&) = delete;
 
   /// Valid until the next call.
   const Result<Allowed>& judge(Capability needed, std::string_view ns);
@@ -31,7 +34,7 @@ public:
   const Principal& who() const { return who_; }
 
 private:
-  Principal who_;
+  const Principal& who_;
   std::vector<Verdict> all_;
   std::size_t last_ = 0;  ///< Neighbours of a list are mostly of one namespace.
 };

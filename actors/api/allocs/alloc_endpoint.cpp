@@ -101,15 +101,16 @@ Outcome alloc_services(Call& call) {
             [id](const View& snapshot) {
               return snapshot.alloc(id) ? table_index(snapshot, Table::services) : at_once;
             },
-        .answer = [id](const View& snapshot) {
-          const auto alloc = snapshot.alloc(id);
-          if (!alloc) return Answer::error(alloc.error());
-          if (!*alloc) return Answer::error(not_found("allocation not found"));
-          return list_page(
-              snapshot, &state::Tables::services_by_alloc, Walk{.prefix = state::join_key(id, "")},
-              {}, keep_all, [](std::string_view key, const auto&) { return std::string{key}; },
-              append_whole);
-        }};
+        .answer =
+            [id](const View& snapshot) {
+              const auto alloc = snapshot.alloc(id);
+              if (!alloc) return Answer::error(alloc.error());
+              if (!*alloc) return Answer::error(not_found("allocation not found"));
+              return list_page(
+                  snapshot, &state::Tables::services_by_alloc,
+                  Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
+                  [](std::string_view key, const auto&) { return std::string{key}; }, append_whole);
+            }};
   });
 }
 

@@ -111,7 +111,7 @@ public:
   }
 
   Result<Object<schema::Variable>> variable(std::string_view ns, std::string_view path) const {
-    NOMAD_TRY(access::authorize({verdicts_->who(), needed_}, {ns, path}));
+    NOMAD_TRY(access::authorize(verdicts_->who(), needed_, {ns, path}));
     return snapshot_->variable(ns, path);
   }
 
@@ -152,7 +152,7 @@ template <class Row>
 bool View::sees(const Row& row) const {
   const auto object = *object_of(row);
   if constexpr (std::is_same_v<Row, Object<schema::Variable>>)
-    return access::authorize({verdicts_->who(), needed_},
+    return access::authorize(verdicts_->who(), needed_,
                              {view(object.getNamespace()), view(object.getPath())})
         .has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::Namespace>>)

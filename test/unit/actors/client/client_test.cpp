@@ -244,9 +244,8 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   const auto job = make_job({});  // of namespace "default"
   assign(make_alloc(job, 1), job);
   const auto refused = Error{Errc::permission_denied, "Permission denied"};
-  const auto asking = [](const std::string& token) {
-    return asking_with(token, access::Capability::read_job);
-  };
+  const auto asking
+      = [](const std::string& token) { return asking_with(token, access::Capability::read_job); };
   const auto id = alloc_id(1);
 
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
@@ -254,9 +253,10 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   CHECK((*ask<Done>(client, RestartTask{id, "web", false, asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, SignalTask{id, "web", "SIGHUP", asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, CollectGarbage{id, asking(a_only)}))->error() == refused);
-  CHECK((*ask<Done>(client, CollectGarbage{"", asking_with(a_only, access::Capability::node_write)}))
-            ->error()
-        == refused);
+  CHECK(
+      (*ask<Done>(client, CollectGarbage{"", asking_with(a_only, access::Capability::node_write)}))
+          ->error()
+      == refused);
   CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
         == refused);
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking("owner")}))->has_value());

@@ -21,7 +21,8 @@ Principal allowed_in(const std::string& ns, int& asked) {
 
 TEST_CASE("verdicts: each namespace is judged once, for each capability") {
   int asked = 0;
-  Verdicts verdicts{allowed_in("a", asked)};
+  const auto who = allowed_in("a", asked);
+  Verdicts verdicts{who};
 
   for (int row = 0; row < 100; ++row) {
     CHECK(verdicts.judge(Capability::read_job, "a").has_value());
@@ -35,7 +36,8 @@ TEST_CASE("verdicts: each namespace is judged once, for each capability") {
 
 TEST_CASE("verdicts: they hold for those of whom the same is true") {
   int asked = 0;
-  Verdicts verdicts{allowed_in("a", asked)};
+  const auto who = allowed_in("a", asked);
+  Verdicts verdicts{who};
   static_cast<void>(verdicts.judge(Capability::read_job, "a"));
   static_cast<void>(verdicts.judge(Capability::read_job, "b"));
 

@@ -301,14 +301,13 @@ TEST_CASE_FIXTURE(Garbage, "evaluations are deleted by who may have each that he
   put_eval({.id = "ours", .ns = "a"});
   put_eval({.id = "theirs", .ns = "b"});
   run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  const auto policy = [](const access::Caller&, access::Capability,
-                         const access::Target& target) -> Result<> {
+  const auto policy
+      = [](const access::Caller&, access::Capability, const access::Target& target) -> Result<> {
     if (target.ns != "b") return {};
     return Error{Errc::permission_denied, "Permission denied"};
   };
-  const access::Asking asking{
-      {access::Caller{}, std::make_shared<const access::Policy>(policy)},
-      access::Capability::management};
+  const access::Asking asking{{access::Caller{}, std::make_shared<const access::Policy>(policy)},
+                              access::Capability::management};
 
   CHECK(cluster::decide_delete_evals(now(), asking, {"ours"}).has_value());
   CHECK(cluster::decide_delete_evals(now(), asking, {"ours", "theirs"}).error().code
