@@ -29,8 +29,7 @@ struct Matches {
   }
 };
 
-/// The keys of a table, or what `id_of(row)` says, that begin with the prefix; of namespaces that
-/// are asked for.
+/// Ids of a table that is ordered by them; of the namespaces that are asked for.
 template <auto rows>
 Matches match_ids(const View& snapshot, const std::string& prefix, const ReadOptions& options) {
   Matches matches;
