@@ -1,6 +1,7 @@
 // Who may not see a namespace sees nothing of it, by whatever route he tries, and changes nothing
 // there: the whole route table is gone through with the objects of two namespaces.
-#include <algorithm>
+#include <atomic>
+#include <future>
 #include <map>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "actors/api/http/routes.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
@@ -338,6 +340,26 @@ TEST_CASE("access: who is refused does not wait, and a rendering is for those wh
   for (int round = 0; round < 3; ++round)
     fixture.as("owner", "GET", "/v1/job/bbb-web?namespace=bbb", "");
   CHECK(fixture.as(test::a_only, "GET", "/v1/job/bbb-web?namespace=bbb", "").status == 403);
+}
+
+TEST_CASE("access: a blocking query is judged again when there is news") {
+  const auto open = std::make_shared<std::atomic<bool>>(true);
+  const auto policy = [open](const access::Caller&, Capability, const access::Target&) -> Result<> {
+    if (*open) return {};
+    return Error{Errc::permission_denied, "Permission denied"};
+  };
+  ApiFixture fixture{[&](ApiOptions& options) {
+    options.policy = std::make_shared<const access::Policy>(policy);
+  }};
+  fixture.state().register_job({.id = "web"});
+  const auto target = fmt::format("/v1/job/web?index={}", fixture.state().index);
+  auto answer = std::async(std::launch::async, [&] { return fixture.get(target).status; });
+  REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() > 0; }));
+
+  *open = false;
+  fixture.state().register_job({.id = "web", .type = "batch"});
+
+  CHECK(answer.get() == 403);
 }
 
 TEST_CASE("access: a lost check-and-set shows the items only to who may read them") {
