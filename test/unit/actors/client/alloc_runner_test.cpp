@@ -240,13 +240,13 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     CHECK(task(1, "main").getRestarts() == 1);
   }
   SUBCASE("and refuses what makes no sense") {
-    const auto error = [this](RestartTask msg) {
-      auto done = ask<Done>(client, std::move(msg));
+    const auto error = [this](const std::string& task, bool all_tasks) {
+      auto done = ask<Done>(client, RestartTask{alloc_id(1), task, all_tasks, anybody()});
       return (*done)->error().what;
     };
-    CHECK(error({alloc_id(1), "init"}) == "Task not running");
-    CHECK(error({alloc_id(1), "nope"}) == "Could not find task runner for task: nope");
-    CHECK(error({alloc_id(1), "main", true})
+    CHECK(error("init", false) == "Task not running");
+    CHECK(error("nope", false) == "Could not find task runner for task: nope");
+    CHECK(error("main", true)
           == "task name cannot be set when restarting all tasks");
   }
 }

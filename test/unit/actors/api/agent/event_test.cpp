@@ -100,7 +100,8 @@ TEST_CASE("events: topics, keys, namespaces and an index narrow them down") {
 }
 
 TEST_CASE("events: each is judged by its own namespace when it goes") {
-  const auto policy = [](const access::Caller&, Capability, const access::Target& target) -> Result<> {
+  const auto policy
+      = [](const access::Caller&, Capability, const access::Target& target) -> Result<> {
     if (target.ns != "far") return {};
     return Error{Errc::permission_denied, "Permission denied"};
   };
