@@ -246,8 +246,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     };
     CHECK(error("init", false) == "Task not running");
     CHECK(error("nope", false) == "Could not find task runner for task: nope");
-    CHECK(error("main", true)
-          == "task name cannot be set when restarting all tasks");
+    CHECK(error("main", true) == "task name cannot be set when restarting all tasks");
   }
 }
 

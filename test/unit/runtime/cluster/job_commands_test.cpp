@@ -478,7 +478,9 @@ TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoev
   CHECK(refused(cluster::decide_evaluate(now(), asking, "default", "web", false, seed)));
   CHECK(refused(cluster::decide_revert(now(), asking, "default", "web", 0, {}, 0, seed)));
   CHECK(refused(cluster::decide_scale(now(), asking, "default", "web", "api", 1, 0, seed)));
-  CHECK(refused(cluster::decide_dispatch(now(), asking, {.ns = "default"}, seed)));
+  cluster::DispatchRequest dispatch;
+  dispatch.ns = "default";
+  CHECK(refused(cluster::decide_dispatch(now(), asking, dispatch, seed)));
   CHECK(refused(cluster::decide_periodic_launch(now(), asking, "default", "web", seed)));
   CHECK(refused(cluster::decide_stability(now(), asking, "default", "web", 0, true)));
   CHECK(cluster::decide_deregister(now(), asking, "a", "web", false, 0, seed).has_value());
