@@ -92,6 +92,7 @@ struct Case {
 
 using Cases = std::multimap<std::string, Case>;
 
+const std::string job_a = R"({"Job":{"ID":"a-web","Namespace":"a"}})";
 const std::string job_b = R"({"Job":{"ID":"bbb-web","Namespace":"bbb"}})";
 const std::string named_b = R"({"JobID":"bbb-web","JobVersion":0,"Stable":true})";
 
@@ -101,12 +102,12 @@ Cases job_cases() {
       {"GET /v1/jobs", {"/v1/jobs" + b}},
       {"GET /v1/jobs", {"/v1/jobs?namespace=*", "", "bbb-web"}},
       {"GET /v1/jobs", {"/v1/jobs?namespace=*&filter=ID+contains+%22web%22", "", "bbb-web"}},
-      {"PUT /v1/jobs", {"/v1/jobs?namespace=a", job_b}},
       {"PUT /v1/jobs", {"/v1/jobs", job_b}},
+      {"PUT /v1/jobs", {"/v1/jobs" + b, job_a}},  // the query's counts for what is registered
       {"PUT /v1/jobs/parse", {"/v1/jobs/parse" + b, R"({"JobHCL":"job \"x\" {}"})"}},
       {"PUT /v1/validate/job", {"/v1/validate/job?namespace=a", job_b}},
-      {"PUT /v1/job/*/plan", {"/v1/job/bbb-web/plan?namespace=a", job_b}},
-      {"PUT /v1/job/*", {"/v1/job/bbb-web?namespace=a", job_b}},
+      {"PUT /v1/job/*/plan", {"/v1/job/bbb-web/plan", job_b}},
+      {"PUT /v1/job/*", {"/v1/job/bbb-web", job_b}},
       {"DELETE /v1/job/*", {"/v1/job/bbb-web" + b}},
       {"DELETE /v1/job/*", {"/v1/job/bbb-web" + b + "&no_shutdown_delay=true"}},
       {"GET /v1/job/*/submission", {"/v1/job/bbb-web/submission" + b + "&version=0"}},
