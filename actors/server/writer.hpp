@@ -41,7 +41,7 @@ template <AllowedDecision Decision>
 struct Written {
   Decision decision;        ///< Without its command.
   std::uint64_t index = 0;  ///< Of the entry; of the snapshot if there was nothing to write.
-  std::shared_ptr<const state::Outcome> outcome;  ///< Empty if there was nothing to write.
+  std::shared_ptr<const state::Outcome> outcome = {};  ///< Empty if there was nothing to write.
 };
 
 /// The ModifyIndex of the job that a decision is about, as it is now.
