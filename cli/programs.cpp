@@ -19,7 +19,7 @@ Result<std::string> find_program(std::string_view name, std::string_view built_i
   const auto self = NOMAD_TRY(own_path());
   const auto folder = self.substr(0, self.rfind('/'));
   for (const auto place : {std::string_view{"."}, std::string_view{".."}, built_in})
-    if (auto path = fmt::format("{}/{}/{}", folder, place, name); access(path.c_str(), X_OK) == 0)
+    if (auto path = fmt::format("{}/{}/{}", folder, place, name); ::access(path.c_str(), X_OK) == 0)
       return path;
   return Error{Errc::not_found, fmt::format("{} is not beside {}", name, self)};
 }

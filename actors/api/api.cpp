@@ -71,6 +71,13 @@ void add_collectors(const std::shared_ptr<Context>& context) {
 
 net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
   Routes routes{context};
+  add_routes(routes);
+  return routes.take();
+}
+
+}  // namespace
+
+void add_routes(Routes& routes) {
   add_job_routes(routes);
   add_alloc_routes(routes);
   add_eval_routes(routes);
@@ -91,10 +98,7 @@ net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
   add_file_routes(routes);
   add_event_routes(routes);
   add_monitor_routes(routes);
-  return routes.take();
 }
-
-}  // namespace
 
 class Api::Core {
 public:
@@ -133,9 +137,12 @@ void Api::stop(std::chrono::milliseconds patience) {
 
 Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
   if (!options.upload_directory.empty()) {
-    options.http.body_files = NOMAD_TRY(net::BodyFiles::open({.directory = options.upload_directory,
-                                                              .most_bytes = options.upload_bytes,
-                                                              .wants = brings_archive}));
+    options.http.body_files = NOMAD_TRY(
+        net::BodyFiles::open({.directory = options.upload_directory,
+                              .most_bytes = options.upload_bytes,
+                              .wants = [policy = options.policy](const net::Request& head) {
+                                return brings_archive(head, policy);
+                              }}));
   }
   auto http = options.http;
   const auto context = std::make_shared<Context>(owner, std::move(options));

@@ -5,7 +5,7 @@
 // Reads are answered from the newest state snapshot; a blocking query holds no thread, only its
 // request and a watch. Writes are decided on the request's own thread and proposed by the server's
 // Writer; actions on tasks are questions to the ClientApi role. Every route names the capability
-// that its caller needs (http/routes.hpp).
+// that its caller needs (http/routes.hpp); of what, is judged where the object is known.
 //
 // Threads: start and stop from the wiring's thread; everything else is internal.
 #pragma once
@@ -23,6 +23,7 @@
 #include "actors/roles/client_api.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/writer.hpp"
+#include "runtime/access/authorize.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
 #include "runtime/security/keyring.hpp"
@@ -84,6 +85,9 @@ struct ApiOptions {
   rpc::Transport transport = {};
   std::optional<rpc::ClusterView> cluster_view = {};
   std::optional<RemoteRequests> remote = {};  ///< Serves what others pass on to this agent.
+
+  /// Who may do what; empty: everybody everything, as Nomad does it with ACLs off.
+  std::shared_ptr<const access::Policy> policy = {};
 
   // Of an agent with a client; empty without one.
   client::ClientApi client = {};

@@ -29,6 +29,13 @@ Error NodeAllocs::unknown(const std::string& alloc_id) {
   return {Errc::not_found, fmt::format("Unknown allocation \"{}\"", alloc_id)};
 }
 
+Result<access::Allowed> NodeAllocs::check_caller(const std::string& alloc_id,
+                                                 const access::Asking& asking) const {
+  const auto found = allocs_.find(alloc_id);
+  if (found == allocs_.end()) return unknown(alloc_id);
+  return access::authorize(asking, {view(found->second.alloc->getNamespace())});
+}
+
 AllocRunner NodeAllocs::run(AllocSetup setup) {
   const auto alloc_id = copy(setup.alloc->getId());
   auto runner = facts_.parts.make_runner(self_, std::move(setup));
@@ -393,6 +400,8 @@ void NodeAllocs::destroyed(const std::string& alloc_id) {
 }
 
 actor::Answer<client_api::Done> NodeAllocs::collect_garbage(const client_api::CollectGarbage& msg) {
+  NOMAD_TRY(msg.alloc_id.empty() ? access::authorize(msg.asking, {})
+                                 : check_caller(msg.alloc_id, msg.asking));
   if (msg.alloc_id.empty()) {
     std::vector<std::string> marked;
     for (const auto& [id, alloc] : allocs_)
@@ -401,8 +410,6 @@ actor::Answer<client_api::Done> NodeAllocs::collect_garbage(const client_api::Co
     for (const auto& id : marked)
       gc_.demand(id);
   } else {
-    const auto found = allocs_.find(msg.alloc_id);
-    if (found == allocs_.end()) return unknown(msg.alloc_id);
     if (!gc_.is_marked(msg.alloc_id))
       return Error{Errc::rejected,
                    "No such allocation on client, or allocation not eligible for GC"};
@@ -505,7 +512,7 @@ client_api::AllocCounts NodeAllocs::counts() const {
 actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
   if (facts_.options.disable_remote_exec)
     return Error{Errc::permission_denied, "Permission denied"};
-  if (!allocs_.contains(msg.alloc_id)) return unknown(msg.alloc_id);
+  NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
   if (msg.task.empty()) return Error{Errc::invalid_argument, "must provide task name"};
   if (msg.command.command.empty()) return Error{Errc::invalid_argument, "command is not present"};
   // Never its arguments: they may hold secrets.

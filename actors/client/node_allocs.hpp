@@ -84,11 +84,12 @@ public:
   /// Ends all runners; their tasks go on, unless `with_tasks`. `then` is called when they have.
   void stop(bool with_tasks, std::function<void()> then);
 
-  /// Hands a request about one allocation to its runner.
+  /// Hands a request about one allocation to its runner, if the caller may ask it.
   template <class Reply, class Message>
   actor::Answer<Reply> pass_on(Message& msg) {
+    NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
     const auto found = allocs_.find(msg.alloc_id);
-    if (found == allocs_.end() || !found->second.runner) return unknown(msg.alloc_id);
+    if (!found->second.runner) return unknown(msg.alloc_id);
     return self_->delegate(found->second.runner, std::move(msg));
   }
 
@@ -113,6 +114,10 @@ private:
     std::string alloc_id;  ///< Empty: every marked one.
     actor::Promise<client_api::Done> promise;
   };
+
+  /// Whether the allocation is here, and the caller may do with it what he asks.
+  Result<access::Allowed> check_caller(const std::string& alloc_id,
+                                       const access::Asking& asking) const;
 
   static Error unknown(const std::string& alloc_id);
 

@@ -2,6 +2,8 @@
 // plays it.
 //
 // An allocation that this client does not run is `Errc::not_found`, `Unknown allocation "<id>"`.
+// What is asked of one names who asks, and the client judges him by the namespace of its own record
+// of it: `permission_denied`.
 #pragma once
 
 #include <chrono>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "actors/core/actor.hpp"
+#include "runtime/access/authorize.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/node.capnp.h"
@@ -32,6 +35,7 @@ struct RestartTask {
   std::string alloc_id;
   std::string task;
   bool all_tasks = false;
+  access::Asking asking;
 };
 
 /// Sends a signal ("SIGHUP") to one task, or to every running one when `task` is empty.
@@ -40,6 +44,7 @@ struct SignalTask {
   std::string alloc_id;
   std::string task;
   std::string signal;
+  access::Asking asking;
 };
 
 /// Removes a terminal allocation's directory and local state; all of them when `alloc_id` is
@@ -47,6 +52,7 @@ struct SignalTask {
 struct CollectGarbage {
   using is_message = void;
   std::string alloc_id;
+  access::Asking asking;
 };
 
 /// What tasks use. `measured` names the fields that the driver measures; others mean "unknown".
@@ -100,6 +106,7 @@ struct AllocStats {
   using is_message = void;
   std::string alloc_id;
   std::string task;
+  access::Asking asking;
 };
 
 struct DiskUsage {
@@ -159,6 +166,7 @@ struct AllocDir {
 struct AllocDirOf {
   using is_message = void;
   std::string alloc_id;
+  access::Asking asking;
 };
 
 /// The node record as last registered.
@@ -195,6 +203,7 @@ struct Exec {
   std::string alloc_id;
   std::string task;
   host::ExecCommand command;
+  access::Asking asking;
 };
 
 /// It runs, for as long as somebody holds the session.

@@ -21,12 +21,12 @@
 #include <utility>
 
 #include "actors/rpc/transport.hpp"
-#include "runtime/net/caller.hpp"
+#include "runtime/access/caller.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::rpc {
 
-using net::Caller;
+using access::Caller;
 
 /// What came with a request besides its body and its caller.
 struct Envelope {

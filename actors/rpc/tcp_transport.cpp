@@ -437,12 +437,12 @@ Caller identify(const net::RpcPeer& peer,
   Caller caller;
   caller.remote = peer.remote;
   const auto wanted = net::certificate_name(peer.hello.role, peer.hello.region);
-  caller.peer = net::PeerIdentity{peer.hello.role, peer.hello.region,
-                                  peer.is_tls && peer.certificate.has(wanted)};
+  caller.peer = access::PeerIdentity{peer.hello.role, peer.hello.region,
+                                     peer.is_tls && peer.certificate.has(wanted)};
   if (!credentials.node_id.empty() && !credentials.node_secret.empty()
       && same_secret(known_secret(credentials.node_id), credentials.node_secret))
-    caller.node = net::NodeIdentity{credentials.node_id};
-  if (!credentials.token.empty()) caller.token = net::TokenIdentity{credentials.token};
+    caller.node = access::NodeIdentity{credentials.node_id};
+  if (!credentials.token.empty()) caller.token = access::TokenIdentity{credentials.token};
   return caller;
 }
 

@@ -1,6 +1,8 @@
 // ActorProposer: how an actor proposes commands and goes on when they are applied. The Raft node
 // answers on its own thread; this brings the answer back as a message of the actor's own.
 //
+// What it proposes is the cluster's own work: whoever writes for a caller has a `Writer`.
+//
 // An actor keeps one `ActorProposer`, extends its interface with `void(WriteDone)` and hands each
 // to `finish`.
 #pragma once
@@ -15,6 +17,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/committed.hpp"
+#include "runtime/access/authorize.hpp"
 
 namespace nomad::server {
 
@@ -38,7 +41,9 @@ public:
   using Then = std::function<void(Result<Committed>)>;
   using ThenRaw = std::function<void(const Result<raft::Applied>&)>;
 
-  explicit ActorProposer(raft::Proposer proposer) : proposer_{std::move(proposer)} {}
+  /// `own_work` says what the actor writes for (access::own_work).
+  ActorProposer(raft::Proposer proposer, const access::Allowed& own_work)
+      : proposer_{std::move(proposer)}, own_work_{own_work} {}
 
   /// Proposes `command`; `then` runs in the actor behind `self` when its WriteDone is finished.
   template <class Handle>
@@ -92,6 +97,7 @@ private:
   }
 
   raft::Proposer proposer_;
+  access::Allowed own_work_;
   std::unordered_map<std::uint64_t, ThenRaw> waiting_;
 };
 

@@ -48,7 +48,7 @@ GcSelf::behavior_type core_gc(GcPointer self,
                               std::shared_ptr<state::Store> store,
                               raft::Proposer proposer,
                               CoreGcOptions options) {
-  self->state.writes.emplace(std::move(proposer));
+  self->state.writes.emplace(std::move(proposer), access::own_work("core_gc"));
 
   return {
       [self, store, options](Lead msg) {

@@ -155,7 +155,7 @@ WatcherSelf::behavior_type deployment_watcher(WatcherState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer));
+  state.writes.emplace(std::move(proposer), access::own_work("deployment_watcher"));
   state.options = options;
   state.random = Random{self->seed(options.random_seed)};
 

@@ -381,7 +381,7 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer));
+  state.writes.emplace(std::move(proposer), access::own_work("eval_broker"));
   state.queue = cluster::EvalQueue{options.queue};
   state.random = Random{self->seed(options.random_seed)};
   actor::on_exit(self, [self] {

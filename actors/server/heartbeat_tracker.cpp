@@ -153,7 +153,8 @@ struct TrackerState {
 
   /// A ready node can do something else than before.
   void evaluate(const std::string& id) {
-    const auto decision = cluster::decide_node_evaluate(store->snapshot(), id, seed());
+    const auto decision = cluster::decide_node_evaluate(
+        store->snapshot(), access::Asking::of_cluster("heartbeat_tracker"), id, seed());
     if (!decision || !decision->command) return;
     write(decision->command, [id](const Result<Committed>& written) {
       if (!written)
@@ -216,7 +217,7 @@ TrackerSelf::behavior_type heartbeat_tracker(TrackerState::Self self,
   auto* state = &self->state;
   state->self = self;
   state->store = std::move(store);
-  state->writes.emplace(std::move(proposer));
+  state->writes.emplace(std::move(proposer), access::own_work("heartbeat_tracker"));
   state->random = Random{self->seed(options.random_seed)};
   state->options = options;
   if (self->began_again()) state->settle();

@@ -248,7 +248,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer));
+  state.writes.emplace(std::move(proposer), access::own_work("node_endpoint"));
   state.lease = std::move(lease);
   state.random = Random{self->seed(random_seed)};
 

@@ -110,8 +110,9 @@ struct DispatcherState {
       return;
     }
     // The child's id holds the time, so the same launch can't happen twice.
-    const auto decision = cluster::decide_periodic_launch(snapshot, launch.ns, launch.job_id,
-                                                          {launch.time * second, &random});
+    const auto asking = access::Asking::of_cluster("periodic_dispatcher");
+    const auto decision = cluster::decide_periodic_launch(
+        snapshot, asking, launch.ns, launch.job_id, {launch.time * second, &random});
     if (!decision) {
       log::warn("periodic", "job {} is not launched: {}", launch.job_id, decision.error().what);
       return;
@@ -133,7 +134,7 @@ DispatcherSelf::behavior_type periodic_dispatcher(DispatcherState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer));
+  state.writes.emplace(std::move(proposer), access::own_work("periodic_dispatcher"));
   state.options = std::move(options);
   state.random = Random{self->seed(state.options.random_seed)};
   if (!state.options.wall_clock) state.options.wall_clock = unix_now;

@@ -151,7 +151,7 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer));
+  state.writes.emplace(std::move(proposer), access::own_work("plan_applier"));
   state.random = Random{self->seed(random_seed)};
   if (self->began_again()) state.await_log();
 

@@ -253,7 +253,7 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
-  state.writes.emplace(std::move(proposer));
+  state.writes.emplace(std::move(proposer), access::own_work("scheduler_worker"));
   state.broker = std::move(broker);
   state.applier = std::move(applier);
   state.random = Random{self->seed(options.random_seed)};

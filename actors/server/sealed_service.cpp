@@ -77,7 +77,7 @@ LinkSelf::behavior_type sealed_link(LinkPointer self,
                                     raft::Proposer proposer,
                                     const rpc::Forwarder& forwarder,
                                     const std::shared_ptr<const raft::LeaderView>& leader) {
-  self->state.writes.emplace(std::move(proposer));
+  self->state.writes.emplace(std::move(proposer), access::own_work("sealed_link"));
   return {[self, forwarder, leader](const WriteSealed& msg) {
             return leader->known().leads ? write_here(self, msg) : ask_leader(self, forwarder, msg);
           },
@@ -107,11 +107,13 @@ void SealedService::add_to(rpc::MethodRouter& router) {
         if (!writer) return answer(Error{Errc::unavailable, "the server is starting"});
         if (!cluster::is_sealed_command(command->which()))
           return answer(Error{Errc::invalid_argument, "only sealed commands come ready made"});
-        writer->propose_raw(command, [answer](const Result<raft::Applied>& applied) {
-          const auto written = to_sealed(applied);
-          if (!written) return answer(written.error());
-          answer.with([&](SealedWriteReply::Builder& reply) { fill(reply, *written); });
-        });
+        writer->propose_raw(
+            access::own_work("sealed_service"), command,
+            [answer](const Result<raft::Applied>& applied) {
+              const auto written = to_sealed(applied);
+              if (!written) return answer(written.error());
+              answer.with([&](SealedWriteReply::Builder& reply) { fill(reply, *written); });
+            });
       });
 }
 

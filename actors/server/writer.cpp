@@ -1,11 +1,14 @@
 #include "actors/server/writer.hpp"
 
 #include <mutex>
+#include <optional>
 
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/guard.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/object.hpp"
 
 namespace nomad::server {
 namespace {
@@ -13,14 +16,32 @@ namespace {
 /// Of a sequence, in the log and not yet applied.
 constexpr std::size_t commands_at_once = 8;
 
+/// Of the commands that name what they change; of the others, nobody can say by looking at them.
+std::optional<access::Target> target_of(schema::Command::Reader command) {
+  if (command.isJobRegister())
+    return access::Target{view(command.getJobRegister().getJob().getNamespace())};
+  if (command.isJobDeregister())
+    return access::Target{view(command.getJobDeregister().getNamespace())};
+  if (command.isJobStability())
+    return access::Target{view(command.getJobStability().getNamespace())};
+  if (!command.isVariableApply()) return {};
+  const auto variable = command.getVariableApply().getVariable();
+  return access::Target{view(variable.getNamespace()), view(variable.getPath())};
+}
+
 /// A sequence of commands under way.
 struct Sequence : std::enable_shared_from_this<Sequence> {
   Sequence(Writer through,
+           const access::Allowed& by,
            std::vector<Object<schema::Command>> given,
            std::function<void(const Result<Committed>&)> done)
-      : writer{std::move(through)}, commands{std::move(given)}, then{std::move(done)} {}
+      : writer{std::move(through)},
+        allowed{by},
+        commands{std::move(given)},
+        then{std::move(done)} {}
 
   Writer writer;
+  const access::Allowed allowed;
   const std::vector<Object<schema::Command>> commands;
   std::function<void(const Result<Committed>&)> then;
   std::mutex mutex;  ///< Of what follows: answers come while the first commands are proposed.
@@ -41,7 +62,7 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
 
   void go_on() {
     while (const auto* command = take())
-      writer.propose(*command,
+      writer.propose(allowed, *command,
                      [self = shared_from_this(), is_last = command == &commands.back()](
                          const Result<Committed>& done) { self->on_done(done, is_last); });
   }
@@ -71,24 +92,31 @@ Writer::Writer(std::shared_ptr<const state::Store> store,
       leader_{std::move(leader)},
       chance_{std::move(chance)} {}
 
-void Writer::propose(const Object<schema::Command>& command,
+void Writer::propose(const access::Allowed& allowed,
+                     const Object<schema::Command>& command,
                      std::function<void(const Result<Committed>&)> then) const {
-  propose_raw(command, [then = std::move(then)](const Result<raft::Applied>& applied) {
+  propose_raw(allowed, command, [then = std::move(then)](const Result<raft::Applied>& applied) {
     then(to_committed(applied));
   });
 }
 
-void Writer::propose_raw(const Object<schema::Command>& command,
+void Writer::propose_raw(const access::Allowed& allowed,
+                         const Object<schema::Command>& command,
                          raft::ProposalCallback then) const {
+  if (const auto target = target_of(*command); target && !allowed.is_for(*target)) {
+    log::error("writer", "a command for namespace {} stands on another permission", target->ns);
+    return then(Error{Errc::internal, "the permission is not for what is written"});
+  }
   proposer_.propose(raft::payload_of(command),
                     [then = std::move(then)](const Result<raft::Applied>& applied) {
                       guarded("writer", [&] { then(applied); });  // the log goes on
                     });
 }
 
-void Writer::propose_all(std::vector<Object<schema::Command>> commands,
+void Writer::propose_all(const access::Allowed& allowed,
+                         std::vector<Object<schema::Command>> commands,
                          std::function<void(const Result<Committed>&)> then) const {
-  std::make_shared<Sequence>(*this, std::move(commands), std::move(then))->go_on();
+  std::make_shared<Sequence>(*this, allowed, std::move(commands), std::move(then))->go_on();
 }
 
 cluster::EvalSeed Writer::seed() const {

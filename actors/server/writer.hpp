@@ -1,6 +1,8 @@
 // Writer: the one way in which this server changes the cluster's state for somebody who asks. It
 // decides on the newest snapshot (runtime/cluster), proposes the command, and says what came of it.
 // What a decision could not know, the log judges when it applies: a command's own conditions.
+// Nothing is proposed without the `Allowed` that it stands on; one that was given for another
+// object than the command's is a bug, and `internal`.
 //
 // A server that does not lead, or does not know yet all that was ever acknowledged, refuses with
 // `no_leader` "No cluster leader". Other errors are the decision's, the proposer's
@@ -20,6 +22,7 @@
 
 #include "actors/raft/raft_inbox.hpp"
 #include "actors/server/committed.hpp"
+#include "runtime/access/authorize.hpp"
 #include "runtime/cluster/eval_factory.hpp"
 
 namespace nomad::server {
@@ -29,12 +32,16 @@ template <class Decide>
 using DecidedBy = std::remove_cvref_t<decltype(*std::declval<Decide&>()(
     std::declval<const state::Snapshot&>(), std::declval<const cluster::EvalSeed&>()))>;
 
+/// What somebody was allowed to decide.
+template <class T>
+concept AllowedDecision = std::is_same_v<decltype(T::allowed), access::Allowed>;
+
 /// A decision and the entry that it became.
-template <class Decision>
+template <AllowedDecision Decision>
 struct Written {
   Decision decision;        ///< Without its command.
   std::uint64_t index = 0;  ///< Of the entry; of the snapshot if there was nothing to write.
-  std::shared_ptr<const state::Outcome> outcome;  ///< Empty if there was nothing to write.
+  std::shared_ptr<const state::Outcome> outcome = {};  ///< Empty if there was nothing to write.
 };
 
 /// The ModifyIndex of the job that a decision is about, as it is now.
@@ -54,21 +61,26 @@ public:
          std::shared_ptr<const raft::LeaderView> leader,
          std::shared_ptr<Random> chance = {});
 
-  /// `decide(snapshot, seed)` returns the Result of a decision, which has a `command`, empty if
-  /// there is nothing to write; `then` gets a Result of `Written<decision>`.
+  /// `decide(snapshot, seed)` returns the Result of a decision, which has the permission `allowed`
+  /// and a `command`, empty if there is nothing to write; `then` gets a Result of
+  /// `Written<decision>`.
   template <class Decide, class Then>
   void write(Decide&& decide, Then then) const;
 
   /// Proposes a command that somebody has decided on.
-  void propose(const Object<schema::Command>& command,
+  void propose(const access::Allowed& allowed,
+               const Object<schema::Command>& command,
                std::function<void(const Result<Committed>&)> then) const;
 
   /// The same, when what became of a refused command matters, too.
-  void propose_raw(const Object<schema::Command>& command, raft::ProposalCallback then) const;
+  void propose_raw(const access::Allowed& allowed,
+                   const Object<schema::Command>& command,
+                   raft::ProposalCallback then) const;
 
   /// Proposes commands in order, a few at a time, so that many do not fill the log's queue; the
   /// last one when all others are applied. Stops at the first that is refused. There must be one.
-  void propose_all(std::vector<Object<schema::Command>> commands,
+  void propose_all(const access::Allowed& allowed,
+                   std::vector<Object<schema::Command>> commands,
                    std::function<void(const Result<Committed>&)> then) const;
 
 private:
@@ -93,14 +105,16 @@ void Writer::write(Decide&& decide, Then then) const {
   const auto command = std::exchange(decided->command, {});
   Written<Decided> written{std::move(*decided), snapshot.index(), {}};
   if (!command) return then(Result<Written<Decided>>{std::move(written)});
-  propose_raw(command, [written = std::move(written),
-                        then = std::move(then)](const Result<raft::Applied>& applied) mutable {
-    auto committed = to_committed(applied);
-    if (!committed) return then(Result<Written<Decided>>{committed.error()});
-    written.index = committed->index;
-    written.outcome = std::move(committed->outcome);
-    then(Result<Written<Decided>>{std::move(written)});
-  });
+  const auto allowed = written.decision.allowed;
+  propose_raw(allowed, command,
+              [written = std::move(written),
+               then = std::move(then)](const Result<raft::Applied>& applied) mutable {
+                auto committed = to_committed(applied);
+                if (!committed) return then(Result<Written<Decided>>{committed.error()});
+                written.index = committed->index;
+                written.outcome = std::move(committed->outcome);
+                then(Result<Written<Decided>>{std::move(written)});
+              });
 }
 
 }  // namespace nomad::server

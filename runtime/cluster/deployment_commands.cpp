@@ -12,14 +12,22 @@ bool is_terminal(DeploymentState status) {
   return status >= DeploymentState::SUCCESSFUL;
 }
 
-/// The deployment if it may be changed; `what` completes "can't … terminal deployment".
-Result<Object<schema::Deployment>> active(const state::Snapshot& snapshot,
-                                          std::string_view id,
-                                          std::string_view refusal) {
+/// A deployment that the caller may change, and that may be changed.
+struct Active {
+  access::Allowed allowed;
+  Object<schema::Deployment> deployment;
+};
+
+/// `refusal`: "can't … terminal deployment".
+Result<Active> active(const state::Snapshot& snapshot,
+                      const access::Asking& asking,
+                      std::string_view id,
+                      std::string_view refusal) {
   auto deployment = snapshot.deployment(id);
   if (!deployment) return Error{Errc::not_found, "deployment not found"};
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {view(deployment->getNamespace())}));
   if (is_terminal(deployment->getStatus())) return Error{Errc::rejected, std::string{refusal}};
-  return deployment;
+  return Active{allowed, std::move(deployment)};
 }
 
 template <class CommandBuilder>
@@ -30,18 +38,18 @@ std::string attach(CommandBuilder command, const Object<schema::Evaluation>& eva
 }
 
 DeploymentDecision status_update(const state::Snapshot& snapshot,
-                                 const Object<schema::Deployment>& deployment,
+                                 const Active& found,
                                  DeploymentState status,
                                  std::string_view description,
                                  const EvalSeed& seed) {
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentStatusUpdate();
   auto update = command.initUpdate();
-  update.setDeploymentId(deployment->getId());
+  update.setDeploymentId(found.deployment->getId());
   update.setStatus(status);
   update.setStatusDescription(text(description));
-  DeploymentDecision decision;
-  decision.eval_id = attach(command, deployment_eval(snapshot, deployment, seed));
+  DeploymentDecision decision{.allowed = found.allowed};
+  decision.eval_id = attach(command, deployment_eval(snapshot, found.deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }
@@ -49,33 +57,37 @@ DeploymentDecision status_update(const state::Snapshot& snapshot,
 }  // namespace
 
 Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
+                                       const access::Asking& asking,
                                        std::string_view deployment_id,
                                        const EvalSeed& seed) {
-  auto deployment = NOMAD_TRY(active(snapshot, deployment_id, "can't fail terminal deployment"));
-  auto failed = fail_rollout(snapshot, deployment, "Deployment marked as failed",
-                             reverts_on_failure(*deployment), seed);
-  return DeploymentDecision{std::move(failed.command), std::move(failed.eval_id),
+  const auto found
+      = NOMAD_TRY(active(snapshot, asking, deployment_id, "can't fail terminal deployment"));
+  auto failed = fail_rollout(snapshot, found.deployment, "Deployment marked as failed",
+                             reverts_on_failure(*found.deployment), seed);
+  return DeploymentDecision{found.allowed, std::move(failed.command), std::move(failed.eval_id),
                             failed.reverted_to};
 }
 
 Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
+                                        const access::Asking& asking,
                                         std::string_view deployment_id,
                                         bool pause,
                                         const EvalSeed& seed) {
-  auto deployment = NOMAD_TRY(
-      active(snapshot, deployment_id,
+  const auto found = NOMAD_TRY(
+      active(snapshot, asking, deployment_id,
              pause ? "can't pause terminal deployment" : "can't resume terminal deployment"));
-  return status_update(snapshot, deployment,
-                       pause ? DeploymentState::PAUSED : DeploymentState::RUNNING,
+  return status_update(snapshot, found, pause ? DeploymentState::PAUSED : DeploymentState::RUNNING,
                        pause ? "Deployment is paused" : "Deployment is running", seed);
 }
 
 Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
                                           std::string_view deployment_id,
                                           bool all,
                                           const std::vector<std::string>& groups,
                                           const EvalSeed& seed) {
-  auto deployment = NOMAD_TRY(active(snapshot, deployment_id, "can't promote terminal deployment"));
+  const auto found
+      = NOMAD_TRY(active(snapshot, asking, deployment_id, "can't promote terminal deployment"));
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentPromotion();
   command.setDeploymentId(text(deployment_id));
@@ -83,21 +95,26 @@ Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
   auto names = command.initGroups(static_cast<unsigned>(groups.size()));
   for (unsigned i = 0; i < names.size(); ++i)
     names.set(i, text(groups[i]));
-  DeploymentDecision decision;
-  decision.eval_id = attach(command, deployment_eval(snapshot, deployment, seed));
+  DeploymentDecision decision{.allowed = found.allowed};
+  decision.eval_id = attach(command, deployment_eval(snapshot, found.deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }
 
 Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
+                                               const access::Asking& asking,
                                                std::string_view deployment_id,
                                                const std::vector<std::string>& healthy,
                                                const std::vector<std::string>& unhealthy,
                                                const EvalSeed& seed) {
   if (healthy.empty() && unhealthy.empty())
     return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
-  auto deployment = NOMAD_TRY(
-      active(snapshot, deployment_id, "can't set health of allocations for a terminal deployment"));
+  const auto found = NOMAD_TRY(active(snapshot, asking, deployment_id,
+                                      "can't set health of allocations for a terminal deployment"));
+  for (const auto* ids : {&healthy, &unhealthy})
+    for (const auto& id : *ids)
+      if (const auto row = snapshot.alloc(id))
+        NOMAD_TRY(access::authorize(asking, {view(row->alloc->getNamespace())}));
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentAllocHealth();
   command.setDeploymentId(text(deployment_id));
@@ -108,16 +125,17 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
   fill(command.initHealthyIds(static_cast<unsigned>(healthy.size())), healthy);
   fill(command.initUnhealthyIds(static_cast<unsigned>(unhealthy.size())), unhealthy);
   command.setTimestamp(seed.now);
-  DeploymentDecision decision;
+  DeploymentDecision decision{.allowed = found.allowed};
   if (!unhealthy.empty()) {
-    const auto failed = fail_rollout(snapshot, deployment, "Failed due to unhealthy allocations",
-                                     reverts_on_failure(*deployment), seed);
+    const auto failed
+        = fail_rollout(snapshot, found.deployment, "Failed due to unhealthy allocations",
+                       reverts_on_failure(*found.deployment), seed);
     const auto failure = failed.command->getDeploymentStatusUpdate();
     command.setUpdate(failure.getUpdate());
     if (failure.hasJob()) command.setJob(failure.getJob());
     decision.reverted_to = failed.reverted_to;
   }
-  decision.eval_id = attach(command, deployment_eval(snapshot, deployment, seed));
+  decision.eval_id = attach(command, deployment_eval(snapshot, found.deployment, seed));
   decision.command = draft.freeze();
   return decision;
 }

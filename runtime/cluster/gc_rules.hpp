@@ -3,7 +3,7 @@
 // An evaluation goes when it and all its allocations have ended, a job when it is dead and nothing
 // of it is left, a deployment when it has ended and no allocation refers to it. Allocations whose
 // evaluation is gone are collected by themselves, so that none can be left for ever.
-// May depend on: runtime/base, object, state. Pure.
+// May depend on: runtime/base, access, object, state. Pure.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,10 @@ std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snap
                                                      const GcThresholds& thresholds,
                                                      std::int64_t now);
 
-/// Removes what an operator names. Refused unless the eval broker is paused, so that no scheduler
-/// works on it.
+/// Removes what an operator names, each of which he must have the right to. Refused unless the eval
+/// broker is paused, so that no scheduler works on it.
 Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
+                                     const access::Asking& asking,
                                      const std::vector<std::string>& eval_ids);
 
 }  // namespace nomad::cluster

@@ -62,12 +62,13 @@ Object<schema::Command> eval_update(const Object<schema::Evaluation>& eval) {
 }
 
 /// The registration of `job` as a version of its own, with an evaluation unless it is a parent.
-Decision registration(schema::Job::Reader job,
+Decision registration(const access::Allowed& allowed,
+                      schema::Job::Reader job,
                       EvalTrigger trigger,
                       std::int64_t eval_priority,
                       const EvalSeed& seed) {
   Draft<schema::Command> draft;
-  Decision decision;
+  Decision decision{.allowed = allowed};
   decision.job_id = copy(job.getId());
   auto command = draft->initJobRegister();
   command.setJob(job);
@@ -85,10 +86,12 @@ Decision registration(schema::Job::Reader job,
 }  // namespace
 
 Result<Decision> decide_stability(const state::Snapshot& snapshot,
+                                  const access::Asking& asking,
                                   std::string_view ns,
                                   std::string_view job_id,
                                   std::uint64_t version,
                                   bool stable) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
   if (!snapshot.job_version(ns, job_id, version)) return version_not_found(ns, job_id, version);
   Draft<schema::Command> draft;
   auto stability = draft->initJobStability();
@@ -96,9 +99,7 @@ Result<Decision> decide_stability(const state::Snapshot& snapshot,
   stability.setJobId(text(job_id));
   stability.setVersion(version);
   stability.setStable(stable);
-  Decision decision;
-  decision.command = draft.freeze();
-  return decision;
+  return Decision{.allowed = allowed, .command = draft.freeze()};
 }
 
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
@@ -117,9 +118,11 @@ bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
 }
 
 Result<Decision> decide_register(const state::Snapshot& snapshot,
+                                 const access::Asking& asking,
                                  const RegisterRequest& request,
                                  const EvalSeed& seed) {
   const auto job = *request.job;
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {view(job.getNamespace())}));
   const auto stored = snapshot.job(view(job.getNamespace()), view(job.getId()));
   if (stored) NOMAD_TRY(check_update(*stored, job));
   // A condition that does not hold of this snapshot is for the log to refuse.
@@ -127,7 +130,7 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
                        || (stored && stored->getJobModifyIndex() == request.job_modify_index);
   const bool unchanged = stored && is_held && same_specification(*stored, job);
   if (unchanged) {
-    Decision decision;
+    Decision decision{.allowed = allowed};
     decision.job_id = copy(job.getId());
     decision.job_modify_index = stored->getJobModifyIndex();
     if (has_no_evals(job)) return decision;
@@ -136,7 +139,8 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
     decision.command = eval_update(eval);
     return decision;
   }
-  auto decision = registration(job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
+  auto decision
+      = registration(allowed, job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
   if (request.enforce_index || request.preserve_counts) {
     Draft<schema::Command> draft{decision.command};
     auto command = draft->getJobRegister();
@@ -149,12 +153,13 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
 }
 
 Result<Decision> decide_deregister(const state::Snapshot& snapshot,
+                                   const access::Asking& asking,
                                    std::string_view ns,
                                    std::string_view job_id,
                                    bool purge,
                                    std::int64_t eval_priority,
                                    const EvalSeed& seed) {
-  Decision decision;
+  Decision decision{.allowed = NOMAD_TRY(access::authorize(asking, {ns}))};
   decision.job_id = job_id;
   const auto job = snapshot.job(ns, job_id);
   if (!job) return decision;
@@ -174,33 +179,38 @@ Result<Decision> decide_deregister(const state::Snapshot& snapshot,
   return decision;
 }
 
-Object<schema::Command> decide_skip_delays(const state::Snapshot& snapshot,
-                                           std::string_view ns,
-                                           std::string_view job_id) {
+Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
+                                    const access::Asking& asking,
+                                    std::string_view ns,
+                                    std::string_view job_id) {
+  Decision decision{.allowed = NOMAD_TRY(access::authorize(asking, {ns}))};
   std::vector<state::AllocRef> rows;
   for (const auto& entry : snapshot.allocs_by_job(ns, job_id))
     if (!entry.value()->terminal()) rows.push_back(entry.value());
-  if (rows.empty()) return {};
+  if (rows.empty()) return decision;
   Draft<schema::Command> draft;
   auto entries = draft->initAllocTransition().initEntries(static_cast<unsigned>(rows.size()));
   for (unsigned i = 0; i < entries.size(); ++i) {
     entries[i].setAllocId(rows[i]->alloc->getId());
     entries[i].initTransition().initNoShutdownDelay().setValue(true);
   }
-  return draft.freeze();
+  decision.command = draft.freeze();
+  return decision;
 }
 
 Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
+                                 const access::Asking& asking,
                                  std::string_view ns,
                                  std::string_view job_id,
                                  bool force_reschedule,
                                  const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
   const auto job = snapshot.job(ns, job_id);
   if (!job) return job_not_found();
   if (job->hasPeriodic()) return refused("can't evaluate periodic job");
   if (job->hasParameterizedJob()) return refused("can't evaluate parameterized job");
   const auto eval = eval_for_job(*job, EvalTrigger::JOB_REGISTER, seed);
-  Decision decision{.command = {},
+  Decision decision{.allowed = allowed,
                     .eval_id = copy(eval->getId()),
                     .job_id = std::string{job_id},
                     .job_modify_index = job->getJobModifyIndex()};
@@ -242,12 +252,14 @@ Result<> check_count(schema::Job::Reader job, std::int64_t max_count) {
 }  // namespace
 
 Result<Decision> decide_revert(const state::Snapshot& snapshot,
+                               const access::Asking& asking,
                                std::string_view ns,
                                std::string_view job_id,
                                std::uint64_t version,
                                std::optional<std::uint64_t> enforce_prior_version,
                                std::int64_t max_count,
                                const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
   const auto current = snapshot.job(ns, job_id);
   if (!current) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
   if (current->getVersion() == version)
@@ -262,7 +274,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   draft->setStop(false);
   draft->setStable(false);
   draft->setVersion(0);
-  auto decision = registration(draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+  auto decision = registration(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
   Draft<schema::Command> command{decision.command};
   if (enforce_prior_version) {
     command->getJobRegister().setEnforceIndex(true);
@@ -273,12 +285,14 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
 }
 
 Result<Decision> decide_scale(const state::Snapshot& snapshot,
+                              const access::Asking& asking,
                               std::string_view ns,
                               std::string_view job_id,
                               std::string_view group,
                               std::int64_t count,
                               std::int64_t max_count,
                               const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
   const auto job = snapshot.job(ns, job_id);
   if (!job) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
   if (view(job->getType()) == "system" || view(job->getType()) == "sysbatch")
@@ -313,7 +327,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
         Errc::invalid_argument,
         fmt::format("task group \"{}\" specified for scaling does not exist in job", group)};
   if (grows) NOMAD_TRY(check_count(draft.reader(), max_count));
-  auto decision = registration(draft.reader(), EvalTrigger::JOB_SCALING, 0, seed);
+  auto decision = registration(allowed, draft.reader(), EvalTrigger::JOB_SCALING, 0, seed);
   Draft<schema::Command> command{decision.command};
   command->getJobRegister().setEnforceIndex(true);
   command->getJobRegister().setJobModifyIndex(job->getJobModifyIndex());
@@ -379,8 +393,10 @@ std::int64_t unix_seconds(const EvalSeed& seed) {
 }  // namespace
 
 Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
+                                 const access::Asking& asking,
                                  const DispatchRequest& request,
                                  const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {request.ns}));
   const auto parent = snapshot.job(request.ns, request.job_id);
   if (!parent) return Error{Errc::not_found, "parameterized job not found"};
   if (!parent->hasParameterizedJob())
@@ -390,8 +406,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
   if (!request.idempotency_token.empty())
     for (const auto& entry : snapshot.jobs(request.ns, request.job_id + "/dispatch-"))
       if (view(entry.value()->getDispatchIdempotencyToken()) == request.idempotency_token)
-        return Decision{.command = {},
-                        .eval_id = {},
+        return Decision{.allowed = allowed,
                         .job_id = copy(entry.value()->getId()),
                         .job_modify_index = entry.value()->getCreateIndex()};
   Draft<schema::Job> child{parent};
@@ -405,28 +420,32 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
     child->setPayload(capnp::Data::Reader{
         reinterpret_cast<const unsigned char*>(request.payload.data()), request.payload.size()});
   merge_meta(*child, request.meta);
-  return registration(child.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+  return registration(allowed, child.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
 }
 
 Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
+                                        const access::Asking& asking,
                                         std::string_view ns,
                                         std::string_view job_id,
                                         const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
   const auto parent = snapshot.job(ns, job_id);
   if (!parent) return job_not_found();
   if (!parent->hasPeriodic()) return refused("can't force launch non-periodic job");
   Draft<schema::Job> child{parent};
   make_child(child, fmt::format("{}/periodic-{}", job_id, unix_seconds(seed)));
   child->disownPeriodic();
-  return registration(child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
+  return registration(allowed, child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
 }
 
 Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
+                                   const access::Asking& asking,
                                    std::string_view alloc_id,
                                    bool no_shutdown_delay,
                                    const EvalSeed& seed) {
   const auto row = snapshot.alloc(alloc_id);
   if (!row) return Error{Errc::not_found, "allocation not found"};
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {view(row->alloc->getNamespace())}));
   const auto eval = row->job ? eval_for_job(*row->job, EvalTrigger::ALLOC_STOP, seed)
                              : eval_for_unknown_job(view(row->alloc->getNamespace()),
                                                     view(row->alloc->getJobId()),
@@ -439,7 +458,7 @@ Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
   transition.initMigrate().setValue(true);
   if (no_shutdown_delay) transition.initNoShutdownDelay().setValue(true);
   command.initEvaluations(1).setWithCaveats(0, *eval);
-  return Decision{.command = draft.freeze(), .eval_id = copy(eval->getId()), .job_id = {}};
+  return Decision{.allowed = allowed, .command = draft.freeze(), .eval_id = copy(eval->getId())};
 }
 
 }  // namespace nomad::cluster

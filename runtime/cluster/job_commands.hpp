@@ -2,7 +2,8 @@
 // against a snapshot. Deciding code: time and randomness are in the seed.
 //
 // What a command's own conditions can judge when it is applied (EnforceIndex) is left to that.
-// May depend on: runtime/base, object, state.
+// Whether the caller may have it is judged here, of the namespace of what was found or is brought.
+// May depend on: runtime/base, access, object, state.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/access/authorize.hpp"
 #include "runtime/cluster/eval_factory.hpp"
 #include "schema/command.capnp.h"
 
@@ -19,9 +21,10 @@ namespace nomad::cluster {
 
 /// A command and what its answer names. `command` is empty when there is nothing to write.
 struct Decision {
-  Object<schema::Command> command;
-  std::string eval_id;
-  std::string job_id;
+  access::Allowed allowed;
+  Object<schema::Command> command = {};
+  std::string eval_id = {};
+  std::string job_id = {};
   std::uint64_t job_modify_index = 0;  ///< Of the stored job, when the command leaves it as it is.
 };
 
@@ -36,25 +39,29 @@ struct RegisterRequest {
 /// An unchanged specification makes an evaluation and no new version. Refuses what an update cannot
 /// change: the type, being periodic or parameterized.
 Result<Decision> decide_register(const state::Snapshot& snapshot,
+                                 const access::Asking& asking,
                                  const RegisterRequest& request,
                                  const EvalSeed& seed);
 
 /// A job nobody knows is deregistered without a command.
 Result<Decision> decide_deregister(const state::Snapshot& snapshot,
+                                   const access::Asking& asking,
                                    std::string_view ns,
                                    std::string_view job_id,
                                    bool purge,
                                    std::int64_t eval_priority,
                                    const EvalSeed& seed);
 
-/// The transitions that have a job's running allocations end without their shutdown delays; empty
-/// if there is nothing to write. To be written before the job is deregistered.
-Object<schema::Command> decide_skip_delays(const state::Snapshot& snapshot,
-                                           std::string_view ns,
-                                           std::string_view job_id);
+/// The transitions that have a job's running allocations end without their shutdown delays. To be
+/// written before the job is deregistered.
+Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
+                                    const access::Asking& asking,
+                                    std::string_view ns,
+                                    std::string_view job_id);
 
 /// `force_reschedule`: failed allocations are placed anew whatever their policy's delay.
 Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
+                                 const access::Asking& asking,
                                  std::string_view ns,
                                  std::string_view job_id,
                                  bool force_reschedule,
@@ -62,6 +69,7 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
 
 /// `max_count`: most allocations that the job's groups may ask for together; 0: no limit.
 Result<Decision> decide_revert(const state::Snapshot& snapshot,
+                               const access::Asking& asking,
                                std::string_view ns,
                                std::string_view job_id,
                                std::uint64_t version,
@@ -71,6 +79,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
 
 /// `max_count` as of `decide_revert`.
 Result<Decision> decide_scale(const state::Snapshot& snapshot,
+                              const access::Asking& asking,
                               std::string_view ns,
                               std::string_view job_id,
                               std::string_view group,
@@ -88,21 +97,25 @@ struct DispatchRequest {
 };
 
 Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
+                                 const access::Asking& asking,
                                  const DispatchRequest& request,
                                  const EvalSeed& seed);
 
 /// A child of a periodic job, launched now.
 Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
+                                        const access::Asking& asking,
                                         std::string_view ns,
                                         std::string_view job_id,
                                         const EvalSeed& seed);
 
 Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
+                                   const access::Asking& asking,
                                    std::string_view alloc_id,
                                    bool no_shutdown_delay,
                                    const EvalSeed& seed);
 
 Result<Decision> decide_stability(const state::Snapshot& snapshot,
+                                  const access::Asking& asking,
                                   std::string_view ns,
                                   std::string_view job_id,
                                   std::uint64_t version,

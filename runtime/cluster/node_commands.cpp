@@ -49,6 +49,11 @@ void fill_event(schema::NodeEvent::Builder event,
   event.setTimestamp(seed.now);
 }
 
+/// For what the nodes themselves say.
+access::Allowed of_nodes() {
+  return access::own_work("nodes");
+}
+
 NodeDecision status_change(std::string_view node_id,
                            NodeStatus status,
                            std::string_view event,
@@ -61,7 +66,7 @@ NodeDecision status_change(std::string_view node_id,
   command.setUpdatedAt(seconds(seed));
   if (!event.empty()) fill_event(command.initEvent(), "Cluster", event, seed);
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return {draft.freeze(), ids_of(evals)};
+  return {of_nodes(), draft.freeze(), ids_of(evals)};
 }
 
 /// Whether the node runs something that it has to report before it can be ready. What the servers
@@ -135,7 +140,8 @@ Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
   Draft<schema::Command> command;
   command->initNodeRegister().setNode(draft.reader());
   const bool ready = known && known->getStatus() == NodeStatus::READY;
-  return NodeDecision{command.freeze(), {}, ready && places_differently(*known, draft.reader())};
+  return NodeDecision{
+      of_nodes(), command.freeze(), {}, ready && places_differently(*known, draft.reader())};
 }
 
 Result<NodeDecision> decide_heartbeat(const state::Snapshot& snapshot,
@@ -147,7 +153,7 @@ Result<NodeDecision> decide_heartbeat(const state::Snapshot& snapshot,
   if (is_given_up(status))
     return status_change(node_id, NodeStatus::INITIALIZING, "Node reregistered by heartbeat", {},
                          seed);
-  if (status == NodeStatus::READY || owes_reports(snapshot, *node)) return NodeDecision{};
+  if (status == NodeStatus::READY || owes_reports(snapshot, *node)) return NodeDecision{of_nodes()};
   return status_change(node_id, NodeStatus::READY, "", evals_for_node(snapshot, node_id, seed),
                        seed);
 }
@@ -161,9 +167,9 @@ NodeDecision decide_missed_heartbeat(const state::Snapshot& snapshot,
                                      std::string_view node_id,
                                      const EvalSeed& seed) {
   const auto node = snapshot.node(node_id);
-  if (!node || node->getStatus() == NodeStatus::DOWN) return {};
+  if (!node || node->getStatus() == NodeStatus::DOWN) return {of_nodes()};
   const bool keeps = may_reconnect(snapshot, node_id, seed.now);
-  NodeDecision decision;
+  NodeDecision decision{of_nodes()};
   if (!keeps || node->getStatus() != NodeStatus::DISCONNECTED)
     decision
         = status_change(node_id, keeps ? NodeStatus::DISCONNECTED : NodeStatus::DOWN,
@@ -173,9 +179,11 @@ NodeDecision decide_missed_heartbeat(const state::Snapshot& snapshot,
 }
 
 Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
+                                        const access::Asking& asking,
                                         std::string_view node_id,
                                         bool eligible,
                                         const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   const auto node = snapshot.node(node_id);
   if (!node) return node_not_found();
   if (eligible && node->hasDrainStrategy())
@@ -183,7 +191,7 @@ Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
                  "can not set node's scheduling eligibility to eligible while it is draining"};
   const auto wanted
       = eligible ? SchedulingEligibility::ELIGIBLE : SchedulingEligibility::INELIGIBLE;
-  if (node->getSchedulingEligibility() == wanted) return NodeDecision{};
+  if (node->getSchedulingEligibility() == wanted) return NodeDecision{allowed};
   const auto evals = eligible ? evals_for_node(snapshot, node_id, seed) : Evals{};
   Draft<schema::Command> draft;
   auto command = draft->initNodeEligibilityUpdate();
@@ -195,30 +203,34 @@ Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
                       : "Node marked as ineligible for scheduling",
              seed);
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return NodeDecision{draft.freeze(), ids_of(evals)};
+  return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
 }
 
 Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
                                           std::string_view node_id,
                                           const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (!snapshot.node(node_id)) return node_not_found();
   const auto evals = evals_for_node(snapshot, node_id, seed);
-  if (evals.empty()) return NodeDecision{};
+  if (evals.empty()) return NodeDecision{allowed};
   Draft<schema::Command> draft;
   fill_evals(draft->initEvalUpdate().initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return NodeDecision{draft.freeze(), ids_of(evals)};
+  return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
 }
 
 Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
+                                       const access::Asking& asking,
                                        std::string_view node_id,
                                        const EvalSeed& seed) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   if (!snapshot.node(node_id)) return node_not_found();
   const auto evals = evals_for_node(snapshot, node_id, seed);
   Draft<schema::Command> draft;
   auto command = draft->initNodeDeregister();
   command.initNodeIds(1).set(0, text(node_id));
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return NodeDecision{draft.freeze(), ids_of(evals)};
+  return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
 }
 
 Result<std::string> check_reporter(const state::Snapshot& snapshot,
@@ -264,7 +276,7 @@ NodeDecision decide_reports(const state::Snapshot& snapshot,
   for (unsigned i = 0; i < allocs.size(); ++i)
     allocs.setWithCaveats(i, *newest[i]);
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
-  return {draft.freeze(), ids_of(evals)};
+  return {of_nodes(), draft.freeze(), ids_of(evals)};
 }
 
 }  // namespace nomad::cluster

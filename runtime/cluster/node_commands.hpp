@@ -13,13 +13,17 @@
 //   (3) reports count while the node is initializing or ready, and at no other time.
 // Nomad leads a node from down to ready without (2); we don't.
 //
-// May depend on: runtime/base, object, state, scheduler.
+// What operators ask for is judged; what nodes say is the cluster's own work, whose secrets were
+// checked where they came in.
+//
+// May depend on: runtime/base, access, object, state, scheduler.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "runtime/access/authorize.hpp"
 #include "runtime/cluster/eval_factory.hpp"
 #include "schema/command.capnp.h"
 
@@ -27,8 +31,9 @@ namespace nomad::cluster {
 
 /// A command and the evaluations in it.
 struct NodeDecision {
-  Object<schema::Command> command;  ///< Empty: nothing to write.
-  std::vector<std::string> eval_ids;
+  access::Allowed allowed;
+  Object<schema::Command> command = {};  ///< Empty: nothing to write.
+  std::vector<std::string> eval_ids = {};
   /// A ready node's facts changed: its jobs are to be evaluated once the command is applied.
   bool evaluate_after = false;
   /// The node is silent and some of its allocations may outlive that for a while: it is to be
@@ -58,15 +63,18 @@ NodeDecision decide_missed_heartbeat(const state::Snapshot& snapshot,
                                      const EvalSeed& seed);
 
 Result<NodeDecision> decide_eligibility(const state::Snapshot& snapshot,
+                                        const access::Asking& asking,
                                         std::string_view node_id,
                                         bool eligible,
                                         const EvalSeed& seed);
 
 Result<NodeDecision> decide_node_evaluate(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
                                           std::string_view node_id,
                                           const EvalSeed& seed);
 
 Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
+                                       const access::Asking& asking,
                                        std::string_view node_id,
                                        const EvalSeed& seed);
 

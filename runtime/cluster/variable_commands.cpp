@@ -67,6 +67,34 @@ Result<> check_variable(std::string_view ns,
   return check_path(path);
 }
 
+Result<SealedDecision> decide_set_variable(const access::Asking& asking,
+                                           const Object<schema::Variable>& variable,
+                                           std::optional<std::uint64_t> check_index) {
+  const access::Target target{view(variable->getNamespace()), view(variable->getPath())};
+  const auto allowed = NOMAD_TRY(access::authorize(asking, target));
+  return SealedDecision{allowed, set_variable(variable, check_index)};
+}
+
+Result<SealedDecision> decide_delete_variable(const access::Asking& asking,
+                                              std::string_view ns,
+                                              std::string_view path,
+                                              std::optional<std::uint64_t> check_index) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns, path}));
+  return SealedDecision{allowed, delete_variable(ns, path, check_index)};
+}
+
+Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
+                                           const Object<schema::RootKey>& key,
+                                           bool rekey) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  return SealedDecision{allowed, put_root_key(key, rekey)};
+}
+
+Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std::string_view id) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  return SealedDecision{allowed, delete_root_key(id)};
+}
+
 Object<schema::Command> set_variable(const Object<schema::Variable>& variable,
                                      std::optional<std::uint64_t> check_index) {
   return command([&](schema::Command::Builder to) {

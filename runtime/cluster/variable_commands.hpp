@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/access/authorize.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/state/snapshot.hpp"
@@ -24,6 +25,29 @@ Result<> check_variable(std::string_view ns,
                         std::string_view path,
                         std::size_t items,
                         std::size_t item_bytes);
+
+/// A command that is sealed, and the permission for it.
+struct SealedDecision {
+  access::Allowed allowed;
+  Object<schema::Command> command;
+};
+
+/// `set_variable` and `delete_variable` for a caller.
+Result<SealedDecision> decide_set_variable(const access::Asking& asking,
+                                           const Object<schema::Variable>& variable,
+                                           std::optional<std::uint64_t> check_index);
+
+Result<SealedDecision> decide_delete_variable(const access::Asking& asking,
+                                              std::string_view ns,
+                                              std::string_view path,
+                                              std::optional<std::uint64_t> check_index);
+
+/// `put_root_key` and `delete_root_key` for a caller.
+Result<SealedDecision> decide_put_root_key(const access::Asking& asking,
+                                           const Object<schema::RootKey>& key,
+                                           bool rekey);
+
+Result<SealedDecision> decide_delete_root_key(const access::Asking& asking, std::string_view id);
 
 /// Puts `variable`; with `check_index` only if that is the stored one's ModifyIndex (0: none).
 Object<schema::Command> set_variable(const Object<schema::Variable>& variable,

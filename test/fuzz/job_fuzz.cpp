@@ -11,6 +11,7 @@
 #include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/object/flat_json.hpp"
 #include "test/fuzz/stored_state.hpp"
+#include "test/support/anybody.hpp"
 
 namespace {
 
@@ -28,8 +29,9 @@ struct Server {
 
   /// Registers the job, and shows what came of it.
   void add(const Object<schema::Job>& job, std::size_t bound) {
-    const auto decided = cluster::decide_register(store.snapshot(), {.job = job},
-                                                  {.now = 1'700'000'000, .random = &random});
+    const auto decided
+        = cluster::decide_register(store.snapshot(), nomad::test::anybody(), {.job = job},
+                                   {.now = 1'700'000'000, .random = &random});
     if (!decided || !decided->command) return;
     static_cast<void>(store.apply(++index, *decided->command));
     store.publish();

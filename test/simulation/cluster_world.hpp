@@ -243,7 +243,7 @@ void ClusterWorld::write_at(SimServer& server,
         if (options_.server_mutation == ServerMutation::ack_unwritten && random_.chance(0.05)) {
           boss.write(decide, [](const Result<Reply>&) {});
           if constexpr (requires(Reply reply) { reply.decision.job_modify_index; }) {
-            Reply reply;
+            Reply reply{{.allowed = access::own_work("simulation")}};
             reply.index = reply.decision.job_modify_index = witness_.last() + 1;
             return done(reply);
           }

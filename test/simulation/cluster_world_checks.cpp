@@ -7,6 +7,7 @@
 #include "runtime/object/draft.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
+#include "test/support/anybody.hpp"
 
 namespace nomad::test {
 
@@ -128,7 +129,7 @@ void ClusterWorld::make_nodes_eligible() {
     if (known && known->getSchedulingEligibility() != Eligibility::ELIGIBLE)
       boss->write(
           [&](const state::Snapshot& now, const cluster::EvalSeed& seed) {
-            return cluster::decide_eligibility(now, node->id(), true, seed);
+            return cluster::decide_eligibility(now, nomad::test::anybody(), node->id(), true, seed);
           },
           [](const auto&) {});  // else at the next look
   }

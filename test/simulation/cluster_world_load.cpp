@@ -7,6 +7,7 @@
 #include "runtime/object/draft.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
+#include "test/support/anybody.hpp"
 
 namespace nomad::test {
 
@@ -76,7 +77,7 @@ void ClusterWorld::change(std::size_t by, const Decide& decide) {
 
 void ClusterWorld::register_job(std::size_t by, const Object<schema::Job>& job) {
   change(by, [job](const Snapshot& state, const EvalSeed& seed) {
-    return cluster::decide_register(state, {.job = job}, seed);
+    return cluster::decide_register(state, nomad::test::anybody(), {.job = job}, seed);
   });
 }
 
@@ -89,17 +90,20 @@ void ClusterWorld::use_jobs(std::size_t by) {
   if (luck < 60)
     return change(by, [service, count = static_cast<std::int64_t>(random_.below(5))](
                           const Snapshot& state, const EvalSeed& seed) {
-      return cluster::decide_scale(state, "default", service, "group", count, 0, seed);
+      return cluster::decide_scale(state, nomad::test::anybody(), "default", service, "group",
+                                   count, 0, seed);
     });
   if (luck < 75)
     return change(
         by, [service, purge = random_.chance(0.3)](const Snapshot& state, const EvalSeed& seed) {
-          return cluster::decide_deregister(state, "default", service, purge, 0, seed);
+          return cluster::decide_deregister(state, nomad::test::anybody(), "default", service,
+                                            purge, 0, seed);
         });
   if (luck < 78) return rotate_keys(by);
   if (luck < 81)
     return change(by, [service](const Snapshot& state, const EvalSeed& seed) {
-      return cluster::decide_evaluate(state, "default", service, false, seed);
+      return cluster::decide_evaluate(state, nomad::test::anybody(), "default", service, false,
+                                      seed);
     });
   auto* server = some_server();
   if (server == nullptr) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
@@ -111,14 +115,14 @@ void ClusterWorld::use_jobs(std::size_t by) {
     if (!running.empty())
       return change(by, [alloc = running[random_.below(running.size())]](const Snapshot& now,
                                                                          const EvalSeed& seed) {
-        return cluster::decide_alloc_stop(now, alloc, false, seed);
+        return cluster::decide_alloc_stop(now, nomad::test::anybody(), alloc, false, seed);
       });
   }
   const auto& node = *nodes_[random_.below(nodes_.size())];
   if (node.id().empty()) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
   change(by, [id = node.id(), eligible = random_.chance(0.6)](const Snapshot& now,
                                                               const EvalSeed& seed) {
-    return cluster::decide_eligibility(now, id, eligible, seed);
+    return cluster::decide_eligibility(now, nomad::test::anybody(), id, eligible, seed);
   });
 }
 

@@ -14,6 +14,7 @@
 #include "runtime/security/variable_items.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
+#include "test/support/anybody.hpp"
 
 namespace nomad::test {
 
@@ -156,7 +157,7 @@ void ClusterWorld::write_register(std::size_t id, SimServer& server, std::uint64
       .enforce_index = what.kind == Kind::compare_and_set,
       .job_modify_index = at_index};
   const auto decide = [request](const state::Snapshot& state, const cluster::EvalSeed& seed) {
-    return cluster::decide_register(state, request, seed);
+    return cluster::decide_register(state, nomad::test::anybody(), request, seed);
   };
   write_at(server, decide, [this, id](const Result<server::Written<cluster::Decision>>& done) {
     auto& operation = operations_[id];

@@ -153,7 +153,8 @@ public:
   void write_sealed(const Object<schema::Command>& command,
                     const std::function<void(Result<server::SealedWritten>)>& answer) {
     live_->writer->propose_raw(
-        command, [this, life = system_.life(machine_), answer](const Result<raft::Applied>& done) {
+        access::own_work("simulation"), command,
+        [this, life = system_.life(machine_), answer](const Result<raft::Applied>& done) {
           if (system_.life(machine_) == life) answer(server::to_sealed(done));
         });
   }

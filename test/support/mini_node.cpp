@@ -12,6 +12,7 @@
 #include "actors/client/client.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "test/support/anybody.hpp"
 #include "test/support/fake_servers.hpp"
 
 using namespace nomad;
@@ -21,7 +22,8 @@ namespace {
 
 bool answers(actor::Outsider& self, const client::Client& client, const std::string& id) {
   bool fine = false;
-  self.request(client, 5s, client::client_api::SignalTask{id, "", "SIGNULL"})
+  self.request(client, 5s,
+               client::client_api::SignalTask{id, "", "SIGNULL", nomad::test::anybody()})
       .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
   return fine;
 }

@@ -2,7 +2,10 @@
 //
 // A subscriber remembers the index up to which it has read the buffer. Whenever there is more and
 // its client keeps up, a pool thread writes the next batches. One that falls behind the buffer is
-// told so and ended, because it must not go on as if it had seen everything.
+// told so and ended, because it must not go on as if it had seen everything. A subscriber must have
+// what his topics need when he comes, and each event is judged by its own namespace when it goes.
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <mutex>
 
@@ -11,6 +14,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/roles/no_leader.hpp"
+#include "runtime/access/verdicts.hpp"
 
 namespace nomad::api {
 namespace {
@@ -20,6 +24,16 @@ using state::Event;
 constexpr std::chrono::seconds event_heartbeat{30};
 constexpr std::size_t batches_at_once = 16;
 constexpr std::size_t enough_queued = 1024 * 1024;
+
+/// What subscribers need for the events of a topic.
+Capability needed_for(std::string_view topic) {
+  constexpr std::array of_jobs = std::to_array<std::string_view>(
+      {"Job", "Evaluation", "Allocation", "Deployment", "Service"});
+  if (std::ranges::find(of_jobs, topic) != of_jobs.end()) return Capability::read_job;
+  if (topic == "Node") return Capability::node_read;
+  if (topic == "NodePool") return Capability::node_pool_read;
+  return Capability::management;
+}
 
 /// "Job:web": everything of a topic, or what a key names.
 struct TopicFilter {
@@ -97,11 +111,13 @@ void append_event(std::string& out, const Event& event, std::uint64_t index) {
 class Subscriber : public std::enable_shared_from_this<Subscriber> {
 public:
   Subscriber(std::shared_ptr<Context> context,
+             access::Principal who,
              net::BodyStream body,
              std::vector<TopicFilter> topics,
              std::string ns,
              std::uint64_t index)
       : context_{std::move(context)},
+        who_{std::move(who)},
         events_{context_->options.store->events()},
         body_{std::move(body)},
         topics_{std::move(topics)},
@@ -175,10 +191,11 @@ private:
 
   /// The line of a batch; "" when nothing in it is wanted.
   std::string render(const state::EventBuffer<Event>::Batch& batch) const {
+    access::Verdicts verdicts{who_};
     std::string out = "{\"Events\":[";
     bool is_first = true;
     for (const auto& event : batch.events) {
-      if (!wants(event)) continue;
+      if (!wants(event) || !verdicts.judge(needed_for(event.topic()), event.ns())) continue;
       if (!is_first) out += ',';
       is_first = false;
       append_event(out, event, batch.index);
@@ -228,6 +245,7 @@ private:
   }
 
   std::shared_ptr<Context> context_;
+  const access::Principal who_;
   state::EventBuffer<Event>& events_;
   std::mutex guard_;
   net::BodyStream body_;
@@ -248,10 +266,16 @@ Outcome event_stream(Call& call) {
       if (name != "index") plain.query.emplace_back(name, value);
     return plain;
   }()));
+  for (const auto& filter : topics) {
+    const auto needed = needed_for(filter.topic);
+    NOMAD_TRY(authorize(call.asking.who, needed,
+                        {.ns = access::is_namespaced(needed) ? options.ns : ""}));
+  }
   if (!call.context->options.store) return no_leader();
   auto body = call.responder.stream(
       {.content_type = "application/json", .headers = {{"Cache-Control", "no-cache"}}});
-  std::make_shared<Subscriber>(call.context, std::move(body), std::move(topics), options.ns, index)
+  std::make_shared<Subscriber>(call.context, call.asking.who, std::move(body), std::move(topics),
+                               options.ns, index)
       ->start();
   return later;
 }

@@ -34,10 +34,9 @@ Result<Read> make_list(const net::Request& request, const ReadOptions& options) 
       .watch = {state::watch_prefix(Table::allocs, options.prefix)},
       .index = index_of<Table::allocs>,
       .answer =
-          [options, stub, filter](const Snapshot& snapshot) {
-            const auto& tables = snapshot.tables();
+          [options, stub, filter](const View& snapshot) {
             return list_by_create(
-                tables.allocs, tables.allocs_by_create, options,
+                snapshot, &state::Tables::allocs, &state::Tables::allocs_by_create, options,
                 [&](const AllocRef& row) -> Result<bool> {
                   if (!options.wants(view(row->alloc->getNamespace()))) return false;
                   return keeps_row(filter, *row);
@@ -59,9 +58,8 @@ Outcome read_alloc(Call& call) {
   return read_state(call, [&](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("alloc", call.rest));
     auto read = read_row<Table::allocs>(
-        call.rest, "alloc",
-        [id = call.rest](const Snapshot& snapshot) { return snapshot.alloc(id); },
-        [](const Snapshot&, const AllocRef& row) {
+        call.rest, "alloc", [id = call.rest](const View& snapshot) { return snapshot.alloc(id); },
+        [](const View&, const AllocRef& row) {
           std::string out;
           append_alloc(out, *row);
           return Answer::json(std::move(out));
@@ -79,8 +77,9 @@ Outcome stop_alloc(Call& call) {
   NOMAD_TRY(check_id("alloc", call.rest));
   return write(
       call,
-      [&, id = call.rest](const Snapshot& state, const cluster::EvalSeed& seed) {
-        return cluster::decide_alloc_stop(state, id, *no_delay, seed);
+      [&, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                          const cluster::EvalSeed& seed) {
+        return cluster::decide_alloc_stop(state, asking, id, *no_delay, seed);
       },
       [](const server::Written<cluster::Decision>& done) {
         return Answer::json(JsonObject{}
@@ -95,15 +94,23 @@ Outcome alloc_services(Call& call) {
   const auto id = call.rest;
   return read_state(call, [&id](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("alloc", id));
-    return Read{.watch = {state::watch_key(Table::services_by_alloc, id),
-                          state::watch_key(Table::allocs, id)},
-                .index = index_of<Table::services>,
-                .answer = [id](const Snapshot& snapshot) {
-                  if (!snapshot.alloc(id)) return Answer::error(not_found("allocation not found"));
-                  return Answer::json(json_list(
-                      snapshot.services_by_alloc(id),
-                      [](std::string& to, const auto& entry) { append_json(to, *entry.value()); }));
-                }};
+    return Read{
+        .watch
+        = {state::watch_key(Table::services_by_alloc, id), state::watch_key(Table::allocs, id)},
+        .index =
+            [id](const View& snapshot) {
+              return snapshot.alloc(id) ? table_index(snapshot, Table::services) : at_once;
+            },
+        .answer =
+            [id](const View& snapshot) {
+              const auto alloc = snapshot.alloc(id);
+              if (!alloc) return Answer::error(alloc.error());
+              if (!*alloc) return Answer::error(not_found("allocation not found"));
+              return list_page(
+                  snapshot, &state::Tables::services_by_alloc,
+                  Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
+                  [](std::string_view key, const auto&) { return std::string{key}; }, append_whole);
+            }};
   });
 }
 

@@ -87,7 +87,8 @@ void append_task_usage(std::string& out, const ca::TaskUsage& task) {
 
 Outcome alloc_stats(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
-  ca::AllocStats request{call.rest, std::string{call.request().parameter_or_empty("task")}};
+  ca::AllocStats request{call.rest, std::string{call.request().parameter_or_empty("task")},
+                         call.asking};
   return ask<ca::AllocUsage>(call, client, std::move(request), [](const ca::AllocUsage& usage) {
     const auto total = ca::sum(usage);
     JsonObject object;
@@ -107,7 +108,7 @@ Outcome alloc_stats(Call& call) {
 /// Checks run once services have them; until then there are no results, which Nomad shows so.
 Outcome alloc_checks(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
-  return ask<ca::AllocDir>(call, client, ca::AllocDirOf{call.rest},
+  return ask<ca::AllocDir>(call, client, ca::AllocDirOf{call.rest, call.asking},
                            [](const ca::AllocDir&) { return Answer::json("null"); });
 }
 
@@ -115,8 +116,7 @@ namespace {
 
 Outcome restart_alloc(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
-  ca::RestartTask request;
-  request.alloc_id = call.rest;
+  ca::RestartTask request{.alloc_id = call.rest, .task = {}, .asking = call.asking};
   if (!call.request().body.empty()) {
     const auto body = NOMAD_TRY(read_body(call.request()));
     BodyFields fields{body, "AllocRestartRequest"};
@@ -131,23 +131,20 @@ Outcome signal_alloc(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
   const auto body = NOMAD_TRY(read_body(call.request()).within("Failed to decode body"));
   BodyFields fields{body, "AllocSignalRequest"};
-  ca::SignalTask request;
-  request.alloc_id = call.rest;
-  request.task = fields.text("Task");
-  request.signal = fields.text("Signal");
+  ca::SignalTask request{call.rest, fields.text("Task"), fields.text("Signal"), call.asking};
   NOMAD_TRY(fields.check().within("Failed to decode body"));
   return ask<ca::Done>(call, client, std::move(request), done_answer);
 }
 
 Outcome collect_alloc(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
-  return ask<ca::Done>(call, client, ca::CollectGarbage{call.rest},
+  return ask<ca::Done>(call, client, ca::CollectGarbage{call.rest, call.asking},
                        [](const ca::Done&) { return Answer::empty(); });
 }
 
 Outcome collect_all(Call& call) {
   const auto client = NOMAD_TRY(client_asked_for(call));
-  return ask<ca::Done>(call, client, ca::CollectGarbage{},
+  return ask<ca::Done>(call, client, ca::CollectGarbage{"", call.asking},
                        [](const ca::Done&) { return Answer::empty(); });
 }
 

@@ -83,7 +83,6 @@ Result<ExecRequest> exec_request_of(const Call& call) {
   ExecRequest asked;
   asked.alloc_id = call.rest;
   asked.task = request.parameter_or_empty("task");
-  asked.ns = request.parameter_or_empty("namespace");
   asked.command.command = NOMAD_TRY(parse_command(request.parameter_or_empty("command"))
                                         .within("failed to marshal command into json"));
   asked.command.tty = NOMAD_TRY(flag_of(request, "tty"));
@@ -98,7 +97,7 @@ Outcome exec_alloc(Call& call) {
   if (const auto refusal = check_handshake(call.request())) return handshake_refused(*refusal);
   const bool comes_later = asked.handshake && *asked.handshake;
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
-  if (!comes_later) NOMAD_TRY(authorize(call.caller, Capability::alloc_exec, asked.ns));
+  if (!comes_later) call.asking.needed = Capability::alloc_exec;  // else judged with the token
   dispatch(Where::alloc_node, std::move(call),
            [asked](Call there) { serve_exec(std::move(there), asked); });
   return later;

@@ -44,7 +44,7 @@ class Bridge : public std::enable_shared_from_this<Bridge> {
 public:
   Bridge(Call call, ExecRequest request)
       : context_{call.context},
-        caller_{call.caller},
+        caller_{call.asking.who.caller()},
         request_{std::move(request)},
         tunnel_{call.responder.tunnel(switching(call.request()))} {}
 
@@ -118,8 +118,12 @@ private:
     log::info("http", "exec beside task \"{}\" of allocation {}: {} of {}", request_.task,
               request_.alloc_id, words.empty() ? "nothing" : words.front(), caller_.describe());
     context_->asker.ask<ExecStarted>(
-        options.client, Exec{request_.alloc_id, request_.task, request_.command}, ask_timeout,
-        [self = shared_from_this()](const Result<ExecStarted>& started) {
+        options.client,
+        Exec{request_.alloc_id,
+             request_.task,
+             request_.command,
+             {{caller_, options.policy}, Capability::alloc_exec}},
+        ask_timeout, [self = shared_from_this()](const Result<ExecStarted>& started) {
           self->carry_out([started](Bridge& bridge) { bridge.run(started); });
         });
   }
@@ -229,9 +233,7 @@ private:
   void shake_hands(std::string_view payload) {
     auto token = parse_exec_handshake(payload);
     if (!token) return refuse({Errc::invalid_argument, token.error().what});
-    if (!token->empty()) caller_.token = net::TokenIdentity{std::move(*token)};
-    if (const auto allowed = authorize(caller_, Capability::alloc_exec, request_.ns); !allowed)
-      return refuse(allowed.error());
+    if (!token->empty()) caller_.token = access::TokenIdentity{std::move(*token)};
     ask();
   }
 
@@ -313,7 +315,7 @@ private:
   }
 
   const std::shared_ptr<Context> context_;
-  Caller caller_;
+  access::Caller caller_;
   const ExecRequest request_;
 
   std::mutex guard_;

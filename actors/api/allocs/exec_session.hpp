@@ -26,7 +26,6 @@ struct ExecRequest {
   std::string alloc_id;
   std::string task;
   host::ExecCommand command;
-  std::string ns;                  ///< Of the query; for the check of the token.
   Result<bool> handshake = false;  ///< The first message brings the token; or why nobody knows.
 };
 

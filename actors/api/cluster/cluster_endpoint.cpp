@@ -249,11 +249,12 @@ Outcome write_autopilot(Call& call) {
     return bad_request("Error parsing autopilot config: " + configuration.error().what);
   const auto check = check_index(call.request());
   if (!check) return bad_request("Error parsing cas value: " + check.error().what);
+  const auto decision = NOMAD_TRY(cluster::decide_autopilot(call.asking, *configuration, *check));
   const auto context = call.context;
   const auto& writer = context->options.writer;
   if (!writer) return no_leader();
   const auto shared = share(std::move(call));
-  writer->propose(cluster::set_autopilot(*configuration, *check),
+  writer->propose(decision.allowed, decision.command,
                   [shared](const Result<server::Committed>& done) {
                     go_home(*shared, [shared, done] {
                       if (done || done.error().code == Errc::conflict)

@@ -13,16 +13,15 @@ namespace nomad::api {
 namespace {
 
 using server::SealedWritten;
-using state::Snapshot;
 using state::Table;
 
 Outcome list_keys(Call& call) {
   return read_state(call, [](const ReadOptions& options) -> Result<Read> {
     return Read{.watch = {state::watch_prefix(Table::root_keys, "")},
                 .index = index_of<Table::root_keys>,
-                .answer = [options](const Snapshot& snapshot) {
+                .answer = [options](const View& snapshot) {
                   return list_page(
-                      snapshot.tables().root_keys, Walk{}, options, keep_all,
+                      snapshot, &state::Tables::root_keys, Walk{}, options, keep_all,
                       [](std::string_view key, const auto&) { return std::string{key}; },
                       append_whole);
                 }};
@@ -42,7 +41,8 @@ Outcome rotate(Call& call) {
   auto random = Random::from_system();
   const auto key = options.keyring->make_root_key(make_uuid(random), unix_now(), holders);
   const bool rekey = call.request().parameter("full") != nullptr;
-  return write_sealed(call, cluster::put_root_key(key, rekey), [key](const SealedWritten& done) {
+  const auto decision = NOMAD_TRY(cluster::decide_put_root_key(call.asking, key, rekey));
+  return write_sealed(call, decision, [key](const SealedWritten& done) {
     Draft<schema::RootKey> shown{key};
     shown->setCreateIndex(done.index);
     shown->setModifyIndex(done.index);
@@ -59,7 +59,8 @@ Outcome remove_key(Call& call) {
   const auto& options = call.context->options;
   if (!options.store) return no_leader();
   if (!options.store->snapshot().root_key(id)) return Answer::json("{\"Index\":0}").with_index(0);
-  return write_sealed(call, cluster::delete_root_key(id), [](const SealedWritten& done) {
+  const auto decision = NOMAD_TRY(cluster::decide_delete_root_key(call.asking, id));
+  return write_sealed(call, decision, [](const SealedWritten& done) {
     return Answer::json(JsonObject{}.number("Index", done.index).take()).with_index(done.index);
   });
 }

@@ -5,15 +5,15 @@
 namespace nomad::api {
 namespace {
 
-using state::Snapshot;
 using state::Table;
 
 Outcome list_namespaces(Call& call) {
   return read_state(call, [](const ReadOptions& options) -> Result<Read> {
     return Read{.watch = {state::watch_prefix(Table::namespaces, options.prefix)},
                 .index = index_of<Table::namespaces>,
-                .answer = [options](const Snapshot& snapshot) {
-                  return list_by_key(snapshot.tables().namespaces, options, keep_all, append_whole);
+                .answer = [options](const View& snapshot) {
+                  return list_by_key(snapshot, &state::Tables::namespaces, options, keep_all,
+                                     append_whole);
                 }};
   });
 }
@@ -21,8 +21,8 @@ Outcome list_namespaces(Call& call) {
 Outcome read_namespace(Call& call) {
   return read_state(call, [name = call.rest](const ReadOptions&) -> Result<Read> {
     return read_row<Table::namespaces>(
-        name, "Namespace",
-        [name](const Snapshot& snapshot) { return snapshot.get_namespace(name); }, whole);
+        name, "Namespace", [name](const View& snapshot) { return snapshot.get_namespace(name); },
+        whole);
   });
 }
 

@@ -38,9 +38,9 @@ Read node_list(const ReadOptions& options,
       .watch = {state::watch_prefix(Table::nodes, options.prefix)},
       .index = index_of<Table::nodes>,
       .answer =
-          [options, stub, filter, wanted](const Snapshot& snapshot) {
+          [options, stub, filter, wanted](const View& snapshot) {
             return list_by_key(
-                snapshot.tables().nodes, options,
+                snapshot, &state::Tables::nodes, options,
                 [&](const NodeRef& node) -> Result<bool> {
                   if (wanted && !wanted(*node)) return false;
                   return keeps(filter, *node);
@@ -65,8 +65,9 @@ Outcome read_node(Call& call) {
   return read_state(call, [&](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("node", call.rest));
     return read_row<Table::nodes>(
-        call.rest, "node", [id = call.rest](const Snapshot& snapshot) { return snapshot.node(id); },
-        [](const Snapshot&, const NodeRef& node) {
+        call.rest, "node",
+        [id = call.rest](const View& snapshot) -> Result<NodeRef> { return snapshot.node(id); },
+        [](const View&, const NodeRef& node) {
           std::string out;
           append_node(out, *node);
           return Answer::json(std::move(out));
@@ -81,11 +82,12 @@ Outcome node_allocations(Call& call) {
     return Read{.watch = {state::watch_key(Table::allocs_by_node, id)},
                 .index = index_of<Table::allocs>,
                 .answer =
-                    [id](const Snapshot& snapshot) {
-                      return Answer::json(json_list(snapshot.allocs_by_node(id),
-                                                    [](std::string& to, const auto& entry) {
-                                                      append_alloc(to, *entry.value());
-                                                    }));
+                    [id](const View& snapshot) {
+                      return list_page(
+                          snapshot.as(Capability::read_job), &state::Tables::allocs_by_node,
+                          Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
+                          [](std::string_view key, const auto&) { return std::string{key}; },
+                          [](std::string& to, const auto& row) { append_alloc(to, *row); });
                     },
                 .is_heavy = is_long<&state::Tables::allocs>,
                 .cacheable = true};
@@ -120,8 +122,8 @@ Outcome set_eligibility(Call& call) {
   const auto id = named.empty() ? call.rest : named;
   return write(
       call,
-      [&](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_eligibility(state, id, eligibility == "eligible", seed);
+      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_eligibility(state, asking, id, eligibility == "eligible", seed);
       },
       [context = call.context, id](const Written<NodeDecision>& done) {
         JsonObject object;
@@ -133,14 +135,17 @@ Outcome set_eligibility(Call& call) {
       });
 }
 
-/// Writes what `decide(snapshot, id, seed)` decides of the node, and gives the long answer that
-/// Nomad gives to `evaluate` and `purge`.
+/// Writes what `decide(snapshot, asking, id, seed)` decides of the node, and gives the long answer
+/// that Nomad gives to `evaluate` and `purge`.
 template <class Decide>
 Outcome update_node(Call& call, Decide decide) {
   const auto context = call.context;
   const auto id = call.rest;
   return write(
-      call, [&](const Snapshot& state, const EvalSeed& seed) { return decide(state, id, seed); },
+      call,
+      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return decide(state, asking, id, seed);
+      },
       [context, id](const Written<NodeDecision>& done) {
         JsonObject object;
         object.number("EvalCreateIndex", eval_index(done));
@@ -172,9 +177,9 @@ Outcome list_pools(Call& call) {
     const auto filter = NOMAD_TRY(compile_filter(options));
     return Read{.watch = {state::watch_prefix(Table::node_pools, options.prefix)},
                 .index = index_of<Table::node_pools>,
-                .answer = [options, filter](const Snapshot& snapshot) {
+                .answer = [options, filter](const View& snapshot) {
                   return list_by_key(
-                      snapshot.tables().node_pools, options,
+                      snapshot, &state::Tables::node_pools, options,
                       [&](const auto& pool) { return keeps(filter, *pool); }, append_whole);
                 }};
   });
@@ -183,7 +188,10 @@ Outcome list_pools(Call& call) {
 Outcome read_pool(Call& call) {
   return read_state(call, [name = call.rest](const ReadOptions&) -> Result<Read> {
     return read_row<Table::node_pools>(
-        name, "node pool", [name](const Snapshot& snapshot) { return snapshot.node_pool(name); },
+        name, "node pool",
+        [name](const View& snapshot) -> Result<Object<schema::NodePool>> {
+          return snapshot.node_pool(name);
+        },
         whole);
   });
 }

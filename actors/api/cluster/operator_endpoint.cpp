@@ -70,12 +70,13 @@ Outcome list_regions(Call& call) {
 Outcome collect_garbage_here(Call& call) {
   const auto& options = call.context->options;
   if (!options.writer) return no_leader();
+  const auto allowed = NOMAD_TRY(authorize(call.asking, {}));
   const auto snapshot = options.store->snapshot();
   auto commands = cluster::collect_garbage(snapshot, cluster::GcThresholds::none(), unix_now());
   if (commands.empty()) return Answer::empty().with_index(snapshot.index());
   const auto& writer = *options.writer;
   writer.propose_all(
-      std::move(commands),
+      allowed, std::move(commands),
       responding<server::Committed>(share(std::move(call)), [](const server::Committed& done) {
         return Answer::empty().with_index(done.index);
       }));
@@ -96,7 +97,7 @@ Outcome read_scheduler_configuration(Call& call) {
     const auto index = index_of<Table::scheduler_config>;
     return Read{.watch = {state::watch_key(Table::scheduler_config, "")},
                 .index = index,
-                .answer = [index](const Snapshot& snapshot) {
+                .answer = [index](const View& snapshot) {
                   JsonObject object;
                   append_query_meta(object, index(snapshot), true);
                   object.object("SchedulerConfig", *snapshot.scheduler_configuration());
@@ -124,8 +125,8 @@ Outcome write_scheduler_configuration(Call& call) {
   const auto check = NOMAD_TRY(check_index(call.request()).within("Error parsing cas value"));
   return write(
       call,
-      [&](const Snapshot& state, const cluster::EvalSeed&) {
-        return cluster::decide_scheduler_configuration(state, configuration, check);
+      [&](const Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
+        return cluster::decide_scheduler_configuration(state, asking, configuration, check);
       },
       [](const server::Written<cluster::Decision>& done) {
         JsonObject object;

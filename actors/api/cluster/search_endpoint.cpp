@@ -13,7 +13,6 @@
 namespace nomad::api {
 namespace {
 
-using state::Snapshot;
 using state::Table;
 
 constexpr std::size_t most_matches = 20;
@@ -30,47 +29,33 @@ struct Matches {
   }
 };
 
-/// Ids of a table that is ordered by them.
-template <class Range>
-Matches match_keys(const Range& range) {
+/// Ids of a table that is ordered by them; of the namespaces that are asked for.
+template <auto rows>
+Matches match_ids(const View& snapshot, const std::string& prefix, const ReadOptions& options) {
   Matches matches;
-  for (const auto& entry : range)
-    if (!matches.add(entry.key())) break;
+  snapshot.walk(rows, {.prefix = prefix}, [&](const auto& entry) {
+    const auto object = *object_of(entry.value());
+    if constexpr (requires { object.getNamespace(); })
+      if (!options.wants(view(object.getNamespace()))) return true;
+    return matches.add(entry.key());
+  });
   return matches;
 }
 
-/// UUIDs of one namespace.
-template <class Range, class NamespaceOf>
-Matches match_in_namespace(const Range& range, const ReadOptions& options, NamespaceOf ns_of) {
-  Matches matches;
-  for (const auto& entry : range)
-    if (options.wants(ns_of(entry.value())) && !matches.add(entry.key())) break;
-  return matches;
-}
-
-Matches match_jobs(const Snapshot& snapshot,
-                   const std::string& prefix,
-                   const ReadOptions& options) {
-  Matches matches;
-  for (const auto& entry :
-       options.all_namespaces() ? snapshot.jobs() : snapshot.jobs(options.ns, prefix)) {
-    const auto id = view(entry.value()->getId());
-    if (id.starts_with(prefix) && !matches.add(id)) break;
-  }
-  return matches;
-}
-
-/// Variables by their paths; what they hold is not looked at.
-Matches match_variables(const Snapshot& snapshot,
-                        const std::string& prefix,
-                        const ReadOptions& options) {
+/// The same of tables that are ordered by namespace: `name(object)` is what is looked for.
+template <auto rows, auto name>
+Matches match_names(const View& snapshot, const std::string& prefix, const ReadOptions& options) {
   Matches matches;
   const auto begin = options.all_namespaces() ? "" : state::join_key(options.ns, prefix);
-  for (const auto& entry : snapshot.tables().variables.prefix(begin)) {
-    const auto path = view(entry.value()->getPath());
-    if (path.starts_with(prefix) && !matches.add(path)) break;
-  }
+  snapshot.walk(rows, {.prefix = begin}, [&](const auto& entry) {
+    const std::string_view found = name(*entry.value());
+    return !found.starts_with(prefix) || matches.add(found);
+  });
   return matches;
+}
+
+Matches match_nothing(const View&, const std::string&, const ReadOptions&) {
+  return {};
 }
 
 /// A kind of object, as the request and the answer name it.
@@ -78,47 +63,43 @@ struct SearchContext {
   std::string_view name;
   bool has_uuids;
   Table table;
-  Matches (*find)(const Snapshot& snapshot, const std::string& prefix, const ReadOptions& options);
+  Capability needed;
+  Matches (*find)(const View& snapshot, const std::string& prefix, const ReadOptions& options);
 };
 
-Matches match_nothing(const Snapshot&, const std::string&, const ReadOptions&) {
-  return {};
-}
+constexpr auto id_of_job = [](schema::Job::Reader job) { return view(job.getId()); };
+
+/// Variables by their paths; what they hold is not looked at.
+constexpr auto path_of = [](schema::Variable::Reader variable) { return view(variable.getPath()); };
 
 constexpr std::array contexts = std::to_array<SearchContext>({
-    {"allocs", true, Table::allocs,
-     [](const Snapshot& snapshot, const std::string& prefix, const ReadOptions& options) {
-       return match_in_namespace(snapshot.allocs(prefix), options,
-                                 [](const auto& row) { return view(row->alloc->getNamespace()); });
-     }},
-    {"deployment", true, Table::deployments,
-     [](const Snapshot& snapshot, const std::string& prefix, const ReadOptions& options) {
-       return match_in_namespace(snapshot.deployments(prefix), options,
-                                 [](const auto& one) { return view(one->getNamespace()); });
-     }},
-    {"evals", true, Table::evals,
-     [](const Snapshot& snapshot, const std::string& prefix, const ReadOptions& options) {
-       return match_in_namespace(snapshot.evals(prefix), options,
-                                 [](const auto& one) { return view(one->getNamespace()); });
-     }},
-    {"jobs", false, Table::jobs, match_jobs},
-    {"namespaces", false, Table::namespaces,
-     [](const Snapshot& snapshot, const std::string& prefix, const ReadOptions&) {
-       return match_keys(snapshot.tables().namespaces.prefix(prefix));
-     }},
-    {"node_pools", false, Table::node_pools,
-     [](const Snapshot& snapshot, const std::string& prefix, const ReadOptions&) {
-       return match_keys(snapshot.tables().node_pools.prefix(prefix));
-     }},
-    {"nodes", true, Table::nodes,
-     [](const Snapshot& snapshot, const std::string& prefix, const ReadOptions&) {
-       return match_keys(snapshot.nodes(prefix));
-     }},
-    {"plugins", false, Table::nodes, match_nothing},
-    {"scaling_policy", false, Table::jobs, match_nothing},
-    {"vars", false, Table::variables, match_variables},
-    {"volumes", false, Table::nodes, match_nothing},
+    {"allocs", true, Table::allocs, Capability::read_job, match_ids<&state::Tables::allocs>},
+    {"deployment", true, Table::deployments, Capability::read_job,
+     match_ids<&state::Tables::deployments>},
+    {"evals", true, Table::evals, Capability::read_job, match_ids<&state::Tables::evals>},
+    {"jobs", false, Table::jobs, Capability::read_job,
+     match_names<&state::Tables::jobs, id_of_job>},
+    {"namespaces", false, Table::namespaces, Capability::any_in_namespace,
+     match_ids<&state::Tables::namespaces>},
+    {"node_pools", false, Table::node_pools, Capability::node_pool_read,
+     match_ids<&state::Tables::node_pools>},
+    {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Tables::nodes>},
+    {"plugins", false, Table::nodes, Capability::none, match_nothing},
+    {"scaling_policy", false, Table::jobs, Capability::none, match_nothing},
+    {"vars", false, Table::variables, Capability::variables_list,
+     match_names<&state::Tables::variables, path_of>},
+    {"volumes", false, Table::nodes, Capability::none, match_nothing},
 });
+
+/// Whether there can be anything for the caller; each row is judged besides.
+Result<> check_context(const View& snapshot,
+                       const SearchContext& context,
+                       const ReadOptions& options) {
+  const bool is_of_one = context.needed == Capability::read_job && !options.all_namespaces();
+  if (access::is_namespaced(context.needed) && !is_of_one) return {};
+  const auto& allowed = snapshot.as(context.needed).judge(is_of_one ? options.ns : "");
+  return allowed ? Result<>{} : Result<>{allowed.error()};
+}
 
 bool is_id_prefix(const std::string& prefix) {
   return check_uuid_prefix(prefix).has_value();
@@ -134,7 +115,7 @@ struct SearchRequest {
   }
 };
 
-Answer search_answer(const Snapshot& snapshot,
+Answer search_answer(const View& snapshot,
                      const SearchRequest& search,
                      const ReadOptions& options) {
   std::uint64_t index = 0;
@@ -145,7 +126,11 @@ Answer search_answer(const Snapshot& snapshot,
     JsonObject truncated{truncations};
     for (const auto& context : contexts) {
       if (!search.wants(context)) continue;
-      const auto result = context.find(snapshot, search.prefix, options);
+      if (const auto checked = check_context(snapshot, context, options); !checked) {
+        if (context.name == search.context) return Answer::error(checked.error());
+        continue;
+      }
+      const auto result = context.find(snapshot.as(context.needed), search.prefix, options);
       index = std::max(index, snapshot.index(context.table));
       if (result.ids.empty())
         found.null(context.name);
@@ -179,9 +164,9 @@ Outcome search(Call& call) {
     once.min_index = 0;
     return Read{
         .watch = {},
-        .index = [](const Snapshot& snapshot) { return snapshot.index(); },
-        .answer = [request, once](
-                      const Snapshot& snapshot) { return search_answer(snapshot, request, once); }};
+        .index = [](const View& snapshot) { return snapshot.index(); },
+        .answer
+        = [request, once](const View& snapshot) { return search_answer(snapshot, request, once); }};
   });
 }
 

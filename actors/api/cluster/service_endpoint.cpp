@@ -10,11 +10,10 @@
 namespace nomad::api {
 namespace {
 
-using state::Snapshot;
 using state::Table;
 using ServiceRef = Object<schema::ServiceRegistration>;
 
-std::uint64_t services_index(const Snapshot& snapshot) {
+std::uint64_t services_index(const View& snapshot) {
   return table_index(snapshot, Table::services);
 }
 
@@ -31,20 +30,22 @@ void append_namespace(std::string& out, const std::string& ns, const TagsByName&
   });
 }
 
-Answer services_answer(const Snapshot& snapshot,
-                       const ReadOptions& options,
-                       const RowFilter& filter) {
+Answer services_answer(const View& snapshot, const ReadOptions& options, const RowFilter& filter) {
   std::map<std::string, TagsByName> by_namespace;
-  for (const auto& entry :
-       options.all_namespaces() ? snapshot.services() : snapshot.services(options.ns)) {
-    const auto service = *entry.value();
-    const auto kept = keeps(filter, service);
-    if (!kept) return Answer::error(kept.error());
-    if (!*kept) continue;
-    auto& tags = by_namespace[copy(service.getNamespace())][copy(service.getServiceName())];
-    for (const auto tag : service.getTags())
-      tags.insert(copy(tag));
-  }
+  Result<bool> kept = true;
+  snapshot.walk(&state::Tables::services,
+                {.prefix = options.all_namespaces() ? "" : state::join_key(options.ns, "")},
+                [&](const auto& entry) {
+                  const auto service = *entry.value();
+                  kept = keeps(filter, service);
+                  if (!kept || !*kept) return kept.has_value();
+                  auto& tags
+                      = by_namespace[copy(service.getNamespace())][copy(service.getServiceName())];
+                  for (const auto tag : service.getTags())
+                    tags.insert(copy(tag));
+                  return true;
+                });
+  if (!kept) return Answer::error(kept.error());
   query::Page page{options.per_page};
   std::string out = "[";
   for (auto entry = by_namespace.lower_bound(options.next_token); entry != by_namespace.end();
@@ -66,14 +67,13 @@ Outcome list_services(Call& call) {
   return read_state(call, [](const ReadOptions& options) -> Result<Read> {
     const auto filter = NOMAD_TRY(compile_filter(options));
     const auto watched = options.all_namespaces() ? "" : state::join_key(options.ns, "");
-    return Read{.watch = {state::watch_prefix(Table::services, watched)},
-                .index = services_index,
-                .answer =
-                    [options, filter](const Snapshot& snapshot) {
-                      return services_answer(snapshot, options, filter);
-                    },
-                .is_heavy = is_long<&state::Tables::services>,
-                .cacheable = true};
+    return Read{
+        .watch = {state::watch_prefix(Table::services, watched)},
+        .index = services_index,
+        .answer = [options, filter](
+                      const View& snapshot) { return services_answer(snapshot, options, filter); },
+        .is_heavy = is_long<&state::Tables::services>,
+        .cacheable = true};
   });
 }
 
@@ -86,13 +86,13 @@ Outcome read_service(Call& call) {
     return Read{
         .watch = {state::watch_key(Table::services_by_name, state::join_key(options.ns, name))},
         .index = services_index,
-        .answer = [options, name, filter](const Snapshot& snapshot) {
+        .answer = [options, name, filter](const View& snapshot) {
           Walk walk;
           walk.prefix = state::join_key(options.ns, name, "");
           if (!options.next_token.empty())
             walk.start = walk.prefix + query::NameToken::parse(options.next_token).id;
           return list_page(
-              snapshot.tables().services_by_name, walk, options,
+              snapshot, &state::Tables::services_by_name, walk, options,
               [&](const ServiceRef& service) { return keeps(filter, *service); },
               [](std::string_view, const ServiceRef& service) {
                 return query::NameToken::make(view(service->getNamespace()),

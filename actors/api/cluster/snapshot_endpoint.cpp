@@ -173,36 +173,40 @@ Result<std::vector<Object<schema::Command>>> prepare_restore(const Call& call) {
 
 /// Drops what a restore that failed has kept aside. If this server does not lead any more, the next
 /// leader does.
-void abandon_restore(const server::Writer& writer, const std::string& id) {
-  writer.propose(cluster::abandon_restore(id), [](const Result<server::Committed>& dropped) {
-    if (!dropped && !cluster::is_abandoned(dropped.error()))
-      log::warn("api", "the next leader has to drop the rows of a restore: {}",
-                dropped.error().what);
-  });
+void abandon_restore(const Call& call, const access::Allowed& allowed, const std::string& id) {
+  const auto& writer = *call.context->options.writer;
+  writer.propose(allowed, cluster::abandon_restore(id),
+                 [](const Result<server::Committed>& dropped) {
+                   if (!dropped && !cluster::is_abandoned(dropped.error()))
+                     log::warn("api", "the next leader has to drop the rows of a restore: {}",
+                               dropped.error().what);
+                 });
 }
 
 Outcome restore_here(Call& call) {
+  const auto allowed = NOMAD_TRY(authorize(call.asking, {}));
   auto commands = prepare_restore(call);
   if (!commands) {
-    log::warn("api", "a snapshot from {} is refused: {}", call.caller.describe(),
+    log::warn("api", "a snapshot from {} is refused: {}", call.asking.who.describe(),
               commands.error().what);
     auto refusal = commands.error().within("failed to restore from snapshot");
     if (refusal.code == Errc::corrupt) refusal.code = Errc::invalid_argument;  // it is the caller's
     return refusal;
   }
-  log::info("api", "restoring a snapshot from {}", call.caller.describe());
+  log::info("api", "restoring a snapshot from {}", call.asking.who.describe());
   const auto shared = share(std::move(call));
   const auto& writer = *shared->context->options.writer;
   const auto id = copy(commands->front()->getRestoreBegin());
-  writer.propose_all(std::move(*commands), [shared, id](const Result<server::Committed>& done) {
-    if (!done) abandon_restore(*shared->context->options.writer, id);
-    go_home(*shared, [shared, done] {
-      if (done)
-        shared->send(Answer::empty());
-      else
-        shared->fail(done.error().within("failed to restore from snapshot"));
-    });
-  });
+  writer.propose_all(allowed, std::move(*commands),
+                     [shared, allowed, id](const Result<server::Committed>& done) {
+                       if (!done) abandon_restore(*shared, allowed, id);
+                       go_home(*shared, [shared, done] {
+                         if (done)
+                           shared->send(Answer::empty());
+                         else
+                           shared->fail(done.error().within("failed to restore from snapshot"));
+                       });
+                     });
   return later;
 }
 
@@ -215,11 +219,11 @@ Outcome restore_snapshot(Call& call) {
 
 }  // namespace
 
-bool brings_archive(const net::Request& head) {
+bool brings_archive(const net::Request& head, const std::shared_ptr<const access::Policy>& policy) {
   const std::string_view target{head.target};
   return (head.method == "PUT" || head.method == "POST")
          && target.substr(0, target.find('?')) == route
-         && authorize(caller_of(head), Capability::management, "");
+         && authorize({caller_of(head), policy}, Capability::management, {});
 }
 
 void add_snapshot_routes(Routes& routes) {

@@ -20,7 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using server::SealedWritten;
-using state::Snapshot;
 using state::Table;
 using VariableRef = Object<schema::Variable>;
 
@@ -90,25 +89,29 @@ Answer variable_answer(unsigned status,
   return answer;
 }
 
-/// The answer with the variable's items, opened.
+/// The answer with the variable's items, opened with `key`.
 Answer opened_answer(const Context& context,
-                     const Snapshot& snapshot,
+                     const Object<schema::RootKey>& key,
                      unsigned status,
                      const VariableRef& variable) {
   if (variable->getKeyId().size() == 0) return variable_answer(status, *variable, nullptr);
-  const auto opened = context.options.keyring->open_variable(
-      snapshot.root_key(view(variable->getKeyId())), variable);
+  const auto opened = context.options.keyring->open_variable(key, variable);
   if (!opened) return Answer::error(opened.error().within("variable error: decrypt"));
   const auto items = security::decode_items(*opened);
   if (!items) return Answer::error(items.error().within("variable error: decrypt"));
   return variable_answer(status, *variable, &*items);
 }
 
-/// A check-and-set was lost to `variable`.
-Answer conflict_answer(const Context& context, const VariableRef& variable) {
-  return opened_answer(context, context.options.store->snapshot(), net::http_status(Errc::conflict),
-                       variable)
-      .with_index(variable->getModifyIndex());
+/// A check-and-set was lost to `variable`, whose items are for those who may read it.
+Answer conflict_answer(const Context& context,
+                       const access::Asking& asking,
+                       const VariableRef& variable) {
+  const access::Target target{view(variable->getNamespace()), view(variable->getPath())};
+  const auto status = net::http_status(Errc::conflict);
+  if (!authorize(asking.who, Capability::variables_read, target))
+    return variable_answer(status, *variable, nullptr).with_index(variable->getModifyIndex());
+  const auto key = context.options.store->snapshot().root_key(view(variable->getKeyId()));
+  return opened_answer(context, key, status, variable).with_index(variable->getModifyIndex());
 }
 
 Outcome list_variables(Call& call) {
@@ -117,11 +120,12 @@ Outcome list_variables(Call& call) {
     const auto watched
         = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
     return Read{.watch = {state::watch_prefix(Table::variables, watched)},
+                .path = options.prefix,
                 .index = index_of<Table::variables>,
                 .answer =
-                    [options, filter](const Snapshot& snapshot) {
+                    [options, filter](const View& snapshot) {
                       return list_page(
-                          snapshot.tables().variables, walk_by_name(options), options,
+                          snapshot, &state::Tables::variables, walk_by_name(options), options,
                           [&](const VariableRef& variable) -> Result<bool> {
                             if (!view(variable->getPath()).starts_with(options.prefix))
                               return false;
@@ -145,14 +149,15 @@ Outcome read_variable(Call& call) {
   if (call.rest.empty()) return bad_request("missing variable path");
   return read_state(
       call, [path = call.rest, context = call.context](const ReadOptions& options) -> Result<Read> {
-        return read_row<Table::variables>(
+        auto read = read_row<Table::variables>(
             state::join_key(options.ns, path), "variable",
-            [ns = options.ns, path](const Snapshot& snapshot) {
-              return snapshot.variable(ns, path);
-            },
-            [context](const Snapshot& snapshot, const VariableRef& found) {
-              return opened_answer(*context, snapshot, 200, found);
+            [ns = options.ns, path](const View& snapshot) { return snapshot.variable(ns, path); },
+            [context](const View& snapshot, const VariableRef& found) {
+              return opened_answer(*context, snapshot.root_key(view(found->getKeyId())), 200,
+                                   found);
             });
+        read.path = path;
+        return read;
       });
 }
 
@@ -188,7 +193,8 @@ Result<security::Secret> read_items(const net::Request& request, std::string& ns
 }
 
 Answer written_answer(const PendingWrite& write, const SealedWritten& done) {
-  if (done.conflict) return conflict_answer(*write.call->context, done.variable);
+  if (done.conflict)
+    return conflict_answer(*write.call->context, write.call->asking, done.variable);
   const auto items = security::decode_items(write.items);  // the writer may see what he wrote
   auto answer
       = items ? variable_answer(200, *done.variable, &*items) : Answer::error(items.error());
@@ -208,8 +214,10 @@ void seal_and_write(const std::shared_ptr<PendingWrite>& write) {
   const auto sealed = context.options.keyring->seal_variable(key, write->ns, write->path,
                                                              write->items, unix_now());
   if (!sealed) return write->call->fail(sealed.error().within("variable error: encrypt"));
+  const auto decision = cluster::decide_set_variable(write->call->asking, *sealed, write->check);
+  if (!decision) return write->call->fail(decision.error());
   context.options.writer->propose_raw(
-      cluster::set_variable(*sealed, write->check), [write](const Result<raft::Applied>& applied) {
+      decision->allowed, decision->command, [write](const Result<raft::Applied>& applied) {
         go_home(*write->call, [write, done = server::to_sealed(applied)] {
           write->call->settle(done ? written_answer(*write, *done) : Outcome{done.error()});
         });
@@ -236,6 +244,7 @@ Outcome put_variable(Call& call) {
   write->give_up = std::chrono::steady_clock::now() + key_patience;
   write->items = NOMAD_TRY(read_items(call.request(), write->ns));
   write->check = NOMAD_TRY(check_of(call));
+  NOMAD_TRY(authorize(call.asking, {write->ns, write->path}));  // before anybody waits for a key
   const auto decoded = NOMAD_TRY(security::decode_items(write->items));
   NOMAD_TRY(
       cluster::check_variable(write->ns, write->path, decoded.size(), security::size_of(decoded)));
@@ -247,11 +256,13 @@ Outcome put_variable(Call& call) {
 Outcome remove_variable(Call& call) {
   NOMAD_TRY(check_write(call));
   const auto check = NOMAD_TRY(check_of(call));
-  const auto command = cluster::delete_variable(write_namespace(call.request()), call.rest, check);
-  return write_sealed(call, command, [context = call.context](const SealedWritten& done) {
-    return done.conflict ? conflict_answer(*context, done.variable)
-                         : Answer{.status = 204}.with_index(done.index);
-  });
+  const auto decision = NOMAD_TRY(cluster::decide_delete_variable(
+      call.asking, write_namespace(call.request()), call.rest, check));
+  return write_sealed(call, decision,
+                      [context = call.context, asking = call.asking](const SealedWritten& done) {
+                        return done.conflict ? conflict_answer(*context, asking, done.variable)
+                                             : Answer{.status = 204}.with_index(done.index);
+                      });
 }
 
 Outcome refuse_variable_method(Call&) {

@@ -150,7 +150,9 @@ void find_alloc_from_client(const std::shared_ptr<Context>& context,
                             const Answerer& answer) {
   using client::client_api::AllocDir;
   using client::client_api::AllocDirOf;
-  context->asker.ask<AllocDir>(context->options.client, AllocDirOf{alloc_id}, search_patience,
+  // Only where it is: the caller is judged there.
+  AllocDirOf question{alloc_id, access::Asking::of_cluster("dispatch")};
+  context->asker.ask<AllocDir>(context->options.client, std::move(question), search_patience,
                                [context, answer](const Result<AllocDir>& dir) {
                                  if (dir) return answer(Found{ServeHere{}});
                                  find_server(*context, context->options.agent.region, answer);
@@ -175,12 +177,14 @@ std::string server_named(const ApiOptions& options, std::string_view name) {
   return is_other ? named->rpc_address : std::string{};
 }
 
-/// The node of what is asked for: a parameter, or the allocation of the path. Empty: our own, or
-/// nobody's.
-std::string node_of(const Call& call, Where where) {
+/// The node of what is asked for: a parameter, or the allocation of the path, which is judged here
+/// and by its node again. Empty: our own, or nobody's.
+Result<std::string> node_of(const Call& call, Where where) {
   if (where != Where::alloc_node) return std::string{call.request().parameter_or_empty("node_id")};
-  const auto alloc = call.context->options.store->snapshot().alloc(call.rest);
-  return alloc ? copy(alloc->alloc->getNodeId()) : std::string{};
+  const auto row = call.context->options.store->snapshot().alloc(call.rest);
+  if (!row) return std::string{};
+  NOMAD_TRY(authorize(call.asking, {view(row->alloc->getNamespace())}));
+  return copy(row->alloc->getNodeId());
 }
 
 void dispatch_to_node(Where where, Call call, const Run& run) {
@@ -206,7 +210,9 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
           std::move(call), [server](const Answerer& answer) { answer(Found{RelayTarget{server}}); },
           run);
   }
-  const auto node = node_of(call, where);
+  const auto found = node_of(call, where);
+  if (!found) return call.fail(found.error());
+  const auto& node = *found;
   const bool is_known = !node.empty() && options.store->snapshot().node(node);
   if (is_known && (node != options.agent.node_id || !options.client))
     return to_node(std::move(call), node, run);

@@ -141,9 +141,10 @@ private:
         = target.address.empty() ? rpc::Method::api_on_node : rpc::Method::api_forward;
     message.call.body = body_;
     message.call.timeout = 0ms;  // blocking queries and streams end by themselves
-    if (const auto& token = call_.caller.token) message.call.credentials.token = token->secret;
+    if (const auto& token = call_.asking.who.caller().token)
+      message.call.credentials.token = token->secret;
     message.call.hops = static_cast<std::uint8_t>(request.hops + 1);
-    message.call.remote = call_.caller.remote;
+    message.call.remote = call_.asking.who.caller().remote;
     message.call.target_node = target.target_node;
     message.node_id = target.node_id;
     message.done = [self = shared_from_this(), number](Reply reply) {

@@ -42,8 +42,8 @@ void refuse_forwarded(StreamExchange& exchange, const Error& error) {
 }
 
 /// Who asks by way of `agent`: with the user's token, and none of the proofs of the agent itself.
-std::shared_ptr<const net::Caller> user_behind(const net::Caller& agent) {
-  auto user = std::make_shared<net::Caller>(agent);
+std::shared_ptr<const access::Caller> user_behind(const access::Caller& agent) {
+  auto user = std::make_shared<access::Caller>(agent);
   user->passed_on_by = std::exchange(user->peer, {});
   user->node.reset();
   return user;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/roles/no_leader.hpp"
+#include "runtime/net/http/error_status.hpp"
 
 namespace nomad::api {
 namespace {
@@ -39,6 +40,7 @@ public:
         if (is_done_) return;
         is_woken_ = false;
       }
+      if (refuse()) return;
       if (!is_new_enough(context_.options.store->snapshot())) subscribe();
       const auto snapshot = context_.options.store->snapshot();
       const auto& lease = context_.options.lease;
@@ -53,8 +55,26 @@ public:
   }
 
 private:
+  /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own.
+  bool refuse() {
+    const auto needed = call_.asking.needed;
+    if (!access::is_namespaced(needed) || needed == Capability::any_in_namespace
+        || options_.all_namespaces())
+      return false;
+    const auto allowed = authorize(call_.asking, {options_.ns, read_.path});
+    if (!allowed && release()) call_.fail(allowed.error());
+    return !allowed;
+  }
+
+  /// What `look(view)` makes of the state as this caller may see it.
+  template <class Look>
+  auto seen(const state::Snapshot& snapshot, const Look& look) const {
+    access::Verdicts verdicts{call_.asking.who};
+    return look(View{snapshot, verdicts, call_.asking.needed});
+  }
+
   bool is_new_enough(const state::Snapshot& snapshot) {
-    return options_.min_index == 0 || read_.index(snapshot) > options_.min_index
+    return options_.min_index == 0 || seen(snapshot, read_.index) > options_.min_index
            || Clock::now() >= end_;
   }
 
@@ -131,48 +151,50 @@ private:
   }
 
   void answer(const state::Snapshot& snapshot) {
-    if (read_.is_heavy && read_.is_heavy(snapshot)) {
-      if (answer_from_cache(snapshot)) return;
-      std::function<void()> job
-          = [self = shared_from_this(), snapshot] { self->answer_here(snapshot); };
-      if (!context_.pool.submit(job) && release()) call_.fail(too_many_queries());
-      return;
-    }
-    if (!answer_from_cache(snapshot)) answer_here(snapshot);
+    const auto is_heavy = [&](const View& view) { return read_.is_heavy && read_.is_heavy(view); };
+    if (seen(snapshot, [this](const View& view) { return answer_from_cache(view); })) return;
+    if (!seen(snapshot, is_heavy)) return answer_here(snapshot);
+    std::function<void()> job
+        = [self = shared_from_this(), snapshot] { self->answer_here(snapshot); };
+    if (!context_.pool.submit(job) && release()) call_.fail(too_many_queries());
   }
 
   /// What a rendering is kept under. A restore brings back objects with the indexes that they had,
   /// which others may have had here before, but puts every table's index beyond all of those.
-  std::uint64_t version(const state::Snapshot& snapshot) const {
-    const auto index = read_.version ? read_.version(snapshot) : read_.index(snapshot);
-    return std::max(index, std::ranges::min(snapshot.tables().indexes));
+  std::uint64_t version(const View& view) const {
+    const auto index = read_.version ? read_.version(view) : read_.index(view);
+    return std::max(index, view.least_index());
   }
 
-  bool answer_from_cache(const state::Snapshot& snapshot) {
+  bool answer_from_cache(const View& view) {
     if (!read_.cacheable) return false;
-    const auto kept
-        = context_.cache.find(target_, version(snapshot), call_.request().accepts_gzip());
+    const auto kept = context_.cache.find(target_, version(view), call_.request().accepts_gzip(),
+                                          call_.asking.who);
     if (!kept) return false;
     Answer answer;
     answer.shared_body = kept->body;
     answer.shared_gzip = kept->gzip;
     answer.next_token = kept->next_token;
-    send(std::move(answer), read_.index(snapshot));
+    send(std::move(answer), read_.index(view));
     return true;
   }
 
   void answer_here(const state::Snapshot& snapshot) {
-    auto answer = read_.answer(snapshot);
-    const auto index = read_.index(snapshot);
+    access::Verdicts verdicts{call_.asking.who};
+    const View view{snapshot, verdicts, call_.asking.needed};
+    auto answer = read_.answer(view);
+    const auto index = read_.index(view);
     if (read_.cacheable && answer.status == 200)
-      if (auto kept
-          = context_.cache.offer(target_, version(snapshot), answer.body, answer.next_token))
+      if (auto kept = context_.cache.offer(target_, version(view), answer.body, answer.next_token,
+                                           verdicts.all()))
         answer.shared_body = kept->body;
     send(std::move(answer), index);
   }
 
   void send(Answer answer, std::uint64_t index) {
     if (!release()) return;
+    if (answer.status == net::http_status(Errc::permission_denied))
+      return call_.send(std::move(answer));  // the index is not for him either
     answer.index = index;
     answer.is_read = true;
     if (const auto& leader = context_.options.leader; leader && options_.stale) {
@@ -201,7 +223,7 @@ private:
 
 }  // namespace
 
-std::uint64_t table_index(const state::Snapshot& snapshot, state::Table table) {
+std::uint64_t table_index(const View& snapshot, state::Table table) {
   return std::max<std::uint64_t>(1, snapshot.index(table));
 }
 

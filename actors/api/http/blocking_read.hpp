@@ -4,14 +4,18 @@
 //
 // A read is answered from a snapshot taken before the leader's lease is checked; without the
 // lease, a read index is asked for first, unless the client allows stale answers.
+//
+// Its caller must have the route's capability in the namespace of the query; the view (view.hpp)
+// judges what is found besides. Both are judged anew whenever the read is looked at, and who is
+// refused does not wait.
 #pragma once
 
 #include <functional>
 #include <vector>
 
 #include "actors/api/http/call.hpp"
+#include "actors/api/http/view.hpp"
 #include "runtime/object/json_codec.hpp"
-#include "runtime/state/snapshot.hpp"
 #include "runtime/state/watch.hpp"
 
 namespace nomad::api {
@@ -20,21 +24,25 @@ struct Read {
   /// What changes the answer.
   std::vector<state::WatchKey> watch;
 
+  /// Of variables: judged with the namespace.
+  std::string path = {};
+
   /// The index of what is asked for; cheap. Becomes X-Nomad-Index.
-  std::function<std::uint64_t(const state::Snapshot&)> index;
+  std::function<std::uint64_t(const View&)> index;
 
   /// The answer but for its index headers.
-  std::function<Answer(const state::Snapshot&)> answer;
+  std::function<Answer(const View&)> answer;
 
   /// Whether making the answer takes longer than an I/O thread may be held.
-  std::function<bool(const state::Snapshot&)> is_heavy = {};
+  std::function<bool(const View&)> is_heavy = {};
 
-  /// Whether answers are worth keeping for those who ask the same (see ResponseCache).
+  /// Whether answers are worth keeping for those who ask the same (see ResponseCache). Not of
+  /// variables, which are judged by more than their namespace.
   bool cacheable = false;
 
   /// What a kept rendering is good for, where the answer depends on more than `index` shows: the
   /// newest index of all tables it is made from.
-  std::function<std::uint64_t(const state::Snapshot&)> version = {};
+  std::function<std::uint64_t(const View&)> version = {};
 };
 
 /// Answers `call` with `read`. `make(options)` gives the read, or why the request is refused.
@@ -42,49 +50,44 @@ Outcome read_state(Call& call, const std::function<Result<Read>(const ReadOption
 
 /// For `is_heavy`: a table of more rows than an I/O thread may walk through.
 template <auto rows>
-bool is_long(const state::Snapshot& snapshot) {
-  return (snapshot.tables().*rows).size() > 1'000;
+bool is_long(const View& snapshot) {
+  return snapshot.size<rows>() > 1'000;
 }
 
 /// The larger of a table's index and 1, as Nomad shows it for lists and absent objects.
-std::uint64_t table_index(const state::Snapshot& snapshot, state::Table table);
+std::uint64_t table_index(const View& snapshot, state::Table table);
 
 /// The same, for `index`.
 template <state::Table table>
-std::uint64_t index_of(const state::Snapshot& snapshot) {
+std::uint64_t index_of(const View& snapshot) {
   return table_index(snapshot, table);
 }
 
-/// The object of a table's row.
-template <class T>
-const Object<T>& object_of(const Object<T>& row) {
-  return row;
-}
+/// The index of what the caller may not see, so that he is told at once.
+inline constexpr std::uint64_t at_once = UINT64_MAX;
 
-inline const Object<schema::Allocation>& object_of(const state::AllocRef& row) {
-  return row->alloc;
-}
-
-/// The read of the row that `find(snapshot)` finds under `key`, as `render(snapshot, row)` shows
-/// it; "<missing> not found".
+/// The read of the row that `find(snapshot)`, a Result, finds under `key`, as `render(snapshot,
+/// row)` shows it; "<missing> not found".
 template <state::Table table, class Find, class Render>
 Read read_row(std::string_view key, std::string missing, Find find, Render render) {
   return {.watch = {state::watch_key(table, key)},
           .index =
-              [find](const state::Snapshot& snapshot) {
+              [find](const View& snapshot) {
                 const auto row = find(snapshot);
-                return row ? object_of(row)->getModifyIndex() : table_index(snapshot, table);
+                if (!row) return at_once;
+                return *row ? object_of(*row)->getModifyIndex() : table_index(snapshot, table);
               },
           .answer =
-              [find, render, missing](const state::Snapshot& snapshot) {
+              [find, render, missing](const View& snapshot) {
                 const auto row = find(snapshot);
-                return row ? render(snapshot, row)
-                           : Answer::error(not_found(missing + " not found"));
+                if (!row) return Answer::error(row.error());
+                return *row ? render(snapshot, *row)
+                            : Answer::error(not_found(missing + " not found"));
               }};
 }
 
 /// For `render`: the whole object.
 inline constexpr auto whole
-    = [](const state::Snapshot&, const auto& row) { return Answer::json(to_json(*row)); };
+    = [](const View&, const auto& row) { return Answer::json(to_json(*row)); };
 
 }  // namespace nomad::api

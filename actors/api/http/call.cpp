@@ -57,7 +57,7 @@ RunBlocking run_blocking(const std::shared_ptr<Context>& context) {
 
 Call::Call(std::shared_ptr<Context> shared, net::Responder answerer, std::string_view rest_of_path)
     : context{std::move(shared)},
-      caller{caller_of(answerer.request())},
+      asking{{caller_of(answerer.request()), context->options.policy}, Capability::management},
       responder{std::move(answerer)},
       rest{rest_of_path} {}
 

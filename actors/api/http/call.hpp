@@ -59,7 +59,9 @@ public:
   Call(std::shared_ptr<Context> shared, net::Responder responder, std::string_view rest_of_path);
 
   std::shared_ptr<Context> context;
-  Caller caller;
+
+  /// Who asks, and what the route says that he needs.
+  access::Asking asking;
   net::Responder responder;
 
   /// What follows the route's pattern in the path, without the operation's suffix: an id.

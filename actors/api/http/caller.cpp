@@ -24,15 +24,11 @@ std::string_view token_of(const net::Request& request) {
 
 }  // namespace
 
-Caller caller_of(const net::Request& request) {
-  Caller caller = request.caller ? *request.caller : Caller{.remote = request.remote};
+access::Caller caller_of(const net::Request& request) {
+  auto caller = request.caller ? *request.caller : access::Caller{.remote = request.remote};
   if (const auto token = token_of(request); !token.empty())
-    caller.token = net::TokenIdentity{std::string{token}};
+    caller.token = access::TokenIdentity{std::string{token}};
   return caller;
-}
-
-Result<> authorize(const Caller&, Capability, std::string_view) {
-  return {};
 }
 
 }  // namespace nomad::api

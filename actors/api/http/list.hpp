@@ -2,8 +2,8 @@
 // it, and the token of the row that did not fit.
 #pragma once
 
-#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -36,17 +36,15 @@ inline Result<bool> keeps(const RowFilter& filter,
   return kept;
 }
 
-/// Where a walk begins and ends.
-struct Walk {
-  std::string prefix;  ///< Keys that begin otherwise are not part of it.
-  std::string start;   ///< The first key, or with `reverse` the last; "" is all.
-  bool reverse = false;
-};
+/// A table of rows, or an index of one.
+template <class V>
+using Rows = state::PersistentMap<V> state::Tables::*;
 
-/// Makes the JSON array of one page. `keep(value)` says whether a row counts (Result<bool>),
-/// `token(key, value)` names it, `append(out, value)` writes it.
+/// Makes the JSON array of one page of what the caller may see. `keep(value)` says whether a row
+/// counts (Result<bool>), `token(key, value)` names it, `append(out, value)` writes it.
 template <class V, class Keep, class Token, class Append>
-Answer list_page(const state::PersistentMap<V>& map,
+Answer list_page(const View& state,
+                 Rows<V> rows,
                  const Walk& walk,
                  const ReadOptions& options,
                  Keep keep,
@@ -54,23 +52,21 @@ Answer list_page(const state::PersistentMap<V>& map,
                  Append append) {
   query::Page page{options.per_page};
   std::string out = "[";
-  const auto begin = std::max(walk.prefix, walk.start);
-  auto cursor = !walk.reverse        ? map.lower_bound(begin)
-                : walk.start.empty() ? map.last()
-                                     : map.before(walk.start + '\0');
-  for (; cursor.valid(); walk.reverse ? cursor.previous() : cursor.next()) {
-    if (!walk.prefix.empty() && !cursor.key().starts_with(walk.prefix)) break;
+  std::optional<Error> failure;
+  state.walk(rows, walk, [&](const auto& cursor) {
     const Result<bool> kept = keep(cursor.value());
-    if (!kept) return Answer::error(kept.error());
-    if (!*kept) continue;
+    if (!kept) failure = kept.error();
+    if (failure || !*kept) return !failure;
     if (page.is_full()) {
       page.end_at(token(cursor.key(), cursor.value()));
-      break;
+      return false;
     }
     if (page.count() != 0) out += ',';
     append(out, cursor.value());
     page.add();
-  }
+    return true;
+  });
+  if (failure) return Answer::error(*failure);
   out += ']';
   Answer answer = Answer::json(std::move(out));
   answer.next_token = page.next_token();
@@ -82,8 +78,9 @@ Walk walk_by_create(const ReadOptions& options);
 
 /// The page of a list in the order of creation; with a prefix by id.
 template <class V, class Keep, class Append>
-Answer list_by_create(const state::PersistentMap<V>& by_id,
-                      const state::PersistentMap<V>& by_create,
+Answer list_by_create(const View& state,
+                      Rows<V> by_id,
+                      Rows<V> by_create,
                       const ReadOptions& options,
                       Keep keep,
                       Append append) {
@@ -93,18 +90,16 @@ Answer list_by_create(const state::PersistentMap<V>& by_id,
     const auto object = *object_of(row);
     return query::CreateToken::make(object.getCreateIndex(), view(object.getId()));
   };
-  return list_page(has_prefix ? by_id : by_create, walk_by_create(options), options, keep, token,
-                   append);
+  return list_page(state, has_prefix ? by_id : by_create, walk_by_create(options), options, keep,
+                   token, append);
 }
 
 /// The page of a list in the order of its keys.
 template <class V, class Keep, class Append>
-Answer list_by_key(const state::PersistentMap<V>& map,
-                   const ReadOptions& options,
-                   Keep keep,
-                   Append append) {
+Answer list_by_key(
+    const View& state, Rows<V> rows, const ReadOptions& options, Keep keep, Append append) {
   return list_page(
-      map, Walk{.prefix = options.prefix, .start = options.next_token}, options, keep,
+      state, rows, Walk{.prefix = options.prefix, .start = options.next_token}, options, keep,
       [](std::string_view key, const V&) { return std::string{key}; }, append);
 }
 

@@ -14,7 +14,8 @@ constexpr std::size_t most_entries = 1024;
 
 std::shared_ptr<const ResponseCache::Rendering> ResponseCache::find(std::string_view target,
                                                                     std::uint64_t index,
-                                                                    bool wants_gzip) {
+                                                                    bool wants_gzip,
+                                                                    const access::Principal& who) {
   std::shared_ptr<Rendering> found;
   {
     const std::lock_guard lock{guard_};
@@ -23,8 +24,9 @@ std::shared_ptr<const ResponseCache::Rendering> ResponseCache::find(std::string_
       return nullptr;
     entries_.splice(entries_.begin(), entries_, known->second);
     found = known->second->rendering;
-    if (!wants_gzip || found->gzip) return found;
   }
+  if (!access::are_same_for(who, found->verdicts)) return nullptr;
+  if (!wants_gzip || found->gzip) return found;
   auto packed = std::make_shared<Rendering>(*found);  // others may be reading `found`
   packed->gzip = std::make_shared<const std::string>(net::gzip(*found->body));
   const std::lock_guard lock{guard_};
@@ -42,7 +44,8 @@ std::shared_ptr<const ResponseCache::Rendering> ResponseCache::offer(
     std::string_view target,
     std::uint64_t index,
     std::string& body,
-    const std::string& next_token) {
+    const std::string& next_token,
+    const std::vector<access::Verdict>& verdicts) {
   if (body.size() < smallest_kept || body.size() > max_bytes_ / 2) return nullptr;
   const std::lock_guard lock{guard_};
   auto known = by_target_.find(target);
@@ -62,6 +65,7 @@ std::shared_ptr<const ResponseCache::Rendering> ResponseCache::offer(
   auto rendering = std::make_shared<Rendering>();
   rendering->body = std::make_shared<const std::string>(std::move(body));
   rendering->next_token = next_token;
+  rendering->verdicts = verdicts;
   entry.rendering = rendering;
   entry.bytes = rendering->body->size();
   bytes_ += entry.bytes;

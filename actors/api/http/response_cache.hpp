@@ -2,7 +2,8 @@
 // change. Bounded in bytes; what was used longest ago goes first.
 //
 // A rendering is kept only when the same target is asked for twice at the same index, so that
-// what changes all the time costs no memory. Thread-safe.
+// what changes all the time costs no memory. It is found only by callers who may see just what the
+// one may for whom it was made. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
+
+#include "runtime/access/verdicts.hpp"
 
 namespace nomad::api {
 
@@ -21,20 +25,24 @@ public:
     std::shared_ptr<const std::string> body;
     std::shared_ptr<const std::string> gzip;  ///< Made when first wanted.
     std::string next_token;
+    std::vector<access::Verdict> verdicts;  ///< Of what was looked at to make it.
   };
 
   explicit ResponseCache(std::size_t max_bytes) : max_bytes_{max_bytes} {}
 
-  /// The rendering of `target` as of `index`, with its gzip form when `wants_gzip`.
+  /// The rendering of `target` as of `index`, with its gzip form when `wants_gzip`; null when
+  /// there is none, or none for `who`.
   std::shared_ptr<const Rendering> find(std::string_view target,
                                         std::uint64_t index,
-                                        bool wants_gzip);
+                                        bool wants_gzip,
+                                        const access::Principal& who);
 
   /// Offers a rendering; true when it is kept (then `body` is shared with the cache).
   std::shared_ptr<const Rendering> offer(std::string_view target,
                                          std::uint64_t index,
                                          std::string& body,
-                                         const std::string& next_token);
+                                         const std::string& next_token,
+                                         const std::vector<access::Verdict>& verdicts);
 
   std::size_t bytes() const;
 

@@ -39,9 +39,10 @@ void run(const std::vector<Operation>& operations, Call call) {
   for (const auto& operation : operations) {
     if (!fits(operation.methods, asked)) continue;
     if (const auto why = refuse_page_of(call, operation)) return call.send(Answer::text(403, *why));
-    const auto ns = request.parameter_or_empty("namespace");
-    if (const auto allowed = authorize(call.caller, operation.capability, ns); !allowed)
-      return call.fail(allowed.error());
+    call.asking.needed = operation.capability;
+    if (!access::is_namespaced(operation.capability))
+      if (const auto allowed = authorize(call.asking, {}); !allowed)
+        return call.fail(allowed.error());
     return dispatch(operation.where, std::move(call),
                     [serve = operation.run](Call here) { here.settle(serve(here)); });
   }
@@ -50,13 +51,27 @@ void run(const std::vector<Operation>& operations, Call call) {
 
 }  // namespace
 
+void Routes::list(const std::string& path, const std::vector<Operation>& operations) {
+  for (const auto& operation : operations) {
+    const auto* method = operation.methods == Methods::any        ? "ANY "
+                         : fits(operation.methods, Methods::put)  ? "PUT "
+                         : fits(operation.methods, Methods::get)  ? "GET "
+                         : fits(operation.methods, Methods::post) ? "POST "
+                                                                  : "DELETE ";
+    listed_.emplace_back(method + path, operation.capability);
+  }
+}
+
 void Routes::exact(std::string path, std::vector<Operation> operations) {
+  list(path, operations);
   router_.handle(std::move(path), [context = context_, operations](net::Responder responder) {
     run(operations, Call{context, std::move(responder), ""});
   });
 }
 
 void Routes::below(std::string prefix, std::vector<Suffix> suffixes) {
+  for (const auto& [suffix, operations] : suffixes)
+    list(prefix + '*' + std::string{suffix}, operations);
   router_.handle(prefix, [context = context_, skipped = prefix.size(),
                           suffixes = std::move(suffixes)](net::Responder responder) {
     const auto rest = std::string_view{responder.request().path}.substr(skipped);

@@ -1,6 +1,7 @@
 // The route tables: which path and method runs which operation, what its caller must be able to do,
-// and where it is served. Nothing reaches an operation, or another agent, without passing
-// `authorize` here.
+// and where it is served. What is of no namespace is judged here, before anything is done or passed
+// on. All else is judged with the namespace of the object, by who finds it: the view of a read
+// (view.hpp), the decision of a write (runtime/cluster), the client node.
 //
 // One file per resource fills the table by its `add_…_routes`. Below a prefix pattern
 // ("/v1/job/") operations are chosen by the end of the path, because ids may contain slashes.
@@ -9,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actors/api/forward/place.hpp"
@@ -51,16 +53,26 @@ public:
   /// empty fits everything.
   void below(std::string prefix, std::vector<Suffix> suffixes);
 
+  /// All operations: "PUT /v1/job/*/plan" with what it needs. Methods that mean the same are one,
+  /// "ANY" where Nomad does not look at it.
+  const std::vector<std::pair<std::string, Capability>>& listed() const { return listed_; }
+
   net::HttpRouter take() { return std::move(router_); }
 
 private:
+  void list(const std::string& path, const std::vector<Operation>& operations);
+
   std::shared_ptr<Context> context_;
+  std::vector<std::pair<std::string, Capability>> listed_;
   net::HttpRouter router_;
 };
 
 /// Whether the body of a request is an archive, which goes into a file as it comes. Not for those
 /// who may not send one.
-bool brings_archive(const net::Request& head);
+bool brings_archive(const net::Request& head, const std::shared_ptr<const access::Policy>& policy);
+
+/// The whole table: all of what follows.
+void add_routes(Routes& routes);
 
 void add_job_routes(Routes& routes);
 void add_alloc_routes(Routes& routes);

@@ -8,6 +8,7 @@
 #include "actors/api/http/json_out.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/server/sealed_written.hpp"
+#include "runtime/cluster/variable_commands.hpp"
 
 namespace nomad::api {
 
@@ -33,27 +34,31 @@ auto responding(SharedCall call, Respond respond) {
   };
 }
 
-/// Writes what `decide(snapshot, seed)` decides (server::Writer) and answers with
+/// Writes what `decide(snapshot, asking, seed)` decides (server::Writer) and answers with
 /// `respond(server::Written<Decision>)`.
 template <class Decide, class Respond>
 Outcome write(Call& call, Decide decide, Respond respond) {
   const auto context = call.context;
   const auto& writer = context->options.writer;
   if (!writer) return no_leader();
-  writer->write(std::move(decide), responding<server::Written<server::DecidedBy<Decide>>>(
-                                       share(std::move(call)), std::move(respond)));
+  const auto decide_for = [&decide, asking = call.asking](const state::Snapshot& snapshot,
+                                                          const cluster::EvalSeed& seed) {
+    return decide(snapshot, asking, seed);
+  };
+  writer->write(decide_for, responding<server::Written<server::DecidedBy<decltype(decide_for)>>>(
+                                share(std::move(call)), std::move(respond)));
   return later;
 }
 
 /// Writes a command that is sealed (server::SealedWritten) and answers with what `respond` makes of
 /// its end.
 template <class Respond>
-Outcome write_sealed(Call& call, const Object<schema::Command>& command, Respond respond) {
+Outcome write_sealed(Call& call, const cluster::SealedDecision& decision, Respond respond) {
   const auto context = call.context;
   const auto& writer = context->options.writer;
   if (!writer) return no_leader();
   auto answer = responding<server::SealedWritten>(share(std::move(call)), std::move(respond));
-  writer->propose_raw(command,
+  writer->propose_raw(decision.allowed, decision.command,
                       [answer = std::move(answer)](const Result<raft::Applied>& applied) mutable {
                         answer(server::to_sealed(applied));
                       });

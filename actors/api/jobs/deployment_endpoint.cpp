@@ -27,10 +27,10 @@ Outcome list_deployments(Call& call) {
     return Read{.watch = {state::watch_prefix(Table::deployments, options.prefix)},
                 .index = index_of<Table::deployments>,
                 .answer =
-                    [options, filter](const Snapshot& snapshot) {
-                      const auto& tables = snapshot.tables();
+                    [options, filter](const View& snapshot) {
                       return list_by_create(
-                          tables.deployments, tables.deployments_by_create, options,
+                          snapshot, &state::Tables::deployments,
+                          &state::Tables::deployments_by_create, options,
                           [&](const DeploymentRef& deployment) -> Result<bool> {
                             if (!options.wants(view(deployment->getNamespace()))) return false;
                             return keeps(filter, *deployment);
@@ -47,7 +47,7 @@ Outcome read_deployment(Call& call) {
     NOMAD_TRY(check_id("deployment", call.rest));
     return read_row<Table::deployments>(
         call.rest, "deployment",
-        [id = call.rest](const Snapshot& snapshot) { return snapshot.deployment(id); }, whole);
+        [id = call.rest](const View& snapshot) { return snapshot.deployment(id); }, whole);
   });
 }
 
@@ -55,7 +55,7 @@ Outcome deployment_allocations(Call& call) {
   return read_state(call, [id = call.rest](const ReadOptions&) -> Result<Read> {
     return Read{.watch = {state::watch_key(Table::allocs_by_deployment, id)},
                 .index = index_of<Table::allocs>,
-                .answer = [id](const Snapshot& snapshot) {
+                .answer = [id](const View& snapshot) {
                   return Answer::json(stub_list(snapshot.allocs_by_deployment(id)));
                 }};
   });
@@ -100,8 +100,8 @@ Result<std::vector<std::string>> texts_of(BodyFields& fields, std::string_view n
 Outcome fail_deployment(Call& call) {
   return write(
       call,
-      [id = call.rest](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_fail(state, id, seed);
+      [id = call.rest](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_fail(state, asking, id, seed);
       },
       changed_answer);
 }
@@ -114,8 +114,9 @@ Outcome pause_deployment(Call& call) {
   NOMAD_TRY(fields.check());
   return write(
       call,
-      [pause, id = call.rest](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_pause(state, id, pause, seed);
+      [pause, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                              const EvalSeed& seed) {
+        return cluster::decide_pause(state, asking, id, pause, seed);
       },
       changed_answer);
 }
@@ -128,8 +129,9 @@ Outcome promote_deployment(Call& call) {
   const auto groups = NOMAD_TRY(texts_of(fields, "Groups"));
   return write(
       call,
-      [&, id = call.rest](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_promote(state, id, all, groups, seed);
+      [&, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                          const EvalSeed& seed) {
+        return cluster::decide_promote(state, asking, id, all, groups, seed);
       },
       changed_answer);
 }
@@ -144,8 +146,9 @@ Outcome set_alloc_health(Call& call) {
     return Error{Errc::rejected, "must specify at least one healthy/unhealthy allocation ID"};
   return write(
       call,
-      [&, id = call.rest](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_alloc_health(state, id, healthy, unhealthy, seed);
+      [&, id = call.rest](const Snapshot& state, const access::Asking& asking,
+                          const EvalSeed& seed) {
+        return cluster::decide_alloc_health(state, asking, id, healthy, unhealthy, seed);
       },
       changed_answer);
 }

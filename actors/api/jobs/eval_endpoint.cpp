@@ -57,10 +57,10 @@ Outcome list_evals(Call& call) {
     return Read{.watch = {state::watch_prefix(Table::evals, options.prefix)},
                 .index = index_of<Table::evals>,
                 .answer =
-                    [selection](const Snapshot& snapshot) {
-                      const auto& tables = snapshot.tables();
+                    [selection](const View& snapshot) {
                       return list_by_create(
-                          tables.evals, tables.evals_by_create, selection.options,
+                          snapshot, &state::Tables::evals, &state::Tables::evals_by_create,
+                          selection.options,
                           [&](const EvalRef& eval) { return selection.keeps_eval(eval); },
                           append_whole);
                     },
@@ -76,13 +76,16 @@ Outcome count_evals(Call& call) {
     return Read{.watch = {state::watch_prefix(Table::evals, options.prefix)},
                 .index = index_of<Table::evals>,
                 .answer =
-                    [selection](const Snapshot& snapshot) {
+                    [selection](const View& snapshot) {
                       std::uint64_t count = 0;
-                      for (const auto& entry : snapshot.evals(selection.options.prefix)) {
-                        const auto kept = selection.keeps_eval(entry.value());
-                        if (!kept) return Answer::error(kept.error());
-                        count += *kept ? 1 : 0;
-                      }
+                      Result<bool> kept = true;
+                      snapshot.walk(&state::Tables::evals, {.prefix = selection.options.prefix},
+                                    [&](const auto& entry) {
+                                      kept = selection.keeps_eval(entry.value());
+                                      count += kept && *kept ? 1 : 0;
+                                      return kept.has_value();
+                                    });
+                      if (!kept) return Answer::error(kept.error());
                       JsonObject object;
                       object.number("Count", count);
                       append_query_meta(object, table_index(snapshot, Table::evals), true);
@@ -92,10 +95,10 @@ Outcome count_evals(Call& call) {
   });
 }
 
-void append_related(JsonObject& parent, const Snapshot& snapshot, schema::Evaluation::Reader eval) {
+void append_related(JsonObject& parent, const View& snapshot, schema::Evaluation::Reader eval) {
   std::vector<EvalRef> related;
   for (const auto id : {eval.getNextEval(), eval.getPreviousEval(), eval.getBlockedEval()})
-    if (const auto other = snapshot.eval(view(id))) related.push_back(other);
+    if (const auto other = snapshot.eval(view(id)); other && *other) related.push_back(*other);
   if (related.empty()) return;  // left out like everything that is zero
   append_json_list(parent.raw("RelatedEvals"), related, [](std::string& to, const EvalRef& other) {
     const auto stub = *other;
@@ -126,8 +129,8 @@ Outcome read_eval(Call& call) {
   return read_state(call, [&](const ReadOptions&) -> Result<Read> {
     NOMAD_TRY(check_id("failed to lookup eval: eval", call.rest));
     return read_row<Table::evals>(
-        call.rest, "eval", [id = call.rest](const Snapshot& snapshot) { return snapshot.eval(id); },
-        [related](const Snapshot& snapshot, const EvalRef& eval) {
+        call.rest, "eval", [id = call.rest](const View& snapshot) { return snapshot.eval(id); },
+        [related](const View& snapshot, const EvalRef& eval) {
           JsonObject object;
           object.members(*eval);
           if (related) append_related(object, snapshot, *eval);
@@ -140,7 +143,7 @@ Outcome eval_allocations(Call& call) {
   return read_state(call, [id = call.rest](const ReadOptions&) -> Result<Read> {
     return Read{.watch = {state::watch_key(Table::allocs_by_eval, id)},
                 .index = index_of<Table::allocs>,
-                .answer = [id](const Snapshot& snapshot) {
+                .answer = [id](const View& snapshot) {
                   return Answer::json(stub_list(snapshot.allocs_by_eval(id)));
                 }};
   });
@@ -173,10 +176,15 @@ Result<std::vector<std::string>> evals_to_delete(const Call& call) {
   const auto filter = NOMAD_TRY(compile_filter(options));
   if (!call.context->options.store) return no_leader();
   const auto snapshot = call.context->options.store->snapshot();
-  for (const auto& entry : snapshot.evals()) {
-    const auto kept = NOMAD_TRY(keeps(filter, *entry.value()));
-    if (kept && found.size() < most_deleted) found.push_back(copy(entry.value()->getId()));
-  }
+  access::Verdicts verdicts{call.asking.who};
+  Result<bool> kept = true;
+  View{snapshot, verdicts, call.asking.needed}.walk(
+      &state::Tables::evals, {}, [&](const auto& entry) {
+        kept = keeps(filter, *entry.value());
+        if (kept && *kept) found.push_back(copy(entry.value()->getId()));
+        return kept && found.size() < most_deleted;
+      });
+  if (!kept) return kept.error();
   return found;
 }
 
@@ -184,8 +192,8 @@ Outcome delete_evals_here(Call& call) {
   const auto ids = NOMAD_TRY(evals_to_delete(call));
   return write(
       call,
-      [&](const Snapshot& state, const cluster::EvalSeed&) {
-        return cluster::decide_delete_evals(state, ids);
+      [&](const Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
+        return cluster::decide_delete_evals(state, asking, ids);
       },
       [count = ids.size()](const server::Written<cluster::Decision>& done) {
         return Answer::json(JsonObject{}.number("Count", count).number("Index", done.index).take())

@@ -51,6 +51,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
     incoming.other_region = region.request;
     return incoming;
   }
+  NOMAD_TRY(authorize(call.asking, {ns}));
   job.set("Region", region.job);
   job.set("Namespace", ns);
   const auto& limits = call.context->options.jobs;

@@ -33,7 +33,8 @@ struct IncomingJob {
   std::string other_region{};
 };
 
-/// Takes the job out of the request's body. `id` is that of the path; empty if it names none.
+/// Takes the job out of the request's body, if its namespace is the caller's to ask this of. `id`
+/// is that of the path; empty if it names none.
 Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTexts& texts);
 
 /// The schema object of a valid job. Its submit time is the server's, and its tokens are left out.

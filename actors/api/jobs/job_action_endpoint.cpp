@@ -95,8 +95,9 @@ Outcome evaluate_job(Call& call) {
   const bool force = NOMAD_TRY(read_evaluate(call));
   return write(
       call,
-      [force, job = name_of(call)](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_evaluate(state, job.ns, job.id, force, seed);
+      [force, job = name_of(call)](const Snapshot& state, const access::Asking& asking,
+                                   const EvalSeed& seed) {
+        return cluster::decide_evaluate(state, asking, job.ns, job.id, force, seed);
       },
       evaluated);
 }
@@ -111,9 +112,9 @@ Outcome revert_job(Call& call) {
   return write(
       call,
       [=, job = name_of(call), max_count = call.context->options.jobs.max_count](
-          const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_revert(state, job.ns, job.id, version, enforce_prior, max_count,
-                                      seed);
+          const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_revert(state, asking, job.ns, job.id, version, enforce_prior,
+                                      max_count, seed);
       },
       evaluated);
 }
@@ -138,8 +139,8 @@ Outcome scale_job(Call& call) {
   return write(
       call,
       [&, job = name_of(call), max_count = call.context->options.jobs.max_count](
-          const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_scale(state, job.ns, job.id, group, count, max_count, seed);
+          const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_scale(state, asking, job.ns, job.id, group, count, max_count, seed);
       },
       evaluated);
 }
@@ -153,8 +154,9 @@ Outcome set_job_stability(Call& call) {
   NOMAD_TRY(fields.check());
   return write(
       call,
-      [=, job = name_of(call)](const Snapshot& state, const EvalSeed&) {
-        return cluster::decide_stability(state, job.ns, job.id, version, stable);
+      [=, job = name_of(call)](const Snapshot& state, const access::Asking& asking,
+                               const EvalSeed&) {
+        return cluster::decide_stability(state, asking, job.ns, job.id, version, stable);
       },
       index_answer<Decision>);
 }
@@ -163,8 +165,8 @@ Outcome dispatch_job(Call& call) {
   const auto request = NOMAD_TRY(read_dispatch(call));
   return write(
       call,
-      [&](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_dispatch(state, request, seed);
+      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_dispatch(state, asking, request, seed);
       },
       job_dispatched);
 }
@@ -172,8 +174,9 @@ Outcome dispatch_job(Call& call) {
 Outcome force_periodic(Call& call) {
   return write(
       call,
-      [job = name_of(call)](const Snapshot& state, const EvalSeed& seed) {
-        return cluster::decide_periodic_launch(state, job.ns, job.id, seed);
+      [job = name_of(call)](const Snapshot& state, const access::Asking& asking,
+                            const EvalSeed& seed) {
+        return cluster::decide_periodic_launch(state, asking, job.ns, job.id, seed);
       },
       [](const Written<Decision>& done) {
         JsonObject object;

@@ -18,16 +18,16 @@ using state::Snapshot;
 using state::Table;
 using JobRef = Object<schema::Job>;
 
-void append_summary(std::string& out, const Snapshot& snapshot, schema::Job::Reader job) {
+void append_summary(std::string& out, const View& snapshot, schema::Job::Reader job) {
   const auto summary = snapshot.job_summary(view(job.getNamespace()), view(job.getId()));
-  if (summary)
-    append_json(out, *summary);
+  if (summary && *summary)
+    append_json(out, **summary);
   else
     out += "null";
 }
 
 void append_job_stub(std::string& out,
-                     const Snapshot& snapshot,
+                     const View& snapshot,
                      schema::Job::Reader job,
                      bool with_meta) {
   JsonObject object{out};
@@ -58,7 +58,7 @@ void append_job_stub(std::string& out,
       .text("Type", job.getType());
 }
 
-std::uint64_t jobs_index(const Snapshot& snapshot) {
+std::uint64_t jobs_index(const View& snapshot) {
   return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::job_summaries));
 }
 
@@ -72,9 +72,9 @@ Outcome list_jobs(Call& call) {
                           state::watch_prefix(Table::job_summaries, watched)},
                 .index = jobs_index,
                 .answer =
-                    [options, with_meta, filter](const Snapshot& snapshot) {
+                    [options, with_meta, filter](const View& snapshot) {
                       return list_page(
-                          snapshot.tables().jobs, walk_by_name(options), options,
+                          snapshot, &state::Tables::jobs, walk_by_name(options), options,
                           [&](const JobRef& job) -> Result<bool> {
                             if (!view(job->getId()).starts_with(options.prefix)) return false;
                             return keeps(filter, *job);
@@ -92,7 +92,7 @@ Outcome list_jobs(Call& call) {
   });
 }
 
-/// A read of something that belongs to one job.
+/// A read of something that belongs to one job: `snapshot` is for what is of the job's namespace.
 using AnswerForJob
     = std::function<Answer(const Snapshot& snapshot, const std::string& ns, const std::string& id)>;
 
@@ -100,9 +100,12 @@ Outcome read_of_job(Call& call, Table table, Table watched, AnswerForJob answer)
   const auto& id = call.rest;
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     return Read{.watch = {state::watch_key(watched, state::join_key(options.ns, id))},
-                .index = [table](const Snapshot& snapshot) { return table_index(snapshot, table); },
-                .answer = [ns = options.ns, id,
-                           answer](const Snapshot& snapshot) { return answer(snapshot, ns, id); }};
+                .index = [table](const View& snapshot) { return table_index(snapshot, table); },
+                .answer =
+                    [ns = options.ns, id, answer](const View& snapshot) {
+                      const auto all = snapshot.in(ns);
+                      return all ? answer(**all, ns, id) : Answer::error(all.error());
+                    }};
   });
 }
 
@@ -110,9 +113,7 @@ Outcome read_job(Call& call) {
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     auto read = read_row<Table::jobs>(
         state::join_key(options.ns, call.rest), "job",
-        [ns = options.ns, id = call.rest](const Snapshot& snapshot) {
-          return snapshot.job(ns, id);
-        },
+        [ns = options.ns, id = call.rest](const View& snapshot) { return snapshot.job(ns, id); },
         whole);
     read.cacheable = true;
     return read;
@@ -123,7 +124,7 @@ Outcome job_summary(Call& call) {
   return read_of_job(call, Table::job_summaries, Table::job_summaries,
                      [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
                        const auto summary = snapshot.job_summary(ns, id);
-                       return summary ? whole(snapshot, summary)
+                       return summary ? Answer::json(to_json(*summary))
                                       : Answer::error(not_found("job not found"));
                      });
 }
@@ -147,17 +148,20 @@ Outcome job_allocations(Call& call) {
   const auto all = bool_parameter(call.request(), "all");  // nonsense means no, here alone
   const auto& id = call.rest;
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
-    return Read{
-        .watch = {state::watch_key(Table::allocs_by_job, state::join_key(options.ns, id))},
-        .index = index_of<Table::allocs>,
-        .answer = [ns = options.ns, id, all = all && *all](
-                      const Snapshot& snapshot) { return allocations_of(snapshot, ns, id, all); },
-        .is_heavy = is_long<&state::Tables::allocs>,
-        .cacheable = true,
-        .version =
-            [](const Snapshot& snapshot) {
-              return std::max(snapshot.index(Table::allocs), snapshot.index(Table::jobs));
-            }};
+    return Read{.watch = {state::watch_key(Table::allocs_by_job, state::join_key(options.ns, id))},
+                .index = index_of<Table::allocs>,
+                .answer =
+                    [ns = options.ns, id, all = all && *all](const View& snapshot) {
+                      const auto there = snapshot.in(ns);
+                      return there ? allocations_of(**there, ns, id, all)
+                                   : Answer::error(there.error());
+                    },
+                .is_heavy = is_long<&state::Tables::allocs>,
+                .cacheable = true,
+                .version =
+                    [](const View& snapshot) {
+                      return std::max(snapshot.index(Table::allocs), snapshot.index(Table::jobs));
+                    }};
   });
 }
 
@@ -228,15 +232,19 @@ Outcome job_versions(Call& call) {
   const bool with_diffs = NOMAD_TRY(bool_parameter(call.request(), "diffs"));
   const auto& id = call.rest;
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
-    const auto index = [ns = options.ns, id](const Snapshot& snapshot) {
-      const auto versions = snapshot.job_versions(ns, id);
+    const auto index = [ns = options.ns, id](const View& snapshot) {
+      const auto all = snapshot.in(ns);
+      if (!all) return at_once;
+      const auto versions = (*all)->job_versions(ns, id);
       return versions.empty() ? table_index(snapshot, Table::job_versions)
                               : versions.front()->getModifyIndex();
     };
     return Read{.watch = {state::watch_key(Table::job_versions, state::join_key(options.ns, id))},
                 .index = index,
-                .answer = [ns = options.ns, id, index, with_diffs](const Snapshot& snapshot) {
-                  const auto versions = snapshot.job_versions(ns, id);
+                .answer = [ns = options.ns, id, index, with_diffs](const View& snapshot) {
+                  const auto all = snapshot.in(ns);
+                  if (!all) return Answer::error(all.error());
+                  const auto versions = (*all)->job_versions(ns, id);
                   if (versions.empty()) return Answer::error(not_found("job versions not found"));
                   Result<std::string> diffs = std::string{"null"};
                   if (with_diffs && versions.size() > 1) diffs = diffs_of(versions);

@@ -71,13 +71,15 @@ Outcome job_scale_status(Call& call) {
     return Read{
         .watch = {state::watch_key(Table::jobs, key), state::watch_key(Table::allocs_by_job, key)},
         .index =
-            [](const Snapshot& snapshot) {
+            [](const View& snapshot) {
               return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::allocs));
             },
         .answer =
-            [ns = options.ns, id](const Snapshot& snapshot) {
-              const auto job = snapshot.job(ns, id);
-              return job ? scale_answer(snapshot, *job) : Answer::error(not_found("job not found"));
+            [ns = options.ns, id](const View& snapshot) {
+              const auto all = snapshot.in(ns);
+              if (!all) return Answer::error(all.error());
+              const auto job = (*all)->job(ns, id);
+              return job ? scale_answer(**all, *job) : Answer::error(not_found("job not found"));
             }};
   });
 }

@@ -72,8 +72,9 @@ Outcome register_here(Call& call) {
   request.job = freeze_job(incoming.draft);
   return write(
       call,
-      [&request](const Snapshot& state, const cluster::EvalSeed& seed) {
-        return cluster::decide_register(state, request, seed);
+      [&request](const Snapshot& state, const access::Asking& asking,
+                 const cluster::EvalSeed& seed) {
+        return cluster::decide_register(state, asking, request, seed);
       },
       [warnings = incoming.validation.warning_text()](const Written<Decision>& done) {
         return job_registered(done, warnings);
@@ -215,6 +216,7 @@ Result<json::object> parse_source(const Call& call) {
 }
 
 Outcome parse_here(Call& call) {
+  NOMAD_TRY(authorize(call.asking, {write_namespace(call.request())}));
   const auto job = NOMAD_TRY(parse_source(call));
   return Answer::json(json::serialize(job));
 }
@@ -291,12 +293,16 @@ Result<Deregistration> read_deregistration(const Call& call) {
 }
 
 /// Proposed ahead of what stops the allocations: the log keeps the order.
-void skip_delays(const server::Writer& writer, const Snapshot& state, const Deregistration& asked) {
-  const auto command = cluster::decide_skip_delays(state, asked.ns, asked.job_id);
-  if (!command) return;
-  writer.propose(command, [](const Result<server::Committed>& done) {
+Result<> skip_delays(const server::Writer& writer,
+                     const Snapshot& state,
+                     const access::Asking& asking,
+                     const Deregistration& asked) {
+  const auto skip = NOMAD_TRY(cluster::decide_skip_delays(state, asking, asked.ns, asked.job_id));
+  if (!skip.command) return {};
+  writer.propose(skip.allowed, skip.command, [](const Result<server::Committed>& done) {
     if (!done) log::warn("api", "skipping the shutdown delays of a job: {}", done.error().what);
   });
+  return {};
 }
 
 Answer job_deregistered(const Written<Decision>& done) {
@@ -316,9 +322,11 @@ Outcome deregister_job(Call& call) {
   const auto context = call.context;
   return write(
       call,
-      [&](const Snapshot& state, const cluster::EvalSeed& seed) {
-        if (asked.no_shutdown_delay) skip_delays(*context->options.writer, state, asked);
-        return cluster::decide_deregister(state, asked.ns, asked.job_id, asked.purge,
+      [&](const Snapshot& state, const access::Asking& asking,
+          const cluster::EvalSeed& seed) -> Result<Decision> {
+        if (asked.no_shutdown_delay)
+          NOMAD_TRY(skip_delays(*context->options.writer, state, asking, asked));
+        return cluster::decide_deregister(state, asking, asked.ns, asked.job_id, asked.purge,
                                           asked.eval_priority, seed);
       },
       job_deregistered);

@@ -12,6 +12,10 @@
 
 #include "runtime/net/http/url.hpp"
 
+namespace nomad::access {
+struct Caller;
+}
+
 namespace nomad::net {
 
 struct Header {
@@ -25,7 +29,6 @@ using Headers = std::vector<Header>;
 bool same_header(std::string_view left, std::string_view right);
 
 class BodyFile;
-struct Caller;
 
 /// A whole request. Filled by the server; valid as long as its `Responder` lives.
 class Request {
@@ -41,7 +44,7 @@ public:
   std::chrono::steady_clock::time_point received{};
 
   // Of a request that another agent passed on:
-  std::shared_ptr<const Caller> caller = {};  ///< As the RPC layer established him.
+  std::shared_ptr<const access::Caller> caller = {};  ///< As the RPC layer established him.
   std::uint8_t hops = 0;          ///< How often that happened; 0: it came from its client.
   bool is_for_this_node = false;  ///< A server sent it to this client node, to be served here.
   std::string target_node = {};   ///< The client node whose connection this server is to use.

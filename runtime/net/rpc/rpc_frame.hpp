@@ -12,7 +12,7 @@
 // All numbers are little-endian. Magic and version stand in every frame, so that a stream that lost
 // its place, or never was ours, is recognized at its next header and no length of it is believed.
 //
-// May depend on: runtime/base.
+// May depend on: runtime/base, access.
 #pragma once
 
 #include <array>
@@ -22,6 +22,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/access/caller.hpp"
 #include "runtime/base/result.hpp"
 
 namespace nomad::net {
@@ -83,10 +84,7 @@ std::string_view to_string(RpcFrameKind kind);
 // -- small payloads ------------------------------------------------------------------------------
 
 /// What a side says of itself. Claims: only a certificate proves a role.
-enum class RpcRole : std::uint8_t {
-  server = 1,
-  client = 2,
-};
+using RpcRole = access::AgentRole;
 
 struct RpcHello {
   std::uint16_t min_version = 1;  ///< Of the messages; the sides speak the highest common one.

@@ -21,10 +21,14 @@ struct Nameless {
   static constexpr const char* name = "played";
 };
 
-/// The reply, if the allocation is the one this client runs.
+/// The reply, if the allocation is the one this client runs, and the caller may ask.
 template <class Reply>
-actor::Answer<Reply> if_own(Played& played, const std::string& alloc, Reply reply) {
+actor::Answer<Reply> if_own(Played& played,
+                            const std::string& alloc,
+                            const access::Asking& asking,
+                            Reply reply) {
   if (alloc != own_alloc) return Error{Errc::not_found, "Unknown allocation \"" + alloc + '"'};
+  NOMAD_TRY(access::authorize(asking, {played.alloc_ns}));
   return answer(played, std::move(reply));
 }
 
@@ -44,6 +48,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
                                              std::shared_ptr<Played> p) {
   return {
       [p](const ca::Exec& m) -> actor::Answer<ca::ExecStarted> {
+        NOMAD_TRY(access::authorize(m.asking, {p->alloc_ns}));
         const std::lock_guard lock{p->guard};
         p->executed.push_back(m);
         auto session = p->start_session();
@@ -55,20 +60,20 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
           const std::lock_guard lock{p->guard};
           p->restarted.push_back(m);
         }
-        return if_own(*p, m.alloc_id, ca::Done{});
+        return if_own(*p, m.alloc_id, m.asking, ca::Done{});
       },
       [p](const ca::SignalTask& m) -> actor::Answer<ca::Done> {
         {
           const std::lock_guard lock{p->guard};
           p->signalled.push_back(m);
         }
-        return if_own(*p, m.alloc_id, ca::Done{});
+        return if_own(*p, m.alloc_id, m.asking, ca::Done{});
       },
       [p](const ca::CollectGarbage& m) {
-        return if_own(*p, m.alloc_id.empty() ? own_alloc : m.alloc_id, ca::Done{});
+        return if_own(*p, m.alloc_id.empty() ? own_alloc : m.alloc_id, m.asking, ca::Done{});
       },
       [p](const ca::AllocStats& m) {
-        return if_own(*p, m.alloc_id, p->task_started ? usage() : ca::AllocUsage{});
+        return if_own(*p, m.alloc_id, m.asking, p->task_started ? usage() : ca::AllocUsage{});
       },
       [](const ca::HostStats&) {
         ca::HostUsage host;
@@ -79,7 +84,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       },
       [p](const ca::AllocDirOf& m) {
         const std::lock_guard lock{p->guard};
-        return if_own(*p, m.alloc_id,
+        return if_own(*p, m.alloc_id, m.asking,
                       ca::AllocDir{p->alloc_dir, {{"server", p->task_started, p->task_started}}});
       },
       [](const ca::GetNode&) {

@@ -29,6 +29,7 @@ struct Played {
   std::vector<client::client_api::Exec> executed;
   std::function<Result<std::shared_ptr<host::ExecSession>>()> start_session;  ///< For them.
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
+  std::string alloc_ns = "default";
   bool task_started = true;
   bool leads = true;  ///< Whether a read index is granted.
 };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "client_fixture.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -211,7 +212,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
   advance(3s);
 
   SUBCASE("one task, without an attempt of its policy") {
-    auto done = ask<Done>(client, RestartTask{alloc_id(1), "main"});
+    auto done = ask<Done>(client, RestartTask{alloc_id(1), "main", false, nomad::test::anybody()});
     advance(2s);
     REQUIRE(done->has_value());
     CHECK((*done)->has_value());
@@ -222,7 +223,7 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     CHECK(events(1, "init").back() == "Terminated");
   }
   SUBCASE("all of them, in lifecycle order") {
-    auto done = ask<Done>(client, RestartTask{alloc_id(1), "", true});
+    auto done = ask<Done>(client, RestartTask{alloc_id(1), "", true, nomad::test::anybody()});
     advance(500ms);
     CHECK(task(1, "init").getState() == TaskRunState::RUNNING);
     CHECK(task(1, "main").getState() == TaskRunState::PENDING);
@@ -233,20 +234,19 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: restarts on request") {
     CHECK(status(1) == ClientStatus::RUNNING);
   }
   SUBCASE("running ones only") {
-    ask<Done>(client, RestartTask{alloc_id(1), ""});
+    ask<Done>(client, RestartTask{alloc_id(1), "", false, nomad::test::anybody()});
     advance(3s);
     CHECK(task(1, "init").getRestarts() == 0);
     CHECK(task(1, "main").getRestarts() == 1);
   }
   SUBCASE("and refuses what makes no sense") {
-    const auto error = [this](RestartTask msg) {
-      auto done = ask<Done>(client, std::move(msg));
+    const auto error = [this](const std::string& task, bool all_tasks) {
+      auto done = ask<Done>(client, RestartTask{alloc_id(1), task, all_tasks, anybody()});
       return (*done)->error().what;
     };
-    CHECK(error({alloc_id(1), "init"}) == "Task not running");
-    CHECK(error({alloc_id(1), "nope"}) == "Could not find task runner for task: nope");
-    CHECK(error({alloc_id(1), "main", true})
-          == "task name cannot be set when restarting all tasks");
+    CHECK(error("init", false) == "Task not running");
+    CHECK(error("nope", false) == "Could not find task runner for task: nope");
+    CHECK(error("main", true) == "task name cannot be set when restarting all tasks");
   }
 }
 
@@ -258,11 +258,12 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: signals reach running tasks") {
       {.tasks = {{.name = "fine", .config = forever},
                  {.name = "deaf", .config = R"({"run_for":"1h","signal_error":"deaf"})"}}});
   assign(make_alloc(job, 1), job);
-  auto one = ask<Done>(client, SignalTask{alloc_id(1), "fine", "SIGHUP"});
+  auto one = ask<Done>(client, SignalTask{alloc_id(1), "fine", "SIGHUP", nomad::test::anybody()});
   CHECK((*one)->has_value());
-  auto all = ask<Done>(client, SignalTask{alloc_id(1), "", "SIGHUP"});
+  auto all = ask<Done>(client, SignalTask{alloc_id(1), "", "SIGHUP", nomad::test::anybody()});
   CHECK((*all)->error().what == "Failed to signal task: deaf, err: deaf");
-  auto missing = ask<Done>(client, SignalTask{alloc_id(1), "nope", "SIGHUP"});
+  auto missing
+      = ask<Done>(client, SignalTask{alloc_id(1), "nope", "SIGHUP", nomad::test::anybody()});
   CHECK((*missing)->error().what == "Task not found");
   advance(2s);
   CHECK(view(task(1, "fine").getEvents()[3].getDisplayMessage()) == "Task being sent a signal");
@@ -364,7 +365,8 @@ TEST_CASE_FIXTURE(HookFixture,
   start();
   const auto job = make_job({});
   assign(make_alloc(job, 1), job);
-  ask<client::client_api::Done>(client, client::client_api::RestartTask{alloc_id(1), "web"});
+  ask<client::client_api::Done>(
+      client, client::client_api::RestartTask{alloc_id(1), "web", false, nomad::test::anybody()});
   advance(1s);
   stop_alloc(1, 2);
   advance(10s);

@@ -2,6 +2,8 @@
 #include "actors/client/client.hpp"
 
 #include "client_fixture.hpp"
+#include "test/support/access_policy.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -248,13 +250,13 @@ TEST_CASE_FIXTURE(ClientFixture, "client: garbage is collected on request, live 
 
   using client::client_api::CollectGarbage;
   using client::client_api::Done;
-  auto live = ask<Done>(client, CollectGarbage{alloc_id(2)});
+  auto live = ask<Done>(client, CollectGarbage{alloc_id(2), nomad::test::anybody()});
   REQUIRE(live->has_value());
   CHECK((*live)->error().code == Errc::rejected);
-  auto missing = ask<Done>(client, CollectGarbage{alloc_id(9)});
+  auto missing = ask<Done>(client, CollectGarbage{alloc_id(9), nomad::test::anybody()});
   CHECK((*missing)->error().what == "Unknown allocation \"" + alloc_id(9) + "\"");
 
-  auto all = ask<Done>(client, CollectGarbage{});
+  auto all = ask<Done>(client, CollectGarbage{"", nomad::test::anybody()});
   REQUIRE(all->has_value());
   CHECK((*all)->has_value());
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
@@ -265,8 +267,8 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
   start();
   const auto job = make_job({});
   assign(make_alloc(job, 1), job);
-  auto found
-      = ask<client::client_api::AllocDir>(client, client::client_api::AllocDirOf{alloc_id(1)});
+  auto found = ask<client::client_api::AllocDir>(
+      client, client::client_api::AllocDirOf{alloc_id(1), nomad::test::anybody()});
   REQUIRE(found->has_value());
   CHECK((*found)->value().path == dir.file("allocs/" + alloc_id(1)));
   REQUIRE((*found)->value().tasks.size() == 1);
@@ -274,10 +276,34 @@ TEST_CASE_FIXTURE(ClientFixture, "client: answers where files are and what runs"
 
   auto counts = ask<client::client_api::AllocCounts>(client, client::client_api::CountAllocs{});
   CHECK((*counts)->value().running == 1);
-  auto usage = ask<client::client_api::AllocUsage>(client,
-                                                   client::client_api::AllocStats{alloc_id(1), ""});
+  auto usage = ask<client::client_api::AllocUsage>(
+      client, client::client_api::AllocStats{alloc_id(1), "", nomad::test::anybody()});
   REQUIRE((*usage)->has_value());
   CHECK((*usage)->value().tasks.size() == 1);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of its allocation") {
+  using namespace client::client_api;
+  start();
+  const auto job = make_job({});  // of namespace "default"
+  assign(make_alloc(job, 1), job);
+  const auto refused = Error{Errc::permission_denied, "Permission denied"};
+  const auto asking
+      = [](const std::string& token) { return asking_with(token, access::Capability::read_job); };
+  const auto id = alloc_id(1);
+
+  CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
+  CHECK((*ask<AllocUsage>(client, AllocStats{id, "", asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, RestartTask{id, "web", false, asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, SignalTask{id, "web", "SIGHUP", asking(a_only)}))->error() == refused);
+  CHECK((*ask<Done>(client, CollectGarbage{id, asking(a_only)}))->error() == refused);
+  CHECK(
+      (*ask<Done>(client, CollectGarbage{"", asking_with(a_only, access::Capability::node_write)}))
+          ->error()
+      == refused);
+  CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
+        == refused);
+  CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking("owner")}))->has_value());
 }
 
 TEST_CASE_FIXTURE(ClientFixture,

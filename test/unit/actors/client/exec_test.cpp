@@ -1,6 +1,7 @@
 // A command beside a task (`alloc exec`) on its way to the driver: what each actor refuses, and
 // that the driver's session comes back.
 #include "client_fixture.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -73,7 +74,8 @@ struct ExecFixture : ClientFixture {
   Result<ExecStarted> exec(const std::string& task,
                            std::vector<std::string> command = {"ls", "-l"},
                            int alloc = 1) {
-    auto answer = ask<ExecStarted>(client, Exec{alloc_id(alloc), task, {std::move(command), true}});
+    auto answer = ask<ExecStarted>(
+        client, Exec{alloc_id(alloc), task, {std::move(command), true}, nomad::test::anybody()});
     REQUIRE(answer->has_value());
     return **answer;
   }

@@ -18,6 +18,7 @@
 #include "actors/core/system.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/json_codec.hpp"
+#include "test/support/anybody.hpp"
 #include "test/support/fake_servers.hpp"
 #include "test/support/temp_dir.hpp"
 
@@ -204,7 +205,9 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
   actor::Outsider self{system};
   CHECK(eventually([&] {
     std::uint64_t rss = 0;
-    self.request(node, 5s, client::client_api::AllocStats{test::numbered_id(1, owner), ""})
+    self.request(
+            node, 5s,
+            client::client_api::AllocStats{test::numbered_id(1, owner), "", nomad::test::anybody()})
         .receive(
             [&rss](const client::client_api::AllocUsage& usage) {
               rss = client::client_api::sum(usage).memory.rss;
@@ -228,8 +231,10 @@ Result<std::shared_ptr<host::ExecSession>> ask_exec(RealNode& real,
   actor::Outsider self{real.system};
   Result<std::shared_ptr<host::ExecSession>> answer = Error{Errc::internal, "no answer"};
   self.request(real.node, 30s,
-               client::client_api::Exec{
-                   test::numbered_id(1, real.owner), "task", {.command = std::move(command)}})
+               client::client_api::Exec{test::numbered_id(1, real.owner),
+                                        "task",
+                                        {.command = std::move(command)},
+                                        nomad::test::anybody()})
       .receive([&answer](client::client_api::ExecStarted& started) { answer = started.session; },
                [&answer](const Error& err) { answer = err; });
   return answer;
@@ -299,7 +304,8 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
   CHECK(eventually([&] {
     bool fine = false;
     self.request(node, 5s,
-                 client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL"})
+                 client::client_api::SignalTask{test::numbered_id(1, owner), "", "SIGNULL",
+                                                nomad::test::anybody()})
         .receive([&fine](const client::client_api::Done&) { fine = true; }, [](const Error&) {});
     return fine;
   }));

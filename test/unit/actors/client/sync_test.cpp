@@ -1,6 +1,7 @@
 // Prioritised sync, through the actors: what leaves when, under load and when servers fail.
 #include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -22,7 +23,8 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_sync: under load a status change overtak
   bool stopped = false;
   while (unix_now() < began + 5'000'000'000) {
     for (int number = 2; number <= 20; ++number)
-      tell(client, client::client_api::SignalTask{alloc_id(number), "web", "SIGHUP"});
+      tell(client, client::client_api::SignalTask{alloc_id(number), "web", "SIGHUP",
+                                                  nomad::test::anybody()});
     if (!stopped && unix_now() >= began + 2'300'000'000) {
       stopped = true;
       stop_alloc(1, 50);

@@ -17,7 +17,7 @@ namespace {
 Caller peer(net::RpcRole role, const std::string& region = "global") {
   Caller caller;
   caller.remote = "10.0.0.7:4711";
-  caller.peer = net::PeerIdentity{role, region, true};
+  caller.peer = access::PeerIdentity{role, region, true};
   return caller;
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("router: nobody gets through without access") {
   CHECK(may_call(client, Access::cluster_peer, "global"));
   CHECK_FALSE(may_call(client, Access::node, "global"));
   auto node = client;
-  node.node = net::NodeIdentity{"n"};
+  node.node = access::NodeIdentity{"n"};
   CHECK(may_call(node, Access::node, "global"));
   CHECK_FALSE(may_call(node, Access::server, "global"));
 }

@@ -4,6 +4,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "runtime/cluster/setting_commands.hpp"
 #include "server_fixture.hpp"
+#include "test/support/anybody.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
@@ -24,7 +25,8 @@ struct WriterFixture : test::ServerFixture {
         [&](const state::Snapshot& state, const cluster::EvalSeed& seed) {
           CHECK(seed.random != nullptr);
           return cluster::decide_scheduler_configuration(
-              state, Draft<schema::SchedulerConfiguration>{}.freeze(), check);
+              state, nomad::test::anybody(), Draft<schema::SchedulerConfiguration>{}.freeze(),
+              check);
         },
         [answer](Outcome outcome) { *answer = std::move(outcome); });
     return answer;
@@ -79,7 +81,8 @@ TEST_CASE_FIXTURE(WriterFixture,
 
 TEST_CASE_FIXTURE(WriterFixture, "writer: many commands go a few at a time, the last one alone") {
   std::vector<Result<Committed>> answers;
-  writer.propose_all(pools(20), [&](const Result<Committed>& done) { answers.push_back(done); });
+  writer.propose_all(access::own_work("test"), pools(20),
+                     [&](const Result<Committed>& done) { answers.push_back(done); });
 
   std::vector<std::size_t> portions;
   while (const auto count = commit_once())
@@ -99,10 +102,30 @@ TEST_CASE_FIXTURE(WriterFixture, "writer: a sequence stops at the first command 
   commands[1] = refused.freeze();
   std::vector<Result<Committed>> answers;
 
-  writer.propose_all(commands, [&](const Result<Committed>& done) { answers.push_back(done); });
+  writer.propose_all(access::own_work("test"), commands,
+                     [&](const Result<Committed>& done) { answers.push_back(done); });
   commit();
 
   CHECK(entries == 9);  // eight at once, and one for the first that was applied
   REQUIRE(answers.size() == 1);
   CHECK(answers[0].has_error());
+}
+
+TEST_CASE_FIXTURE(WriterFixture, "writer: a permission for something else is refused as a bug") {
+  Draft<schema::Command> draft;
+  draft->initJobDeregister().setNamespace("b");
+  const auto command = draft.freeze();
+  const auto who = nomad::test::anybody();
+  const auto propose = [&](const access::Allowed& allowed) {
+    std::optional<Result<Committed>> answer;
+    writer.propose(allowed, command, [&](const Result<Committed>& done) { answer = done; });
+    commit();
+    return answer.value().error().what;
+  };
+  const std::string refusal = "the permission is not for what is written";
+
+  CHECK(propose(access::authorize(who, {"a"}).value()) == refusal);
+  CHECK(entries == 0);
+  CHECK(propose(access::authorize(who, {"b"}).value()) != refusal);
+  CHECK(entries == 1);
 }

@@ -1,6 +1,7 @@
 // What operators may do to a deployment.
 #include "runtime/cluster/deployment_commands.hpp"
 
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/cluster/rollout_harness.hpp"
 
 using namespace nomad;
@@ -43,32 +44,34 @@ TEST_CASE_FIXTURE(Operator, "deployments that are unknown or over are refused by
   const auto id = deploy(1, "{}");
   const auto said
       = [](const auto& result) { return result ? std::string{"done"} : result.error().what; };
-  CHECK(said(cluster::decide_fail(state(), "none", draw())) == "deployment not found");
+  CHECK(said(cluster::decide_fail(state(), nomad::test::anybody(), "none", draw()))
+        == "deployment not found");
 
-  write(cluster::decide_fail(state(), id, draw())->command);
+  write(cluster::decide_fail(state(), nomad::test::anybody(), id, draw())->command);
   REQUIRE(status(id) == DeploymentState::FAILED);
-  CHECK(said(cluster::decide_fail(state(), id, draw())) == "can't fail terminal deployment");
-  CHECK(said(cluster::decide_pause(state(), id, true, draw()))
+  CHECK(said(cluster::decide_fail(state(), nomad::test::anybody(), id, draw()))
+        == "can't fail terminal deployment");
+  CHECK(said(cluster::decide_pause(state(), nomad::test::anybody(), id, true, draw()))
         == "can't pause terminal deployment");
-  CHECK(said(cluster::decide_pause(state(), id, false, draw()))
+  CHECK(said(cluster::decide_pause(state(), nomad::test::anybody(), id, false, draw()))
         == "can't resume terminal deployment");
-  CHECK(said(cluster::decide_promote(state(), id, true, {}, draw()))
+  CHECK(said(cluster::decide_promote(state(), nomad::test::anybody(), id, true, {}, draw()))
         == "can't promote terminal deployment");
-  CHECK(said(cluster::decide_alloc_health(state(), id, {"a"}, {}, draw()))
+  CHECK(said(cluster::decide_alloc_health(state(), nomad::test::anybody(), id, {"a"}, {}, draw()))
         == "can't set health of allocations for a terminal deployment");
-  CHECK(said(cluster::decide_alloc_health(state(), id, {}, {}, draw()))
+  CHECK(said(cluster::decide_alloc_health(state(), nomad::test::anybody(), id, {}, {}, draw()))
         == "must specify at least one healthy/unhealthy allocation ID");
 }
 
 TEST_CASE_FIXTURE(Operator, "a paused deployment is resumed, each with an evaluation") {
   const auto id = deploy(1, "{}");
-  const auto pause = cluster::decide_pause(state(), id, true, draw());
+  const auto pause = cluster::decide_pause(state(), nomad::test::anybody(), id, true, draw());
   write(pause->command);
   CHECK(status(id) == DeploymentState::PAUSED);
   CHECK(description(id) == "Deployment is paused");
   CHECK(state().eval(pause->eval_id)->getTriggeredBy() == schema::EvalTrigger::DEPLOYMENT_WATCHER);
 
-  const auto resume = cluster::decide_pause(state(), id, false, draw());
+  const auto resume = cluster::decide_pause(state(), nomad::test::anybody(), id, false, draw());
   write(resume->command);
   CHECK(status(id) == DeploymentState::RUNNING);
   CHECK(description(id) == "Deployment is running");
@@ -82,17 +85,20 @@ TEST_CASE_FIXTURE(Operator, "canaries are promoted, all or by the names of their
   const auto is_promoted
       = [&] { return state().deployment(id)->getTaskGroups()[0].getValue().getPromoted(); };
   SUBCASE("all") {
-    const auto promote = cluster::decide_promote(state(), id, true, {}, draw());
+    const auto promote
+        = cluster::decide_promote(state(), nomad::test::anybody(), id, true, {}, draw());
     write(promote->command);
     CHECK(is_promoted());
     CHECK(state().eval(promote->eval_id));
   }
   SUBCASE("by name") {
-    write(cluster::decide_promote(state(), id, false, {"api"}, draw())->command);
+    write(cluster::decide_promote(state(), nomad::test::anybody(), id, false, {"api"}, draw())
+              ->command);
     CHECK(is_promoted());
   }
   SUBCASE("by another name") {
-    write(cluster::decide_promote(state(), id, false, {"other"}, draw())->command);
+    write(cluster::decide_promote(state(), nomad::test::anybody(), id, false, {"other"}, draw())
+              ->command);
     CHECK_FALSE(is_promoted());
   }
 }
@@ -102,14 +108,16 @@ TEST_CASE_FIXTURE(Operator, "an operator's word on health counts") {
   const auto alloc = copy(canary()->alloc->getId());
   const auto group = [&] { return state().deployment(id)->getTaskGroups()[0].getValue(); };
 
-  const auto healthy = cluster::decide_alloc_health(state(), id, {alloc}, {}, draw());
+  const auto healthy
+      = cluster::decide_alloc_health(state(), nomad::test::anybody(), id, {alloc}, {}, draw());
   CHECK_FALSE(healthy->reverted_to);
   write(healthy->command);
   CHECK(group().getHealthyAllocs() == 1);
   CHECK(status(id) == DeploymentState::RUNNING);
   CHECK(state().eval(healthy->eval_id));
 
-  const auto unhealthy = cluster::decide_alloc_health(state(), id, {}, {alloc}, draw());
+  const auto unhealthy
+      = cluster::decide_alloc_health(state(), nomad::test::anybody(), id, {}, {alloc}, draw());
   CHECK(unhealthy->reverted_to == 0);
   write(unhealthy->command);
   CHECK(group().getUnhealthyAllocs() == 1);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
@@ -283,13 +284,32 @@ TEST_CASE_FIXTURE(Garbage,
                   "evaluations are deleted by name while the broker is paused, known ones only") {
   put_eval({.id = "one"});
   put_eval({.id = "two"});
-  CHECK(cluster::decide_delete_evals(now(), {"one"}).error().code == Errc::rejected);
+  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one"}).error().code
+        == Errc::rejected);
   run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  CHECK(cluster::decide_delete_evals(now(), {"one", "x"}).error().code == Errc::not_found);
-  const auto decision = cluster::decide_delete_evals(now(), {"one", "two"});
+  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "x"}).error().code
+        == Errc::not_found);
+  const auto decision = cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "two"});
   REQUIRE(decision);
   const auto ids = decision->command->getReap().getEvaluationIds();
   REQUIRE(ids.size() == 2);
   CHECK(view(ids[0]) == "one");
   CHECK(view(ids[1]) == "two");
+}
+
+TEST_CASE_FIXTURE(Garbage, "evaluations are deleted by who may have each that he names") {
+  put_eval({.id = "ours", .ns = "a"});
+  put_eval({.id = "theirs", .ns = "b"});
+  run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
+  const auto policy
+      = [](const access::Caller&, access::Capability, const access::Target& target) -> Result<> {
+    if (target.ns != "b") return {};
+    return Error{Errc::permission_denied, "Permission denied"};
+  };
+  const access::Asking asking{{access::Caller{}, std::make_shared<const access::Policy>(policy)},
+                              access::Capability::management};
+
+  CHECK(cluster::decide_delete_evals(now(), asking, {"ours"}).has_value());
+  CHECK(cluster::decide_delete_evals(now(), asking, {"ours", "theirs"}).error().code
+        == Errc::permission_denied);
 }

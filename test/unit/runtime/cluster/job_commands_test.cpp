@@ -1,11 +1,24 @@
 // What is made of a job that is registered: commands, or nothing when it is what is stored.
 #include "runtime/cluster/job_commands.hpp"
 
+#include <type_traits>
+
+#include "runtime/cluster/deployment_commands.hpp"
+#include "runtime/cluster/node_commands.hpp"
+#include "runtime/cluster/variable_commands.hpp"
+#include "test/support/access_policy.hpp"
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
+
+// What a caller may have decided cannot be without his permission.
+static_assert(!std::is_default_constructible_v<cluster::Decision>);
+static_assert(!std::is_default_constructible_v<cluster::NodeDecision>);
+static_assert(!std::is_default_constructible_v<cluster::DeploymentDecision>);
+static_assert(!std::is_default_constructible_v<cluster::SealedDecision>);
 
 namespace {
 
@@ -28,7 +41,8 @@ struct Registrations : Harness {
   cluster::Decision submit(const Object<schema::Job>& job) {
     cluster::RegisterRequest request;
     request.job = job;
-    const auto decision = cluster::decide_register(store.snapshot(), request, {now, &random});
+    const auto decision = cluster::decide_register(store.snapshot(), nomad::test::anybody(),
+                                                   request, {now, &random});
     REQUIRE(decision.has_value());
     const auto outcome = store.apply(++next_index, *decision->command);
     store.publish();
@@ -66,8 +80,8 @@ TEST_CASE("job commands: a condition that holds does not make a version") {
     request.job = submitted(2);
     request.enforce_index = true;
     request.job_modify_index = wanted;
-    const auto decision
-        = cluster::decide_register(state.store.snapshot(), request, {state.now, &state.random});
+    const auto decision = cluster::decide_register(state.store.snapshot(), nomad::test::anybody(),
+                                                   request, {state.now, &state.random});
     REQUIRE(decision.has_value());
     return decision->command->which();
   };
@@ -78,10 +92,12 @@ TEST_CASE("job commands: a condition that holds does not make a version") {
 
 TEST_CASE_FIXTURE(Harness, "job commands: delays are skipped for what runs") {
   add_node();
-  CHECK_FALSE(cluster::decide_skip_delays(state(), "default", "web"));
+  CHECK_FALSE(
+      cluster::decide_skip_delays(state(), nomad::test::anybody(), "default", "web")->command);
   process(register_job(make_job(2)));
 
-  const auto command = cluster::decide_skip_delays(state(), "default", "web");
+  const auto command
+      = cluster::decide_skip_delays(state(), nomad::test::anybody(), "default", "web")->command;
 
   REQUIRE(command);
   CHECK(command->getAllocTransition().getEntries().size() == 2);
@@ -112,7 +128,8 @@ struct Jobs : state::StateFixture {
   std::string scale(std::int64_t count,
                     std::string_view group = "api",
                     std::string_view job = "web") {
-    const auto decision = cluster::decide_scale(now(), "default", job, group, count, 0, seed);
+    const auto decision = cluster::decide_scale(now(), nomad::test::anybody(), "default", job,
+                                                group, count, 0, seed);
     if (!decision) return decision.error().what;
     const auto registered = decision->command->getJobRegister();
     CHECK(registered.getEnforceIndex());
@@ -139,7 +156,7 @@ struct Jobs : state::StateFixture {
   Result<cluster::Decision> dispatch(const std::string& payload,
                                      std::vector<std::pair<std::string, std::string>> meta,
                                      const std::string& token = {}) {
-    return cluster::decide_dispatch(now(),
+    return cluster::decide_dispatch(now(), nomad::test::anybody(),
                                     {.ns = "default",
                                      .job_id = "web",
                                      .payload = payload,
@@ -216,7 +233,8 @@ TEST_CASE_FIXTURE(Jobs, "scaling: the deployment of an earlier job of that name 
 TEST_CASE_FIXTURE(Jobs, "reverting: an older version comes back as a new one that runs") {
   put(1);
   put(2);
-  const auto decision = cluster::decide_revert(now(), "default", "web", 0, std::nullopt, 0, seed);
+  const auto decision = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 0,
+                                               std::nullopt, 0, seed);
   REQUIRE(decision);
   const auto registered = decision->command->getJobRegister();
   CHECK_FALSE(registered.getEnforceIndex());
@@ -239,7 +257,8 @@ TEST_CASE_FIXTURE(Jobs, "reverting: a stable version is not so before it has pro
     stability.setStable(true);
   });
   REQUIRE(now().job_version("default", "web", 1)->getStable());
-  const auto decision = cluster::decide_revert(now(), "default", "web", 1, std::nullopt, 0, seed);
+  const auto decision = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 1,
+                                               std::nullopt, 0, seed);
   REQUIRE(decision);
   CHECK_FALSE(decision->command->getJobRegister().getJob().getStable());
   CHECK(decision->command->getJobRegister().getJob().getVersion() == 0);
@@ -250,13 +269,15 @@ TEST_CASE_FIXTURE(Jobs,
   put(1);
   put(2);
   const auto revert = [this](std::uint64_t version, std::optional<std::uint64_t> prior) {
-    const auto decision = cluster::decide_revert(now(), "default", "web", version, prior, 0, seed);
+    const auto decision = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web",
+                                                 version, prior, 0, seed);
     return decision ? "" : decision.error().what;
   };
   CHECK(revert(1, std::nullopt) == "can't revert to current version");
   CHECK(revert(7, std::nullopt).find("version 7") != std::string::npos);
   CHECK(revert(0, 5) == "Current job has version 1; enforcing version 5");
-  const auto held = cluster::decide_revert(now(), "default", "web", 0, 1, 0, seed);
+  const auto held
+      = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 0, 1, 0, seed);
   REQUIRE(held);
   CHECK(held->command->getJobRegister().getEnforceIndex());
   deregister("web", true);
@@ -271,7 +292,8 @@ TEST_CASE_FIXTURE(Jobs, "evaluating: what failed and has no successor may be pla
   report("three", schema::ClientStatus::RUNNING);
   report("four", schema::ClientStatus::FAILED);
   place({{.id = "five", .previous = "four"}});
-  const auto forced = cluster::decide_evaluate(now(), "default", "web", true, seed);
+  const auto forced
+      = cluster::decide_evaluate(now(), nomad::test::anybody(), "default", "web", true, seed);
   REQUIRE(forced);
   REQUIRE(forced->command->which() == schema::Command::ALLOC_TRANSITION);
   const auto entries = forced->command->getAllocTransition().getEntries();
@@ -283,13 +305,15 @@ TEST_CASE_FIXTURE(Jobs, "evaluating: what failed and has no successor may be pla
   REQUIRE(forced->command->getAllocTransition().getEvaluations().size() == 1);
   CHECK(view(forced->command->getAllocTransition().getEvaluations()[0].getId()) == forced->eval_id);
 
-  const auto plain = cluster::decide_evaluate(now(), "default", "web", false, seed);
+  const auto plain
+      = cluster::decide_evaluate(now(), nomad::test::anybody(), "default", "web", false, seed);
   CHECK(plain->command->which() == schema::Command::EVAL_UPDATE);
 }
 
 TEST_CASE_FIXTURE(Jobs, "evaluating: neither what is not there nor what only makes children") {
   const auto refused = [this] {
-    const auto decision = cluster::decide_evaluate(now(), "default", "web", false, seed);
+    const auto decision
+        = cluster::decide_evaluate(now(), nomad::test::anybody(), "default", "web", false, seed);
     return decision ? "" : decision.error().what;
   };
   CHECK(refused().find("not found") != std::string::npos);
@@ -303,23 +327,28 @@ TEST_CASE_FIXTURE(Jobs, "evaluating: neither what is not there nor what only mak
 TEST_CASE_FIXTURE(
     Jobs,
     "stopping a job: what is not there is no error, and children's parents have no evaluation") {
-  CHECK_FALSE(cluster::decide_deregister(now(), "default", "web", false, 0, seed)->command);
+  CHECK_FALSE(
+      cluster::decide_deregister(now(), nomad::test::anybody(), "default", "web", false, 0, seed)
+          ->command);
   put(1);
-  const auto stopped = cluster::decide_deregister(now(), "default", "web", true, 70, seed);
+  const auto stopped
+      = cluster::decide_deregister(now(), nomad::test::anybody(), "default", "web", true, 70, seed);
   CHECK(stopped->command->getJobDeregister().getPurge());
   CHECK(stopped->command->getJobDeregister().getEvaluation().getPriority() == 70);
   register_job({.id = "cron", .periodic = true});
-  const auto parent = cluster::decide_deregister(now(), "default", "cron", false, 0, seed);
+  const auto parent = cluster::decide_deregister(now(), nomad::test::anybody(), "default", "cron",
+                                                 false, 0, seed);
   CHECK(parent->eval_id.empty());
   CHECK_FALSE(parent->command->getJobDeregister().hasEvaluation());
 }
 
 TEST_CASE_FIXTURE(Jobs, "stopping an allocation: it moves, and at once if that is wanted") {
-  CHECK(cluster::decide_alloc_stop(now(), "one", false, seed).has_error());
+  CHECK(cluster::decide_alloc_stop(now(), nomad::test::anybody(), "one", false, seed).has_error());
   put(1);
   place({{.id = "one"}});
   for (const bool at_once : {false, true}) {
-    const auto decision = cluster::decide_alloc_stop(now(), "one", at_once, seed);
+    const auto decision
+        = cluster::decide_alloc_stop(now(), nomad::test::anybody(), "one", at_once, seed);
     REQUIRE(decision);
     const auto command = decision->command->getAllocTransition();
     REQUIRE(command.getEntries().size() == 1);
@@ -394,7 +423,7 @@ TEST_CASE_FIXTURE(Jobs, "registering: a job is periodic, parameterized or neithe
   const auto change = [this](const Object<schema::Job>& job) {
     cluster::RegisterRequest request;
     request.job = job;
-    const auto decision = cluster::decide_register(now(), request, seed);
+    const auto decision = cluster::decide_register(now(), nomad::test::anybody(), request, seed);
     return decision ? "" : decision.error().what;
   };
   const auto job = [](bool periodic, bool parameterized) {
@@ -422,12 +451,12 @@ TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
   state.submit(submitted(5));
   state.submit(submitted(2));
   const auto revert = [&](std::int64_t max_count) {
-    return cluster::decide_revert(state.store.snapshot(), "default", "web", 0, {}, max_count,
-                                  {state.now, &state.random});
+    return cluster::decide_revert(state.store.snapshot(), nomad::test::anybody(), "default", "web",
+                                  0, {}, max_count, {state.now, &state.random});
   };
   const auto scale = [&](std::int64_t count, std::int64_t max_count) {
-    return cluster::decide_scale(state.store.snapshot(), "default", "web", "api", count, max_count,
-                                 {state.now, &state.random});
+    return cluster::decide_scale(state.store.snapshot(), nomad::test::anybody(), "default", "web",
+                                 "api", count, max_count, {state.now, &state.random});
   };
   CHECK(revert(5).has_value());
   CHECK(revert(0).has_value());
@@ -439,4 +468,24 @@ TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
   state.submit(submitted(9));
   CHECK(scale(8, 4).has_value());
   CHECK(scale(10, 4).has_error());
+}
+
+TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoever names it") {
+  const auto asking = asking_with(a_only, access::Capability::submit_job);
+  const auto refused = [](const auto& result) {
+    return result.has_error() && result.error().code == Errc::permission_denied;
+  };
+
+  CHECK(refused(cluster::decide_register(now(), asking, {.job = submitted(1)}, seed)));
+  CHECK(refused(cluster::decide_deregister(now(), asking, "default", "web", false, 0, seed)));
+  CHECK(refused(cluster::decide_skip_delays(now(), asking, "default", "web")));
+  CHECK(refused(cluster::decide_evaluate(now(), asking, "default", "web", false, seed)));
+  CHECK(refused(cluster::decide_revert(now(), asking, "default", "web", 0, {}, 0, seed)));
+  CHECK(refused(cluster::decide_scale(now(), asking, "default", "web", "api", 1, 0, seed)));
+  cluster::DispatchRequest dispatch;
+  dispatch.ns = "default";
+  CHECK(refused(cluster::decide_dispatch(now(), asking, dispatch, seed)));
+  CHECK(refused(cluster::decide_periodic_launch(now(), asking, "default", "web", seed)));
+  CHECK(refused(cluster::decide_stability(now(), asking, "default", "web", 0, true)));
+  CHECK(cluster::decide_deregister(now(), asking, "a", "web", false, 0, seed).has_value());
 }

@@ -2,6 +2,7 @@
 // order of these is in test/unit/actors/server/node_protocol_test.cpp.
 #include "runtime/cluster/node_commands.hpp"
 
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
@@ -230,10 +231,11 @@ TEST_CASE_FIXTURE(NodeHarness,
                   "eligibility: a change is written once, with an evaluation to gain") {
   const auto id = add_node();
   run_web();
-  CHECK(said(decide_eligibility(state(), "none", true, draw())) == "node not found");
-  CHECK_FALSE(decide_eligibility(state(), id, true, draw())->command);
+  CHECK(said(decide_eligibility(state(), nomad::test::anybody(), "none", true, draw()))
+        == "node not found");
+  CHECK_FALSE(decide_eligibility(state(), nomad::test::anybody(), id, true, draw())->command);
 
-  const auto shut = write(*decide_eligibility(state(), id, false, draw()));
+  const auto shut = write(*decide_eligibility(state(), nomad::test::anybody(), id, false, draw()));
   CHECK(shut.eval_ids.empty());
   CHECK(state().node(id)->getSchedulingEligibility() == SchedulingEligibility::INELIGIBLE);
   const auto message = [&] {
@@ -241,9 +243,9 @@ TEST_CASE_FIXTURE(NodeHarness,
     return copy(events[events.size() - 1].getMessage());
   };
   CHECK(message() == "Node marked as ineligible for scheduling");
-  CHECK_FALSE(decide_eligibility(state(), id, false, draw())->command);
+  CHECK_FALSE(decide_eligibility(state(), nomad::test::anybody(), id, false, draw())->command);
 
-  const auto opened = write(*decide_eligibility(state(), id, true, draw()));
+  const auto opened = write(*decide_eligibility(state(), nomad::test::anybody(), id, true, draw()));
   CHECK(opened.eval_ids.size() == 1);
   CHECK(message() == "Node marked as eligible for scheduling");
 }
@@ -255,22 +257,24 @@ TEST_CASE_FIXTURE(NodeHarness, "eligibility: not while the node drains") {
     drain.setNodeId(text(id));
     drain.initDrainStrategy();
   });
-  CHECK(said(decide_eligibility(state(), id, true, draw()))
+  CHECK(said(decide_eligibility(state(), nomad::test::anybody(), id, true, draw()))
         == "can not set node's scheduling eligibility to eligible while it is draining");
-  CHECK(said(decide_eligibility(state(), id, false, draw())) == "done");
+  CHECK(said(decide_eligibility(state(), nomad::test::anybody(), id, false, draw())) == "done");
 }
 
 TEST_CASE_FIXTURE(NodeHarness, "evaluate and purge: with an evaluation of what runs there") {
   const auto id = add_node();
-  CHECK(said(decide_node_evaluate(state(), "none", draw())) == "node not found");
-  CHECK(said(decide_node_purge(state(), "none", draw())) == "node not found");
-  CHECK_FALSE(decide_node_evaluate(state(), id, draw())->command);
+  CHECK(said(decide_node_evaluate(state(), nomad::test::anybody(), "none", draw()))
+        == "node not found");
+  CHECK(said(decide_node_purge(state(), nomad::test::anybody(), "none", draw()))
+        == "node not found");
+  CHECK_FALSE(decide_node_evaluate(state(), nomad::test::anybody(), id, draw())->command);
   run_web();
-  const auto evaluated = write(*decide_node_evaluate(state(), id, draw()));
+  const auto evaluated = write(*decide_node_evaluate(state(), nomad::test::anybody(), id, draw()));
   REQUIRE(evaluated.eval_ids.size() == 1);
   CHECK(view(state().eval(evaluated.eval_ids[0])->getJobId()) == "web");
 
-  const auto purged = write(*decide_node_purge(state(), id, draw()));
+  const auto purged = write(*decide_node_purge(state(), nomad::test::anybody(), id, draw()));
   CHECK(purged.eval_ids.size() == 1);
   CHECK_FALSE(state().node(id));
 }

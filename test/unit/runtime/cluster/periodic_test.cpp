@@ -2,6 +2,7 @@
 #include "runtime/cluster/periodic.hpp"
 
 #include "runtime/cluster/job_commands.hpp"
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
 
 using namespace nomad;
@@ -29,8 +30,8 @@ struct PeriodicHarness : Harness {
   }
 
   void launch(const char* id, std::int64_t time) {
-    const auto decision
-        = cluster::decide_periodic_launch(state(), "default", id, {time * second, &random});
+    const auto decision = cluster::decide_periodic_launch(state(), nomad::test::anybody(),
+                                                          "default", id, {time * second, &random});
     REQUIRE(decision.has_value());
     const auto outcome = store.apply(++next_index, *decision->command);
     store.publish();

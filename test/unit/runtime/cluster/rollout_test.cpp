@@ -2,6 +2,7 @@
 #include "runtime/cluster/rollout.hpp"
 
 #include "runtime/cluster/deployment_commands.hpp"
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/cluster/rollout_harness.hpp"
 
 using namespace nomad;
@@ -81,7 +82,8 @@ TEST_CASE_FIXTURE(RolloutHarness, "a deployment without progress fails at its de
 TEST_CASE_FIXTURE(RolloutHarness, "a paused deployment has no deadline") {
   add_node();
   const auto id = deploy(1, "{}");
-  const auto pause = cluster::decide_pause(state(), id, true, {now, &random});
+  const auto pause
+      = cluster::decide_pause(state(), nomad::test::anybody(), id, true, {now, &random});
   REQUIRE(pause.has_value());
   store.apply(++next_index, *pause->command);
   store.publish();
@@ -140,14 +142,14 @@ TEST_CASE_FIXTURE(RolloutHarness, "a failure without a stable version says so") 
   const auto id = deploy(1, "{}", [](schema::Job::Builder job) {
     job.getTaskGroups()[0].getUpdate().setAutoRevert(true);
   });
-  const auto failed = cluster::decide_fail(state(), id, {now, &random});
+  const auto failed = cluster::decide_fail(state(), nomad::test::anybody(), id, {now, &random});
   REQUIRE(failed.has_value());
   CHECK_FALSE(failed->reverted_to);
   const auto outcome = store.apply(++next_index, *failed->command);
   store.publish();
   REQUIRE_FALSE(outcome.error);
   CHECK(description(id) == "Deployment marked as failed - no stable job version to auto revert to");
-  CHECK(cluster::decide_fail(state(), id, {now, &random}).has_error());
+  CHECK(cluster::decide_fail(state(), nomad::test::anybody(), id, {now, &random}).has_error());
 }
 
 TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries are promoted if their group says so") {
@@ -310,8 +312,9 @@ TEST_CASE_FIXTURE(RolloutHarness, "nothing is promoted before all that has to be
 TEST_CASE_FIXTURE(RolloutHarness, "health that comes with its evaluation is no news") {
   add_node();
   const auto id = deploy(2, "{}");
-  const auto healthy = cluster::decide_alloc_health(
-      state(), id, {copy(live().at(0)->alloc->getId())}, {}, {now, &random});
+  const auto healthy
+      = cluster::decide_alloc_health(state(), nomad::test::anybody(), id,
+                                     {copy(live().at(0)->alloc->getId())}, {}, {now, &random});
   REQUIRE(healthy.has_value());
   store.apply(++next_index, *healthy->command);
   store.publish();

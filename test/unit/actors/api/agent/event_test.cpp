@@ -1,6 +1,7 @@
 // The event stream: lines, topics, resuming, namespaces.
 #include <doctest/doctest.h>
 
+#include "actors/api/http/caller.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
@@ -96,6 +97,25 @@ TEST_CASE("events: topics, keys, namespaces and an index narrow them down") {
   CHECK(fixture.refusal("/v1/event/stream?topic=a:b:c")
         == "400 Invalid topic query: error parsing topics: Invalid key value pair for topic, "
            "topic: a:b:c");
+}
+
+TEST_CASE("events: each is judged by its own namespace when it goes") {
+  const auto policy
+      = [](const access::Caller&, Capability, const access::Target& target) -> Result<> {
+    if (target.ns != "far") return {};
+    return Error{Errc::permission_denied, "Permission denied"};
+  };
+  ApiFixture fixture{[&](ApiOptions& options) {
+    options.policy = std::make_shared<const access::Policy>(policy);
+  }};
+  fixture.add_namespace("far");
+  fixture.state().register_job({.id = "hidden", .ns = "far"});
+  fixture.state().register_job({.id = "web"});
+
+  Lines everywhere{fixture, "?topic=Job&namespace=*"};
+  everywhere.next();
+  CHECK(texts_of(everywhere.next_object().at("Events"), "Key") == "web");
+  CHECK(fixture.refusal("/v1/event/stream?topic=Job&namespace=far") == "403 Permission denied");
 }
 
 TEST_CASE("events: many in a row all arrive, in order") {

@@ -5,6 +5,7 @@
 
 #include "runtime/net/http/url.hpp"
 #include "runtime/net/http/websocket.hpp"
+#include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
@@ -319,6 +320,19 @@ TEST_CASE("exec: with ws_handshake the first message brings the token") {
   CHECK(maybe.next()
         == "close 1008 ws_handshake value is not a boolean: strconv.ParseBool: parsing \"maybe\": "
            "invalid syntax");
+}
+
+TEST_CASE("exec: who may not act in the allocation's namespace is refused, whenever he says who") {
+  ExecFixture fixture{[](ApiOptions& options) { options.policy = test::a_only_policy(); }};
+  const auto target = ExecFixture::target("[\"a\"]", "&task=server&namespace=a&ws_handshake=true");
+
+  Peer stranger{fixture.address(), target};
+  stranger.send(R"({"version":1,"auth_token":"a-only"})");
+  CHECK(stranger.next() == "close 1008 Permission denied");
+  CHECK(fixture.played->executed.empty());
+  Peer owner{fixture.address(), target};
+  owner.send(R"({"version":1,"auth_token":"owner"})");
+  fixture.started();
 }
 
 TEST_CASE("exec: frames that come with the request are not lost") {

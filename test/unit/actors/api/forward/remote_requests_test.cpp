@@ -28,16 +28,18 @@ public:
 };
 
 /// An agent of this region, with every proof that it can have for itself.
-net::Caller agent(net::RpcRole role) {
-  net::Caller caller{.remote = "10.0.0.9:50000"};
-  caller.peer = net::PeerIdentity{role, "global", true};
-  if (role == net::RpcRole::client) caller.node = net::NodeIdentity{"n1"};
+access::Caller agent(net::RpcRole role) {
+  access::Caller caller{.remote = "10.0.0.9:50000"};
+  caller.peer = access::PeerIdentity{role, "global", true};
+  if (role == net::RpcRole::client) caller.node = access::NodeIdentity{"n1"};
   return caller;
 }
 
 /// Who asks, for a handler of the request that `through` sends with that token.
-net::Caller seen_by_handler(net::Caller through, rpc::Method method, const std::string& token) {
-  std::optional<net::Caller> seen;
+access::Caller seen_by_handler(access::Caller through,
+                               rpc::Method method,
+                               const std::string& token) {
+  std::optional<access::Caller> seen;
   net::HttpRouter routes;
   routes.handle("/v1/client/stats", [&](net::Responder responder) {
     seen = caller_of(responder.request());
@@ -60,7 +62,7 @@ net::Caller seen_by_handler(net::Caller through, rpc::Method method, const std::
   inbound.body = write_request(request);
   inbound.stream = std::make_shared<UnreadStream>();
   inbound.on_cancelled = [](const std::function<void()>&) {};
-  if (!token.empty()) through.token = net::TokenIdentity{token};
+  if (!token.empty()) through.token = access::TokenIdentity{token};
   router.serve(through, std::move(inbound));
   REQUIRE(seen.has_value());
   return *seen;

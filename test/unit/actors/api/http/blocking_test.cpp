@@ -133,31 +133,32 @@ TEST_CASE("consistency: without the lease a read asks for a read index first") {
 
 TEST_CASE("response_cache: keeps what is asked for twice at one index, within its bounds") {
   ResponseCache cache{64 * 1024};
+  const access::Principal who{access::Caller{}, nullptr};
   const std::string large(10'000, 'x');
   auto body = large;
-  CHECK(cache.find("/a", 1, false) == nullptr);
-  CHECK(cache.offer("/a", 1, body, "") == nullptr);
+  CHECK(cache.find("/a", 1, false, who) == nullptr);
+  CHECK(cache.offer("/a", 1, body, "", {}) == nullptr);
   CHECK(body == large);
-  REQUIRE(cache.offer("/a", 1, body, "token") != nullptr);
+  REQUIRE(cache.offer("/a", 1, body, "token", {}) != nullptr);
 
-  const auto kept = cache.find("/a", 1, true);
+  const auto kept = cache.find("/a", 1, true, who);
   REQUIRE(kept != nullptr);
   CHECK(*kept->body == large);
   CHECK(kept->next_token == "token");
   CHECK(kept->gzip != nullptr);
-  CHECK(cache.find("/a", 2, false) == nullptr);
+  CHECK(cache.find("/a", 2, false, who) == nullptr);
 
   for (int i = 0; i < 20; ++i)
     for (int round = 0; round < 2; ++round) {
       body = large;
-      cache.offer("/b" + std::to_string(i), 1, body, "");
+      cache.offer("/b" + std::to_string(i), 1, body, "", {});
     }
   CHECK(cache.bytes() <= 64 * 1024);
-  CHECK(cache.find("/a", 1, false) == nullptr);
-  CHECK(cache.find("/b19", 1, false) != nullptr);
+  CHECK(cache.find("/a", 1, false, who) == nullptr);
+  CHECK(cache.find("/b19", 1, false, who) != nullptr);
   body = "small";
-  CHECK(cache.offer("/s", 1, body, "") == nullptr);
-  CHECK(cache.offer("/s", 1, body, "") == nullptr);
+  CHECK(cache.offer("/s", 1, body, "", {}) == nullptr);
+  CHECK(cache.offer("/s", 1, body, "", {}) == nullptr);
 }
 
 TEST_CASE("response_cache: a list that was kept is the list, and a change is seen") {

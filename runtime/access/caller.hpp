@@ -4,23 +4,28 @@
 // The parts are independent: a request may come over a server's connection and carry a user's
 // token. Each part is present only when this process verified it for this very request: the
 // certificate of the connection, the secret of a node against the state, a token, a workload's
-// signed identity. A request that is forwarded is judged before forwarding and again by the
-// server that serves it. What is known of a connection besides its certificate (such as which node
-// registered over it) never becomes a part; nor does who the agent is that passes on a user's API
-// request, or whoever reaches an agent's HTTP port would act as that agent. It stands beside the
-// caller, in `passed_on_by`.
+// signed identity. A request that is forwarded is judged before forwarding, as far as its target
+// is known there, and again by the server that serves it. What is known of a connection besides its
+// certificate (such as which node registered over it) never becomes a part; nor does who the agent
+// is that passes on a user's API request, or whoever reaches an agent's HTTP port would act as that
+// agent. It stands beside the caller, in `passed_on_by`.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
-#include "runtime/net/rpc/rpc_frame.hpp"
+namespace nomad::access {
 
-namespace nomad::net {
+/// What an agent is to others. Sent as a number: never renumber.
+enum class AgentRole : std::uint8_t {
+  server = 1,
+  client = 2,
+};
 
 /// The process at the other end of the connection.
 struct PeerIdentity {
-  RpcRole role = RpcRole::client;
+  AgentRole role = AgentRole::client;
   std::string region;
   /// A certificate proves it. Without TLS there is no proof, and the claim counts: whoever reaches
   /// the port is trusted then (the agent refuses such a port beyond loopback).
@@ -56,7 +61,7 @@ struct Caller {
   /// itself, the user may not.
   std::optional<PeerIdentity> passed_on_by = {};
 
-  bool is_server() const { return peer && peer->role == RpcRole::server; }
+  bool is_server() const { return peer && peer->role == AgentRole::server; }
 
   bool is_server_of(const std::string& region) const {
     return is_server() && peer->region == region;
@@ -70,4 +75,4 @@ struct Caller {
   std::string describe() const;
 };
 
-}  // namespace nomad::net
+}  // namespace nomad::access

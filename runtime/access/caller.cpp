@@ -1,6 +1,6 @@
-#include "runtime/net/caller.hpp"
+#include "runtime/access/caller.hpp"
 
-namespace nomad::net {
+namespace nomad::access {
 
 std::string Caller::describe() const {
   if (node) return "client:" + node->id;
@@ -10,4 +10,4 @@ std::string Caller::describe() const {
   return "anonymous:" + remote;
 }
 
-}  // namespace nomad::net
+}  // namespace nomad::access

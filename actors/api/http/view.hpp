@@ -1,0 +1,179 @@
+// View: the state as one caller may see it. What handlers read, they read by it: it judges with the
+// namespace of the object that it found, and rows that the caller may not see are not there for
+// him. The capability is that of the route, unless `as` names another.
+//
+// Of nodes, pools and the cluster the route has judged (routes.hpp): they are of no namespace.
+// Lives as long as the snapshot and the verdicts that it was made of; one thread at a time.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "runtime/access/verdicts.hpp"
+#include "runtime/state/snapshot.hpp"
+
+namespace nomad::api {
+
+/// The object of a table's row.
+template <class T>
+const Object<T>& object_of(const Object<T>& row) {
+  return row;
+}
+
+inline const Object<schema::Allocation>& object_of(const state::AllocRef& row) {
+  return row->alloc;
+}
+
+/// Where a walk begins and ends.
+struct Walk {
+  std::string prefix = {};  ///< Keys that begin otherwise are not part of it.
+  std::string start = {};   ///< The first key, or with `reverse` the last; "" is all.
+  bool reverse = false;
+};
+
+class View {
+public:
+  View(const state::Snapshot& snapshot, access::Verdicts& verdicts, access::Capability needed)
+      : snapshot_{&snapshot}, verdicts_{&verdicts}, needed_{needed} {}
+
+  /// The same for objects that need another capability.
+  View as(access::Capability needed) const { return {*snapshot_, *verdicts_, needed}; }
+
+  /// Valid until the next question.
+  const Result<access::Allowed>& judge(std::string_view ns) const {
+    return verdicts_->judge(needed_, ns);
+  }
+
+  /// Whether the caller may see this row.
+  template <class Row>
+  bool sees(const Row& row) const;
+
+  // What is of no namespace.
+  state::Index index() const { return snapshot_->index(); }
+
+  state::Index index(state::Table table) const { return snapshot_->index(table); }
+
+  /// The index of the stored table that has not changed for longest.
+  state::Index least_index() const { return std::ranges::min(snapshot_->tables().indexes); }
+
+  /// Of a whole table.
+  template <auto rows>
+  std::size_t size() const {
+    return (snapshot_->tables().*rows).size();
+  }
+
+  Object<schema::Node> node(std::string_view id) const { return snapshot_->node(id); }
+
+  Object<schema::NodePool> node_pool(std::string_view name) const {
+    return snapshot_->node_pool(name);
+  }
+
+  Object<schema::RootKey> root_key(std::string_view id) const { return snapshot_->root_key(id); }
+
+  Object<schema::SchedulerConfiguration> scheduler_configuration() const {
+    return snapshot_->scheduler_configuration();
+  }
+
+  /// The whole state, to read what belongs to namespace `ns`.
+  Result<const state::Snapshot*> in(std::string_view ns) const {
+    if (const auto& allowed = judge(ns); !allowed) return allowed.error();
+    return snapshot_;
+  }
+
+  // Single objects; empty if there is none, `permission_denied` if it is not for the caller.
+  Result<state::AllocRef> alloc(std::string_view id) const {
+    return if_allowed(snapshot_->alloc(id));
+  }
+
+  Result<Object<schema::Evaluation>> eval(std::string_view id) const {
+    return if_allowed(snapshot_->eval(id));
+  }
+
+  Result<Object<schema::Deployment>> deployment(std::string_view id) const {
+    return if_allowed(snapshot_->deployment(id));
+  }
+
+  Result<Object<schema::Job>> job(std::string_view ns, std::string_view id) const {
+    const auto* all = NOMAD_TRY(in(ns));
+    return all->job(ns, id);
+  }
+
+  Result<Object<schema::JobSummary>> job_summary(std::string_view ns, std::string_view id) const {
+    const auto* all = NOMAD_TRY(in(ns));
+    return all->job_summary(ns, id);
+  }
+
+  Result<Object<schema::Namespace>> get_namespace(std::string_view name) const {
+    const auto* all = NOMAD_TRY(in(name));
+    return all->get_namespace(name);
+  }
+
+  Result<Object<schema::Variable>> variable(std::string_view ns, std::string_view path) const {
+    NOMAD_TRY(access::authorize(verdicts_->who(), needed_, {ns, path}));
+    return snapshot_->variable(ns, path);
+  }
+
+  /// Those of the rows that an index names which the caller may see.
+  std::vector<state::AllocRef> allocs_by_eval(std::string_view eval_id) const {
+    return seen(snapshot_->allocs_by_eval(eval_id));
+  }
+
+  std::vector<state::AllocRef> allocs_by_deployment(std::string_view deployment_id) const {
+    return seen(snapshot_->allocs_by_deployment(deployment_id));
+  }
+
+  /// Calls `use(cursor)` for each row of `rows` that the caller may see, until it says false
+  /// (a Result that is an error does so, too).
+  template <class V, class Use>
+  void walk(state::PersistentMap<V> state::Tables::*rows, const Walk& walk, Use use) const;
+
+private:
+  template <class Row>
+  Result<Row> if_allowed(Row row) const {
+    if (!row) return row;
+    if (const auto& allowed = judge(view(object_of(row)->getNamespace())); !allowed)
+      return allowed.error();
+    return row;
+  }
+
+  std::vector<state::AllocRef> seen(std::vector<state::AllocRef> rows) const {
+    std::erase_if(rows, [this](const auto& row) { return !sees(row); });
+    return rows;
+  }
+
+  const state::Snapshot* snapshot_;
+  access::Verdicts* verdicts_;
+  access::Capability needed_;
+};
+
+template <class Row>
+bool View::sees(const Row& row) const {
+  const auto object = *object_of(row);
+  if constexpr (std::is_same_v<Row, Object<schema::Variable>>)
+    return access::authorize(verdicts_->who(), needed_,
+                             {view(object.getNamespace()), view(object.getPath())})
+        .has_value();
+  else if constexpr (std::is_same_v<Row, Object<schema::Namespace>>)
+    return judge(view(object.getName())).has_value();
+  else if constexpr (requires { object.getNamespace(); })
+    return judge(view(object.getNamespace())).has_value();
+  else
+    return true;
+}
+
+template <class V, class Use>
+void View::walk(state::PersistentMap<V> state::Tables::*rows, const Walk& walk, Use use) const {
+  const auto& map = snapshot_->tables().*rows;
+  const auto begin = std::max(walk.prefix, walk.start);
+  auto cursor = !walk.reverse        ? map.lower_bound(begin)
+                : walk.start.empty() ? map.last()
+                                     : map.before(walk.start + '\0');
+  for (; cursor.valid(); walk.reverse ? cursor.previous() : cursor.next()) {
+    if (!walk.prefix.empty() && !cursor.key().starts_with(walk.prefix)) return;
+    if (sees(cursor.value()) && !use(cursor)) return;
+  }
+}
+
+}  // namespace nomad::api
