@@ -114,14 +114,10 @@ struct ClientStore::Parts {
     return verify(version);
   }
 
-  /// The error of a store that holds less than it must.
   Error lost(std::string_view what) {
-    database.keep_write_ahead_log();
-    return {Errc::corrupt,
-            fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
-                        "changed. Put back a sound copy; or remove these files, and the client "
-                        "begins as a new node that knows nothing of tasks that run here",
-                        database.path(), what)};
+    return database.lost(what,
+                         "Put back a sound copy; or remove these files, and the client begins as a "
+                         "new node that knows nothing of tasks that run here");
   }
 
   Result<> verify(std::int32_t version) {
@@ -268,8 +264,8 @@ Result<ClientStore> ClientStore::open(const std::string& path) {
   auto database = NOMAD_TRY(Database::open(path));
   auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : MarkFile::open(path + ".mark"));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark));
+  NOMAD_TRY(sync_directory(directory_of(path)));  // it has both files before they hold anything
   NOMAD_TRY(parts->prepare());
-  NOMAD_TRY(sync_directory(directory_of(path)));
   return ClientStore{std::move(parts)};
 }
 

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 
 #include "runtime/storage/checksum.hpp"
-#include "runtime/storage/directory.hpp"
 
 namespace nomad::storage {
 namespace {
@@ -49,12 +48,7 @@ Result<> MarkFile::load(const std::string& path) {
   if (!size) return size.error();
   const bool is_blank
       = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
-  if (is_blank) {
-    // Its place on the disk is taken now, so that a full one does not stop a mark later.
-    NOMAD_TRY(file_->write(bytes, 0));
-    NOMAD_TRY(file_->sync());
-    return sync_directory(directory_of(path));
-  }
+  if (is_blank) return {};
   for (const auto& slot : slots) {
     if (!slot.is_sound() || slot.sequence < sequence_) continue;
     sequence_ = slot.sequence;
@@ -72,9 +66,12 @@ Result<> MarkFile::write(std::string content, bool durable) {
   slot.length = content.size();
   std::memcpy(slot.content.data(), content.data(), content.size());
   slot.sum = slot.right_sum();
+  const bool is_first = !content_;
+  // Both slots take their place at once, so that a full disk does not stop a mark later.
+  if (file_ && is_first) NOMAD_TRY(file_->write(std::as_bytes(std::span{Slots{}}), 0));
   if (file_)
     NOMAD_TRY(file_->write(std::as_bytes(std::span{&slot, 1}), slot.sequence % 2 * sector));
-  if (file_ && durable) NOMAD_TRY(file_->sync());
+  if (file_ && (durable || is_first)) NOMAD_TRY(file_->sync());
   sequence_ = slot.sequence;
   content_ = std::move(content);
   return {};

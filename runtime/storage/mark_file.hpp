@@ -23,7 +23,8 @@ class MarkFile {
 public:
   static constexpr std::size_t max_bytes = 480;
 
-  /// Opens or creates the file, durably. `corrupt` when no slot is sound.
+  /// Opens or creates the file, which is in the directory durably when the caller has synced that.
+  /// `corrupt` when no slot is sound.
   static Result<MarkFile> open(const std::string& path);
 
   /// For a database in memory: it forgets with it.
@@ -32,7 +33,8 @@ public:
   /// What was written last; empty when nothing ever was.
   const std::optional<std::string>& content() const { return content_; }
 
-  /// Replaces the content, of `max_bytes` at most. `durable`: it is on the disk on return.
+  /// Replaces the content, of `max_bytes` at most. `durable`: it is on the disk on return, as the
+  /// first one always is.
   Result<> write(std::string content, bool durable);
 
 private:

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include "runtime/storage/file.hpp"
@@ -209,11 +210,15 @@ Result<> Database::check_structure() {
   if (found && check.text(0) == "ok") return {};
   std::string what{found ? check.text(0) : "no answer"};
   std::ranges::replace(what, '\n', ' ');
-  return Error{Errc::corrupt, "\"" + path_ + "\" is damaged: " + what};
+  return Error{Errc::corrupt, std::move(what)};
 }
 
-void Database::keep_write_ahead_log() {
+Error Database::lost(std::string_view what, std::string_view remedy) {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return {Errc::corrupt,
+          fmt::format("\"{0}\" (with \"{0}-wal\" and \"{0}.mark\") is damaged: {1}. Nothing was "
+                      "changed. {2}",
+                      path_, what, remedy)};
 }
 
 Error Database::failure(std::string_view attempt) const {

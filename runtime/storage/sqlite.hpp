@@ -117,9 +117,10 @@ public:
   /// damage that reading does not meet and writing makes worse. `corrupt` with what was found.
   Result<> check_structure();
 
-  /// From now on closing neither moves nor removes the write-ahead log: a damaged one is left as it
-  /// was found.
-  void keep_write_ahead_log();
+  /// The error of a database that is damaged or holds less than its mark promises: `corrupt`, with
+  /// `what` was found and a sentence on the `remedy`. From now on closing neither moves nor removes
+  /// the write-ahead log, so that everything is left as it was found.
+  Error lost(std::string_view what, std::string_view remedy);
 
   /// The last failure of this connection: `"<path>": <attempt>: <reason>`.
   Error failure(std::string_view attempt) const;
