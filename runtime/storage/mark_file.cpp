@@ -68,7 +68,8 @@ Result<> MarkFile::write(std::string content, bool durable) {
   slot.sum = slot.right_sum();
   const bool is_first = !content_;
   // Both slots take their place at once, so that a full disk does not stop a mark later.
-  if (file_ && is_first) NOMAD_TRY(file_->write(std::as_bytes(std::span{Slots{}}), 0));
+  const Slots blank{};
+  if (file_ && is_first) NOMAD_TRY(file_->write(std::as_bytes(std::span{blank}), 0));
   if (file_)
     NOMAD_TRY(file_->write(std::as_bytes(std::span{&slot, 1}), slot.sequence % 2 * sector));
   if (file_ && (durable || is_first)) NOMAD_TRY(file_->sync());

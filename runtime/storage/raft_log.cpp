@@ -42,7 +42,7 @@ struct RaftLog::Parts {
 
   Database database;
   MarkFile mark_file;
-  LogMark mark;  ///< What `mark_file` says.
+  LogMark mark;              ///< What `mark_file` says.
   std::int32_t version = 0;  ///< Of the file when it was opened.
   LogOptions options;
   StableStore stable;
@@ -99,9 +99,10 @@ struct RaftLog::Parts {
   }
 
   Error lost(std::string_view what) {
-    return database.lost(what,
-                         "Put back a sound copy of the directory; or let this server join anew with "
-                         "an empty one, if the others have its data");
+    return database.lost(
+        what,
+        "Put back a sound copy of the directory; or let this server join anew with "
+        "an empty one, if the others have its data");
   }
 
   /// The entry that the mark names: in the log, or covered by a snapshot.

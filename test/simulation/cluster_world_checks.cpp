@@ -87,10 +87,9 @@ void ClusterWorld::heal_and_check() {
     system_.correct_wall_clock(server->machine());
     server->disk().slow_until(0s);
     server->disk().set_damages(false);
-    const bool left = std::ranges::find(removed_, id) != removed_.end();
     if (server->is_on() && system_.is_paused(server->machine()))
       system_.pause(server->machine(), system_.now());
-    if (!server->is_on() && !left) server->start();
+    if (!server->is_on() && !is_gone(id)) server->start();
   }
   for (auto& node : nodes_) {
     system_.correct_wall_clock(node->machine());
@@ -139,6 +138,7 @@ void ClusterWorld::make_nodes_eligible() {
 std::string ClusterWorld::unsettled() {
   auto* boss = leader();
   if (boss == nullptr) return "there is no leader";
+  if (auto why = account_for_members(); !why.empty()) return why;
   const auto state = boss->store()->snapshot();
   if (auto why = account_for_evaluations(state); !why.empty()) return why;
   for (const auto& node : nodes_) {

@@ -11,11 +11,11 @@ namespace nomad::test {
 
 using EditAlloc = std::function<void(schema::Allocation::Builder)>;
 
-/// "a", named "web.api[0]", of `job`: runs on the node "n" and was changed `now`, unless `edit` says
-/// otherwise.
+/// "a", named "web.api[0]", of `job`: runs on the node "n" and was changed `now`, unless `edit`
+/// says otherwise.
 inline scheduler::AllocEntry running_alloc(const Object<schema::Job>& job,
-                                std::int64_t now,
-                                const EditAlloc& edit = {}) {
+                                           std::int64_t now,
+                                           const EditAlloc& edit = {}) {
   Draft<schema::Allocation> draft;
   draft->setId("a");
   draft->setName("web.api[0]");
