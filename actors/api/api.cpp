@@ -69,7 +69,9 @@ void add_collectors(const std::shared_ptr<Context>& context) {
   });
 }
 
-net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
+}  // namespace
+
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context) {
   Routes routes{context};
   add_job_routes(routes);
   add_alloc_routes(routes);
@@ -93,8 +95,6 @@ net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
   add_monitor_routes(routes);
   return routes.take();
 }
-
-}  // namespace
 
 class Api::Core {
 public:
@@ -143,7 +143,7 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     auto& requests = context->options.metrics->counter("http.request");
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
   }
-  auto routes = make_router(context);
+  auto routes = all_routes(context);
   auto server = net::HttpServer::start(std::move(http), routes);
   if (!server) {
     context->stop();

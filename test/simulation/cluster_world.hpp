@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/net/http/http_message.hpp"
 #include "test/simulation/linearizability.hpp"
 #include "test/simulation/sim_call.hpp"
 #include "test/simulation/sim_node.hpp"
@@ -185,10 +186,13 @@ private:
   // cluster_world_registers.cpp
   void use_register(std::size_t by);
   std::uint64_t last_seen(int key) const;
+  void ask_api(SimServer& server, net::Request request, const SimExchange::Answered& answered);
+  void read_by_api(std::size_t operation, SimServer& server);
+  void write_by_api(std::size_t operation, SimServer& server, std::uint64_t at_index);
   void read_register(std::size_t operation, SimServer& server);
   void write_register(std::size_t operation, SimServer& server, std::uint64_t at_index);
   void write_variable(std::size_t operation, SimServer& server, std::uint64_t at_index);
-  void note_failed_set(std::size_t operation, const Error& error);
+  void note_failed_set(std::size_t operation, const std::string& why);
   void complete(std::size_t operation, const RegisterOperation& outcome);
   void rotate_keys(std::size_t by);
 

@@ -40,12 +40,14 @@ public:
   bool send(Machine from, Machine to, const std::function<void()>& arrive);
 
   /// As `send` for questions: `lost` runs at `from` if the machine or the link is away. One that
-  /// may be `repeated` sometimes arrives twice, as when its sender has tried again.
-  void ask(Machine from,
+  /// may be `repeated` sometimes arrives twice, as when its sender has tried again. Returns when it
+  /// arrives, `not_before` at the earliest: so what follows it arrives behind it.
+  Time ask(Machine from,
            Machine to,
            bool repeated,
            const std::function<void()>& arrive,
-           const std::function<void()>& lost);
+           const std::function<void()>& lost,
+           Time not_before = Time{0});
 
   void cut(Machine from, Machine to) { cut_.emplace(from, to); }
 

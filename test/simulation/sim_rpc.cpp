@@ -29,8 +29,21 @@ Reply unreachable(std::string what) {
 
 }  // namespace
 
-/// A call on its way.
+/// A call on its way. What goes each way arrives in the order in which it was sent.
 struct SimRpc::Open {
+  /// One end of the byte stream.
+  struct End {
+    std::function<void(Bytes bytes, bool last)> on_data;
+    std::vector<std::pair<Bytes, bool>> kept;  ///< What came before somebody listened.
+
+    void take(Bytes bytes, bool last) {
+      if (const auto listener = on_data)
+        listener(std::move(bytes), last);
+      else
+        kept.emplace_back(std::move(bytes), last);
+    }
+  };
+
   Machine from;
   std::uint64_t life;  ///< Of `from`.
   Door door;
@@ -38,8 +51,55 @@ struct SimRpc::Open {
   Call call;
   std::optional<Time> deadline;
   std::function<void(Reply)> done;
+  bool has_stream = false;
+  End asking, serving;
+  std::function<void()> on_cancelled;
+  Time last_there{0};  ///< Arrivals.
+  Time last_back{0};
   bool is_over = false;
 };
+
+/// One end of a call's byte stream, without windows: what is sent in a simulation is small.
+class SimRpc::Stream : public net::RpcStream {
+public:
+  Stream(SimRpc& rpc, OpenCall open, bool is_serving)
+      : rpc_(rpc), open_(std::move(open)), is_serving_(is_serving) {}
+
+  bool write(Bytes bytes) override { return send(std::move(bytes), false); }
+
+  void end() override { send({}, true); }
+
+  void on_data(std::function<void(Bytes, bool)> callback) override {
+    auto& own = is_serving_ ? open_->serving : open_->asking;
+    own.on_data = std::move(callback);
+    for (auto& [bytes, last] : std::exchange(own.kept, {}))
+      own.take(std::move(bytes), last);
+  }
+
+  void taken(std::size_t) override {}
+
+  void on_writable(std::function<void()>) override {}
+
+  void on_closed(std::function<void()>) override {}
+
+private:
+  bool send(Bytes bytes, bool last) {
+    if (open_->is_over) return false;
+    rpc_.pass(open_, is_serving_, [open = open_, serves = is_serving_, bytes, last] {
+      if (!open->is_over) (serves ? open->asking : open->serving).take(bytes, last);
+    });
+    return true;
+  }
+
+  SimRpc& rpc_;
+  OpenCall open_;
+  bool is_serving_;
+};
+
+SimRpc::~SimRpc() {
+  for (const auto& each : streams_)
+    if (const auto open = each.lock()) close(*open);
+}
 
 void SimRpc::listen(const std::string& address,
                     Machine machine,
@@ -57,15 +117,14 @@ rpc::Transport SimRpc::spawn(const actor::Owner& owner,
     return {
         [this, machine, hello, self](const Call& msg) -> actor::Answer<Reply> {
           auto promise = self->make_response_promise<Reply>();
-          call(machine, hello, msg, [handle = TransportSelf{self}, promise](const Reply& reply) {
-            actor::tell(handle, Run{[promise, reply]() mutable { promise.deliver(reply); }});
-          });
+          call(machine, hello, msg, false,
+               [handle = TransportSelf{self}, promise](const Reply& reply) {
+                 actor::tell(handle, Run{[promise, reply]() mutable { promise.deliver(reply); }});
+               });
           return promise;
         },
         [](const CallNode&) { return unreachable("No path to node"); },
-        [](const OpenStream& msg) -> actor::Answer<Opened> {
-          return Error{Errc::unavailable, "no streams to " + msg.call.to.address};
-        },
+        [this, machine, hello](const OpenStream& msg) { return open_stream(machine, hello, msg); },
         [](const Post&) {},  // Raft has a carrier of its own
         [](const HasNode&) { return NodeConnected{false}; },
         [](const NoteNode&) {},
@@ -75,31 +134,61 @@ rpc::Transport SimRpc::spawn(const actor::Owner& owner,
   return system_.own(machine, rpc::Transport{actor::spawn(owner, transport)});
 }
 
-void SimRpc::call(Machine from,
-                  const net::RpcHello& hello,
-                  const Call& call,
-                  std::function<void(Reply)> done) {
+SimRpc::OpenCall SimRpc::call(Machine from,
+                              const net::RpcHello& hello,
+                              const Call& call,
+                              bool has_stream,
+                              std::function<void(Reply)> done) {
   ++counts_.calls;
   const auto found = doors_.find(call.to.address);
   const bool listens = found != doors_.end() && system_.is_on(found->second.machine)
                        && system_.life(found->second.machine) == found->second.life;
-  const auto open = std::make_shared<Open>(Open{.from = from,
-                                                .life = system_.life(from),
-                                                .door = listens ? found->second : Door{},
-                                                .hello = hello,
-                                                .call = call,
-                                                .deadline = {},
-                                                .done = std::move(done)});
-  if (call.timeout.count() > 0) open->deadline = system_.now() + call.timeout;
+  auto open = std::make_shared<Open>();
+  open->from = from;
+  open->life = system_.life(from);
+  open->hello = hello;
+  open->call = call;
+  open->done = std::move(done);
+  open->has_stream = has_stream;
   if (!listens) {
     ++counts_.refused;
-    return system_.at(system_.now() + network_.delay(200us, 5ms),
-                      [this, open] { finish(*open, unreachable("connection refused")); });
+    system_.at(system_.now() + network_.delay(200us, 5ms),
+               [this, open] { finish(*open, unreachable("connection refused")); });
+    return open;
   }
-  network_.ask(
-      from, open->door.machine, false, [this, open] { serve(open); },
-      [this, open] { lose(open, "the connection broke"); });
+  open->door = found->second;
+  if (call.timeout.count() > 0) open->deadline = system_.now() + call.timeout;
+  pass(open, false, [this, open] { serve(open); });
   watch(open);
+  return open;
+}
+
+Opened SimRpc::open_stream(Machine from, const net::RpcHello& hello, const OpenStream& msg) {
+  const auto open = call(from, hello, msg.call, true, msg.done);
+  streams_.push_back(open);
+  return {std::make_shared<Stream>(*this, open, false), [this, open] {
+            if (open->is_over) return;
+            open->is_over = true;
+            pass(open, false, [open] {
+              if (open->on_cancelled) open->on_cancelled();
+            });
+            close(*open);
+          }};
+}
+
+/// Towards the one that serves, or back with its answer.
+void SimRpc::pass(const OpenCall& open, bool is_answer, std::function<void()> arrive) {
+  auto from = open->from;
+  auto to = open->door.machine;
+  if (is_answer) std::swap(from, to);
+  if (system_.life(from) != (is_answer ? open->door.life : open->life)) return;
+  auto& last = is_answer ? open->last_back : open->last_there;
+  const auto lost = [this, open, is_answer] {
+    // Who waits for an answer hears of its loss when he asks again, or sends something.
+    if (!is_answer) return lose(open);
+    system_.at(system_.now() + network_.delay(100ms, 3s), [this, open] { lose(open); });
+  };
+  last = network_.ask(from, to, false, arrive, lost, last);
 }
 
 /// As code of the machine that was asked.
@@ -117,18 +206,13 @@ void SimRpc::serve(const OpenCall& open) {
   if (open->deadline) inbound.envelope.deadline = net::RpcClock::now() + call.timeout;
   inbound.body = call.body;
   inbound.reply = rpc::ReplyTo{[this, open](Result<Bytes> outcome) {
-    const auto machine = open->door.machine;
-    if (system_.life(machine) != open->door.life) return;
-    network_.ask(
-        machine, open->from, false,
-        [this, open, outcome] {
-          finish(*open, {outcome, Delivery::answered});
-        },
-        [this, open] {
-          system_.at(system_.now() + network_.delay(100ms, 3s),
-                     [this, open] { lose(open, "the connection broke"); });
-        });
+    pass(open, true, [this, open, outcome] { finish(*open, {outcome, Delivery::answered}); });
   }};
+  if (open->has_stream) {
+    inbound.stream = std::make_shared<Stream>(*this, open, true);
+    inbound.on_cancelled
+        = [open](std::function<void()> callback) { open->on_cancelled = std::move(callback); };
+  }
   net::RpcPeer peer;
   peer.remote = system_.name(open->from);
   peer.hello = open->hello;
@@ -140,26 +224,37 @@ void SimRpc::serve(const OpenCall& open) {
 /// A machine that dies resets its connections; one that stands still lets its callers wait.
 void SimRpc::watch(const OpenCall& open) {
   system_.at(system_.now() + look_interval, [this, open] {
-    if (open->is_over || system_.life(open->from) != open->life) return;
+    if (open->is_over || system_.life(open->from) != open->life) return close(*open);
     const auto machine = open->door.machine;
     const bool is_reset
         = system_.life(machine) != open->door.life && !network_.is_cut(machine, open->from);
-    if (is_reset) return lose(open, "the connection broke");
+    if (is_reset) return lose(open);
     if (!open->deadline || system_.now() < *open->deadline) return watch(open);
     finish(*open, {Error{Errc::timeout, "no answer in time"}, Delivery::maybe});
   });
 }
 
-void SimRpc::lose(const OpenCall& open, const char* why) {
+void SimRpc::lose(const OpenCall& open) {
+  if (open->is_over) return;
   ++counts_.lost;
   const bool denies = mutation_ == RpcMutation::deny_delivery;
-  finish(*open, {Error{Errc::unavailable, why}, denies ? Delivery::surely_not : Delivery::maybe});
+  finish(*open, {Error{Errc::unavailable, "the connection broke"},
+                 denies ? Delivery::surely_not : Delivery::maybe});
 }
 
 void SimRpc::finish(Open& open, Reply reply) {
   if (open.is_over || system_.life(open.from) != open.life) return;
   open.is_over = true;
-  system_.on(open.from, [&] { open.done(std::move(reply)); });
+  const auto done = open.done;
+  close(open);
+  system_.on(open.from, [&] { done(std::move(reply)); });
+}
+
+/// Lets go of those who use it.
+void SimRpc::close(Open& open) {
+  open.done = nullptr;
+  open.asking = {};
+  open.serving = {};
 }
 
 }  // namespace nomad::test

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/core/supervise.hpp"
 #include "actors/rpc/router.hpp"
@@ -36,6 +37,10 @@ public:
   SimRpc(SimSystem& system, SimNetwork& network, RpcMutation mutation)
       : system_(system), network_(network), mutation_(mutation) {}
 
+  SimRpc(const SimRpc&) = delete;
+  SimRpc& operator=(const SimRpc&) = delete;
+  ~SimRpc();
+
   /// What comes to `address` arrives at `machine`, in its present life, and is served by `router`.
   void listen(const std::string& address,
               Machine machine,
@@ -57,21 +62,29 @@ private:
 
   struct Open;
   using OpenCall = std::shared_ptr<Open>;
+  class Stream;
 
-  void call(Machine from,
-            const net::RpcHello& hello,
-            const rpc::transport::Call& call,
-            std::function<void(rpc::transport::Reply)> done);
+  OpenCall call(Machine from,
+                const net::RpcHello& hello,
+                const rpc::transport::Call& call,
+                bool has_stream,
+                std::function<void(rpc::transport::Reply)> done);
+  rpc::transport::Opened open_stream(Machine from,
+                                     const net::RpcHello& hello,
+                                     const rpc::transport::OpenStream& msg);
   void serve(const OpenCall& open);
+  void pass(const OpenCall& open, bool is_answer, std::function<void()> arrive);
+  void close(Open& open);
   void watch(const OpenCall& open);
-  void lose(const OpenCall& open, const char* why);
+  void lose(const OpenCall& open);
   void finish(Open& open, rpc::transport::Reply reply);
 
   SimSystem& system_;
   SimNetwork& network_;
   RpcMutation mutation_;
   RpcCounts counts_;
-  std::map<std::string, Door> doors_;  ///< By address.
+  std::map<std::string, Door> doors_;         ///< By address.
+  std::vector<std::weak_ptr<Open>> streams_;  ///< Calls with streams, which hold their users.
 };
 
 }  // namespace nomad::test

@@ -197,6 +197,7 @@ void SimServer::start() {
     live_->server = system_.own(machine_, server::spawn_server(root));
     start_cluster();
     start_duties(start_raft(system_.own(machine_, spawn_listener())));
+    start_api();
   });
 }
 
@@ -217,7 +218,7 @@ void SimServer::start_cluster() {
                                                .http_address = {},
                                                .random_seed = random_.next(),
                                                .dead_after = is_hasty ? Time{0} : Time{dead_after}},
-                                              api::RemoteRequests{}, live_->store, make_link);
+                                              live_->requests, live_->store, make_link);
   if (!listening) return witness_.violated("no ties to the cluster: " + listening.error().what);
   live_->cluster.emplace(std::move(*listening));
   system_.own(machine_, live_->cluster->forwarder());
@@ -306,6 +307,36 @@ void SimServer::start_duties(const Proposer& proposer) {
   actor::tell(live_->server, server::AddDuty{cluster.autopilot()});
   cluster.serve_nodes(duties.nodes);
   cluster.serve_sealed(*live_->writer);
+}
+
+/// The API without an HTTP server: its one thread is the simulation's.
+void SimServer::start_api() {
+  const auto alarm = [this, life = system_.life(machine_)](net::TimerQueue::Clock::duration wait,
+                                                           const std::function<void()>& action) {
+    // The machine's clock may be a little slow.
+    system_.at(system_.now() + wait + wait / 16, [this, life, action] {
+      if (system_.life(machine_) == life) system_.on(machine_, action);
+    });
+  };
+  const auto& cluster = *live_->cluster;
+  api::ApiOptions options;
+  options.agent.name = options.agent.server_id = options_.id;
+  options.agent.rpc_address = cluster.address();
+  options.agent.client_enabled = false;
+  options.store = live_->store;
+  options.lease = live_->lease;
+  options.leader = live_->leader;
+  options.keyring = live_->keyring;
+  options.raft = live_->raft;
+  options.writer = live_->writer;
+  options.transport = cluster.transport();
+  options.cluster_view = cluster.view();
+  options.remote = live_->requests;
+  options.query_threads = 0;
+  options.alarm = alarm;
+  live_->api = std::make_shared<api::Context>(live_->server, std::move(options));
+  live_->routes = api::all_routes(live_->api);
+  live_->requests.open(live_->routes, nullptr, api::run_blocking(live_->api));
 }
 
 /// The key pair is what a file of this machine would hold: the same in every life.

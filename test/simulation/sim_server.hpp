@@ -8,12 +8,14 @@
 #include <string>
 
 #include "actors/agent/cluster_part.hpp"
+#include "actors/api/http/routes.hpp"
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/security/keyring.hpp"
 #include "test/simulation/sim_disk.hpp"
+#include "test/simulation/sim_exchange.hpp"
 #include "test/simulation/sim_network.hpp"
 #include "test/simulation/sim_rpc.hpp"
 
@@ -116,6 +118,12 @@ public:
 
   const std::shared_ptr<state::Store>& store() const { return live_->store; }
 
+  /// Serves a request of the HTTP API, as code of this machine.
+  void serve_api(net::Request request, SimExchange::Answered answered) {
+    net::serve(live_->routes, net::Responder{std::make_shared<SimExchange>(std::move(request),
+                                                                           std::move(answered))});
+  }
+
   const server::Membership& membership() const { return live_->cluster->membership(); }
 
   /// Whether the others have said that they go on without this server for ever.
@@ -186,6 +194,9 @@ private:
     server::Server server;
     raft::RaftNode raft;
     std::optional<agent::ClusterPart> cluster;
+    api::RemoteRequests requests;
+    std::shared_ptr<api::Context> api;
+    net::HttpRouter routes;
     std::optional<server::Writer> writer;
   };
 
@@ -195,6 +206,7 @@ private:
   raft::LeadershipListener spawn_listener();
   void start_duties(const raft::Proposer& proposer);
   void open_keyring();
+  void start_api();
 
   SimSystem& system_;
   SimNetwork& network_;

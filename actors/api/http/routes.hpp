@@ -62,6 +62,9 @@ private:
 /// who may not send one.
 bool brings_archive(const net::Request& head);
 
+/// Every route of the API: what an HTTP server serves, or whoever stands in for one.
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context);
+
 void add_job_routes(Routes& routes);
 void add_alloc_routes(Routes& routes);
 void add_eval_routes(Routes& routes);
