@@ -249,8 +249,10 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"failed starts", nodes.failed_starts},
           {"lost saves of nodes", nodes.lost_saves},
           {"calls of other machines", rpc.calls},
+          {"requests to the API passed on", rpc.passed_on},
           {"refused calls", rpc.refused},
           {"calls whose fate is unknown", rpc.lost},
+          {"answers of the HTTP API", by_api},
           {"operators' requests", called},
           {"answered", answered}};
 }

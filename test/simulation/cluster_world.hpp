@@ -14,7 +14,7 @@
 // operators were answered about some jobs and variables is linearizable. (8) Every allocation is
 // accounted for: what should run does so exactly once, on a node that knows it, and nothing else
 // does. (10) Every member can open every root key. (12) The log's voters are the servers that are
-// there, and no others.
+// there, and no others. (13) No operator's write is in the log twice.
 #pragma once
 
 #include <functional>
@@ -79,6 +79,7 @@ struct ClusterWorldCounts {
   std::uint64_t deaths = 0;      ///< They never come back, and say nothing.
   std::uint64_t transfers = 0;
   std::uint64_t leaders = 0;
+  std::uint64_t by_api = 0;    ///< Requests to the HTTP API that it has answered.
   std::uint64_t called = 0;    ///< Operators' requests while there were faults.
   std::uint64_t answered = 0;  ///< Of them, with success.
   std::uint64_t written_variables = 0;
@@ -222,6 +223,7 @@ private:
   std::string find_lag();
   void check_answered();
   void check_registers();
+  void check_repetitions();
   std::string account_for_allocations(const state::Snapshot& state);
   std::string account_for_processes(const state::Snapshot& state);
   std::string account_for_jobs(const state::Snapshot& state);

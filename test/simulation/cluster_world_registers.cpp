@@ -135,11 +135,12 @@ void ClusterWorld::use_register(std::size_t by) {
   under_way_[by] = id;
   if (faulty_) ++counts_.called;
   act_again(by, id, network_.delay(2s, 4s));
-  auto* server = contact();
+  const bool uses_api = operation.key < api_registers;
+  auto* server = uses_api ? some_server() : contact();  // most have to pass it on
   if (server == nullptr) return;
-  if (operation.key < api_registers && operation.what.kind == Kind::read)
+  if (uses_api && operation.what.kind == Kind::read)
     read_by_api(id, *server);
-  else if (operation.key < api_registers)
+  else if (uses_api)
     write_by_api(id, *server, at_index);
   else if (operation.what.kind == Kind::read)
     read_register(id, *server);
@@ -175,6 +176,7 @@ void ClusterWorld::ask_api(SimServer& server,
 void ClusterWorld::read_by_api(std::size_t id, SimServer& server) {
   const auto name = register_name(operations_[id].key);
   ask_api(server, api_request("GET", "/v1/job/" + name), [this, id](const net::Response& answer) {
+    ++counts_.by_api;
     if (answer.status != 200 && answer.status != 404)
       return act_again(operations_[id].by, id, network_.delay(5ms, 80ms));
     const auto seen = answer.status == 200 ? seen_in(body_of(answer)) : Seen{};
@@ -192,6 +194,7 @@ void ClusterWorld::write_by_api(std::size_t id, SimServer& server, std::uint64_t
   const auto body = fmt::format(R"({{"Job":{},"EnforceIndex":{},"JobModifyIndex":{}}})", job,
                                 what.kind == Kind::compare_and_set ? "true" : "false", at_index);
   ask_api(server, api_request("PUT", "/v1/jobs", body), [this, id](const net::Response& answer) {
+    ++counts_.by_api;
     auto& operation = operations_[id];
     if (answer.status == 200) {
       const auto done = boost::json::parse(body_of(answer));
@@ -261,8 +264,7 @@ void ClusterWorld::note_failed_set(std::size_t id, const std::string& why) {
   const auto* command = witness_.command(index);
   operations_[id].is_void = true;
   if (command == nullptr) return;
-  const auto read = capnp::readMessageUnchecked<schema::Command>(
-      reinterpret_cast<const capnp::word*>(command->data()));
+  const auto read = command_of(*command);
   if (!read.isJobRegister()) return;
   operations_[id].is_void = false;
   RegisterOperation outcome;

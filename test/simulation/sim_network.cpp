@@ -39,13 +39,13 @@ bool SimNetwork::send(Machine from, Machine to, const std::function<void()>& arr
   return true;
 }
 
-Time SimNetwork::ask(Machine from,
-                     Machine to,
-                     bool repeated,
-                     const std::function<void()>& arrive,
-                     const std::function<void()>& lost,
-                     Time not_before) {
-  if (!system_.is_on(from)) return not_before;
+std::optional<Time> SimNetwork::ask(Machine from,
+                                    Machine to,
+                                    bool repeated,
+                                    const std::function<void()>& arrive,
+                                    const std::function<void()>& lost,
+                                    Time not_before) {
+  if (!system_.is_on(from)) return std::nullopt;
   const auto life = system_.life(to);
   const bool away = !system_.is_on(to);
   const bool is_lost = away || cut_.contains({from, to}) || random_.chance(faults_.lose / 3);
@@ -55,7 +55,7 @@ Time SimNetwork::ask(Machine from,
     // A closed port answers at once; a cut link is noticed late.
     deliver(from, system_.life(from), system_.now() + (away ? delay(200us, 5ms) : delay(100ms, 4s)),
             lost);
-    return not_before;
+    return std::nullopt;
   }
   const auto copies = repeated && random_.chance(faults_.duplicate) ? 2 : 1;
   if (copies == 2) ++counts_.duplicated;

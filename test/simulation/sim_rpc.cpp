@@ -56,6 +56,7 @@ struct SimRpc::Open {
   std::function<void()> on_cancelled;
   Time last_there{0};  ///< Arrivals.
   Time last_back{0};
+  bool is_broken = false;  ///< Something was lost: nothing arrives any more.
   bool is_over = false;
 };
 
@@ -140,6 +141,7 @@ SimRpc::OpenCall SimRpc::call(Machine from,
                               bool has_stream,
                               std::function<void(Reply)> done) {
   ++counts_.calls;
+  if (call.method == rpc::Method::api_forward) ++counts_.passed_on;
   const auto found = doors_.find(call.to.address);
   const bool listens = found != doors_.end() && system_.is_on(found->second.machine)
                        && system_.life(found->second.machine) == found->second.life;
@@ -176,19 +178,21 @@ Opened SimRpc::open_stream(Machine from, const net::RpcHello& hello, const OpenS
           }};
 }
 
-/// Towards the one that serves, or back with its answer.
-void SimRpc::pass(const OpenCall& open, bool is_answer, std::function<void()> arrive) {
+/// Towards the one that serves, or back with its answer. What is lost breaks the connection.
+void SimRpc::pass(const OpenCall& open, bool is_answer, const std::function<void()>& arrive) {
   auto from = open->from;
   auto to = open->door.machine;
   if (is_answer) std::swap(from, to);
-  if (system_.life(from) != (is_answer ? open->door.life : open->life)) return;
+  if (open->is_broken || system_.life(from) != (is_answer ? open->door.life : open->life)) return;
   auto& last = is_answer ? open->last_back : open->last_there;
   const auto lost = [this, open, is_answer] {
-    // Who waits for an answer hears of its loss when he asks again, or sends something.
-    if (!is_answer) return lose(open);
-    system_.at(system_.now() + network_.delay(100ms, 3s), [this, open] { lose(open); });
+    // Who waits for an answer hears of its loss later than who asks.
+    const auto late = is_answer ? network_.delay(100ms, 3s) : Time{0};
+    system_.at(system_.now() + late, [this, open] { lose(open); });
   };
-  last = network_.ask(from, to, false, arrive, lost, last);
+  const auto arrival = network_.ask(from, to, false, arrive, lost, last);
+  open->is_broken = !arrival;
+  last = arrival.value_or(last);
 }
 
 /// As code of the machine that was asked.

@@ -20,8 +20,9 @@ namespace nomad::test {
 
 struct RpcCounts {
   std::uint64_t calls = 0;
-  std::uint64_t refused = 0;  ///< Nobody listened.
-  std::uint64_t lost = 0;     ///< They may have been served.
+  std::uint64_t passed_on = 0;  ///< Of them, requests of the HTTP API.
+  std::uint64_t refused = 0;    ///< Nobody listened.
+  std::uint64_t lost = 0;       ///< They may have been served.
 };
 
 /// Deliberate mistakes of the transport, for the checks to find.
@@ -73,7 +74,7 @@ private:
                                      const net::RpcHello& hello,
                                      const rpc::transport::OpenStream& msg);
   void serve(const OpenCall& open);
-  void pass(const OpenCall& open, bool is_answer, std::function<void()> arrive);
+  void pass(const OpenCall& open, bool is_answer, const std::function<void()>& arrive);
   void close(Open& open);
   void watch(const OpenCall& open);
   void lose(const OpenCall& open);

@@ -21,6 +21,12 @@
 
 namespace nomad::test {
 
+/// A command as the log holds it.
+inline schema::Command::Reader command_of(const raft::Bytes& payload) {
+  return capnp::readMessageUnchecked<schema::Command>(
+      reinterpret_cast<const capnp::word*>(payload.data()));
+}
+
 /// What every server's state machine is compared with. Owned by the world.
 class StateWitness {
 public:
@@ -32,6 +38,13 @@ public:
 
   /// What the command at `index` was, if somebody has applied it.
   const raft::Bytes* command(raft::Index index) const;
+
+  /// Calls `visit(index, command)` for all of them, in order.
+  template <class Visit>
+  void each_command(Visit visit) const {
+    for (const auto& [index, known] : commands_)
+      visit(index, known.payload);
+  }
 
   raft::Index last() const { return commands_.empty() ? 0 : commands_.rbegin()->first; }
 
