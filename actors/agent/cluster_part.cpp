@@ -1,7 +1,5 @@
 #include "actors/agent/cluster_part.hpp"
 
-#include <fmt/format.h>
-
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/asker.hpp"
 #include "actors/core/supervise.hpp"
@@ -19,23 +17,6 @@ constexpr std::chrono::seconds leave_patience{2};
 const Error& not_ready() {
   static const Error error{Errc::unavailable, "the server is starting"};
   return error;
-}
-
-std::string with_port(const std::string& host, std::int64_t port) {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
-                                             : fmt::format("[{}]:{}", host, port);
-}
-
-std::string listen_address(const config::AgentConfig& config) {
-  return with_port(config.addresses.rpc.empty() ? config.bind_addr : config.addresses.rpc,
-                   config.ports.rpc);
-}
-
-/// Where those look for a server who join it by the port of Nomad's gossip. Empty for port 0.
-std::string serf_address(const config::AgentConfig& config) {
-  if (config.ports.serf == 0) return {};
-  return with_port(config.addresses.serf.empty() ? config.bind_addr : config.addresses.serf,
-                   config.ports.serf);
 }
 
 /// `advertise.rpc` may leave the port out.
@@ -57,15 +38,14 @@ cluster::AutopilotConfig autopilot_config(const config::Autopilot& from) {
 }
 
 cluster::MemberInfo member_info(const config::AgentConfig& config,
-                                const std::string& server_id,
-                                const std::string& rpc_address,
-                                const std::string& http_address) {
-  return {.id = server_id,
+                                const ClusterOptions& options,
+                                const std::string& rpc_address) {
+  return {.id = options.server_id,
           .name = config.name + '.' + config.region,
           .region = config.region,
           .datacenter = config.datacenter,
           .rpc_address = rpc_address,
-          .http_address = http_address,
+          .http_address = options.http_address,
           .build = "1.6.5",
           .expect = static_cast<std::uint32_t>(config.server.bootstrap_expect),
           .non_voter = config.server.non_voting_server};
@@ -255,11 +235,12 @@ ClusterPart::~ClusterPart() = default;
 
 Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
                                         const config::AgentConfig& config,
-                                        const std::string& server_id,
-                                        const std::string& http_address,
-                                        const AgentLinks& links,
-                                        std::shared_ptr<state::Store> store) {
+                                        const ClusterOptions& options,
+                                        const api::RemoteRequests& requests,
+                                        std::shared_ptr<state::Store> store,
+                                        const MakeLink& make_link) {
   ClusterPart part;
+  part.random_ = Random{options.random_seed};
   part.store_ = store;
   if (!config.server.encrypt.empty()) {
     part.membership_options_.key = NOMAD_TRY(cluster::MemberKey::from_text(config.server.encrypt));
@@ -269,7 +250,7 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   serve_raft(*router, part.doors_);
   serve_membership(*router, part.doors_);
   serve_has_node(*router, part.doors_);
-  links.requests.add_to_server(*router);
+  requests.add_to_server(*router);
   part.nodes_.emplace(owner, server::NodeServiceOptions{
                                  std::move(store), [doors = part.doors_, members = part.members_,
                                                     region = config.region] {
@@ -280,51 +261,48 @@ Result<ClusterPart> ClusterPart::listen(const actor::Owner& owner,
   part.sealed_->add_to(*router);
   forward_elsewhere(*router, part.doors_, *part.nodes_);
 
-  rpc::TcpTransportOptions options;
-  options.listen = listen_address(config);
-  options.also_listen = serf_address(config);
-  options.network = rpc_options(config, net::RpcRole::server, server_id, links.certificates);
-  auto transport = NOMAD_TRY(rpc::TcpTransport::start(
-      owner, std::move(options), std::move(router),
+  part.link_ = NOMAD_TRY(make_link(
+      std::move(router),
       [nodes = *part.nodes_](const net::RpcPeer& peer, const rpc::Credentials& credentials) {
         return rpc::identify(peer, credentials,
                              [&](const std::string& id) { return nodes.secret_of(id); });
       }));
-  part.transport_.emplace(std::move(transport));
   auto& view = part.view_;
   view.region = config.region;
   view.leader_address = [doors = part.doors_] { return doors->ready_leader(); };
   view.servers_in = [members = part.members_](const std::string& region) {
     return members->servers_in(region);
   };
-  part.forwarder_ = rpc::spawn_forwarder(owner, part.transport_->handle(), view,
-                                         {.random_seed = Random::from_system().next()});
-  part.address_ = advertised_address(config, part.transport_->address());
-  part.carrier_ = server::make_raft_carrier(part.transport_->handle(), config.region);
-  part.membership_options_.self = member_info(config, server_id, part.address_, http_address);
+  part.forwarder_
+      = rpc::spawn_forwarder(owner, part.transport(), view, {.random_seed = part.random_.next()});
+  part.address_ = advertised_address(config, part.link_.address);
+  part.carrier_ = server::make_raft_carrier(part.transport(), config.region);
+  part.membership_options_.self = member_info(config, options, part.address_);
   part.membership_options_.retry_join = join_addresses(config.server.join, config.ports.rpc);
   part.membership_options_.retry_interval
       = std::chrono::duration_cast<std::chrono::milliseconds>(config.server.join.retry_interval);
   part.membership_options_.retry_max = config.server.join.retry_max;
-  part.autopilot_config_ = autopilot_config(config.autopilot);
+  part.autopilot_options_ = {.self = options.server_id,
+                             .region = config.region,
+                             .config = autopilot_config(config.autopilot),
+                             .store = part.store_,
+                             .dead_after = options.dead_after};
   return part;
 }
 
 void ClusterPart::attach(const actor::Owner& owner, const raft::StartedRaft& raft) {
-  membership_options_.random_seed = Random::from_system().next();
-  const auto self = membership_options_.self;
-  membership_ = server::spawn_membership(owner, transport_->handle(), members_,
-                                         std::move(membership_options_));
-  autopilot_ = server::spawn_autopilot(
-      owner, raft.node, membership_,
-      {.self = self.id, .region = self.region, .config = autopilot_config_, .store = store_});
+  membership_options_.random_seed = random_.next();
+  membership_
+      = server::spawn_membership(owner, transport(), members_, std::move(membership_options_));
+  autopilot_
+      = server::spawn_autopilot(owner, raft.node, membership_, std::move(autopilot_options_));
   const std::scoped_lock lock{doors_->mutex};
   doors_->inbox = raft.inbox;
   doors_->membership = membership_;
   doors_->leader = raft.leader;
   doors_->lease = raft.lease;
   doors_->forwarder = forwarder_;
-  doors_->transport = transport_->handle();
+  doors_->transport = transport();
 }
 
 void ClusterPart::set_own_node(const std::string& node_id) {
@@ -333,7 +311,7 @@ void ClusterPart::set_own_node(const std::string& node_id) {
 }
 
 void ClusterPart::serve_nodes(const server::NodeSide& nodes) {
-  nodes_->open(nodes, transport_->handle());
+  nodes_->open(nodes, transport());
 }
 
 void ClusterPart::leave(actor::System& system, cluster::MemberStatus status) {
@@ -361,9 +339,9 @@ void ClusterPart::stop() {
   forwarder_ = rpc::Forwarder{};
   if (nodes_) nodes_->stop();
   if (sealed_) sealed_->stop();
-  if (transport_) transport_->stop();
+  if (link_.stop) link_.stop();
   if (doors_) doors_->asker.stop();
-  transport_.reset();
+  link_ = {};
 }
 
 }  // namespace nomad::agent

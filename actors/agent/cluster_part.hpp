@@ -1,5 +1,6 @@
-// ClusterPart: a server's ties to the rest of the cluster: the transport with what it serves to
-// other servers and to client nodes, the forwarder, membership and autopilot.
+// ClusterPart: a server's ties to the rest of the cluster: what it serves to other servers and to
+// client nodes, the forwarder, membership and autopilot. The link over which all that goes is
+// given: the network's (rpc_setup.hpp), or a simulation's.
 //
 // Order: `listen` (what arrives is refused with "not ready"), then the log with `carrier()`, then
 // `attach`, then `serve_nodes`. To stop: `leave` if the server goes for good, the log, then `stop`.
@@ -13,25 +14,33 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/roles/server_link.hpp"
 #include "actors/rpc/forwarder.hpp"
-#include "actors/rpc/tcp_transport.hpp"
 #include "actors/server/autopilot.hpp"
 #include "actors/server/membership.hpp"
 #include "actors/server/node_service.hpp"
 #include "actors/server/sealed_service.hpp"
+#include "runtime/base/random.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::agent {
 
+struct ClusterOptions {
+  std::string server_id;
+  std::string http_address;  ///< As advertised.
+  std::uint64_t random_seed = 0;
+  std::chrono::nanoseconds dead_after = cluster::dead_after;
+};
+
 class ClusterPart {
 public:
-  /// Binds the RPC port and serves what servers and client nodes ask.
+  /// Serves what servers and client nodes ask over the link that `make_link` makes, and those who
+  /// pass requests of the API on by `requests`.
   static Result<ClusterPart> listen(const actor::Owner& owner,
                                     const config::AgentConfig& config,
-                                    const std::string& server_id,
-                                    const std::string& http_address,
-                                    const AgentLinks& links,
-                                    std::shared_ptr<state::Store> store);
+                                    const ClusterOptions& options,
+                                    const api::RemoteRequests& requests,
+                                    std::shared_ptr<state::Store> store,
+                                    const MakeLink& make_link);
 
   ClusterPart(ClusterPart&&) noexcept;
   ~ClusterPart();
@@ -53,7 +62,7 @@ public:
   /// Other servers' sealed commands are taken from now on.
   void serve_sealed(server::Writer writer) { sealed_->open(std::move(writer)); }
 
-  const rpc::Transport& transport() const { return transport_->handle(); }
+  const rpc::Transport& transport() const { return link_.transport; }
 
   /// Who leads and which servers there are.
   const rpc::ClusterView& view() const { return view_; }
@@ -84,13 +93,14 @@ private:
   std::shared_ptr<Doors> doors_;
   std::optional<server::NodeService> nodes_;
   std::optional<server::SealedService> sealed_;
-  std::optional<rpc::TcpTransport> transport_;
+  Link link_;
+  Random random_{0};
   rpc::ClusterView view_;
   rpc::Forwarder forwarder_;
   raft::Carrier carrier_;
   std::shared_ptr<server::MemberView> members_ = std::make_shared<server::MemberView>();
   server::MembershipActorOptions membership_options_;
-  cluster::AutopilotConfig autopilot_config_;
+  server::AutopilotOptions autopilot_options_;
   server::Membership membership_;
   server::Autopilot autopilot_;
 };

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include <fmt/format.h>
+
 namespace nomad::agent {
 
 namespace {
@@ -17,18 +19,7 @@ net::TlsOptions tls_options(const config::Tls& tls, bool verify_incoming) {
   return options;
 }
 
-}  // namespace
-
-Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config) {
-  if (!config.tls.http) return std::shared_ptr<net::TlsContext>{};
-  return net::TlsContext::make(tls_options(config.tls, config.tls.verify_https_client));
-}
-
-Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config) {
-  if (!config.tls.rpc) return std::shared_ptr<net::TlsContext>{};
-  return net::TlsContext::make(tls_options(config.tls, true));
-}
-
+/// `name`: what the peer's logs call this process.
 net::RpcOptions rpc_options(const config::AgentConfig& config,
                             net::RpcRole role,
                             const std::string& name,
@@ -43,6 +34,49 @@ net::RpcOptions rpc_options(const config::AgentConfig& config,
   options.handshake_timeout
       = std::chrono::duration_cast<std::chrono::milliseconds>(config.limits.rpc_handshake_timeout);
   return options;
+}
+
+/// `own` of the ports' addresses, else `bind_addr`.
+std::string address_of(const config::AgentConfig& config,
+                       const std::string& own,
+                       std::int64_t port) {
+  return with_port(own.empty() ? config.bind_addr : own, port);
+}
+
+}  // namespace
+
+std::string with_port(const std::string& host, std::int64_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
+}
+
+Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config) {
+  if (!config.tls.http) return std::shared_ptr<net::TlsContext>{};
+  return net::TlsContext::make(tls_options(config.tls, config.tls.verify_https_client));
+}
+
+Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config) {
+  if (!config.tls.rpc) return std::shared_ptr<net::TlsContext>{};
+  return net::TlsContext::make(tls_options(config.tls, true));
+}
+
+MakeLink listening(const actor::Owner& owner,
+                   const config::AgentConfig& config,
+                   const std::string& name,
+                   std::shared_ptr<net::TlsContext> certificates) {
+  rpc::TcpTransportOptions options;
+  options.listen = address_of(config, config.addresses.rpc, config.ports.rpc);
+  // Where those look for a server who join it by the port of Nomad's gossip.
+  if (config.ports.serf != 0)
+    options.also_listen = address_of(config, config.addresses.serf, config.ports.serf);
+  options.network = rpc_options(config, net::RpcRole::server, name, std::move(certificates));
+  return [owner, options](std::shared_ptr<const rpc::MethodRouter> router,
+                          rpc::Identify identify) -> Result<Link> {
+    auto started = NOMAD_TRY(
+        rpc::TcpTransport::start(owner, options, std::move(router), std::move(identify)));
+    const auto transport = std::make_shared<rpc::TcpTransport>(std::move(started));
+    return Link{transport->handle(), transport->address(), [transport] { transport->stop(); }};
+  };
 }
 
 Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,

@@ -1,7 +1,9 @@
 // What the configuration says of the connections between agents: certificates, limits, names; and
-// the transport of an agent without a server, which only dials.
+// the links that are made of it: a server's, which listens, and that of an agent without a server,
+// which only dials.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,17 +20,31 @@ struct AgentLinks {
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
 };
 
+/// How an agent reaches others, and is reached.
+struct Link {
+  rpc::Transport transport;
+  std::string address;         ///< Where it listens.
+  std::function<void()> stop;  ///< Closes everything; may be empty.
+};
+
+/// Makes one that serves by `router`, for callers that `identify` has established.
+using MakeLink = std::function<Result<Link>(std::shared_ptr<const rpc::MethodRouter> router,
+                                            rpc::Identify identify)>;
+
 /// Null when `tls.http` is off. Clients need a certificate with `tls.verify_https_client`.
 Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentConfig& config);
 
 /// Null when `tls.rpc` is off.
 Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config);
 
-/// `name`: what the peer's logs call this process.
-net::RpcOptions rpc_options(const config::AgentConfig& config,
-                            net::RpcRole role,
-                            const std::string& name,
-                            std::shared_ptr<net::TlsContext> certificates);
+/// "10.0.0.7:4647", "[::1]:4647"
+std::string with_port(const std::string& host, std::int64_t port);
+
+/// Binds the RPC ports. `name`: what the peer's logs call this process.
+MakeLink listening(const actor::Owner& owner,
+                   const config::AgentConfig& config,
+                   const std::string& name,
+                   std::shared_ptr<net::TlsContext> certificates);
 
 /// A client's way to its servers, over which they ask it what is about its node.
 Result<rpc::TcpTransport> start_dialer(const actor::Owner& owner,

@@ -97,7 +97,10 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
                                  const ServerIdentity& identity,
                                  const std::string& http_address,
                                  const AgentLinks& links) {
-  auto cluster = NOMAD_TRY(ClusterPart::listen(server_, config, id_, http_address, links, store_));
+  auto cluster = NOMAD_TRY(ClusterPart::listen(
+      server_, config,
+      {.server_id = id_, .http_address = http_address, .random_seed = Random::from_system().next()},
+      links.requests, store_, listening(server_, config, id_, links.certificates)));
   cluster_.emplace(std::move(cluster));
   auto raft = NOMAD_TRY(
       raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_));

@@ -69,7 +69,9 @@ void add_collectors(const std::shared_ptr<Context>& context) {
   });
 }
 
-net::HttpRouter make_router(const std::shared_ptr<Context>& context) {
+}  // namespace
+
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context) {
   Routes routes{context};
   add_routes(routes);
   return routes.take();
@@ -150,7 +152,7 @@ Result<Api> start_api(const actor::Owner& owner, ApiOptions options) {
     auto& requests = context->options.metrics->counter("http.request");
     http.observer = [&requests](const net::Request&, unsigned) { requests.add(); };
   }
-  auto routes = make_router(context);
+  auto routes = all_routes(context);
   auto server = net::HttpServer::start(std::move(http), routes);
   if (!server) {
     context->stop();

@@ -26,6 +26,7 @@
 #include "runtime/access/authorize.hpp"
 #include "runtime/net/http/http_server.hpp"
 #include "runtime/net/http/page_guard.hpp"
+#include "runtime/net/timer_queue.hpp"
 #include "runtime/security/keyring.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/telemetry/registry.hpp"
@@ -100,6 +101,7 @@ struct ApiOptions {
   std::uint64_t upload_bytes = std::uint64_t{4} << 30;  ///< Of one archive.
 
   unsigned query_threads = 2;
+  net::TimerQueue::Alarm alarm = {};                    ///< Instead of a thread for timers.
   std::size_t response_cache_bytes = 32 * 1024 * 1024;  ///< Renderings that are kept.
 };
 

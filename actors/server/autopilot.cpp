@@ -151,13 +151,14 @@ AutopilotSelf::behavior_type autopilot_actor(AutopilotState::Self self,
   state.raft = std::move(raft);
   state.membership = std::move(membership);
   state.options = std::move(options);
+  state.pilot = cluster::Autopilot{state.options.dead_after};
   self->send(state.membership, membership::AddListener{self});
   actor::send_self(self, Look{});
   return {
       [self](Lead msg) {
         auto& now = self->state;
         now.leads = msg.leads;
-        now.pilot = cluster::Autopilot{};
+        now.pilot = cluster::Autopilot{now.options.dead_after};
         now.look();
       },
       [self](const membership::MembersChanged& msg) {

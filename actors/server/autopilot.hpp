@@ -64,6 +64,7 @@ struct AutopilotOptions {
   cluster::AutopilotConfig config;           ///< Until operators set one.
   std::shared_ptr<state::Store> store = {};  ///< Where theirs is; empty: there is none.
   std::chrono::milliseconds interval{1'000};
+  std::chrono::nanoseconds dead_after = cluster::dead_after;
 };
 
 Autopilot spawn_autopilot(const actor::Owner& owner,

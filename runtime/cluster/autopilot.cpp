@@ -143,7 +143,7 @@ std::optional<MemberChange> Autopilot::choose_removal(const LogStatus& log,
     if (!dead_or_left && !leaves(server)) continue;
     if (row.voter && dead_or_left) ++dead;
     const bool may_go = !row.voter || (voters > 1 && voters - 1 >= config.min_quorum);
-    const bool long_dead = config.cleanup_dead_servers && now - dead_since >= dead_after;
+    const bool long_dead = config.cleanup_dead_servers && now - dead_since >= dead_after_;
     if (may_go && (leaves(server) || long_dead) && !found)
       found = MemberChange{MemberAction::remove, row.id, {}};
   }

@@ -74,6 +74,8 @@ class Autopilot {
 public:
   using Time = std::chrono::nanoseconds;
 
+  explicit Autopilot(Time how_long = dead_after) : dead_after_(how_long) {}
+
   /// Takes a look; on the leader, every second or so. `members` are all that are known, `since`
   /// tells since when one has its status.
   void observe(const LogStatus& log,
@@ -107,6 +109,7 @@ private:
     Time dead_since{0};  ///< Zero: not dead.
   };
 
+  Time dead_after_;
   std::map<std::string, Seen> seen_;
   ClusterHealth health_;
   std::optional<raft::MemberChange> next_;

@@ -14,6 +14,10 @@ QueryPool::~QueryPool() {
 }
 
 bool QueryPool::submit(std::function<void()>& job) {
+  if (thread_limit_ == 0) {
+    job();
+    return true;
+  }
   {
     const std::lock_guard lock{guard_};
     if (stopping_ || jobs_.size() >= capacity_) return false;

@@ -14,7 +14,8 @@ namespace nomad::net {
 
 class QueryPool {
 public:
-  /// Up to `threads` threads, started when first needed, and `capacity` waiting jobs.
+  /// Up to `threads` threads, started when first needed, and `capacity` waiting jobs. Without any,
+  /// jobs run in place: for programs of one thread.
   QueryPool(unsigned threads, std::size_t capacity);
   QueryPool(const QueryPool&) = delete;
   ~QueryPool();  ///< Finishes running jobs and drops waiting ones.

@@ -16,9 +16,21 @@ TimerQueue::Id TimerQueue::call_after(Clock::duration delay, std::function<void(
   if (stopping_) return id;
   const auto entry = queue_.emplace(Clock::now() + delay, std::pair{id, std::move(callback)});
   by_id_.emplace(id, entry);
+  const bool is_next = entry == queue_.begin();
+  if (alarm_) {
+    if (is_next) wake_at(entry->first);
+    return id;
+  }
   if (!std::exchange(is_started_, true)) loop_.start();
-  if (entry == queue_.begin()) loop_.post([this] { call_due(); });
+  if (is_next) loop_.post([this] { call_due(); });
   return id;
+}
+
+void TimerQueue::wake_at(Clock::time_point due) {
+  if (alarm_)
+    alarm_(due - Clock::now(), [this] { call_due(); });
+  else
+    loop_.wake_at(due, [this] { call_due(); });
 }
 
 bool TimerQueue::cancel(Id id) {
@@ -52,8 +64,7 @@ void TimerQueue::call_due() {
   std::unique_lock lock{guard_};
   while (!queue_.empty()) {
     const auto next = queue_.begin();
-    if (const auto due = next->first; due > Clock::now())
-      return loop_.wake_at(due, [this] { call_due(); });
+    if (const auto due = next->first; due > Clock::now()) return wake_at(due);
     auto [id, callback] = std::move(next->second);
     queue_.erase(next);
     by_id_.erase(id);

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "runtime/net/event_loop.hpp"
 
@@ -18,7 +19,12 @@ public:
   using Clock = std::chrono::steady_clock;
   using Id = std::uint64_t;
 
-  TimerQueue() = default;
+  /// Calls its second argument back, after that time at the earliest.
+  using Alarm = std::function<void(Clock::duration, std::function<void()>)>;
+
+  /// `alarm` stands in for the event loop, where time is simulated.
+  explicit TimerQueue(Alarm alarm = {}) : alarm_(std::move(alarm)) {}
+
   TimerQueue(const TimerQueue&) = delete;
   ~TimerQueue();  ///< Drops what has not been called.
 
@@ -35,6 +41,7 @@ public:
 
 private:
   void call_due();
+  void wake_at(Clock::time_point due);
 
   using Queue = std::multimap<Clock::time_point, std::pair<Id, std::function<void()>>>;
 
@@ -44,6 +51,7 @@ private:
   Id last_id_ = 0;
   bool stopping_ = false;
   bool is_started_ = false;  ///< By the first call.
+  const Alarm alarm_;
   EventLoop loop_;
 };
 

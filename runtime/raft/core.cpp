@@ -278,12 +278,12 @@ void Core::append(Entry entry) {
 
 void Core::truncate_from(Index first) {
   require(first > commit_index_, "committed entries never change");
+  require(write_.append.empty(), "what a message appends comes after what it truncates");
   log_.truncate_from(first);
   durable_index_ = std::min(durable_index_, first - 1);
   for (auto& write : outstanding_)
     write.last_index = std::min(write.last_index, first - 1);
-  write_.truncate_from = std::min(write_.truncate_from.value_or(first), first);
-  std::erase_if(write_.append, [first](const Entry& entry) { return entry.index >= first; });
+  write_.truncate_from = first;
   configs_.truncate_from(first);
   adopt_configuration();
 }

@@ -136,11 +136,6 @@ void Core::accept_entries(AppendRequest& request) {
   for (auto& entry : request.entries) {
     if (const auto own = log_.term_at(entry.index); own) {
       if (*own == entry.term || NOMAD_MUTATED(keep_conflicts)) continue;
-      if (entry.index <= commit_index_) {
-        out_.fatal = Error{Errc::corrupt, "the leader's entry " + std::to_string(entry.index)
-                                              + " differs from the committed one here"};
-        return;
-      }
       truncate_from(entry.index);
     }
     append(std::move(entry));

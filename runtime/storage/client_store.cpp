@@ -293,8 +293,8 @@ Result<ClientStore> ClientStore::open(const std::string& path) {
   auto mark = NOMAD_TRY(path == in_memory ? MarkFile::in_memory() : open_mark(path, remedy));
   auto database = NOMAD_TRY(Database::open(path));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark));
+  NOMAD_TRY(sync_directory(directory_of(path)));  // it has both files before they hold anything
   NOMAD_TRY(parts->prepare());
-  NOMAD_TRY(sync_directory(directory_of(path)));
   return ClientStore{std::move(parts)};
 }
 

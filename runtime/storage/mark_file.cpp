@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "runtime/storage/checksum.hpp"
-#include "runtime/storage/directory.hpp"
 
 namespace nomad::storage {
 namespace {
@@ -46,9 +45,7 @@ Result<MarkFile> MarkFile::open(const std::string& path) {
 }
 
 Result<MarkFile> MarkFile::begin_anew(const std::string& path) {
-  MarkFile mark{NOMAD_TRY(File::open(path, O_RDWR | O_CREAT))};
-  NOMAD_TRY(mark.clear(path));
-  return mark;
+  return MarkFile{NOMAD_TRY(File::open(path, O_RDWR | O_CREAT))};
 }
 
 Result<> MarkFile::load(const std::string& path) {
@@ -56,7 +53,7 @@ Result<> MarkFile::load(const std::string& path) {
   if (const auto size = file_->read(bytes, 0); !size) return size.error();
   const bool is_blank
       = std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
-  if (is_blank) return clear(path);
+  if (is_blank) return {};
   for (const auto at : {std::size_t{0}, distance}) {
     Slot slot;
     std::memcpy(&slot, bytes.data() + at, sizeof slot);
@@ -68,13 +65,6 @@ Result<> MarkFile::load(const std::string& path) {
   return {};
 }
 
-/// Its place on the disk is taken now, so that a full one does not stop a mark later.
-Result<> MarkFile::clear(const std::string& path) {
-  NOMAD_TRY(file_->write(std::array<std::byte, 2 * distance>{}, 0));
-  NOMAD_TRY(file_->sync());
-  return sync_directory(directory_of(path));
-}
-
 Result<> MarkFile::write(std::string content, bool durable) {
   if (content.size() > max_bytes)
     return Error{Errc::internal, "a mark of " + std::to_string(content.size()) + " bytes"};
@@ -83,9 +73,12 @@ Result<> MarkFile::write(std::string content, bool durable) {
   slot.length = content.size();
   std::memcpy(slot.content.data(), content.data(), content.size());
   slot.sum = slot.right_sum();
+  const bool is_first = !content_;
+  // Both slots take their place at once, so that a full disk does not stop a mark later.
+  if (file_ && is_first) NOMAD_TRY(file_->write(std::array<std::byte, 2 * distance>{}, 0));
   if (file_)
     NOMAD_TRY(file_->write(std::as_bytes(std::span{&slot, 1}), slot.sequence % 2 * distance));
-  if (file_ && durable) NOMAD_TRY(file_->sync());
+  if (file_ && (durable || is_first)) NOMAD_TRY(file_->sync());
   sequence_ = slot.sequence;
   content_ = std::move(content);
   return {};

@@ -25,10 +25,11 @@ class MarkFile {
 public:
   static constexpr std::size_t max_bytes = 480;
 
-  /// Opens or creates the file, durably. `corrupt` when no slot is sound.
+  /// Opens or creates the file, which is in the directory durably when the caller has synced that.
+  /// `corrupt` when no slot is sound.
   static Result<MarkFile> open(const std::string& path);
 
-  /// The same, but whatever it said is forgotten.
+  /// The same, but whatever it said is forgotten with the first that is written.
   static Result<MarkFile> begin_anew(const std::string& path);
 
   /// For a database in memory: it forgets with it.
@@ -37,14 +38,14 @@ public:
   /// What was written last; empty when nothing ever was.
   const std::optional<std::string>& content() const { return content_; }
 
-  /// Replaces the content, of `max_bytes` at most. `durable`: it is on the disk on return.
+  /// Replaces the content, of `max_bytes` at most. `durable`: it is on the disk on return, as the
+  /// first one always is.
   Result<> write(std::string content, bool durable);
 
 private:
   explicit MarkFile(std::optional<File> file) : file_(std::move(file)) {}
 
   Result<> load(const std::string& path);
-  Result<> clear(const std::string& path);
 
   std::optional<File> file_;
   std::uint64_t sequence_ = 0;  ///< Of the newest slot; its lowest bit is the slot's place.

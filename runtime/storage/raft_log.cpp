@@ -47,7 +47,8 @@ struct RaftLog::Parts {
 
   Database database;
   MarkFile mark_file;
-  LogMark mark;  ///< What `mark_file` says.
+  LogMark mark;              ///< What `mark_file` says.
+  std::int32_t version = 0;  ///< Of the file when it was opened.
   LogOptions options;
   StableStore stable;
   Statement insert;
@@ -61,7 +62,7 @@ struct RaftLog::Parts {
   Result<> prepare() {
     const bool is_empty = NOMAD_TRY(database.is_empty());
     if (is_empty && mark_file.content()) return lost("it is empty");
-    const auto version = NOMAD_TRY(require_format(database, format_of_log));
+    version = NOMAD_TRY(require_format(database, format_of_log));
     NOMAD_TRY(database.run(
         "CREATE TABLE IF NOT EXISTS log(idx INTEGER PRIMARY KEY, term INTEGER NOT NULL,"
         " kind INTEGER NOT NULL, payload BLOB NOT NULL, checksum INTEGER NOT NULL)"));
@@ -77,26 +78,25 @@ struct RaftLog::Parts {
     NOMAD_TRY(database.prepare(erase_to, "DELETE FROM log WHERE idx < ?1"));
     NOMAD_TRY(database.prepare(erase_all, "DELETE FROM log"));
     NOMAD_TRY(load_bounds());
-    return load_mark(version);
+    return load_mark();
   }
 
-  /// Of a log that has none, made of what it holds: a new one, or one of an earlier version.
-  Result<> load_mark(std::int32_t version) {
+  /// Of a log that has none, made of what it holds: a new one, or one of an earlier version. The
+  /// first one is written with the owner's name, or after the first entry.
+  Result<> load_mark() {
     if (const auto& content = mark_file.content()) {
       const auto marked = LogMark::decode(*content);
       if (!marked) return lost(marked.error().what);
       mark = *marked;
-      return version == format_of_log.version ? Result<>{}
-                                              : database.run(set_version(format_of_log));
+      return {};
     }
     const auto state = NOMAD_TRY(stable.load());
     const bool is_new = known.empty() && state == raft::HardState{};
     if (version == format_of_log.version && !is_new && !options.accept_as_is)
       return lost("its mark is missing");
-    auto first = LogMark{
+    mark = {
         .term = state.current_term, .vote = LogMark::sum_of(state.voted_for), .last = known.last};
-    NOMAD_TRY(save_mark(first, true));
-    return database.run(set_version(format_of_log));
+    return {};
   }
 
   Result<> save_mark(const LogMark& next, bool is_durable) {
@@ -127,7 +127,7 @@ struct RaftLog::Parts {
   }
 
   Result<> verify(const raft::ServerId& self, raft::Index covered) {
-    NOMAD_TRY(database.check_structure());
+    if (const auto sound = database.check_structure(); !sound) return lost(sound.error().what);
     const auto owner = LogMark::sum_of(self);
     if (mark.owner != 0 && mark.owner != owner)
       return Error{Errc::corrupt,
@@ -140,7 +140,10 @@ struct RaftLog::Parts {
     NOMAD_TRY(find_marked(covered));
     auto named = mark;
     named.owner = owner;
-    return save_mark(named, true);
+    NOMAD_TRY(save_mark(named, true));
+    // From now on a mark must be there.
+    if (version == format_of_log.version) return {};
+    return database.run(set_version(format_of_log));
   }
 
   Error damaged(raft::Index index, std::string_view what) const {
@@ -246,8 +249,8 @@ Result<RaftLog> RaftLog::open(const std::string& path, const LogOptions& options
                                              : open_mark(path, remedy));
   auto database = NOMAD_TRY(Database::open(path, {.vfs = options.vfs}));
   auto parts = std::make_unique<Parts>(std::move(database), std::move(mark), options);
+  NOMAD_TRY(sync_directory(directory_of(path)));  // it has both files before they hold anything
   NOMAD_TRY(parts->prepare());
-  NOMAD_TRY(sync_directory(directory_of(path)));
   return RaftLog{std::move(parts)};
 }
 

@@ -218,7 +218,7 @@ Result<> Database::check_structure() {
   if (found && check.text(0) == "ok") return {};
   std::string what{found ? check.text(0) : "no answer"};
   std::ranges::replace(what, '\n', ' ');
-  return Error{Errc::corrupt, "\"" + path_ + "\" is damaged: " + what};
+  return Error{Errc::corrupt, std::move(what)};
 }
 
 Error Database::failure(std::string_view attempt) const {

@@ -108,6 +108,10 @@ std::vector<Mistake> mistakes() {
   all.push_back({"apply_at_random", {.server_mutation = ServerMutation::apply_at_random}});
   all.push_back({"ack_unwritten", {.server_mutation = ServerMutation::ack_unwritten}});
   all.push_back({"read_stale", {.server_mutation = ServerMutation::read_stale}});
+  all.push_back({"hasty_autopilot", {.server_mutation = ServerMutation::hasty_autopilot}});
+  all.push_back({"keep_the_dead", {.server_mutation = ServerMutation::keep_the_dead}});
+  all.push_back({"keep_learners", {.server_mutation = ServerMutation::keep_learners}});
+  all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
   all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
   all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});
   all.push_back({"leak_processes", {.node_mutation = NodeMutation::leak_processes}});

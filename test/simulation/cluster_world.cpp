@@ -18,6 +18,7 @@ ClusterWorld::ClusterWorld(ClusterWorldOptions options)
     : options_(options),
       system_(options.seed),
       network_(system_, options.seed ^ 0x6e65'7477'6f72'6b00),
+      rpc_(system_, network_, options.rpc_mutation),
       random_(options.seed ^ 0x776f'726c'6400),
       operators_machine_(system_.add_machine("operators")) {
   witness_.violated = [this](const std::string& rule) { violated(rule); };
@@ -31,8 +32,9 @@ ClusterWorld::ClusterWorld(ClusterWorldOptions options)
   network_.set_faults(options_.faults.network);
   Configuration founders{.cluster_id = "world", .members = {}, .removed = {}};
   for (int number = 0; number < options_.servers; ++number)
-    founders.members.push_back(
-        {.id = fmt::format("s{}", number), .address = fmt::format("s{}", number), .voter = true});
+    founders.members.push_back({.id = fmt::format("s{}", number),
+                                .address = rpc_address_of(fmt::format("s{}", number)),
+                                .voter = true});
   next_server_ = options_.servers;
   for (const auto& member : founders.members)
     add_server(member.id, &founders);
@@ -50,9 +52,14 @@ ClusterWorld::~ClusterWorld() {
 }
 
 SimServer& ClusterWorld::add_server(const std::string& id, const Configuration* founders) {
+  auto join = addresses();
+  if (founders != nullptr)
+    for (const auto& member : founders->members)
+      join.push_back(member.address);
   auto made = std::make_unique<SimServer>(
-      system_, network_, witness_, counts_.disks,
+      system_, network_, rpc_, witness_, counts_.disks,
       SimServerOptions{.id = id,
+                       .join = std::move(join),
                        .raft_mutation = options_.raft_mutation,
                        .mutation = options_.server_mutation,
                        .clock_rate = 1 + 0.04 * (2 * random_.fraction() - 1),
@@ -68,10 +75,10 @@ SimServer& ClusterWorld::add_server(const std::string& id, const Configuration* 
 }
 
 void ClusterWorld::add_node() {
-  auto& node = *nodes_.emplace_back(
-      std::make_unique<SimNode>(system_, network_, counts_.nodes, fmt::format("n{}", nodes_.size()),
-                                options_.node_mutation, random_.next()));
-  node.servers = [this] { return known_servers(); };
+  auto& node = *nodes_.emplace_back(std::make_unique<SimNode>(
+      system_, network_, rpc_, counts_.nodes, fmt::format("n{}", nodes_.size()),
+      options_.node_mutation, random_.next()));
+  node.servers = [this] { return addresses(); };
   node.on_start = [this](SimNode& on, const SimProcess& process) { note_start(on, process); };
   node.start();
 }
@@ -118,8 +125,7 @@ Result<> ClusterWorld::reach(std::string_view name) {
 void ClusterWorld::crash_server(SimServer& server, Time off) {
   server.crash();
   system_.at(system_.now() + off, [this, &server] {
-    const bool left = std::ranges::find(removed_, server.id()) != removed_.end();
-    if (!server.is_on() && !left) server.start();
+    if (!server.is_on() && !is_gone(server.id())) server.start();
   });
 }
 
@@ -193,18 +199,11 @@ std::vector<SimServer*> ClusterWorld::live_servers() {
   return live;
 }
 
-/// The addresses that clients try: those of servers that have not left.
-std::vector<SimServer*> ClusterWorld::known_servers() {
-  std::vector<SimServer*> known;
-  for (auto& [id, server] : servers_)
-    if (std::ranges::find(removed_, id) == removed_.end()) known.push_back(server.get());
-  return known;
-}
-
 ClusterWorldCounts ClusterWorld::counts() const {
   auto counts = counts_;
   counts.steps = system_.steps();
   counts.network = network_.counts();
+  counts.rpc = rpc_.counts();
   counts.entries = witness_.last();
   counts.states_compared = witness_.states_compared();
   return counts;
@@ -232,7 +231,9 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"installed snapshots", disks.installed_snapshots},
           {"refused snapshots", disks.refused_snapshots},
           {"clock jumps", clock_jumps},
-          {"membership changes", membership_changes},
+          {"servers that came", arrivals},
+          {"servers that left", departures},
+          {"servers that died for good", deaths},
           {"leadership transfers", transfers},
           {"leaders", leaders},
           {"written variables", written_variables},
@@ -247,8 +248,11 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"tasks found again", nodes.attached},
           {"failed starts", nodes.failed_starts},
           {"lost saves of nodes", nodes.lost_saves},
-          {"calls of nodes", nodes.calls},
-          {"failed calls of nodes", nodes.failed_calls},
+          {"calls of other machines", rpc.calls},
+          {"requests to the API passed on", rpc.passed_on},
+          {"refused calls", rpc.refused},
+          {"calls whose fate is unknown", rpc.lost},
+          {"answers of the HTTP API", by_api},
           {"operators' requests", called},
           {"answered", answered}};
 }

@@ -1,18 +1,20 @@
 // ClusterWorld: a whole cluster in one thread under one seed: servers and client nodes as the real
 // actors (SimServer, SimNode), operators that register, scale, stop and read jobs, and everything
 // that goes wrong: networks, disks, crashes of servers, agents and machines, crashes at named
-// failpoints, pauses, jumping wall clocks, changes of the membership.
+// failpoints, pauses, jumping wall clocks. Servers come, leave, and die for good.
 //
 // What must always hold, and is checked while it runs:
 // (1) Election safety: at most one leader a term. (2) Log matching, on the servers' disks. (3) All
 // servers apply the same entries, and have the same state at the same index. (4) No process of an
 // allocation's task starts while another one of it runs, on whatever machine. (9) No actor ends by
-// an exception, an unhandled error or an unexpected message.
+// an exception, an unhandled error or an unexpected message. (11) No server is removed from the log
+// that neither left nor died for good.
 // At the end, when the cluster was healed: (5) a leader within ten seconds, and a write answered
 // within ten more. (6) Every write that was answered is what the log holds at its index. (7) What
 // operators were answered about some jobs and variables is linearizable. (8) Every allocation is
 // accounted for: what should run does so exactly once, on a node that knows it, and nothing else
-// does. (10) Every member can open every root key.
+// does. (10) Every member can open every root key. (12) The log's voters are the servers that are
+// there, and no others. (13) No operator's write is in the log twice.
 #pragma once
 
 #include <functional>
@@ -22,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/net/http/http_message.hpp"
 #include "test/simulation/linearizability.hpp"
 #include "test/simulation/sim_call.hpp"
 #include "test/simulation/sim_node.hpp"
@@ -56,6 +59,7 @@ struct ClusterWorldOptions {
   ServerMutation server_mutation = ServerMutation::none;
   NodeMutation node_mutation = NodeMutation::none;
   DiskMutation disk_mutation = DiskMutation::none;
+  RpcMutation rpc_mutation = RpcMutation::none;
 };
 
 struct ClusterWorldCounts {
@@ -70,9 +74,12 @@ struct ClusterWorldCounts {
   std::uint64_t node_pauses = 0;
   std::uint64_t slow_disks = 0;
   std::uint64_t clock_jumps = 0;
-  std::uint64_t membership_changes = 0;
+  std::uint64_t arrivals = 0;    ///< Of servers.
+  std::uint64_t departures = 0;  ///< They leave.
+  std::uint64_t deaths = 0;      ///< They never come back, and say nothing.
   std::uint64_t transfers = 0;
   std::uint64_t leaders = 0;
+  std::uint64_t by_api = 0;    ///< Requests to the HTTP API that it has answered.
   std::uint64_t called = 0;    ///< Operators' requests while there were faults.
   std::uint64_t answered = 0;  ///< Of them, with success.
   std::uint64_t written_variables = 0;
@@ -82,6 +89,7 @@ struct ClusterWorldCounts {
   std::uint64_t entries = 0;
   std::uint64_t states_compared = 0;
   NetworkCounts network{};
+  RpcCounts rpc{};
   DiskCounts disks{};
   NodeCounts nodes{};
   /// How often each failpoint was reached, and a machine died there.
@@ -91,7 +99,7 @@ struct ClusterWorldCounts {
   std::uint64_t faults() const {
     return partitions + server_crashes + agent_crashes + machine_crashes + failpoint_crashes
            + server_pauses + node_pauses + slow_disks + disks.failed + disks.refused_snapshots
-           + clock_jumps + membership_changes + transfers;
+           + clock_jumps + arrivals + departures + deaths + transfers;
   }
 
   /// Every count by its name, in one order.
@@ -151,7 +159,6 @@ private:
   SimServer* find(const std::string& id);
   SimServer* leader();
   std::vector<SimServer*> live_servers();
-  std::vector<SimServer*> known_servers();
 
   // cluster_world_faults.cpp
   void beat();
@@ -163,19 +170,30 @@ private:
   void slow_a_disk();
   void fail_a_disk();
   void jump_a_clock();
-  void change_membership();
   void transfer_leadership();
   void snapshot_somebody();
   SimServer* some_server();
   SimNode* some_node();
 
+  // cluster_world_members.cpp
+  bool is_gone(const std::string& id) const;
+  std::vector<std::string> addresses();
+  void change_membership();
+  void leave(SimServer& server);
+  void go_on_leaving(SimServer& server, std::uint64_t life, Time until);
+  void look_at_members();
+  std::string account_for_members() const;
+
   // cluster_world_registers.cpp
   void use_register(std::size_t by);
   std::uint64_t last_seen(int key) const;
+  void ask_api(SimServer& server, net::Request request, const SimExchange::Answered& answered);
+  void read_by_api(std::size_t operation, SimServer& server);
+  void write_by_api(std::size_t operation, SimServer& server, std::uint64_t at_index);
   void read_register(std::size_t operation, SimServer& server);
   void write_register(std::size_t operation, SimServer& server, std::uint64_t at_index);
   void write_variable(std::size_t operation, SimServer& server, std::uint64_t at_index);
-  void note_failed_set(std::size_t operation, const Error& error);
+  void note_failed_set(std::size_t operation, const std::string& why);
   void complete(std::size_t operation, const RegisterOperation& outcome);
   void rotate_keys(std::size_t by);
 
@@ -205,6 +223,7 @@ private:
   std::string find_lag();
   void check_answered();
   void check_registers();
+  void check_repetitions();
   std::string account_for_allocations(const state::Snapshot& state);
   std::string account_for_processes(const state::Snapshot& state);
   std::string account_for_jobs(const state::Snapshot& state);
@@ -215,13 +234,16 @@ private:
   ClusterWorldCounts counts_;
   SimSystem system_;
   SimNetwork network_;
+  SimRpc rpc_;
   StateWitness witness_;
   std::uint64_t log_listener_ = 0;
   Random random_;
   Machine operators_machine_;
   std::map<std::string, std::unique_ptr<SimServer>> servers_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
-  std::vector<std::string> removed_;  ///< Servers that have left for ever.
+  std::vector<std::string> gone_;      ///< Servers that leave or have died for good.
+  raft::Configuration configuration_;  ///< The last that a leader said is committed.
+  std::uint64_t beats_ = 0;
   int next_server_ = 0;
   bool faulty_ = true;
   bool loaded_ = true;

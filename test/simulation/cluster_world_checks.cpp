@@ -88,10 +88,9 @@ void ClusterWorld::heal_and_check() {
     system_.correct_wall_clock(server->machine());
     server->disk().slow_until(0s);
     server->disk().set_damages(false);
-    const bool left = std::ranges::find(removed_, id) != removed_.end();
     if (server->is_on() && system_.is_paused(server->machine()))
       system_.pause(server->machine(), system_.now());
-    if (!server->is_on() && !left) server->start();
+    if (!server->is_on() && !is_gone(id)) server->start();
   }
   for (auto& node : nodes_) {
     system_.correct_wall_clock(node->machine());
@@ -116,6 +115,7 @@ void ClusterWorld::heal_and_check() {
   check_states();
   check_answered();
   check_registers();
+  check_repetitions();
 }
 
 /// The last thing that the operators do: jobs have a right to all allocations only where nodes may
@@ -140,6 +140,7 @@ void ClusterWorld::make_nodes_eligible() {
 std::string ClusterWorld::unsettled() {
   auto* boss = leader();
   if (boss == nullptr) return "there is no leader";
+  if (auto why = account_for_members(); !why.empty()) return why;
   const auto state = boss->store()->snapshot();
   if (auto why = account_for_evaluations(state); !why.empty()) return why;
   for (const auto& node : nodes_) {
@@ -276,13 +277,28 @@ void ClusterWorld::check_answered() {
     if (command == nullptr)
       return violated(fmt::format("a write was answered at index {}, which the log does not have",
                                   write.index));
-    const auto read = capnp::readMessageUnchecked<schema::Command>(
-        reinterpret_cast<const capnp::word*>(command->data()));
+    const auto read = command_of(*command);
     if (!is_write_of(read, write.name, write.value, write.sealed))
       return violated(
           fmt::format("the write of {} to {} was answered at index {}, which is another",
                       write.value, write.name, write.index));
   }
+}
+
+/// (13) Each operation writes a value of its own.
+void ClusterWorld::check_repetitions() {
+  std::map<std::pair<std::string, std::uint64_t>, Index> seen;
+  witness_.each_command([&](Index index, const raft::Bytes& command) {
+    const auto read = command_of(command);
+    if (!read.isJobRegister()) return;
+    const auto job = read.getJobRegister().getJob();
+    const auto value = register_value(job);
+    if (value == 0) return;
+    const auto [first, is_new] = seen.try_emplace({copy(job.getId()), value}, index);
+    if (!is_new)
+      violated(fmt::format("the write of {} to {} at index {} is there again at {}", value,
+                           view(job.getId()), first->second, index));
+  });
 }
 
 /// (7)

@@ -14,6 +14,9 @@ namespace {
 
 constexpr Time beat_length = 50ms;
 
+/// At the log's members.
+constexpr std::uint64_t beats_per_look = 10;
+
 }  // namespace
 
 bool ClusterWorld::comes(double per_second) {
@@ -36,6 +39,7 @@ void ClusterWorld::beat() {
     if (comes(faults.transfers)) transfer_leadership();
   }
   if (comes(faults.snapshots)) snapshot_somebody();
+  if (++beats_ % beats_per_look == 0) look_at_members();
   if (random_.chance(0.05)) check_logs_match();
   system_.at(system_.now() + beat_length, [this] { beat(); });
 }
@@ -131,49 +135,6 @@ void ClusterWorld::jump_a_clock() {
   const auto far = random_.chance(0.3);
   const auto by = far ? network_.delay(-4min, 4min) : network_.delay(-10s, 10s);
   system_.jump_wall_clock(all[random_.below(all.size())], by);
-}
-
-/// Up to five servers, at least two voters; a server that is removed never comes back.
-void ClusterWorld::change_membership() {
-  auto* boss = leader();
-  if (boss == nullptr) return;
-  boss->ask<RaftStatus>(boss->raft(), GetStatus{}, [this, boss](Result<RaftStatus> status) {
-    if (!status || status->role != Role::leader || !faulty_) return;
-    const auto& members = status->configuration.members;
-    const auto& chosen = members[random_.below(members.size())];
-    const auto voters = status->configuration.voter_count();
-    const auto luck = random_.below(10);
-    MemberChange change;
-    if (members.size() < 3 || (luck < 3 && members.size() < 5))
-      change = {.action = MemberAction::add_learner,
-                .id = fmt::format("s{}", next_server_),
-                .address = fmt::format("s{}", next_server_)};
-    else if (!chosen.voter)
-      change = {.action = luck < 9 ? MemberAction::promote : MemberAction::remove,
-                .id = chosen.id,
-                .address = {}};
-    else if (voters > 2)
-      change = {.action = luck < 7 ? MemberAction::remove : MemberAction::demote,
-                .id = chosen.id,
-                .address = {}};
-    else
-      return;
-    boss->ask<Applied>(boss->raft(), ChangeMember{change},
-                       [this, change](const Result<Applied>& done) {
-                         if (!done) return;
-                         ++counts_.membership_changes;
-                         if (change.action != MemberAction::remove) return;
-                         // It learns of it, or is switched off.
-                         system_.at(system_.now() + network_.delay(0s, 3s), [this, id = change.id] {
-                           removed_.push_back(id);
-                           if (auto* gone = find(id); gone != nullptr && gone->is_on())
-                             gone->crash();
-                         });
-                       });
-    if (change.action != MemberAction::add_learner || find(change.id) != nullptr) return;
-    ++next_server_;
-    system_.at(system_.now(), [this, id = change.id] { add_server(id, nullptr); });
-  });
 }
 
 void ClusterWorld::transfer_leadership() {

@@ -1,9 +1,10 @@
 // ClusterWorld's registers, for the checker of linearizability: some are jobs whose metadata holds
-// a value, the others variables, which are sealed, removed and written anew, while root keys come
-// and go.
+// a value, which are read and written by the HTTP API of any server, or by way of the Writer alone;
+// the others variables, which are sealed, removed and written anew, while root keys come and go.
 #include <charconv>
 #include <cstdlib>
 
+#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include "runtime/base/clock.hpp"
@@ -11,6 +12,7 @@
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/json_codec.hpp"
 #include "runtime/security/variable_items.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
@@ -25,6 +27,7 @@ using Kind = RegisterOperation::Kind;
 
 namespace {
 
+constexpr int api_registers = 2;
 constexpr int job_registers = 3;
 constexpr int registers = 6;
 
@@ -64,6 +67,31 @@ Result<Seen> look_at(SimServer& server, int key) {
   }
   const auto job = state.job("default", register_name(key));
   return job ? Seen{register_value(*job), job->getJobModifyIndex()} : Seen{};
+}
+
+const std::string& body_of(const net::Response& response) {
+  return response.shared_body ? *response.shared_body : response.body;
+}
+
+net::Request api_request(const char* method, std::string target, std::string body = {}) {
+  net::Request request;
+  request.method = method;
+  request.target = std::move(target);
+  request.body = std::move(body);
+  request.remote = "operator:1";
+  request.received = std::chrono::steady_clock::now();
+  net::split_target(request);
+  return request;
+}
+
+/// What the API says of a register's job.
+Seen seen_in(const std::string& body) {
+  const auto job = boost::json::parse(body);
+  const auto& fields = job.as_object();
+  Seen seen{.value = 0, .index = fields.at("JobModifyIndex").to_number<std::uint64_t>()};
+  const auto& digits = fields.at("Meta").as_object().at("value").as_string();
+  std::from_chars(digits.data(), digits.data() + digits.size(), seen.value);
+  return seen;
 }
 
 /// What a server writes to have `what` done, as the API makes it.
@@ -108,9 +136,14 @@ void ClusterWorld::use_register(std::size_t by) {
   under_way_[by] = id;
   if (faulty_) ++counts_.called;
   act_again(by, id, network_.delay(2s, 4s));
-  auto* server = contact();
+  const bool uses_api = operation.key < api_registers;
+  auto* server = uses_api ? some_server() : contact();  // most have to pass it on
   if (server == nullptr) return;
-  if (operation.what.kind == Kind::read)
+  if (uses_api && operation.what.kind == Kind::read)
+    read_by_api(id, *server);
+  else if (uses_api)
+    write_by_api(id, *server, at_index);
+  else if (operation.what.kind == Kind::read)
     read_register(id, *server);
   else if (is_variable(operation.key))
     write_variable(id, *server, at_index);
@@ -125,6 +158,57 @@ std::uint64_t ClusterWorld::last_seen(int key) const {
     if (seen->key == key && seen->what.kind == Kind::read && is_answered) return seen->what.seen;
   }
   return 0;
+}
+
+/// Over a connection that says nothing more when it breaks: the operator waits for some time.
+void ClusterWorld::ask_api(SimServer& server,
+                           net::Request request,
+                           const SimExchange::Answered& answered) {
+  const auto back = [this, &server, answered](const net::Response& response) {
+    network_.ask(
+        server.machine(), operators_machine_, false, [answered, response] { answered(response); },
+        [] {});
+  };
+  network_.ask(
+      operators_machine_, server.machine(), false,
+      [&server, request, back] { server.serve_api(request, back); }, [] {});
+}
+
+void ClusterWorld::read_by_api(std::size_t id, SimServer& server) {
+  const auto name = register_name(operations_[id].key);
+  ask_api(server, api_request("GET", "/v1/job/" + name), [this, id](const net::Response& answer) {
+    ++counts_.by_api;
+    if (answer.status != 200 && answer.status != 404)
+      return act_again(operations_[id].by, id, network_.delay(5ms, 80ms));
+    const auto seen = answer.status == 200 ? seen_in(body_of(answer)) : Seen{};
+    if (seen.value != 0) seen_index_[{operations_[id].key, seen.value}] = seen.index;
+    RegisterOperation outcome;
+    outcome.seen = seen.value;
+    complete(id, outcome);
+  });
+}
+
+void ClusterWorld::write_by_api(std::size_t id, SimServer& server, std::uint64_t at_index) {
+  const auto& what = operations_[id].what;
+  const auto job
+      = to_json(*nomad::test::register_job(register_name(operations_[id].key), what.value));
+  const auto body = fmt::format(R"({{"Job":{},"EnforceIndex":{},"JobModifyIndex":{}}})", job,
+                                what.kind == Kind::compare_and_set ? "true" : "false", at_index);
+  ask_api(server, api_request("PUT", "/v1/jobs", body), [this, id](const net::Response& answer) {
+    ++counts_.by_api;
+    auto& operation = operations_[id];
+    if (answer.status == 200) {
+      const auto done = boost::json::parse(body_of(answer));
+      answered_.push_back(
+          {.index = done.as_object().at("JobModifyIndex").to_number<std::uint64_t>(),
+           .name = register_name(operation.key),
+           .value = operation.what.value});
+      return complete(id, {});
+    }
+    if (body_of(answer).starts_with("Enforcing job modify index"))
+      note_failed_set(id, body_of(answer));
+    act_again(operation.by, id, network_.delay(5ms, 80ms));
+  });
 }
 
 /// As the API does it: the newest state, then the lease; without one, a read index.
@@ -168,21 +252,20 @@ void ClusterWorld::write_register(std::size_t id, SimServer& server, std::uint64
       return complete(id, {});
     }
     if (operation.what.kind == Kind::compare_and_set && done.error().code == Errc::conflict)
-      note_failed_set(id, done.error());
+      note_failed_set(id, done.error().what);
     act_again(operation.by, id, network_.delay(5ms, 80ms));
   });
 }
 
 /// A refused compare-and-set of a job says at which index it was changed; the log says to what.
-void ClusterWorld::note_failed_set(std::size_t id, const Error& error) {
-  const auto colon = error.what.rfind(": ");
+void ClusterWorld::note_failed_set(std::size_t id, const std::string& why) {
+  const auto colon = why.rfind(": ");
   const auto index
-      = colon == std::string::npos ? 0 : std::strtoull(error.what.c_str() + colon + 2, nullptr, 10);
+      = colon == std::string::npos ? 0 : std::strtoull(why.c_str() + colon + 2, nullptr, 10);
   const auto* command = witness_.command(index);
   operations_[id].is_void = true;
   if (command == nullptr) return;
-  const auto read = capnp::readMessageUnchecked<schema::Command>(
-      reinterpret_cast<const capnp::word*>(command->data()));
+  const auto read = command_of(*command);
   if (!read.isJobRegister()) return;
   operations_[id].is_void = false;
   RegisterOperation outcome;

@@ -27,6 +27,8 @@ int __real_clock_gettime(clockid_t id, timespec* time);
 int __wrap_clock_gettime(clockid_t id, timespec* time);
 std::chrono::system_clock::time_point __real__ZNSt6chrono3_V212system_clock3nowEv();
 std::chrono::system_clock::time_point __wrap__ZNSt6chrono3_V212system_clock3nowEv();
+std::chrono::steady_clock::time_point __real__ZNSt6chrono3_V212steady_clock3nowEv();
+std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv();
 
 int __wrap_clock_gettime(clockid_t id, timespec* time) {
   const auto* clock = nomad::test::in_force;
@@ -40,6 +42,12 @@ std::chrono::system_clock::time_point __wrap__ZNSt6chrono3_V212system_clock3nowE
   const auto* clock = nomad::test::in_force;
   if (clock == nullptr) return __real__ZNSt6chrono3_V212system_clock3nowEv();
   return std::chrono::system_clock::time_point{std::chrono::nanoseconds{clock->wall}};
+}
+
+std::chrono::steady_clock::time_point __wrap__ZNSt6chrono3_V212steady_clock3nowEv() {
+  const auto* clock = nomad::test::in_force;
+  if (clock == nullptr) return __real__ZNSt6chrono3_V212steady_clock3nowEv();
+  return std::chrono::steady_clock::time_point{std::chrono::nanoseconds{clock->boot}};
 }
 
 }  // extern "C"

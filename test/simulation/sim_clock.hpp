@@ -1,6 +1,7 @@
 // SimClock: the clocks of simulated machines in the place of the system's. The simulation is linked
-// with `--wrap`: what the program asks of the wall clock (std::chrono::system_clock) and of
-// CLOCK_BOOTTIME is answered here on the thread that owns a SimClock, and by the system elsewhere.
+// with `--wrap`: what the program asks of the wall clock (std::chrono::system_clock), of
+// std::chrono::steady_clock and of CLOCK_BOOTTIME is answered here on the thread that owns a
+// SimClock, and by the system elsewhere.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "test/simulation/sim_network.hpp"
 
+#include <algorithm>
+
 namespace nomad::test {
 
 using namespace std::chrono_literals;
@@ -37,33 +39,38 @@ bool SimNetwork::send(Machine from, Machine to, const std::function<void()>& arr
   return true;
 }
 
-void SimNetwork::ask(Machine from,
-                     Machine to,
-                     bool repeated,
-                     const std::function<void()>& arrive,
-                     const std::function<void()>& lost) {
-  if (!system_.is_on(from)) return;
+std::optional<Time> SimNetwork::ask(Machine from,
+                                    Machine to,
+                                    bool repeated,
+                                    const std::function<void()>& arrive,
+                                    const std::function<void()>& lost,
+                                    Time not_before) {
+  if (!system_.is_on(from)) return std::nullopt;
   const auto life = system_.life(to);
   const bool away = !system_.is_on(to);
   const bool is_lost = away || cut_.contains({from, to}) || random_.chance(faults_.lose / 3);
   ++counts_.messages;
-  if (!is_lost) {
-    const auto copies = repeated && random_.chance(faults_.duplicate) ? 2 : 1;
-    if (copies == 2) ++counts_.duplicated;
-    for (int copy = 0; copy < copies; ++copy)
-      system_.at(system_.now() + delay(100us, random_.chance(faults_.slow) ? 500ms : 3ms),
-                 [this, from, from_life = system_.life(from), to, life, arrive, lost] {
-                   if (system_.life(to) == life)
-                     system_.on(to, arrive);
-                   else
-                     deliver(from, from_life, system_.now() + delay(200us, 5ms), lost);
-                 });
-    return;
+  if (is_lost) {
+    ++counts_.lost;
+    // A closed port answers at once; a cut link is noticed late.
+    deliver(from, system_.life(from), system_.now() + (away ? delay(200us, 5ms) : delay(100ms, 4s)),
+            lost);
+    return std::nullopt;
   }
-  ++counts_.lost;
-  // A closed port answers at once; a cut link is noticed late.
-  deliver(from, system_.life(from), system_.now() + (away ? delay(200us, 5ms) : delay(100ms, 4s)),
-          lost);
+  const auto copies = repeated && random_.chance(faults_.duplicate) ? 2 : 1;
+  if (copies == 2) ++counts_.duplicated;
+  Time arrival = not_before;
+  for (int copy = 0; copy < copies; ++copy) {
+    const auto takes = delay(100us, random_.chance(faults_.slow) ? 500ms : 3ms);
+    arrival = std::max(not_before, system_.now() + takes);
+    system_.at(arrival, [this, from, from_life = system_.life(from), to, life, arrive, lost] {
+      if (system_.life(to) == life)
+        system_.on(to, arrive);
+      else
+        deliver(from, from_life, system_.now() + delay(200us, 5ms), lost);
+    });
+  }
+  return arrival;
 }
 
 }  // namespace nomad::test

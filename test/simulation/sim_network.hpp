@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -40,12 +41,15 @@ public:
   bool send(Machine from, Machine to, const std::function<void()>& arrive);
 
   /// As `send` for questions: `lost` runs at `from` if the machine or the link is away. One that
-  /// may be `repeated` sometimes arrives twice, as when its sender has tried again.
-  void ask(Machine from,
-           Machine to,
-           bool repeated,
-           const std::function<void()>& arrive,
-           const std::function<void()>& lost);
+  /// may be `repeated` sometimes arrives twice, as when its sender has tried again. Returns when it
+  /// arrives, `not_before` at the earliest, so that what follows can come behind it; nothing when
+  /// it is lost.
+  std::optional<Time> ask(Machine from,
+                          Machine to,
+                          bool repeated,
+                          const std::function<void()>& arrive,
+                          const std::function<void()>& lost,
+                          Time not_before = Time{0});
 
   void cut(Machine from, Machine to) { cut_.emplace(from, to); }
 

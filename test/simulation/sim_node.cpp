@@ -1,24 +1,25 @@
 #include "test/simulation/sim_node.hpp"
 
 #include "actors/client/hooks/health_hook.hpp"
+#include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/object/draft.hpp"
-#include "test/simulation/sim_call.hpp"
 
 namespace nomad::test {
 
 using namespace std::chrono_literals;
-namespace link = client::server_link;
 
 SimNode::SimNode(SimSystem& system,
                  SimNetwork& network,
+                 SimRpc& rpc,
                  NodeCounts& counts,
                  std::string name,
                  NodeMutation mutation,
                  std::uint64_t seed)
     : system_(system),
       network_(network),
+      rpc_(rpc),
       counts_(counts),
       name_(std::move(name)),
       mutation_(mutation),
@@ -154,59 +155,17 @@ client::ClientDb SimNode::spawn_db() {
       }));
 }
 
-/// One question: to the server that answered last, which asks the leader; the answer comes back on
-/// the same way.
-template <class Reply, class Request>
-actor::Answer<Reply> SimNode::call(LinkSelf::pointer self, const Request& request) {
-  ++counts_.calls;
-  auto promise = self->template make_response_promise<Reply>();
-  const auto all = servers();
-  if (all.empty()) return Error{Errc::unavailable, "No servers"};
-  auto& server = *all[chosen_server_ % all.size()];
-  const auto answer = [this, handle = LinkSelf{self}, promise](Result<Reply> reply) {
-    const auto code = reply.error().code;
-    if (!reply && (code == Errc::unavailable || code == Errc::no_leader || code == Errc::timeout)) {
-      ++counts_.failed_calls;
-      ++chosen_server_;
-    }
-    actor::tell(handle, Run{[promise, reply]() mutable { actor::answer(promise, reply); }});
-  };
-  auto asked = request;
-  constexpr bool watches = std::is_same_v<Request, link::WatchAllocs>;
-  // A report that came late would undo a later one: the transport never sends one twice.
-  constexpr bool repeated
-      = std::is_same_v<Request, link::Heartbeat> || std::is_same_v<Request, link::RegisterNode>;
-  if constexpr (watches) asked.max_wait = std::min<std::chrono::milliseconds>(asked.max_wait, 30s);
-  SimCall::start<Reply>(
-      system_, network_, machine_, server,
-      {.patience = watches ? 40s : 10s, .repeated = repeated, .needs_lease = true},
-      [asked](SimServer& leader, const SimCall::Answer<Reply>& done) {
-        if constexpr (repeated)
-          leader.ask<Reply>(leader.nodes().tracker, asked, done);
-        else
-          leader.ask<Reply>(leader.nodes().endpoint, asked, done);
-      },
-      answer);
-  return promise;
-}
-
 client::ServerLink SimNode::spawn_link() {
-  return system_.own(
-      machine_,
-      actor::spawn(system_.system(), [this](LinkSelf::pointer self) -> LinkSelf::behavior_type {
-        return {
-            [this, self](const link::RegisterNode& msg) {
-              id_ = copy(msg.node->getId());
-              return call<link::Registered>(self, msg);
-            },
-            [this, self](const link::Heartbeat& msg) { return call<link::Lease>(self, msg); },
-            [this, self](const link::WatchAllocs& msg) {
-              return call<link::AssignedAllocs>(self, msg);
-            },
-            [this, self](const link::UpdateAllocs& msg) { return call<link::Updated>(self, msg); },
-            [](const Run& msg) { msg.action(); },
-        };
-      }));
+  const auto transport
+      = rpc_.spawn(system_.system(), machine_,
+                   {.role = net::RpcRole::client, .region = "global", .name = name_});
+  return system_.own(machine_, client::spawn_remote_servers(system_.system(), transport,
+                                                            {.servers = servers(),
+                                                             .region = "global",
+                                                             .timeout = 5s,
+                                                             .random_seed = random_.next(),
+                                                             .rebalance_after = 20s,
+                                                             .credentials = credentials_}));
 }
 
 }  // namespace nomad::test

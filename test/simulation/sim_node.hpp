@@ -1,6 +1,6 @@
 // SimNode: one client node of a simulated cluster: the real client (registration, heartbeats,
-// watch, sync buffer, alloc and task runners) over a simulated network, a simulated local database
-// and a driver whose processes outlive the agent, as real tasks do.
+// watch, sync buffer, alloc and task runners, the list of servers) over a simulated network, a
+// simulated local database and a driver whose processes outlive the agent, as real tasks do.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 #include "actors/client/client.hpp"
 #include "runtime/storage/client_store.hpp"
 #include "test/simulation/sim_network.hpp"
-#include "test/simulation/sim_server.hpp"
+#include "test/simulation/sim_rpc.hpp"
 
 namespace nomad::test {
 
@@ -24,8 +24,6 @@ struct NodeCounts {
   std::uint64_t attached = 0;  ///< Found again by a later agent.
   std::uint64_t failed_starts = 0;
   std::uint64_t lost_saves = 0;  ///< Local state that a crash took away.
-  std::uint64_t calls = 0;       ///< To servers.
-  std::uint64_t failed_calls = 0;
 };
 
 /// Deliberate mistakes of nodes, for the checks to find.
@@ -53,6 +51,7 @@ public:
 
   SimNode(SimSystem& system,
           SimNetwork& network,
+          SimRpc& rpc,
           NodeCounts& counts,
           std::string name,
           NodeMutation mutation,
@@ -63,8 +62,8 @@ public:
 
   Machine machine() const { return machine_; }
 
-  /// The servers' present list. Set by the world.
-  std::function<std::vector<SimServer*>()> servers;
+  /// The addresses of servers that its configuration names, at each start. Set by the world.
+  std::function<std::vector<std::string>()> servers;
 
   /// Told before a process starts. Set by the world.
   std::function<void(SimNode&, const SimProcess&)> on_start;
@@ -81,7 +80,7 @@ public:
   bool is_on() const { return system_.is_on(machine_); }
 
   /// Empty until it has registered for the first time.
-  const std::string& id() const { return id_; }
+  const std::string& id() const { return credentials_->node_id; }
 
   const std::vector<SimProcess>& processes() const { return processes_; }
 
@@ -98,12 +97,8 @@ private:
   client::Driver spawn_driver();
   client::PluginCatalog plugins();
 
-  using LinkSelf = actor::WithInternal<client::ServerLink, void(Run)>;
   using DbSelf = actor::WithInternal<client::ClientDb, void(Run)>;
   using DriverSelf = actor::WithInternal<client::Driver, void(Run)>;
-
-  template <class Reply, class Request>
-  actor::Answer<Reply> call(LinkSelf::pointer self, const Request& request);
 
   actor::Answer<client::driver::Started> start_task(DriverSelf::pointer self,
                                                     client::driver::StartTask& msg);
@@ -117,17 +112,17 @@ private:
 
   SimSystem& system_;
   SimNetwork& network_;
+  SimRpc& rpc_;
   NodeCounts& counts_;
   std::string name_;
   NodeMutation mutation_;
   Random random_;
   Machine machine_;
-  std::string id_;
+  std::shared_ptr<rpc::Credentials> credentials_ = std::make_shared<rpc::Credentials>();
   std::shared_ptr<storage::ClientStore> store_;
   std::vector<SimProcess> processes_;
   std::map<std::uint64_t, client::TaskListener> listeners_;  ///< By the process's number.
   std::uint64_t next_process_ = 1;
-  std::size_t chosen_server_ = 0;
   bool faulty_ = true;
   Time saved_until_{0};
   client::ServerLink link_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
-#include "test/simulation/sim_call.hpp"
 
 namespace nomad::test {
 
@@ -11,6 +10,22 @@ using namespace raft;
 using namespace std::chrono_literals;
 
 namespace {
+
+/// Longer than faults can keep a server from the others, one after the other.
+constexpr auto dead_after = 30s;
+
+config::AgentConfig config_of(const SimServerOptions& options) {
+  config::AgentConfig config;
+  config.name = options.id;
+  config.server.join.retry_join = options.join;
+  config.server.join.retry_interval = 2s;
+  config.autopilot.server_stabilization_time = 2s;
+  config.autopilot.last_contact_threshold = 500ms;
+  config.autopilot.cleanup_dead_servers = options.mutation != ServerMutation::keep_the_dead;
+  if (options.mutation == ServerMutation::keep_learners)
+    config.autopilot.server_stabilization_time = 24h;
+  return config;
+}
 
 /// States are compared at every so many entries.
 constexpr Index compared_states = 32;
@@ -148,11 +163,13 @@ const Bytes* StateWitness::command(Index index) const {
 
 SimServer::SimServer(SimSystem& system,
                      SimNetwork& network,
+                     SimRpc& rpc,
                      StateWitness& witness,
                      DiskCounts& disk_counts,
                      SimServerOptions options)
     : system_(system),
       network_(network),
+      rpc_(rpc),
       witness_(witness),
       options_(std::move(options)),
       machine_(system.add_machine(options_.id)),
@@ -180,8 +197,33 @@ void SimServer::start() {
                                       if (system_.life(machine_) == life) failure_ = reason;
                                     }));
     live_->server = system_.own(machine_, server::spawn_server(root));
+    start_cluster();
     start_duties(start_raft(system_.own(machine_, spawn_listener())));
+    start_api();
   });
+}
+
+void SimServer::start_cluster() {
+  const auto make_link
+      = [this](const std::shared_ptr<const rpc::MethodRouter>& router, rpc::Identify identify) {
+          const auto address = rpc_address_of(options_.id);
+          rpc_.listen(address, machine_, router, std::move(identify));
+          return Result<agent::Link>{agent::Link{
+              rpc_.spawn(live_->server, machine_,
+                         {.role = net::RpcRole::server, .region = "global", .name = options_.id}),
+              address,
+              {}}};
+        };
+  const bool is_hasty = options_.mutation == ServerMutation::hasty_autopilot;
+  auto listening = agent::ClusterPart::listen(live_->server, config_of(options_),
+                                              {.server_id = options_.id,
+                                               .http_address = {},
+                                               .random_seed = random_.next(),
+                                               .dead_after = is_hasty ? Time{0} : Time{dead_after}},
+                                              live_->requests, live_->store, make_link);
+  if (!listening) return witness_.violated("no ties to the cluster: " + listening.error().what);
+  live_->cluster.emplace(std::move(*listening));
+  system_.own(machine_, live_->cluster->forwarder());
 }
 
 /// Passes what the Raft node says on to the server, and lets the world hear of it.
@@ -197,7 +239,7 @@ LeadershipListener SimServer::spawn_listener() {
 
 Proposer SimServer::start_raft(const LeadershipListener& listener) {
   NodeParts parts;
-  parts.options = {.self = options_.id, .address = options_.id, .bootstrap = false};
+  parts.options = {.self = options_.id, .address = rpc_address_of(options_.id), .bootstrap = false};
   parts.options.snapshot_threshold = 200;
   parts.options.snapshot_interval = 3s;
   parts.options.trailing_entries = 20;
@@ -224,13 +266,19 @@ Proposer SimServer::start_raft(const LeadershipListener& listener) {
                                                 parts.options.max_waiting_bytes);
   parts.lease = live_->lease = std::make_shared<LeaderLease>();
   parts.leader = live_->leader = std::make_shared<LeaderView>();
-  parts.counters = std::make_shared<RaftCounters>();
+  const auto counters = std::make_shared<RaftCounters>();
+  parts.counters = counters;
   parts.listener = listener;
   parts.clock = [] { return Time{LeaderLease::now()}; };
   disk_.serve(parts);
   const Proposer proposer{parts.queue};
   live_->raft = system_.own(machine_, spawn_raft_node(live_->server, std::move(parts), false));
   live_->inbox.emplace(live_->raft, fsm, std::size_t{64} << 20);
+  auto& cluster = *live_->cluster;
+  cluster.attach(live_->server,
+                 {live_->raft, proposer, live_->lease, counters, *live_->inbox, live_->leader});
+  system_.own(machine_, cluster.membership());
+  system_.own(machine_, cluster.autopilot());
   return proposer;
 }
 
@@ -239,9 +287,12 @@ void SimServer::start_duties(const Proposer& proposer) {
   const auto& store = live_->store;
   live_->writer.emplace(store, proposer, live_->leader, std::make_shared<Random>(random_.next()));
   open_keyring();
+  auto& cluster = *live_->cluster;
+  const auto sealed = system_.own(
+      machine_,
+      server::spawn_sealed_link(live_->server, proposer, cluster.forwarder(), live_->leader));
   const auto duties = server::start_duties(
-      live_->server,
-      {store, live_->fsm, proposer, live_->lease, live_->keyring, spawn_sealed_link()},
+      live_->server, {store, live_->fsm, proposer, live_->lease, live_->keyring, sealed},
       {.heartbeats
        = {.leases
           = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s}},
@@ -253,9 +304,41 @@ void SimServer::start_duties(const Proposer& proposer) {
        .workers = 2,
        .detached_workers = false},
       random_);
-  live_->nodes = duties.nodes;
   for (const auto& each : duties.all)
     system_.own(machine_, each);
+  actor::tell(live_->server, server::AddDuty{cluster.autopilot()});
+  cluster.serve_nodes(duties.nodes);
+  cluster.serve_sealed(*live_->writer);
+}
+
+/// The API without an HTTP server: its one thread is the simulation's.
+void SimServer::start_api() {
+  const auto alarm = [this, life = system_.life(machine_)](net::TimerQueue::Clock::duration wait,
+                                                           const std::function<void()>& action) {
+    // The machine's clock may be a little slow.
+    system_.at(system_.now() + wait + wait / 16, [this, life, action] {
+      if (system_.life(machine_) == life) system_.on(machine_, action);
+    });
+  };
+  const auto& cluster = *live_->cluster;
+  api::ApiOptions options;
+  options.agent.name = options.agent.server_id = options_.id;
+  options.agent.rpc_address = cluster.address();
+  options.agent.client_enabled = false;
+  options.store = live_->store;
+  options.lease = live_->lease;
+  options.leader = live_->leader;
+  options.keyring = live_->keyring;
+  options.raft = live_->raft;
+  options.writer = live_->writer;
+  options.transport = cluster.transport();
+  options.cluster_view = cluster.view();
+  options.remote = live_->requests;
+  options.query_threads = 0;
+  options.alarm = alarm;
+  live_->api = std::make_shared<api::Context>(live_->server, std::move(options));
+  live_->routes = api::all_routes(live_->api);
+  live_->requests.open(live_->routes, nullptr, api::run_blocking(live_->api));
 }
 
 /// The key pair is what a file of this machine would hold: the same in every life.
@@ -267,31 +350,6 @@ void SimServer::open_keyring() {
   auto opened = security::Keyring::open({.server_id = options_.id, .random = fill});
   if (!opened) witness_.violated("no keyring: " + opened.error().what);
   live_->keyring = std::move(*opened);
-}
-
-/// Hands the keeper's commands to whoever leads, as the link of the RPC layer.
-server::SealedLink SimServer::spawn_sealed_link() {
-  using server::SealedWritten;
-  using server::WriteSealed;
-  using Self = actor::WithInternal<server::SealedLink, void(Run)>;
-  const auto link = [this](Self::pointer self) -> Self::behavior_type {
-    return {[this, self](const WriteSealed& msg) -> actor::Answer<SealedWritten> {
-              auto promise = self->make_response_promise<SealedWritten>();
-              const auto answer = [self = Self{self}, promise](const Result<SealedWritten>& reply) {
-                actor::tell(self,
-                            Run{[promise, reply]() mutable { actor::answer(promise, reply); }});
-              };
-              SimCall::start<SealedWritten>(
-                  system_, network_, machine_, *this, {},
-                  [msg](SimServer& boss, const SimCall::Answer<SealedWritten>& done) {
-                    boss.write_sealed(msg.command, done);
-                  },
-                  answer);
-              return promise;
-            },
-            [](const Run& msg) { msg.action(); }};
-  };
-  return system_.own(machine_, server::SealedLink{actor::spawn(live_->server, link)});
 }
 
 Carrier SimServer::make_carrier() {

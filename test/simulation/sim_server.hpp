@@ -7,17 +7,25 @@
 #include <memory>
 #include <string>
 
+#include "actors/agent/cluster_part.hpp"
+#include "actors/api/http/routes.hpp"
 #include "actors/raft/node_parts.hpp"
 #include "actors/raft/state_fsm.hpp"
-#include "actors/roles/server_link.hpp"
-#include "actors/server/sealed_service.hpp"
 #include "actors/server/server.hpp"
 #include "actors/server/writer.hpp"
 #include "runtime/security/keyring.hpp"
 #include "test/simulation/sim_disk.hpp"
+#include "test/simulation/sim_exchange.hpp"
 #include "test/simulation/sim_network.hpp"
+#include "test/simulation/sim_rpc.hpp"
 
 namespace nomad::test {
+
+/// A command as the log holds it.
+inline schema::Command::Reader command_of(const raft::Bytes& payload) {
+  return capnp::readMessageUnchecked<schema::Command>(
+      reinterpret_cast<const capnp::word*>(payload.data()));
+}
 
 /// What every server's state machine is compared with. Owned by the world.
 class StateWitness {
@@ -30,6 +38,13 @@ public:
 
   /// What the command at `index` was, if somebody has applied it.
   const raft::Bytes* command(raft::Index index) const;
+
+  /// Calls `visit(index, command)` for all of them, in order.
+  template <class Visit>
+  void each_command(Visit visit) const {
+    for (const auto& [index, known] : commands_)
+      visit(index, known.payload);
+  }
 
   raft::Index last() const { return commands_.empty() ? 0 : commands_.rbegin()->first; }
 
@@ -58,10 +73,19 @@ enum class ServerMutation : std::uint8_t {
   apply_at_random,  ///< What is applied depends on the server.
   ack_unwritten,    ///< Answers some writes before they are committed.
   read_stale,       ///< Any server answers any read from what it has.
+  hasty_autopilot,  ///< Takes servers for gone for ever as soon as they do not answer.
+  keep_the_dead,    ///< Never lets go of servers that are gone for ever.
+  keep_learners,    ///< Never promotes new servers.
 };
+
+/// Where servers and nodes reach the server of that id.
+inline std::string rpc_address_of(const std::string& id) {
+  return id + ":4647";
+}
 
 struct SimServerOptions {
   std::string id;
+  std::vector<std::string> join;  ///< Addresses of servers that it joins at each start.
   raft::Mutation raft_mutation = raft::Mutation::none;
   ServerMutation mutation = ServerMutation::none;
   double clock_rate = 1;  ///< Of its monotonic clock.
@@ -74,6 +98,7 @@ public:
 
   SimServer(SimSystem& system,
             SimNetwork& network,
+            SimRpc& rpc,
             StateWitness& witness,
             DiskCounts& disk_counts,
             SimServerOptions options);
@@ -106,7 +131,16 @@ public:
 
   const std::shared_ptr<state::Store>& store() const { return live_->store; }
 
-  const server::NodeSide& nodes() const { return live_->nodes; }
+  /// Serves a request of the HTTP API, as code of this machine.
+  void serve_api(net::Request request, SimExchange::Answered answered) {
+    net::serve(live_->routes, net::Responder{std::make_shared<SimExchange>(std::move(request),
+                                                                           std::move(answered))});
+  }
+
+  const server::Membership& membership() const { return live_->cluster->membership(); }
+
+  /// Whether the others have said that they go on without this server for ever.
+  bool is_told_removed() const { return live_->cluster->members()->is_removed(); }
 
   security::Keyring& keyring() const { return *live_->keyring; }
 
@@ -173,19 +207,24 @@ private:
     std::optional<raft::RaftInbox> inbox;
     server::Server server;
     raft::RaftNode raft;
-    server::NodeSide nodes;
+    std::optional<agent::ClusterPart> cluster;
+    api::RemoteRequests requests;
+    std::shared_ptr<api::Context> api;
+    net::HttpRouter routes;
     std::optional<server::Writer> writer;
   };
 
+  void start_cluster();
   raft::Carrier make_carrier();
   raft::Proposer start_raft(const raft::LeadershipListener& listener);
   raft::LeadershipListener spawn_listener();
   void start_duties(const raft::Proposer& proposer);
   void open_keyring();
-  server::SealedLink spawn_sealed_link();
+  void start_api();
 
   SimSystem& system_;
   SimNetwork& network_;
+  SimRpc& rpc_;
   StateWitness& witness_;
   SimServerOptions options_;
   Machine machine_;

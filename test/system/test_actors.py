@@ -1,5 +1,6 @@
 """An exception in each kind of actor of a running agent, one after the other, under load: each ends
 as its card says, none in silence, and no task is lost."""
+import contextlib
 import glob
 import os
 import re
@@ -8,26 +9,38 @@ import unittest
 
 import cluster
 import harness
-from harness import Agent, shell_job, wait_until
+from harness import Agent, job, shell_job, wait_until
 
 ACTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "actors")
 TASKS = 3
 
-# Kinds that begin anew, with what makes an agent use them; without, the load does.
-RESTARTED = {
-    "eval_broker": None, "scheduler_worker": None, "plan_applier": None, "node_endpoint": None,
-    "heartbeat_tracker": None, "near_servers": None, "alloc_sync": None, "step_runner": None,
-    "step_worker": None, "periodic_dispatcher": None, "deployment_watcher": None, "autopilot": None,
-    "keyring_keeper": None, "core_gc": None, "gateway": "/v1/agent/self", "stats_reader": "/v1/client/stats",
-}
+# Kinds that begin anew.
+RESTARTED = [
+    "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "heartbeat_tracker", "near_servers",
+    "alloc_sync", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watcher", "autopilot",
+    "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
+]
 # Kinds whose owner knows what to do, and what it says.
 REPORTED = {
-    "raw_exec": "driver raw_exec ended", "alloc_runner": "its runner failed",
-    "task_runner": "task_runner: ended by an exception",
+    "raw_exec": "driver raw_exec ended", "mock_driver": "driver mock_driver ended",
+    "alloc_runner": "its runner failed", "task_runner": "task_runner: ended by an exception",
     "alloc_health_watcher": "alloc_health_watcher: ended by an exception",
 }
 # Kinds without which the agent cannot go on.
-FATAL = ["raft_node", "log_writer", "raft_peer", "membership", "server", "client", "client_db"]
+FATAL = ["raft_node", "log_writer", "snapshotter", "membership", "server", "client", "client_db"]
+# Kinds that a single agent does not have, or does not use: of servers among themselves, and of a client alone.
+OF_CLUSTERS = {"tcp_transport", "rpc_forwarder", "remote_servers", "raft_peer"}
+# Kinds that no agent has, and the one whose handlers are all of the core.
+OF_NO_AGENT = {"simulated_runner", "forgetful_client_db", "root"}
+# What makes an agent use a kind; the others are used by the load.
+USES = {
+    "gateway": lambda agent: agent.get("/v1/agent/self"),
+    "stats_reader": lambda agent: agent.get("/v1/client/stats"),
+    "sealed_link": lambda agent: agent.put("/v1/operator/keyring/rotate?full=true"),
+    "wal_checkpointer": lambda agent: write_much(agent),
+    "snapshotter": lambda agent: agent.get("/v1/operator/snapshot"),
+    "mock_driver": lambda agent: agent.register(job("mocked")),
+}
 
 
 class Orders:
@@ -51,6 +64,17 @@ class Orders:
             return agent.start()
         finally:
             del os.environ["NOMAD_FAILPOINTS"]
+
+
+def write_much(agent):
+    """A good part of what makes the log ask for a checkpoint."""
+    agent.register(dict(job("much", count=0), Meta={"padding": os.urandom(500_000).hex()}))
+
+
+def use(agent, kind):
+    """Has the agent use the kind, if it is there to be used."""
+    with contextlib.suppress(OSError, AssertionError):
+        USES.get(kind, lambda _: None)(agent)
 
 
 def cards():
@@ -159,14 +183,13 @@ class Actors(unittest.TestCase):
 
     def test_begin_anew(self):
         self.needs_failpoints()
-        for kind, path in RESTARTED.items():
+        for kind in RESTARTED:
             with self.subTest(kind=kind):
                 before = self.restarts(kind)
                 self.orders.throw_in(kind)
 
                 def has_restarted():
-                    if path:
-                        self.agent.get(path)
+                    use(self.agent, kind)
                     return self.restarts(kind) > before
                 wait_until(has_restarted, timeout=60, interval=0.2, what=f"a restart of {kind}")
                 self.orders.say("")
@@ -179,20 +202,33 @@ class Actors(unittest.TestCase):
         for kind, words in REPORTED.items():
             with self.subTest(kind=kind):
                 self.orders.throw_in(kind)
+                use(self.agent, kind)
                 wait_until(lambda: words in self.agent.log(), timeout=60, what=words)
                 self.orders.say("")
                 self.works("after-" + kind.replace("_", "-"))
                 self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=120)
 
+    def test_another_driver_takes_the_tasks_over(self):
+        self.needs_failpoints()
+        self.agent.register(job("steady"))
+        steady = self.agent.wait_for_allocs("steady", "running")[0]
+        self.orders.throw_in("mock_driver")
+        use(self.agent, "mock_driver")
+        wait_until(lambda: "driver mock_driver ended" in self.agent.log(), timeout=60, what="the driver's end")
+        self.orders.say("")
+        self.agent.wait_for_allocs("mocked", "running", timeout=60)
+        after = self.agent.allocs("steady")
+        self.assertEqual([(steady["ID"], "running", 0)],
+                         [(a["ID"], a["ClientStatus"], a["TaskStates"]["task"]["Restarts"]) for a in after])
+
     def test_ends_the_agent(self):
         self.needs_failpoints()
         for kind in FATAL:
             with self.subTest(kind=kind):
-                if not self.actors(kind):
-                    continue  # of a single server there is no other
                 # The server itself hears of nothing but changes: of another's new beginning, say.
                 self.orders.say(f"throw_in:{kind}=error@1;"
                                 + ("throw_in:eval_broker=error@1" if kind == "server" else ""))
+                use(self.agent, kind)
                 code = wait_until(lambda: (self.agent.process.poll(),)
                                   if self.agent.process.poll() is not None else None,
                                   timeout=90, what=f"the agent's end by {kind}")[0]
@@ -229,37 +265,63 @@ class Starts(unittest.TestCase):
                 self.assertIn(f"{kind}: ended by an exception", agent.log())
 
 
-class Servers(unittest.TestCase):
-    def test_duties_of_three_servers(self):
-        group = cluster.Cluster()
-        self.addCleanup(group.destroy)
-        orders = {server.name: Orders(server.dir) for server in group.servers}
-        for server in group.servers:
-            orders[server.name].start(server)
-        leader = group.leader()
-        group.add_client()
-        wait_until(lambda: group.nodes() == {"c0"}, timeout=60, what="the node")
-        load = Load(LoadTarget(leader))
-        self.addCleanup(load.stop)
+class Kinds(unittest.TestCase):
+    def test_none_is_left_out(self):
+        self.assertEqual(set(cards()),
+                         {*RESTARTED, *REPORTED, *FATAL, *OF_CLUSTERS, *OF_NO_AGENT})
 
-        def restarts(kind):
-            answer = leader.request("GET", "/v1/agent/actors").json
-            return sum(each["Restarts"] for each in answer if each["Name"] == kind)
-        orders[leader.name].throw_in("eval_broker")
+
+class Servers(unittest.TestCase):
+    def setUp(self):
+        self.group = cluster.Cluster()
+        self.addCleanup(self.group.destroy)
+        self.orders = {}
+        for server in self.group.servers:
+            self.start(server)
+        self.leader = self.group.leader()
+        self.followers = [server for server in self.group.servers if server is not self.leader]
+        self.client = cluster.Client(self.group.root, "c0", self.followers)
+        self.group.clients.append(self.client)
+        self.start(self.client)
+        wait_until(lambda: self.group.nodes() == {"c0"}, timeout=60, what="the node")
+        self.load = Load(LoadTarget(self.leader))
+        self.addCleanup(self.load.stop)
+
+    def start(self, member):
+        self.orders[member] = Orders(member.dir)
+        self.orders[member].start(member)
+
+    def restarts(self, kind, members):
+        return sum(each["Restarts"] for member in members
+                   for each in member.request("GET", "/v1/agent/actors").json if each["Name"] == kind)
+
+    def throw_in(self, kind, *members):
+        for member in members:
+            self.orders[member].throw_in(kind)
+        wait_until(lambda: self.restarts(kind, members), timeout=60, interval=0.2, what=f"a restart of {kind}")
+        for member in members:
+            self.orders[member].say("")
+
+    def test_duties_of_three_servers(self):
         try:
-            wait_until(lambda: restarts("eval_broker"), timeout=30)
+            self.throw_in("eval_broker", self.leader)
         except AssertionError:
             self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
         for kind in ("plan_applier", "scheduler_worker", "heartbeat_tracker", "node_endpoint",
                      "autopilot", "tcp_transport"):
-            orders[leader.name].throw_in(kind)
-            wait_until(lambda: restarts(kind), timeout=60, what=f"a restart of {kind}")
-        load.stop()
-        orders[leader.name].throw_in("raft_peer")
-        wait_until(lambda: not leader.is_running(), timeout=60, what="the leader's end")
-        self.assertIn("raft_peer: ended by an exception", leader.log())
-        others = [server for server in group.servers if server is not leader]
-        cluster.register(others, "after", 0)
+            self.throw_in(kind, self.leader)
+        # The node speaks with a follower, which sends on what it says.
+        self.throw_in("rpc_forwarder", *self.followers)
+        self.throw_in("remote_servers", self.client)
+        self.assertEqual(200, self.leader.request("PUT", "/v1/jobs", {"Job": job("placed", "raw_exec", {
+            "command": "/bin/sleep", "args": ["1000"]})}).status)
+        wait_until(lambda: self.group.allocs("placed", "running"), timeout=60, what="a task after all that")
+        self.assertEqual({"c0"}, self.group.nodes())
+        self.load.stop()
+        self.orders[self.leader].throw_in("raft_peer")
+        wait_until(lambda: not self.leader.is_running(), timeout=60, what="the leader's end")
+        self.assertIn("raft_peer: ended by an exception", self.leader.log())
+        cluster.register(self.followers, "after", 0)
 
 
 class LoadTarget:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import unittest
 
+import cluster
 import harness
 from harness import Agent, job, shell_job, wait_until
 
@@ -115,28 +116,38 @@ class Damage(unittest.TestCase):
         self.agent.kill9()
 
 
+def mount_disk(test, directory):
+    """A small disk of its own for an agent's data, while the test runs."""
+    os.makedirs(directory)
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m,mode=0711", "tmpfs", directory],
+                           capture_output=True, check=False)
+    if mount.returncode != 0:
+        test.skipTest("no disk of its own can be mounted")
+    test.addCleanup(subprocess.run, ["umount", "-l", directory], check=False)
+
+
+def fill_disk(directory):
+    """Leaves nothing of the disk; names the file that takes it."""
+    filler = os.path.join(directory, "filler")
+    with open(filler, "wb", buffering=0) as f:
+        for size in (MIB, 4096):
+            try:
+                while True:
+                    f.write(b"x" * size)
+            except OSError:
+                pass
+    return filler
+
+
 class FullDisk(unittest.TestCase):
     def setUp(self):
         self.agent = Agent()
-        os.makedirs(self.agent.data_dir)
-        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m,mode=0711", "tmpfs",
-                                self.agent.data_dir], capture_output=True, check=False)
-        if mount.returncode != 0:
-            self.skipTest("no disk of its own can be mounted")
-        self.addCleanup(subprocess.run, ["umount", "-l", self.agent.data_dir], check=False)
+        mount_disk(self, self.agent.data_dir)
         self.addCleanup(self.agent.stop)
         self.agent.start()
 
     def fill(self):
-        """Leaves nothing of the disk."""
-        self.filler = os.path.join(self.agent.data_dir, "filler")
-        with open(self.filler, "wb", buffering=0) as f:
-            for size in (MIB, 4096):
-                try:
-                    while True:
-                        f.write(b"x" * size)
-                except OSError:
-                    pass
+        self.filler = fill_disk(self.agent.data_dir)
 
     def register(self, number):
         return self.agent.put("/v1/jobs", {"Job": dict(job(f"job-{number}", count=0),
@@ -197,6 +208,115 @@ class FullDisk(unittest.TestCase):
             return {j["ID"] for j in answer.json} if answer.status == 200 else set()
         except OSError:
             return set()
+
+
+class FullDiskOfOneInThree(unittest.TestCase):
+    """The others go on, whichever it is, and it catches up when it has room again."""
+
+    def setUp(self):
+        self.group = cluster.Cluster()
+        self.addCleanup(self.group.destroy)
+        for server in self.group.servers:
+            mount_disk(self, self.data(server))
+        self.group.start()
+        self.leader = self.group.leader()
+        self.written = set()
+        self.number = 0
+        self.write(self.leader)
+
+    def data(self, server):
+        return os.path.join(server.dir, "data")
+
+    def write(self, server):
+        """A job through that server; its answer, or None when the connection broke."""
+        self.number += 1
+        body = cluster.small_job(f"job-{self.number}")
+        body["Job"]["Meta"] = {"padding": "x" * 10_000}
+        try:
+            answer = server.request("PUT", "/v1/jobs", body)
+        except OSError:
+            return None
+        if answer.status == 200:
+            self.written.add(f"job-{self.number}")
+        return answer
+
+    def is_read_only(self, server):
+        answer = server.request("GET", "/v1/agent/health?type=server")
+        return answer.status == 500 and "read-only: no space left" in answer.body
+
+    def write_until_read_only(self, server):
+        for _ in range(3000):
+            for each in self.group.running():
+                self.write(each)
+            if self.is_read_only(server):
+                return
+        self.fail(f"{server.name} does not notice that its disk is full")
+
+    def write_on(self, count):
+        """Every server takes writes, as soon as each knows who leads."""
+        for server in self.group.running():
+            wait_until(lambda s=server: (answer := self.write(s)) and answer.status == 200, timeout=30,
+                       what=f"a write through {server.name}")
+        for _ in range(count):
+            for server in self.group.running():
+                answer = self.write(server)
+                self.assertEqual(200, answer.status, answer)
+
+    def jobs(self, server):
+        return {job["ID"] for job in server.try_get("/v1/jobs?stale") or []}
+
+    def check_all_have_everything(self):
+        for server in self.group.servers:
+            wait_until(lambda s=server: self.jobs(s) >= self.written, timeout=60,
+                       what=f"every acknowledged job on {server.name}")
+
+    def check_after_a_power_cut(self):
+        for server in self.group.running():
+            server.kill9()
+        self.group.start()
+        self.group.leader(timeout=60)
+        self.check_all_have_everything()
+
+    def test_of_the_leader(self):
+        filler = fill_disk(self.data(self.leader))
+        self.write_until_read_only(self.leader)
+        wait_until(lambda: self.group.leader_now() not in (None, self.leader), timeout=30, what="another leader")
+        self.write_on(50)
+        self.assertIn("ALARM: server", self.leader.log())
+        self.assertTrue(self.is_read_only(self.leader))
+        self.assertIsNot(self.leader, self.group.leader())
+        os.unlink(filler)
+        wait_until(lambda: not self.is_read_only(self.leader), timeout=30, what="room")
+        self.check_all_have_everything()
+        self.check_after_a_power_cut()
+
+    def test_of_a_follower(self):
+        full = next(server for server in self.group.servers if server is not self.leader)
+        filler = fill_disk(self.data(full))
+        self.write_until_read_only(full)
+        self.write_on(50)
+        self.assertIs(self.leader, self.group.leader(), "what a follower lacks is no reason for another leader")
+        # Beyond its reserve it has no room even for the log: it waits, and the others are the quorum.
+        full_log = os.path.join(self.data(full), "server", "raft")
+        self.assertNotIn("raft.db.reserve", os.listdir(full_log))
+        self.write_on(600)
+        os.unlink(filler)
+        wait_until(lambda: not self.is_read_only(full), timeout=30, what="room")
+        self.check_all_have_everything()
+        self.check_after_a_power_cut()
+
+    def test_of_one_that_the_quorum_needs(self):
+        full = next(server for server in self.group.servers if server is not self.leader)
+        fill_disk(self.data(full))
+        self.write_until_read_only(full)
+        self.leader.kill9()
+        self.write_on(50)
+        self.assertIsNot(full, self.group.leader())
+        self.assertTrue(self.is_read_only(full))
+        self.check_of(full)
+
+    def check_of(self, server):
+        wait_until(lambda: self.jobs(server) >= self.written, timeout=60, what="every acknowledged job")
 
 
 class Modes(unittest.TestCase):

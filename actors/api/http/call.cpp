@@ -18,6 +18,7 @@ Context::Context(const actor::Owner& owner, ApiOptions given)
     : options{std::move(given)},
       system{owner.system()},
       asker{owner},
+      timers{options.alarm},
       pool{options.query_threads, pool_capacity},
       archives{archive_threads, archive_capacity},
       cache{options.response_cache_bytes},

@@ -74,6 +74,9 @@ bool brings_archive(const net::Request& head, const std::shared_ptr<const access
 /// The whole table: all of what follows.
 void add_routes(Routes& routes);
 
+/// Every route of the API: what an HTTP server serves, or whoever stands in for one.
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context);
+
 void add_job_routes(Routes& routes);
 void add_alloc_routes(Routes& routes);
 void add_eval_routes(Routes& routes);

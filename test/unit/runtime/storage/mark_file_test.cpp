@@ -51,6 +51,8 @@ TEST_CASE_FIXTURE(MarkFixture, "mark_file: of two slots one may be damaged") {
   REQUIRE_FALSE(outcome);
   CHECK(outcome.error()
         == Error{Errc::corrupt, "\"" + path + "\": neither slot's checksum matches"});
-  CHECK_FALSE(MarkFile::begin_anew(path).value().content().has_value());
-  CHECK_FALSE(content().has_value());
+  auto anew = std::move(MarkFile::begin_anew(path).value());
+  CHECK_FALSE(anew.content().has_value());
+  REQUIRE(anew.write("three", false));
+  CHECK(content() == "three");
 }
