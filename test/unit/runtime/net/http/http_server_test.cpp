@@ -1,5 +1,7 @@
 #include "runtime/net/http/http_server.hpp"
 
+#include <future>
+#include <stdexcept>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -202,6 +204,51 @@ TEST_CASE("http_server: an answer may come from any thread") {
     peer->send(get_hello);
     CHECK(peer->read_until("hello").starts_with("HTTP/1.1 200"));
   }
+}
+
+TEST_CASE("http_server: work of another thread that throws is a 500, and others' goes on") {
+  TestServer server;
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(server.address()));
+    peers.back()->send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.wait_held(i + 1);
+  }
+  auto held = std::exchange(server.held, {});
+  std::promise<void> all_posted;
+  const auto post = [&held](std::size_t number, auto action) {
+    auto& responder = *held[number];
+    std::function<void()> work
+        = [kept = std::exchange(held[number], {}), action] { action(*kept); };
+    REQUIRE(responder.post(work));
+  };
+  post(0, [&](Responder&) { all_posted.get_future().wait(); });  // what follows is one batch
+  post(1, [](Responder&) { throw std::runtime_error{"a bug"}; });
+  post(2, [](Responder& responder) { responder.send({.body = "late"}); });
+  all_posted.set_value();
+
+  CHECK(peers[1]->read_until("not answered").starts_with("HTTP/1.1 500"));
+  CHECK(peers[2]->read_until("late").starts_with("HTTP/1.1 200"));
+  peers[1]->send(get_hello);
+  CHECK(peers[1]->read_until("hello").starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("http_server: an answer that an exception breaks off is cut") {
+  std::atomic<bool> throws{true};
+  TestServer server{{.observer = [&](const Request&, unsigned) {
+    if (throws.exchange(false)) throw std::runtime_error{"a bug"};
+  }}};
+  RawPeer peer{server.address()};
+  peer.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.wait_held(1);
+  server.held[0]->send({.body = "late"});
+  CHECK(peer.read_all() == "");
+
+  throws = true;
+  RawPeer other{server.address()};
+  other.send(get_hello);
+  CHECK(other.read_all() == "");
+  CHECK(server.client().send({.target = "/hello"})->status == 200);
 }
 
 TEST_CASE("http_server: a held request learns that its client went away") {
