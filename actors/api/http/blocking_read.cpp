@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/roles/no_leader.hpp"
+#include "runtime/base/guard.hpp"
 
 namespace nomad::api {
 namespace {
@@ -33,6 +34,20 @@ public:
 
   /// Reads, then answers or waits.
   void attempt() {
+    safely([this] { read_or_wait(); });
+  }
+
+private:
+  /// Calls `step`; if that throws, this is answered: a read that waits holds itself, so nothing
+  /// else would end it.
+  template <class Step>
+  void safely(Step step) {
+    if (guarded("http", step)) return;
+    release();
+    call_.fail(Error{Errc::internal, "the answer could not be made; the agent's log says why"});
+  }
+
+  void read_or_wait() {
     do {
       {
         const std::lock_guard lock{guard_};
@@ -52,7 +67,6 @@ public:
     } while (!wait());
   }
 
-private:
   bool is_new_enough(const state::Snapshot& snapshot) {
     return options_.min_index == 0 || read_.index(snapshot) > options_.min_index
            || Clock::now() >= end_;
@@ -115,26 +129,31 @@ private:
 
   /// Without the lease only a quorum knows whether this state is the newest.
   void confirm() {
-    context_.asker.ask<raft::ReadReady>(context_.options.raft, raft::ReadIndex{}, ask_timeout,
-                                        [self = shared_from_this()](Result<raft::ReadReady> ready) {
-                                          if (!ready) {
-                                            if (self->release()) self->call_.fail(no_leader());
-                                            return;
-                                          }
-                                          const auto snapshot
-                                              = self->context_.options.store->snapshot();
-                                          if (self->is_new_enough(snapshot))
-                                            self->answer(snapshot);
-                                          else if (!self->wait())
-                                            self->resume();
-                                        });
+    context_.asker.ask<raft::ReadReady>(
+        context_.options.raft, raft::ReadIndex{}, ask_timeout,
+        [self = shared_from_this()](const Result<raft::ReadReady>& ready) {
+          self->safely([&] { self->confirmed(ready.has_value()); });
+        });
+  }
+
+  void confirmed(bool is_newest) {
+    if (!is_newest) {
+      if (release()) call_.fail(no_leader());
+      return;
+    }
+    const auto snapshot = context_.options.store->snapshot();
+    if (is_new_enough(snapshot))
+      answer(snapshot);
+    else if (!wait())
+      resume();
   }
 
   void answer(const state::Snapshot& snapshot) {
     if (read_.is_heavy && read_.is_heavy(snapshot)) {
       if (answer_from_cache(snapshot)) return;
-      std::function<void()> job
-          = [self = shared_from_this(), snapshot] { self->answer_here(snapshot); };
+      std::function<void()> job = [self = shared_from_this(), snapshot] {
+        self->safely([&] { self->answer_here(snapshot); });
+      };
       if (!context_.pool.submit(job) && release()) call_.fail(too_many_queries());
       return;
     }
