@@ -52,10 +52,12 @@ private:
       {
         const std::lock_guard lock{guard_};
         if (is_done_) return;
-        is_woken_ = false;
       }
-      if (!is_new_enough(context_.options.store->snapshot())) subscribe();
-      const auto snapshot = context_.options.store->snapshot();
+      auto snapshot = context_.options.store->snapshot();
+      if (!is_new_enough(snapshot)) {
+        subscribe();
+        snapshot = context_.options.store->snapshot();
+      }
       const auto& lease = context_.options.lease;
       if (lease && !options_.stale && !lease->holds()) {
         confirm();
@@ -74,6 +76,10 @@ private:
 
   /// Must happen before the snapshot is taken, or a change in between would be missed.
   void subscribe() {
+    {
+      const std::lock_guard lock{guard_};
+      is_stale_ = false;
+    }
     auto subscription = context_.options.store->watches().subscribe(
         read_.watch, [self = shared_from_this()] { self->wake(); });
     const std::lock_guard lock{guard_};
@@ -84,7 +90,7 @@ private:
   void wake() {
     {
       const std::lock_guard lock{guard_};
-      is_woken_ = true;
+      is_stale_ = true;
       if (!std::exchange(is_waiting_, false)) return;
     }
     resume();
@@ -97,7 +103,7 @@ private:
       context_.timers.call_after(retry_pause, std::move(job));
   }
 
-  /// Lets go of the thread until `wake`; false when that came already.
+  /// Lets go of the thread until `wake`; false when that came already, or nothing would bring it.
   bool wait() {
     if (!std::exchange(is_armed_, true)) {
       timer_ = context_.timers.call_after(end_ - Clock::now(),
@@ -106,7 +112,7 @@ private:
     }
     const std::lock_guard lock{guard_};
     if (is_done_) return true;
-    if (is_woken_) return false;
+    if (is_stale_) return false;
     is_waiting_ = true;
     return true;
   }
@@ -214,7 +220,7 @@ private:
   std::mutex guard_;
   state::Watches::Subscription subscription_;
   bool is_waiting_ = false;
-  bool is_woken_ = false;
+  bool is_stale_ = true;  ///< What was read last may have changed, and nobody watches it.
   bool is_done_ = false;
 };
 

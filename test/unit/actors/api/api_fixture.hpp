@@ -31,6 +31,7 @@ struct Played {
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
   bool task_started = true;
   bool leads = true;  ///< Whether a read index is granted.
+  std::function<void()> before_read_index = [] {};
 };
 
 /// Ids that look like ids.

@@ -183,6 +183,28 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
     }
 }
 
+TEST_CASE("blocking: what a restore has taken back is waited for") {
+  ApiFixture fixture;
+  auto& here = fixture.state();
+  state::StateFixture elsewhere;
+  elsewhere.register_job({.id = "web"});
+  const auto old = elsewhere.index;
+  here.register_job({.id = "other"});
+  here.register_job({.id = "web"});
+  REQUIRE(here.index > old);
+  fixture.lease->set(0);
+  fixture.played->before_read_index = [&, is_first = true]() mutable {
+    if (std::exchange(is_first, false)) restore_jobs(here, elsewhere);
+  };
+
+  net::RawPeer peer{fixture.address()};
+  peer.send("GET /v1/job/web?index=" + std::to_string(old) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  REQUIRE(net::eventually([&] { return here.store.watches().size() == 1; }));
+  const auto changed = here.deregister("web", true);
+  CHECK_FALSE(changed.error);
+  CHECK(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 404"));
+}
+
 TEST_CASE("consistency: without the lease a read asks for a read index first") {
   ApiFixture fixture;
   fixture.state().register_job({.id = "web"});
