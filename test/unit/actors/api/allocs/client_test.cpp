@@ -242,12 +242,23 @@ TEST_CASE("metrics: both forms, with the host's usage") {
   CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
 }
 
+TEST_CASE("named: an agent answers for itself alone") {
+  ApiFixture fixture;
+  for (const std::string path : {"/v1/agent/actors", "/v1/agent/monitor"}) {
+    CHECK(fixture.refusal(path + "?node_id=other") == "404 Unknown node other");
+    CHECK(fixture.refusal(path + "?server_id=other") == "404 unknown Nomad server other");
+    CHECK(fixture.refusal(path + "?node_id=a&server_id=b")
+          == "400 Cannot target node and server simultaneously");
+  }
+  for (const auto& own : std::vector<std::string>{"", "?node_id=" + own_node, "?server_id=server-1",
+                                                  "?server_id=vm.global"})
+    CHECK(fixture.get("/v1/agent/actors" + own).status == 200);
+}
+
 TEST_CASE("monitor: log lines as they are written") {
   ApiFixture fixture;
   CHECK(fixture.refusal("/v1/agent/monitor?log_level=zz") == "400 Unknown log level: zz");
   CHECK(fixture.refusal("/v1/agent/monitor?plain=x").starts_with("400 Unknown option for plain: "));
-  CHECK(fixture.refusal("/v1/agent/monitor?node_id=a&server_id=b")
-        == "400 Cannot target node and server simultaneously");
   auto client = fixture.client();
   auto plain = client.open({.target = "/v1/agent/monitor?plain=true"});
   auto framed = client.open({.target = "/v1/agent/monitor?log_json=true"});
