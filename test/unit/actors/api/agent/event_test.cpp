@@ -5,6 +5,7 @@
 
 #include "actors/api/http/routes.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/silent_peers.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
@@ -42,39 +43,12 @@ private:
 };
 
 /// A client whose connection throws when it is sent an event.
-class BrokenExchange final : public net::detail::Exchange {
+class BrokenClient final : public SilentClient {
 public:
-  bool post(std::function<void()>&) override { return false; }
-
-  void send(net::Response) override {}
-
-  void start_stream(net::Response) override {}
-
   bool write(std::string_view chunk, std::function<void()>) override {
     if (chunk.starts_with("{\"Events\"")) throw std::runtime_error{"a bug"};
     return true;
   }
-
-  void end(bool properly) override { (properly ? ended : cut) = true; }
-
-  void drop() override {}
-
-  bool abandoned() const override { return false; }
-
-  std::size_t queued() const override { return 0; }
-
-  void on_abandoned(std::function<void()>) override {}
-
-  void start_tunnel(net::Response) override {}
-
-  void on_data(std::function<void(std::string_view, bool)>) override {}
-
-  void taken(std::size_t) override {}
-
-  void end_output() override {}
-
-  std::atomic<bool> ended{false};
-  std::atomic<bool> cut{false};
 };
 
 }  // namespace
@@ -86,7 +60,7 @@ TEST_CASE("events: a stream that an exception stops is cut, not left without eve
   actor::System system{config};
   Routes routes{std::make_shared<Context>(system, options)};
   add_event_routes(routes);
-  const auto exchange = std::make_shared<BrokenExchange>();
+  const auto exchange = std::make_shared<BrokenClient>();
   exchange->request.method = "GET";
   exchange->request.path = "/v1/event/stream";
   net::serve(routes.take(), net::Responder{exchange});
