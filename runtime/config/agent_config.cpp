@@ -3,11 +3,10 @@
 
 #include <algorithm>
 
-#include <arpa/inet.h>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/base/ip_address.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/key_reader.hpp"
@@ -15,15 +14,9 @@
 namespace nomad::config {
 namespace {
 
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1" || address == "localhost";
-}
-
 /// What listens beyond loopback must be secured.
 Result<> check_listener(const AgentConfig& config, const std::string& address, bool is_secured) {
-  in6_addr parsed;
-  if (address != "localhost" && inet_pton(AF_INET, address.c_str(), &parsed) != 1
-      && inet_pton(AF_INET6, address.c_str(), &parsed) != 1)
+  if (!is_ip_address(address) && !is_loopback(address))
     return Error{Errc::invalid_argument,
                  fmt::format("bind_addr: \"{}\" is no IP address", address)};
   if (!is_loopback(address) && !is_secured && !config.allow_unsafe_bind)

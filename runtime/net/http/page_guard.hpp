@@ -30,12 +30,6 @@ struct HostRules {
   std::string advertised = {};
 };
 
-/// The host of "name:port", "1.2.3.4" or "[::1]:4646", without brackets.
-std::string_view host_of(std::string_view authority);
-
-/// Whether that names this machine and no other: 127.0.0.0/8, ::1 or "localhost".
-bool is_loopback(std::string_view host);
-
 /// Why a request that comes from its client is refused, in words for an answer of status 403;
 /// nothing for one that may go on. `acts`: it may change something, or change the protocol.
 std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts);

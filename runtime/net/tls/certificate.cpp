@@ -13,6 +13,7 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+#include "runtime/base/ip_address.hpp"
 #include "runtime/base/text.hpp"
 
 namespace nomad::net {
@@ -135,9 +136,7 @@ Result<std::string> alternative_names(const CertificateOptions& options) {
     parts.push_back("DNS:" + name);
   }
   for (const auto& address : options.ip_addresses) {
-    in6_addr parsed;
-    if (inet_pton(AF_INET, address.c_str(), &parsed) != 1
-        && inet_pton(AF_INET6, address.c_str(), &parsed) != 1)
+    if (!is_ip_address(address))
       return Error{Errc::invalid_argument, "\"" + address + "\" is no IP address"};
     parts.push_back("IP:" + address);
   }

@@ -6,13 +6,14 @@
 #include <memory>
 #include <utility>
 
-#include <arpa/inet.h>
 #include <sys/socket.h>
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+
+#include "runtime/base/ip_address.hpp"
 
 namespace nomad::net {
 namespace {
@@ -153,12 +154,6 @@ Result<ContextRef> make_client(const TlsOptions& options) {
     SSL_CTX_set_verify(context->get(), options.verify_outgoing ? SSL_VERIFY_PEER : SSL_VERIFY_NONE,
                        nullptr);
   return context;
-}
-
-bool is_ip_address(const std::string& name) {
-  in6_addr parsed;
-  return inet_pton(AF_INET, name.c_str(), &parsed) == 1
-         || inet_pton(AF_INET6, name.c_str(), &parsed) == 1;
 }
 
 SSL* make_session(SSL_CTX* context, int socket) {

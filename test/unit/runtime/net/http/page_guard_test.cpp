@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/net/socket.hpp"
+
 using namespace nomad::net;
 
 namespace {
@@ -28,10 +30,6 @@ TEST_CASE("page_guard: the host of an authority") {
   CHECK(host_of("[::1]") == "::1");
   CHECK(host_of("[") == "");
   CHECK(host_of("") == "");
-  for (const auto* near : {"127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"})
-    CHECK(is_loopback(near));
-  for (const auto* far : {"0.0.0.0", "127.0.0.1.evil.example", "10.0.0.1", "", "localhost.evil"})
-    CHECK_FALSE(is_loopback(far));
 }
 
 TEST_CASE("page_guard: programs name an agent by its address or a known name") {
