@@ -45,6 +45,11 @@ std::optional<std::string> refuse_page(const Request& request, const HostRules& 
   const auto site = request.header("Sec-Fetch-Site");
   if (origin.empty() && (same_header(site, "cross-site") || same_header(site, "same-site")))
     return std::string{"a page of another origin may not act on this agent"};
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (reads && origin.empty() && site.empty()
+      && request.header("User-Agent").starts_with("Mozilla/"))
+    return std::string{"a browser that does not say whose page asks may not act on this agent by "}
+           + request.method + "; ask by PUT";
   return {};
 }
 

@@ -4,7 +4,8 @@
 // answers, too.
 //
 // Programs send neither Origin nor Sec-Fetch-Site, and name the agent by its address or a name that
-// it is configured with.
+// it is configured with. Nor do browsers with a GET for an address that they don't trust, plain
+// HTTP beyond loopback: they are known by their User-Agent, which no page may change unasked.
 #pragma once
 
 #include <optional>

@@ -64,6 +64,23 @@ TEST_CASE("page_guard: a page of another origin may not act") {
     CHECK(takes({host, {"Sec-Fetch-Site", site}}, true));
 }
 
+TEST_CASE("page_guard: a browser that says nothing of the page may not act by reading") {
+  const Header host{"Host", "10.0.0.1:4646"};
+  const Header browser{"User-Agent", "Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0"};
+  for (const auto* method : {"GET", "HEAD", "PUT"}) {
+    const auto refused = [&](const Headers& headers, bool acts) {
+      auto request = request_with(headers);
+      request.method = method;
+      return refuse_page(request, {}, acts).has_value();
+    };
+    CHECK(refused({host, browser}, true) == (method != std::string_view{"PUT"}));
+    CHECK_FALSE(refused({host, browser}, false));
+    CHECK_FALSE(refused({host, browser, {"Sec-Fetch-Site", "none"}}, true));
+    CHECK_FALSE(refused({host, {"User-Agent", "curl/8.0"}}, true));
+    CHECK_FALSE(refused({host}, true));
+  }
+}
+
 TEST_CASE("page_guard: what is advertised names the agent, and lets no page act") {
   const HostRules rules{.known_only = true, .names = {}, .advertised = "nomad.example"};
   CHECK(takes({{"Host", "nomad.example:4646"}}, true, rules));
