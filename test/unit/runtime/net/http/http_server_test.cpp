@@ -4,9 +4,13 @@
 #include <stdexcept>
 #include <thread>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <doctest/doctest.h>
 
 #include "runtime/net/http/gzip.hpp"
+#include "runtime/net/http/http_connection.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad::net;
@@ -343,6 +347,34 @@ TEST_CASE("http_server: connections per address and in total are bounded") {
   RawPeer first{small.address()};
   REQUIRE(eventually([&] { return small.server->connection_count() == 1; }));
   CHECK(RawPeer{small.address()}.read_all().starts_with("HTTP/1.1 503"));
+}
+
+TEST_CASE("http_server: who is turned away is read from a little, however much he sends") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  const std::string piece(4096, 'x');
+  std::size_t sent = 0;
+  for (;;) {
+    const auto went = ::send(ends[0], piece.data(), piece.size(), MSG_NOSIGNAL);
+    if (went <= 0) break;
+    sent += static_cast<std::size_t>(went);
+  }
+  REQUIRE(sent > 16 * piece.size());
+
+  turn_away(ends[1], "no");
+
+  char said[8] = {};
+  CHECK(::recv(ends[0], said, sizeof said, 0) == 2);
+  std::size_t left = 0;
+  std::string buffer(sent, ' ');
+  for (;;) {
+    const auto got = ::recv(ends[1], buffer.data(), buffer.size(), 0);
+    if (got <= 0) break;
+    left += static_cast<std::size_t>(got);
+  }
+  CHECK(left == sent - 16 * piece.size());
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_CASE("http_server: a port in use is an error that names it") {
