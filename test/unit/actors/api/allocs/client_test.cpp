@@ -1,6 +1,7 @@
 // What the client node does: actions on allocations, stats, files, logs; and the agent itself.
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <sys/stat.h>
 
@@ -240,6 +241,21 @@ TEST_CASE("metrics: both forms, with the host's usage") {
 
   ApiFixture without{[](ApiOptions& options) { options.prometheus = false; }};
   CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
+}
+
+TEST_CASE("metrics: are collected on the pool, not on the thread of a connection") {
+  std::thread::id connections;
+  std::thread::id collects;
+  ApiFixture fixture{[&](ApiOptions& options) {
+    options.client = {};
+    options.http.observer
+        = [&](const net::Request&, unsigned) { connections = std::this_thread::get_id(); };
+    options.metrics->add_collector(
+        [&](telemetry::Gauges&) { collects = std::this_thread::get_id(); });
+  }};
+  CHECK(fixture.get("/v1/metrics").status == 200);
+  CHECK(collects != std::thread::id{});
+  CHECK(collects != connections);
 }
 
 TEST_CASE("named: an agent answers for itself alone") {
