@@ -21,8 +21,10 @@
 #include "actors/client/remote_servers.hpp"
 #include "actors/core/supervise.hpp"
 #include "actors/core/system.hpp"
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/page_guard.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/storage/data_dir_lock.hpp"
 #include "runtime/telemetry/registry.hpp"
 
@@ -80,7 +82,7 @@ net::ServerOptions http_options(const config::AgentConfig& config) {
 net::HostRules host_rules(const config::AgentConfig& config) {
   net::HostRules rules;
   rules.names = config.http_allowed_hosts;
-  rules.known_only = !rules.names.empty() || net::is_loopback(config.addresses.http);
+  rules.known_only = !rules.names.empty() || is_loopback(config.addresses.http);
   rules.advertised = net::host_of(config.advertise.http);
   return rules;
 }

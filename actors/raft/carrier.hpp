@@ -23,7 +23,7 @@ struct Carry {
 
   /// Told once, on any thread, and to be quick: the message waits in no queue of this machine any
   /// more; or why it did not leave, or that the connection broke with it, so that it probably never
-  /// arrives.
+  /// arrives. Destroyed untold: it did not leave, either.
   std::function<void(Result<>)> done;
 };
 

@@ -31,10 +31,12 @@ public:
     if (lane != Lane::urgent) tell_unreachable();
   }
 
-  /// There is too much under way already.
-  void refuse() {
+  /// It was not carried, for a reason that has nothing to do with the other server: there is too
+  /// much under way already, or whoever carried it began anew.
+  void drop(std::size_t bytes, Lane lane) {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
     ++counters_->lost;
-    tell_unreachable();
+    if (lane != Lane::urgent) tell_unreachable();
   }
 
 private:
@@ -44,6 +46,31 @@ private:
   const PeerListener listener_;
   const std::shared_ptr<PeerCounters> counters_;
   std::atomic<std::size_t> bytes_{0};
+};
+
+/// A message under way: takes part of the budget until its fate is told, or it is dropped untold.
+class Freight {
+public:
+  Freight(std::shared_ptr<Traffic> traffic, std::size_t bytes, Lane lane)
+      : traffic_{std::move(traffic)}, bytes_{bytes}, lane_{lane} {
+    traffic_->leave(bytes_);
+  }
+
+  Freight(const Freight&) = delete;
+
+  ~Freight() {
+    if (traffic_) traffic_->drop(bytes_, lane_);
+  }
+
+  void arrived(const Result<>& outcome) {
+    if (const auto traffic = std::exchange(traffic_, nullptr))
+      traffic->arrived(outcome, bytes_, lane_);
+  }
+
+private:
+  std::shared_ptr<Traffic> traffic_;
+  const std::size_t bytes_;
+  const Lane lane_;
 };
 
 /// The inside of one peer; lives in its behavior.
@@ -69,16 +96,15 @@ private:
   void post(const Message& message) {
     const auto lane = lane_of(message);
     if (lane != Lane::urgent && traffic_->bytes() >= options_.max_under_way)
-      return traffic_->refuse();
+      return traffic_->drop(0, lane);
     auto bytes = write_wire(message, options_.own_address);
-    const auto size = bytes.size();
-    traffic_->leave(size);
+    auto freight = std::make_shared<Freight>(traffic_, bytes.size(), lane);
     carrier_({.to = options_.id,
               .address = options_.address,
               .lane = lane,
               .bytes = std::move(bytes),
-              .done = [traffic = traffic_, size, lane](const Result<>& outcome) {
-                traffic->arrived(outcome, size, lane);
+              .done = [freight = std::move(freight)](const Result<>& outcome) {
+                freight->arrived(outcome);
               }});
   }
 

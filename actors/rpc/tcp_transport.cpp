@@ -87,10 +87,34 @@ Reply reply_of(net::RpcReply reply) {
   return {std::move(reply.outcome), delivery};
 }
 
-/// A process that we reach by its address: its connection, or what waits for it.
-struct Pooled {
-  net::RpcConnectionRef connection;
-  bool dialing = false;
+/// What connects us with others. Outlives the actor's state: nobody else would find these again.
+struct Connections {
+  using Key = std::pair<std::string, Lane>;
+
+  std::map<Key, net::RpcConnectionRef> dialed;
+  std::unordered_map<std::string, net::RpcConnectionRef> nodes;
+
+  /// The open one to there, or none.
+  net::RpcConnectionRef to(const Key& key) const {
+    const auto found = dialed.find(key);
+    return found != dialed.end() && found->second->is_open() ? found->second : nullptr;
+  }
+
+  /// The open one of a client node, or none.
+  net::RpcConnectionRef of_node(const std::string& id) const {
+    const auto found = nodes.find(id);
+    return found != nodes.end() && found->second->is_open() ? found->second : nullptr;
+  }
+
+  void forget(const net::RpcConnectionRef& connection) {
+    std::erase_if(dialed, [&](const auto& entry) { return entry.second == connection; });
+    std::erase_if(nodes, [&](const auto& entry) { return entry.second == connection; });
+  }
+};
+
+/// A connection in the making, or that could not be made.
+struct Dialing {
+  bool is_under_way = false;
   Clock::time_point not_before = Clock::time_point::min();  ///< Of the next dial.
   Error last_failure;
 
@@ -103,7 +127,7 @@ struct Pooled {
 
   /// Nothing is lost when it is forgotten.
   bool is_idle(Clock::time_point now) const {
-    return !connection && !dialing && waiting.empty() && now >= not_before;
+    return !is_under_way && waiting.empty() && now >= not_before;
   }
 };
 
@@ -111,14 +135,13 @@ struct TransportState {
   static constexpr const char* name = "tcp_transport";
 
   using Self = TransportSelf::stateful_pointer<TransportState>;
-  using Key = std::pair<std::string, Lane>;
 
   Self self = nullptr;
   std::shared_ptr<net::RpcNetwork> network;
   std::chrono::milliseconds retry_after{250};
   std::size_t max_waiting = 4096;
-  std::map<Key, Pooled> pool;
-  std::unordered_map<std::string, net::RpcConnectionRef> nodes;
+  std::shared_ptr<Connections> connections;
+  std::map<Connections::Key, Dialing> dials;
   std::unordered_map<std::uint64_t, actor::Promise<Reply>> calls;
   bool sweeping = false;
 
@@ -132,16 +155,15 @@ struct TransportState {
   void with_connection(const Destination& to,
                        std::chrono::milliseconds patience,
                        std::function<void(Result<net::RpcConnectionRef>)> go_on) {
-    auto& pooled = pool[{to.address, to.lane}];
-    if (pooled.connection && pooled.connection->is_open()) return go_on(pooled.connection);
-    pooled.connection = nullptr;
+    if (const auto open = connections->to({to.address, to.lane})) return go_on(open);
+    auto& dialing = dials[{to.address, to.lane}];
     const auto now = Clock::now();
-    if (!pooled.dialing && now < pooled.not_before) return go_on(pooled.last_failure);
-    if (pooled.waiting.size() >= max_waiting)
+    if (!dialing.is_under_way && now < dialing.not_before) return go_on(dialing.last_failure);
+    if (dialing.waiting.size() >= max_waiting)
       return go_on(Error{Errc::overloaded, "too much waits for a connection to " + to.address});
     const auto limit = patience.count() > 0 ? patience : 60'000ms;
-    pooled.waiting.push_back({now + limit, std::move(go_on)});
-    if (!std::exchange(pooled.dialing, true)) dial(to);
+    dialing.waiting.push_back({now + limit, std::move(go_on)});
+    if (!std::exchange(dialing.is_under_way, true)) dial(to);
     if (!std::exchange(sweeping, true)) actor::send_self_after(self, sweep_interval, Sweep{});
   }
 
@@ -158,42 +180,37 @@ struct TransportState {
   }
 
   void dialed(const Dialed& msg) {
-    auto& pooled = pool[{msg.to.address, msg.to.lane}];
-    pooled.dialing = false;
-    if (msg.outcome) {
-      pooled.connection = *msg.outcome;
+    const Connections::Key key{msg.to.address, msg.to.lane};
+    auto& dialing = dials[key];
+    dialing.is_under_way = false;
+    auto outcome = msg.outcome;
+    if (!outcome) {
+      dialing.last_failure = outcome.error();
+      dialing.not_before = Clock::now() + retry_after;
+    } else if (const auto other = connections->to(key)) {  // dialed before this actor began anew
+      (*outcome)->close("there is another connection");
+      outcome = other;
     } else {
-      pooled.last_failure = msg.outcome.error();
-      pooled.not_before = Clock::now() + retry_after;
+      connections->dialed.insert_or_assign(key, *outcome);
     }
-    for (auto& each : std::exchange(pooled.waiting, {}))
-      each.go_on(msg.outcome);
+    for (auto& each : std::exchange(dialing.waiting, {}))
+      each.go_on(outcome);
   }
 
   void sweep() {
     const auto now = Clock::now();
-    bool any = false;
-    for (auto& [key, pooled] : pool) {
-      std::deque<Pooled::Waiting> left;
-      for (auto& each : std::exchange(pooled.waiting, {}))
+    for (auto& [key, dialing] : dials) {
+      std::deque<Dialing::Waiting> left;
+      for (auto& each : std::exchange(dialing.waiting, {}))
         if (now >= each.deadline)
           each.go_on(Error{Errc::timeout, "no connection to " + key.first + " in time"});
         else
           left.push_back(std::move(each));
-      pooled.waiting = std::move(left);
-      any |= !pooled.connection;
+      dialing.waiting = std::move(left);
     }
-    std::erase_if(pool, [now](const auto& entry) { return entry.second.is_idle(now); });
-    sweeping = any;
-    if (any) actor::send_self_after(self, sweep_interval, Sweep{});
-  }
-
-  void closed(const Closed& msg) {
-    for (auto& [key, pooled] : pool)
-      if (pooled.connection == msg.connection) pooled.connection = nullptr;
-    std::erase_if(pool,
-                  [now = Clock::now()](const auto& entry) { return entry.second.is_idle(now); });
-    std::erase_if(nodes, [&](const auto& entry) { return entry.second == msg.connection; });
+    std::erase_if(dials, [now](const auto& entry) { return entry.second.is_idle(now); });
+    sweeping = !dials.empty();
+    if (sweeping) actor::send_self_after(self, sweep_interval, Sweep{});
   }
 
   // -- calls
@@ -227,13 +244,12 @@ struct TransportState {
   }
 
   actor::Answer<Reply> call_node(const CallNode& msg) {
-    const auto node = nodes.find(msg.node_id);
-    if (node == nodes.end() || !node->second->is_open())
-      return Reply{Error{Errc::not_found, "No path to node"}, Delivery::surely_not};
+    const auto node = connections->of_node(msg.node_id);
+    if (!node) return Reply{Error{Errc::not_found, "No path to node"}, Delivery::surely_not};
     auto promise = self->make_response_promise<Reply>();
     const auto number = next_number();
     calls.emplace(number, promise);
-    put(node->second, msg.call, number);
+    put(node, msg.call, number);
     return promise;
   }
 
@@ -250,10 +266,9 @@ struct TransportState {
       return Opened{std::move(started.stream), std::move(started.cancel)};
     };
     if (!msg.node_id.empty()) {
-      const auto node = nodes.find(msg.node_id);
-      if (node == nodes.end() || !node->second->is_open())
-        return Error{Errc::not_found, "No path to node"};
-      return start(node->second, msg);
+      const auto node = connections->of_node(msg.node_id);
+      if (!node) return Error{Errc::not_found, "No path to node"};
+      return start(node, msg);
     }
     auto promise = self->make_response_promise<Opened>();
     with_connection(msg.call.to, msg.call.timeout,
@@ -289,10 +304,12 @@ struct TransportState {
 
 TransportSelf::behavior_type transport_actor(TransportState::Self self,
                                              std::shared_ptr<net::RpcNetwork> network,
+                                             std::shared_ptr<Connections> connections,
                                              std::chrono::milliseconds retry_after,
                                              std::size_t max_waiting) {
   self->state.self = self;
   self->state.network = std::move(network);
+  self->state.connections = std::move(connections);
   self->state.retry_after = retry_after;
   self->state.max_waiting = max_waiting;
   return {
@@ -301,15 +318,14 @@ TransportSelf::behavior_type transport_actor(TransportState::Self self,
       [self](const OpenStream& msg) { return self->state.open(msg); },
       [self](Post& msg) { self->state.post(msg); },
       [self](const HasNode& msg) {
-        const auto node = self->state.nodes.find(msg.node_id);
-        return NodeConnected{node != self->state.nodes.end() && node->second->is_open()};
+        return NodeConnected{self->state.connections->of_node(msg.node_id) != nullptr};
       },
       [self](const NoteNode& msg) {
         if (msg.connection && msg.connection->is_open())
-          self->state.nodes[msg.node_id] = msg.connection;
+          self->state.connections->nodes[msg.node_id] = msg.connection;
       },
       [self](const Dialed& msg) { self->state.dialed(msg); },
-      [self](const Closed& msg) { self->state.closed(msg); },
+      [self](const Closed& msg) { self->state.connections->forget(msg.connection); },
       [self](const Answered& msg) { self->state.answered(msg); },
       [self](Sweep) { self->state.sweep(); },
   };
@@ -403,7 +419,8 @@ Result<TcpTransport> TcpTransport::start(const actor::Owner& owner,
   };
   parts->network = NOMAD_TRY(net::RpcNetwork::start(options.network, std::move(callbacks)));
   const auto handle = actor::spawn<actor::Policy::restart>(
-      owner, transport_actor, parts->network, options.retry_after, options.max_waiting);
+      owner, transport_actor, parts->network, std::make_shared<Connections>(), options.retry_after,
+      options.max_waiting);
   parts->handle = handle;
   *listener = actor::weak(handle);
   TcpTransport transport{std::move(parts)};

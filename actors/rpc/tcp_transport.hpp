@@ -3,9 +3,9 @@
 //
 // Owns:   net::RpcNetwork with its I/O threads; the pool; calls that wait for a connection.
 // Takes:  what Transport takes; from its own I/O threads, connections that opened and closed.
-// Parent: server, restart. Without a server: root. It dials anew; calls are told `unavailable`.
-// Whoever has
-//         started it calls `stop` before it stops the actor system.
+// Parent: server, restart. Without a server: root. Its connections stay; calls are told
+//         `unavailable`, posts that wait are dropped. Whoever has started it calls `stop` before it
+//         stops the actor system.
 // Ends:   by `stop`.
 //
 // Calls wait for a connection in the making, at most `max_waiting` of them. An address that could

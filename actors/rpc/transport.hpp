@@ -121,8 +121,8 @@ struct Post {
   std::chrono::milliseconds timeout{1'000};
 
   /// Called once, on any thread, and to be quick: it was handed to the kernel; or `unavailable`,
-  /// `overloaded`, `timeout` (it waited longer than `timeout` for a connection). Not called when
-  /// the transport ends first.
+  /// `overloaded`, `timeout` (it waited longer than `timeout` for a connection). Destroyed uncalled
+  /// when the transport ends, or begins anew, first.
   std::function<void(Result<>)> done = {};
 
   /// Told of the connection that takes it, on the transport's thread: who posts a lot may go on

@@ -22,6 +22,11 @@ bool is_ip_address(std::string_view text) {
   return !ip_bytes(text).empty();
 }
 
+bool is_loopback(std::string_view host) {
+  const bool is_ipv4 = host.starts_with("127.") && is_ip_address(host);
+  return is_ipv4 || host == "::1" || to_lower(host) == "localhost";
+}
+
 bool IpNetwork::contains(std::string_view address) const {
   const std::string other = ip_bytes(address);
   if (other.size() != bytes.size()) return false;

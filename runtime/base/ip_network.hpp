@@ -14,6 +14,9 @@ std::string ip_bytes(std::string_view address);
 
 bool is_ip_address(std::string_view text);
 
+/// Whether `host` names this machine and no other: 127.0.0.0/8, ::1 or "localhost", in any case.
+bool is_loopback(std::string_view host);
+
 struct IpNetwork {
   std::string bytes;  ///< As ip_bytes has the address before the slash.
   unsigned prefix = 0;

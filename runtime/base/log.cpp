@@ -46,13 +46,13 @@ std::atomic<Level> listener_level{Level::off};  // the lowest level any listener
 
 std::string_view bracketed(Level level) {
   static constexpr std::string_view names[]
-      = {"[TRACE]", "[DEBUG]", "[INFO] ", "[WARN] ", "[ERROR]"};
+      = {"[TRACE]", "[DEBUG]", "[INFO] ", "[WARN] ", "[ERROR]", ""};
   return name_in(names, level);
 }
 
 std::string_view lower_name(Level level) {
-  static constexpr std::string_view names[] = {"trace", "debug", "info", "warn", "error"};
-  return name_in(names, level, "off");
+  static constexpr std::string_view names[] = {"trace", "debug", "info", "warn", "error", "off"};
+  return name_in(names, level);
 }
 
 std::string escaped(std::string_view text) {

@@ -12,7 +12,7 @@ std::string_view to_string(Errc code) {
       "cancelled",        "timeout",           "unavailable", "overloaded", "io",        "corrupt",
       "internal",         "no_leader"};
   static_assert(std::size(names) == static_cast<std::size_t>(last_errc));
-  return name_in(names, code, "unknown", 1);
+  return name_in<1>(names, code, "unknown");
 }
 
 namespace detail {

@@ -14,10 +14,6 @@
 namespace nomad::config {
 namespace {
 
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1" || address == "localhost";
-}
-
 /// What listens beyond loopback must be secured. `own` is what `own_key` says, if it does.
 Result<> check_listener(const AgentConfig& config,
                         std::string_view own_key,
@@ -25,7 +21,7 @@ Result<> check_listener(const AgentConfig& config,
                         bool is_secured) {
   const auto key = own.empty() ? "bind_addr" : own_key;
   const auto& address = own.empty() ? config.bind_addr : own;
-  if (address != "localhost" && !is_ip_address(address))
+  if (!is_ip_address(address) && !is_loopback(address))
     return Error{Errc::invalid_argument, fmt::format("{}: \"{}\" is no IP address", key, address)};
   if (!is_loopback(address) && !is_secured && !config.allow_unsafe_bind)
     return Error{Errc::invalid_argument,

@@ -84,7 +84,7 @@ void EventLoop::post(std::function<void()> action) {
   if (core_->posted.size() > 1) return;
   boost::asio::post(core_->io, [core = core_.get()] {
     for (const auto& each : core->take_posted())
-      each();
+      guarded("loop", each);
   });
 }
 
@@ -115,7 +115,7 @@ void EventLoop::stop(std::function<void()> last) {
       core_->alarm.cancel();
       for (const auto& watch : core_->watches)
         watch->end();
-      if (last) last();
+      if (last) guarded("loop", last);
       const std::lock_guard closing{core_->guard};
       core_->is_closed = true;
       core_->work.reset();

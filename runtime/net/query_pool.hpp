@@ -21,7 +21,7 @@ public:
   ~QueryPool();  ///< Finishes running jobs and drops waiting ones.
 
   /// Runs `job` on a pool thread. False, with the job untouched, when the queue is full or
-  /// the pool is stopping. `job` must not throw.
+  /// the pool is stopping. What `job` throws is logged.
   bool submit(std::function<void()>& job);
 
   void stop();

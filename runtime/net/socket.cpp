@@ -39,13 +39,16 @@ std::string join_host_port(const std::string& host, const std::string& port) {
   return (host.find(':') == std::string::npos ? host : '[' + host + ']') + ':' + port;
 }
 
+std::string_view host_of(std::string_view authority) {
+  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
+  return authority.substr(0, authority.rfind(':'));
+}
+
 Result<std::pair<std::string, std::string>> split_host_port(const std::string& address) {
   const auto colon = address.rfind(':');
   if (colon == std::string::npos)
     return Error{Errc::invalid_argument, "address " + address + ": missing port in address"};
-  auto host = address.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return std::pair{std::move(host), address.substr(colon + 1)};
+  return std::pair{std::string{host_of(address)}, address.substr(colon + 1)};
 }
 
 Result<Descriptor> listen_tcp(const std::string& address) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <sys/socket.h>
@@ -37,6 +38,9 @@ std::string go_text(int error_number);
 std::pair<std::string, std::string> numeric(const sockaddr_storage& address, socklen_t size);
 
 std::string join_host_port(const std::string& host, const std::string& port);
+
+/// The host of "name:port", "1.2.3.4" or "[::1]:4646", without brackets.
+std::string_view host_of(std::string_view authority);
 
 /// "10.0.0.1:4647" or "[::1]:4647" in its two parts, without brackets.
 Result<std::pair<std::string, std::string>> split_host_port(const std::string& address);

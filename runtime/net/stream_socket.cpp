@@ -30,14 +30,16 @@ void SocketLoop::start() {
 
 void SocketLoop::tick() {
   const auto now = StreamSocket::Clock::now();
-  for_each([now](StreamSocket& socket) { socket.check(now); });
   wake_at(now + tick_, [this] { tick(); });
+  for_each([now](StreamSocket& socket) { socket.safely([&] { socket.check(now); }); });
 }
 
 void SocketLoop::stop(const std::function<void(StreamSocket&)>& farewell) {
   EventLoop::stop([this, &farewell] {
     is_stopping_ = true;
-    for_each(farewell);
+    for_each([&farewell](StreamSocket& socket) {
+      if (!guarded("net", [&] { farewell(socket); })) socket.close_socket();
+    });
   });
 }
 
@@ -130,7 +132,7 @@ void StreamSocket::arm_read() {
       [self = shared_from_this(), number = number_](const boost::system::error_code& failure) {
         if (number != self->number_) return;  // that socket was given up
         self->read_armed_ = false;
-        if (!failure && !self->is_closed()) self->readable();
+        if (!failure && !self->is_closed()) self->safely([&] { self->readable(); });
       });
 }
 
@@ -141,7 +143,7 @@ void StreamSocket::arm_write() {
       [self = shared_from_this(), number = number_](const boost::system::error_code& failure) {
         if (number != self->number_) return;
         self->write_armed_ = false;
-        if (!failure && !self->is_closed()) self->writable();
+        if (!failure && !self->is_closed()) self->safely([&] { self->writable(); });
       });
 }
 
@@ -199,7 +201,8 @@ void StreamSocket::read_on() {
   boost::asio::post(socket_.get_executor(),
                     [self = shared_from_this()] {  // what TLS has read ahead no poll shows
                       self->read_posted_ = false;
-                      if (!self->read_armed_ && !self->is_closed()) self->read_some();
+                      if (!self->read_armed_ && !self->is_closed())
+                        self->safely([&] { self->read_some(); });
                     });
 }
 
@@ -209,7 +212,7 @@ void StreamSocket::flush_soon() {
   if (write_armed_ || is_closed() || std::exchange(flush_posted_, true)) return;
   boost::asio::post(socket_.get_executor(), [self = shared_from_this()] {
     self->flush_posted_ = false;
-    self->flush();
+    self->safely([&] { self->flush(); });
   });
 }
 

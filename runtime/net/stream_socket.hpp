@@ -18,6 +18,7 @@
 //     protocol's to bound, by `output().size()`; it hears of progress by `on_progress`.
 // (4) No socket keeps a loop to itself: after some reads in a row the others get their turn.
 // (5) Time limits are the protocol's: `check` comes once a tick.
+// (6) An exception of the protocol is the failure of its socket: what it was about is half done.
 #pragma once
 
 #include <chrono>
@@ -28,6 +29,7 @@
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
+#include "runtime/base/guard.hpp"
 #include "runtime/net/channel.hpp"
 #include "runtime/net/event_loop.hpp"
 #include "runtime/net/output_queue.hpp"
@@ -130,6 +132,14 @@ protected:
 
   /// `wants_input` may have become true.
   void read_on();
+
+  /// Calls `work`, which is about this socket, for the loop; what that throws is a failure of the
+  /// socket.
+  template <class Work>
+  void safely(Work&& work) {
+    if (!guarded("net", work) && !is_closed())
+      on_failure({Errc::internal, "an exception broke the connection's work off"});
+  }
 
   void close_socket();
 

@@ -13,6 +13,7 @@ import fcntl
 import glob
 import http.client
 import json
+import mmap
 import os
 import random
 import re
@@ -66,6 +67,13 @@ def free_ports(*offsets):
 
 def free_port():
     return free_ports(0)
+
+
+def needs_failpoints(test):
+    """For tests that give orders to failpoints, whose names are in the binaries that have them."""
+    with open(BINARY, "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as binary:
+        has_some = binary.find(b"raft.before_fsync") >= 0
+    return unittest.skipUnless(has_some, "this agent has no failpoints (-Dfailpoints=enabled)")(test)
 
 
 def skip_with_sanitizer(test, pid):

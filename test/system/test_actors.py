@@ -2,6 +2,7 @@
 as its card says, none in silence, and no task is lost."""
 import contextlib
 import glob
+import http.client
 import os
 import re
 import threading
@@ -9,7 +10,7 @@ import unittest
 
 import cluster
 import harness
-from harness import Agent, job, shell_job, wait_until
+from harness import Agent, job, needs_failpoints, shell_job, wait_until
 
 ACTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "actors")
 TASKS = 3
@@ -109,7 +110,7 @@ class Load:
             try:
                 self.agent.put("/v1/jobs", {"Job": job}, timeout=10)
                 self.agent.get("/v1/allocations", timeout=10)
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 pass  # whoever ends the agent looks at that
             self.over.wait(0.2)
 
@@ -140,13 +141,6 @@ class Actors(unittest.TestCase):
 
     def restarts(self, kind):
         return sum(each["Restarts"] for each in self.actors(kind))
-
-    def needs_failpoints(self):
-        self.orders.throw_in("heartbeat_tracker")
-        try:
-            wait_until(lambda: self.restarts("heartbeat_tracker"), timeout=30)
-        except AssertionError:
-            self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
 
     def assert_tasks_go_on(self):
         for pids in self.pids.values():
@@ -181,8 +175,8 @@ class Actors(unittest.TestCase):
         self.assertIn("  server ", shown)
         self.assertIn("    eval_broker ", shown)
 
+    @needs_failpoints
     def test_begin_anew(self):
-        self.needs_failpoints()
         for kind in RESTARTED:
             with self.subTest(kind=kind):
                 before = self.restarts(kind)
@@ -197,8 +191,8 @@ class Actors(unittest.TestCase):
                 self.works("after-" + kind.replace("_", "-"))
                 self.assert_tasks_go_on()
 
+    @needs_failpoints
     def test_owners_know(self):
-        self.needs_failpoints()
         for kind, words in REPORTED.items():
             with self.subTest(kind=kind):
                 self.orders.throw_in(kind)
@@ -208,8 +202,8 @@ class Actors(unittest.TestCase):
                 self.works("after-" + kind.replace("_", "-"))
                 self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=120)
 
+    @needs_failpoints
     def test_another_driver_takes_the_tasks_over(self):
-        self.needs_failpoints()
         self.agent.register(job("steady"))
         steady = self.agent.wait_for_allocs("steady", "running")[0]
         self.orders.throw_in("mock_driver")
@@ -221,8 +215,8 @@ class Actors(unittest.TestCase):
         self.assertEqual([(steady["ID"], "running", 0)],
                          [(a["ID"], a["ClientStatus"], a["TaskStates"]["task"]["Restarts"]) for a in after])
 
+    @needs_failpoints
     def test_ends_the_agent(self):
-        self.needs_failpoints()
         for kind in FATAL:
             with self.subTest(kind=kind):
                 # The server itself hears of nothing but changes: of another's new beginning, say.
@@ -241,6 +235,7 @@ class Actors(unittest.TestCase):
 
 
 class Starts(unittest.TestCase):
+    @needs_failpoints
     def test_an_end_while_the_agent_starts_ends_it(self):
         for kind in ("raft_node", "log_writer", "membership", "client_db"):
             with self.subTest(kind=kind):
@@ -259,8 +254,7 @@ class Starts(unittest.TestCase):
                         return agent.get("/v1/nodes").json and "works"
                     except (OSError, ValueError):
                         return None
-                if wait_until(outcome, timeout=60, what=f"the agent's end by {kind}") == "works":
-                    self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
+                self.assertEqual("ended", wait_until(outcome, timeout=60, what=f"the agent's end by {kind}"))
                 self.assertEqual(agent.process.returncode, 1, agent.log()[-2000:])
                 self.assertIn(f"{kind}: ended by an exception", agent.log())
 
@@ -302,12 +296,9 @@ class Servers(unittest.TestCase):
         for member in members:
             self.orders[member].say("")
 
+    @needs_failpoints
     def test_duties_of_three_servers(self):
-        try:
-            self.throw_in("eval_broker", self.leader)
-        except AssertionError:
-            self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
-        for kind in ("plan_applier", "scheduler_worker", "heartbeat_tracker", "node_endpoint",
+        for kind in ("eval_broker", "plan_applier", "scheduler_worker", "heartbeat_tracker", "node_endpoint",
                      "autopilot", "tcp_transport"):
             self.throw_in(kind, self.leader)
         # The node speaks with a follower, which sends on what it says.

@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 
 import harness
 from harness import Agent, job, wait_until
@@ -139,12 +140,15 @@ class StartTest(harness.AgentTest):
             f.write(config)
         process = subprocess.Popen([harness.BINARY, "agent", *flags, "-config", path], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT, text=True)
+        limit = threading.Timer(60, process.kill)
+        limit.start()
         lines = []
         for line in process.stdout:
             lines.append(line)
             if "agent started!" in line:
                 process.terminate()
         process.wait(30)
+        limit.cancel()
         return "".join(lines)
 
     def ports(self):

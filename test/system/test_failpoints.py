@@ -13,16 +13,8 @@ PLACES = ["client.before_save@3", "client.after_save@3", "client.before_start@1"
           "raft.after_apply@8"]
 
 
+@harness.needs_failpoints
 class Failpoints(unittest.TestCase):
-    def starts(self, agent):
-        """How often each allocation's task has started."""
-        counts = []
-        for alloc in agent.allocs("one"):
-            path = os.path.join(agent.data_dir, "alloc", alloc["ID"], "task", "local", "pids")
-            with open(path) as f:
-                counts.append(len(f.read().split()))
-        return counts
-
     def run_at(self, place):
         name, visit = place.split("@")
         agent = Agent()
@@ -36,7 +28,8 @@ class Failpoints(unittest.TestCase):
             agent.start()
             wait_until(lambda: agent.put("/v1/jobs", {"Job": self.job()}).status == 200, timeout=30)
             agent.wait_for_allocs("one", "running", timeout=30)
-            wait_until(lambda: self.starts(agent) == [1], what="one start of one task")
+            wait_until(lambda: [len(pids) for pids in agent.starts("one").values()] == [1],
+                       what="one start of one task")
         finally:
             agent.destroy()
 
@@ -50,10 +43,7 @@ class Failpoints(unittest.TestCase):
             except OSError:
                 pass  # it is starting, or has died meanwhile
             return agent.process.poll() is not None
-        try:
-            wait_until(is_dead, timeout=20, interval=0.1)
-        except AssertionError:
-            self.skipTest("this agent has no failpoints (-Dfailpoints=enabled)")
+        wait_until(is_dead, timeout=20, interval=0.1, what="the agent's death")
         self.assertEqual(agent.process.returncode, -signal.SIGKILL)
 
 

@@ -238,6 +238,17 @@ class NodeForwardTest(cluster.Case):
         for target in ("server_id=nobody", "node_id=" + "0" * 36):
             self.assertEqual(404, asked.request("GET", f"/v1/agent/monitor?{target}").status, target)
 
+    def test_the_actors_of_any_agent(self):
+        node = self.allocs[0]["NodeID"]
+        for agent in self.agents:
+            shown = agent.run("operator", "actors", "-node", node)
+            self.assertIn("alloc_runner", shown.stdout, f"{agent.name}: {shown}")
+            self.assertNotIn("raft_node", shown.stdout)
+            for target in ("server_id=nobody", "node_id=" + "0" * 36):
+                answer = agent.request("GET", f"/v1/agent/actors?{target}")
+                self.assertEqual(404, answer.status, f"{agent.name} {target}: {answer}")
+            self.assertIn("raft_node", agent.request("GET", "/v1/agent/actors?server_id=leader").body)
+
 
 class RegionTest(unittest.TestCase):
     def test_a_request_for_another_region_goes_there(self):

@@ -15,6 +15,7 @@
 #include "actors/api/http/routes.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/access/verdicts.hpp"
+#include "runtime/base/guard.hpp"
 
 namespace nomad::api {
 namespace {
@@ -132,13 +133,16 @@ public:
   }
 
 private:
-  /// Has the pool write what there is; once at a time.
+  /// Has the pool write what there is; once at a time. What throws ends the stream, which could not
+  /// go on without what it leaves out.
   void schedule() {
     {
       const std::lock_guard lock{guard_};
       if (is_done_ || std::exchange(is_scheduled_, true)) return;
     }
-    std::function<void()> job = [self = shared_from_this()] { self->pump(); };
+    std::function<void()> job = [self = shared_from_this()] {
+      if (!guarded("http", [&] { self->pump(); })) self->end(false);
+    };
     if (!context_->pool.submit(job))
       context_->timers.call_after(std::chrono::milliseconds{50}, std::move(job));
   }
@@ -232,7 +236,7 @@ private:
     });
   }
 
-  void end() {
+  void end(bool properly = true) {
     net::BodyStream ended;
     std::uint64_t waiter = 0;
     {
@@ -242,6 +246,7 @@ private:
       waiter = waiter_;
     }
     if (waiter != 0) events_.forget(waiter);
+    if (!properly) ended.abort();
   }
 
   std::shared_ptr<Context> context_;

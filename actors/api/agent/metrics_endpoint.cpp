@@ -106,6 +106,7 @@ struct ClientFigures {
   std::optional<AllocCounts> counts;
 };
 
+/// Takes long: a gauge for each state of each of many jobs' groups.
 Answer render(const Context& context, bool as_prometheus, const ClientFigures& client) {
   const auto collect = [&](Gauges& gauges) {
     const auto node = node_labels(context);
@@ -120,12 +121,18 @@ Answer render(const Context& context, bool as_prometheus, const ClientFigures& c
           .body = registry.prometheus(unix_now(), collect)};
 }
 
+void render_on_pool(const SharedCall& call, bool as_prometheus, const ClientFigures& client) {
+  run_on(call->context->pool, call, [as_prometheus, client](const Call& shared) -> Outcome {
+    return render(*shared.context, as_prometheus, client);
+  });
+}
+
 void ask_counts(const SharedCall& call, bool as_prometheus, ClientFigures client) {
   call->context->asker.ask<AllocCounts>(
       call->context->options.client, client::client_api::CountAllocs{}, client_timeout,
       [call, as_prometheus, client = std::move(client)](Result<AllocCounts> counts) mutable {
         if (counts) client.counts = *counts;
-        call->send(render(*call->context, as_prometheus, client));
+        render_on_pool(call, as_prometheus, client);
       });
 }
 
@@ -134,8 +141,11 @@ Outcome metrics(Call& call) {
   if (as_prometheus && !call.context->options.prometheus)
     return Answer::text(415, "Prometheus is not enabled");
   if (!call.context->options.metrics) return Error{Errc::internal, "this agent keeps no metrics"};
-  if (!call.context->options.client) return render(*call.context, as_prometheus, {});
   const auto shared = share(std::move(call));
+  if (!shared->context->options.client) {
+    render_on_pool(shared, as_prometheus, {});
+    return later;
+  }
   shared->context->asker.ask<HostUsage>(shared->context->options.client,
                                         client::client_api::HostStats{}, client_timeout,
                                         [shared, as_prometheus](Result<HostUsage> usage) {

@@ -148,22 +148,11 @@ Result<MonitorOptions> monitor_options(const net::Request& request) {
   NOMAD_TRY(flag("log_json", "log json", options.json));
   NOMAD_TRY(flag("plain", "plain", options.plain));
   NOMAD_TRY(flag("log_include_location", "log_include_location", location));
-  if (!request.parameter_or_empty("node_id").empty()
-      && !request.parameter_or_empty("server_id").empty())
-    return bad("Cannot target node and server simultaneously");
   return options;
 }
 
 Outcome monitor(Call& call) {
   const auto options = NOMAD_TRY(monitor_options(call.request()));
-  const auto& agent = call.context->options.agent;
-  const auto node = call.request().parameter_or_empty("node_id");
-  const auto server = call.request().parameter_or_empty("server_id");
-  if ((!node.empty() && node != agent.node_id)
-      || (!server.empty() && server != agent.server_id && server != agent.name + '.' + agent.region
-          && server != "leader"))
-    return not_found(!node.empty() ? "Unknown node " + std::string{node}
-                                   : "unknown Nomad server " + std::string{server});
   auto body
       = call.responder.stream({.content_type = options.plain ? "text/plain" : "application/json"});
   std::make_shared<Monitor>(call.context, std::move(body), options)->start();

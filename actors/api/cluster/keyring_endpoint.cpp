@@ -17,13 +17,11 @@ using state::Table;
 
 Outcome list_keys(Call& call) {
   return read_state(call, [](const ReadOptions& options) -> Result<Read> {
-    return Read{.watch = {state::watch_prefix(Table::root_keys, "")},
+    return Read{.watch = {state::watch_prefix(Table::root_keys, options.prefix)},
                 .index = index_of<Table::root_keys>,
                 .answer = [options](const View& snapshot) {
-                  return list_page(
-                      snapshot, &state::Tables::root_keys, Walk{}, options, keep_all,
-                      [](std::string_view key, const auto&) { return std::string{key}; },
-                      append_whole);
+                  return list_by_key(snapshot, &state::Tables::root_keys, options, keep_all,
+                                     append_whole);
                 }};
   });
 }

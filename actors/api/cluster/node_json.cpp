@@ -1,6 +1,7 @@
 #include "actors/api/cluster/node_json.hpp"
 
 #include "actors/api/http/json_out.hpp"
+#include "runtime/net/socket.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/object/enum_name.hpp"
 
@@ -9,16 +10,6 @@ namespace {
 
 std::string_view attribute(schema::Node::Reader node, std::string_view name) {
   return find_text(node.getAttributes(), name).value_or(std::string_view{});
-}
-
-/// The host of "127.0.0.1:4646" or "[::1]:4646".
-std::string_view host_of(std::string_view address) {
-  const auto colon = address.rfind(':');
-  if (colon == std::string_view::npos) return {};
-  address = address.substr(0, colon);
-  if (address.starts_with('[') && address.ends_with(']'))
-    address = address.substr(1, address.size() - 2);
-  return address;
 }
 
 template <class Entries>
@@ -74,7 +65,7 @@ void append_legacy(std::string& out,
 
 void append_node_stub(std::string& out, schema::Node::Reader node, const NodeStubOptions& options) {
   JsonObject object{out};
-  object.text("Address", host_of(view(node.getHttpAddr())));
+  object.text("Address", net::host_of(view(node.getHttpAddr())));
   if (options.os) JsonObject{object.raw("Attributes")}.text("os.name", attribute(node, "os.name"));
   object.number("CreateIndex", node.getCreateIndex())
       .text("Datacenter", node.getDatacenter())

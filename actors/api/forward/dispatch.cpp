@@ -226,9 +226,30 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
   run(std::move(call));
 }
 
-}  // namespace
+/// Whether the call is about the agent that it has come to.
+Result<> check_named(const Call& call) {
+  const auto& agent = call.context->options.agent;
+  const auto node = call.request().parameter_or_empty("node_id");
+  const auto server = call.request().parameter_or_empty("server_id");
+  if (!node.empty() && !server.empty())
+    return bad_request("Cannot target node and server simultaneously");
+  if (!node.empty() && node != agent.node_id) return not_found("Unknown node " + std::string{node});
+  if (!server.empty() && server != agent.server_id && server != agent.name + '.' + agent.region
+      && server != "leader")
+    return not_found("unknown Nomad server " + std::string{server});
+  return {};
+}
 
-void dispatch(Where where, Call call, const Run& run) {
+/// Runs only what is about this agent.
+Run if_named(const Run& run) {
+  return [run](Call call) {
+    const auto named = check_named(call);
+    if (!named) return call.fail(named.error());
+    run(std::move(call));
+  };
+}
+
+void dispatch_to_place(Where where, Call call, const Run& run) {
   const auto context = call.context;
   const auto& options = context->options;
   const auto& request = call.request();
@@ -256,6 +277,12 @@ void dispatch(Where where, Call call, const Run& run) {
       find_server(*context, context->options.agent.region, answer);
     };
   relay(std::move(call), std::move(find), run);
+}
+
+}  // namespace
+
+void dispatch(Where where, Call call, const Run& run) {
+  dispatch_to_place(where, std::move(call), where == Where::named ? if_named(run) : run);
 }
 
 void dispatch_to_region(Call call, const std::string& region, const Run& run) {

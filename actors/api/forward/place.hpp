@@ -14,7 +14,7 @@ enum class Where : std::uint8_t {
   leader,
   node,        ///< The client node of the parameter `node_id`; without it the agent's own.
   alloc_node,  ///< The client node of the allocation that the path names.
-  named,       ///< `node`, or the server of the parameter `server_id`.
+  named,       ///< `node`, or the server of the parameter `server_id`; 404 from any other.
 };
 
 struct Situation {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "actors/api/forward/api_wire.hpp"
@@ -280,7 +281,7 @@ private:
   void finish() {
     if (answer_.body.size() != expected_) return break_off("the answer broke off");
     if (is_unserved(answer_) && is_first_) {
-      forget_attempt(attempt_);
+      forget_attempt();
       const auto code = net::code_of_status(answer_.status);
       return later({code, std::exchange(answer_, {}).body});
     }
@@ -290,39 +291,51 @@ private:
     call_.responder.send(std::move(answer_));
   }
 
-  /// False when it is void already.
-  bool forget_attempt(unsigned number) {
+  void forget_attempt() {
     const std::scoped_lock lock{guard_};
-    if (number != attempt_) return false;
     ++attempt_;
     cancel_ = nullptr;
+  }
+
+  /// An attempt that was given up before anything of an answer came.
+  struct GivenUp {
+    bool goes_on = false;  ///< There may be another one.
+    std::function<void()> cancel;
+  };
+
+  /// Nothing when the attempt is void already, or its answer has begun.
+  std::optional<GivenUp> give_up(unsigned number, Delivery delivery) {
+    const std::scoped_lock lock{guard_};
+    if (phase_ != Phase::waiting || number != attempt_) return {};
+    ++attempt_;
+    const bool goes_on
+        = delivery == Delivery::surely_not || (delivery == Delivery::maybe && may_repeat());
+    phase_ = goes_on ? Phase::looking : Phase::over;
+    return GivenUp{goes_on, std::exchange(cancel_, nullptr)};
+  }
+
+  /// Whether what was sent, and may have been served, may be sent again: a read, which changes
+  /// nothing however often it is served. But it may be what ends those who serve it, so not one
+  /// after the other.
+  bool may_repeat() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!is_read_ || now < repeats_from_) return false;
+    repeats_from_ = give_up_ = now + hold;
     return true;
   }
 
   /// Somebody else leads by now, and nothing of an answer has come.
   void leader_lost(unsigned number) {
-    std::function<void()> cancel;
-    bool repeats = false;
-    {
-      const std::scoped_lock lock{guard_};
-      if (phase_ != Phase::waiting || number != attempt_) return;
-      ++attempt_;
-      cancel.swap(cancel_);
-      repeats = may_repeat();
-      phase_ = repeats ? Phase::looking : Phase::over;
-      give_up_ = std::chrono::steady_clock::now() + hold;
-    }
+    const auto given_up = give_up(number, Delivery::maybe);
+    if (!given_up) return;
     log::debug("http", "{} {}: the leader was lost", call_.request().method, call_.request().path);
-    if (repeats)
+    if (given_up->goes_on)
       look();
     else
       call_.fail({Errc::unavailable,
                   "rpc error: the leader was lost (the request may have been carried out)"});
-    if (cancel) cancel();
+    if (given_up->cancel) given_up->cancel();
   }
-
-  /// Whether what was sent, and may have been served, may be sent once more.
-  bool may_repeat() { return is_read_ && !std::exchange(was_repeated_, true); }
 
   /// The call is over, for good or bad. What came before it has been taken already, unless this
   /// attempt is not even listened to yet.
@@ -339,19 +352,18 @@ private:
       });
       return;
     }
-    if (phase() != Phase::waiting) return break_off(reply.outcome.error().what);
     const auto& error = reply.outcome.error();
-    log::debug("http", "{} {} could not be passed on: {}", call_.request().method,
-               call_.request().path, error.what);
-    const bool may_have_acted = reply.delivery == Delivery::maybe && !may_repeat();
-    if (reply.delivery != Delivery::answered && !may_have_acted) {
-      // What keeps agents from each other is no concern of the caller, but for a node that is away.
-      const auto code = error.code == Errc::not_found ? error.code : Errc::unavailable;
-      if (forget_attempt(number)) later({code, error.what});
+    const auto given_up = give_up(number, reply.delivery);
+    if (!given_up) {
+      if (number == attempt_) break_off(error.what);
       return;
     }
-    if (!enter(Phase::over)) return;
-    if (may_have_acted)
+    log::debug("http", "{} {} could not be passed on: {}", call_.request().method,
+               call_.request().path, error.what);
+    // What keeps agents from each other is no concern of the caller, but for a node that is away.
+    if (given_up->goes_on)
+      later({error.code == Errc::not_found ? error.code : Errc::unavailable, error.what});
+    else if (reply.delivery == Delivery::maybe)
       call_.fail({Errc::unavailable,
                   "rpc error: " + error.what + " (the request may have been carried out)"});
     else
@@ -397,10 +409,12 @@ private:
   const Bytes body_;
   const std::shared_ptr<const net::BodyFile> body_file_;  ///< Follows `body_`, if there is one.
   const bool upgrades_;                                   ///< To another protocol.
-  const bool is_read_;         ///< It changes nothing, however often it is served.
-  const bool is_first_;        ///< The client asked this agent.
-  bool was_repeated_ = false;  ///< A read whose answer was lost: it may be what ends who serves it.
+  const bool is_read_;   ///< It changes nothing, however often it is served.
+  const bool is_first_;  ///< The client asked this agent.
   std::chrono::steady_clock::time_point give_up_;
+  /// Of a read whose answer was lost.
+  std::chrono::steady_clock::time_point repeats_from_
+      = std::chrono::steady_clock::time_point::min();
   std::chrono::milliseconds pause_ = first_pause;
   std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.
   bool wants_leader_ = false;         ///< The last attempt went to the leader,

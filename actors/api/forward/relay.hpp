@@ -3,9 +3,9 @@
 //
 // Rules: what surely was not served is tried again, where to being asked anew, for `hold` at most;
 // then the client gets the error. What may have been served is tried again only if it changes
-// nothing. An answer is not waited for longer than its giver leads, if he is asked because he does
-// (LeaderWatch). Only the agent that the client asked tries again: those between them pass the
-// refusal back (`refuse_unserved`).
+// nothing, and once within `hold`. An answer is not waited for longer than its giver leads, if he
+// is asked because he does (LeaderWatch). Only the agent that the client asked tries again: those
+// between them pass the refusal back (`refuse_unserved`).
 //
 // A body that is in a file (`operator snapshot restore`) follows the request over the stream of the
 // call, from its begin for each try, as the other agent takes it.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/roles/no_leader.hpp"
+#include "runtime/base/guard.hpp"
 #include "runtime/net/http/error_status.hpp"
 
 namespace nomad::api {
@@ -34,15 +35,31 @@ public:
 
   /// Reads, then answers or waits.
   void attempt() {
+    safely([this] { read_or_wait(); });
+  }
+
+private:
+  /// Calls `step`; if that throws, this is answered: a read that waits holds itself, so nothing
+  /// else would end it.
+  template <class Step>
+  void safely(Step step) {
+    if (guarded("http", step)) return;
+    release();
+    call_.fail(Error{Errc::internal, "the answer could not be made; the agent's log says why"});
+  }
+
+  void read_or_wait() {
     do {
       {
         const std::lock_guard lock{guard_};
         if (is_done_) return;
-        is_woken_ = false;
       }
       if (refuse()) return;
-      if (!is_new_enough(context_.options.store->snapshot())) subscribe();
-      const auto snapshot = context_.options.store->snapshot();
+      auto snapshot = context_.options.store->snapshot();
+      if (!is_new_enough(snapshot)) {
+        subscribe();
+        snapshot = context_.options.store->snapshot();
+      }
       const auto& lease = context_.options.lease;
       if (lease && !options_.stale && !lease->holds()) {
         confirm();
@@ -54,7 +71,6 @@ public:
     } while (!wait());
   }
 
-private:
   /// The namespace of the query, as Nomad judges it; whatever is found is judged by its own.
   bool refuse() {
     const auto needed = call_.asking.needed;
@@ -80,6 +96,10 @@ private:
 
   /// Must happen before the snapshot is taken, or a change in between would be missed.
   void subscribe() {
+    {
+      const std::lock_guard lock{guard_};
+      is_stale_ = false;
+    }
     auto subscription = context_.options.store->watches().subscribe(
         read_.watch, [self = shared_from_this()] { self->wake(); });
     const std::lock_guard lock{guard_};
@@ -90,7 +110,7 @@ private:
   void wake() {
     {
       const std::lock_guard lock{guard_};
-      is_woken_ = true;
+      is_stale_ = true;
       if (!std::exchange(is_waiting_, false)) return;
     }
     resume();
@@ -103,7 +123,7 @@ private:
       context_.timers.call_after(retry_pause, std::move(job));
   }
 
-  /// Lets go of the thread until `wake`; false when that came already.
+  /// Lets go of the thread until `wake`; false when that came already, or nothing would bring it.
   bool wait() {
     if (!std::exchange(is_armed_, true)) {
       timer_ = context_.timers.call_after(end_ - Clock::now(),
@@ -112,7 +132,7 @@ private:
     }
     const std::lock_guard lock{guard_};
     if (is_done_) return true;
-    if (is_woken_) return false;
+    if (is_stale_) return false;
     is_waiting_ = true;
     return true;
   }
@@ -135,27 +155,32 @@ private:
 
   /// Without the lease only a quorum knows whether this state is the newest.
   void confirm() {
-    context_.asker.ask<raft::ReadReady>(context_.options.raft, raft::ReadIndex{}, ask_timeout,
-                                        [self = shared_from_this()](Result<raft::ReadReady> ready) {
-                                          if (!ready) {
-                                            if (self->release()) self->call_.fail(no_leader());
-                                            return;
-                                          }
-                                          const auto snapshot
-                                              = self->context_.options.store->snapshot();
-                                          if (self->is_new_enough(snapshot))
-                                            self->answer(snapshot);
-                                          else if (!self->wait())
-                                            self->resume();
-                                        });
+    context_.asker.ask<raft::ReadReady>(
+        context_.options.raft, raft::ReadIndex{}, ask_timeout,
+        [self = shared_from_this()](const Result<raft::ReadReady>& ready) {
+          self->safely([&] { self->confirmed(ready.has_value()); });
+        });
+  }
+
+  void confirmed(bool is_newest) {
+    if (!is_newest) {
+      if (release()) call_.fail(no_leader());
+      return;
+    }
+    const auto snapshot = context_.options.store->snapshot();
+    if (is_new_enough(snapshot))
+      answer(snapshot);
+    else if (!wait())
+      resume();
   }
 
   void answer(const state::Snapshot& snapshot) {
     const auto is_heavy = [&](const View& view) { return read_.is_heavy && read_.is_heavy(view); };
     if (seen(snapshot, [this](const View& view) { return answer_from_cache(view); })) return;
     if (!seen(snapshot, is_heavy)) return answer_here(snapshot);
-    std::function<void()> job
-        = [self = shared_from_this(), snapshot] { self->answer_here(snapshot); };
+    std::function<void()> job = [self = shared_from_this(), snapshot] {
+      self->safely([&] { self->answer_here(snapshot); });
+    };
     if (!context_.pool.submit(job) && release()) call_.fail(too_many_queries());
   }
 
@@ -217,7 +242,7 @@ private:
   std::mutex guard_;
   state::Watches::Subscription subscription_;
   bool is_waiting_ = false;
-  bool is_woken_ = false;
+  bool is_stale_ = true;  ///< What was read last may have changed, and nobody watches it.
   bool is_done_ = false;
 };
 

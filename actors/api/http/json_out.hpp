@@ -2,6 +2,7 @@
 // describes; names are written as given, in the order of the calls.
 #pragma once
 
+#include <cassert>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -27,7 +28,9 @@ public:
 
   ~JsonObject() { out_ += '}'; }
 
+  /// Only of an object of its own.
   std::string take() {
+    assert(&out_ == &own_);
     own_ += '}';
     return std::move(own_);
   }

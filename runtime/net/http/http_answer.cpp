@@ -206,7 +206,7 @@ void Connection::on_sent() {
   set_deadline(worker_.server->options.idle_timeout);
   if (!pending_.empty())
     worker_.post([self = self()] {
-      if (self->phase_ == Phase::idle) self->consume_pending();
+      if (self->phase_ == Phase::idle) self->safely([&] { self->consume_pending(); });
     });
 }
 

@@ -32,6 +32,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/guard.hpp"
 #include "runtime/net/http/gzip.hpp"
 #include "runtime/net/http/http_parser.hpp"
 #include "runtime/net/http/http_server.hpp"
@@ -96,6 +97,10 @@ private:
   /// Runs `action` on the connection's thread, if the connection still waits for this exchange.
   template <class Action>
   void on_connection(Action action);
+
+  /// Closes the connection if `action` throws: what it left of an answer no client understands.
+  template <class Action>
+  static void act_on(Connection& connection, Action&& action);
   void note_thread();
 
   // Both under the lock.
@@ -258,7 +263,12 @@ void detail::HttpExchange::on_connection(Action action) {
     if (!may_act_here()) return act_later(std::move(action));
     connection = connection_;
   }
-  action(*connection);
+  act_on(*connection, action);
+}
+
+template <class Action>
+void detail::HttpExchange::act_on(Connection& connection, Action&& action) {
+  if (!guarded("http", [&] { action(connection); })) connection.close();
 }
 
 }  // namespace nomad::net

@@ -33,7 +33,7 @@ void HttpExchange::act(Connection& connection) {
       next = std::move(actions_.front());
       actions_.pop_front();
     }
-    next(connection);
+    act_on(connection, next);
   }
 }
 
@@ -99,7 +99,7 @@ void HttpExchange::on_abandoned(std::function<void()> callback) {
 }
 
 bool HttpExchange::post(std::function<void()>& work) {
-  on_connection([work = std::move(work)](Connection&) { work(); });
+  on_connection([work = std::move(work)](Connection&) { guarded("http", work); });
   return true;
 }
 
@@ -153,7 +153,9 @@ bool HttpExchange::write(std::string_view chunk, std::function<void()> drained) 
     }
     connection = connection_;
   }
-  connection->write_chunk(shared_from_this(), chunk, std::move(drained));
+  act_on(*connection, [&](Connection& here) {
+    here.write_chunk(shared_from_this(), chunk, std::move(drained));
+  });
   return true;
 }
 

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t http_read_bytes = 64 * 1024;
 
+/// Who sends more, and faster than it is read, does not hold up the thread.
+constexpr int most_unread_reads = 16;
+
 constexpr std::string_view too_many_of_address
     = "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
       "Your IP is issuing too many concurrent connections, please rate limit your calls\n";
@@ -27,8 +30,8 @@ void turn_away(int socket, std::string_view text) {
   ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
   ::shutdown(socket, SHUT_WR);
   std::array<char, 4096> unread;  // closing with unread bytes would reset what we said
-  while (::recv(socket, unread.data(), unread.size(), 0) > 0) {
-  }
+  for (int i = 0; i<most_unread_reads&& ::recv(socket, unread.data(), unread.size(), 0)> 0; ++i)
+    continue;
 }
 
 Worker::Worker(std::shared_ptr<ServerShared> shared)

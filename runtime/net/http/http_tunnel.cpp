@@ -39,7 +39,7 @@ void Connection::pump_tunnel_soon() {
   if (std::exchange(tunnel_pump_posted_, true)) return;
   worker_.post([self = self()] {
     self->tunnel_pump_posted_ = false;
-    self->pump_tunnel();
+    self->safely([&] { self->pump_tunnel(); });
   });
 }
 

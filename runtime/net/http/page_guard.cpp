@@ -2,18 +2,12 @@
 
 #include <algorithm>
 
-#include <arpa/inet.h>
-
+#include "runtime/base/ip_network.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/net/socket.hpp"
 
 namespace nomad::net {
 namespace {
-
-bool is_ip(const std::string& host) {
-  in6_addr parsed;
-  return inet_pton(AF_INET, host.c_str(), &parsed) == 1
-         || inet_pton(AF_INET6, host.c_str(), &parsed) == 1;
-}
 
 bool is_named(std::string_view host, const HostRules& rules) {
   return std::ranges::any_of(rules.names,
@@ -22,7 +16,7 @@ bool is_named(std::string_view host, const HostRules& rules) {
 
 bool is_known(std::string_view host, const HostRules& rules) {
   if (host.empty()) return false;
-  return is_ip(std::string{host}) || same_header(host, "localhost")
+  return is_ip_address(host) || same_header(host, "localhost")
          || same_header(host, rules.advertised) || is_named(host, rules);
 }
 
@@ -33,17 +27,6 @@ std::string_view authority_of(std::string_view origin) {
 }
 
 }  // namespace
-
-std::string_view host_of(std::string_view authority) {
-  if (authority.starts_with('[')) return authority.substr(1, authority.find(']') - 1);
-  return authority.substr(0, authority.rfind(':'));
-}
-
-bool is_loopback(std::string_view host) {
-  in_addr parsed;
-  const bool is_ipv4 = inet_pton(AF_INET, std::string{host}.c_str(), &parsed) == 1;
-  return (is_ipv4 && host.starts_with("127.")) || host == "::1" || same_header(host, "localhost");
-}
 
 std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts) {
   const auto host = request.header("Host");
@@ -62,6 +45,11 @@ std::optional<std::string> refuse_page(const Request& request, const HostRules& 
   const auto site = request.header("Sec-Fetch-Site");
   if (origin.empty() && (same_header(site, "cross-site") || same_header(site, "same-site")))
     return std::string{"a page of another origin may not act on this agent"};
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (reads && origin.empty() && site.empty()
+      && request.header("User-Agent").starts_with("Mozilla/"))
+    return std::string{"a browser that does not say whose page asks may not act on this agent by "}
+           + request.method + "; ask by PUT";
   return {};
 }
 

@@ -4,7 +4,8 @@
 // answers, too.
 //
 // Programs send neither Origin nor Sec-Fetch-Site, and name the agent by its address or a name that
-// it is configured with.
+// it is configured with. Nor do browsers with a GET for an address that they don't trust, plain
+// HTTP beyond loopback: they are known by their User-Agent, which no page may change unasked.
 #pragma once
 
 #include <optional>
@@ -29,12 +30,6 @@ struct HostRules {
   /// serve pages of their own: so it gives no page a right.
   std::string advertised = {};
 };
-
-/// The host of "name:port", "1.2.3.4" or "[::1]:4646", without brackets.
-std::string_view host_of(std::string_view authority);
-
-/// Whether that names this machine and no other: 127.0.0.0/8, ::1 or "localhost".
-bool is_loopback(std::string_view host);
 
 /// Why a request that comes from its client is refused, in words for an answer of status 403;
 /// nothing for one that may go on. `acts`: it may change something, or change the protocol.

@@ -46,7 +46,7 @@ std::string text_of(std::span<const std::byte> bytes) {
 std::string_view to_string(RpcFrameKind kind) {
   static constexpr std::string_view names[] = {"hello", "request", "response", "error", "cancel",
                                                "data",  "window",  "ping",     "pong",  "goodbye"};
-  return name_in(names, kind, "unknown", 1);
+  return name_in<1>(names, kind, "unknown");
 }
 
 RpcFrameHeaderBytes encode(const RpcFrameHeader& header) {

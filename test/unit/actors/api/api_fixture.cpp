@@ -103,6 +103,7 @@ RaftReader::behavior_type play_raft(RaftReader::stateful_pointer<Nameless>,
                                     std::shared_ptr<Played> p) {
   return {
       [p](const raft::ReadIndex&) -> actor::Answer<raft::ReadReady> {
+        p->before_read_index();
         const std::lock_guard lock{p->guard};
         if (!p->leads) return Error{Errc::unavailable, "not the leader"};
         return raft::ReadReady{1};

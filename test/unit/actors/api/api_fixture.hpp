@@ -32,6 +32,7 @@ struct Played {
   std::string alloc_ns = "default";
   bool task_started = true;
   bool leads = true;  ///< Whether a read index is granted.
+  std::function<void()> before_read_index = [] {};
 };
 
 /// Ids that look like ids.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <stdexcept>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -33,6 +34,7 @@ struct Pair {
           if (!caller.is_node(id))
             return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
           actor::tell(server->handle(), transport::NoteNode{id, inbound.connection});
+          of_node = inbound.connection;
           inbound.reply(make_body<wire::NodeLeaseReply>([](auto& reply) { reply.setTtlMs(7); }));
         });
     router->on_one_way(Method::raft_message, [this](const Caller& caller, const Bytes& body) {
@@ -86,9 +88,21 @@ struct Pair {
     return call;
   }
 
+  /// Ends a transport's state by an exception, in the middle of a post to the server.
+  void crash(const TcpTransport& transport) {
+    auto told = std::make_shared<std::promise<void>>();
+    auto fate = told->get_future();
+    transport::Post post{.to = {.address = server->address()}};
+    post.done = [told = std::exchange(told, {})](const Result<>&) { told->set_value(); };
+    post.on_connection = [](const net::RpcConnectionRef&) { throw std::runtime_error{"a bug"}; };
+    actor::tell(transport.handle(), std::move(post));
+    CHECK_THROWS_AS(fate.get(), std::future_error);  // it was dropped
+  }
+
   actor::SystemConfig config;
   actor::System system{config};
   std::atomic<int> posts{0};
+  net::RpcConnectionRef of_node;  ///< The last one that a node has proven itself by.
   std::optional<TcpTransport> server;
   std::optional<TcpTransport> client;
   std::optional<TcpTransport> other_server;
@@ -124,6 +138,20 @@ TEST_CASE("tcp_transport: a server calls a node over the node's own connection")
   CHECK(pair.ask<transport::NodeConnected>(pair.server->handle(), transport::HasNode{"n1"})
             .value()
             .connected);
+}
+
+TEST_CASE("tcp_transport: an exception costs no connection") {
+  Pair pair;
+  REQUIRE(pair.ask<Reply>(pair.client->handle(), pair.heartbeat("n1", "s1")).value().outcome);
+  const auto before = pair.of_node;
+
+  pair.crash(*pair.server);
+  CHECK(pair.ask<transport::NodeConnected>(pair.server->handle(), transport::HasNode{"n1"})
+            .value()
+            .connected);
+  pair.crash(*pair.client);
+  REQUIRE(pair.ask<Reply>(pair.client->handle(), pair.heartbeat("n1", "s1")).value().outcome);
+  CHECK(pair.of_node == before);
 }
 
 TEST_CASE("tcp_transport: what cannot be reached surely did nothing, and fails fast") {

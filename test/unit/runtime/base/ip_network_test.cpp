@@ -53,3 +53,11 @@ TEST_CASE("ip_network: the interface of the default route") {
   CHECK(parse_default_route(head + local, "") == "");
   CHECK(parse_default_route("", "garbage\n00 00\n") == "");
 }
+
+TEST_CASE("ip_network: what names this machine alone") {
+  for (const auto* near : {"127.0.0.1", "127.1.2.3", "::1", "localhost", "LocalHost"})
+    CHECK(is_loopback(near));
+  for (const auto* far :
+       {"0.0.0.0", "127.0.0.1.evil.example", "127.", "10.0.0.1", "", "localhost.evil"})
+    CHECK_FALSE(is_loopback(far));
+}

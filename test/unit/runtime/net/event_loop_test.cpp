@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <stdexcept>
 #include <vector>
 
 #include <unistd.h>
@@ -74,6 +75,20 @@ TEST_CASE("event_loop: of two alarms the later call counts, and none comes after
   CHECK(Clock::now() - begin >= std::chrono::milliseconds{20});
   loop.stop();
   CHECK(count == 1);
+}
+
+TEST_CASE(
+    "event_loop: what one throws keeps nothing else from running, nor the loop from its end") {
+  EventLoop loop;
+  std::vector<int> order;
+  for (int i = 0; i < 3; ++i)  // one batch
+    loop.post([&order, i] {
+      order.push_back(i);
+      if (i != 1) throw std::runtime_error{"a bug"};
+    });
+  loop.start();
+  loop.stop([] { throw std::runtime_error{"a bug at the end"}; });
+  CHECK(order == std::vector{0, 1, 2});
 }
 
 TEST_CASE("event_loop: one that was never started stops") {

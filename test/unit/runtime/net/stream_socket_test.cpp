@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <stdexcept>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -23,7 +24,7 @@ namespace {
 
 constexpr std::size_t most_waiting = 256 * 1024;
 
-/// Sends back what it gets, as long as not too much of that waits.
+/// Sends back what it gets, as long as not too much of that waits; throws when told to.
 class Echo final : public StreamSocket {
 public:
   Echo(SocketLoop& loop, Accepted accepted, std::atomic<std::size_t>& most)
@@ -38,7 +39,9 @@ public:
       open();
   }
 
-  void check(Clock::time_point) override {}
+  void check(Clock::time_point) override {
+    if (throws_at_tick_) throw std::runtime_error{"a bug at a tick"};
+  }
 
   void close() {
     close_socket();
@@ -51,6 +54,8 @@ private:
   bool wants_input() const override { return output().size() < most_waiting && !has_ended_; }
 
   void on_input(std::string_view bytes) override {
+    if (bytes == "throw now") throw std::runtime_error{"a bug"};
+    throws_at_tick_ = bytes == "throw at the tick";
     output().text() += bytes;
     most_ = std::max<std::size_t>(most_, output().size());
     flush();
@@ -74,6 +79,7 @@ private:
   ConnectionLimits::Place place_;
   std::atomic<std::size_t>& most_;
   bool has_ended_ = false;
+  bool throws_at_tick_ = false;
 };
 
 struct EchoServer {
@@ -227,6 +233,26 @@ TEST_CASE("stream_socket: after the end of its input a peer still gets its answe
     back.append(buffer.data(), *got);
   }
   CHECK(back == "the last words");
+}
+
+TEST_CASE("stream_socket: what is thrown for one socket ends that one, and the ticks go on") {
+  EchoServer server;
+  const auto other = server.connect();
+  for (const std::string what : {"throw at the tick", "throw now", "throw at the tick"}) {
+    const auto stream = server.connect();
+    REQUIRE(stream->write(what, {}));
+    std::string back;
+    std::array<char, 1024> buffer{};
+    for (;;) {
+      const auto got
+          = stream->read(buffer.data(), buffer.size(), std::chrono::steady_clock::now() + 10s);
+      if (!got) CHECK(got.error().code != Errc::timeout);
+      if (!got || *got == 0) break;
+      back.append(buffer.data(), *got);
+    }
+    CHECK(back == (what == "throw now" ? "" : what));
+  }
+  CHECK(exchange(*other, "the other") == "the other");
 }
 
 TEST_CASE("stream_socket: connections beyond a limit are refused, and their places come free") {

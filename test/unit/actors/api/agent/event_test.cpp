@@ -1,8 +1,12 @@
 // The event stream: lines, topics, resuming, namespaces.
+#include <stdexcept>
+
 #include <doctest/doctest.h>
 
 #include "actors/api/http/caller.hpp"
+#include "actors/api/http/routes.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/silent_peers.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad;
@@ -39,7 +43,33 @@ private:
   std::string got_;
 };
 
+/// A client whose connection throws when it is sent an event.
+class BrokenClient final : public SilentClient {
+public:
+  bool write(std::string_view chunk, std::function<void()>) override {
+    if (chunk.starts_with("{\"Events\"")) throw std::runtime_error{"a bug"};
+    return true;
+  }
+};
+
 }  // namespace
+
+TEST_CASE("events: a stream that an exception stops is cut, not left without events") {
+  ApiOptions options;
+  ApiFixture fixture{[&](ApiOptions& made) { options = made; }};
+  actor::SystemConfig config;
+  actor::System system{config};
+  Routes routes{std::make_shared<Context>(system, options)};
+  add_event_routes(routes);
+  const auto exchange = std::make_shared<BrokenClient>();
+  exchange->request.method = "GET";
+  exchange->request.path = "/v1/event/stream";
+  net::serve(routes.take(), net::Responder{exchange});
+
+  fixture.state().register_job({.id = "web"});
+  CHECK(net::eventually([&] { return exchange->cut.load(); }));
+  CHECK_FALSE(exchange->ended);
+}
 
 TEST_CASE("events: buffered ones first, then new ones, one line per index") {
   ApiFixture fixture;

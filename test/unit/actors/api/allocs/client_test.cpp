@@ -1,6 +1,7 @@
 // What the client node does: actions on allocations, stats, files, logs; and the agent itself.
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <sys/stat.h>
 
@@ -242,12 +243,38 @@ TEST_CASE("metrics: both forms, with the host's usage") {
   CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
 }
 
+TEST_CASE("metrics: are collected on the pool, not on the thread of a connection") {
+  std::thread::id connections;
+  std::thread::id collects;
+  ApiFixture fixture{[&](ApiOptions& options) {
+    options.client = {};
+    options.http.observer
+        = [&](const net::Request&, unsigned) { connections = std::this_thread::get_id(); };
+    options.metrics->add_collector(
+        [&](telemetry::Gauges&) { collects = std::this_thread::get_id(); });
+  }};
+  CHECK(fixture.get("/v1/metrics").status == 200);
+  CHECK(collects != std::thread::id{});
+  CHECK(collects != connections);
+}
+
+TEST_CASE("named: an agent answers for itself alone") {
+  ApiFixture fixture;
+  for (const std::string path : {"/v1/agent/actors", "/v1/agent/monitor"}) {
+    CHECK(fixture.refusal(path + "?node_id=other") == "404 Unknown node other");
+    CHECK(fixture.refusal(path + "?server_id=other") == "404 unknown Nomad server other");
+    CHECK(fixture.refusal(path + "?node_id=a&server_id=b")
+          == "400 Cannot target node and server simultaneously");
+  }
+  for (const auto& own : std::vector<std::string>{"", "?node_id=" + own_node, "?server_id=server-1",
+                                                  "?server_id=vm.global"})
+    CHECK(fixture.get("/v1/agent/actors" + own).status == 200);
+}
+
 TEST_CASE("monitor: log lines as they are written") {
   ApiFixture fixture;
   CHECK(fixture.refusal("/v1/agent/monitor?log_level=zz") == "400 Unknown log level: zz");
   CHECK(fixture.refusal("/v1/agent/monitor?plain=x").starts_with("400 Unknown option for plain: "));
-  CHECK(fixture.refusal("/v1/agent/monitor?node_id=a&server_id=b")
-        == "400 Cannot target node and server simultaneously");
   auto client = fixture.client();
   auto plain = client.open({.target = "/v1/agent/monitor?plain=true"});
   auto framed = client.open({.target = "/v1/agent/monitor?log_json=true"});

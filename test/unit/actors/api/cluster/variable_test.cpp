@@ -226,6 +226,21 @@ TEST_CASE("keyring: is listed without keys, rotated and cleaned") {
   CHECK(fixture.refusal("/v1/operator/keyring/zz") == "405 Invalid method");
 }
 
+TEST_CASE("keyring: the list comes in pages, and by prefix") {
+  Variables fixture;
+  REQUIRE(fixture.send("PUT", "/v1/operator/keyring/rotate").status == 200);
+  const auto all = fixture.json("/v1/operator/keyring/keys").as_array();
+  REQUIRE(all.size() == 2);
+
+  const auto first = fixture.get("/v1/operator/keyring/keys?per_page=1");
+  const auto token = std::string{first.header("X-Nomad-NextToken")};
+  CHECK(texts_of(boost::json::parse(first.body), "KeyID") == all[0].at("KeyID").as_string());
+  const auto second = fixture.get("/v1/operator/keyring/keys?per_page=1&next_token=" + token);
+  CHECK(texts_of(boost::json::parse(second.body), "KeyID") == all[1].at("KeyID").as_string());
+  CHECK(second.header("X-Nomad-NextToken") == "");
+  CHECK(fixture.json("/v1/operator/keyring/keys?prefix=" + token).as_array().size() == 1);
+}
+
 TEST_CASE("keyring: a full rotation marks the old keys") {
   Variables fixture;
 

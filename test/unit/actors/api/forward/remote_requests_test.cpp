@@ -6,26 +6,12 @@
 #include "actors/api/forward/api_wire.hpp"
 #include "actors/api/http/caller.hpp"
 #include "runtime/net/http/responder.hpp"
+#include "test/unit/actors/api/silent_peers.hpp"
 
 using namespace nomad;
 using namespace nomad::api;
 
 namespace {
-
-class UnreadStream : public net::RpcStream {
-public:
-  bool write(Bytes) override { return true; }
-
-  void end() override {}
-
-  void on_data(std::function<void(Bytes, bool)>) override {}
-
-  void taken(std::size_t) override {}
-
-  void on_writable(std::function<void()>) override {}
-
-  void on_closed(std::function<void()>) override {}
-};
 
 /// An agent of this region, with every proof that it can have for itself.
 access::Caller agent(net::RpcRole role) {
@@ -60,7 +46,7 @@ access::Caller seen_by_handler(access::Caller through,
   inbound.envelope.region = "global";
   inbound.envelope.credentials.token = token;
   inbound.body = write_request(request);
-  inbound.stream = std::make_shared<UnreadStream>();
+  inbound.stream = std::make_shared<SilentStream>();
   inbound.on_cancelled = [](const std::function<void()>&) {};
   if (!token.empty()) through.token = access::TokenIdentity{token};
   router.serve(through, std::move(inbound));

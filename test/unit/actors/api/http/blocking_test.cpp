@@ -1,8 +1,10 @@
 // Blocking queries, consistency, and the cache of list renderings.
+#include <stdexcept>
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/response_cache.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
@@ -16,6 +18,32 @@ namespace {
 
 std::string index_of(const net::ClientResponse& response) {
   return std::string{response.header("X-Nomad-Index")};
+}
+
+/// Restores the jobs of `elsewhere`, and nothing else of it.
+void restore_jobs(state::StateFixture& here, state::StateFixture& elsewhere) {
+  here.run([](auto command) { command.setRestoreBegin("r"); });
+  here.run([&](auto command) {
+    auto rows = command.initRestoreRows();
+    rows.setRestoreId("r");
+    auto row = rows.initRows(1)[0];
+    row.setTable(text(to_string(state::Table::jobs)));
+    const auto saved = elsewhere.now();
+    const auto copied = saved.for_each_row(
+        state::Table::jobs,
+        [&](std::string_view key, std::span<const std::byte> value) -> Result<> {
+          row.setKey({reinterpret_cast<const unsigned char*>(key.data()), key.size()});
+          row.setValue({reinterpret_cast<const unsigned char*>(value.data()), value.size()});
+          return {};
+        });
+    REQUIRE(copied.has_value());
+  });
+  const auto restored = here.run([](auto command) {
+    auto body = command.initRestoreFinish();
+    body.setRestoreId("r");
+    body.setRows(1);
+  });
+  REQUIRE_FALSE(restored.error);
 }
 
 }  // namespace
@@ -117,6 +145,66 @@ TEST_CASE("blocking: stopping the API ends what waits") {
   CHECK(peer.read_all() == "");
 }
 
+TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
+  ApiOptions options;
+  ApiFixture fixture{[&](ApiOptions& made) { options = made; }};
+  actor::SystemConfig config;
+  actor::System system{config};
+  const auto context = std::make_shared<Context>(system, options);
+  const auto held = std::make_shared<int>();
+  bool is_heavy = false;  // and so rendered on the pool
+  net::HttpRouter router;
+  router.handle("/", [&](net::Responder responder) {
+    Call call{context, std::move(responder), ""};
+    call.settle(read_state(call, [&](const ReadOptions&) -> Result<Read> {
+      return Read{
+          .watch = {state::watch_prefix(state::Table::jobs, "")},
+          .index = api::index_of<state::Table::jobs>,
+          .answer = [held](const state::Snapshot&) -> Answer { throw std::runtime_error{"a bug"}; },
+          .is_heavy = [&](const state::Snapshot&) { return is_heavy; }};
+    }));
+  });
+  auto server = net::HttpServer::start(options.http, std::move(router));
+  REQUIRE(server.has_value());
+  for (const bool heavy : {false, true})
+    for (const std::int64_t lease : {raft::LeaderLease::unlimited, std::int64_t{0}}) {
+      CAPTURE(heavy);
+      CAPTURE(lease);
+      is_heavy = heavy;
+      fixture.lease->set(lease);
+      fixture.state().register_job({.id = "web"});
+      const auto index = fixture.state().now().index(state::Table::jobs);
+      net::RawPeer peer{server->addresses().front()};
+      peer.send("GET /?index=" + std::to_string(index) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+      REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() == 1; }));
+      fixture.state().register_job({.id = "web"});
+      CHECK(peer.read_until("says why").starts_with("HTTP/1.1 500"));
+      CHECK(net::eventually([&] { return held.use_count() == 1; }));
+    }
+}
+
+TEST_CASE("blocking: what a restore has taken back is waited for") {
+  ApiFixture fixture;
+  auto& here = fixture.state();
+  state::StateFixture elsewhere;
+  elsewhere.register_job({.id = "web"});
+  const auto old = elsewhere.index;
+  here.register_job({.id = "other"});
+  here.register_job({.id = "web"});
+  REQUIRE(here.index > old);
+  fixture.lease->set(0);
+  fixture.played->before_read_index = [&, is_first = true]() mutable {
+    if (std::exchange(is_first, false)) restore_jobs(here, elsewhere);
+  };
+
+  net::RawPeer peer{fixture.address()};
+  peer.send("GET /v1/job/web?index=" + std::to_string(old) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  REQUIRE(net::eventually([&] { return here.store.watches().size() == 1; }));
+  const auto changed = here.deregister("web", true);
+  CHECK_FALSE(changed.error);
+  CHECK(peer.read_until("\r\n\r\n").starts_with("HTTP/1.1 404"));
+}
+
 TEST_CASE("consistency: without the lease a read asks for a read index first") {
   ApiFixture fixture;
   fixture.state().register_job({.id = "web"});
@@ -187,28 +275,7 @@ TEST_CASE("response_cache: what was kept before a restore is not given out after
   for (int i = 0; i < 3; ++i)
     CHECK(fixture.json("/v1/job/web").as_object().at("Type") == "service");
 
-  here.run([](auto command) { command.setRestoreBegin("r"); });
-  here.run([&](auto command) {
-    auto rows = command.initRestoreRows();
-    rows.setRestoreId("r");
-    auto row = rows.initRows(1)[0];
-    row.setTable(text(to_string(state::Table::jobs)));
-    const auto saved = elsewhere.now();
-    const auto copied = saved.for_each_row(
-        state::Table::jobs,
-        [&](std::string_view key, std::span<const std::byte> value) -> Result<> {
-          row.setKey({reinterpret_cast<const unsigned char*>(key.data()), key.size()});
-          row.setValue({reinterpret_cast<const unsigned char*>(value.data()), value.size()});
-          return {};
-        });
-    REQUIRE(copied.has_value());
-  });
-  const auto restored = here.run([](auto command) {
-    auto body = command.initRestoreFinish();
-    body.setRestoreId("r");
-    body.setRows(1);
-  });
-  REQUIRE_FALSE(restored.error);
+  restore_jobs(here, elsewhere);
 
   const auto now = here.now().job("default", "web");
   REQUIRE(now->getModifyIndex() == elsewhere.now().job("default", "web")->getModifyIndex());

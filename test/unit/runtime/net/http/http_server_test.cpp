@@ -1,10 +1,16 @@
 #include "runtime/net/http/http_server.hpp"
 
+#include <future>
+#include <stdexcept>
 #include <thread>
+
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include "runtime/net/http/gzip.hpp"
+#include "runtime/net/http/http_connection.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
 
 using namespace nomad::net;
@@ -204,6 +210,51 @@ TEST_CASE("http_server: an answer may come from any thread") {
   }
 }
 
+TEST_CASE("http_server: work of another thread that throws is a 500, and others' goes on") {
+  TestServer server;
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (std::size_t i = 0; i < 3; ++i) {
+    peers.push_back(std::make_unique<RawPeer>(server.address()));
+    peers.back()->send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.wait_held(i + 1);
+  }
+  auto held = std::exchange(server.held, {});
+  std::promise<void> all_posted;
+  const auto post = [&held](std::size_t number, auto action) {
+    auto& responder = *held[number];
+    std::function<void()> work
+        = [kept = std::exchange(held[number], {}), action] { action(*kept); };
+    REQUIRE(responder.post(work));
+  };
+  post(0, [&](Responder&) { all_posted.get_future().wait(); });  // what follows is one batch
+  post(1, [](Responder&) { throw std::runtime_error{"a bug"}; });
+  post(2, [](Responder& responder) { responder.send({.body = "late"}); });
+  all_posted.set_value();
+
+  CHECK(peers[1]->read_until("not answered").starts_with("HTTP/1.1 500"));
+  CHECK(peers[2]->read_until("late").starts_with("HTTP/1.1 200"));
+  peers[1]->send(get_hello);
+  CHECK(peers[1]->read_until("hello").starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("http_server: an answer that an exception breaks off is cut") {
+  std::atomic<bool> throws{true};
+  TestServer server{{.observer = [&](const Request&, unsigned) {
+    if (throws.exchange(false)) throw std::runtime_error{"a bug"};
+  }}};
+  RawPeer peer{server.address()};
+  peer.send("GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+  server.wait_held(1);
+  server.held[0]->send({.body = "late"});
+  CHECK(peer.read_all() == "");
+
+  throws = true;
+  RawPeer other{server.address()};
+  other.send(get_hello);
+  CHECK(other.read_all() == "");
+  CHECK(server.client().send({.target = "/hello"})->status == 200);
+}
+
 TEST_CASE("http_server: a held request learns that its client went away") {
   TestServer server;
   {
@@ -296,6 +347,34 @@ TEST_CASE("http_server: connections per address and in total are bounded") {
   RawPeer first{small.address()};
   REQUIRE(eventually([&] { return small.server->connection_count() == 1; }));
   CHECK(RawPeer{small.address()}.read_all().starts_with("HTTP/1.1 503"));
+}
+
+TEST_CASE("http_server: who is turned away is read from a little, however much he sends") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  const std::string piece(4096, 'x');
+  std::size_t sent = 0;
+  for (;;) {
+    const auto went = ::send(ends[0], piece.data(), piece.size(), MSG_NOSIGNAL);
+    if (went <= 0) break;
+    sent += static_cast<std::size_t>(went);
+  }
+  REQUIRE(sent > 16 * piece.size());
+
+  turn_away(ends[1], "no");
+
+  char said[8] = {};
+  CHECK(::recv(ends[0], said, sizeof said, 0) == 2);
+  std::size_t left = 0;
+  std::string buffer(sent, ' ');
+  for (;;) {
+    const auto got = ::recv(ends[1], buffer.data(), buffer.size(), 0);
+    if (got <= 0) break;
+    left += static_cast<std::size_t>(got);
+  }
+  CHECK(left == sent - 16 * piece.size());
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_CASE("http_server: a port in use is an error that names it") {

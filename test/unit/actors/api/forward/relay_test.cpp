@@ -1,0 +1,132 @@
+// What is tried again when an answer is lost.
+#include "actors/api/forward/relay.hpp"
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "actors/core/supervise.hpp"
+#include "test/unit/actors/api/api_fixture.hpp"
+#include "test/unit/actors/api/silent_peers.hpp"
+#include "test/unit/runtime/net/http/test_server.hpp"
+
+using namespace nomad;
+using namespace nomad::api;
+using namespace std::chrono_literals;
+namespace transport = nomad::rpc::transport;
+
+namespace {
+
+/// What was sent to the other agent, in order.
+struct Sent {
+  std::mutex guard;
+  std::vector<std::function<void(transport::Reply)>> attempts;
+
+  std::size_t count() {
+    const std::lock_guard lock{guard};
+    return attempts.size();
+  }
+
+  /// The connection is lost, with what came of attempt `number`.
+  void lose(std::size_t number) {
+    std::function<void(transport::Reply)> done;
+    {
+      const std::lock_guard lock{guard};
+      done = attempts[number];
+    }
+    done({Error{Errc::unavailable, "reset"}, transport::Delivery::maybe});
+  }
+};
+
+struct PlayedTransportState {
+  static constexpr const char* name = "played_transport";
+};
+
+rpc::Transport::behavior_type play_transport(rpc::Transport::stateful_pointer<PlayedTransportState>,
+                                             std::shared_ptr<Sent> sent) {
+  return {
+      [](const transport::Call&) { return transport::Reply{}; },
+      [](const transport::CallNode&) { return transport::Reply{}; },
+      [sent](const transport::OpenStream& msg) {
+        const std::lock_guard lock{sent->guard};
+        sent->attempts.push_back(msg.done);
+        return transport::Opened{std::make_shared<SilentStream>(), [] {}};
+      },
+      [](const transport::Post&) {},
+      [](const transport::HasNode&) { return transport::NodeConnected{}; },
+      [](const transport::NoteNode&) {},
+  };
+}
+
+/// A request that is passed on to an agent that answers nothing.
+struct Passed {
+  explicit Passed(const std::string& method) {
+    ApiOptions options;
+    fixture.emplace([&](ApiOptions& made) { options = made; });
+    options.transport = played;
+    context = std::make_shared<Context>(system, options);
+    exchange->request.method = method;
+    exchange->request.path = exchange->request.target = "/v1/jobs";
+    relay(
+        Call{context, net::Responder{exchange}, ""},
+        [](const std::function<void(Result<Found>)>& answer) {
+          answer(Found{RelayTarget{.address = "10.0.0.2:4647"}});
+        },
+        [](const Call&) { FAIL("it is not to be served here"); });
+    REQUIRE(attempts(1));
+  }
+
+  ~Passed() {
+    context->stop();
+    actor::stop(played);
+    sent->attempts.clear();  // they hold the call, and that the context
+  }
+
+  bool attempts(std::size_t count) {
+    return net::eventually([&] { return sent->count() == count; });
+  }
+
+  std::optional<ApiFixture> fixture;
+  std::shared_ptr<Sent> sent = std::make_shared<Sent>();
+  actor::SystemConfig config;
+  actor::System system{config};
+  rpc::Transport played = actor::spawn(system, play_transport, sent);
+  std::shared_ptr<Context> context;
+  std::shared_ptr<SilentClient> exchange = std::make_shared<SilentClient>();
+};
+
+}  // namespace
+
+TEST_CASE("relay: what changes something, and may have, is not sent again") {
+  Passed write{"PUT"};
+  write.sent->lose(0);
+  REQUIRE(write.exchange->answer());
+  CHECK(write.exchange->answer()->body.ends_with("(the request may have been carried out)"));
+  CHECK(write.sent->count() == 1);
+}
+
+TEST_CASE("relay: a read is sent again, but not to one server after the other") {
+  Passed killer{"GET"};
+  killer.sent->lose(0);
+  REQUIRE(killer.attempts(2));
+  killer.sent->lose(1);
+  REQUIRE(killer.exchange->answer());
+  CHECK(killer.exchange->answer()->status == 500);
+  CHECK(killer.sent->count() == 2);
+}
+
+TEST_CASE("relay: a read that waits for long outlives one lost connection after the other") {
+  Passed first{"GET"};   // loses its connection late,
+  Passed second{"GET"};  // and this one soon, and late again
+  second.sent->lose(0);
+  REQUIRE(second.attempts(2));
+  std::this_thread::sleep_for(5'100ms);
+  first.sent->lose(0);
+  second.sent->lose(1);
+  CHECK(first.attempts(2));
+  CHECK(second.attempts(3));
+  CHECK_FALSE(first.exchange->answer());
+  CHECK_FALSE(second.exchange->answer());
+}
