@@ -71,14 +71,6 @@ void add_collectors(const std::shared_ptr<Context>& context) {
 
 }  // namespace
 
-net::HttpRouter all_routes(const std::shared_ptr<Context>& context) {
-  Routes routes{context};
-  add_routes(routes);
-  return routes.take();
-}
-
-}  // namespace
-
 void add_routes(Routes& routes) {
   add_job_routes(routes);
   add_alloc_routes(routes);
@@ -100,6 +92,12 @@ void add_routes(Routes& routes) {
   add_file_routes(routes);
   add_event_routes(routes);
   add_monitor_routes(routes);
+}
+
+net::HttpRouter all_routes(const std::shared_ptr<Context>& context) {
+  Routes routes{context};
+  add_routes(routes);
+  return routes.take();
 }
 
 class Api::Core {
