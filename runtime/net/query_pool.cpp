@@ -7,7 +7,7 @@
 namespace nomad::net {
 
 QueryPool::QueryPool(unsigned threads, std::size_t capacity)
-    : thread_limit_{threads == 0 ? 1 : threads}, capacity_{capacity} {}
+    : thread_limit_{threads}, capacity_{capacity} {}
 
 QueryPool::~QueryPool() {
   stop();

@@ -61,7 +61,9 @@ Object<schema::Job> register_job(const std::string& id, std::uint64_t value) {
   auto meta = draft->initMeta(1)[0];
   meta.setKey("value");
   meta.setValue(text(std::to_string(value)));
-  fill_group(draft->initTaskGroups(1)[0], 1, "{}");
+  auto group = draft->initTaskGroups(1)[0];
+  fill_group(group, 1, "{}");
+  group.getEphemeralDisk().setSizeMb(300);  // the API wants room for the logs
   return draft.freeze();
 }
 

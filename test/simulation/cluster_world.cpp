@@ -252,7 +252,7 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"requests to the API passed on", rpc.passed_on},
           {"refused calls", rpc.refused},
           {"calls whose fate is unknown", rpc.lost},
-          {"answers of the HTTP API", by_api},
+          {"writes by the HTTP API", by_api},
           {"operators' requests", called},
           {"answered", answered}};
 }

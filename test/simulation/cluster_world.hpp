@@ -79,7 +79,7 @@ struct ClusterWorldCounts {
   std::uint64_t deaths = 0;      ///< They never come back, and say nothing.
   std::uint64_t transfers = 0;
   std::uint64_t leaders = 0;
-  std::uint64_t by_api = 0;    ///< Requests to the HTTP API that it has answered.
+  std::uint64_t by_api = 0;    ///< Writes that the HTTP API has acknowledged.
   std::uint64_t called = 0;    ///< Operators' requests while there were faults.
   std::uint64_t answered = 0;  ///< Of them, with success.
   std::uint64_t written_variables = 0;

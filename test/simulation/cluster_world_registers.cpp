@@ -177,7 +177,6 @@ void ClusterWorld::ask_api(SimServer& server,
 void ClusterWorld::read_by_api(std::size_t id, SimServer& server) {
   const auto name = register_name(operations_[id].key);
   ask_api(server, api_request("GET", "/v1/job/" + name), [this, id](const net::Response& answer) {
-    ++counts_.by_api;
     if (answer.status != 200 && answer.status != 404)
       return act_again(operations_[id].by, id, network_.delay(5ms, 80ms));
     const auto seen = answer.status == 200 ? seen_in(body_of(answer)) : Seen{};
@@ -195,9 +194,9 @@ void ClusterWorld::write_by_api(std::size_t id, SimServer& server, std::uint64_t
   const auto body = fmt::format(R"({{"Job":{},"EnforceIndex":{},"JobModifyIndex":{}}})", job,
                                 what.kind == Kind::compare_and_set ? "true" : "false", at_index);
   ask_api(server, api_request("PUT", "/v1/jobs", body), [this, id](const net::Response& answer) {
-    ++counts_.by_api;
     auto& operation = operations_[id];
     if (answer.status == 200) {
+      ++counts_.by_api;
       const auto done = boost::json::parse(body_of(answer));
       answered_.push_back(
           {.index = done.as_object().at("JobModifyIndex").to_number<std::uint64_t>(),
