@@ -19,23 +19,6 @@ net::TlsOptions tls_options(const config::Tls& tls, bool verify_incoming) {
   return options;
 }
 
-/// `name`: what the peer's logs call this process.
-net::RpcOptions rpc_options(const config::AgentConfig& config,
-                            net::RpcRole role,
-                            const std::string& name,
-                            std::shared_ptr<net::TlsContext> certificates) {
-  net::RpcOptions options;
-  options.hello.role = role;
-  options.hello.region = config.region;
-  options.hello.name = name;
-  options.tls = std::move(certificates);
-  options.verify_role = config.tls.verify_server_hostname;
-  options.connections_per_address = static_cast<unsigned>(config.limits.rpc_max_conns_per_client);
-  options.handshake_timeout
-      = std::chrono::duration_cast<std::chrono::milliseconds>(config.limits.rpc_handshake_timeout);
-  return options;
-}
-
 /// `own` of the ports' addresses, else `bind_addr`.
 std::string address_of(const config::AgentConfig& config,
                        const std::string& own,
@@ -58,6 +41,22 @@ Result<std::shared_ptr<net::TlsContext>> http_certificates(const config::AgentCo
 Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentConfig& config) {
   if (!config.tls.rpc) return std::shared_ptr<net::TlsContext>{};
   return net::TlsContext::make(tls_options(config.tls, true));
+}
+
+net::RpcOptions rpc_options(const config::AgentConfig& config,
+                            net::RpcRole role,
+                            const std::string& name,
+                            std::shared_ptr<net::TlsContext> certificates) {
+  net::RpcOptions options;
+  options.hello.role = role;
+  options.hello.region = config.region;
+  options.hello.name = name;
+  options.tls = std::move(certificates);
+  options.verify_role = config.tls.verify_server_hostname;
+  options.connections_per_address = static_cast<unsigned>(config.limits.rpc_max_conns_per_client);
+  options.handshake_timeout
+      = std::chrono::duration_cast<std::chrono::milliseconds>(config.limits.rpc_handshake_timeout);
+  return options;
 }
 
 MakeLink listening(const actor::Owner& owner,

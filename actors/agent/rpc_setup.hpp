@@ -40,6 +40,12 @@ Result<std::shared_ptr<net::TlsContext>> rpc_certificates(const config::AgentCon
 /// "10.0.0.7:4647", "[::1]:4647"
 std::string with_port(const std::string& host, std::int64_t port);
 
+/// `name`: what the peer's logs call this process.
+net::RpcOptions rpc_options(const config::AgentConfig& config,
+                            net::RpcRole role,
+                            const std::string& name,
+                            std::shared_ptr<net::TlsContext> certificates);
+
 /// Binds the RPC ports. `name`: what the peer's logs call this process.
 MakeLink listening(const actor::Owner& owner,
                    const config::AgentConfig& config,
