@@ -132,7 +132,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: a runner that crashes when all is over
   CHECK(status(1) == ClientStatus::COMPLETE);
   using client::client_api::CollectGarbage;
   using client::client_api::Done;
-  CHECK(ask<Done>(client, CollectGarbage{})->has_value());
+  CHECK(ask<Done>(client, CollectGarbage{{}, nomad::test::anybody()})->has_value());
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "client: an older state of an allocation changes nothing") {

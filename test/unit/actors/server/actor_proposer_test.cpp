@@ -31,7 +31,7 @@ struct WriterState {
 Writer::behavior_type writer(Writer::stateful_pointer<WriterState> self,
                              raft::Proposer proposer,
                              std::function<void()> settled) {
-  auto& writes = self->state.writes.emplace(std::move(proposer));
+  auto& writes = self->state.writes.emplace(std::move(proposer), access::own_work("writer"));
   if (self->began_again()) writes.when_settled<Writer>(self, settled);
   return {
       [self](Write) {

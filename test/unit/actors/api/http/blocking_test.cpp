@@ -157,11 +157,10 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
   router.handle("/", [&](net::Responder responder) {
     Call call{context, std::move(responder), ""};
     call.settle(read_state(call, [&](const ReadOptions&) -> Result<Read> {
-      return Read{
-          .watch = {state::watch_prefix(state::Table::jobs, "")},
-          .index = api::index_of<state::Table::jobs>,
-          .answer = [held](const state::Snapshot&) -> Answer { throw std::runtime_error{"a bug"}; },
-          .is_heavy = [&](const state::Snapshot&) { return is_heavy; }};
+      return Read{.watch = {state::watch_prefix(state::Table::jobs, "")},
+                  .index = api::index_of<state::Table::jobs>,
+                  .answer = [held](const View&) -> Answer { throw std::runtime_error{"a bug"}; },
+                  .is_heavy = [&](const View&) { return is_heavy; }};
     }));
   });
   auto server = net::HttpServer::start(options.http, std::move(router));
