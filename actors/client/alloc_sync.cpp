@@ -16,7 +16,12 @@ struct Due {
   std::uint64_t round;
 };
 
-using SyncSelf = actor::WithInternal<AllocSync, void(Due)>;
+/// Behind everything that was in the mailbox when the first of several states came.
+struct Gathered {
+  using is_message = void;
+};
+
+using SyncSelf = actor::WithInternal<AllocSync, void(Due), void(Gathered)>;
 
 struct SyncState {
   static constexpr const char* name = "alloc_sync";
@@ -29,6 +34,7 @@ struct SyncState {
   Random random{0};
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;  ///< When the latest Due fires.
+  bool gathers = false;              ///< A Gathered is under way.
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -81,7 +87,7 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
       [self](sync::StateChanged& msg) {
         if (msg.again) self->state.buffer.doubt(msg.alloc_id);
         self->state.buffer.put(msg.alloc_id, msg.version, std::move(msg.update));
-        self->state.proceed();
+        if (!std::exchange(self->state.gathers, true)) actor::send_self(self, Gathered{});
       },
       [self](const sync::Forget& msg) { self->state.buffer.forget(msg.alloc_id); },
       [self](sync::Open) {
@@ -94,6 +100,10 @@ SyncSelf::behavior_type alloc_sync(SyncSelf::stateful_pointer<SyncState> self, S
       },
       [self](const sync::Restore& msg) {
         self->state.buffer.restore(msg.alloc_id, msg.acknowledged);
+      },
+      [self](Gathered) {
+        self->state.gathers = false;
+        self->state.proceed();
       },
       [self](Due msg) {
         if (msg.round != self->state.round) return;

@@ -295,7 +295,7 @@ client {{
         agent.register(job("precious", count=0))
         agent.stop()
         files = [os.path.join(at, name) for at, _, names in os.walk(os.path.join(agent.data_dir, "server"))
-                 for name in names if name.endswith(".db")]
+                 for name in names if name.endswith((".db", ".db-wal"))]
         self.assertTrue(files)
         log = max(files, key=os.path.getsize)
         with open(log, "r+b") as f:
