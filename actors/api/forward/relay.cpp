@@ -10,6 +10,7 @@
 #include "actors/api/forward/body_transfer.hpp"
 #include "actors/api/forward/leader_watch.hpp"
 #include "actors/api/forward/relay_input.hpp"
+#include "actors/api/forward/repeats.hpp"
 #include "actors/rpc/transport.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/net/http/error_status.hpp"
@@ -23,7 +24,6 @@ using rpc::transport::Opened;
 using rpc::transport::OpenStream;
 using rpc::transport::Reply;
 
-constexpr std::chrono::milliseconds hold{5'000};
 constexpr std::chrono::milliseconds first_pause{40};
 constexpr std::chrono::milliseconds longest_pause{320};
 constexpr std::chrono::seconds connect_patience{70};
@@ -49,10 +49,10 @@ public:
         body_{write_request(call_.request())},
         body_file_{call_.request().body_file},
         upgrades_{!call_.request().upgrade().empty()},
-        is_read_{!upgrades_
-                 && (call_.request().method == "GET" || call_.request().method == "HEAD")},
         is_first_{call_.request().hops == 0},
-        give_up_{std::chrono::steady_clock::now() + hold} {}
+        repeats_{
+            !upgrades_ && (call_.request().method == "GET" || call_.request().method == "HEAD"),
+            std::chrono::steady_clock::now()} {}
 
   void start() {
     call_.responder.on_abandoned([weak = weak_from_this()] {
@@ -87,7 +87,7 @@ private:
 
   /// Tries again after a pause, or as soon as there is another leader, while there is time.
   void later(const Error& why) {
-    if (!is_first_ || std::chrono::steady_clock::now() + pause_ > give_up_) {
+    if (!is_first_ || !has_time()) {
       if (enter(Phase::over)) refuse_unserved(call_, why);
       return;
     }
@@ -102,6 +102,11 @@ private:
           });
     const std::scoped_lock lock{guard_};
     if (number == look_) std::swap(seeking, seeking_);
+  }
+
+  bool has_time() const {
+    const std::scoped_lock lock{guard_};
+    return repeats_.has_time(std::chrono::steady_clock::now() + pause_);
   }
 
   /// Of several reasons for a look the first counts.
@@ -309,19 +314,10 @@ private:
     if (phase_ != Phase::waiting || number != attempt_) return {};
     ++attempt_;
     const bool goes_on
-        = delivery == Delivery::surely_not || (delivery == Delivery::maybe && may_repeat());
+        = delivery == Delivery::surely_not
+          || (delivery == Delivery::maybe && repeats_.may_repeat(std::chrono::steady_clock::now()));
     phase_ = goes_on ? Phase::looking : Phase::over;
     return GivenUp{goes_on, std::exchange(cancel_, nullptr)};
-  }
-
-  /// Whether what was sent, and may have been served, may be sent again: a read, which changes
-  /// nothing however often it is served. But it may be what ends those who serve it, so not one
-  /// after the other.
-  bool may_repeat() {
-    const auto now = std::chrono::steady_clock::now();
-    if (!is_read_ || now < repeats_from_) return false;
-    repeats_from_ = give_up_ = now + hold;
-    return true;
   }
 
   /// Somebody else leads by now, and nothing of an answer has come.
@@ -409,12 +405,8 @@ private:
   const Bytes body_;
   const std::shared_ptr<const net::BodyFile> body_file_;  ///< Follows `body_`, if there is one.
   const bool upgrades_;                                   ///< To another protocol.
-  const bool is_read_;   ///< It changes nothing, however often it is served.
-  const bool is_first_;  ///< The client asked this agent.
-  std::chrono::steady_clock::time_point give_up_;
-  /// Of a read whose answer was lost.
-  std::chrono::steady_clock::time_point repeats_from_
-      = std::chrono::steady_clock::time_point::min();
+  const bool is_first_;                                   ///< The client asked this agent.
+  Repeats repeats_;                                       ///< With `guard_`.
   std::chrono::milliseconds pause_ = first_pause;
   std::atomic<unsigned> attempt_{0};  ///< What comes of earlier ones is void.
   bool wants_leader_ = false;         ///< The last attempt went to the leader,

@@ -2,7 +2,6 @@
 #include "actors/api/forward/relay.hpp"
 
 #include <chrono>
-#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -115,18 +114,4 @@ TEST_CASE("relay: a read is sent again, but not to one server after the other") 
   REQUIRE(killer.exchange->answer());
   CHECK(killer.exchange->answer()->status == 500);
   CHECK(killer.sent->count() == 2);
-}
-
-TEST_CASE("relay: a read that waits for long outlives one lost connection after the other") {
-  Passed first{"GET"};   // loses its connection late,
-  Passed second{"GET"};  // and this one soon, and late again
-  second.sent->lose(0);
-  REQUIRE(second.attempts(2));
-  std::this_thread::sleep_for(5'100ms);
-  first.sent->lose(0);
-  second.sent->lose(1);
-  CHECK(first.attempts(2));
-  CHECK(second.attempts(3));
-  CHECK_FALSE(first.exchange->answer());
-  CHECK_FALSE(second.exchange->answer());
 }
