@@ -151,11 +151,7 @@ void Codec::send(Kind kind, std::string_view payload) {
 }
 
 void Codec::close(CloseCode code, std::string_view reason) {
-  auto size = std::min(reason.size(), largest_reason);
-  if (size < reason.size())  // not within a character
-    while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xc0) == 0x80)
-      --size;
-  std::string text{reason.substr(0, size)};
+  std::string text{utf8_prefix(reason, largest_reason)};
   if (!is_valid_utf8(text))
     std::replace_if(
         text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; },
