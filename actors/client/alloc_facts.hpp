@@ -18,30 +18,31 @@ struct Review {
   using is_message = void;
 };
 
+/// The group's shutdown_delay is over.
+struct DelayOver {
+  using is_message = void;
+};
+
 }  // namespace alloc_runner
 
 using AllocSelf = actor::WithInternal<AllocRunner,
                                       void(task_runner::Changed),
                                       void(task_runner::Ended),
-                                      void(hook::HealthDecided),
-                                      void(alloc_runner::Review)>;
+                                      void(plugin_host::Notice),
+                                      plugin_host::Answered(plugin_host::Ask),
+                                      void(alloc_runner::Review),
+                                      void(alloc_runner::DelayOver)>;
 
 struct AllocFacts {
   Context context;
   std::string id;
   Object<schema::Allocation> alloc;  ///< As the servers last had it.
   Object<schema::Job> job;
-  std::optional<workload::HealthStatus> health;  ///< Once it is known.
+  std::optional<workload::HealthStatus> health{};  ///< Once it is known.
 
   std::int64_t unix_now() const { return context->unix_now(); }
 
-  AllocScope scope() const {
-    return {.alloc = alloc,
-            .job = job,
-            .alloc_root = context->alloc_root(id),
-            .health_known = health.has_value(),
-            .unix_now = context->unix_now};
-  }
+  HookScope scope() const;
 };
 
 }  // namespace nomad::client

@@ -2,107 +2,78 @@
 
 #include <fmt/format.h>
 
-#include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
 
-const std::vector<AllocHookEntry>& AllocHooks::entries() const {
-  return facts_.context->plugins->alloc_hooks;
+using enum schema::plugin::Phase;
+
+void AllocHooks::equip() {
+  set_.emplace(self_, facts_.context->plugins->alloc_hooks);
+  set_->equip(
+      {.host = self_, .steps = facts_.context->steps, .unix_now = facts_.context->unix_now});
 }
 
-const AllocHook& AllocHooks::spawn(const AllocHookEntry& entry, const AllocScope& about) {
-  actors_.push_back({&entry, entry.spawn(self_, about, self_)});
-  return actors_.back().handle;
-}
-
-void AllocHooks::prerun_from(std::size_t index, Then then) {
-  for (std::size_t i = index; i < entries().size() && !cancelled_; ++i) {
-    const auto& entry = entries()[i];
-    const auto about = facts_.scope();
-    if (entry.wanted && !entry.wanted(about)) continue;
-    const auto next = [this, i, then] { prerun_from(i + 1, then); };
-    const auto failed = [this, then, name = entry.name](const Error& err) {
-      log::error("client", "prerun of allocation {} failed: {}: {}", short_id(facts_.id), name,
-                 err.what);
-      if (cancelled_)
-        then({});
-      else
-        then(Error{err.code, fmt::format("pre-run hook \"{}\" failed: {}", name, err.what)});
-    };
-    if (entry.prerun) {
-      self_
-          ->request(facts_.context->steps, alloc_hook_timeout,
-                    step::make([function = entry.prerun, about] { return function(about); }))
-          .then([next](const step::Outcome&) { next(); }, failed);
-      return;
-    }
-    if (!entry.spawn) continue;
-    const auto& handle = spawn(entry, about);
-    if ((entry.asked_in & static_cast<std::uint8_t>(Phase::prerun)) == 0) continue;
-    self_->request(handle, alloc_hook_timeout, hook::Prerun{})
-        .then([next](const hook::Done&) { next(); }, failed);
+void AllocHooks::prerun_from(std::size_t place, Then then) {
+  set_->set_scope(facts_.scope());
+  while (place < set_->size() && !set_->is_asked(place, PRERUN))
+    ++place;
+  if (place == set_->size() || cancelled_) {
+    then({});
     return;
   }
-  then({});
+  Draft<schema::plugin::HookRequest> request;
+  request->setPhase(PRERUN);
+  set_->ask(place, request, [this, place, then](const HookSet::Answer& answer) {
+    if (answer) {
+      prerun_from(place + 1, then);
+      return;
+    }
+    const auto& name = set_->entry(place).name;
+    log::error("client", "prerun of allocation {} failed: {}: {}", short_id(facts_.id), name,
+               answer.error().what);
+    if (cancelled_)
+      then({});
+    else
+      then(Error{answer.error().code,
+                 fmt::format("pre-run hook \"{}\" failed: {}", name, answer.error().what)});
+  });
 }
 
 void AllocHooks::cancel_prerun() {
   cancelled_ = true;
-  for (const auto& hook : actors_)
-    actor::send_urgent(self_, hook.handle, hook::Cancel{});
+  set_->cancel_all();
 }
 
-bool AllocHooks::renew_health_watcher() {
-  for (const auto& entry : entries()) {
-    if (entry.name != "alloc_health_watcher") continue;
-    std::erase_if(actors_, [&entry](const auto& hook) {
-      if (hook.entry != &entry) return false;
-      actor::stop(hook.handle);
-      return true;
-    });
-    const auto about = facts_.scope();
-    if (!entry.wanted(about)) return false;
-    spawn(entry, about);
-    return true;
-  }
-  return false;
+void AllocHooks::ask(HookPhase phase, std::function<void()> then) {
+  set_->set_scope(facts_.scope());
+  set_->ask_all(phase, failed_, std::move(then));
+}
+
+void AllocHooks::update() {
+  set_->set_scope(facts_.scope());
+  set_->update(failed_);
+}
+
+void AllocHooks::destroy(std::function<void()> then) {
+  run_destroy_hooks(self_, facts_.context, facts_.scope(), std::move(then));
 }
 
 void run_destroy_hooks(actor::Self* self,
                        const std::shared_ptr<const ClientContext>& context,
-                       const AllocScope& about,
-                       std::function<void()> then,
-                       std::size_t from) {
-  const auto& entries = context->plugins->alloc_hooks;
-  for (std::size_t i = from; i < entries.size(); ++i) {
-    const auto& entry = entries[i];
-    if (!entry.destroy) continue;
-    const auto next
-        = [self, context, about, then, i] { run_destroy_hooks(self, context, about, then, i + 1); };
-    self->request(context->steps, alloc_hook_timeout,
-                  step::make([function = entry.destroy, about] { return function(about); }))
-        .then([next](const step::Outcome&) { next(); },
-              [next, about, name = entry.name](const Error& err) {
-                log::warn("client", "removing allocation {}: {}: {}",
-                          short_id(copy(about.alloc->getId())), name, err.what);
-                next();
-              });
-    return;
-  }
-  then();
-}
-
-void AllocHooks::child_down(const actor::Address& source) {
-  std::erase_if(actors_, [&source](const auto& hook) { return hook.handle.address() == source; });
-}
-
-void AllocHooks::stop() {
-  for (const auto& hook : actors_)
-    actor::stop(hook.handle);
-  actors_.clear();
+                       const HookScope& scope,
+                       std::function<void()> then) {
+  const auto hooks = std::make_shared<HookSet>(self, context->plugins->alloc_hooks);
+  hooks->equip({.host = {}, .steps = context->steps, .unix_now = context->unix_now});
+  hooks->set_scope(scope);
+  hooks->ask_all(
+      DESTROY,
+      [id = copy(scope.alloc->getId())](const HookEntry& hook, const Error& err) {
+        log::warn("client", "removing allocation {}: {}: {}", short_id(id), hook.name, err.what);
+      },
+      [hooks, context, then = std::move(then)] { then(); });
 }
 
 }  // namespace nomad::client

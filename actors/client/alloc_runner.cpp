@@ -8,7 +8,11 @@
 #include "actors/client/alloc_facts.hpp"
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
+#include "actors/client/hook_objects.hpp"
+#include "actors/client/hook_resources.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
@@ -38,6 +42,14 @@ Result<> check_alloc(const ClientContext& context,
   return {};
 }
 
+HookScope AllocFacts::scope() const {
+  Draft<schema::plugin::HookPlace> place;
+  place->setAllocId(text(id));
+  place->setAllocRoot(text(context->alloc_root(id)));
+  place->setHealthKnown(health.has_value());
+  return {.alloc = alloc, .job = job, .place = place.freeze()};
+}
+
 namespace {
 
 namespace event = workload::task_event;
@@ -62,9 +74,11 @@ public:
   // What the tasks and hooks say.
   void task_changed(const task_runner::Changed& msg);
   void task_ended(const task_runner::Ended& msg);
-  void health_decided(const hook::HealthDecided& msg);
+  void heard(const schema::plugin::Notice::Reader& notice);
+  actor::Answer<plugin_host::Answered> asked(const schema::plugin::HostRequest::Reader& request);
   void review();
-  void child_down(const actor::Address& source);
+  void delay_over();
+  void child_down(const actor::Down& down);
 
   AllocTasks& tasks() { return tasks_; }
 
@@ -74,23 +88,31 @@ private:
   bool should_run() const;
   void begin_tasks(const Result<>& prerun);
   void start_kill();
+  void wait_shutdown_delay();
   void postrun();
   void over();
   void run_destroy();
   void save_health();
+  void health_decided(schema::plugin::Health::Reader health);
+  void hook_failed(const HookEntry& hook, const Error& err);
   void report();
   void request_review();
   actor::Answer<client_api::Done> restart_tasks(bool all_tasks);
+  actor::Answer<plugin_host::Answered> restart_for_hook(
+      const schema::plugin::HostRequest::Reader& request);
 
   AllocSelf::pointer self_;
   AllocRunnerParent parent_;
   AllocFacts facts_;
   AllocTasks tasks_{self_, facts_};
-  AllocHooks hooks_{self_, facts_};
+  AllocHooks hooks_{self_, facts_,
+                    [this](const HookEntry& hook, const Error& err) { hook_failed(hook, err); }};
+  HookResources resources_;
 
   Step step_ = Step::idle;
   bool review_sent_ = false;
   bool setup_failed_ = false;
+  bool waits_delay_ = false;   ///< The group's shutdown_delay is under way.
   bool again_ = false;         ///< The next report is sent even if it says nothing new.
   std::uint64_t version_ = 0;  ///< Of the last report.
   std::optional<schema::ClientStatus> reported_;
@@ -108,6 +130,7 @@ void AllocState::init(AllocSetup setup) {
   if (!facts_.health && assigned.getHealthy().isValue())
     facts_.health = workload::HealthStatus{.healthy = assigned.getHealthy().getValue(),
                                            .timestamp = assigned.getTimestamp()};
+  hooks_.equip();
   tasks_.spawn(setup.saved_tasks, setup.restored);
 }
 
@@ -142,11 +165,26 @@ void AllocState::start_kill() {
   if (step_ == Step::idle || step_ == Step::prerun) hooks_.cancel_prerun();
   launch();  // Does nothing unless it is still idle; then the tasks end before they start.
   tasks_.begin_killing();
-  hooks_.ask<hook::PreKill>(Phase::pre_kill, [this] { tasks_.hooks_answered(); });
+  hooks_.ask(HookPhase::PRE_KILL, [this] { wait_shutdown_delay(); });
+}
+
+/// Services are gone by now; who still has their addresses is given time to hear of it.
+void AllocState::wait_shutdown_delay() {
+  Nanoseconds delay{0};
+  if (const auto group = workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup())))
+    if (group->getShutdownDelay().isValue())
+      delay = Nanoseconds{group->getShutdownDelay().getValue()};
+  waits_delay_ = true;
+  if (delay.count() <= 0 || tasks_.skips_delay() || tasks_.all_ended()) return delay_over();
+  actor::send_self_after(self_, delay, alloc_runner::DelayOver{});
+}
+
+void AllocState::delay_over() {
+  if (std::exchange(waits_delay_, false)) tasks_.hooks_answered();
 }
 
 void AllocState::postrun() {
-  hooks_.ask<hook::Postrun>(Phase::postrun, [this] { over(); });
+  hooks_.ask(HookPhase::POSTRUN, [this] { over(); });
 }
 
 void AllocState::over() {
@@ -180,9 +218,12 @@ void AllocState::run_destroy() {
 actor::Answer<alloc_runner::Done> AllocState::detach() {
   step_ = Step::gone;  // What happens from now on is the next agent's to tell.
   const auto promise = self_->make_response_promise<alloc_runner::Done>();
+  hooks_.cancel_prerun();
   tasks_.detach([this, promise] {
-    promise.deliver(alloc_runner::Done{});
-    self_->quit();
+    hooks_.ask(HookPhase::SHUTDOWN, [this, promise] {
+      promise.deliver(alloc_runner::Done{});
+      self_->quit();
+    });
   });
   return promise;
 }
@@ -200,15 +241,17 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
   facts_.job = std::move(job);
 
   const auto transition = facts_.alloc->getDesiredTransition().getNoShutdownDelay();
-  if (transition.isValue() && transition.getValue()) tasks_.skip_delay();
+  if (transition.isValue() && transition.getValue()) {
+    tasks_.skip_delay();
+    delay_over();
+  }
   if (!stops) {
     if (new_deployment) {
       facts_.health.reset();
       save_health();
-      // Otherwise prerun starts it, with the allocation as it is now.
-      if (step_ == Step::running && hooks_.renew_health_watcher()) request_review();
     }
-    hooks_.tell(hook::AllocChanged{facts_.alloc, facts_.job});
+    if (step_ == Step::running) hooks_.update();  // Otherwise prerun sees what it is now.
+    if (new_deployment) request_review();
   }
   tasks_.tell(task_runner::Assign{facts_.alloc, facts_.job});
   if (stops && !was_stopping) start_kill();
@@ -235,20 +278,71 @@ void AllocState::save_health() {
   self_->send(facts_.context->db, client_db::SaveLater{std::move(batch)});
 }
 
-void AllocState::health_decided(const hook::HealthDecided& msg) {
+void AllocState::health_decided(schema::plugin::Health::Reader health) {
   if (facts_.health || tasks_.is_killing()) return;
   const auto now = facts_.unix_now();
-  facts_.health = workload::HealthStatus{.healthy = msg.healthy, .timestamp = now};
+  facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
   save_health();
   if (facts_.alloc->getDeploymentId().size() > 0)
-    for (const auto& [index, reason] : msg.reasons)
-      tasks_.tell_one(index, event::message(event::alloc_unhealthy, now, reason));
+    for (const auto reason : health.getReasons())
+      tasks_.tell_one(view(reason.getKey()),
+                      event::message(event::alloc_unhealthy, now, copy(reason.getValue())));
   request_review();
 }
 
-void AllocState::child_down(const actor::Address& source) {
-  hooks_.child_down(source);
-  if (step_ != Step::gone && tasks_.child_down(source)) request_review();
+void AllocState::child_down(const actor::Down& down) {
+  hooks_.child_down(down);
+  if (step_ != Step::gone && tasks_.child_down(down.source)) request_review();
+}
+
+// -- what hooks say and ask ----------------------------------------------------------------------
+
+void AllocState::hook_failed(const HookEntry& hook, const Error& err) {
+  log::error("client", "hook {} of allocation {} failed: {}", hook.name, short_id(facts_.id),
+             err.what);
+  tasks_.tell(task_runner::Tell{event::message(event::hook_failed, facts_.unix_now(),
+                                               fmt::format("{}: {}", hook.name, err.what))});
+}
+
+void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
+  using Which = schema::plugin::Notice::Which;
+  switch (notice.which()) {
+    case Which::EVENT:
+      if (notice.getTask().size() > 0)
+        tasks_.tell_one(view(notice.getTask()), read_event(notice.getEvent()));
+      else
+        tasks_.tell(task_runner::Tell{read_event(notice.getEvent())});
+      return;
+    case Which::HEALTH:
+      health_decided(notice.getHealth());
+      return;
+    default:
+      log::warn("client", "allocation {}: a hook told something that is not its to tell",
+                short_id(facts_.id));
+  }
+}
+
+actor::Answer<plugin_host::Answered> AllocState::asked(
+    const schema::plugin::HostRequest::Reader& request) {
+  using Which = schema::plugin::HostRequest::Which;
+  switch (request.which()) {
+    case Which::RESTART:
+      return restart_for_hook(request);
+    case Which::KILL:
+      if (step_ > Step::running) return Error{Errc::rejected, "the allocation has ended"};
+      tasks_.tell(task_runner::Tell{read_event(request.getKill())});
+      start_kill();
+      return plugin_host::Answered{};
+    case Which::GET_RESOURCE:
+      return plugin_host::Answered{resources_.get(view(request.getGetResource()))};
+    case Which::PUT_RESOURCE: {
+      auto put = resources_.put(request.getPutResource());
+      if (!put) return put.error();
+      return plugin_host::Answered{std::move(*put)};
+    }
+    default:
+      return Error{Errc::rejected, "this agent cannot answer that"};
+  }
 }
 
 actor::Answer<client_api::Done> AllocState::restart(const client_api::RestartTask& msg) {
@@ -262,9 +356,27 @@ actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
     return Error{Errc::rejected, "restart of an alloc that should not run"};
   if (all_tasks) tasks_.reset_order();
   const auto promise = self_->make_response_promise<client_api::Done>();
-  hooks_.ask<hook::PreTaskRestart>(
-      Phase::pre_task_restart, [this, promise, all_tasks] { tasks_.restart(all_tasks, promise); });
+  hooks_.ask(HookPhase::TASK_RESTART,
+             [this, promise, all_tasks] { tasks_.restart(all_tasks, promise); });
   if (all_tasks) request_review();
+  return promise;
+}
+
+/// As the reference has it for checks: running tasks only, and the restart policy may count it.
+actor::Answer<plugin_host::Answered> AllocState::restart_for_hook(
+    const schema::plugin::HostRequest::Reader& request) {
+  if (!should_run() || tasks_.is_killing())
+    return Error{Errc::rejected, "restart of an alloc that should not run"};
+  const auto promise = self_->make_response_promise<plugin_host::Answered>();
+  task_runner::Restart order{
+      .event = event::restart_asked(facts_.unix_now(), view(request.getRestart().getReason())),
+      .failure = request.getRestart().getFailure()};
+  const auto then = [promise] { promise.deliver(plugin_host::Answered{}); };
+  if (request.getTask().size() > 0)
+    tasks_.restart_running(copy(request.getTask()), order, then);
+  else
+    hooks_.ask(HookPhase::TASK_RESTART,
+               [this, order, then] { tasks_.restart_running({}, order, then); });
   return promise;
 }
 
@@ -291,13 +403,14 @@ void AllocState::review() {
   if (tasks_.react_to_deaths()) start_kill();
   tasks_.advance();
   report();
-  if (hooks_.has_actors()) hooks_.tell(hook::TasksChanged{tasks_.states(), setup_failed_});
+  if (hooks_.is_watched())
+    hooks_.tell({task_states(tasks_.names(), tasks_.states(), setup_failed_)});
   if (!tasks_.all_ended() || step_ != Step::running) return;
   step_ = Step::postrun;
   if (tasks_.is_killing())
     postrun();
   else
-    hooks_.ask<hook::PreKill>(Phase::pre_kill, [this] { postrun(); });
+    hooks_.ask(HookPhase::PRE_KILL, [this] { postrun(); });
 }
 
 void AllocState::report() {
@@ -327,7 +440,7 @@ void AllocState::report() {
 
 AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocState> self,
                                             AllocSetup setup) {
-  actor::on_down(self, [self](const actor::Down& down) { self->state.child_down(down.source); });
+  actor::on_down(self, [self](const actor::Down& down) { self->state.child_down(down); });
   self->state.init(std::move(setup));
   return {
       [self](alloc_runner::Begin) { self->state.launch(); },
@@ -351,8 +464,10 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](client_api::Exec& msg) { return self->state.tasks().exec(msg); },
       [self](const task_runner::Changed& msg) { self->state.task_changed(msg); },
       [self](const task_runner::Ended& msg) { self->state.task_ended(msg); },
-      [self](const hook::HealthDecided& msg) { self->state.health_decided(msg); },
+      [self](const plugin_host::Notice& msg) { self->state.heard(*msg.notice); },
+      [self](const plugin_host::Ask& msg) { return self->state.asked(*msg.request); },
       [self](alloc_runner::Review) { self->state.review(); },
+      [self](alloc_runner::DelayOver) { self->state.delay_over(); },
   };
 }
 

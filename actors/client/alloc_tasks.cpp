@@ -43,6 +43,7 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
                     .job = facts_.job,
                     .index = tasks_.size(),
                     .parent = self_,
+                    .host = self_,
                     .saved = {}};
     TaskStatePtr state = std::make_shared<workload::TaskState>();
     for (const auto& [name, record] : saved)
@@ -103,6 +104,14 @@ std::vector<workload::TaskView> AllocTasks::views() const {
   return views;
 }
 
+std::vector<std::string> AllocTasks::names() const {
+  std::vector<std::string> names;
+  names.reserve(tasks_.size());
+  for (const auto& task : tasks_)
+    names.push_back(task.name);
+  return names;
+}
+
 std::vector<TaskStatePtr> AllocTasks::states() const {
   std::vector<TaskStatePtr> states;
   states.reserve(tasks_.size());
@@ -131,9 +140,10 @@ std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
 
 // -- starting and telling ------------------------------------------------------------------------
 
-void AllocTasks::tell_one(std::size_t index, workload::TaskEvent event) {
-  if (index < tasks_.size() && !tasks_[index].has_ended())
-    self_->send(tasks_[index].runner, task_runner::Tell{std::move(event)});
+void AllocTasks::tell_one(std::string_view name, workload::TaskEvent event) {
+  for (const auto& task : tasks_)
+    if (task.name == name && !task.has_ended())
+      self_->send(task.runner, task_runner::Tell{std::move(event)});
 }
 
 void AllocTasks::driver_replaced(const alloc_runner::DriverReplaced& msg) {
@@ -226,21 +236,25 @@ actor::Answer<client_api::Done> AllocTasks::restart_one(const std::string& name)
   return promise;
 }
 
-void AllocTasks::restart(bool all, const actor::Promise<client_api::Done>& promise) {
-  const Countdown one_less{[promise] { promise.deliver(client_api::Done{}); }};
-  const auto reason
-      = all ? "User requested all tasks to restart" : "User requested running tasks to restart";
+void AllocTasks::restart_running(const std::string& name,
+                                 const task_runner::Restart& order,
+                                 std::function<void()> then) {
+  const Countdown one_less{std::move(then)};
   for (const auto& task : tasks_) {
-    if (task.has_ended()) continue;
+    if (task.has_ended() || (!name.empty() && task.name != name)) continue;
     one_less.await();
-    self_
-        ->request(task.runner, std::chrono::minutes{10},
-                  task_runner::Restart{.event = event::restart_asked(facts_.unix_now(), reason),
-                                       .force = all})
+    self_->request(task.runner, std::chrono::minutes{10}, task_runner::Restart{order})
         .then([one_less](const task_runner::Done&) { one_less(); },
               [one_less](const Error&) { one_less(); });  // Not running: fine.
   }
   one_less();
+}
+
+void AllocTasks::restart(bool all, const actor::Promise<client_api::Done>& promise) {
+  const auto reason
+      = all ? "User requested all tasks to restart" : "User requested running tasks to restart";
+  restart_running({}, {.event = event::restart_asked(facts_.unix_now(), reason), .force = all},
+                  [promise] { promise.deliver(client_api::Done{}); });
 }
 
 actor::Answer<client_api::Done> AllocTasks::signal(const client_api::SignalTask& msg) {

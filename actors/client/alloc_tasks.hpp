@@ -47,6 +47,7 @@ public:
 
   // What they are, in the group's order.
   std::vector<workload::TaskView> views() const;
+  std::vector<std::string> names() const;
   std::vector<TaskStatePtr> states() const;
   workload::StatusSummary status() const;
 
@@ -63,7 +64,7 @@ public:
       if (!task.has_ended()) self_->send(task.runner, Message{message});
   }
 
-  void tell_one(std::size_t index, workload::TaskEvent event);
+  void tell_one(std::string_view name, workload::TaskEvent event);
   void driver_replaced(const alloc_runner::DriverReplaced& msg);
 
   /// The allocation's own hooks have run.
@@ -91,6 +92,8 @@ public:
   /// From now on tasks end without their shutdown_delay.
   void skip_delay();
 
+  bool skips_delay() const { return skips_delay_; }
+
   /// The agent ends; `then` is called when every task has recorded what it has to.
   void detach(std::function<void()> then);
 
@@ -99,6 +102,11 @@ public:
 
   /// Answers `promise` when all have been restarted that run, or `all` whether they run or not.
   void restart(bool all, const actor::Promise<client_api::Done>& promise);
+
+  /// Restarts the tasks that run, or the one named; `then` comes when their processes have ended.
+  void restart_running(const std::string& name,
+                       const task_runner::Restart& order,
+                       std::function<void()> then);
 
   /// All begin anew, in the order of their lifecycles.
   void reset_order() { coordinator_->restart(); }

@@ -353,7 +353,7 @@ Result<Client> start_client(const actor::Owner& owner,
   } else {
     db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir + "/state.db"));
   }
-  const auto steps = spawn_step_runner(owner.system(), 2);
+  const auto steps = spawn_step_runner(owner.system());
   const auto client
       = spawn_client(owner, std::move(options),
                      {.servers = std::move(servers),

@@ -476,10 +476,11 @@ void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& 
   erase_rows(alloc_id);
   if (!workload::is_client_terminal(alloc.status))
     reject(alloc_id, "its runner failed: " + down.reason.what);
-  const AllocScope about{.alloc = alloc.alloc,
-                         .job = alloc.job,
-                         .alloc_root = facts_.context->alloc_root(alloc_id),
-                         .unix_now = facts_.options.unix_now};
+  const HookScope about = AllocFacts{.context = facts_.context,
+                                     .id = alloc_id,
+                                     .alloc = alloc.alloc,
+                                     .job = alloc.job}
+                              .scope();
   const auto may_run = std::make_shared<bool>(false);
   const Countdown one_less{[this, about, alloc_id, may_run] {
     if (*may_run) return gone(alloc_id);

@@ -1,6 +1,9 @@
 #include "actors/client/plugin_catalog.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
@@ -11,20 +14,48 @@
 namespace nomad::client {
 
 workload::TaskHooks task_hook_traits(const PluginCatalog& plugins) {
-  using workload::TaskPhase;
-  constexpr std::pair<Phase, TaskPhase> later_phases[] = {{Phase::poststart, TaskPhase::poststart},
-                                                          {Phase::pre_kill, TaskPhase::pre_kill},
-                                                          {Phase::exited, TaskPhase::exited},
-                                                          {Phase::stop, TaskPhase::stop}};
+  using enum schema::plugin::Phase;
   workload::TaskHooks hooks;
   for (const auto& entry : plugins.task_hooks) {
-    auto& hook = hooks.emplace_back(workload::TaskHookTraits{
-        .name = entry.name, .announcement = entry.announcement, .lives_on = !entry.prestart});
-    for (const auto& [phase, known_as] : later_phases)
-      if ((entry.asked_in & static_cast<std::uint8_t>(phase)) != 0)
-        hook.asked_in.push_back(known_as);
+    auto& hook = hooks.emplace_back(
+        workload::TaskHookTraits{.name = entry.name, .announcement = entry.announcement});
+    for (const auto phase : {PRESTART, POSTSTART, PRE_KILL, EXITED, STOP})
+      if (entry.phases.contains(phase)) hook.asked_in.push_back(phase);
   }
   return hooks;
+}
+
+Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
+  std::vector<HookEntry> ordered;
+  const auto known = [](const std::vector<HookEntry>& among, const std::string& name) {
+    return std::ranges::find(among, name, &HookEntry::name);
+  };
+  for (const auto& hook : hooks) {
+    if (std::ranges::count(hooks, hook.name, &HookEntry::name) > 1)
+      return Error{Errc::invalid_argument, fmt::format("two hooks are named \"{}\"", hook.name)};
+    if (!hook.after.empty() && known(hooks, hook.after) == hooks.end())
+      return Error{
+          Errc::invalid_argument,
+          fmt::format("hook \"{}\" comes after \"{}\", which is no hook", hook.name, hook.after)};
+    if (hook.after.empty()) ordered.push_back(hook);
+  }
+  // The last of those that follow the same one is placed first, so that they keep their order.
+  for (bool moved = true; moved && ordered.size() < hooks.size();) {
+    moved = false;
+    for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) {
+      if (known(ordered, hook->name) != ordered.end()) continue;
+      const auto before = known(ordered, hook->after);
+      if (before == ordered.end()) continue;
+      ordered.insert(before + 1, *hook);
+      moved = true;
+    }
+  }
+  for (const auto& hook : hooks)
+    if (known(ordered, hook.name) == ordered.end())
+      return Error{
+          Errc::invalid_argument,
+          fmt::format("hook \"{}\" comes after itself by way of \"{}\"", hook.name, hook.after)};
+  return ordered;
 }
 
 PluginCatalog builtin_plugins(bool with_mock_driver) {

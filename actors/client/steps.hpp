@@ -1,15 +1,19 @@
 // StepRunner: runs functions that block (making directories, reading /proc) off the actors'
-// threads, and answers with what they return. It is the one generic actor behind every hook that is
-// no more than a function.
+// threads, and answers with what they return. It is what runs the functions of hooks.
 //
-// Owns:   a few threads, each an actor; a dispatcher hands each step to the one with the least
-//         work.
+// A few functions run at once. One that takes longer than `patience` gives up its place, so that
+// slow ones (a download, a file system that hangs) hold up nobody: the next gets a thread of its
+// own, up to `max_threads`. Threads beyond the few end when they have nothing to do.
+//
+// Owns:   its threads, each an actor, and the functions that wait for one.
 // Takes:  RunStep, answered when the function has returned. Steps of one caller may run at the
 //         same time, so a caller that needs an order asks for the next one when the last is over.
 // Parent: client, restart. Who waits for a step is told `unavailable`.
 // Ends:   by the parent's exit message. A step that runs is finished first.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <type_traits>
@@ -54,8 +58,13 @@ RunStep make(Function function) {
 
 using StepRunner = actor::Interface<step::Outcome(step::RunStep)>;
 
-/// `threads` is at least 1.
-StepRunner spawn_step_runner(const actor::Owner& owner, std::size_t threads);
+struct StepLimits {
+  std::size_t places = 2;         ///< At least 1.
+  std::size_t max_threads = 256;  ///< With those that are slow.
+  std::chrono::milliseconds patience{250};
+};
+
+StepRunner spawn_step_runner(const actor::Owner& owner, StepLimits limits = {});
 
 /// Runs each step within its own message: for tests, which have one thread.
 StepRunner spawn_inline_step_runner(const actor::Owner& owner);

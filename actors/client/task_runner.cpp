@@ -8,11 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/hook_objects.hpp"
+#include "actors/client/hook_set.hpp"
 #include "actors/client/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
-#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/workload/client_status.hpp"
 #include "runtime/workload/task_machine.hpp"
 
@@ -23,10 +25,8 @@ namespace action = workload::task_action;
 namespace event = workload::task_event;
 using action::Round;
 using workload::TaskMachine;
-using workload::TaskPhase;
 using workload::TaskTime;
 
-constexpr auto hook_timeout = std::chrono::minutes{120};
 constexpr auto driver_timeout = std::chrono::minutes{1};
 constexpr auto start_timeout = std::chrono::minutes{120};  ///< Images may have to be fetched.
 constexpr auto save_timeout = std::chrono::minutes{1};
@@ -57,6 +57,10 @@ public:
 
   void assign(task_runner::Assign& msg);
   void replace_driver(Driver driver);
+  actor::Answer<task_runner::Done> detach();
+
+  void child_down(const actor::Down& down) { hooks_->child_down(down); }
+
   actor::Answer<task_runner::Done> restart(task_runner::Restart& msg);
   actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
   actor::Answer<client_api::TaskUsage> stats();
@@ -81,10 +85,9 @@ private:
   void perform(const action::Log& it);
   void perform(const action::End&);
 
-  void run_prestart(const action::RunHook& it);
-  void prestart_done(Round round, hook::Prestarted& result);
-  template <class Message>
-  void ask_hook(const action::RunHook& it, Message msg);
+  void fill(schema::plugin::HookRequest::Builder request, const action::RunHook& it) const;
+  void hook_answered(const action::RunHook& it, const HookSet::Answer& answer);
+  void update_hooks();
 
   /// Asks somebody: `then(reply)` or `failed(error)` tell the machine what came of it.
   template <class Handle, class Message, class Then, class Failed>
@@ -95,8 +98,9 @@ private:
   workload::TaskTraits traits() const;
   workload::TaskTerms terms() const;
   const driver::Capabilities& capabilities() const;
-  TaskScope scope(const TaskHookEntry& entry) const;
-  const TaskHookEntry& entry(std::size_t hook) const;
+
+  HookScope scope() const { return {setup_.alloc, setup_.job, place_}; }
+
   driver::TaskId id() const;
   driver::RecoverTask recover_task() const;
   storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
@@ -111,7 +115,8 @@ private:
   Driver driver_;
   std::optional<TaskMachine> machine_;
   std::shared_ptr<const driver::TaskConfig> config_;  ///< From Configure to Start.
-  std::map<std::size_t, TaskHook> hooks_;             ///< Those that live on, by their place.
+  std::optional<HookSet> hooks_;
+  Object<schema::plugin::HookPlace> place_;
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
   std::uint64_t last_ticket_ = 0;
 };
@@ -121,6 +126,16 @@ void TaskRunnerState::init(TaskSetup setup) {
   const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
   task_name_ = copy(group->getTasks()[static_cast<unsigned>(setup_.index)].getName());
   driver_ = setup_.context->drivers.at(copy(task().getDriver()));
+  Draft<schema::plugin::HookPlace> place;
+  place->setAllocId(setup_.alloc->getId());
+  place->setAllocRoot(text(setup_.context->alloc_root(view(setup_.alloc->getId()))));
+  place->setTask(text(task_name_));
+  write_capabilities(capabilities(), place->initDriver());
+  place_ = place.freeze();
+  hooks_.emplace(self_, setup_.context->plugins->task_hooks);
+  hooks_->equip(
+      {.host = setup_.host, .steps = setup_.context->steps, .unix_now = setup_.context->unix_now});
+  hooks_->set_scope(scope());
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
   const Random random{setup_.context->seed
@@ -164,26 +179,6 @@ const driver::Capabilities& TaskRunnerState::capabilities() const {
   return setup_.context->plugins->drivers.at(copy(task().getDriver())).capabilities;
 }
 
-const TaskHookEntry& TaskRunnerState::entry(std::size_t hook) const {
-  return setup_.context->plugins->task_hooks[hook];
-}
-
-TaskScope TaskRunnerState::scope(const TaskHookEntry& entry) const {
-  const auto& record = machine_->record();
-  const auto env = [context = setup_.context, alloc = setup_.alloc, job = setup_.job,
-                    name = task_name_, driver = capabilities(), record] {
-    return std::make_shared<const workload::TaskEnv>(
-        make_env(*context, *alloc, *job, *find_task(*alloc, *job, name), driver, record));
-  };
-  return {.alloc = setup_.alloc,
-          .job = setup_.job,
-          .task = task_name_,
-          .alloc_root = setup_.context->alloc_root(view(setup_.alloc->getId())),
-          .driver = capabilities(),
-          .data = record.data_of(entry.name),
-          .env = env};
-}
-
 driver::TaskId TaskRunnerState::id() const {
   return {copy(setup_.alloc->getId()), task_name_};
 }
@@ -216,8 +211,38 @@ void TaskRunnerState::assign(task_runner::Assign& msg) {
   setup_.alloc = std::move(msg.alloc);
   setup_.job = std::move(msg.job);
   machine_->set_terms(terms());
-  for (const auto& [place, hook] : hooks_)
-    self_->send(hook, hook::TaskChanged{setup_.alloc, setup_.job});
+  update_hooks();
+}
+
+void TaskRunnerState::update_hooks() {
+  hooks_->set_scope(scope());
+  hooks_->update(
+      [this](const HookEntry& hook, const Error& err) {
+        on([&hook, &err](TaskMachine& machine, TaskTime now) {
+          machine.tell(event::message(event::hook_failed, now.unix,
+                                      fmt::format("{} (update): {}", hook.name, err.what)),
+                       now);
+        });
+      },
+      [this](schema::plugin::HookRequest::Builder request) {
+        request.setRunning(machine_->is_alive());
+        write_network(machine_->record().network, request.initNetwork());
+      });
+}
+
+actor::Answer<task_runner::Done> TaskRunnerState::detach() {
+  auto promise = self_->make_response_promise<task_runner::Done>();
+  hooks_->cancel_all();
+  hooks_->ask_all(
+      HookPhase::SHUTDOWN,
+      [this](const HookEntry& hook, const Error& err) {
+        log::warn("client", "shutdown of hook {} of task {}: {}", hook.name, task_name_, err.what);
+      },
+      [this, promise] {
+        promise.deliver(task_runner::Done{});
+        self_->quit();
+      });
+  return promise;
 }
 
 void TaskRunnerState::replace_driver(Driver driver) {
@@ -322,70 +347,45 @@ void TaskRunnerState::perform(const action::Reattach&) {
 }
 
 void TaskRunnerState::perform(const action::AskWanted& it) {
-  const auto& hook = entry(it.hook);
-  machine_->hook_wanted(it.round, !hook.wanted || hook.wanted(scope(hook)), time());
+  const auto& wanted = hooks_->entry(it.hook).wanted;
+  machine_->hook_wanted(it.round, !wanted || wanted(hooks_->scope()), time());
 }
 
 void TaskRunnerState::perform(const action::RunHook& it) {
-  switch (it.phase) {
-    case TaskPhase::prestart:
-      run_prestart(it);
-      return;
-    case TaskPhase::poststart:
-      ask_hook(it, hook::Poststart{});
-      return;
-    case TaskPhase::pre_kill:
-      ask_hook(it, hook::PreKill{});
-      return;
-    case TaskPhase::exited:
-      ask_hook(it, hook::Exited{});
-      return;
-    case TaskPhase::stop:
-      ask_hook(it, hook::Stop{machine_->record().data_of(entry(it.hook).name)});
-      return;
+  Draft<schema::plugin::HookRequest> request;
+  fill(*request, it);
+  hooks_->ask(it.hook, request, [this, it](const HookSet::Answer& answer) {
+    hook_answered(it, answer);
+    carry_out();
+  });
+}
+
+void TaskRunnerState::fill(schema::plugin::HookRequest::Builder request,
+                           const action::RunHook& it) const {
+  const auto& record = machine_->record();
+  const auto& hook = hooks_->entry(it.hook);
+  request.setPhase(it.phase);
+  if (it.phase == HookPhase::PRESTART || it.phase == HookPhase::STOP) {
+    const auto data = record.data_of(hook.name);
+    fill_entries(request.initData(data.size()), data);
   }
+  if (it.phase == HookPhase::PRESTART && hook.reads_environment)
+    make_env(*setup_.context, *setup_.alloc, *setup_.job, task(), capabilities(), record)
+        .write(request.initEnvironment());
+  if (it.phase == HookPhase::POSTSTART) write_network(record.network, request.initNetwork());
 }
 
-void TaskRunnerState::run_prestart(const action::RunHook& it) {
-  const auto& hook = entry(it.hook);
-  auto input = scope(hook);
-  const auto failed = [this, round = it.round](const Error& err) {
-    machine_->prestart_failed(round, err, time());
-  };
-  if (hook.prestart) {
-    ask(
-        setup_.context->steps, hook_timeout,
-        step::make(
-            [function = hook.prestart, input = std::move(input)] { return function(input); }),
-        [this, round = it.round](step::Outcome& outcome) {
-          prestart_done(round, outcome.as<hook::Prestarted>());
-        },
-        failed);
-    return;
-  }
-  auto& handle = hooks_[it.hook];
-  if (!handle) handle = hook.spawn(self_, input);
-  ask(
-      handle, hook_timeout, hook::Prestart{input.data, input.env()},
-      [this, round = it.round](hook::Prestarted& result) { prestart_done(round, result); }, failed);
-}
-
-void TaskRunnerState::prestart_done(Round round, hook::Prestarted& result) {
-  machine_->prestart_done(
-      round, {.done = result.done, .data = std::move(result.data), .env = std::move(result.env)},
-      time());
-}
-
-template <class Message>
-void TaskRunnerState::ask_hook(const action::RunHook& it, Message msg) {
-  // A hook that fails, or is gone, holds nothing up.
-  const auto answered
-      = [this, round = it.round](const auto&) { machine_->hook_answered(round, time()); };
-  ask(hooks_[it.hook], hook_timeout, std::move(msg), answered, answered);
+void TaskRunnerState::hook_answered(const action::RunHook& it, const HookSet::Answer& answer) {
+  if (it.phase != HookPhase::PRESTART)
+    machine_->hook_answered(it.round, answer ? Result<>{} : Result<>{answer.error()}, time());
+  else if (answer)
+    machine_->prestart_done(it.round, record_of(*answer), time());
+  else
+    machine_->prestart_failed(it.round, answer.error(), time());
 }
 
 void TaskRunnerState::perform(const action::CancelHook& it) {
-  actor::send_urgent(self_, hooks_[it.hook], hook::Cancel{});
+  hooks_->cancel(it.hook);
 }
 
 void TaskRunnerState::perform(const action::Configure& it) {
@@ -455,6 +455,7 @@ void TaskRunnerState::perform(const action::End&) {
 RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRunnerState> self,
                                             TaskSetup setup) {
   auto& state = self->state;
+  actor::on_down(self, [&state](const actor::Down& down) { state.child_down(down); });
   state.init(std::move(setup));
   return {
       [&state](task_runner::Begin) {
@@ -488,10 +489,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](const task_runner::Signal& msg) { return state.signal(msg); },
       [&state](task_runner::Stats) { return state.stats(); },
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
-      [self](task_runner::Detach) {
-        self->quit();
-        return task_runner::Done{};
-      },
+      [&state](task_runner::Detach) { return state.detach(); },
       [&state](const driver::Exited& msg) {
         state.on([&msg](TaskMachine& machine, TaskTime now) {
           machine.exited(msg.run_id, msg.result, now);

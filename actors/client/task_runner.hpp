@@ -23,6 +23,8 @@
 
 namespace nomad::client {
 
+using TaskStatePtr = std::shared_ptr<const workload::TaskState>;
+
 namespace task_runner {
 
 struct Done {
@@ -150,6 +152,7 @@ struct TaskSetup {
   Object<schema::Job> job;
   std::size_t index = 0;  ///< Of the task in its group.
   TaskRunnerParent parent;
+  PluginHost host;  ///< For the task's hooks: the runner of the allocation.
   /// What the last agent left, when this one found the task on its disk.
   Object<schema::LocalTask> saved;
 };

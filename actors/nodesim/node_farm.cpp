@@ -84,7 +84,7 @@ ClientParts simulated_parts(const NodeFarmOptions& options,
 NodeFarm NodeFarm::start(const actor::Owner& owner, NodeFarmOptions options, MakeLink make_link) {
   NodeFarm farm;
   farm.db_ = spawn_forgetful_client_db(owner);
-  farm.steps_ = spawn_step_runner(owner, 1);
+  farm.steps_ = spawn_step_runner(owner, {.places = 1});
   farm.nodes_.reserve(options.nodes);
   for (std::size_t i = 0; i < options.nodes; ++i)
     farm.nodes_.push_back(

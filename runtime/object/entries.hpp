@@ -3,7 +3,6 @@
 // already is).
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,14 +35,21 @@ std::optional<std::string_view> find_text(const List& entries, std::string_view 
   return view(entries[*place].getValue());
 }
 
-/// Fills a list of TextEntry that was initialized with `values.size()` elements.
-template <class ListBuilder>
-void fill_entries(ListBuilder entries, const std::map<std::string, std::string>& values) {
+/// Fills a list of TextEntry that was initialized with `values.size()` elements, in their order.
+template <class ListBuilder, class Map>
+void fill_entries(ListBuilder entries, const Map& values) {
   unsigned next = 0;
   for (const auto& [key, value] : values) {
     entries[next].setKey(text(key));
     entries[next++].setValue(text(value));
   }
+}
+
+/// Adds to a map what it has no key of.
+template <class List, class Map>
+void read_entries(const List& entries, Map& to) {
+  for (const auto entry : entries)
+    to.emplace(copy(entry.getKey()), copy(entry.getValue()));
 }
 
 }  // namespace nomad

@@ -257,6 +257,26 @@ TaskEnv TaskEnv::build(const TaskEnvInput& input) {
   return env;
 }
 
+void TaskEnv::write(schema::plugin::TaskEnvironment::Builder to) const {
+  fill_entries(to.initVariables(variables_.size()), variables_);
+  fill_entries(to.initClientVariables(client_variables_.size()), client_variables_);
+  if (node_) fill_entries(to.initNode(node_->size()), *node_);
+  to.setTaskDirectory(text(client_task_dir_));
+  to.setAllocDirectory(text(client_alloc_dir_));
+}
+
+TaskEnv TaskEnv::read(schema::plugin::TaskEnvironment::Reader from) {
+  TaskEnv env;
+  read_entries(from.getVariables(), env.variables_);
+  read_entries(from.getClientVariables(), env.client_variables_);
+  auto node = std::make_shared<Variables>();
+  read_entries(from.getNode(), *node);
+  env.node_ = std::move(node);
+  env.client_task_dir_ = copy(from.getTaskDirectory());
+  env.client_alloc_dir_ = copy(from.getAllocDirectory());
+  return env;
+}
+
 std::vector<std::string> TaskEnv::list() const {
   std::vector<std::string> all;
   all.reserve(variables_.size());

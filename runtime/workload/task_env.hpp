@@ -19,6 +19,7 @@
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
+#include "schema/plugin.capnp.h"
 
 namespace nomad::workload {
 
@@ -62,6 +63,10 @@ struct TaskEnvInput {
 class TaskEnv {
 public:
   static TaskEnv build(const TaskEnvInput& input);
+
+  /// As hooks get it, in this process or another.
+  void write(schema::plugin::TaskEnvironment::Builder to) const;
+  static TaskEnv read(schema::plugin::TaskEnvironment::Reader from);
 
   const Variables& variables() const { return variables_; }
 

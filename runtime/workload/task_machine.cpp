@@ -25,6 +25,22 @@ Nanoseconds stop_backoff(int attempt) {
   return std::min<Nanoseconds>(pause, std::chrono::minutes{2});
 }
 
+/// For users, who know the phases from the documentation of hooks.
+std::string_view phase_name(HookPhase phase) {
+  switch (phase) {
+    case HookPhase::POSTSTART:
+      return "poststart";
+    case HookPhase::PRE_KILL:
+      return "pre-kill";
+    case HookPhase::EXITED:
+      return "exited";
+    case HookPhase::STOP:
+      return "stop";
+    default:
+      return "prestart";
+  }
+}
+
 Error not_running() {
   return {Errc::rejected, "Task not running"};
 }
@@ -155,9 +171,10 @@ void TaskMachine::kill(TaskKill request, TaskTime now) {
       die();
       return;
     case Step::prestart:
-      for (const auto hook : living_)
-        act(CancelHook{hook});
-      return;  // The hook answers soon: functions are short, actors have been told.
+    case Step::poststart:
+    case Step::exited:
+      act(CancelHook{hook_});
+      return;  // It answers soon.
     case Step::dead:
       complete();
       return;
@@ -175,10 +192,8 @@ void TaskMachine::kill(TaskKill request, TaskTime now) {
     case Step::saving_run:
     case Step::starting:
     case Step::saving_start:
-    case Step::poststart:
     case Step::saving_exit:
     case Step::destroying:
-    case Step::exited:
     case Step::stop_hooks:
     case Step::ended:
       return;  // Looked at when the step is over.
@@ -257,7 +272,7 @@ void TaskMachine::go_on_recovered() {
   if (record_.state->state == TaskRunState::DEAD) {
     if (record_.run_complete) {
       go(Step::stop_hooks);
-      ask_hooks(TaskPhase::stop);
+      ask_hooks(HookPhase::STOP);
     } else if (killed_ || traits_.is_poststop) {
       complete();
     } else {
@@ -290,9 +305,9 @@ void TaskMachine::next_run() {
 /// Asks the first hook from `hook` on that has not said that it is done.
 void TaskMachine::prestart_from(std::size_t hook) {
   go(Step::prestart);
-  phase_ = TaskPhase::prestart;
+  phase_ = HookPhase::PRESTART;
   for (hook_ = hook; hook_ < hooks_->size(); ++hook_) {
-    if (record_.hook((*hooks_)[hook_].name).done) continue;
+    if (!is_asked(hook_) || record_.hook((*hooks_)[hook_].name).done) continue;
     act(AskWanted{round_, hook_});
     return;
   }
@@ -301,6 +316,15 @@ void TaskMachine::prestart_from(std::size_t hook) {
 
 void TaskMachine::hook_wanted(Round round, bool wanted, TaskTime now) {
   if (!is_current(round, now)) return;
+  if (phase_ != HookPhase::PRESTART) {
+    if (wanted) {
+      act(RunHook{round_, hook_, phase_});
+      return;
+    }
+    ++hook_;
+    ask_next_hook();
+    return;
+  }
   if (!wanted) {
     prestart_from(hook_ + 1);
     return;
@@ -310,8 +334,7 @@ void TaskMachine::hook_wanted(Round round, bool wanted, TaskTime now) {
     record_.add(event::message(event::task_setup, now_.unix, hook.announcement));
     publish();
   }
-  if (hook.lives_on && std::ranges::find(living_, hook_) == living_.end()) living_.push_back(hook_);
-  act(RunHook{round_, hook_, TaskPhase::prestart});
+  act(RunHook{round_, hook_, HookPhase::PRESTART});
 }
 
 void TaskMachine::prestart_done(Round round, HookRecord left, TaskTime now) {
@@ -321,8 +344,8 @@ void TaskMachine::prestart_done(Round round, HookRecord left, TaskTime now) {
     known = std::move(left);
     save_later();
   }
-  if (killed_ && !has_process_)
-    die();
+  if (killed_)
+    next_run();
   else
     prestart_from(hook_ + 1);
 }
@@ -427,7 +450,7 @@ void TaskMachine::poststart() {
     save_later();
     publish();
   }
-  ask_hooks(TaskPhase::poststart);
+  ask_hooks(HookPhase::POSTSTART);
 }
 
 void TaskMachine::running() {
@@ -441,11 +464,11 @@ void TaskMachine::running() {
 // -- hooks after Prestart ------------------------------------------------------------------------
 
 bool TaskMachine::is_asked(std::size_t hook) const {
-  return std::ranges::find(living_, hook) != living_.end()
-         && std::ranges::find((*hooks_)[hook].asked_in, phase_) != (*hooks_)[hook].asked_in.end();
+  const auto& phases = (*hooks_)[hook].asked_in;
+  return std::ranges::find(phases, phase_) != phases.end();
 }
 
-void TaskMachine::ask_hooks(TaskPhase phase) {
+void TaskMachine::ask_hooks(HookPhase phase) {
   phase_ = phase;
   hook_ = 0;
   ask_next_hook();
@@ -454,34 +477,40 @@ void TaskMachine::ask_hooks(TaskPhase phase) {
 void TaskMachine::ask_next_hook() {
   while (hook_ < hooks_->size() && !is_asked(hook_))
     ++hook_;
-  if (hook_ < hooks_->size())
-    act(RunHook{round_, hook_, phase_});
+  const bool too_late = phase_ == HookPhase::POSTSTART && killed_;
+  if (hook_ < hooks_->size() && !too_late)
+    act(AskWanted{round_, hook_});
   else
     phase_over();
 }
 
-void TaskMachine::hook_answered(Round round, TaskTime now) {
+/// Such a hook holds nothing up, but users hear of its failure.
+void TaskMachine::hook_answered(Round round, const Result<>& outcome, TaskTime now) {
   if (!is_current(round, now)) return;
+  if (!outcome && !(killed_ && outcome.error().code == Errc::cancelled))
+    note(event::message(event::hook_failed, now_.unix,
+                        fmt::format("{} ({}): {}", (*hooks_)[hook_].name, phase_name(phase_),
+                                    outcome.error().what)));
   ++hook_;
   ask_next_hook();
 }
 
 void TaskMachine::phase_over() {
-  switch (phase_) {
-    case TaskPhase::prestart:
-      return;  // It has its own way, and ends in `prestart_over`.
-    case TaskPhase::poststart:
+  switch (step_) {
+    case Step::poststart:
       running();
       return;
-    case TaskPhase::pre_kill:
+    case Step::pre_kill:
       after_pre_kill();
       return;
-    case TaskPhase::exited:
+    case Step::exited:
       decide();
       return;
-    case TaskPhase::stop:
+    case Step::stop_hooks:
       end();
       return;
+    default:
+      return;  // Prestart has its own way, and ends in `prestart_over`.
   }
 }
 
@@ -489,7 +518,7 @@ void TaskMachine::phase_over() {
 
 void TaskMachine::end_process() {
   go(Step::pre_kill);
-  ask_hooks(TaskPhase::pre_kill);
+  ask_hooks(HookPhase::PRE_KILL);
 }
 
 void TaskMachine::after_pre_kill() {
@@ -591,7 +620,7 @@ void TaskMachine::destroyed(Round round, const Result<>& outcome, TaskTime now) 
   exit_.reset();
   answer_restarts({});
   go(Step::exited);
-  ask_hooks(TaskPhase::exited);
+  ask_hooks(HookPhase::EXITED);
 }
 
 void TaskMachine::answer_restarts(const Result<>& outcome) {
@@ -651,7 +680,7 @@ void TaskMachine::complete() {
   save_later();
   publish();
   go(Step::stop_hooks);
-  ask_hooks(TaskPhase::stop);
+  ask_hooks(HookPhase::STOP);
 }
 
 void TaskMachine::end() {

@@ -16,7 +16,8 @@
 //     task does not end because a disk is full.
 // (4) The driver may forget a process (Destroy) only when the end of it has been saved, or could
 //     not be; one that was started is forgotten before another is started.
-// (5) A killed task starts nothing any more. Once its hooks, its driver and the database have
+// (5) A killed task starts nothing any more, and cancels the hooks of its start. Once its hooks,
+// its driver and the database have
 //     answered, or their deadlines are over, it ends. Ending is last, and happens once.
 // (6) A dead task that is not poststop waits for its kill, because a restart of all tasks may make
 //     it run again. A poststop task ends by itself.
@@ -65,6 +66,7 @@
 #include "runtime/workload/restart_policy.hpp"
 #include "runtime/workload/task_event.hpp"
 #include "runtime/workload/task_record.hpp"
+#include "schema/plugin.capnp.h"
 
 namespace nomad::workload {
 
@@ -75,14 +77,13 @@ struct TaskTime {
 };
 
 /// When a hook of a task is asked.
-enum class TaskPhase : std::uint8_t { prestart, poststart, pre_kill, exited, stop };
+using HookPhase = schema::plugin::Phase;
 
-/// What the machine has to know of a hook. Every hook is asked in Prestart.
+/// What the machine has to know of a hook.
 struct TaskHookTraits {
   std::string name;
   std::string announcement{};         ///< A "Task Setup" event before its first run; empty: none.
-  bool lives_on = false;              ///< It stays after its Prestart, and can be cancelled.
-  std::vector<TaskPhase> asked_in{};  ///< Later phases in which it is asked while it lives.
+  std::vector<HookPhase> asked_in{};  ///< If it is wanted then.
 };
 
 using TaskHooks = std::vector<TaskHookTraits>;  ///< In their order.
@@ -146,7 +147,7 @@ struct Recover {
 /// The same of a driver that was replaced while the process ran. Failure is an `exited`.
 struct Reattach {};
 
-/// Does this task want the hook? Answer: `hook_wanted`, before anything else.
+/// Does this task want the hook now? Answer: `hook_wanted`, before anything else.
 struct AskWanted {
   Round round;
   std::size_t hook;
@@ -156,10 +157,10 @@ struct AskWanted {
 struct RunHook {
   Round round;
   std::size_t hook;
-  TaskPhase phase;
+  HookPhase phase;
 };
 
-/// The hook is to give up its Prestart soon; it answers all the same.
+/// The hook is to give up what it was asked for; it answers all the same, soon.
 struct CancelHook {
   std::size_t hook;
 };
@@ -291,7 +292,7 @@ public:
   void hook_wanted(Round round, bool wanted, TaskTime now);
   void prestart_done(Round round, HookRecord left, TaskTime now);
   void prestart_failed(Round round, const Error& err, TaskTime now);
-  void hook_answered(Round round, TaskTime now);
+  void hook_answered(Round round, const Result<>& outcome, TaskTime now);
   void configured(Round round, const Result<>& outcome, TaskTime now);
   void saved(Round round, const Result<>& outcome, TaskTime now);
   void started(Round round, std::string handle, DriverNetwork network, TaskTime now);
@@ -346,7 +347,7 @@ private:
   void save_later();
   void publish();
   void note(TaskEvent event);  ///< Adds it to the record, saves, publishes.
-  void ask_hooks(TaskPhase phase);
+  void ask_hooks(HookPhase phase);
   void ask_next_hook();
   bool is_asked(std::size_t hook) const;
   void phase_over();
@@ -377,8 +378,7 @@ private:
   Nanoseconds grace_{0};                   ///< Of this attempt.
   std::optional<ExitResult> exit_;         ///< Of the record's run, once it is known.
   std::size_t hook_ = 0;                   ///< The one that is asked, or was last.
-  TaskPhase phase_ = TaskPhase::prestart;  ///< In which it is.
-  std::vector<std::size_t> living_;        ///< Hooks that live on.
+  HookPhase phase_ = HookPhase::PRESTART;  ///< In which it is.
   std::vector<std::uint64_t> restarts_;    ///< To be answered when the process has ended.
 };
 

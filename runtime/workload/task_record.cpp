@@ -1,28 +1,9 @@
 #include "runtime/workload/task_record.hpp"
 
-#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::workload {
-namespace {
-
-template <class Map>
-void write_map(const Map& from, capnp::List<schema::TextEntry>::Builder to) {
-  unsigned at = 0;
-  for (const auto& [key, value] : from) {
-    to[at].setKey(text(key));
-    to[at++].setValue(text(value));
-  }
-}
-
-template <class Map>
-void read_map(capnp::List<schema::TextEntry>::Reader from, Map& to) {
-  for (const auto entry : from)
-    to.emplace(copy(entry.getKey()), copy(entry.getValue()));
-}
-
-}  // namespace
-
 HookRecord& TaskRecord::hook(const std::string& name) {
   for (auto& [known, state] : hooks)
     if (known == name) return state;
@@ -60,8 +41,8 @@ Object<schema::LocalTask> to_object(const TaskRecord& record) {
     const auto& [name, state] = record.hooks[i];
     hooks[i].setName(text(name));
     hooks[i].setDone(state.done);
-    write_map(state.data, hooks[i].initData(state.data.size()));
-    write_map(state.env, hooks[i].initEnv(state.env.size()));
+    fill_entries(hooks[i].initData(state.data.size()), state.data);
+    fill_entries(hooks[i].initEnv(state.env.size()), state.env);
   }
   draft->setNetworkIp(text(record.network.ip));
   draft->setNetworkAdvertise(record.network.auto_advertise);
@@ -84,8 +65,8 @@ TaskRecord to_task_record(schema::LocalTask::Reader saved) {
   for (const auto hook : saved.getHooks()) {
     auto& state = record.hook(copy(hook.getName()));
     state.done = hook.getDone();
-    read_map(hook.getData(), state.data);
-    read_map(hook.getEnv(), state.env);
+    read_entries(hook.getData(), state.data);
+    read_entries(hook.getEnv(), state.env);
   }
   record.network.ip = copy(saved.getNetworkIp());
   record.network.auto_advertise = saved.getNetworkAdvertise();

@@ -2,28 +2,39 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/function_hook.hpp"
 #include "actors/client/task_config.hpp"
 #include "runtime/host/alloc_dir.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
+
+using enum schema::plugin::Phase;
+
 namespace {
 
-Result<hook::Prestarted> make_task_dir(const TaskScope& scope) {
-  const host::AllocDir directory{scope.alloc_root};
-  NOMAD_TRY(directory.build_task(scope.task, scope.driver.secrets_in_memory));
-  // Not `done`: a machine that restarted has lost what was in memory. Building again is cheap.
-  return hook::Prestarted{.data = {{"is_done", "true"}}, .env = {}, .done = false};
+std::optional<schema::Task::Reader> task_of(const HookScope& scope) {
+  return find_task(*scope.alloc, *scope.job, view(scope.place->getTask()));
 }
 
-Result<hook::Prestarted> validate(const TaskScope& scope) {
-  const auto task = find_task(*scope.alloc, *scope.job, scope.task);
-  if (!task || task->getUser().size() == 0)
-    return hook::Prestarted{.data = {}, .env = {}, .done = true};
-  const auto user = scope.env()->replace(view(task->getUser()));
+host::AllocDir directory_of(const HookCall& call) {
+  return host::AllocDir{copy(call.place().getAllocRoot())};
+}
+
+Result<HookResult> make_task_dir(const HookCall& call) {
+  NOMAD_TRY(directory_of(call).build_task(view(call.place().getTask()),
+                                          call.place().getDriver().getSecretsInMemory()));
+  // Not `done`: a machine that restarted has lost what was in memory. Building again is cheap.
+  return HookResult{.data = {{"is_done", "true"}}};
+}
+
+Result<HookResult> validate(const HookCall& call) {
+  const auto task = task_of(call.scope);
+  if (!task || task->getUser().size() == 0) return HookResult{.done = true};
+  const auto user = call.env().replace(view(task->getUser()));
   if (user == "root" || user == "Administrator")
     return Error{Errc::rejected, fmt::format("running as user \"{}\" is disallowed", user)};
-  return hook::Prestarted{.data = {}, .env = {}, .done = true};
+  return HookResult{.done = true};
 }
 
 bool is_host_volume(schema::TaskGroup::Reader group, std::string_view name) {
@@ -32,92 +43,102 @@ bool is_host_volume(schema::TaskGroup::Reader group, std::string_view name) {
   return false;
 }
 
-bool mounts_host_volumes(const TaskScope& scope) {
+bool mounts_host_volumes(const HookScope& scope) {
   const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
-  const auto task = find_task(*scope.alloc, *scope.job, scope.task);
+  const auto task = task_of(scope);
   if (!group || !task) return false;
   for (const auto mount : task->getVolumeMounts())
     if (is_host_volume(*group, view(mount.getVolume()))) return true;
   return false;
 }
 
-Result<hook::Prestarted> refuse_volumes(const TaskScope& scope) {
-  const auto task = find_task(*scope.alloc, *scope.job, scope.task);
+Result<HookResult> refuse_volumes(const HookCall& call) {
+  const auto task = task_of(call.scope);
   return Error{Errc::rejected,
                fmt::format("task driver \"{}\" for \"{}\" does not support host volumes",
-                           task ? view(task->getDriver()) : "", scope.task)};
+                           task ? view(task->getDriver()) : "", view(call.place().getTask()))};
 }
 
-Result<hook::Prestarted> write_payload(const TaskScope& scope) {
-  const auto task = find_task(*scope.alloc, *scope.job, scope.task);
-  const auto payload = scope.job->getPayload();
-  const auto root = NOMAD_TRY(host::Beneath::open(scope.alloc_root, false));
+Result<HookResult> write_payload(const HookCall& call) {
+  const auto task = task_of(call.scope);
+  if (!task) return HookResult{.done = true};
+  const auto payload = call.scope.job->getPayload();
+  const auto alloc_root = copy(call.place().getAllocRoot());
+  const auto root = NOMAD_TRY(host::Beneath::open(alloc_root, false));
   const auto file
-      = scope.env()->client_path("local/" + copy(task->getDispatchPayload().getFile()), true);
+      = call.env().client_path("local/" + copy(task->getDispatchPayload().getFile()), true);
   if (file.escapes)
     return Error{Errc::rejected, "the payload's file is outside the task's directory"};
-  const auto relative = file.path.substr(scope.alloc_root.size() + 1);
+  const auto relative = file.path.substr(alloc_root.size() + 1);
   const auto slash = relative.rfind('/');
   if (slash != relative.npos) NOMAD_TRY(root.make_directories(relative.substr(0, slash), 0777));
   NOMAD_TRY(root.write_file(
       relative, {reinterpret_cast<const char*>(payload.begin()), payload.size()}, 0777));
-  return hook::Prestarted{.data = {}, .env = {}, .done = true};
+  return HookResult{.done = true};
+}
+
+/// What calls a function that gives nothing back.
+template <class Function>
+HookFunction plain(Function function) {
+  return [function](const HookCall& call) -> Result<HookResult> {
+    NOMAD_TRY(function(call));
+    return HookResult{};
+  };
 }
 
 }  // namespace
 
-AllocHookEntry alloc_dir_hook() {
+HookEntry alloc_dir_hook() {
   return {
       .name = "alloc_dir",
-      .wanted = {},
-      .prerun = [](const AllocScope& scope) { return host::AllocDir{scope.alloc_root}.build(); },
-      .destroy = [](const AllocScope& scope) { return host::AllocDir{scope.alloc_root}.destroy(); },
-      .spawn = {}};
+      .phases = {PRERUN, DESTROY},
+      .spawn = function_hook(
+          {{PRERUN, plain([](const HookCall& call) { return directory_of(call).build(); })},
+           {DESTROY, plain([](const HookCall& call) { return directory_of(call).destroy(); })}})};
 }
 
-TaskHookEntry validate_hook() {
+HookEntry validate_hook() {
   return {.name = "validate",
+          .phases = {PRESTART},
+          .reads_environment = true,
           .wanted =
-              [](const TaskScope& scope) {
-                const auto task = find_task(*scope.alloc, *scope.job, scope.task);
+              [](const HookScope& scope) {
+                const auto task = task_of(scope);
                 if (!task || task->getUser().size() == 0) return false;
                 const auto driver = view(task->getDriver());
                 return driver == "exec" || driver == "qemu" || driver == "java";
               },
-          .announcement = {},
-          .prestart = validate,
-          .spawn = {}};
+          .spawn = function_hook({{PRESTART, validate}})};
 }
 
-TaskHookEntry task_dir_hook() {
+HookEntry task_dir_hook() {
   return {.name = "task_dir",
-          .wanted = {},
+          .phases = {PRESTART},
           .announcement = "Building Task Directory",
-          .prestart = make_task_dir,
-          .spawn = {}};
+          .spawn = function_hook({{PRESTART, make_task_dir}})};
 }
 
-TaskHookEntry volumes_hook() {
-  return {
-      .name = "volumes",
-      .wanted
-      = [](const TaskScope& scope) { return !scope.driver.mounts && mounts_host_volumes(scope); },
-      .announcement = {},
-      .prestart = refuse_volumes,
-      .spawn = {}};
-}
-
-TaskHookEntry dispatch_payload_hook() {
-  return {.name = "dispatch_payload",
+HookEntry volumes_hook() {
+  return {.name = "volumes",
+          .phases = {PRESTART},
           .wanted =
-              [](const TaskScope& scope) {
-                const auto task = find_task(*scope.alloc, *scope.job, scope.task);
+              [](const HookScope& scope) {
+                return !scope.place->getDriver().getMounts() && mounts_host_volumes(scope);
+              },
+          .spawn = function_hook({{PRESTART, refuse_volumes}})};
+}
+
+HookEntry dispatch_payload_hook() {
+  return {.name = "dispatch_payload",
+          .phases = {PRESTART},
+          .reads_environment = true,
+          .wanted =
+              [](const HookScope& scope) {
+                const auto task = task_of(scope);
                 return task && task->hasDispatchPayload() && scope.job->getPayload().size() > 0
                        && task->getDispatchPayload().getFile().size() > 0;
               },
-          .announcement = {},
-          .prestart = write_payload,
-          .spawn = {}};
+          .spawn = function_hook({{PRESTART, write_payload}})};
 }
 
 }  // namespace nomad::client

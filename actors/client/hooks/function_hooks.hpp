@@ -6,18 +6,18 @@
 namespace nomad::client {
 
 /// "alloc_dir": makes the part that a group's tasks share, and removes the whole tree at the end.
-AllocHookEntry alloc_dir_hook();
+HookEntry alloc_dir_hook();
 
 /// "validate": refuses tasks of isolating drivers that want to be root.
-TaskHookEntry validate_hook();
+HookEntry validate_hook();
 
 /// "task_dir": makes a task's directories.
-TaskHookEntry task_dir_hook();
+HookEntry task_dir_hook();
 
 /// "volumes": refuses tasks that mount volumes of the host if their driver can't.
-TaskHookEntry volumes_hook();
+HookEntry volumes_hook();
 
 /// "dispatch_payload": writes the payload of a dispatched job to the file that the task names.
-TaskHookEntry dispatch_payload_hook();
+HookEntry dispatch_payload_hook();
 
 }  // namespace nomad::client

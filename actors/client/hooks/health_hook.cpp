@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "actors/client/hook_objects.hpp"
 #include "actors/core/supervise.hpp"
-#include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_health.hpp"
 #include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::client {
+
+using enum schema::plugin::Phase;
+
 namespace {
 
 using workload::AllocHealth;
@@ -18,11 +22,11 @@ struct Look {
   std::uint64_t round;
 };
 
-using HookSelf = actor::WithInternal<AllocHook, void(Look)>;
+using HookSelf = actor::WithInternal<Hook, void(Look)>;
 
 /// The rules of the group's update block in a deployment, of its migrate block otherwise. Checks
 /// count once something runs them; until then no verdict may wait for one.
-std::optional<workload::HealthRules> rules_of(const AllocScope& scope) {
+std::optional<workload::HealthRules> rules_of(const HookScope& scope) {
   const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
   if (!group) return std::nullopt;
   if (scope.alloc->getDeploymentId().size() > 0) {
@@ -40,7 +44,7 @@ std::optional<workload::HealthRules> rules_of(const AllocScope& scope) {
                                .healthy_deadline = Nanoseconds{migrate.getHealthyDeadline()}};
 }
 
-std::vector<workload::HealthTask> tasks_of(const AllocScope& scope) {
+std::vector<workload::HealthTask> tasks_of(const HookScope& scope) {
   std::vector<workload::HealthTask> tasks;
   const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
   for (const auto task : group->getTasks())
@@ -56,26 +60,60 @@ struct HookState {
   explicit HookState(HookSelf::pointer actor) : self{actor} {}
 
   HookSelf::pointer self;
-  HealthListener listener;
-  std::function<std::int64_t()> unix_now;
+  HookTools tools;
+  std::string deployment;
   std::optional<AllocHealth> health;
-  std::vector<TaskStatePtr> tasks;
+  Object<schema::plugin::TaskStates> tasks;
   std::uint64_t round = 0;
   std::optional<Nanoseconds> timer;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
+
+  void watch(const HookScope& scope) {
+    deployment = copy(scope.alloc->getDeploymentId());
+    health.emplace(*rules_of(scope), tasks_of(scope), now());
+    timer.reset();
+    arm();
+  }
+
+  /// Another deployment wants a verdict of its own.
+  void update(hook::Run& msg) {
+    if (view(msg.alloc->getDeploymentId()) == deployment) return;
+    const HookScope scope{std::move(msg.alloc), std::move(msg.job), {}};
+    if (!rules_of(scope)) return self->quit();
+    watch(scope);
+    if (tasks) look_at_tasks();
+  }
+
+  void look_at_tasks() {
+    std::vector<workload::TaskState> states;
+    for (const auto task : tasks->getTasks())
+      states.push_back(read_summary(task));
+    std::vector<const workload::TaskState*> views;
+    for (const auto& state : states)
+      views.push_back(&state);
+    act_on(health->update(views, tasks->getAllocFailed(), now()));
+  }
 
   void act_on(AllocHealth::Verdict verdict) {
     if (verdict == AllocHealth::Verdict::undecided) {
       arm();
       return;
     }
-    hook::HealthDecided decided{.healthy = verdict == AllocHealth::Verdict::healthy, .reasons = {}};
-    if (!decided.healthy)
-      for (std::size_t i = 0; i < tasks.size(); ++i)
-        if (auto reason = health->explain(i, *tasks[i], unix_now(), now()); !reason.empty())
-          decided.reasons.emplace_back(i, std::move(reason));
-    self->send(listener, std::move(decided));
+    const bool healthy = verdict == AllocHealth::Verdict::healthy;
+    std::vector<std::pair<std::string, std::string>> reasons;
+    if (!healthy && tasks) {
+      const auto states = tasks->getTasks();
+      for (unsigned i = 0; i < states.size(); ++i)
+        if (auto reason = health->explain(i, read_summary(states[i]), tools.unix_now(), now());
+            !reason.empty())
+          reasons.emplace_back(copy(states[i].getName()), std::move(reason));
+    }
+    Draft<schema::plugin::Notice> draft;
+    auto about = draft->initHealth();
+    about.setHealthy(healthy);
+    fill_entries(about.initReasons(reasons.size()), reasons);
+    self->send(tools.host, plugin_host::Notice{draft.freeze()});
     self->quit();
   }
 
@@ -88,30 +126,20 @@ struct HookState {
 };
 
 HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> self,
-                                       workload::HealthRules rules,
-                                       std::vector<workload::HealthTask> tasks,
-                                       std::function<std::int64_t()> unix_now,
-                                       HealthListener listener) {
-  auto& state = self->state;
-  state.listener = std::move(listener);
-  state.unix_now = std::move(unix_now);
-  state.health.emplace(rules, std::move(tasks), state.now());
-  state.arm();
+                                       HookTools tools,
+                                       const HookScope& scope) {
+  self->state.tools = std::move(tools);
+  self->state.watch(scope);
   return {
-      [](hook::Prerun) { return hook::Done{}; },
-      [](hook::PreTaskRestart) { return hook::Done{}; },
-      [](hook::PreKill) { return hook::Done{}; },
-      [](hook::Postrun) { return hook::Done{}; },
-      [](const hook::AllocChanged&) {},
-      [self](hook::TasksChanged& msg) {
-        auto& state = self->state;
-        state.tasks = std::move(msg.tasks);
-        std::vector<const workload::TaskState*> states;
-        for (const auto& task : state.tasks)
-          states.push_back(task.get());
-        state.act_on(state.health->update(states, msg.alloc_failed, state.now()));
+      [self](hook::Run& msg) {
+        if (msg.request->getPhase() == UPDATE) self->state.update(msg);
+        return hook::Answered{};
       },
-      [self](hook::Cancel) { self->quit(); },
+      [](hook::Cancel) { return hook::Settled{}; },
+      [self](hook::TasksChanged& msg) {
+        self->state.tasks = std::move(msg.tasks);
+        self->state.look_at_tasks();
+      },
       [self](Look msg) {
         if (msg.round != self->state.round) return;
         self->state.timer.reset();
@@ -122,21 +150,19 @@ HookSelf::behavior_type health_watcher(HookSelf::stateful_pointer<HookState> sel
 
 }  // namespace
 
-AllocHookEntry health_hook() {
+HookEntry health_hook() {
   return {.name = "alloc_health_watcher",
+          .phases = {PRERUN, UPDATE},
+          .watches_tasks = true,
           .wanted =
-              [](const AllocScope& scope) {
-                return !scope.health_known && view(scope.job->getType()) == "service"
+              [](const HookScope& scope) {
+                return !scope.place->getHealthKnown() && view(scope.job->getType()) == "service"
                        && rules_of(scope).has_value();
               },
-          .prerun = {},
-          .destroy = {},
-          .spawn = [](const actor::Owner& owner, const AllocScope& scope,
-                      HealthListener listener) -> AllocHook {
-            return actor::spawn(owner, health_watcher, *rules_of(scope), tasks_of(scope),
-                                scope.unix_now, std::move(listener));
-          },
-          .asked_in = 0};
+          .spawn =
+              [](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
+                return Hook{actor::spawn(owner, health_watcher, tools, scope)};
+              }};
 }
 
 }  // namespace nomad::client

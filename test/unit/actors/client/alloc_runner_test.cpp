@@ -3,7 +3,9 @@
 
 #include <fmt/ranges.h>
 
+#include "actors/client/function_hook.hpp"
 #include "client_fixture.hpp"
+#include "runtime/object/entries.hpp"
 #include "test/support/anybody.hpp"
 
 using namespace nomad;
@@ -294,55 +296,59 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a deployment hears that an alloc
 
 namespace {
 
-/// A hook of allocations that fails, and one that is an actor and writes down what it is asked.
+/// A hook of allocations that fails, and one of tasks that writes down what it is asked.
 struct HookFixture : ClientFixture {
   bool fails = false;
   std::vector<std::string> asked;
 
   client::PluginCatalog plugins() override {
+    using enum schema::plugin::Phase;
     auto made = ClientFixture::plugins();
-    made.alloc_hooks.push_back({.name = "failing",
-                                .wanted = [this](const client::AllocScope&) { return fails; },
-                                .prerun = [](const client::AllocScope&) -> Result<> {
-                                  return Error{Errc::io, "no luck"};
-                                },
-                                .destroy = {},
-                                .spawn = {}});
-    using client::Phase;
+    made.alloc_hooks.push_back(
+        {.name = "failing",
+         .phases = {PRERUN},
+         .wanted = [this](const client::HookScope&) { return fails; },
+         .spawn = client::function_hook(
+             {{PRERUN, [](const client::HookCall&) -> Result<client::HookResult> {
+                 return Error{Errc::io, "no luck"};
+               }}})});
     made.task_hooks.push_back(
         {.name = "actor",
-         .wanted = {},
-         .announcement = {},
-         .prestart = {},
-         .spawn = [this](const actor::Owner&, const client::TaskScope&) { return spawn_hook(); },
-         .asked_in
-         = client::phases({Phase::poststart, Phase::pre_kill, Phase::exited, Phase::stop})});
+         .phases = {PRESTART, POSTSTART, PRE_KILL, EXITED, STOP},
+         .spawn = [this](const actor::Owner& owner, const client::HookTools&,
+                         const client::HookScope&) { return spawn_hook(owner); }});
     return made;
   }
 
-  client::TaskHook spawn_hook() {
+  client::Hook spawn_hook(const actor::Owner& owner) {
     namespace hook = client::hook;
-    return actor::spawn(
-        system(), [this](client::TaskHook::pointer) -> client::TaskHook::behavior_type {
-          return {
-              [this](const hook::Prestart& msg) {
-                asked.push_back("prestart " + std::to_string(msg.data.size()));
-                return hook::Prestarted{
-                    .data = {{"seen", "yes"}}, .env = {{"FROM_HOOK", "1"}}, .done = false};
-              },
-              [this](hook::Poststart) { return note("poststart"); },
-              [this](hook::PreKill) { return note("pre_kill"); },
-              [this](hook::Exited) { return note("exited"); },
-              [this](const hook::Stop&) { return note("stop"); },
-              [](const hook::TaskChanged&) {},
-              [](hook::Cancel) {},
-          };
-        });
+    return actor::spawn(owner, [this](client::Hook::pointer) -> client::Hook::behavior_type {
+      return {
+          [this](const hook::Run& msg) {
+            note(*msg.request);
+            Draft<schema::plugin::HookAnswer> answer;
+            fill_entries(answer->initData(1), Texts{{"seen", "yes"}});
+            fill_entries(answer->initEnvironment(1), Texts{{"FROM_HOOK", "1"}});
+            return hook::Answered{answer.freeze()};
+          },
+          [](hook::Cancel) { return hook::Settled{}; },
+          [](const hook::TasksChanged&) {},
+      };
+    });
   }
 
-  client::hook::Done note(const char* what) {
-    asked.push_back(what);
-    return {};
+  using Texts = std::map<std::string, std::string>;
+
+  void note(schema::plugin::HookRequest::Reader request) {
+    using enum schema::plugin::Phase;
+    const std::map<client::HookPhase, std::string> names{{PRESTART, "prestart "},
+                                                         {POSTSTART, "poststart"},
+                                                         {PRE_KILL, "pre_kill"},
+                                                         {EXITED, "exited"},
+                                                         {STOP, "stop"}};
+    auto text = names.at(request.getPhase());
+    if (request.getPhase() == PRESTART) text += std::to_string(request.getData().size());
+    asked.push_back(text);
   }
 };
 
@@ -386,4 +392,43 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: an update in place reaches the r
   advance(3s);
   CHECK(view(task(1).getEvents()[3].getDisplayMessage())
         == "Sent interrupt. Waiting 9s before force killing");
+}
+
+namespace {
+
+/// The job, with a group that takes its time to end.
+Object<schema::Job> delayed(const Object<schema::Job>& job) {
+  Draft<schema::Job> draft{job};
+  draft->getTaskGroups()[0].getShutdownDelay().setValue(std::chrono::nanoseconds{10s}.count());
+  return draft.freeze();
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: a group's shutdown_delay is waited for, if it may be") {
+  start();
+  const auto job = delayed(make_job({}));
+  assign(make_alloc(job, 1), job);
+  assign(make_alloc(job, 2), job);
+  advance(1s);
+  stop_alloc(1, 5);
+  stop_alloc(2, 6);
+  advance(8s);
+  CHECK(status(1) == ClientStatus::RUNNING);
+  CHECK(events(1).back() == "Started");
+  SUBCASE("the delay passes") {
+    advance(5s);
+    CHECK(status(1) == ClientStatus::COMPLETE);
+  }
+  SUBCASE("the servers cut it short") {
+    auto hurried = changed(make_alloc(job, 1), 7, [](auto& draft) {
+      draft.setDesiredStatus(schema::DesiredStatus::STOP);
+      draft.initDesiredTransition().getNoShutdownDelay().setValue(true);
+    });
+    assign(hurried, job);
+    advance(1s);
+    CHECK(status(1) == ClientStatus::COMPLETE);
+    CHECK(status(2) == ClientStatus::RUNNING);
+  }
 }

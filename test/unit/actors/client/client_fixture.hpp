@@ -237,13 +237,14 @@ struct ClientFixture : ActorFixture {
                               return Result<>{};
                             }}};
     for (auto& hook : made.task_hooks)
-      if (hook.name == "task_dir") {
-        const auto real = hook.prestart;
-        hook.prestart = [real](client::TaskScope scope) {
-          scope.driver.secrets_in_memory = false;  // Tests mount nothing.
-          return real(scope);
+      if (hook.name == "task_dir")
+        hook.spawn = [real = hook.spawn](const actor::Owner& owner, const client::HookTools& tools,
+                                         client::HookScope scope) {
+          Draft<schema::plugin::HookPlace> place{*scope.place};
+          place->getDriver().setSecretsInMemory(false);  // Tests mount nothing.
+          scope.place = place.freeze();
+          return real(owner, tools, scope);
         };
-      }
     return made;
   }
 

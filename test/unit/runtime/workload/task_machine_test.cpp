@@ -66,13 +66,12 @@ public:
               .shutdown_delay = random_.chance(0.5) ? Nanoseconds{10s} : Nanoseconds{0}};
     TaskHooks hooks;
     for (std::uint64_t i = random_.below(4); i > 0; --i)
-      hooks.push_back({.name = std::to_string(i),
-                       .announcement = random_.chance(0.5) ? "Preparing" : "",
-                       .lives_on = random_.chance(0.5)});
+      hooks.push_back(
+          {.name = std::to_string(i), .announcement = random_.chance(0.5) ? "Preparing" : ""});
     for (auto& hook : hooks)
-      for (const auto phase :
-           {TaskPhase::poststart, TaskPhase::pre_kill, TaskPhase::exited, TaskPhase::stop})
-        if (hook.lives_on && random_.chance(0.7)) hook.asked_in.push_back(phase);
+      for (const auto phase : {HookPhase::PRESTART, HookPhase::POSTSTART, HookPhase::PRE_KILL,
+                               HookPhase::EXITED, HookPhase::STOP})
+        if (random_.chance(0.6)) hook.asked_in.push_back(phase);
     hooks_ = std::make_shared<const TaskHooks>(std::move(hooks));
     start_agent(std::nullopt);
   }
@@ -177,7 +176,7 @@ private:
         case 1:
           return machine_->prestart_done(round, {.done = true, .data = {}, .env = {}}, now_);
         case 2:
-          return machine_->hook_answered(round, now_);
+          return machine_->hook_answered(round, {}, now_);
         case 3:
           return machine_->saved(round, {}, now_);
         case 4:
@@ -388,7 +387,7 @@ private:
                      machine_->hook_wanted(newest(it.round), random_.chance(0.9), now_);
                    },
                    [this](const RunHook& it) { run_hook(newest(it.round), it); },
-                   [this](const CancelHook& it) { REQUIRE((*hooks_)[it.hook].lives_on); },
+                   [this](const CancelHook& it) { REQUIRE(it.hook < hooks_->size()); },
                    [this](const Configure& it) {
                      Result<> outcome;
                      if (random_.chance(0.05)) outcome = error_of(random_);
@@ -419,9 +418,13 @@ private:
 
   void run_hook(Round round, const RunHook& run) {
     const auto& hook = (*hooks_)[run.hook];
-    if (run.phase != TaskPhase::prestart) {
-      REQUIRE(std::ranges::count(hook.asked_in, run.phase) == 1);
-      owe(round, [this, round](bool) { machine_->hook_answered(round, now_); });
+    REQUIRE(std::ranges::count(hook.asked_in, run.phase) == 1);
+    if (run.phase != HookPhase::PRESTART) {
+      owe(round, [this, round](bool may_fail) {
+        Result<> outcome;
+        if (may_fail && random_.chance(0.2)) outcome = error_of(random_);
+        machine_->hook_answered(round, outcome, now_);
+      });
       return;
     }
     owe(round, [this, round](bool may_fail) {

@@ -63,12 +63,13 @@ void read_option(Spec& spec, const std::string& option) {
   else if (what == "shutdown")
     spec.terms.shutdown_delay = parse_duration(second).value();
   else if (what == "function")
-    spec.hooks.push_back({.name = first, .announcement = second.empty() ? "" : "Building"});
+    spec.hooks.push_back({.name = first,
+                          .announcement = second.empty() ? "" : "Building",
+                          .asked_in = {HookPhase::PRESTART}});
   else if (what == "actor")
     spec.hooks.push_back({.name = first,
-                          .lives_on = true,
-                          .asked_in = {TaskPhase::poststart, TaskPhase::pre_kill, TaskPhase::exited,
-                                       TaskPhase::stop}});
+                          .asked_in = {HookPhase::PRESTART, HookPhase::POSTSTART,
+                                       HookPhase::PRE_KILL, HookPhase::EXITED, HookPhase::STOP}});
   else if (what == "unwanted")
     spec.unwanted.insert(first);
   else if (what == "misconfigured")
@@ -85,9 +86,19 @@ std::string_view name_of(TaskRunState state) {
                                         : "pending";
 }
 
-std::string_view name_of(TaskPhase phase) {
-  constexpr std::string_view names[] = {"prestart", "poststart", "pre_kill", "exited", "stop"};
-  return names[static_cast<std::size_t>(phase)];
+std::string_view name_of(HookPhase phase) {
+  switch (phase) {
+    case HookPhase::POSTSTART:
+      return "poststart";
+    case HookPhase::PRE_KILL:
+      return "pre_kill";
+    case HookPhase::EXITED:
+      return "exited";
+    case HookPhase::STOP:
+      return "stop";
+    default:
+      return "prestart";
+  }
 }
 
 class Player {
@@ -122,11 +133,11 @@ private:
   bool answer(const std::string& what, const std::string& how) {
     if (what == "recovered")
       machine_.recovered(round_, now_);
-    else if (what == "done" && phase_ == TaskPhase::prestart)
+    else if (what == "done" && phase_ == HookPhase::PRESTART)
       machine_.prestart_done(round_, {.done = how == "forever", .data = {{"x", how}}, .env = {}},
                              now_);
     else if (what == "done")
-      machine_.hook_answered(round_, now_);
+      machine_.hook_answered(round_, {}, now_);
     else if (what == "saved")
       machine_.saved(round_, {}, now_);
     else if (what == "started")
@@ -152,8 +163,10 @@ private:
                     "no luck"};
     if (what == "recover")
       machine_.recovery_failed(round_, err, now_);
-    else if (what == "hook")
+    else if (what == "hook" && phase_ == HookPhase::PRESTART)
       machine_.prestart_failed(round_, err, now_);
+    else if (what == "hook")
+      machine_.hook_answered(round_, err, now_);
     else if (what == "save")
       machine_.saved(round_, err, now_);
     else if (what == "start")
@@ -281,7 +294,7 @@ private:
   TaskMachine machine_;
   Round round_ = 0;
   Round timer_ = 0;
-  TaskPhase phase_ = TaskPhase::prestart;
+  HookPhase phase_ = HookPhase::PRESTART;
   std::size_t events_ = 0;
   std::map<std::string, std::size_t> runs_;
 };

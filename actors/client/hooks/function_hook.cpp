@@ -1,0 +1,118 @@
+#include "actors/client/function_hook.hpp"
+
+#include <memory>
+
+#include "actors/core/supervise.hpp"
+#include "runtime/object/entries.hpp"
+
+namespace nomad::client {
+
+workload::TaskEnv HookCall::env() const {
+  return workload::TaskEnv::read(request->getEnvironment());
+}
+
+namespace {
+
+Object<schema::plugin::HookAnswer> to_object(const HookResult& result) {
+  if (!result.done && result.data.empty() && result.env.empty()) return {};
+  Draft<schema::plugin::HookAnswer> draft;
+  draft->setDone(result.done);
+  fill_entries(draft->initData(result.data.size()), result.data);
+  fill_entries(draft->initEnvironment(result.env.size()), result.env);
+  return draft.freeze();
+}
+
+using Functions = std::shared_ptr<const std::vector<std::pair<HookPhase, HookFunction>>>;
+
+class FunctionHookState {
+public:
+  static constexpr const char* name = "function_hook";
+
+  explicit FunctionHookState(Hook::pointer self) : self_{self} {}
+
+  void init(Functions functions, HookTools tools, HookScope scope) {
+    functions_ = std::move(functions);
+    tools_ = std::move(tools);
+    scope_ = std::move(scope);
+  }
+
+  actor::Answer<hook::Answered> run(hook::Run& msg) {
+    const auto* const function = function_of(msg.request->getPhase());
+    if (function == nullptr) return hook::Answered{};
+    scope_.alloc = std::move(msg.alloc);
+    scope_.job = std::move(msg.job);
+    auto promise = self_->make_response_promise<hook::Answered>();
+    if (running_++ == 0) stop_ = std::stop_source{};
+    HookCall call{scope_, std::move(msg.request), stop_.get_token()};
+    self_
+        ->request(
+            tools_.steps, actor::infinite,
+            step::make([function = *function, call = std::move(call)]() -> Result<HookResult> {
+              if (call.stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
+              return function(call);
+            }))
+        .then(
+            [this, promise](step::Outcome& outcome) {
+              promise.deliver(hook::Answered{to_object(outcome.as<HookResult>())});
+              over();
+            },
+            [this, promise](const Error& err) {
+              promise.deliver(err);
+              over();
+            });
+    return promise;
+  }
+
+  actor::Answer<hook::Settled> cancel() {
+    if (running_ == 0) return hook::Settled{};
+    stop_.request_stop();
+    cancelled_.push_back(self_->make_response_promise<hook::Settled>());
+    return cancelled_.back();
+  }
+
+private:
+  const HookFunction* function_of(HookPhase phase) const {
+    for (const auto& [of, function] : *functions_)
+      if (of == phase) return &function;
+    return nullptr;
+  }
+
+  void over() {
+    if (--running_ > 0) return;
+    for (const auto& promise : std::exchange(cancelled_, {}))
+      promise.deliver(hook::Settled{});
+  }
+
+  Hook::pointer self_;
+  Functions functions_;
+  HookTools tools_;
+  HookScope scope_;
+  std::stop_source stop_;
+  int running_ = 0;
+  std::vector<actor::Promise<hook::Settled>> cancelled_;
+};
+
+Hook::behavior_type function_hook_actor(Hook::stateful_pointer<FunctionHookState> self,
+                                        Functions functions,
+                                        HookTools tools,
+                                        HookScope scope) {
+  self->state.init(std::move(functions), std::move(tools), std::move(scope));
+  return {
+      [self](hook::Run& msg) { return self->state.run(msg); },
+      [self](hook::Cancel) { return self->state.cancel(); },
+      [](const hook::TasksChanged&) {},
+  };
+}
+
+}  // namespace
+
+std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> function_hook(
+    std::vector<std::pair<HookPhase, HookFunction>> functions) {
+  auto shared = std::make_shared<const std::vector<std::pair<HookPhase, HookFunction>>>(
+      std::move(functions));
+  return [shared](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
+    return actor::spawn(owner, function_hook_actor, shared, tools, scope);
+  };
+}
+
+}  // namespace nomad::client

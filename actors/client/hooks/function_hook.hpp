@@ -1,0 +1,49 @@
+// FunctionHook: the generic actor behind a hook that is no more than functions that may block.
+//
+// Owns:   the stop token of the function that runs, on a worker of the StepRunner.
+// Takes:  what the role Hook lists. A Cancel stops the token; the answer comes when the function
+//         returns.
+// Parent: alloc_runner, task_runner, report: the phase fails.
+// Ends:   by the parent's exit message, when no later phase is left. A function that runs then goes
+//         on until it sees its token stopped.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/client/hook.hpp"
+#include "runtime/workload/task_env.hpp"
+
+namespace nomad::client {
+
+/// What a function of a hook knows of its phase. Copies are cheap; any thread.
+struct HookCall {
+  HookScope scope;
+  Object<schema::plugin::HookRequest> request;
+  std::stop_token stopped;
+
+  schema::plugin::HookPlace::Reader place() const { return *scope.place; }
+
+  /// Of an entry that `reads_environment`.
+  workload::TaskEnv env() const;
+};
+
+/// What it gives back; a default one says nothing.
+struct HookResult {
+  bool done = false;
+  std::map<std::string, std::string> data{};
+  workload::Variables env{};
+};
+
+using HookFunction = std::function<Result<HookResult>(const HookCall&)>;
+
+/// For HookEntry::spawn: an actor that calls the function of the phase, and answers with nothing in
+/// phases without one.
+std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> function_hook(
+    std::vector<std::pair<HookPhase, HookFunction>> functions);
+
+}  // namespace nomad::client

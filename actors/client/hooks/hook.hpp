@@ -1,0 +1,137 @@
+// Hooks: steps around the life of an allocation or a task, each an actor of its own. The runner
+// asks them in the phases that they name, in the order of the catalog, and has them end when there
+// is nothing more to ask. The contract is schema/plugin.capnp; a hook that is no more than a
+// function is wrapped by `function_hook`.
+//
+// Rules of hooks:
+//   - A request is answered always, once: after a Cancel too (`Errc::cancelled`).
+//   - Only an update may come while another request is open.
+//   - A hook keeps nothing that it cannot make anew: it may be asked by a new actor at any phase,
+//     after a crash or a restart of the agent, with what its last Prestart left.
+//   - One that has nothing more to do may quit. It is made anew if a phase of it comes.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <string>
+
+#include "actors/client/plugin_host.hpp"
+#include "actors/client/steps.hpp"
+#include "actors/core/actor.hpp"
+#include "runtime/object/object.hpp"
+#include "schema/alloc.capnp.h"
+#include "schema/job.capnp.h"
+#include "schema/plugin.capnp.h"
+
+namespace nomad::client {
+
+namespace hook {
+
+/// A phase has come. The request's deadline is the runner's too: it waits no longer.
+struct Run {
+  using is_message = void;
+  Object<schema::plugin::HookRequest> request;
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+};
+
+struct Answered {
+  using is_message = void;
+  Object<schema::plugin::HookAnswer> answer;  ///< Empty: nothing to say.
+};
+
+/// Give up what is pending. Sent urgently; answered when no request is open any more. A hook that
+/// takes longer than `cancel_grace` is killed.
+struct Cancel {
+  using is_message = void;
+};
+
+struct Settled {
+  using is_message = void;
+};
+
+/// To hooks that watch, at every change of a task.
+struct TasksChanged {
+  using is_message = void;
+  Object<schema::plugin::TaskStates> tasks;
+};
+
+inline constexpr auto cancel_grace = std::chrono::seconds{10};
+
+}  // namespace hook
+
+using Hook = actor::
+    Interface<hook::Answered(hook::Run), hook::Settled(hook::Cancel), void(hook::TasksChanged)>;
+
+using HookPhase = schema::plugin::Phase;
+
+class HookPhases {
+public:
+  constexpr HookPhases(std::initializer_list<HookPhase> list) {
+    for (const auto phase : list)
+      bits_ = static_cast<std::uint16_t>(bits_ | bit(phase));
+  }
+
+  constexpr bool contains(HookPhase phase) const { return (bits_ & bit(phase)) != 0; }
+
+  /// Whether an actor that was asked in `phase` is asked again later on, as the same one.
+  constexpr bool live_past(HookPhase phase) const;
+
+private:
+  static constexpr std::uint16_t bit(HookPhase phase) {
+    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(phase));
+  }
+
+  std::uint16_t bits_ = 0;
+};
+
+/// Whom a hook is made for, as it is now.
+struct HookScope {
+  Object<schema::Allocation> alloc;
+  Object<schema::Job> job;
+  Object<schema::plugin::HookPlace> place;
+};
+
+/// What a hook of this process works with.
+struct HookTools {
+  PluginHost host;
+  StepRunner steps;
+  std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
+};
+
+/// A hook in the catalog.
+struct HookEntry {
+  std::string name;
+  std::string after{};  ///< The hook that it comes right behind; empty: where the catalog has it.
+  HookPhases phases;    ///< In which it is asked.
+  bool watches_tasks = false;
+  bool reads_environment = false;  ///< Its Prestart brings the task's environment.
+  std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
+  /// How long its Prerun or Prestart may take; other phases have `default_deadline`.
+  std::chrono::nanoseconds patience = std::chrono::minutes{10};
+  std::function<bool(const HookScope&)> wanted{};  ///< Asked before each phase. Empty: always.
+  std::function<Hook(const actor::Owner&, const HookTools&, const HookScope&)> spawn;
+
+  std::chrono::nanoseconds deadline(HookPhase phase) const;
+};
+
+constexpr bool HookPhases::live_past(HookPhase phase) const {
+  using enum schema::plugin::Phase;
+  for (const auto last : {POSTRUN, DESTROY, SHUTDOWN, STOP})
+    if (phase == last) return false;
+  for (const auto later : {UPDATE, TASK_RESTART, PRE_KILL, EXITED, POSTRUN, STOP})
+    if (contains(later)) return true;
+  return phase == PRESTART && contains(POSTSTART);
+}
+
+inline std::chrono::nanoseconds HookEntry::deadline(HookPhase phase) const {
+  using enum schema::plugin::Phase;
+  if (phase == PRERUN || phase == PRESTART) return patience;
+  if (phase == POSTRUN || phase == DESTROY) return std::chrono::minutes{10};
+  if (phase == SHUTDOWN) return std::chrono::seconds{5};
+  return std::chrono::minutes{2};
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,96 @@
+#include "actors/client/hook_objects.hpp"
+
+#include "runtime/object/entries.hpp"
+
+namespace nomad::client {
+
+void write_exit(const workload::ExitResult& from, schema::plugin::ExitResult::Builder to) {
+  to.setCode(from.code);
+  to.setSignal(from.signal);
+  to.setOomKilled(from.oom_killed);
+  to.setError(text(from.error));
+}
+
+workload::ExitResult read_exit(schema::plugin::ExitResult::Reader from) {
+  return {.code = from.getCode(),
+          .signal = from.getSignal(),
+          .oom_killed = from.getOomKilled(),
+          .error = copy(from.getError())};
+}
+
+void write_network(const workload::DriverNetwork& from, schema::plugin::DriverNetwork::Builder to) {
+  auto ports = to.initPorts(from.port_map.size());
+  unsigned at = 0;
+  for (const auto& [label, port] : from.port_map) {
+    ports[at].setKey(text(label));
+    ports[at++].setValue(port);
+  }
+  to.setIp(text(from.ip));
+  to.setAutoAdvertise(from.auto_advertise);
+}
+
+workload::DriverNetwork read_network(schema::plugin::DriverNetwork::Reader from) {
+  workload::DriverNetwork network{
+      .port_map = {}, .ip = copy(from.getIp()), .auto_advertise = from.getAutoAdvertise()};
+  for (const auto port : from.getPorts())
+    network.port_map.emplace(copy(port.getKey()), static_cast<int>(port.getValue()));
+  return network;
+}
+
+workload::HookRecord record_of(const Object<schema::plugin::HookAnswer>& answer) {
+  workload::HookRecord record;
+  if (!answer) return record;
+  record.done = answer->getDone();
+  read_entries(answer->getData(), record.data);
+  read_entries(answer->getEnvironment(), record.env);
+  return record;
+}
+
+workload::TaskEvent read_event(schema::plugin::Event::Reader from) {
+  auto event = workload::task_event::message(view(from.getType()), from.getTime(),
+                                             copy(from.getMessage()));
+  for (const auto entry : from.getDetails())
+    event = std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
+  if (from.getFailsTask()) event = std::move(event).failing_task();
+  return event;
+}
+
+void write_capabilities(const driver::Capabilities& from,
+                        schema::plugin::Capabilities::Builder to) {
+  to.setFsIsolation(text(from.fs_isolation));
+  to.setSendSignals(from.send_signals);
+  to.setSecretsInMemory(from.secrets_in_memory);
+  to.setExec(from.exec);
+  to.setMounts(from.mounts);
+}
+
+Object<schema::plugin::TaskStates> task_states(
+    const std::vector<std::string>& names,
+    const std::vector<std::shared_ptr<const workload::TaskState>>& states,
+    bool alloc_failed) {
+  Draft<schema::plugin::TaskStates> draft;
+  auto tasks = draft->initTasks(states.size());
+  for (unsigned i = 0; i < tasks.size(); ++i) {
+    const auto& state = *states[i];
+    tasks[i].setName(text(names[i]));
+    tasks[i].setState(state.state);
+    tasks[i].setFailed(state.failed);
+    tasks[i].setRestarts(state.restarts);
+    tasks[i].setStartedAt(state.started_at);
+    tasks[i].setFinishedAt(state.finished_at);
+  }
+  draft->setAllocFailed(alloc_failed);
+  return draft.freeze();
+}
+
+workload::TaskState read_summary(schema::plugin::TaskSummary::Reader from) {
+  workload::TaskState state;
+  state.state = from.getState();
+  state.failed = from.getFailed();
+  state.restarts = from.getRestarts();
+  state.started_at = from.getStartedAt();
+  state.finished_at = from.getFinishedAt();
+  return state;
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,161 @@
+#include "actors/client/hook_set.hpp"
+
+#include <utility>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::client {
+
+using enum schema::plugin::Phase;
+
+bool HookSet::is_asked(std::size_t place, HookPhase phase) const {
+  const auto& entry = entries_[place];
+  return entry.phases.contains(phase) && (!entry.wanted || entry.wanted(scope_));
+}
+
+const Hook& HookSet::actor_of(std::size_t place) {
+  auto& actor = hooks_[place].actor;
+  if (!actor) actor = entries_[place].spawn(self_, tools_, scope_);
+  return actor;
+}
+
+void HookSet::ask(std::size_t place, Draft<schema::plugin::HookRequest>& request, Then then) {
+  const auto phase = request->getPhase();
+  const auto deadline = entries_[place].deadline(phase);
+  request->setDeadline(deadline.count());
+  const auto ticket = ++tickets_;
+  hooks_[place].open.emplace(ticket, std::move(then));
+  self_->request(actor_of(place), deadline, hook::Run{request.freeze(), scope_.alloc, scope_.job})
+      .then(
+          [this, place, ticket, phase](hook::Answered& answered) {
+            settle(place, ticket, phase, std::move(answered.answer));
+          },
+          [this, place, ticket, phase](const Error& err) {
+            if (err.code == Errc::timeout && hooks_[place].open.contains(ticket))
+              give_up(place, {Errc::timeout, "it did not answer in time"});
+            else
+              settle(place, ticket, phase, err);
+          });
+}
+
+void HookSet::settle(std::size_t place,
+                     std::uint64_t ticket,
+                     HookPhase phase,
+                     const Answer& answer) {
+  auto& slot = hooks_[place];
+  const auto open = slot.open.extract(ticket);
+  if (open.empty()) return;  // Given up, or answered before.
+  if (slot.open.empty() && !entries_[place].phases.live_past(phase)
+      && !entries_[place].watches_tasks)
+    end(place);
+  open.mapped()(answer);
+}
+
+void HookSet::end(std::size_t place) {
+  actor::stop(std::exchange(hooks_[place].actor, {}));
+}
+
+/// It has had its time: whatever it owes is answered for it.
+void HookSet::give_up(std::size_t place, const Error& why) {
+  auto& slot = hooks_[place];
+  actor::kill(std::exchange(slot.actor, {}));
+  for (auto& [ticket, then] : std::exchange(slot.open, {}))
+    then(why);
+}
+
+void HookSet::ask_from(std::size_t place,
+                       HookPhase phase,
+                       Failed failed,
+                       std::function<void()> then) {
+  while (place < entries_.size() && !is_asked(place, phase))
+    ++place;
+  if (place == entries_.size()) {
+    then();
+    return;
+  }
+  Draft<schema::plugin::HookRequest> request;
+  request->setPhase(phase);
+  ask(place, request, [this, place, phase, failed, then](const Answer& answer) {
+    if (!answer) failed(entries_[place], answer.error());
+    ask_from(place + 1, phase, failed, then);
+  });
+}
+
+void HookSet::update(Failed failed,
+                     std::function<void(schema::plugin::HookRequest::Builder)> fill) {
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    const bool lives = static_cast<bool>(hooks_[place].actor);
+    const bool wanted = !entries_[place].wanted || entries_[place].wanted(scope_);
+    if (lives && !wanted && !entries_[place].phases.contains(UPDATE) && hooks_[place].open.empty())
+      end(place);
+    if (entries_[place].phases.contains(UPDATE) && (lives || wanted))
+      update_one(place, failed, fill);
+  }
+}
+
+void HookSet::update_one(std::size_t place,
+                         const Failed& failed,
+                         const std::function<void(schema::plugin::HookRequest::Builder)>& fill) {
+  auto& slot = hooks_[place];
+  if (slot.updating) {
+    slot.next_update = [this, place, failed, fill] { update_one(place, failed, fill); };
+    return;
+  }
+  slot.updating = true;
+  Draft<schema::plugin::HookRequest> request;
+  request->setPhase(UPDATE);
+  if (fill) fill(*request);
+  ask(place, request, [this, place, failed](const Answer& answer) {
+    auto& slot = hooks_[place];
+    slot.updating = false;
+    if (!answer) failed(entries_[place], answer.error());
+    if (const auto next = std::exchange(slot.next_update, {}))
+      next();
+    else if (slot.open.empty() && entries_[place].wanted && !entries_[place].wanted(scope_))
+      end(place);
+  });
+}
+
+void HookSet::cancel(std::size_t place) {
+  auto& slot = hooks_[place];
+  if (!slot.actor || slot.open.empty()) return;
+  const auto last = slot.open.rbegin()->first;
+  self_->request(slot.actor, hook::cancel_grace, hook::Cancel{}, actor::Priority::urgent)
+      .then([](const hook::Settled&) {},
+            [this, place, last](const Error&) {
+              const auto& open = hooks_[place].open;
+              if (!open.empty() && open.begin()->first <= last)
+                give_up(place, {Errc::cancelled, "it was cancelled and did not answer"});
+            });
+}
+
+void HookSet::cancel_all() {
+  for (std::size_t place = 0; place < hooks_.size(); ++place)
+    cancel(place);
+}
+
+bool HookSet::is_watched() const {
+  for (std::size_t place = 0; place < hooks_.size(); ++place)
+    if (entries_[place].watches_tasks && hooks_[place].actor) return true;
+  return false;
+}
+
+void HookSet::tell(const hook::TasksChanged& change) {
+  for (std::size_t place = 0; place < hooks_.size(); ++place)
+    if (entries_[place].watches_tasks && hooks_[place].actor)
+      self_->send(hooks_[place].actor, hook::TasksChanged{change});
+}
+
+void HookSet::child_down(const actor::Down& down) {
+  for (auto& slot : hooks_)
+    if (slot.actor && slot.actor.address() == down.source) slot.actor = {};
+}
+
+void HookSet::stop() {
+  for (auto& slot : hooks_) {
+    slot.open.clear();
+    actor::stop(std::exchange(slot.actor, {}));
+  }
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,104 @@
+// HookSet: the hooks of one allocation or one task, for its runner. It makes an actor of each that
+// is wanted when a phase of it comes, asks it, and has it end when nothing is left to ask.
+//
+// A hook that dies, or does not answer in time, fails the phase that it was asked in; the next
+// phase finds a new actor. What it calls back comes in later turns of the runner, or within the
+// call if there is nothing to wait for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actors/client/hook.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::client {
+
+class HookSet {
+public:
+  using Request = Object<schema::plugin::HookRequest>;
+  using Answer = Result<Object<schema::plugin::HookAnswer>>;
+  using Then = std::function<void(const Answer&)>;
+  using Failed = std::function<void(const HookEntry&, const Error&)>;
+
+  /// `entries` outlives it. Everything is called in turns of `self`.
+  HookSet(actor::Self* self, const std::vector<HookEntry>& entries)
+      : self_{self}, entries_{entries}, hooks_(entries.size()) {}
+
+  HookSet(const HookSet&) = delete;
+  HookSet& operator=(const HookSet&) = delete;
+
+  ~HookSet() { stop(); }
+
+  /// Before anything else.
+  void equip(HookTools tools) { tools_ = std::move(tools); }
+
+  /// Whom the hooks are for, from now on.
+  void set_scope(HookScope scope) { scope_ = std::move(scope); }
+
+  const HookScope& scope() const { return scope_; }
+
+  const HookEntry& entry(std::size_t place) const { return entries_[place]; }
+
+  std::size_t size() const { return entries_.size(); }
+
+  /// Whether the hook is asked in the phase, as things are now.
+  bool is_asked(std::size_t place, HookPhase phase) const;
+
+  /// Asks one hook; `request` holds its phase, the deadline is set here.
+  void ask(std::size_t place, Draft<schema::plugin::HookRequest>& request, Then then);
+
+  /// Asks all hooks of the phase, one after the other; those that fail hold nothing up.
+  void ask_all(HookPhase phase, Failed failed, std::function<void()> then) {
+    ask_from(0, phase, std::move(failed), std::move(then));
+  }
+
+  /// Like `ask_all` in the update phase, of all hooks at once; each hook has one update at a time,
+  /// and the newest at last. `fill` adds what the request is to say. Hooks that are no longer
+  /// wanted are told for the last time, and end.
+  void update(Failed failed, std::function<void(schema::plugin::HookRequest::Builder)> fill = {});
+
+  /// What the hook owes is to be given up; its answer comes all the same, within `cancel_grace`.
+  void cancel(std::size_t place);
+  void cancel_all();
+
+  /// Whether anybody is told of tasks.
+  bool is_watched() const;
+  void tell(const hook::TasksChanged& change);
+
+  void child_down(const actor::Down& down);
+
+  /// Ends the actors. What they owe is not called back any more.
+  void stop();
+
+private:
+  struct Slot {
+    Hook actor;
+    std::map<std::uint64_t, Then> open;  ///< What is not answered, by ticket.
+    bool updating = false;
+    std::function<void()> next_update{};
+  };
+
+  const Hook& actor_of(std::size_t place);
+  void settle(std::size_t place, std::uint64_t ticket, HookPhase phase, const Answer& answer);
+  void end(std::size_t place);
+  void give_up(std::size_t place, const Error& why);
+  void ask_from(std::size_t place, HookPhase phase, Failed failed, std::function<void()> then);
+  void update_one(std::size_t place,
+                  const Failed& failed,
+                  const std::function<void(schema::plugin::HookRequest::Builder)>& fill);
+
+  actor::Self* self_;
+  const std::vector<HookEntry>& entries_;
+  HookTools tools_;
+  HookScope scope_;
+  std::vector<Slot> hooks_;
+  std::uint64_t tickets_ = 0;
+};
+
+}  // namespace nomad::client

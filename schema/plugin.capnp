@@ -1,0 +1,188 @@
+# The contract of plugins: what an agent says to hooks and drivers, and what they may ask of it.
+# Hooks and drivers of the agent itself keep it too, so that one of them can be moved into a process
+# of its own: within a process these objects are handed over by reference, between processes they
+# are the bytes of a socket. That is why there are ids here and no handles, and descriptors (passed
+# beside a message) where bytes flow.
+#
+# Times are nanoseconds. Fields are only ever added, at the end of a struct. A union member that a
+# receiver does not know is answered by an error.
+@0xd5a1c1e3f5b2a913;
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("nomad::schema::plugin");
+using Common = import "common.capnp";
+using Alloc = import "alloc.capnp";
+using Service = import "service.capnp";
+
+# -- hooks -----------------------------------------------------------------------------------------
+
+# A moment in the life of an allocation or of a task. A hook is asked in those that it names, and
+# only if it is wanted.
+enum Phase {
+  prerun @0;       # of an allocation that may run: before its tasks, one hook after the other
+  update @1;       # the servers changed the allocation in place; before prerun, too
+  taskRestart @2;  # all tasks are about to be restarted
+  preKill @3;      # tasks, or a task, are about to be ended; not before this is answered; repeatedly
+  postrun @4;      # all tasks have ended; without prerun, too
+  destroy @5;      # the allocation is forgotten; without prerun, too
+  shutdown @6;     # the agent ends, tasks go on
+  prestart @7;     # of a task: before each start, also of one that was found running
+  poststart @8;    # the task runs
+  exited @9;       # its process has ended; it may start again
+  stop @10;        # it will never run again; once, without prestart, too
+}
+
+# What a driver can do; it never changes.
+struct Capabilities {
+  fsIsolation @0 :Text;       # "none", "chroot" or "image"
+  sendSignals @1 :Bool;
+  secretsInMemory @2 :Bool;   # its tasks' secrets directories are small tmpfs mounts
+  exec @3 :Bool;              # it can run commands beside its tasks
+  mounts @4 :Bool;            # it can show a task volumes of the host at other paths
+}
+
+# Whom a hook is made for.
+struct HookPlace {
+  allocId @0 :Text;
+  allocRoot @1 :Text;         # "<alloc_dir>/<alloc id>"
+  task @2 :Text;              # empty: the hook is the allocation's
+  driver @3 :Capabilities;    # the task's
+  healthKnown @4 :Bool;       # the allocation has its verdict
+}
+
+# The environment of a task and what `${…}` means in its job; see runtime/workload/task_env.hpp.
+struct TaskEnvironment {
+  variables @0 :List(Common.TextEntry);        # as the task sees them
+  clientVariables @1 :List(Common.TextEntry);  # with directories as the agent sees them
+  node @2 :List(Common.TextEntry);             # what `${…}` may name of the node
+  taskDirectory @3 :Text;                      # as the agent sees it
+  allocDirectory @4 :Text;
+}
+
+struct ExitResult {
+  code @0 :Int32;
+  signal @1 :Int32;
+  oomKilled @2 :Bool;
+  error @3 :Text;             # why it failed beyond code and signal
+}
+
+struct DriverNetwork {
+  ports @0 :List(Common.IntEntry);
+  ip @1 :Text;
+  autoAdvertise @2 :Bool;
+}
+
+struct HookRequest {
+  phase @0 :Phase;
+  deadline @1 :Int64;                 # how long the answer is waited for
+  data @2 :List(Common.TextEntry);    # prestart, stop: what the hook left at its last prestart
+  environment @3 :TaskEnvironment;    # prestart, of a hook that asks for it
+  running @4 :Bool;                   # update: the task runs
+  network @5 :DriverNetwork;          # poststart, update: of the running task, if its driver made one
+  exit @6 :ExitResult;                # exited
+}
+
+# A directory or file of the host as the task is to see it.
+struct Mount {
+  taskPath @0 :Text;
+  hostPath @1 :Text;
+  readOnly @2 :Bool;
+  propagation @3 :Text;               # "private", "host-to-task" or "bidirectional"
+}
+
+struct Device {
+  taskPath @0 :Text;
+  hostPath @1 :Text;
+  permissions @2 :Text;               # of cgroups: "rwm"
+}
+
+# Null is an answer, too: nothing to say.
+struct HookAnswer {
+  done @0 :Bool;                      # prestart: not to be run again for this task
+  data @1 :List(Common.TextEntry);    # kept for the next prestart and for stop, over restarts too
+  environment @2 :List(Common.TextEntry);  # added to the task's environment
+  mounts @3 :List(Mount);
+  devices @4 :List(Device);
+}
+
+struct TaskSummary {
+  name @0 :Text;
+  state @1 :Alloc.TaskRunState;
+  failed @2 :Bool;
+  restarts @3 :UInt64;
+  startedAt @4 :Int64;                # Unix
+  finishedAt @5 :Int64;
+}
+
+# The states of an allocation's tasks, in the group's order. Told at every change to those who
+# watch; the newest is all that counts.
+struct TaskStates {
+  tasks @0 :List(TaskSummary);
+  allocFailed @1 :Bool;               # something beyond its tasks failed
+}
+
+# -- the host: what hooks and drivers tell and ask the agent -------------------------------------------
+
+struct Event {
+  type @0 :Text;                      # as users read it: "Driver", "Task hook message"
+  time @1 :Int64;                     # Unix
+  message @2 :Text;
+  details @3 :List(Common.TextEntry);
+  failsTask @4 :Bool;
+}
+
+struct Health {
+  healthy @0 :Bool;
+  reasons @1 :List(Common.TextEntry); # by task, when it is not
+}
+
+# Told, and not answered.
+struct Notice {
+  allocId @0 :Text;
+  task @1 :Text;                      # empty: all of the allocation's
+  union {
+    event @2 :Event;                  # for the task's history
+    health @3 :Health;                # the allocation's verdict; the first one counts
+    exited @4 :Exited;                # by drivers: a run is over
+    network @5 :Alloc.AllocNetworkStatus;
+  }
+}
+
+struct Exited {
+  runId @0 :Text;
+  result @1 :ExitResult;
+}
+
+struct Restart {
+  reason @0 :Text;
+  failure @1 :Bool;                   # the restart policy counts it
+}
+
+# Something that one hook of an allocation leaves for others. `version` grows with each change; 0 is
+# that of a resource that is not there.
+struct Resource {
+  name @0 :Text;
+  version @1 :UInt64;
+  value @2 :Data;
+}
+
+struct HostRequest {
+  allocId @0 :Text;
+  task @1 :Text;                      # empty: all of the allocation's
+  union {
+    restart @2 :Restart;              # answered when the processes have ended
+    kill @3 :Event;                   # answered when the order is taken
+    getResource @4 :Text;
+    putResource @5 :Resource;         # `conflict` unless `version` is the present one
+    readAlloc @6 :Void;               # the allocation that `allocId` names, as the servers know it
+    register @7 :List(Service.ServiceRegistration);
+    deregister @8 :List(Text);        # ids of registrations
+  }
+}
+
+struct HostAnswer {
+  union {
+    done @0 :Void;
+    resource @1 :Resource;
+    alloc @2 :Alloc.Allocation;
+  }
+}
