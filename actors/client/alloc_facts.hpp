@@ -6,7 +6,7 @@
 #include <string>
 
 #include "actors/client/alloc_runner.hpp"
-#include "actors/client/hook.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "actors/core/actor.hpp"
 
 namespace nomad::client {

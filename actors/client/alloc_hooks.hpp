@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "actors/client/alloc_facts.hpp"
-#include "actors/client/hook_set.hpp"
+#include "actors/client/hooks/hook_set.hpp"
 
 namespace nomad::client {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "actors/client/driver.hpp"
-#include "actors/client/hook.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "actors/client/stats_reader.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/hook_objects.hpp"
-#include "actors/client/hook_set.hpp"
+#include "actors/client/hooks/hook_objects.hpp"
+#include "actors/client/hooks/hook_set.hpp"
 #include "actors/client/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "actors/client/context.hpp"
-#include "actors/client/hook.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/workload/task_state.hpp"

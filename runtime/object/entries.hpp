@@ -3,6 +3,7 @@
 // already is).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +37,7 @@ std::optional<std::string_view> find_text(const List& entries, std::string_view 
 }
 
 /// Fills a list of TextEntry that was initialized with `values.size()` elements, in their order.
-template <class ListBuilder, class Map>
+template <class ListBuilder, class Map = std::map<std::string, std::string>>
 void fill_entries(ListBuilder entries, const Map& values) {
   unsigned next = 0;
   for (const auto& [key, value] : values) {

@@ -1,4 +1,4 @@
-#include "actors/client/function_hook.hpp"
+#include "actors/client/hooks/function_hook.hpp"
 
 #include <memory>
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/client/hook.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "runtime/workload/task_env.hpp"
 
 namespace nomad::client {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actors/client/hook_objects.hpp"
+#include "actors/client/hooks/hook_objects.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_health.hpp"

@@ -1,4 +1,4 @@
-#include "actors/client/hook_objects.hpp"
+#include "actors/client/hooks/hook_objects.hpp"
 
 #include "runtime/object/entries.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "actors/client/driver.hpp"
-#include "actors/client/hook.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "runtime/workload/task_record.hpp"
 #include "runtime/workload/task_state.hpp"
 

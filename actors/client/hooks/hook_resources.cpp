@@ -1,4 +1,4 @@
-#include "actors/client/hook_resources.hpp"
+#include "actors/client/hooks/hook_resources.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "actors/client/hook_set.hpp"
+#include "actors/client/hooks/hook_set.hpp"
 
 #include <utility>
 

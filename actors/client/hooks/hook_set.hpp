@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/hook.hpp"
+#include "actors/client/hooks/hook.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/object/draft.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <fmt/ranges.h>
 
-#include "actors/client/function_hook.hpp"
+#include "actors/client/hooks/function_hook.hpp"
 #include "client_fixture.hpp"
 #include "runtime/object/entries.hpp"
 #include "test/support/anybody.hpp"

@@ -1,9 +1,9 @@
 // Hooks that behave badly, and what their runner makes of them.
-#include "actors/client/hook_set.hpp"
+#include "actors/client/hooks/hook_set.hpp"
 
 #include <doctest/doctest.h>
 
-#include "actors/client/function_hook.hpp"
+#include "actors/client/hooks/function_hook.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "runtime/object/entries.hpp"
 #include "test/support/actor_fixture.hpp"
