@@ -40,10 +40,6 @@ std::string_view event_type_of(schema::Command::Which which) {
       return "DeploymentPromotion";
     case Which::DEPLOYMENT_ALLOC_HEALTH:
       return "DeploymentAllocHealth";
-    case Which::SERVICE_UPSERT:
-      return "ServiceRegistration";
-    case Which::SERVICE_DELETE:
-      return "ServiceDeregistration";
     case Which::NODE_POOL_UPSERT:
       return "NodePoolUpserted";
     case Which::NODE_POOL_DELETE:
@@ -51,6 +47,9 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::NOOP:
     case Which::JOB_STABILITY:
     case Which::REAP:
+    case Which::SERVICE_UPSERT:  // services' events have types of their own
+    case Which::SERVICE_DELETE:
+    case Which::NODE_SERVICES:
     case Which::SCHEDULER_CONFIGURATION:
     case Which::NAMESPACE_UPSERT:
     case Which::NAMESPACE_DELETE:
@@ -124,6 +123,8 @@ void Applier::dispatch(schema::Command::Reader command) {
       return scheduler_configuration(command.getSchedulerConfiguration());
     case Which::AUTOPILOT_UPDATE:
       return autopilot_update(command.getAutopilotUpdate());
+    case Which::NODE_SERVICES:
+      return node_services(command.getNodeServices());
     case Which::NAMESPACE_UPSERT:
       return namespace_upsert(command.getNamespaceUpsert());
     case Which::NAMESPACE_DELETE:
