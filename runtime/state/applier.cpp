@@ -116,15 +116,13 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::REAP:
       return reap(command.getReap());
     case Which::SERVICE_UPSERT:
-      return service_upsert(command.getServiceUpsert());
     case Which::SERVICE_DELETE:
-      return service_delete(command.getServiceDelete());
+    case Which::NODE_SERVICES:
+      return services(command);
     case Which::SCHEDULER_CONFIGURATION:
       return scheduler_configuration(command.getSchedulerConfiguration());
     case Which::AUTOPILOT_UPDATE:
       return autopilot_update(command.getAutopilotUpdate());
-    case Which::NODE_SERVICES:
-      return node_services(command.getNodeServices());
     case Which::NAMESPACE_UPSERT:
       return namespace_upsert(command.getNamespaceUpsert());
     case Which::NAMESPACE_DELETE:

@@ -183,6 +183,7 @@ private:
 
   // apply_service.cpp
   using ServiceMap = Tables::ObjectMap<schema::ServiceRegistration>;
+  void services(schema::Command::Reader command);
   void service_upsert(schema::ServiceUpsert::Reader command);
   void service_delete(schema::ServiceDelete::Reader command);
   void node_services(schema::NodeServices::Reader command);
@@ -190,6 +191,7 @@ private:
   void put_service(schema::ServiceRegistration::Reader service);
   void remove_services(const ServiceMap& index, std::string_view owner);
   bool remove_service(const std::string& key);
+  void note_service_change(schema::ServiceRegistration::Reader service);
 
   // apply_variable.cpp
   void variable_apply(schema::VariableApply::Reader command);

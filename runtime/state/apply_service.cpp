@@ -6,6 +6,12 @@
 
 namespace nomad::state {
 
+void Applier::services(schema::Command::Reader command) {
+  if (command.isServiceUpsert()) service_upsert(command.getServiceUpsert());
+  if (command.isServiceDelete()) service_delete(command.getServiceDelete());
+  if (command.isNodeServices()) node_services(command.getNodeServices());
+}
+
 void Applier::service_upsert(schema::ServiceUpsert::Reader command) {
   for (auto service : command.getServices())
     put_service(service);
@@ -31,12 +37,7 @@ void Applier::put_service(schema::ServiceRegistration::Reader service) {
       stored);
   t_.services_by_alloc.insert_or_assign(join_key(view(stored->getAllocId()), key), stored);
   t_.services_by_node.insert_or_assign(join_key(view(stored->getNodeId()), key), stored);
-  touch(Table::services);
-  changed(Table::services, key);
-  changed(Table::services_by_name,
-          join_key(view(stored->getNamespace()), view(stored->getServiceName())));
-  changed(Table::services_by_alloc, view(stored->getAllocId()));
-  changed(Table::services_by_job, join_key(view(stored->getNamespace()), view(stored->getJobId())));
+  note_service_change(*stored);
   event_as("ServiceRegistration", stored);
 }
 
@@ -85,15 +86,18 @@ bool Applier::remove_service(const std::string& key) {
                                      view(service->getId())));
   t_.services_by_alloc.erase(join_key(view(service->getAllocId()), key));
   t_.services_by_node.erase(join_key(view(service->getNodeId()), key));
-  touch(Table::services);
-  changed(Table::services, key);
-  changed(Table::services_by_name,
-          join_key(view(service->getNamespace()), view(service->getServiceName())));
-  changed(Table::services_by_alloc, view(service->getAllocId()));
-  changed(Table::services_by_job,
-          join_key(view(service->getNamespace()), view(service->getJobId())));
+  note_service_change(*service);
   event_as("ServiceDeregistration", service);
   return true;
+}
+
+void Applier::note_service_change(schema::ServiceRegistration::Reader service) {
+  const auto ns = view(service.getNamespace());
+  touch(Table::services);
+  changed(Table::services, join_key(ns, view(service.getId())));
+  changed(Table::services_by_name, join_key(ns, view(service.getServiceName())));
+  changed(Table::services_by_alloc, view(service.getAllocId()));
+  changed(Table::services_by_job, join_key(ns, view(service.getJobId())));
 }
 
 }  // namespace nomad::state
