@@ -6,7 +6,8 @@
 //     or "no leader": the client tries again. `not_found` on Heartbeat means "node not found": the
 //     client registers anew. Anything else is tried again after its ordinary delay.
 //   - Objects are immutable and shared; nobody changes one.
-//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time.
+//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time,
+//     and of each allocation one RegisterServices or DeregisterServices.
 #pragma once
 
 #include <chrono>

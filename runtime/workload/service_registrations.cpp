@@ -71,14 +71,18 @@ std::optional<LabelledPort> Scope::find_port(std::string_view label) const {
   return find_in(shared.getNetworks(), label);
 }
 
+/// "" for what the node does not say.
+std::string fact_of(const Variables& node, std::string_view name) {
+  const auto found = node.find(name);
+  return found == node.end() ? std::string{} : found->second;
+}
+
 /// Of a service without a port of a network.
 std::string Scope::host_ip() const {
   const auto shared = owner.alloc.getAllocatedResources().getShared().getNetworks();
   for (const auto networks : {own_networks.value_or(shared), shared})
     if (networks.size() == 1 && networks[0].getIp().size() > 0) return copy(networks[0].getIp());
-  for (const auto entry : owner.node.getAttributes())
-    if (view(entry.getKey()) == "unique.network.ip-address") return copy(entry.getValue());
-  return {};
+  return fact_of(owner.node, "attr.unique.network.ip-address");
 }
 
 Result<std::int64_t> port_number(std::string_view label, std::string_view labels) {
@@ -174,8 +178,8 @@ Result<ServiceRegistration> register_one(const Scope& scope, schema::Service::Re
                                 scope.workload, spec.name, spec.port_label)));
   draft->setServiceName(text(spec.name));
   draft->setNamespace(owner.alloc.getNamespace());
-  draft->setNodeId(owner.node.getId());
-  draft->setDatacenter(owner.node.getDatacenter());
+  draft->setNodeId(text(fact_of(owner.node, "node.unique.id")));
+  draft->setDatacenter(text(fact_of(owner.node, "node.datacenter")));
   draft->setJobId(owner.alloc.getJobId());
   draft->setAllocId(owner.alloc.getId());
   const auto tags = tags_of(owner, service);

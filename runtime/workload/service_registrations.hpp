@@ -29,7 +29,7 @@ using ServiceRegistration = Object<schema::ServiceRegistration>;
 struct ServiceOwner {
   schema::Allocation::Reader alloc;
   schema::Job::Reader job;
-  schema::Node::Reader node;
+  const Variables& node;  ///< What `node_variables` made of it.
 };
 
 /// Of the group itself. `env` is of no task.

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import tempfile
+import urllib.request
 
 import cluster
 import harness
@@ -53,6 +54,16 @@ class ServicesTest(cluster.Case):
 
     def ids(self, name="web"):
         return [service["ID"] for service in self.asked.try_get(f"/v1/service/{name}")]
+
+    def events(self, count):
+        """Type and key of the first events about services."""
+        address = f"http://127.0.0.1:{self.asked.http}/v1/event/stream?topic=Service:web"
+        seen = []
+        with urllib.request.urlopen(address, timeout=20) as stream:
+            while len(seen) < count:
+                seen += [(event["Type"], event["Payload"]["Service"]["ID"])
+                         for event in json.loads(stream.readline()).get("Events", [])]
+        return seen
 
     def printed(self, *words, code=0):
         done = self.asked.run(*words)
@@ -124,12 +135,15 @@ class ServicesTest(cluster.Case):
         for odd in ("we b", "wéb", "x" * 300, "%2e", "?a=b"):
             self.assertEqual("No service registrations found\n", self.printed("service", "info", odd))
 
-        self.offer("c1", "web", "9090")
+        third = self.offer("c1", "web", "9090")
         self.assertEqual(0, self.say("c1", "deregister", self.allocs["c1"], second).returncode)
         self.assertEqual(1, len(self.ids()))
         self.assertEqual(0, self.say("c1", "deregister", self.allocs["c1"]).returncode)
         self.assertEqual([], self.ids())
         self.assertEqual(0, self.say("c1", "deregister", self.allocs["c1"]).returncode)
+        came, went = "ServiceRegistration", "ServiceDeregistration"
+        self.assertEqual([(came, first), (came, second), (went, first), (came, third), (went, second),
+                          (went, third)], self.events(6))
 
     def test_a_node_speaks_of_what_is_its_own(self):
         own = self.offer("c0")

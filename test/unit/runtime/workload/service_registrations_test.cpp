@@ -17,6 +17,7 @@ struct Offer {
   Draft<schema::Node> node;
   DriverNetwork driver{.port_map = {{"db", 5432}}, .ip = "172.17.0.2", .auto_advertise = false};
   bool has_driver = false;
+  std::shared_ptr<const Variables> facts;
 
   Offer() {
     node->setId("n1");
@@ -77,7 +78,10 @@ struct Offer {
                            .network = {}});
   }
 
-  ServiceOwner owner() { return {alloc.reader(), job.reader(), node.reader()}; }
+  ServiceOwner owner() {
+    facts = node_variables(node.reader(), "global");
+    return {alloc.reader(), job.reader(), *facts};
+  }
 
   Result<std::vector<ServiceRegistration>> group() { return group_registrations(owner(), env("")); }
 
