@@ -41,6 +41,7 @@ struct TwoNodes : state::StateFixture {
         body.setDatacenter("dc7");
         body.setStatus(NodeStatus::READY);
       });
+    run([](auto command) { command.initNamespaceUpsert().setName("prod"); });
     register_job({.ns = "prod", .groups = {{"api", 2}}});
     place({{.id = "a", .ns = "prod", .node = "n1"}, {.id = "b", .ns = "prod", .node = "n2"}});
   }

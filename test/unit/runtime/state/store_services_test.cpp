@@ -81,7 +81,9 @@ Strings service_events(OfferingState& state,
   const auto before = state.index;
   REQUIRE_FALSE(state.run(fill).error);
   Strings shown;
-  for (const auto& batch : state.store.events().read_after(before, 10)->batches)
+  const auto page = state.store.events().read_after(before, 10);
+  REQUIRE(page.has_value());
+  for (const auto& batch : page->batches)
     for (const auto& event : batch->events)
       if (event.topic() == "Service")
         shown.push_back(std::string{event.type} + ' ' + std::string{event.key()});
