@@ -153,6 +153,19 @@ struct ServiceDelete {
   nodeId @1 :Text;                        # or all of a node
 }
 
+# What client nodes say of the services of their allocations: first `gone` goes, then `registered`
+# comes. Passed over: what is gone already, and registrations of allocations that have ended, or
+# whose node was given up, since this was decided. All else about them was checked before.
+struct NodeServices {
+  struct Gone {
+    namespace @0 :Text;                   # the allocation's
+    allocId @1 :Text;
+    ids @2 :List(Text);                   # none: all of the allocation
+  }
+  gone @0 :List(Gone);
+  registered @1 :List(Service.ServiceRegistration);
+}
+
 enum VariableOperation {
   set @0;
   delete @1;
@@ -239,5 +252,6 @@ struct Command {
     restoreRows @30 :RestoreRows;
     restoreFinish @31 :RestoreFinish;
     autopilotUpdate @32 :AutopilotUpdate;
+    nodeServices @33 :NodeServices;
   }
 }

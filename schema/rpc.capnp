@@ -8,6 +8,7 @@ using Alloc = import "alloc.capnp";
 using Common = import "common.capnp";
 using Job = import "job.capnp";
 using Node = import "node.capnp";
+using Service = import "service.capnp";
 using Variable = import "variable.capnp";
 
 # Before the body of every request. The secrets prove who asks, for this request alone; the server
@@ -84,7 +85,19 @@ struct NodeUpdateAllocRequest {
   allocs @1 :List(Alloc.Allocation);
 }
 
+# Answers Node.UpdateAlloc, Node.RegisterServices and Node.DeregisterServices.
 struct NodeUpdateAllocReply { index @0 :UInt64; }
+
+struct NodeRegisterServicesRequest {
+  nodeId @0 :Text;
+  services @1 :List(Service.ServiceRegistration);
+}
+
+struct NodeDeregisterServicesRequest {
+  nodeId @0 :Text;
+  allocId @1 :Text;
+  ids @2 :List(Text);              # none: all of the allocation
+}
 
 # A request of the HTTP API on its way to the node that serves it: the leader, a server of another
 # region, or the client node that it is about. The answer's body follows as a byte stream.

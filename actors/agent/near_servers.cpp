@@ -50,6 +50,12 @@ client::ServerLink::behavior_type near_servers(NearPointer self,
       [self, state](const link::UpdateAllocs& msg) {
         return hand_on(self, state->writes_here(), state->own.endpoint, msg);
       },
+      [self, state](const link::RegisterServices& msg) {
+        return hand_on(self, state->writes_here(), state->own.endpoint, msg);
+      },
+      [self, state](const link::DeregisterServices& msg) {
+        return hand_on(self, state->writes_here(), state->own.endpoint, msg);
+      },
   };
 }
 

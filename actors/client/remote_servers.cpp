@@ -19,10 +19,12 @@ namespace wire = schema::rpc;
 using rpc::Method;
 using rpc::transport::Delivery;
 using server_link::AssignedAllocs;
+using server_link::DeregisterServices;
 using server_link::Heartbeat;
 using server_link::Lease;
 using server_link::Registered;
 using server_link::RegisterNode;
+using server_link::RegisterServices;
 using server_link::UpdateAllocs;
 using server_link::Updated;
 using server_link::WatchAllocs;
@@ -184,12 +186,39 @@ struct RemoteState {
       for (unsigned i = 0; i < msg.allocs.size(); ++i)
         list.setWithCaveats(i, *msg.allocs[i]);
     });
+    return write(Method::node_update_alloc, std::move(body),
+                 msg.may_wait ? rpc::RpcPriority::normal : rpc::RpcPriority::urgent);
+  }
+
+  actor::Answer<Updated> add_services(const RegisterServices& msg) {
+    auto body = rpc::make_body<wire::NodeRegisterServicesRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      auto list = request.initServices(static_cast<unsigned>(msg.services.size()));
+      for (unsigned i = 0; i < msg.services.size(); ++i)
+        list.setWithCaveats(i, *msg.services[i]);
+    });
+    return write(Method::node_register_services, std::move(body), rpc::RpcPriority::normal);
+  }
+
+  actor::Answer<Updated> remove_services(const DeregisterServices& msg) {
+    auto body = rpc::make_body<wire::NodeDeregisterServicesRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      request.setAllocId(text(msg.alloc_id));
+      auto list = request.initIds(static_cast<unsigned>(msg.ids.size()));
+      for (unsigned i = 0; i < msg.ids.size(); ++i)
+        list.set(i, text(msg.ids[i]));
+    });
+    return write(Method::node_deregister_services, std::move(body), rpc::RpcPriority::normal);
+  }
+
+  /// A question that is answered when what it says is durable.
+  actor::Answer<Updated> write(Method method, Bytes body, rpc::RpcPriority priority) {
     return exchange<wire::NodeUpdateAllocReply, Updated>(
-        Method::node_update_alloc, std::move(body), options.timeout,
+        method, std::move(body), options.timeout,
         [](const Object<wire::NodeUpdateAllocReply>& reply) -> Result<Updated> {
           return Updated{reply->getIndex()};
         },
-        msg.may_wait ? rpc::RpcPriority::normal : rpc::RpcPriority::urgent);
+        priority);
   }
 
   void learn(const Object<wire::NodeLeaseReply>& reply) {
@@ -223,6 +252,8 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
       [self](const Heartbeat& msg) { return self->state.beat(msg); },
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
       [self](const UpdateAllocs& msg) { return self->state.update(msg); },
+      [self](const RegisterServices& msg) { return self->state.add_services(msg); },
+      [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };
 }

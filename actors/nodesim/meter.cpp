@@ -59,6 +59,12 @@ ServerLink::behavior_type metered_link(ServerLink::pointer self,
           meter->updated(msg, unix_now());
         });
       },
+      [self, to, meter](const link::RegisterServices& msg) {
+        return hand_on<link::Updated>(self, to, meter, msg, [](const link::Updated&) {});
+      },
+      [self, to, meter](const link::DeregisterServices& msg) {
+        return hand_on<link::Updated>(self, to, meter, msg, [](const link::Updated&) {});
+      },
   };
 }
 

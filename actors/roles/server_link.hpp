@@ -6,7 +6,8 @@
 //     or "no leader": the client tries again. `not_found` on Heartbeat means "node not found": the
 //     client registers anew. Anything else is tried again after its ordinary delay.
 //   - Objects are immutable and shared; nobody changes one.
-//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time.
+//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time,
+//     and of each allocation one RegisterServices or DeregisterServices.
 #pragma once
 
 #include <chrono>
@@ -19,6 +20,7 @@
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
 #include "schema/node.capnp.h"
+#include "schema/service.capnp.h"
 
 namespace nomad::client {
 
@@ -100,11 +102,40 @@ struct UpdateAllocs {
   bool may_wait = false;  ///< No ClientStatus has changed: it may be written together with others.
 };
 
+/// Services of this node's allocations, as Nomad's own service discovery shows them; all of them
+/// are taken or none. What is registered already, and differs, is replaced. Of each only these
+/// fields count: id (it begins with "_nomad-task-<allocation>-"), serviceName, allocId, tags,
+/// address, port; the servers know the rest. At most 10,000 and 4 MiB.
+///
+/// `conflict`: the node is down or disconnected for the servers (a heartbeat has to come first), or
+/// an allocation is to stop. `not_found`: an allocation is not known (any more). Answered when it
+/// is durable.
+///
+/// The servers forget what a node registered when they give it up as down, and may have an older
+/// set after a restore of their state. So whoever gets a lease that `awaits_reports` registers
+/// again; who does so without need changes nothing.
+struct RegisterServices {
+  using is_message = void;
+  std::string node_id;
+  std::vector<Object<schema::ServiceRegistration>> services;
+};
+
+/// Services that are no more. The servers do it by themselves when an allocation has ended, is
+/// collected, or its node is down. What is not there is passed over.
+struct DeregisterServices {
+  using is_message = void;
+  std::string node_id;
+  std::string alloc_id;
+  std::vector<std::string> ids;  ///< Empty: all of the allocation.
+};
+
 }  // namespace server_link
 
 using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
                                     server_link::Lease(server_link::Heartbeat),
                                     server_link::AssignedAllocs(server_link::WatchAllocs),
-                                    server_link::Updated(server_link::UpdateAllocs)>;
+                                    server_link::Updated(server_link::UpdateAllocs),
+                                    server_link::Updated(server_link::RegisterServices),
+                                    server_link::Updated(server_link::DeregisterServices)>;
 
 }  // namespace nomad::client

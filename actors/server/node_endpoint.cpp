@@ -7,6 +7,7 @@
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
+#include "actors/server/service_writes.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using client::server_link::AssignedAllocs;
+using client::server_link::DeregisterServices;
+using client::server_link::RegisterServices;
 using client::server_link::UpdateAllocs;
 using client::server_link::Updated;
 using client::server_link::WatchAllocs;
@@ -94,6 +97,8 @@ struct NodeEndpointState {
   bool writing_reports = false;
   bool reports_hurry = false;
   bool reports_timed = false;  ///< ReportsDue comes.
+  ServiceWrites service_writes{
+      [this](const auto& command, auto then) { write(command, std::move(then)); }};
 
   cluster::EvalSeed seed() { return {unix_now(), &random}; }
 
@@ -238,6 +243,30 @@ struct NodeEndpointState {
       write_reports();
     });
   }
+
+  // -- what nodes offer --------------------------------------------------------------------------
+
+  actor::Answer<Updated> add_services(const RegisterServices& msg) {
+    const auto snapshot = store->snapshot();
+    return change_services(snapshot,
+                           cluster::check_registrations(snapshot, msg.node_id, msg.services));
+  }
+
+  actor::Answer<Updated> remove_services(const DeregisterServices& msg) {
+    const auto snapshot = store->snapshot();
+    return change_services(
+        snapshot, cluster::check_deregistration(snapshot, msg.node_id, msg.alloc_id, msg.ids));
+  }
+
+  actor::Answer<Updated> change_services(const state::Snapshot& snapshot,
+                                         Result<cluster::ServiceChange> change) {
+    if (!change) return change.error();
+    if (change->empty()) return Updated{snapshot.index()};
+    NOMAD_TRY(service_writes.check_room(*change));
+    auto promise = self->make_response_promise<Updated>();
+    service_writes.add(std::move(*change), promise);
+    return promise;
+  }
 };
 
 NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self,
@@ -255,6 +284,8 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
   return {
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
       [self](const UpdateAllocs& msg) { return self->state.report(msg); },
+      [self](const RegisterServices& msg) { return self->state.add_services(msg); },
+      [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
       [self](ReportsDue) {
         auto& state = self->state;
         state.reports_timed = false;

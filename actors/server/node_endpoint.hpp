@@ -1,9 +1,11 @@
 // NodeEndpoint: what client nodes should run, and what they report. Their registrations and
 // heartbeats are the heartbeat tracker's.
 //
-// Owns:   the blocking watches of nodes, the reports that wait to be written.
-// Takes:  WatchAllocs and UpdateAllocs. Reports are written at once while nothing is being written,
-//         else together with the others that came meanwhile: one log entry at a time.
+// Owns:   the blocking watches of nodes, the reports and changes of services that wait to be
+//         written.
+// Takes:  WatchAllocs, UpdateAllocs, RegisterServices and DeregisterServices. Reports are written
+//         at once while none is being written, else together with the others that came meanwhile:
+//         one log entry at a time. So are changes of services.
 // Parent: server, restart. Nodes ask and report again.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -20,7 +22,9 @@ namespace nomad::server {
 
 using NodeEndpoint
     = actor::Interface<client::server_link::AssignedAllocs(client::server_link::WatchAllocs),
-                       client::server_link::Updated(client::server_link::UpdateAllocs)>;
+                       client::server_link::Updated(client::server_link::UpdateAllocs),
+                       client::server_link::Updated(client::server_link::RegisterServices),
+                       client::server_link::Updated(client::server_link::DeregisterServices)>;
 
 /// The servers' side of client::ServerLink: who takes which of its messages.
 struct NodeSide {

@@ -144,6 +144,7 @@ void NodeService::add_to(rpc::MethodRouter& router) {
   add_heartbeat(router);
   add_allocs(router);
   add_updates(router);
+  add_services(router);
 }
 
 void NodeService::add_status(rpc::MethodRouter& router) const {
@@ -234,12 +235,25 @@ void NodeService::add_allocs(rpc::MethodRouter& router) const {
       });
 }
 
+template <class Message>
+void NodeService::write(Message message, const Caller& caller, const Inbound& inbound) const {
+  if (auto allowed = check_node(*this, caller, message.node_id); !allowed)
+    return inbound.reply(allowed.error());
+  shared_->asker.ask<link::Updated>(
+      shared_->endpoint(), std::move(message), time_left_of(inbound.envelope),
+      [inbound](Result<link::Updated> done) {
+        if (!done) return inbound.reply(done.error());
+        inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
+            [&](auto& reply) { reply.setIndex(done->index); }));
+      },
+      rpc::in_mailbox(inbound.envelope.priority));
+}
+
 void NodeService::add_updates(rpc::MethodRouter& router) const {
   router.on_inbound<wire::NodeUpdateAllocRequest>(
       Method::node_update_alloc,
-      [service = *this, shared = shared_](const Caller& caller,
-                                          const Object<wire::NodeUpdateAllocRequest>& request,
-                                          const Inbound& inbound) {
+      [service = *this](const Caller& caller, const Object<wire::NodeUpdateAllocRequest>& request,
+                        const Inbound& inbound) {
         link::UpdateAllocs updates{
             .node_id = copy(request->getNodeId()),
             .allocs = {},
@@ -248,16 +262,32 @@ void NodeService::add_updates(rpc::MethodRouter& router) const {
           updates.allocs.push_back(Object<schema::Allocation>::freeze(alloc));
         if (updates.node_id.empty() && !updates.allocs.empty())
           updates.node_id = copy(updates.allocs.front()->getNodeId());
-        if (auto allowed = check_node(service, caller, updates.node_id); !allowed)
-          return inbound.reply(allowed.error());
-        shared->asker.ask<link::Updated>(
-            shared->endpoint(), std::move(updates), time_left_of(inbound.envelope),
-            [inbound](Result<link::Updated> done) {
-              if (!done) return inbound.reply(done.error());
-              inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
-                  [&](auto& reply) { reply.setIndex(done->index); }));
-            },
-            rpc::in_mailbox(inbound.envelope.priority));
+        service.write(std::move(updates), caller, inbound);
+      });
+}
+
+void NodeService::add_services(rpc::MethodRouter& router) const {
+  router.on_inbound<wire::NodeRegisterServicesRequest>(
+      Method::node_register_services,
+      [service = *this](const Caller& caller,
+                        const Object<wire::NodeRegisterServicesRequest>& request,
+                        const Inbound& inbound) {
+        link::RegisterServices message{.node_id = copy(request->getNodeId()), .services = {}};
+        for (const auto one : request->getServices())
+          message.services.push_back(Object<schema::ServiceRegistration>::freeze(one));
+        service.write(std::move(message), caller, inbound);
+      });
+  router.on_inbound<wire::NodeDeregisterServicesRequest>(
+      Method::node_deregister_services,
+      [service = *this](const Caller& caller,
+                        const Object<wire::NodeDeregisterServicesRequest>& request,
+                        const Inbound& inbound) {
+        link::DeregisterServices message{.node_id = copy(request->getNodeId()),
+                                         .alloc_id = copy(request->getAllocId()),
+                                         .ids = {}};
+        for (const auto id : request->getIds())
+          message.ids.push_back(copy(id));
+        service.write(std::move(message), caller, inbound);
       });
 }
 

@@ -69,6 +69,11 @@ private:
   void add_heartbeat(rpc::MethodRouter& router) const;
   void add_allocs(rpc::MethodRouter& router) const;
   void add_updates(rpc::MethodRouter& router) const;
+  void add_services(rpc::MethodRouter& router) const;
+
+  /// Asks the endpoint what is durable when it is answered; for a node that `caller` speaks for.
+  template <class Message>
+  void write(Message message, const rpc::Caller& caller, const rpc::Inbound& inbound) const;
 
   std::shared_ptr<Shared> shared_;
 };

@@ -24,6 +24,8 @@ std::optional<access::Target> target_of(schema::Command::Reader command) {
     return access::Target{view(command.getJobDeregister().getNamespace())};
   if (command.isJobStability())
     return access::Target{view(command.getJobStability().getNamespace())};
+  if (command.isServiceDelete() && command.getServiceDelete().getKeys().size() > 0)
+    return access::Target{view(command.getServiceDelete().getKeys()[0].getNamespace())};
   if (!command.isVariableApply()) return {};
   const auto variable = command.getVariableApply().getVariable();
   return access::Target{view(variable.getNamespace()), view(variable.getPath())};

@@ -14,14 +14,6 @@
 namespace nomad::cli {
 namespace {
 
-void print_page_hint(const Answer& answer, const std::string& per_page) {
-  if (!answer.next_token.empty())
-    std::cout << fmt::format(
-        "\nResults have been paginated. To get the next page run:\n\n"
-        "nomadctl eval list -per-page {} -page-token {}\n",
-        per_page, answer.next_token);
-}
-
 void print_eval(const View& eval, bool verbose) {
   const auto status = eval["Status"].text();
   const bool in_progress = status == "pending" || status == "blocked";
@@ -91,7 +83,7 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
     return 0;
   }
   std::cout << eval_table(evals.view(), verbose) << '\n';
-  print_page_hint(evals, per_page);
+  print_page_hint("eval list -per-page " + per_page, evals.next_token);
   return 0;
 }
 

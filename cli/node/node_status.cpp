@@ -47,11 +47,7 @@ Result<int> list_nodes(Api& api, const NodeStatusFlags& flags) {
   } else if (!items.empty()) {
     std::cout << node_table(nodes.view(), flags.verbose, flags.os, flags.allocs, &api) << '\n';
   }
-  if (!nodes.next_token.empty())
-    std::cout << fmt::format(
-        "\nResults have been paginated. To get the next page run:\n\n"
-        "nomadctl node status -per-page {} -page-token {}\n",
-        flags.per_page, nodes.next_token);
+  print_page_hint(fmt::format("node status -per-page {}", flags.per_page), nodes.next_token);
   return 0;
 }
 

@@ -1,5 +1,5 @@
-// operator scheduler get-config and set-config, system reconcile summaries, service list and info,
-// namespace list, ui: small commands of one request each.
+// operator scheduler get-config and set-config, system reconcile summaries, namespace list, ui:
+// small commands of one request each.
 #include <iostream>
 
 #include <boost/json.hpp>
@@ -18,13 +18,6 @@ constexpr std::string_view configuration_path = "/v1/operator/scheduler/configur
 
 std::string yes_or_no(const View& value) {
   return value.truth() ? "true" : "false";
-}
-
-std::string tags_of(const View& service) {
-  std::vector<std::string> tags;
-  for (const auto& tag : service["Tags"].items())
-    tags.push_back(tag.text());
-  return '[' + join(tags, ",") + ']';
 }
 
 }  // namespace
@@ -109,72 +102,6 @@ Result<int> run_system_reconcile_summaries(const std::vector<std::string>& argum
   auto& api = command.api;
   auto answer = api->put("/v1/system/reconcile/summaries", nullptr);
   return answer ? 0 : fail("Error running system summary reconciliation", answer.error());
-}
-
-Result<int> run_service_list(const std::vector<std::string>& arguments) {
-  ApiCommand command{"service list [options]", "Lists the services that tasks registered."};
-  OutputFlags output{command.parser};
-  if (auto code = command.start(arguments)) return *code;
-  auto& api = command.api;
-  auto answer = NOMAD_TRY(api->get("/v1/services").within("Error listing service registrations"));
-  if (answer.view().items().empty()) {
-    std::cout << "No service registrations found\n";
-    return 0;
-  }
-  if (auto code = output.print(answer.body)) return *code;
-  Rows rows{{"Service Name"}};
-  if (api->all_namespaces()) rows[0].emplace_back("Namespace");
-  rows[0].emplace_back("Tags");
-  for (const auto& ns : answer.view().items())
-    for (const auto& service : ns["Services"].items()) {
-      Row row{service["ServiceName"].text()};
-      if (api->all_namespaces()) row.push_back(ns["Namespace"].text());
-      row.push_back(tags_of(service));
-      rows.push_back(std::move(row));
-    }
-  std::cout << table(rows) << '\n';
-  return 0;
-}
-
-Result<int> run_service_info(const std::vector<std::string>& arguments) {
-  bool verbose = false;
-  std::string filter;
-  ApiCommand command{"service info [options] <service_name>", "Shows who offers a service."};
-  OutputFlags output{command.parser};
-  command.parser.flag("verbose", verbose, "Shows whole ids.");
-  command.parser.option("filter", filter, "Only those for which the expression holds.");
-  if (auto code = command.start_with("<service_name>", arguments)) return *code;
-  auto& api = command.api;
-  Query query;
-  if (!filter.empty()) query.emplace_back("filter", filter);
-  auto answer = NOMAD_TRY(api->get("/v1/service/" + segment(command.parser.positional()[0]), query)
-                              .within("Error listing service registrations"));
-  if (answer.view().items().empty()) {
-    std::cout << "No service registrations found\n";
-    return 0;
-  }
-  if (auto code = output.print(answer.body)) return *code;
-  Rows rows{{"Job ID", "Address", "Tags", "Node ID", "Alloc ID"}};
-  for (const auto& service : answer.view().items()) {
-    const auto address = fmt::format("{}:{}", service["Address"].text(), service["Port"].number());
-    if (verbose)
-      std::cout << pairs({{"ID", service["ID"].text()},
-                          {"Service Name", service["ServiceName"].text()},
-                          {"Namespace", service["Namespace"].text()},
-                          {"Job ID", service["JobID"].text()},
-                          {"Alloc ID", service["AllocID"].text()},
-                          {"Node ID", service["NodeID"].text()},
-                          {"Datacenter", service["Datacenter"].text()},
-                          {"Address", address},
-                          {"Tags", tags_of(service)}})
-                << "\n\n";
-    else
-      rows.push_back({service["JobID"].text(), address, tags_of(service),
-                      shown_id(service["NodeID"].text(), false),
-                      shown_id(service["AllocID"].text(), false)});
-  }
-  if (!verbose) std::cout << table(rows) << '\n';
-  return 0;
 }
 
 Result<int> run_namespace_list(const std::vector<std::string>& arguments) {

@@ -65,6 +65,13 @@ void print_section(std::string_view name, const std::string& body) {
   std::cout << '\n' << title(name) << '\n' << body << '\n';
 }
 
+void print_page_hint(std::string_view command, const std::string& next_token) {
+  if (next_token.empty()) return;
+  std::cout << fmt::format(
+      "\nResults have been paginated. To get the next page run:\n\nnomadctl {} -page-token {}\n",
+      command, next_token);
+}
+
 std::string colored(std::string_view text, std::string_view color) {
   if (!color_on) return std::string{text};
   const auto code = color == "red" ? 31 : color == "green" ? 32 : color == "yellow" ? 33 : 34;

@@ -69,6 +69,12 @@ bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
+bool is_dns_label(std::string_view text) {
+  if (text.empty() || text.size() > 63) return false;
+  return is_alphanumeric(text.front()) && is_alphanumeric(text.back())
+         && std::ranges::all_of(text, [](char c) { return is_alphanumeric(c) || c == '-'; });
+}
+
 std::string_view trim(std::string_view text, std::string_view blanks) {
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};

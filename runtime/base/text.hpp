@@ -58,6 +58,9 @@ std::string to_upper(std::string_view text);
 /// Whether there is at least one character and all are digits.
 bool is_digits(std::string_view text);
 
+/// Whether it is a label of a DNS name (RFC 1123): 1 to 63 letters, digits and inner dashes.
+bool is_dns_label(std::string_view text);
+
 /// Without the characters of `blanks` at both ends; a part of `text`.
 std::string_view trim(std::string_view text, std::string_view blanks = ascii_space);
 

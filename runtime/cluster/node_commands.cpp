@@ -92,10 +92,6 @@ bool may_reconnect(const state::Snapshot& snapshot, std::string_view node_id, st
   return false;
 }
 
-bool is_given_up(NodeStatus status) {
-  return status == NodeStatus::DOWN || status == NodeStatus::DISCONNECTED;
-}
-
 /// Whether a scheduler may decide otherwise about the node now than before. How healthy a driver
 /// feels counts, the words for it don't.
 bool places_differently(schema::Node::Reader before, schema::Node::Reader after) {
@@ -121,6 +117,10 @@ bool places_differently(schema::Node::Reader before, schema::Node::Reader after)
 }
 
 }  // namespace
+
+bool is_given_up(NodeStatus status) {
+  return status == NodeStatus::DOWN || status == NodeStatus::DISCONNECTED;
+}
 
 Result<NodeDecision> decide_node_register(const state::Snapshot& snapshot,
                                           const Object<schema::Node>& node,

@@ -29,6 +29,9 @@
 
 namespace nomad::cluster {
 
+/// Whether a node of this status was silent too long, and has sent no heartbeat since.
+bool is_given_up(schema::NodeStatus status);
+
 /// A command and the evaluations in it.
 struct NodeDecision {
   access::Allowed allowed;

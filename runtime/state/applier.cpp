@@ -40,10 +40,6 @@ std::string_view event_type_of(schema::Command::Which which) {
       return "DeploymentPromotion";
     case Which::DEPLOYMENT_ALLOC_HEALTH:
       return "DeploymentAllocHealth";
-    case Which::SERVICE_UPSERT:
-      return "ServiceRegistration";
-    case Which::SERVICE_DELETE:
-      return "ServiceDeregistration";
     case Which::NODE_POOL_UPSERT:
       return "NodePoolUpserted";
     case Which::NODE_POOL_DELETE:
@@ -51,6 +47,9 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::NOOP:
     case Which::JOB_STABILITY:
     case Which::REAP:
+    case Which::SERVICE_UPSERT:  // services' events have types of their own
+    case Which::SERVICE_DELETE:
+    case Which::NODE_SERVICES:
     case Which::SCHEDULER_CONFIGURATION:
     case Which::NAMESPACE_UPSERT:
     case Which::NAMESPACE_DELETE:
@@ -117,9 +116,9 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::REAP:
       return reap(command.getReap());
     case Which::SERVICE_UPSERT:
-      return service_upsert(command.getServiceUpsert());
     case Which::SERVICE_DELETE:
-      return service_delete(command.getServiceDelete());
+    case Which::NODE_SERVICES:
+      return services(command);
     case Which::SCHEDULER_CONFIGURATION:
       return scheduler_configuration(command.getSchedulerConfiguration());
     case Which::AUTOPILOT_UPDATE:

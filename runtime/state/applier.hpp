@@ -78,7 +78,13 @@ private:
 
   template <class T>
   void event(const Object<T>& object) {
-    if (events_ != nullptr && !event_type_.empty()) events_->push_back({event_type_, object});
+    if (!event_type_.empty()) event_as(event_type_, object);
+  }
+
+  /// `type` is a literal.
+  template <class T>
+  void event_as(std::string_view type, const Object<T>& object) {
+    if (events_ != nullptr) events_->push_back({type, object});
   }
 
   // apply_job.cpp
@@ -174,10 +180,18 @@ private:
   void node_pool_upsert(schema::NodePool::Reader pool);
   void node_pool_delete(std::string_view name);
   void put_node_pool(schema::NodePool::Reader pool);
+
+  // apply_service.cpp
+  using ServiceMap = Tables::ObjectMap<schema::ServiceRegistration>;
+  void services(schema::Command::Reader command);
   void service_upsert(schema::ServiceUpsert::Reader command);
   void service_delete(schema::ServiceDelete::Reader command);
+  void node_services(schema::NodeServices::Reader command);
+  bool may_offer(schema::ServiceRegistration::Reader service) const;
   void put_service(schema::ServiceRegistration::Reader service);
+  void remove_services(const ServiceMap& index, std::string_view owner);
   bool remove_service(const std::string& key);
+  void note_service_change(schema::ServiceRegistration::Reader service);
 
   // apply_variable.cpp
   void variable_apply(schema::VariableApply::Reader command);

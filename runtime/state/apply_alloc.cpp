@@ -100,8 +100,10 @@ void Applier::put_alloc(const AllocRef* before, AllocRow row, Author author) {
   t_.allocs.insert_or_assign(view(alloc.getId()), stored);
   index_alloc(t_, before, stored, released_);
   touched_jobs_.try_emplace(join_key(view(alloc.getNamespace()), view(alloc.getJobId())), false);
-  if (stored->client_terminal && (before == nullptr || !(*before)->client_terminal))
+  if (stored->client_terminal && (before == nullptr || !(*before)->client_terminal)) {
     freed_nodes_.emplace(view(alloc.getNodeId()));
+    remove_services(t_.services_by_alloc, view(alloc.getId()));
+  }
   note_alloc_change(*stored, author);
   event(stored->alloc);
 }
@@ -116,6 +118,7 @@ void Applier::remove_alloc(std::string_view id) {
   touched_jobs_.insert_or_assign(join_key(view(alloc.getNamespace()), view(alloc.getJobId())),
                                  true);
   if (!row->client_terminal) freed_nodes_.emplace(view(alloc.getNodeId()));
+  remove_services(t_.services_by_alloc, id);
   note_alloc_change(*row, Author::server);
 }
 

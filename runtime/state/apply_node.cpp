@@ -108,6 +108,8 @@ void Applier::node_status_update(schema::NodeStatusUpdate::Reader command) {
     draft->setLastMissedHeartbeatIndex(0);
   const Object<schema::Node> stored = draft.freeze();
   put_node(stored);
+  if (command.getStatus() == Status::DOWN)
+    remove_services(t_.services_by_node, view(command.getNodeId()));
   if (is_open(*stored)) outcome_.nodes_opened.push_back(stored);
   put_evals(command.getEvaluations());
 }
@@ -161,6 +163,7 @@ void Applier::node_deregister(schema::NodeDeregister::Reader command) {
     touch(Table::nodes);
     changed(Table::nodes, view(id));
     event(node);
+    remove_services(t_.services_by_node, view(id));
   }
   put_evals(command.getEvaluations());
 }

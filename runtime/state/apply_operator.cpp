@@ -1,4 +1,4 @@
-// Namespaces, node pools, the scheduler's configuration, service registrations.
+// Namespaces, node pools, the scheduler's and autopilot's configuration.
 #include "runtime/state/applier.hpp"
 
 namespace nomad::state {
@@ -111,71 +111,6 @@ void Applier::node_pool_delete(std::string_view name) {
   touch(Table::node_pools);
   changed(Table::node_pools, name);
   event(pool);
-}
-
-void Applier::service_upsert(schema::ServiceUpsert::Reader command) {
-  for (auto service : command.getServices())
-    put_service(service);
-}
-
-void Applier::put_service(schema::ServiceRegistration::Reader service) {
-  const std::string key = join_key(view(service.getNamespace()), view(service.getId()));
-  const auto old = found_or_empty(t_.services, key);
-  Draft<schema::ServiceRegistration> draft{service};
-  if (old) {  // a client says the same again: nothing changes, nobody wakes
-    draft->setCreateIndex(old->getCreateIndex());
-    draft->setModifyIndex(old->getModifyIndex());
-    if (draft.freeze().equals(old)) return;
-    remove_service(key);
-  }
-  draft->setCreateIndex(old ? old->getCreateIndex() : index_);
-  draft->setModifyIndex(index_);
-  const Object<schema::ServiceRegistration> stored = draft.freeze();
-  t_.services.insert_or_assign(key, stored);
-  t_.services_by_name.insert_or_assign(
-      join_key(view(stored->getNamespace()), view(stored->getServiceName()), view(stored->getId())),
-      stored);
-  t_.services_by_alloc.insert_or_assign(join_key(view(stored->getAllocId()), key), stored);
-  t_.services_by_node.insert_or_assign(join_key(view(stored->getNodeId()), key), stored);
-  touch(Table::services);
-  changed(Table::services, key);
-  changed(Table::services_by_name,
-          join_key(view(stored->getNamespace()), view(stored->getServiceName())));
-  changed(Table::services_by_alloc, view(stored->getAllocId()));
-  event(stored);
-}
-
-void Applier::service_delete(schema::ServiceDelete::Reader command) {
-  bool any = false;
-  for (auto key : command.getKeys())
-    any = remove_service(join_key(view(key.getNamespace()), view(key.getId()))) || any;
-  if (command.getNodeId().size() > 0) {
-    std::vector<std::string> keys;
-    for (const auto& entry : t_.services_by_node.prefix(join_key(view(command.getNodeId()), "")))
-      keys.push_back(join_key(view(entry.value()->getNamespace()), view(entry.value()->getId())));
-    for (const auto& key : keys)
-      remove_service(key);
-    return;
-  }
-  if (!any && command.getKeys().size() > 0)
-    refuse(Errc::not_found, "service registration not found");
-}
-
-bool Applier::remove_service(const std::string& key) {
-  const auto service = found_or_empty(t_.services, key);
-  if (!service) return false;
-  t_.services.erase(key);
-  t_.services_by_name.erase(join_key(view(service->getNamespace()), view(service->getServiceName()),
-                                     view(service->getId())));
-  t_.services_by_alloc.erase(join_key(view(service->getAllocId()), key));
-  t_.services_by_node.erase(join_key(view(service->getNodeId()), key));
-  touch(Table::services);
-  changed(Table::services, key);
-  changed(Table::services_by_name,
-          join_key(view(service->getNamespace()), view(service->getServiceName())));
-  changed(Table::services_by_alloc, view(service->getAllocId()));
-  event(service);
-  return true;
 }
 
 }  // namespace nomad::state

@@ -57,6 +57,7 @@ enum class Table : std::uint32_t {
   deployments_by_job,    ///< namespace\0job id
   services_by_name,      ///< namespace\0name
   services_by_alloc,     ///< allocation id
+  services_by_job,       ///< namespace\0job id
   applied,               ///< "": each publication
 };
 

@@ -84,6 +84,8 @@ inline FakeServersActor::behavior_type fake_servers(
           board.heard[copy(alloc->getId())] = alloc;
         return Updated{++self->state.index};
       },
+      [self](const RegisterServices&) { return Updated{++self->state.index}; },
+      [self](const DeregisterServices&) { return Updated{++self->state.index}; },
       [self](BoardChanged) { self->state.answer(); },
   };
 }

@@ -2,16 +2,18 @@
 #include <map>
 #include <set>
 
+#include "actors/api/cluster/service_choice.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
 #include "actors/api/http/routes.hpp"
+#include "actors/api/http/write.hpp"
+#include "runtime/cluster/service_commands.hpp"
 
 namespace nomad::api {
 namespace {
 
 using state::Table;
-using ServiceRef = Object<schema::ServiceRegistration>;
 
 std::uint64_t services_index(const View& snapshot) {
   return table_index(snapshot, Table::services);
@@ -37,6 +39,7 @@ Answer services_answer(const View& snapshot, const ReadOptions& options, const R
                 {.prefix = options.all_namespaces() ? "" : state::join_key(options.ns, "")},
                 [&](const auto& entry) {
                   const auto service = *entry.value();
+                  if (!view(service.getServiceName()).starts_with(options.prefix)) return true;
                   kept = keeps(filter, service);
                   if (!kept || !*kept) return kept.has_value();
                   auto& tags
@@ -77,37 +80,100 @@ Outcome list_services(Call& call) {
   });
 }
 
+/// Whose registrations of service `name` are asked for.
+Walk walk_by_service(const ReadOptions& options, const std::string& name) {
+  Walk walk;
+  if (!options.all_namespaces()) walk.prefix = state::join_key(options.ns, name, "");
+  if (options.next_token.empty()) return walk;
+  const auto token = query::NameToken::parse(options.next_token);
+  walk.start = state::join_key(token.ns, name, token.id);
+  return walk;
+}
+
+/// Those that `choice` takes of all that `keep` keeps: pages have no meaning here.
+template <class Keep>
+Answer chosen_answer(const View& snapshot, const Walk& walk, const Choice& choice, Keep keep) {
+  std::vector<ServiceRef> kept;
+  std::optional<Error> failure;
+  snapshot.walk(&state::Tables::services_by_name, walk, [&](const auto& entry) {
+    const Result<bool> keeps_it = keep(entry.value());
+    if (!keeps_it)
+      failure = keeps_it.error();
+    else if (*keeps_it)
+      kept.push_back(entry.value());
+    return !failure;
+  });
+  if (failure) return Answer::error(*failure);
+  return Answer::json(json_list(choose(std::move(kept), choice), append_whole));
+}
+
+Answer service_answer(const View& snapshot,
+                      const ReadOptions& options,
+                      const std::string& name,
+                      const std::optional<Choice>& choice,
+                      const RowFilter& filter) {
+  const auto keep = [&](const ServiceRef& service) -> Result<bool> {
+    return view(service->getServiceName()) == name ? keeps(filter, *service) : false;
+  };
+  auto walk = walk_by_service(options, name);
+  if (choice) {
+    walk.start.clear();
+    return chosen_answer(snapshot, walk, *choice, keep);
+  }
+  return list_page(
+      snapshot, &state::Tables::services_by_name, walk, options, keep,
+      [](std::string_view, const ServiceRef& service) {
+        return query::NameToken::make(view(service->getNamespace()), view(service->getId()));
+      },
+      append_whole);
+}
+
 Outcome read_service(Call& call) {
   const auto name = call.rest;
   if (name.empty()) return bad_request("missing service name");
   if (name.find('/') != std::string::npos) return bad_request("invalid URI");
-  return read_state(call, [&name](const ReadOptions& options) -> Result<Read> {
+  const auto choice = NOMAD_TRY(parse_choice(call.request().parameter_or_empty("choose")));
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     const auto filter = NOMAD_TRY(compile_filter(options));
-    return Read{
-        .watch = {state::watch_key(Table::services_by_name, state::join_key(options.ns, name))},
-        .index = services_index,
-        .answer = [options, name, filter](const View& snapshot) {
-          Walk walk;
-          walk.prefix = state::join_key(options.ns, name, "");
-          if (!options.next_token.empty())
-            walk.start = walk.prefix + query::NameToken::parse(options.next_token).id;
-          return list_page(
-              snapshot, &state::Tables::services_by_name, walk, options,
-              [&](const ServiceRef& service) { return keeps(filter, *service); },
-              [](std::string_view, const ServiceRef& service) {
-                return query::NameToken::make(view(service->getNamespace()),
-                                              view(service->getId()));
-              },
-              append_whole);
-        }};
+    const auto watched
+        = options.all_namespaces()
+              ? state::watch_prefix(Table::services_by_name, "")
+              : state::watch_key(Table::services_by_name, state::join_key(options.ns, name));
+    return Read{.watch = {watched},
+                .index = services_index,
+                .answer =
+                    [options, name, choice, filter](const View& snapshot) {
+                      return service_answer(snapshot, options, name, choice, filter);
+                    },
+                .is_heavy = is_long<&state::Tables::services>};
   });
+}
+
+/// "<name>/<id>"; ids may have slashes of the names that they are made of.
+Outcome delete_service(Call& call) {
+  const auto slash = call.rest.find('/');
+  const auto name = call.rest.substr(0, slash);
+  if (name.empty()) return bad_request("missing service name");
+  const auto id = slash == std::string::npos ? std::string{} : call.rest.substr(slash + 1);
+  if (id.empty()) return bad_request("missing service id");
+  return write(
+      call,
+      [ns = write_namespace(call.request()), &name, &id](
+          const state::Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
+        return cluster::decide_service_delete(state, asking, ns, name, id);
+      },
+      [](const server::Written<cluster::ServiceDecision>& done) {
+        return Answer::empty().with_index(done.index);
+      });
 }
 
 }  // namespace
 
 void add_service_routes(Routes& routes) {
   routes.exact("/v1/services", {{Methods::get, Capability::read_job, list_services}});
-  routes.below("/v1/service/", {{"", {{Methods::get, Capability::read_job, read_service}}}});
+  routes.below("/v1/service/", {{"",
+                                 {{Methods::get, Capability::read_job, read_service},
+                                  {Methods::remove, Capability::submit_job, delete_service}}}});
 }
 
 }  // namespace nomad::api

@@ -201,7 +201,7 @@ Outcome job_deployment(Call& call) {
 }
 
 Outcome job_services(Call& call) {
-  return read_of_job(call, Table::services, Table::allocs_by_job,
+  return read_of_job(call, Table::services, Table::services_by_job,
                      [](const Snapshot& snapshot, const std::string& ns, const std::string& id) {
                        if (!snapshot.job(ns, id)) return Answer::error(not_found("job not found"));
                        std::string out = "[";

@@ -17,14 +17,6 @@ namespace {
 
 constexpr std::int64_t min_check_time = 1'000'000'000;
 
-/// RFC 1123: up to 63 letters, digits and inner dashes.
-bool is_service_name(std::string_view name) {
-  if (name.empty() || name.size() > 63) return false;
-  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
-  return std::all_of(name.begin(), name.end(),
-                     [](char c) { return is_alphanumeric(c) || c == '-'; });
-}
-
 enum class UrlKind : std::uint8_t { relative, absolute, invalid };
 
 bool has_bad_escape(std::string_view text) {
@@ -400,8 +392,7 @@ Mistakes check_service(const DraftBlock& service) {
   const std::string_view mode = service.text("AddressMode");
   const std::string_view on_update = service.text("OnUpdate");
   const std::string_view provider = service.text("Provider");
-  if (!is_service_name(has_reference(name) ? replace_references(name, "ENV-VAR")
-                                           : std::string{name}))
+  if (!is_dns_label(has_reference(name) ? replace_references(name, "ENV-VAR") : std::string{name}))
     out.add(
         "Service name must be valid per RFC 1123 and can contain only alphanumeric characters "
         "or dashes and must be no longer than 63 characters: "

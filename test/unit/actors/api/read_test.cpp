@@ -231,32 +231,6 @@ TEST_CASE("read: nodes, pools, namespaces and services") {
   CHECK(fixture.refusal("/v1/service/") == "400 missing service name");
 }
 
-TEST_CASE("read: services are grouped by name with the union of their tags") {
-  ApiFixture fixture;
-  fill(fixture);
-  fixture.state().run([](auto command) {
-    auto services = command.initServiceUpsert().initServices(2);
-    for (unsigned i = 0; i < 2; ++i) {
-      services[i].setId(i == 0 ? "s1" : "s2");
-      services[i].setNamespace("default");
-      services[i].setServiceName("http");
-      const auto alloc = uuid(11 + i);
-      services[i].setAllocId(text(alloc));
-      services[i].setPort(8000 + i);
-      services[i].setTags({i == 0 ? "b" : "a", "c"});
-    }
-  });
-
-  CHECK(json::serialize(fixture.json("/v1/services"))
-        == R"([{"Namespace":"default","Services":[{"ServiceName":"http","Tags":["a","b","c"]}]}])");
-  CHECK(texts_of(fixture.json("/v1/service/http"), "ID") == "s1,s2");
-  const auto page = fixture.get("/v1/service/http?per_page=1");
-  CHECK(page.header("X-Nomad-Nexttoken") == "default.s2");
-  CHECK(texts_of(fixture.json("/v1/service/http?next_token=default.s2"), "ID") == "s2");
-  CHECK(texts_of(fixture.json("/v1/allocation/" + uuid(12) + "/services"), "ID") == "s2");
-  CHECK(texts_of(fixture.json("/v1/job/web/services"), "ID") == "s1,s2");
-}
-
 TEST_CASE("read: search finds by prefix and kind") {
   ApiFixture fixture;
   fill(fixture);

@@ -146,6 +146,8 @@ struct ClientFixture : ActorFixture {
   int watches = 0;
   std::vector<std::size_t> batches;  ///< Sizes of the UpdateAllocs that were accepted.
   std::map<std::string, Object<schema::Allocation>> heard;
+  std::optional<Error> services_refusal;                                ///< Of RegisterServices.
+  std::map<std::string, Object<schema::ServiceRegistration>> services;  ///< Registered, by id.
   Object<schema::Node> node;
 
   FakeServers servers;
@@ -203,6 +205,19 @@ struct ClientFixture : ActorFixture {
             batches.push_back(msg.allocs.size());
             for (const auto& alloc : msg.allocs)
               heard[copy(alloc->getId())] = alloc;
+            return Updated{++index};
+          },
+          [this](const RegisterServices& msg) -> actor::Answer<Updated> {
+            if (services_refusal) return *services_refusal;
+            for (const auto& service : msg.services)
+              services[copy(service->getId())] = service;
+            return Updated{++index};
+          },
+          [this](const DeregisterServices& msg) -> actor::Answer<Updated> {
+            std::erase_if(services, [&](const auto& entry) {
+              return view(entry.second->getAllocId()) == msg.alloc_id
+                     && (msg.ids.empty() || std::ranges::count(msg.ids, entry.first) > 0);
+            });
             return Updated{++index};
           },
           [this](Push) { answer_held(); },

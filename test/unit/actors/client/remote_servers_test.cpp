@@ -39,6 +39,19 @@ struct RemoteFixture : test::ActorFixture {
 
 }  // namespace
 
+TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: services go to the servers") {
+  settle();
+  at_once([this](actor::Any::pointer self) {
+    self->request(servers, actor::infinite,
+                  server_link::RegisterServices{.node_id = "n", .services = {}})
+        .then([](const server_link::Updated&) {}, [](const Error&) {});
+    self->request(servers, actor::infinite,
+                  server_link::DeregisterServices{.node_id = "n", .alloc_id = "a", .ids = {"x"}})
+        .then([](const server_link::Updated&) {}, [](const Error&) {});
+  });
+  CHECK(asked == std::vector{Method::node_register_services, Method::node_deregister_services});
+}
+
 TEST_CASE_FIXTURE(RemoteFixture, "remote_servers: what is urgent overtakes a full mailbox") {
   settle();
   at_once([this](actor::Any::pointer self) {

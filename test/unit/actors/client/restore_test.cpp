@@ -210,6 +210,8 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                   [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {
                     return self->delegate(servers_away, std::move(msg));
                   },
+                  [](const RegisterServices&) { return Updated{}; },
+                  [](const DeregisterServices&) { return Updated{}; },
                   [](Push) {}};
         }));
   start(true);

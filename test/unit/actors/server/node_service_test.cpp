@@ -68,12 +68,15 @@ struct ServiceFixture : NodeFixture {
 
 TEST_CASE_FIXTURE(ServiceFixture, "node_service: only the node's secret speaks for the node") {
   const Error denied{Errc::permission_denied, "Permission denied"};
-  for (const auto method :
-       {Method::node_update_status, Method::node_get_client_allocs, Method::node_update_alloc}) {
-    const auto body = method == Method::node_update_status       ? heartbeat(id)
-                      : method == Method::node_get_client_allocs ? watch(id)
-                                                                 : update(id);
-
+  const std::pair<Method, Bytes> questions[] = {
+      {Method::node_update_status, heartbeat(id)},
+      {Method::node_get_client_allocs, watch(id)},
+      {Method::node_update_alloc, update(id)},
+      {Method::node_register_services, rpc::make_body<wire::NodeRegisterServicesRequest>(
+                                           [&](auto& request) { request.setNodeId(text(id)); })},
+      {Method::node_deregister_services, rpc::make_body<wire::NodeDeregisterServicesRequest>(
+                                             [&](auto& request) { request.setNodeId(text(id)); })}};
+  for (const auto& [method, body] : questions) {
     CHECK(refusal(method, body, {}) == denied);
     CHECK(refusal(method, body, {"", id, "wrong"}) == denied);
     CHECK(refusal(method, body, {"", id, ""}) == denied);
@@ -97,7 +100,9 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: a change of ClientStatus overta
                     const server_link::UpdateAllocs& msg) -> actor::Answer<server_link::Updated> {
                   order.emplace_back(msg.may_wait ? "update that may wait" : "update");
                   return self->make_response_promise<server_link::Updated>();
-                }};
+                },
+                [](const server_link::RegisterServices&) { return server_link::Updated{}; },
+                [](const server_link::DeregisterServices&) { return server_link::Updated{}; }};
       }));
   settle();
   service.open({tracker, endpoint}, {});

@@ -43,6 +43,16 @@ TEST_CASE("text: only digits, and at least one") {
   CHECK_FALSE(is_digits("-1"));
 }
 
+TEST_CASE("text: labels of DNS names") {
+  CHECK(is_dns_label("a"));
+  CHECK(is_dns_label("Web-1"));
+  CHECK(is_dns_label(std::string(63, 'a')));
+  for (const auto* wrong : {"", "-web", "web-", "we b", "web_1", "web.a", "wéb", "${x}"})
+    CHECK_FALSE(is_dns_label(wrong));
+  CHECK_FALSE(is_dns_label(std::string(64, 'a')));
+  CHECK_FALSE(is_dns_label(std::string_view{"a\0b", 3}));
+}
+
 TEST_CASE("text: the number that a text begins with") {
   CHECK(leading_number(" 65536 kB") == 65536);
   CHECK(leading_number("12.5") == 12);

@@ -1,4 +1,4 @@
-// Deployments, nodes, services, namespaces, node pools, the scheduler's configuration.
+// Deployments, nodes, namespaces, node pools, the scheduler's configuration.
 #include "fixture.hpp"
 
 using namespace nomad;
@@ -49,18 +49,6 @@ Outcome set_status(StateFixture& state, NodeStatus status) {
     body.setNodeId("node");
     body.setStatus(status);
     body.initEvent().setMessage("status");
-  });
-}
-
-Outcome put_service(StateFixture& state, std::int64_t port) {
-  return state.run([&](auto command) {
-    auto service = command.initServiceUpsert().initServices(1)[0];
-    service.setId("s1");
-    service.setNamespace("default");
-    service.setServiceName("api");
-    service.setNodeId("node");
-    service.setAllocId("alloc");
-    service.setPort(port);
   });
 }
 
@@ -239,36 +227,6 @@ TEST_CASE("Store: eligibility and drain") {
     ids.set(1, "node");
   });
   CHECK_FALSE(state.now().node("node"));
-}
-
-TEST_CASE("Store: a service registered again unchanged changes nothing") {
-  StateFixture state;
-  put_service(state, 80);
-  const Index registered = state.index;
-  put_service(state, 80);
-  CHECK(state.now().index(Table::services) == registered);
-  put_service(state, 81);
-  CHECK(state.now().service("default", "s1")->getCreateIndex() == registered);
-  CHECK(state.now().service("default", "s1")->getModifyIndex() == state.index);
-  CHECK_FALSE(state.now().services_by_name("default", "api").empty());
-  CHECK_FALSE(state.now().services_by_alloc("alloc").empty());
-
-  const auto remove = [&](const char* id, const char* node) {
-    return state.run([&](auto command) {
-      auto body = command.initServiceDelete();
-      body.setNodeId(node);
-      if (*node != '\0') return;
-      auto key = body.initKeys(1)[0];
-      key.setNamespace("default");
-      key.setId(id);
-    });
-  };
-  CHECK(remove("s2", "").error->code == Errc::not_found);
-  CHECK_FALSE(remove("", "other").error);
-  CHECK(state.now().service("default", "s1"));
-  CHECK_FALSE(remove("", "node").error);
-  CHECK_FALSE(state.now().service("default", "s1"));
-  CHECK(state.now().services_by_name("default", "api").empty());
 }
 
 TEST_CASE("Store: namespaces and node pools that are used or built in stay") {

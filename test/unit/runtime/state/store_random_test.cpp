@@ -53,6 +53,7 @@ public:
       case 14:
         return fill_service(command.initServiceUpsert().initServices(1)[0]);
       case 15: {
+        if (random_.chance(0.5)) return fill_node_services(command.initNodeServices());
         auto body = command.initServiceDelete();
         if (random_.chance(0.2)) return body.setNodeId(text(name("node", 4)));
         auto key = body.initKeys(1)[0];
@@ -243,6 +244,16 @@ private:
     service.setNodeId(text(name("node", 4)));
     service.setAllocId(text(name("alloc", 4)));
     service.setPort(static_cast<std::int64_t>(random_.below(2)));
+  }
+
+  void fill_node_services(schema::NodeServices::Builder body) {
+    auto gone = body.initGone(1)[0];
+    gone.setNamespace("default");
+    gone.setAllocId(text(name("alloc", 4)));
+    if (random_.chance(0.7)) gone.initIds(1).set(0, text(name("service", 6)));
+    auto registered = body.initRegistered(2);
+    fill_service(registered[0]);
+    fill_service(registered[1]);
   }
 
   Random random_;

@@ -1,0 +1,108 @@
+// Services that nodes register and take down: one log entry at a time, everybody is told.
+#include "actors/server/service_writes.hpp"
+
+#include "node_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+
+namespace {
+
+struct OfferFixture : NodeFixture {
+  std::string first;
+  std::string second;
+
+  OfferFixture() {
+    register_job(make_job("web", 2));
+    REQUIRE(register_node().has_value());
+    REQUIRE(beat().has_value());
+    first = place(0);
+    second = place(1);
+    entries = 0;
+  }
+
+  static std::string service_id(const std::string& alloc) {
+    return "_nomad-task-" + alloc + "-group-api-web-http";
+  }
+
+  Answer<server_link::Updated> offer(const std::string& alloc, std::size_t tag_bytes = 1) {
+    Draft<schema::ServiceRegistration> draft;
+    draft->setId(text(service_id(alloc)));
+    draft->setServiceName("web");
+    draft->setAllocId(text(alloc));
+    draft->setAddress("10.0.0.1");
+    draft->setPort(80);
+    draft->initTags(1).set(0, text(std::string(tag_bytes, 't')));
+    return ask<server_link::Updated>(endpoint, server_link::RegisterServices{id, {draft.freeze()}});
+  }
+
+  Answer<server_link::Updated> withdraw(const std::string& alloc) {
+    return ask<server_link::Updated>(endpoint, server_link::DeregisterServices{id, alloc, {}});
+  }
+
+  bool has(const std::string& alloc) {
+    return static_cast<bool>(state().service("default", service_id(alloc)));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(OfferFixture, "service_writes: what comes meanwhile is written together") {
+  const auto a = offer(first);
+  const auto b = offer(second);
+  const auto c = withdraw(first);
+  CHECK(commit_once() == 1);
+  settle();
+  REQUIRE(a->has_value());
+  CHECK((*a)->value().index == index);
+  CHECK(has(first));
+  CHECK_FALSE(b->has_value());
+  CHECK(commit_once() == 1);
+  settle();
+  CHECK((*b)->has_value());
+  CHECK((*c)->has_value());
+  CHECK_FALSE(has(first));
+  CHECK(has(second));
+  CHECK(entries == 2);
+}
+
+TEST_CASE_FIXTURE(OfferFixture, "service_writes: who is refused is told at once") {
+  const auto unknown = offer(make_uuid(random));
+  REQUIRE(unknown->has_value());
+  CHECK((*unknown)->error().code == Errc::not_found);
+  const auto nothing = withdraw(make_uuid(random));
+  REQUIRE(nothing->has_value());
+  CHECK((*nothing)->has_value());
+  CHECK(commit_once() == 0);
+}
+
+TEST_CASE_FIXTURE(OfferFixture,
+                  "service_writes: a lost entry is told to all of it, and others follow") {
+  const auto a = offer(first);
+  refuse();
+  REQUIRE(a->has_value());
+  CHECK((*a)->error().code == Errc::no_leader);
+  const auto again = offer(first);
+  commit();
+  CHECK((*again)->has_value());
+  CHECK(has(first));
+}
+
+TEST_CASE_FIXTURE(OfferFixture, "service_writes: what waits is bounded, and so are entries") {
+  constexpr std::size_t large = std::size_t{3} << 20;
+  std::vector<Answer<server_link::Updated>> answers;
+  for (int i = 0; i < 30; ++i)
+    answers.push_back(offer(i % 2 == 0 ? first : second, large));
+  std::size_t refused = 0;
+  for (const auto& answer : answers)
+    if (answer->has_value()) {
+      CHECK((*answer)->error().code == Errc::overloaded);
+      ++refused;
+    }
+  CHECK(refused > 0);
+  CHECK(refused < 15);
+  commit();  // checks each entry's size
+  for (const auto& answer : answers)
+    CHECK(answer->has_value());
+  CHECK(entries > 5);
+}
