@@ -102,12 +102,11 @@ Result<std::string> decode_health_answer(std::string_view body) {
 }
 
 std::string status_name(int grpc_status) {
-  constexpr std::array<std::string_view, 17> names
-      = {"OK",           "Canceled",      "Unknown",          "InvalidArgument",
-         "DeadlineExceeded", "NotFound",  "AlreadyExists",    "PermissionDenied",
-         "ResourceExhausted", "FailedPrecondition", "Aborted", "OutOfRange",
-         "Unimplemented", "Internal",     "Unavailable",      "DataLoss",
-         "Unauthenticated"};
+  constexpr std::array<std::string_view, 17> names = {
+      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+      "DataLoss", "Unauthenticated"};
   if (grpc_status >= 0 && static_cast<std::size_t>(grpc_status) < names.size())
     return std::string{names[static_cast<std::size_t>(grpc_status)]};
   return fmt::format("Code({})", grpc_status);

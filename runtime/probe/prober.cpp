@@ -72,10 +72,7 @@ public:
   }
 
   ~CurlProber() override {
-    loop_.stop();
-    for (const auto& [id, transfer] : transfers_)
-      curl_multi_remove_handle(multi_, transfer->easy());
-    transfers_.clear();
+    loop_.stop([this] { drop_all(); });  // the loop ends with the last that it waits for
     curl_multi_cleanup(multi_);
   }
 
@@ -132,8 +129,8 @@ private:
 
   void begin(Transfer& transfer) {
     if (auto impossible = transfer.prepare()) return end(transfer, std::move(*impossible));
-    const auto failed = multi_ == nullptr ? CURLM_INTERNAL_ERROR
-                                          : curl_multi_add_handle(multi_, transfer.easy());
+    const auto failed
+        = multi_ == nullptr ? CURLM_INTERNAL_ERROR : curl_multi_add_handle(multi_, transfer.easy());
     if (failed != CURLM_OK)
       end(transfer, {.output = std::string{"nomad: "} + curl_multi_strerror(failed)});
   }
@@ -165,6 +162,12 @@ private:
     if (found == transfers_.end()) return;
     curl_multi_remove_handle(multi_, found->second->easy());
     transfers_.erase(found);
+  }
+
+  void drop_all() {
+    for (const auto& [id, transfer] : transfers_)
+      curl_multi_remove_handle(multi_, transfer->easy());
+    transfers_.clear();
   }
 
   CURLM* multi_ = nullptr;

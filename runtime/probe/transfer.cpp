@@ -131,8 +131,7 @@ std::string Transfer::flaw() const {
   if (!is_token(method_)) return "net/http: invalid method " + quote(method_);
   for (const auto& [name, value] : probe_.headers) {
     if (!is_token(name)) return "net/http: invalid header field name " + quote(name);
-    if (!is_header_value(value))
-      return "net/http: invalid header field value for " + quote(name);
+    if (!is_header_value(value)) return "net/http: invalid header field value for " + quote(name);
   }
   return {};
 }
@@ -155,8 +154,7 @@ std::optional<Outcome> Transfer::prepare() {
 }
 
 void Transfer::prepare_common() {
-  const auto left
-      = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, why_);
   curl_easy_setopt(easy_, CURLOPT_URL, url_.c_str());
@@ -223,9 +221,9 @@ void Transfer::prepare_http() {
 
 void Transfer::prepare_grpc() {
   const auto request = encode_health_request(probe_.grpc_service);
-  curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION,
-                   static_cast<long>(probe_.tls ? CURL_HTTP_VERSION_2TLS
-                                                : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
+  curl_easy_setopt(
+      easy_, CURLOPT_HTTP_VERSION,
+      static_cast<long>(probe_.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
   curl_easy_setopt(easy_, CURLOPT_USERAGENT, "nomadctl");
   curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE, static_cast<long>(request.size()));
   curl_easy_setopt(easy_, CURLOPT_COPYPOSTFIELDS, request.data());
@@ -275,8 +273,7 @@ bool Transfer::has_enough() const {
 
 bool Transfer::redirect() {
   const bool keeps_method = status_ == 307 || status_ == 308;
-  const bool leads_on
-      = keeps_method || status_ == 301 || status_ == 302 || status_ == 303;
+  const bool leads_on = keeps_method || status_ == 301 || status_ == 302 || status_ == 303;
   if (probe_.kind != Kind::http || !leads_on || location_.empty()) return false;
   if (redirects_ == most_redirects) {
     too_many_redirects_ = true;

@@ -21,9 +21,9 @@ TEST_CASE("grpc_health: answers") {
   CHECK(decode_health_answer("\0\0\0\0\0"s).value() == "UNKNOWN");
   CHECK(decode_health_answer("\0\0\0\0\x02\x08\x09"s).value() == "9");
   // Fields of a later version of the protocol, before and behind.
-  CHECK(decode_health_answer("\0\0\0\0\x0f\x12\x02xy\x08\x01\x1d"s + "1234" + "\x20\x80\x01"s)
-            .value()
-        == "SERVING");
+  CHECK(
+      decode_health_answer("\0\0\0\0\x0e\x12\x02xy\x08\x01\x1d"s + "1234" + "\x20\x80\x01"s).value()
+      == "SERVING");
   CHECK(decode_health_answer("\0\0\0\0\x0b\x11"s + "12345678" + "\x08\x01").value() == "SERVING");
 }
 

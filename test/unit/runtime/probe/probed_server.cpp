@@ -162,13 +162,13 @@ ProbedServer::Treat speaks_grpc(std::string body, std::string status, std::strin
       if (more.empty()) return;
       request += more;
     }
-    visitor.write(h2_frame(h2_settings, 1, 0, "")
-                  + h2_frame(h2_headers, end_headers, 1,
-                             "\x88" + h2_header("content-type", "application/grpc"))
-                  + h2_frame(h2_data, 0, 1, body)
-                  + h2_frame(h2_headers, end_headers | end_stream, 1,
-                             h2_header("grpc-status", status)
-                                 + h2_header("grpc-message", message)));
+    visitor.write(
+        h2_frame(h2_settings, 1, 0, "")
+        + h2_frame(h2_headers, end_headers, 1,
+                   "\x88" + h2_header("content-type", "application/grpc"))
+        + h2_frame(h2_data, 0, 1, body)
+        + h2_frame(h2_headers, end_headers | end_stream, 1,
+                   h2_header("grpc-status", status) + h2_header("grpc-message", message)));
     while (!visitor.read().empty())
       continue;
   };
