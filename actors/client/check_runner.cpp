@@ -11,7 +11,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/workload/check_restart.hpp"
+#include "runtime/workload/checks/check_restart.hpp"
 
 namespace nomad::client {
 namespace {

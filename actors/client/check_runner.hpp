@@ -20,8 +20,8 @@
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/probe/prober.hpp"
-#include "runtime/workload/check_result.hpp"
-#include "runtime/workload/check_schedule.hpp"
+#include "runtime/workload/checks/check_result.hpp"
+#include "runtime/workload/checks/check_schedule.hpp"
 
 namespace nomad::client {
 

@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/workload/check_result.hpp"
+#include "runtime/workload/checks/check_result.hpp"
 #include "runtime/workload/task_state.hpp"
 
 namespace nomad::workload {

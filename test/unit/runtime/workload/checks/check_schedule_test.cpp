@@ -1,5 +1,5 @@
 // When checks run.
-#include "runtime/workload/check_schedule.hpp"
+#include "runtime/workload/checks/check_schedule.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/workload/check_result.hpp"
+#include "runtime/workload/checks/check_result.hpp"
 
 #include <unordered_map>
 

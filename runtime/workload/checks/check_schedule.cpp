@@ -1,4 +1,4 @@
-#include "runtime/workload/check_schedule.hpp"
+#include "runtime/workload/checks/check_schedule.hpp"
 
 #include <algorithm>
 

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/workload/check_result.hpp"
-#include "runtime/workload/service_check.hpp"
+#include "runtime/workload/checks/check_result.hpp"
+#include "runtime/workload/checks/service_check.hpp"
 
 namespace nomad::workload {
 

@@ -1,4 +1,4 @@
-#include "runtime/workload/check_restart.hpp"
+#include "runtime/workload/checks/check_restart.hpp"
 
 namespace nomad::workload {
 

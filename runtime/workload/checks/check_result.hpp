@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/workload/service_check.hpp"
+#include "runtime/workload/checks/service_check.hpp"
 
 namespace nomad::workload {
 

@@ -1,5 +1,5 @@
 // The checks of an allocation, worked out of its job.
-#include "runtime/workload/service_check.hpp"
+#include "runtime/workload/checks/service_check.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // When failing checks have tasks restarted.
-#include "runtime/workload/check_restart.hpp"
+#include "runtime/workload/checks/check_restart.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/workload/service_check.hpp"
+#include "runtime/workload/checks/service_check.hpp"
 
 #include <charconv>
 #include <optional>

@@ -1,5 +1,5 @@
 // What becomes of a check by a run.
-#include "runtime/workload/check_result.hpp"
+#include "runtime/workload/checks/check_result.hpp"
 
 #include <doctest/doctest.h>
 
