@@ -103,7 +103,7 @@ using CheckRunner = actor::Interface<check::Watching(check::Watch),
                                      client_api::CheckReports(check::ReportsOf)>;
 
 struct CheckRunnerOptions {
-  workload::ScheduleLimits limits;
+  workload::ScheduleLimits limits = {};
   std::uint64_t seed = 0;
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
 

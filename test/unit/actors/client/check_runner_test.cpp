@@ -64,7 +64,16 @@ struct CheckFixture : test::ActorFixture {
 
   CheckFixture() { make_runner({}); }
 
+  /// Its prober is at home with the probes, which go before the actors.
+  ~CheckFixture() { end_runner(); }
+
+  void end_runner() {
+    if (runner) actor::kill(runner);
+    settle();
+  }
+
   void make_runner(workload::ScheduleLimits limits) {
+    end_runner();
     runner = adopt(spawn_check_runner(
         system(), {.limits = limits,
                    .seed = 7,
