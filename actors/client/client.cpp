@@ -65,6 +65,7 @@ private:
   bool started_ = false;
   StatsReader stats_;
   AllocSync sync_;
+  CheckRunner checks_;
   std::map<std::string, Driver> drivers_;
   std::map<std::string, driver::Health> driver_health_;
   actor::Promise<client_actor::Stopped> stop_promise_;
@@ -193,6 +194,8 @@ void ClientState::take_up() {
                                    .parent = self_,
                                    .timing = facts_.options.sync,
                                    .seed = facts_.random.next()});
+  checks_ = facts_.parts.make_checks(
+      self_, {.seed = facts_.random.next(), .unix_now = facts_.options.unix_now});
   make_node();
   allocs_.take_up(std::exchange(*loaded_, {}));
   log::info("client", "node {} starts with {} saved allocations", facts_.identity.id,
@@ -227,6 +230,7 @@ void ClientState::make_context() {
   context->drivers = drivers_;
   context->db = facts_.parts.db;
   context->sync = sync_;
+  context->checks = checks_;
   context->steps = facts_.parts.steps;
   context->unix_now = facts_.options.unix_now;
   context->seed = facts_.random.next();
@@ -319,6 +323,7 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_api::AllocStats& msg) {
         return self->state.allocs().pass_on<client_api::AllocUsage>(msg);
       },
+      [self](const client_api::AllocChecks& msg) { return self->state.allocs().checks(msg); },
       [self](client_api::HostStats) { return self->state.host_stats(); },
       [self](client_api::AllocDirOf& msg) {
         return self->state.allocs().pass_on<client_api::AllocDir>(msg);

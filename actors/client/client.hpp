@@ -14,6 +14,7 @@
 #pragma once
 
 #include "actors/client/alloc_runner.hpp"
+#include "actors/client/check_runner.hpp"
 #include "actors/client/client_db.hpp"
 #include "actors/client/client_options.hpp"
 #include "actors/client/plugin_catalog.hpp"
@@ -49,6 +50,8 @@ struct ClientParts {
   /// Made once the machine's figures are known.
   std::function<StatsReader(const actor::Owner&, const StatsOptions&)> make_stats
       = spawn_stats_reader;
+  std::function<CheckRunner(const actor::Owner&, CheckRunnerOptions)> make_checks
+      = spawn_check_runner;
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const PluginCatalog> plugins;

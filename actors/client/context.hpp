@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/client/alloc_sync.hpp"
+#include "actors/client/check_runner.hpp"
 #include "actors/client/client_db.hpp"
 #include "actors/client/driver.hpp"
 #include "actors/client/plugin_catalog.hpp"
@@ -34,6 +35,7 @@ struct ClientContext {
   std::map<std::string, Driver> drivers;  ///< Running ones, by name.
   ClientDb db;
   AllocSync sync;
+  CheckRunner checks;
   StepRunner steps;
 
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.

@@ -522,4 +522,9 @@ actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
   return pass_on<client_api::ExecStarted>(msg);
 }
 
+actor::Answer<client_api::CheckReports> NodeAllocs::checks(const client_api::AllocChecks& msg) {
+  NOMAD_TRY(check_caller(msg.alloc_id, msg.asking));
+  return self_->delegate(facts_.context->checks, check::ReportsOf{msg.alloc_id});
+}
+
 }  // namespace nomad::client

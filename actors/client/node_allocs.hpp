@@ -95,6 +95,9 @@ public:
 
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
 
+  /// Who runs them knows how they stand, so also of an allocation that has ended.
+  actor::Answer<client_api::CheckReports> checks(const client_api::AllocChecks& msg);
+
 private:
   struct Alloc {
     Object<schema::Allocation> alloc;  ///< As the servers last had it.

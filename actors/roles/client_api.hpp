@@ -109,6 +109,32 @@ struct AllocStats {
   access::Asking asking;
 };
 
+/// How a check of an allocation's services stands.
+struct CheckReport {
+  std::string id;
+  std::string check;
+  std::string group;  ///< The allocation's name: "web.front[0]".
+  std::string task;   ///< "" for services of the group.
+  std::string service;
+  std::string mode;    ///< "healthiness" or "readiness"
+  std::string status;  ///< "pending", "success" or "failure"
+  int status_code = 0;
+  std::string output;
+  std::int64_t timestamp = 0;  ///< Unix seconds.
+};
+
+/// In the job's order; empty for an allocation without checks, or one that has ended.
+struct CheckReports {
+  using is_message = void;
+  std::vector<CheckReport> checks;
+};
+
+struct AllocChecks {
+  using is_message = void;
+  std::string alloc_id;
+  access::Asking asking;
+};
+
 struct DiskUsage {
   std::string device;
   std::string mountpoint;
@@ -218,6 +244,7 @@ using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::Done(client_api::SignalTask),
                                    client_api::Done(client_api::CollectGarbage),
                                    client_api::AllocUsage(client_api::AllocStats),
+                                   client_api::CheckReports(client_api::AllocChecks),
                                    client_api::HostUsage(client_api::HostStats),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::ExecStarted(client_api::Exec),

@@ -11,6 +11,7 @@
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
+#include "runtime/base/text.hpp"
 
 namespace nomad::cli {
 namespace {
@@ -131,7 +132,7 @@ Result<int> run_alloc_checks(const std::vector<std::string>& arguments) {
       rows.push_back({"StatusCode", "=", check["StatusCode"].text()});
     rows.push_back({"Mode", "=", check["Mode"].text()});
     rows.push_back({"Timestamp", "=", clock_time(check["Timestamp"].number() * 1'000'000'000)});
-    rows.push_back({"Output", "=", check["Output"].text()});
+    rows.push_back({"Output", "=", escape_controls(check["Output"].text())});
     std::cout << table(rows) << "\n\n";
   }
   return 0;

@@ -134,6 +134,39 @@ void print_addresses(const View& alloc) {
             << table(rows) << '\n';
 }
 
+bool has_nomad_checks(const View& services) {
+  const auto all = services.items();
+  return std::any_of(all.begin(), all.end(), [](const View& service) {
+    return service["Provider"].text() == "nomad" && !service["Checks"].items().empty();
+  });
+}
+
+/// Asks only for allocations whose job has checks.
+void print_checks(Api& api, const View& alloc) {
+  const auto group = group_of(alloc);
+  const auto tasks = group["Tasks"].items();
+  if (!has_nomad_checks(group["Services"])
+      && std::none_of(tasks.begin(), tasks.end(),
+                      [](const View& task) { return has_nomad_checks(task["Services"]); }))
+    return;
+  auto got = api.get("/v1/client/allocation/" + alloc["ID"].text() + "/checks");
+  if (!got) {
+    std::cout << '\n';
+    fail("Couldn't retrieve checks", got.error());
+    return;
+  }
+  Rows rows;
+  for (const auto& [id, check] : got->view().members()) {
+    const auto task = check["Task"].text();
+    rows.push_back({check["Service"].text(), task.empty() ? "(group)" : task, check["Check"].text(),
+                    check["Mode"].text(), check["Status"].text()});
+  }
+  if (rows.empty()) return;
+  std::sort(rows.begin(), rows.end());
+  rows.insert(rows.begin(), {"Service", "Task", "Name", "Mode", "Status"});
+  std::cout << '\n' << title("Nomad Service Checks:") << '\n' << table(rows) << '\n';
+}
+
 /// Non-sidecar lifecycle tasks first, then sidecars, then the main ones; by name within each.
 std::vector<std::string> tasks_in_order(const View& alloc) {
   const auto rank = [&](const std::string& name) {
@@ -275,6 +308,7 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
       fail("Couldn't retrieve stats", got.error());
     }
   }
+  if (client_status == "running") print_checks(api, alloc);
   for (const auto& name : tasks_in_order(alloc)) {
     const auto state = alloc["TaskStates"][name];
     std::cout << '\n'

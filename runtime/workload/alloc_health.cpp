@@ -4,7 +4,19 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::workload {
+namespace {
+
+bool all_pass(std::span<const CheckStanding> standings, std::size_t wanted) {
+  return standings.size() >= wanted
+         && std::all_of(standings.begin(), standings.end(), [](const CheckStanding& each) {
+              return each.kind == CheckStanding::Kind::passing;
+            });
+}
+
+}  // namespace
 
 AllocHealth::AllocHealth(HealthRules rules, std::vector<HealthTask> tasks, Nanoseconds now)
     : rules_{rules}, tasks_{std::move(tasks)}, deadline_{now + rules.healthy_deadline} {}
@@ -40,8 +52,9 @@ AllocHealth::Verdict AllocHealth::update(std::span<const TaskState* const> state
   return decide(now);
 }
 
-AllocHealth::Verdict AllocHealth::checks(bool passing, Nanoseconds now) {
-  if (!passing)
+AllocHealth::Verdict AllocHealth::checks(std::vector<CheckStanding> standings, Nanoseconds now) {
+  standings_ = std::move(standings);
+  if (!all_pass(standings_, rules_.checks))
     passing_since_.reset();
   else if (!passing_since_)
     passing_since_ = now;
@@ -72,6 +85,29 @@ std::optional<Nanoseconds> AllocHealth::next_tick() const {
   return std::min(deadline_, since + rules_.min_healthy_time);
 }
 
+/// By the checks of the task's services and of the group's, which are every task's.
+std::string AllocHealth::explain_checks(std::string_view task) const {
+  using Kind = CheckStanding::Kind;
+  std::vector<std::string_view> failing;
+  std::size_t wanted = 0;
+  std::size_t passing = 0;
+  std::size_t missing = 0;
+  for (const auto& each : standings_) {
+    if (!each.task.empty() && each.task != task) continue;
+    ++wanted;
+    if (each.kind == Kind::passing) ++passing;
+    if (each.kind == Kind::missing) ++missing;
+    if (each.kind == Kind::failing
+        && std::find(failing.begin(), failing.end(), each.service) == failing.end())
+      failing.push_back(each.service);
+  }
+  if (!failing.empty()) return "Services not healthy by deadline: " + join(failing, ", ");
+  if (standings_.empty() || (wanted > 0 && missing == wanted))
+    return "Service checks not registered";
+  if (passing == wanted) return {};
+  return fmt::format("Only {} out of {} checks registered and passing", passing, wanted);
+}
+
 std::string AllocHealth::explain(std::size_t task,
                                  const TaskState& state,
                                  std::int64_t unix_now,
@@ -92,8 +128,7 @@ std::string AllocHealth::explain(std::size_t task,
       if (state.started_at + rules_.min_healthy_time.count() > unix_now + until_deadline)
         return fmt::format("Task not running for min_healthy_time of {} by healthy_deadline of {}",
                            format_duration(rules_.min_healthy_time), deadline);
-      if (needs_checks() && !passing_since_) return "Services not healthy by deadline";
-      return {};
+      return needs_checks() && !passing_since_ ? explain_checks(about.name) : std::string{};
     }
   }
   return {};

@@ -13,8 +13,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "runtime/workload/checks/check_result.hpp"
 #include "runtime/workload/task_state.hpp"
 
 namespace nomad::workload {
@@ -43,8 +45,10 @@ public:
   /// tasks failed.
   Verdict update(std::span<const TaskState* const> states, bool alloc_failed, Nanoseconds now);
 
-  /// Whether all the checks of the job are registered and passing.
-  Verdict checks(bool passing, Nanoseconds now);
+  /// How the checks of the job stand, after each change. All pass if none of these is less than
+  /// passing, and if there are as many as the rules say: who knows of no results knows of no
+  /// health.
+  Verdict checks(std::vector<CheckStanding> standings, Nanoseconds now);
 
   /// Time has passed.
   Verdict tick(Nanoseconds now);
@@ -60,6 +64,7 @@ public:
 
 private:
   Verdict decide(Nanoseconds now);
+  std::string explain_checks(std::string_view task) const;
 
   bool needs_checks() const { return rules_.checks > 0; }
 
@@ -71,6 +76,7 @@ private:
   std::int64_t latest_start_ = 0;  ///< Of the tasks, by wall clock; 0: not all have started.
   std::optional<Nanoseconds> running_since_;
   std::optional<Nanoseconds> passing_since_;
+  std::vector<CheckStanding> standings_;
 };
 
 }  // namespace nomad::workload

@@ -18,7 +18,7 @@ TASKS = 3
 # Kinds that begin anew.
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "heartbeat_tracker", "near_servers",
-    "alloc_sync", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watcher", "autopilot",
+    "alloc_sync", "check_runner", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watcher", "autopilot",
     "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
@@ -37,6 +37,8 @@ OF_NO_AGENT = {"simulated_runner", "forgetful_client_db", "root"}
 USES = {
     "gateway": lambda agent: agent.get("/v1/agent/self"),
     "stats_reader": lambda agent: agent.get("/v1/client/stats"),
+    "check_runner": lambda agent: agent.get(
+        f"/v1/client/allocation/{agent.get('/v1/allocations').json[0]['ID']}/checks"),
     "sealed_link": lambda agent: agent.put("/v1/operator/keyring/rotate?full=true"),
     "wal_checkpointer": lambda agent: write_much(agent),
     "snapshotter": lambda agent: agent.get("/v1/operator/snapshot"),

@@ -103,13 +103,35 @@ Outcome alloc_stats(Call& call) {
   });
 }
 
+void append_check(std::string& out, const ca::CheckReport& check) {
+  JsonObject object{out};
+  object.text("Check", check.check)
+      .text("Group", check.group)
+      .text("ID", check.id)
+      .text("Mode", check.mode)
+      .text("Output", check.output)
+      .text("Service", check.service)
+      .text("Status", check.status);
+  if (check.status_code != 0) object.number("StatusCode", check.status_code);
+  if (!check.task.empty()) object.text("Task", check.task);
+  object.number("Timestamp", check.timestamp);
+}
+
+/// By id; null when there are none, as Nomad has it.
+Answer checks_answer(const ca::CheckReports& reports) {
+  if (reports.checks.empty()) return Answer::json("null");
+  JsonObject object;
+  for (const auto& check : reports.checks)
+    append_check(object.member(check.id), check);
+  return Answer::json(object.take());
+}
+
 }  // namespace
 
-/// Checks run once services have them; until then there are no results, which Nomad shows so.
 Outcome alloc_checks(Call& call) {
   const auto client = NOMAD_TRY(client_of(call));
-  return ask<ca::AllocDir>(call, client, ca::AllocDirOf{call.rest, call.asking},
-                           [](const ca::AllocDir&) { return Answer::json("null"); });
+  return ask<ca::CheckReports>(call, client, ca::AllocChecks{call.rest, call.asking},
+                               checks_answer);
 }
 
 namespace {

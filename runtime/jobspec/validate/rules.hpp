@@ -120,6 +120,9 @@ Mistakes check_networks(const DraftBlock& group);
 Mistakes check_service(const DraftBlock& service);
 Mistakes check_group_services(const DraftBlock& group);
 Mistakes check_script_checks(const DraftBlock& group);
+/// Adds a warning for each check of the group's or task's own services that runs here, and that
+/// Nomad would refuse.
+void warn_of_checks(const DraftBlock& owner, Mistakes& out);
 Mistakes check_task_services(const DraftBlock& task, const DraftBlock& group);
 /// "" or the first thing wrong with a connect block by itself.
 std::string check_connect(const DraftBlock& connect);

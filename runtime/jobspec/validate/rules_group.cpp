@@ -286,7 +286,9 @@ Mistakes group_warnings(const DraftBlock& group, bool multiregion) {
     out.add(
         "mbits has been deprecated as of Nomad 0.12.0. Please remove mbits from the network "
         "block");
+  warn_of_checks(group, out);
   group.each("Tasks", [&](const DraftBlock& task) {
+    warn_of_checks(task, out);
     Mistakes of_task;
     const std::string prefix = fmt::format("Task {}: ", quote(task.text("Name")));
     if (const DraftBlock resources = task.child("Resources")) {

@@ -148,15 +148,24 @@ std::string bad_type(std::string_view type, std::string_view allowed) {
   return fmt::format("invalid check type ({}), must be one of {}", quote(type), allowed);
 }
 
+/// Checks of Nomad's own provider that Nomad itself does not run, but this client does.
+bool is_beyond_nomad(std::string_view type) {
+  return type == "grpc" || type == "script";
+}
+
+/// Of a check that Nomad's own provider runs: what only scripts can, or gRPC besides HTTP, may be
+/// said of those.
 std::string check_nomad_check(const DraftBlock& check) {
   const std::string type = to_lower(check.text("Type"));
-  if (type != "tcp" && type != "http") return bad_type(type, "tcp, http");
+  if (type != "tcp" && type != "http" && !is_beyond_nomad(type))
+    return bad_type(type, "tcp, http, grpc, script");
+  const bool warns = type == "script";  // by its exit code
   if (std::string wrong = check_common(check, type); !wrong.empty()) return wrong;
   if (check.flag("Expose")) return "expose may only be set for Consul service checks";
-  if (check.text("OnUpdate") == "ignore_warnings")
+  if (check.text("OnUpdate") == "ignore_warnings" && !warns)
     return "on_update may only be set to ignore_warnings for Consul service checks";
   if (const DraftBlock restart = check.child("CheckRestart");
-      restart && restart.flag("IgnoreWarnings"))
+      restart && restart.flag("IgnoreWarnings") && !warns)
     return "ignore_warnings on check_restart only supported for Consul service checks";
   if (check.text("AddressMode") == "driver")
     return "address_mode = driver may only be set for Consul service checks";
@@ -167,9 +176,9 @@ std::string check_nomad_check(const DraftBlock& check) {
     return "success_before_passing may only be set for Consul service checks";
   if (check.number("FailuresBeforeCritical") != 0)
     return "failures_before_critical may only be set for Consul service checks";
-  if (!check.text("TLSServerName").empty())
+  if (!check.text("TLSServerName").empty() && type != "grpc")
     return "tls_server_name may only be set for Consul service checks";
-  if (check.flag("TLSSkipVerify"))
+  if (check.flag("TLSSkipVerify") && type != "grpc")
     return "tls_skip_verify may only be set for Consul service checks";
   return {};
 }
@@ -433,6 +442,21 @@ Mistakes check_group_services(const DraftBlock& group) {
   });
   services.report(out);
   return out;
+}
+
+void warn_of_checks(const DraftBlock& owner, Mistakes& out) {
+  owner.each("Services", [&](const DraftBlock& service) {
+    if (service.text("Provider") != "nomad") return;
+    service.each("Checks", [&](const DraftBlock& check) {
+      if (const std::string type = to_lower(check.text("Type")); is_beyond_nomad(type))
+        out.add([&] {
+          return fmt::format(
+              "Check {} of service {} is of type {}, which Nomad runs for Consul only: it refuses "
+              "this job",
+              quote(check.text("Name")), quote(service.text("Name")), type);
+        });
+    });
+  });
 }
 
 Mistakes check_script_checks(const DraftBlock& group) {

@@ -75,6 +75,7 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
       [p](const ca::AllocStats& m) {
         return if_own(*p, m.alloc_id, m.asking, p->task_started ? usage() : ca::AllocUsage{});
       },
+      [p](const ca::AllocChecks& m) { return if_own(*p, m.alloc_id, m.asking, p->checks); },
       [](const ca::HostStats&) {
         ca::HostUsage host;
         host.memory_total = 1 << 20;

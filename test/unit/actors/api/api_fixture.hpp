@@ -31,6 +31,7 @@ struct Played {
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
   std::string alloc_ns = "default";
   bool task_started = true;
+  client::client_api::CheckReports checks;
   bool leads = true;  ///< Whether a read index is granted.
   std::function<void()> before_read_index = [] {};
 };

@@ -294,6 +294,7 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
 
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking(a_only)}))->error() == refused);
   CHECK((*ask<AllocUsage>(client, AllocStats{id, "", asking(a_only)}))->error() == refused);
+  CHECK((*ask<CheckReports>(client, AllocChecks{id, asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, RestartTask{id, "web", false, asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, SignalTask{id, "web", "SIGHUP", asking(a_only)}))->error() == refused);
   CHECK((*ask<Done>(client, CollectGarbage{id, asking(a_only)}))->error() == refused);
@@ -304,6 +305,9 @@ TEST_CASE_FIXTURE(ClientFixture, "client: judges who asks by the namespace of it
   CHECK((*ask<ExecStarted>(client, Exec{id, "web", {{"ls"}, false}, asking(a_only)}))->error()
         == refused);
   CHECK((*ask<AllocDir>(client, AllocDirOf{id, asking("owner")}))->has_value());
+  CHECK((*ask<CheckReports>(client, AllocChecks{id, asking("owner")}))->value().checks.empty());
+  CHECK((*ask<CheckReports>(client, AllocChecks{alloc_id(2), asking("owner")}))->error().code
+        == Errc::not_found);
 }
 
 TEST_CASE_FIXTURE(ClientFixture,

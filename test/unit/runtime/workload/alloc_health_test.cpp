@@ -11,6 +11,11 @@ namespace {
 
 constexpr HealthRules rules{.min_healthy_time = 10s, .healthy_deadline = 5min};
 
+using Kind = CheckStanding::Kind;
+const CheckStanding passing{.task = "", .service = "web", .kind = Kind::passing};
+const CheckStanding failing{.task = "", .service = "web", .kind = Kind::failing};
+const CheckStanding missing{.task = "", .service = "web", .kind = Kind::missing};
+
 TaskState running_since(std::int64_t start) {
   return {.state = TaskRunState::RUNNING, .started_at = start};
 }
@@ -87,11 +92,11 @@ TEST_CASE("alloc_health: checks have to pass as long, without a break") {
   AllocHealth health{with_checks, {{.name = "a", .hook = ""}}, 0s};
   update(health, {running_since(1)}, 0s);
   CHECK(health.tick(20s) == Verdict::undecided);
-  health.checks(true, 20s);
-  health.checks(false, 25s);
-  health.checks(true, 26s);
+  health.checks({passing, passing}, 20s);
+  health.checks({passing, failing}, 25s);
+  health.checks({passing, passing}, 26s);
   CHECK(health.tick(35s) == Verdict::undecided);
-  CHECK(health.checks(true, 36s) == Verdict::healthy);
+  CHECK(health.checks({passing, passing}, 36s) == Verdict::healthy);
 }
 
 TEST_CASE("alloc_health: failure beyond the tasks is unhealthy and blames none of them") {
@@ -134,7 +139,7 @@ TEST_CASE("alloc_health: with a restart the checks have to pass anew, too") {
   with_checks.checks = 1;
   AllocHealth health{with_checks, {{.name = "a", .hook = ""}}, 0s};
   update(health, {running_since(1)}, 1s);
-  health.checks(true, 2s);
+  health.checks({passing}, 2s);
   update(health, {running_since(8)}, 8s);
   CHECK(health.tick(17s) == Verdict::undecided);
   CHECK(health.tick(18s) == Verdict::healthy);
@@ -145,7 +150,7 @@ TEST_CASE("alloc_health: news that change no start do not begin the wait again")
   update(health, {running_since(1)}, 1s);
   update(health, {running_since(1)}, 9s);
   CHECK(health.tick(11s) == Verdict::healthy);
-  CHECK(health.checks(false, 12s) == Verdict::healthy);  // which is final
+  CHECK(health.checks({failing}, 12s) == Verdict::healthy);  // which is final
 }
 
 TEST_CASE("alloc_health: looks again when the later of tasks and checks may be enough") {
@@ -155,7 +160,7 @@ TEST_CASE("alloc_health: looks again when the later of tasks and checks may be e
   CHECK(health.next_tick() == 5min);
   update(health, {running_since(1)}, 10s);
   CHECK(health.next_tick() == 5min);  // no check passes yet
-  health.checks(true, 15s);
+  health.checks({passing}, 15s);
   CHECK(health.next_tick() == 25s);
   update(health, {running_since(20)}, 20s);
   CHECK(health.next_tick() == 30s);
@@ -184,18 +189,60 @@ TEST_CASE("alloc_health: who is to blame at the deadline, and who is not") {
   const std::int64_t unix_now = 1'000'000'000'000;
   const std::int64_t needed = 10'000'000'000;
   CHECK(health.explain(0, running_since(unix_now - needed), unix_now, 5min)
-        == "Services not healthy by deadline");
+        == "Service checks not registered");
   CHECK(health.explain(0, running_since(unix_now - needed + 1), unix_now, 5min)
         == "Task not running for min_healthy_time of 10s by healthy_deadline of 5m0s");
   // A minute before the deadline it has a minute left.
   CHECK(health.explain(0, running_since(unix_now + 50'000'000'000), unix_now, 4min)
-        == "Services not healthy by deadline");
+        == "Service checks not registered");
 }
 
 TEST_CASE("alloc_health: passing checks take the blame off") {
   auto with_checks = rules;
   with_checks.checks = 1;
   AllocHealth health{with_checks, {{.name = "main", .hook = ""}}, 0s};
-  health.checks(true, 299s);
+  health.checks({passing}, 299s);
   CHECK(health.explain(0, running_since(0), 1'000'000'000'000, 5min).empty());
+}
+
+TEST_CASE(
+    "alloc_health: a check that the job names and nobody has run keeps it from being healthy") {
+  auto with_checks = rules;
+  with_checks.checks = 2;
+  AllocHealth health{with_checks, {{.name = "main", .hook = ""}}, 0s};
+  update(health, {running_since(1)}, 0s);
+  for (const auto& standings : std::vector<std::vector<CheckStanding>>{
+           {}, {passing}, {passing, missing}, {missing, missing}})
+    CHECK(health.checks(standings, 1min) == Verdict::undecided);
+  CHECK(health.tick(5min - 1ns) == Verdict::undecided);
+  CHECK(health.tick(5min) == Verdict::unhealthy);
+}
+
+TEST_CASE("alloc_health: a check that fails in the last moment counts") {
+  auto with_checks = rules;
+  with_checks.checks = 1;
+  AllocHealth health{with_checks, {{.name = "main", .hook = ""}}, 0s};
+  update(health, {running_since(1)}, 0s);
+  health.checks({passing}, 5s);
+  CHECK(health.checks({failing}, 15s - 1ns) == Verdict::undecided);
+  CHECK(health.tick(15s) == Verdict::undecided);
+  CHECK(health.next_tick() == 5min);
+  CHECK(health.checks({passing}, 20s) == Verdict::undecided);
+  CHECK(health.tick(30s) == Verdict::healthy);
+}
+
+TEST_CASE("alloc_health: the reason names the services whose checks do not pass") {
+  auto with_checks = rules;
+  with_checks.checks = 3;
+  AllocHealth health{with_checks, {{.name = "a", .hook = ""}, {.name = "b", .hook = ""}}, 0s};
+  const auto explain = [&](std::size_t task, std::vector<CheckStanding> standings) {
+    health.checks(std::move(standings), 1min);
+    return health.explain(task, running_since(0), 1'000'000'000'000, 5min);
+  };
+  const CheckStanding of_b{.task = "b", .service = "api", .kind = Kind::failing};
+  CHECK(explain(0, {of_b, failing, failing}) == "Services not healthy by deadline: web");
+  CHECK(explain(1, {of_b, failing, failing}) == "Services not healthy by deadline: api, web");
+  CHECK(explain(0, {of_b, passing, passing}).empty());  // which is not a's fault
+  CHECK(explain(0, {passing, missing, passing}) == "Only 2 out of 3 checks registered and passing");
+  CHECK(explain(0, {missing, missing, missing}) == "Service checks not registered");
 }

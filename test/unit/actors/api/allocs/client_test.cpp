@@ -75,6 +75,39 @@ TEST_CASE("client: nothing measured yet is no usage, but the object is there") {
            R"("Tasks":{},"Timestamp":0})");
 }
 
+TEST_CASE("client: results of checks by id, and null without any") {
+  ApiFixture fixture;
+  for (const auto& path : {alloc_path + "/checks", "/v1/allocation/" + own_alloc + "/checks"}) {
+    fixture.played->checks = {};
+    CHECK(fixture.get(path).body == "null");
+    fixture.played->checks.checks = {{.id = "b1",
+                                      .check = "alive",
+                                      .group = "web.front[0]",
+                                      .task = "",
+                                      .service = "web",
+                                      .mode = "healthiness",
+                                      .status = "success",
+                                      .output = "nomad: tcp ok",
+                                      .timestamp = 77},
+                                     {.id = "a2",
+                                      .check = "ready",
+                                      .group = "web.front[0]",
+                                      .task = "server",
+                                      .service = "web",
+                                      .mode = "readiness",
+                                      .status = "failure",
+                                      .status_code = 503,
+                                      .output = "not \"yet\"\n",
+                                      .timestamp = 78}};
+    CHECK(fixture.get(path).body
+          == R"({"b1":{"Check":"alive","Group":"web.front[0]","ID":"b1","Mode":"healthiness",)"
+             R"("Output":"nomad: tcp ok","Service":"web","Status":"success","Timestamp":77},)"
+             R"("a2":{"Check":"ready","Group":"web.front[0]","ID":"a2","Mode":"readiness",)"
+             R"("Output":"not \"yet\"\n","Service":"web","Status":"failure","StatusCode":503,)"
+             R"("Task":"server","Timestamp":78}})");
+  }
+}
+
 TEST_CASE("client: usage of allocations and of the host") {
   ApiFixture fixture;
 

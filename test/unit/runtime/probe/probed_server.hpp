@@ -1,0 +1,78 @@
+// ProbedServer: a listening socket that treats whoever connects as a test says, to be asked by
+// probes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/net/socket.hpp"
+#include "runtime/net/tls/tls_context.hpp"
+
+namespace nomad::test {
+
+/// One connection, on a thread of its own.
+class Visitor {
+public:
+  Visitor(int fd, const net::TlsContext* tls, const std::atomic<bool>& is_over);
+
+  /// What arrives next; "" at the end, or when the server stops.
+  std::string read();
+
+  /// The header of a request and what came with it.
+  std::string read_request();
+
+  /// False once nobody listens any more.
+  bool write(const std::string& bytes);
+
+  bool is_over() const { return is_over_; }
+
+private:
+  bool wait(short events);
+
+  int fd_;
+  std::unique_ptr<net::TlsSession> tls_;
+  const std::atomic<bool>& is_over_;
+};
+
+class ProbedServer {
+public:
+  using Treat = std::function<void(Visitor&)>;
+
+  explicit ProbedServer(Treat treat, std::shared_ptr<net::TlsContext> tls = {});
+  ~ProbedServer();
+
+  std::uint16_t port() const { return port_; }
+
+  /// How many have connected.
+  std::size_t visits() const { return visits_; }
+
+  std::string url(const std::string& path) const;
+
+private:
+  void serve();
+
+  Treat treat_;
+  std::shared_ptr<net::TlsContext> tls_;
+  net::Descriptor listener_;
+  std::uint16_t port_ = 0;
+  std::atomic<bool> is_over_ = false;
+  std::atomic<std::size_t> visits_ = 0;
+  std::vector<std::thread> visitors_;  ///< Of the serving thread, until that has ended.
+  std::thread thread_;
+};
+
+/// Answers every request with the same bytes and hangs up.
+ProbedServer::Treat answers_with(std::string bytes);
+
+/// An HTTP answer with a body.
+std::string http_answer(int status, const std::string& body, const std::string& headers = "");
+
+/// Speaks as much HTTP/2 as gRPC's health check takes: one answer of a body and a status.
+ProbedServer::Treat speaks_grpc(std::string body, std::string status, std::string message = "");
+
+}  // namespace nomad::test
