@@ -86,57 +86,56 @@ struct EphemeralDisk $nullable(true) {
 }
 
 struct CheckRestart {
-  limit @0 :Int64;
-  grace @1 :Int64 $duration $nullable(true) $default("1s");
-  ignoreWarnings @2 :Bool;
+  limit @0 :Int64 $works;
+  grace @1 :Int64 $duration $nullable(true) $default("1s") $works;
+  ignoreWarnings @2 :Bool $works;
 }
 
 struct ServiceCheck {
-  name @0 :Text;
-  type @1 :Text;
-  command @2 :Text;
-  args @3 :List(Text);
-  path @4 :Text;
-  protocol @5 :Text;
-  portLabel @6 :Text $hcl("port");
-  expose @7 :Bool;
-  addressMode @8 :Text;
-  interval @9 :Int64 $duration;
-  timeout @10 :Int64 $duration;
-  initialStatus @11 :Text;
-  tlsServerName @12 :Text $json("TLSServerName");
-  tlsSkipVerify @13 :Bool $json("TLSSkipVerify");
-  header @15 :List(Common.TextListEntry) $map;
-  method @14 :Text;
-  checkRestart @16 :CheckRestart
-      $refused("checks do not run, so a task that fails them is not restarted; leave it out");
-  grpcService @17 :Text $json("GRPCService");
-  grpcUseTls @18 :Bool $json("GRPCUseTLS");
-  taskName @19 :Text $hcl("task");
-  successBeforePassing @20 :Int64;
-  failuresBeforeCritical @21 :Int64;
-  body @22 :Text;
-  onUpdate @23 :Text;
+  name @0 :Text $works;
+  type @1 :Text $works;
+  command @2 :Text $works;
+  args @3 :List(Text) $works;
+  path @4 :Text $works;
+  protocol @5 :Text $works;
+  portLabel @6 :Text $hcl("port") $works;
+  expose @7 :Bool $refused("there is no service mesh; leave it out");
+  addressMode @8 :Text $works;
+  interval @9 :Int64 $duration $works;
+  timeout @10 :Int64 $duration $works;
+  initialStatus @11 :Text $unheeded("it is of Consul's checks");
+  tlsServerName @12 :Text $json("TLSServerName") $works;
+  tlsSkipVerify @13 :Bool $json("TLSSkipVerify") $works;
+  header @15 :List(Common.TextListEntry) $map $works;
+  method @14 :Text $works;
+  checkRestart @16 :CheckRestart $works;
+  grpcService @17 :Text $json("GRPCService") $works;
+  grpcUseTls @18 :Bool $json("GRPCUseTLS") $works;
+  taskName @19 :Text $hcl("task") $works;
+  successBeforePassing @20 :Int64 $unheeded("it is of Consul's checks");
+  failuresBeforeCritical @21 :Int64 $unheeded("it is of Consul's checks");
+  body @22 :Text $works;
+  onUpdate @23 :Text $works;
 }
 
 struct Service {
-  name @0 :Text;
-  tags @6 :List(Text);
-  canaryTags @7 :List(Text);
-  enableTagOverride @5 :Bool;
-  portLabel @2 :Text $hcl("port");
-  addressMode @3 :Text $default("auto");
-  address @4 :Text;
-  checks @8 :List(ServiceCheck) $hcl("check") $byValue
-      $refused("checks do not run; leave them out, or set update's health_check = \"task_states\"");
+  name @0 :Text $works;
+  tags @6 :List(Text) $works;
+  canaryTags @7 :List(Text) $works;
+  enableTagOverride @5 :Bool $unheeded("it is of Consul's services");
+  portLabel @2 :Text $hcl("port") $works;
+  addressMode @3 :Text $default("auto") $works;
+  address @4 :Text $works;
+  checks @8 :List(ServiceCheck) $hcl("check") $byValue $works;
   connect @9 :Text $raw
       $refused("there is no service mesh; leave it out");  # ConsulConnect of unstored.capnp
-  meta @10 :List(Common.TextEntry) $map;
-  canaryMeta @11 :List(Common.TextEntry) $map;
-  taggedAddresses @12 :List(Common.TextEntry) $map;
-  taskName @1 :Text $hcl("task");
-  onUpdate @14 :Text $default("require_healthy");
-  provider @15 :Text $default("consul");
+  meta @10 :List(Common.TextEntry) $map $unheeded("it is of Consul's services");
+  canaryMeta @11 :List(Common.TextEntry) $map $unheeded("it is of Consul's services");
+  taggedAddresses @12 :List(Common.TextEntry) $map $unheeded("they are of Consul's services");
+  taskName @1 :Text $hcl("task") $works;
+  onUpdate @14 :Text $default("require_healthy") $works;
+  provider @15 :Text $default("consul")
+      $partly("\"nomad\"; with \"consul\" the group is not placed");
   namespace @13 :Text $serverOnly;
 }
 
@@ -260,8 +259,7 @@ struct Task {
   constraints @8 :List(Common.Constraint) $hcl("constraint") $update(inPlace) $works;
   affinities @9 :List(Common.Affinity) $hcl("affinity") $update(special) $works;
   env @4 :List(Common.TextEntry) $map $works;
-  services @5 :List(Service) $hcl("service") $update(inPlace)
-      $unheeded("it is not registered; with provider \"consul\" the group is not placed either");
+  services @5 :List(Service) $hcl("service") $update(inPlace) $works;
   resources @10 :Common.Resources $works;
   restartPolicy @11 :RestartPolicy $hcl("restart") $works;
   meta @14 :List(Common.TextEntry) $map $update(special) $works;
@@ -304,8 +302,7 @@ struct TaskGroup {
   migrate @3 :MigrateStrategy $update(inPlace) $partly("nodes can't be drained yet");
   networks @13 :List(Common.NetworkResource) $hcl("network") $update(special) $works;
   meta @9 :List(Common.TextEntry) $map $update(special) $works;
-  services @15 :List(Service) $hcl("service") $update(special)
-      $unheeded("it is not registered; with provider \"consul\" the group is not placed either");
+  services @15 :List(Service) $hcl("service") $update(special) $works;
   shutdownDelay :union $json("ShutdownDelay") $duration $update(inPlace) $works {
     unset @17 :Void;
     value @18 :Int64;

@@ -58,6 +58,11 @@ struct TaskEnvironment {
   allocDirectory @4 :Text;
 }
 
+struct TaskEnvironmentEntry {
+  key @0 :Text;               # the task
+  value @1 :TaskEnvironment;
+}
+
 struct ExitResult {
   code @0 :Int32;
   signal @1 :Int32;
@@ -75,10 +80,12 @@ struct HookRequest {
   phase @0 :Phase;
   deadline @1 :Int64;                 # how long the answer is waited for
   data @2 :List(Common.TextEntry);    # prestart, stop: what the hook left at its last prestart
-  environment @3 :TaskEnvironment;    # prestart, of a hook that asks for it
+  environment @3 :TaskEnvironment;    # of a hook that asks for it; of no task for an allocation's
   running @4 :Bool;                   # update: the task runs
   network @5 :DriverNetwork;          # poststart, update: of the running task, if its driver made one
   exit @6 :ExitResult;                # exited
+  tasks @7 :List(TaskEnvironmentEntry);  # of an allocation's hook that asks for environments
+  again @8 :Bool;                     # update: the servers may have forgotten what they were told
 }
 
 # A directory or file of the host as the task is to see it.
@@ -113,11 +120,25 @@ struct TaskSummary {
   finishedAt @5 :Int64;
 }
 
+# Where a check stands that the job says has to pass.
+struct CheckStanding {
+  task @0 :Text;                      # whose service it is of; empty: of the group
+  service @1 :Text;
+  kind @2 :Kind;
+
+  enum Kind {
+    missing @0;                       # nobody runs it (yet)
+    failing @1;                       # pending, or it fails
+    passing @2;
+  }
+}
+
 # The states of an allocation's tasks, in the group's order. Told at every change to those who
 # watch; the newest is all that counts.
 struct TaskStates {
   tasks @0 :List(TaskSummary);
   allocFailed @1 :Bool;               # something beyond its tasks failed
+  checks @2 :List(CheckStanding);
 }
 
 # -- the host: what hooks and drivers tell and ask the agent -------------------------------------------
@@ -144,6 +165,7 @@ struct Notice {
     health @3 :Health;                # the allocation's verdict; the first one counts
     exited @4 :Exited;                # by drivers: a run is over
     network @5 :Alloc.AllocNetworkStatus;
+    checks @6 :List(CheckStanding);   # the allocation's, all of them
   }
 }
 
@@ -165,6 +187,17 @@ struct Resource {
   value @2 :Data;
 }
 
+struct Command {
+  program @0 :Text;
+  arguments @1 :List(Text);
+  timeout @2 :Int64;                  # it is killed then
+}
+
+struct CommandEnded {
+  exitCode @0 :Int32;
+  output @1 :Data;                    # the beginning of it, of both streams
+}
+
 struct HostRequest {
   allocId @0 :Text;
   task @1 :Text;                      # empty: all of the allocation's
@@ -176,6 +209,7 @@ struct HostRequest {
     readAlloc @6 :Void;               # the allocation that `allocId` names, as the servers know it
     register @7 :List(Service.ServiceRegistration);
     deregister @8 :List(Text);        # ids of registrations
+    run @9 :Command;                  # beside the task; answered when it has ended
   }
 }
 
@@ -184,5 +218,6 @@ struct HostAnswer {
     done @0 :Void;
     resource @1 :Resource;
     alloc @2 :Alloc.Allocation;
+    commandEnded @3 :CommandEnded;
   }
 }

@@ -18,6 +18,20 @@ struct Review {
   using is_message = void;
 };
 
+/// A command beside a task has ended; from its session's thread.
+struct CommandEnded {
+  using is_message = void;
+  std::uint64_t number = 0;
+  int exit_code = 0;
+  std::string error;
+  std::string output;
+};
+
+struct CommandTimeOver {
+  using is_message = void;
+  std::uint64_t number = 0;
+};
+
 /// The group's shutdown_delay is over.
 struct DelayOver {
   using is_message = void;
@@ -31,7 +45,9 @@ using AllocSelf = actor::WithInternal<AllocRunner,
                                       void(plugin_host::Notice),
                                       plugin_host::Answered(plugin_host::Ask),
                                       void(alloc_runner::Review),
-                                      void(alloc_runner::DelayOver)>;
+                                      void(alloc_runner::DelayOver),
+                                      void(alloc_runner::CommandEnded),
+                                      void(alloc_runner::CommandTimeOver)>;
 
 struct AllocFacts {
   Context context;

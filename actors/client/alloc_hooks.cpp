@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/task_config.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
@@ -12,8 +13,33 @@ using enum schema::plugin::Phase;
 
 void AllocHooks::equip() {
   set_.emplace(self_, facts_.context->plugins->alloc_hooks);
-  set_->equip(
-      {.host = self_, .steps = facts_.context->steps, .unix_now = facts_.context->unix_now});
+  set_->equip({.host = self_,
+               .steps = facts_.context->steps,
+               .checks = facts_.context->checks,
+               .unix_now = facts_.context->unix_now},
+              [this](const HookEntry& hook, schema::plugin::HookRequest::Builder request) {
+                request.setAgain(again_);
+                if (hook.reads_environment) fill_environments(request);
+              });
+}
+
+/// The environments as they are before hooks of tasks and drivers have added anything.
+void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request) const {
+  const auto group = workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
+  if (!group) return;
+  make_env(*facts_.context, *facts_.alloc, *facts_.job, {}, {}, {})
+      .write(request.initEnvironment());
+  const auto tasks = group->getTasks();
+  auto entries = request.initTasks(tasks.size());
+  for (unsigned i = 0; i < tasks.size(); ++i) {
+    const auto driver = facts_.context->plugins->drivers.find(copy(tasks[i].getDriver()));
+    entries[i].setKey(tasks[i].getName());
+    make_env(*facts_.context, *facts_.alloc, *facts_.job, tasks[i],
+             driver == facts_.context->plugins->drivers.end() ? driver::Capabilities{}
+                                                              : driver->second.capabilities,
+             {})
+        .write(entries[i].initValue());
+  }
 }
 
 void AllocHooks::prerun_from(std::size_t place, Then then) {
@@ -24,9 +50,7 @@ void AllocHooks::prerun_from(std::size_t place, Then then) {
     then({});
     return;
   }
-  Draft<schema::plugin::HookRequest> request;
-  request->setPhase(PRERUN);
-  set_->ask(place, request, [this, place, then](const HookSet::Answer& answer) {
+  set_->ask(place, PRERUN, [this, place, then](const HookSet::Answer& answer) {
     if (answer) {
       prerun_from(place + 1, then);
       return;
@@ -52,9 +76,11 @@ void AllocHooks::ask(HookPhase phase, std::function<void()> then) {
   set_->ask_all(phase, failed_, std::move(then));
 }
 
-void AllocHooks::update() {
+void AllocHooks::update(bool again) {
   set_->set_scope(facts_.scope());
+  again_ = again;
   set_->update(failed_);
+  again_ = false;
 }
 
 void AllocHooks::destroy(std::function<void()> then) {
@@ -66,7 +92,10 @@ void run_destroy_hooks(actor::Self* self,
                        const HookScope& scope,
                        std::function<void()> then) {
   const auto hooks = std::make_shared<HookSet>(self, context->plugins->alloc_hooks);
-  hooks->equip({.host = {}, .steps = context->steps, .unix_now = context->unix_now});
+  hooks->equip({.host = {},
+                .steps = context->steps,
+                .checks = context->checks,
+                .unix_now = context->unix_now});
   hooks->set_scope(scope);
   hooks->ask_all(
       DESTROY,

@@ -43,8 +43,9 @@ public:
   /// Asks the hooks of the phase, one after the other, and goes on with `then`.
   void ask(HookPhase phase, std::function<void()> then);
 
-  /// The allocation is another now, and goes on.
-  void update();
+  /// The allocation is another now, and goes on. `again`: the servers may have forgotten what hooks
+  /// told them.
+  void update(bool again = false);
 
   void tell(const hook::TasksChanged& change) { set_->tell(change); }
 
@@ -60,6 +61,7 @@ public:
   void stop() { set_->stop(); }
 
 private:
+  void fill_environments(schema::plugin::HookRequest::Builder request) const;
   void prerun_from(std::size_t place, Then then);
 
   AllocSelf::pointer self_;
@@ -67,6 +69,7 @@ private:
   HookSet::Failed failed_;
   std::optional<HookSet> set_;
   bool cancelled_ = false;
+  bool again_ = false;
 };
 
 }  // namespace nomad::client

@@ -10,6 +10,7 @@
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_resources.hpp"
+#include "actors/client/task_commands.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -54,6 +55,8 @@ namespace {
 
 namespace event = workload::task_event;
 
+constexpr auto server_timeout = std::chrono::seconds{30};
+
 class AllocState {
 public:
   static constexpr const char* name = "alloc_runner";
@@ -82,6 +85,8 @@ public:
 
   AllocTasks& tasks() { return tasks_; }
 
+  TaskCommands& commands() { return commands_; }
+
 private:
   enum class Step : std::uint8_t { idle, prerun, running, postrun, over, destroying, gone };
 
@@ -98,6 +103,8 @@ private:
   void report();
   void request_review();
   actor::Answer<client_api::Done> restart_tasks(bool all_tasks);
+  actor::Answer<plugin_host::Answered> tell_servers(
+      const schema::plugin::HostRequest::Reader& request);
   actor::Answer<plugin_host::Answered> restart_for_hook(
       const schema::plugin::HostRequest::Reader& request);
 
@@ -107,7 +114,9 @@ private:
   AllocTasks tasks_{self_, facts_};
   AllocHooks hooks_{self_, facts_,
                     [this](const HookEntry& hook, const Error& err) { hook_failed(hook, err); }};
+  TaskCommands commands_{self_};
   HookResources resources_;
+  std::vector<workload::CheckStanding> checks_;  ///< As a hook told last.
 
   Step step_ = Step::idle;
   bool review_sent_ = false;
@@ -270,6 +279,9 @@ void AllocState::report_again() {
   if (step_ == Step::destroying || step_ == Step::gone) return;
   again_ = true;
   request_review();
+  if (step_ != Step::running) return;
+  hooks_.update(/*again=*/true);
+  tasks_.tell(task_runner::TellServersAgain{});
 }
 
 void AllocState::save_health() {
@@ -316,6 +328,10 @@ void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
     case Which::HEALTH:
       health_decided(notice.getHealth());
       return;
+    case Which::CHECKS:
+      checks_ = read_standings(notice.getChecks());
+      request_review();
+      return;
     default:
       log::warn("client", "allocation {}: a hook told something that is not its to tell",
                 short_id(facts_.id));
@@ -340,6 +356,14 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
       if (!put) return put.error();
       return plugin_host::Answered{std::move(*put)};
     }
+    case Which::RUN: {
+      const auto task = tasks_.runner_of(view(request.getTask()));
+      if (!task) return Error{Errc::not_found, "the task does not run"};
+      return commands_.run(task, request.getRun());
+    }
+    case Which::REGISTER:
+    case Which::DEREGISTER:
+      return tell_servers(request);
     default:
       return Error{Errc::rejected, "this agent cannot answer that"};
   }
@@ -359,6 +383,29 @@ actor::Answer<client_api::Done> AllocState::restart_tasks(bool all_tasks) {
   hooks_.ask(HookPhase::TASK_RESTART,
              [this, promise, all_tasks] { tasks_.restart(all_tasks, promise); });
   if (all_tasks) request_review();
+  return promise;
+}
+
+/// The services of this allocation, and no other's: the servers see to that.
+actor::Answer<plugin_host::Answered> AllocState::tell_servers(
+    const schema::plugin::HostRequest::Reader& request) {
+  const auto promise = self_->make_response_promise<plugin_host::Answered>();
+  const auto done
+      = [promise](const server_link::Updated&) { promise.deliver(plugin_host::Answered{}); };
+  const auto failed = [promise](const Error& err) { promise.deliver(err); };
+  const auto& context = *facts_.context;
+  if (request.isRegister()) {
+    server_link::RegisterServices order{.node_id = context.node_id, .services = {}};
+    for (const auto service : request.getRegister())
+      order.services.push_back(Object<schema::ServiceRegistration>::freeze(service));
+    self_->request(context.servers, server_timeout, std::move(order)).then(done, failed);
+  } else {
+    server_link::DeregisterServices order{
+        .node_id = context.node_id, .alloc_id = facts_.id, .ids = {}};
+    for (const auto id : request.getDeregister())
+      order.ids.push_back(copy(id));
+    self_->request(context.servers, server_timeout, std::move(order)).then(done, failed);
+  }
   return promise;
 }
 
@@ -404,7 +451,7 @@ void AllocState::review() {
   tasks_.advance();
   report();
   if (hooks_.is_watched())
-    hooks_.tell({task_states(tasks_.names(), tasks_.states(), setup_failed_)});
+    hooks_.tell({task_states(tasks_.names(), tasks_.states(), setup_failed_, checks_)});
   if (!tasks_.all_ended() || step_ != Step::running) return;
   step_ = Step::postrun;
   if (tasks_.is_killing())
@@ -468,6 +515,8 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
       [self](const plugin_host::Ask& msg) { return self->state.asked(*msg.request); },
       [self](alloc_runner::Review) { self->state.review(); },
       [self](alloc_runner::DelayOver) { self->state.delay_over(); },
+      [self](const alloc_runner::CommandEnded& msg) { self->state.commands().ended(msg); },
+      [self](const alloc_runner::CommandTimeOver& msg) { self->state.commands().time_over(msg); },
   };
 }
 

@@ -104,6 +104,11 @@ std::vector<workload::TaskView> AllocTasks::views() const {
   return views;
 }
 
+TaskRunner AllocTasks::runner_of(std::string_view name) const {
+  const auto task = std::ranges::find(tasks_, name, &Task::name);
+  return task == tasks_.end() ? TaskRunner{} : task->runner;
+}
+
 std::vector<std::string> AllocTasks::names() const {
   std::vector<std::string> names;
   names.reserve(tasks_.size());

@@ -47,6 +47,8 @@ public:
 
   // What they are, in the group's order.
   std::vector<workload::TaskView> views() const;
+  /// Empty if there is none, or it has ended.
+  TaskRunner runner_of(std::string_view name) const;
   std::vector<std::string> names() const;
   std::vector<TaskStatePtr> states() const;
   workload::StatusSummary status() const;

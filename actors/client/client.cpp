@@ -229,6 +229,7 @@ void ClientState::make_context() {
       = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.plugins));
   context->drivers = drivers_;
   context->db = facts_.parts.db;
+  context->servers = facts_.parts.servers;
   context->sync = sync_;
   context->checks = checks_;
   context->steps = facts_.parts.steps;

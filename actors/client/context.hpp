@@ -15,6 +15,7 @@
 #include "actors/client/driver.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "actors/client/steps.hpp"
+#include "actors/roles/server_link.hpp"
 #include "runtime/workload/task_env.hpp"
 
 namespace nomad::client {
@@ -34,6 +35,7 @@ struct ClientContext {
   std::shared_ptr<const std::vector<workload::TaskHookTraits>> task_hooks;
   std::map<std::string, Driver> drivers;  ///< Running ones, by name.
   ClientDb db;
+  ServerLink servers;
   AllocSync sync;
   CheckRunner checks;
   StepRunner steps;

@@ -7,8 +7,10 @@
 
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
+#include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
+#include "actors/client/hooks/services_hook.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
@@ -60,8 +62,9 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
 
 PluginCatalog builtin_plugins(bool with_mock_driver) {
   PluginCatalog plugins;
-  plugins.alloc_hooks = {alloc_dir_hook(), health_hook()};
-  plugins.task_hooks = {validate_hook(), task_dir_hook(), volumes_hook(), dispatch_payload_hook()};
+  plugins.alloc_hooks = {alloc_dir_hook(), health_hook(), group_services_hook(), checks_hook()};
+  plugins.task_hooks = {validate_hook(), task_dir_hook(), volumes_hook(), dispatch_payload_hook(),
+                        task_services_hook()};
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());
   plugins.fingerprinters = host::fingerprinters();

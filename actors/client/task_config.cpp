@@ -64,7 +64,7 @@ workload::TaskEnv make_env(const ClientContext& context,
                            const driver::Capabilities& driver,
                            const workload::TaskRecord& record) {
   const auto root = context.alloc_root(view(alloc.getId()));
-  const auto task_dir = root + '/' + copy(task.getName());
+  const auto task_dir = task.getName().size() == 0 ? root : root + '/' + copy(task.getName());
   const workload::TaskPaths ours{.alloc_dir = root + "/alloc",
                                  .local_dir = task_dir + "/local",
                                  .secrets_dir = task_dir + "/secrets"};

@@ -22,7 +22,8 @@ workload::RestartRules restart_rules_of(schema::Allocation::Reader alloc,
                                         schema::Job::Reader job,
                                         schema::Task::Reader task);
 
-/// The environment as it is now, from what the hooks have added so far.
+/// The environment as it is now, from what the hooks have added so far. A `task` without a name:
+/// that of the group, for what belongs to no task.
 workload::TaskEnv make_env(const ClientContext& context,
                            schema::Allocation::Reader alloc,
                            schema::Job::Reader job,

@@ -58,6 +58,7 @@ public:
   void assign(task_runner::Assign& msg);
   void replace_driver(Driver driver);
   actor::Answer<task_runner::Done> detach();
+  void update_hooks(bool again = false);
 
   void child_down(const actor::Down& down) { hooks_->child_down(down); }
 
@@ -85,9 +86,8 @@ private:
   void perform(const action::Log& it);
   void perform(const action::End&);
 
-  void fill(schema::plugin::HookRequest::Builder request, const action::RunHook& it) const;
+  void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const;
   void hook_answered(const action::RunHook& it, const HookSet::Answer& answer);
-  void update_hooks();
 
   /// Asks somebody: `then(reply)` or `failed(error)` tell the machine what came of it.
   template <class Handle, class Message, class Then, class Failed>
@@ -117,6 +117,7 @@ private:
   std::shared_ptr<const driver::TaskConfig> config_;  ///< From Configure to Start.
   std::optional<HookSet> hooks_;
   Object<schema::plugin::HookPlace> place_;
+  bool again_ = false;  ///< What requests of hooks say.
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
   std::uint64_t last_ticket_ = 0;
 };
@@ -133,8 +134,13 @@ void TaskRunnerState::init(TaskSetup setup) {
   write_capabilities(capabilities(), place->initDriver());
   place_ = place.freeze();
   hooks_.emplace(self_, setup_.context->plugins->task_hooks);
-  hooks_->equip(
-      {.host = setup_.host, .steps = setup_.context->steps, .unix_now = setup_.context->unix_now});
+  hooks_->equip({.host = setup_.host,
+                 .steps = setup_.context->steps,
+                 .checks = setup_.context->checks,
+                 .unix_now = setup_.context->unix_now},
+                [this](const HookEntry& hook, schema::plugin::HookRequest::Builder request) {
+                  fill(hook, request);
+                });
   hooks_->set_scope(scope());
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
@@ -214,20 +220,17 @@ void TaskRunnerState::assign(task_runner::Assign& msg) {
   update_hooks();
 }
 
-void TaskRunnerState::update_hooks() {
+void TaskRunnerState::update_hooks(bool again) {
   hooks_->set_scope(scope());
-  hooks_->update(
-      [this](const HookEntry& hook, const Error& err) {
-        on([&hook, &err](TaskMachine& machine, TaskTime now) {
-          machine.tell(event::message(event::hook_failed, now.unix,
-                                      fmt::format("{} (update): {}", hook.name, err.what)),
-                       now);
-        });
-      },
-      [this](schema::plugin::HookRequest::Builder request) {
-        request.setRunning(machine_->is_alive());
-        write_network(machine_->record().network, request.initNetwork());
-      });
+  again_ = again;
+  hooks_->update([this](const HookEntry& hook, const Error& err) {
+    on([&hook, &err](TaskMachine& machine, TaskTime now) {
+      machine.tell(event::message(event::hook_failed, now.unix,
+                                  fmt::format("{} (update): {}", hook.name, err.what)),
+                   now);
+    });
+  });
+  again_ = false;
 }
 
 actor::Answer<task_runner::Done> TaskRunnerState::detach() {
@@ -352,27 +355,27 @@ void TaskRunnerState::perform(const action::AskWanted& it) {
 }
 
 void TaskRunnerState::perform(const action::RunHook& it) {
-  Draft<schema::plugin::HookRequest> request;
-  fill(*request, it);
-  hooks_->ask(it.hook, request, [this, it](const HookSet::Answer& answer) {
+  hooks_->ask(it.hook, it.phase, [this, it](const HookSet::Answer& answer) {
     hook_answered(it, answer);
     carry_out();
   });
 }
 
-void TaskRunnerState::fill(schema::plugin::HookRequest::Builder request,
-                           const action::RunHook& it) const {
+void TaskRunnerState::fill(const HookEntry& hook,
+                           schema::plugin::HookRequest::Builder request) const {
   const auto& record = machine_->record();
-  const auto& hook = hooks_->entry(it.hook);
-  request.setPhase(it.phase);
-  if (it.phase == HookPhase::PRESTART || it.phase == HookPhase::STOP) {
+  const auto phase = request.getPhase();
+  if (phase == HookPhase::PRESTART || phase == HookPhase::STOP) {
     const auto data = record.data_of(hook.name);
     fill_entries(request.initData(data.size()), data);
   }
-  if (it.phase == HookPhase::PRESTART && hook.reads_environment)
+  if (phase == HookPhase::POSTSTART || phase == HookPhase::UPDATE)
+    write_network(record.network, request.initNetwork());
+  request.setRunning(machine_->is_alive());
+  request.setAgain(again_);
+  if (hook.reads_environment)
     make_env(*setup_.context, *setup_.alloc, *setup_.job, task(), capabilities(), record)
         .write(request.initEnvironment());
-  if (it.phase == HookPhase::POSTSTART) write_network(record.network, request.initNetwork());
 }
 
 void TaskRunnerState::hook_answered(const action::RunHook& it, const HookSet::Answer& answer) {
@@ -490,6 +493,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::Stats) { return state.stats(); },
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
       [&state](task_runner::Detach) { return state.detach(); },
+      [&state](task_runner::TellServersAgain) { state.update_hooks(true); },
       [&state](const driver::Exited& msg) {
         state.on([&msg](TaskMachine& machine, TaskTime now) {
           machine.exited(msg.run_id, msg.result, now);

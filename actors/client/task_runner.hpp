@@ -103,6 +103,11 @@ struct ServersContacted {
   using is_message = void;
 };
 
+/// The servers may have forgotten what hooks told them.
+struct TellServersAgain {
+  using is_message = void;
+};
+
 /// The task's driver was replaced by a new actor after a crash.
 struct DriverReplaced {
   using is_message = void;
@@ -142,7 +147,8 @@ using TaskRunner = actor::Interface<void(task_runner::Begin),
                                     task_runner::Done(task_runner::Signal),
                                     client_api::TaskUsage(task_runner::Stats),
                                     client_api::ExecStarted(task_runner::Exec),
-                                    task_runner::Done(task_runner::Detach)>;
+                                    task_runner::Done(task_runner::Detach),
+                                    void(task_runner::TellServersAgain)>;
 
 using TaskRunnerParent = actor::Interface<void(task_runner::Changed), void(task_runner::Ended)>;
 

@@ -70,6 +70,9 @@ public:
 
   const Variables& variables() const { return variables_; }
 
+  /// What `${…}` may name of the node.
+  const Variables& node() const { return *node_; }
+
   /// "NAME=value", sorted by name.
   std::vector<std::string> list() const;
 

@@ -24,8 +24,15 @@ struct Look {
 
 using HookSelf = actor::WithInternal<Hook, void(Look)>;
 
-/// The rules of the group's update block in a deployment, of its migrate block otherwise. Checks
-/// count once something runs them; until then no verdict may wait for one.
+/// As many as the job names, if they count.
+std::size_t checks_in(const HookScope& scope, std::string_view health_check) {
+  if (health_check != "checks" && !health_check.empty()) return 0;
+  return workload::checks_of(*scope.alloc, *scope.job,
+                             [](auto, auto text) { return std::string{text}; })
+      .size();
+}
+
+/// The rules of the group's update block in a deployment, of its migrate block otherwise.
 std::optional<workload::HealthRules> rules_of(const HookScope& scope) {
   const auto group = workload::find_group(*scope.job, view(scope.alloc->getTaskGroup()));
   if (!group) return std::nullopt;
@@ -34,14 +41,17 @@ std::optional<workload::HealthRules> rules_of(const HookScope& scope) {
       return std::nullopt;
     const auto update = group->getUpdate();
     return workload::HealthRules{.min_healthy_time = Nanoseconds{update.getMinHealthyTime()},
-                                 .healthy_deadline = Nanoseconds{update.getHealthyDeadline()}};
+                                 .healthy_deadline = Nanoseconds{update.getHealthyDeadline()},
+                                 .checks = checks_in(scope, view(update.getHealthCheck()))};
   }
   if (!group->hasMigrate())
     return workload::HealthRules{.min_healthy_time = std::chrono::seconds{10},
-                                 .healthy_deadline = std::chrono::minutes{5}};
+                                 .healthy_deadline = std::chrono::minutes{5},
+                                 .checks = checks_in(scope, {})};
   const auto migrate = group->getMigrate();
   return workload::HealthRules{.min_healthy_time = Nanoseconds{migrate.getMinHealthyTime()},
-                               .healthy_deadline = Nanoseconds{migrate.getHealthyDeadline()}};
+                               .healthy_deadline = Nanoseconds{migrate.getHealthyDeadline()},
+                               .checks = checks_in(scope, view(migrate.getHealthCheck()))};
 }
 
 std::vector<workload::HealthTask> tasks_of(const HookScope& scope) {
@@ -92,7 +102,10 @@ struct HookState {
     std::vector<const workload::TaskState*> views;
     for (const auto& state : states)
       views.push_back(&state);
-    act_on(health->update(views, tasks->getAllocFailed(), now()));
+    const auto verdict = health->update(views, tasks->getAllocFailed(), now());
+    act_on(verdict != AllocHealth::Verdict::undecided
+               ? verdict
+               : health->checks(read_standings(tasks->getChecks()), now()));
   }
 
   void act_on(AllocHealth::Verdict verdict) {

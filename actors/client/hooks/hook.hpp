@@ -17,6 +17,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "actors/client/check_runner.hpp"
 #include "actors/client/plugin_host.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/core/actor.hpp"
@@ -98,6 +99,7 @@ struct HookScope {
 struct HookTools {
   PluginHost host;
   StepRunner steps;
+  CheckRunner checks;
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
 };
 
@@ -107,7 +109,7 @@ struct HookEntry {
   std::string after{};  ///< The hook that it comes right behind; empty: where the catalog has it.
   HookPhases phases;    ///< In which it is asked.
   bool watches_tasks = false;
-  bool reads_environment = false;  ///< Its Prestart brings the task's environment.
+  bool reads_environment = false;  ///< Requests before and while tasks run bring it.
   std::string announcement{};      ///< "Task Setup" event before its first Prestart; empty: none.
   /// How long its Prerun or Prestart may take; other phases have `default_deadline`.
   std::chrono::nanoseconds patience = std::chrono::minutes{10};

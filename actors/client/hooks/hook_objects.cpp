@@ -67,7 +67,8 @@ void write_capabilities(const driver::Capabilities& from,
 Object<schema::plugin::TaskStates> task_states(
     const std::vector<std::string>& names,
     const std::vector<std::shared_ptr<const workload::TaskState>>& states,
-    bool alloc_failed) {
+    bool alloc_failed,
+    const std::vector<workload::CheckStanding>& checks) {
   Draft<schema::plugin::TaskStates> draft;
   auto tasks = draft->initTasks(states.size());
   for (unsigned i = 0; i < tasks.size(); ++i) {
@@ -80,7 +81,28 @@ Object<schema::plugin::TaskStates> task_states(
     tasks[i].setFinishedAt(state.finished_at);
   }
   draft->setAllocFailed(alloc_failed);
+  write_standings(checks, draft->initChecks(checks.size()));
   return draft.freeze();
+}
+
+void write_standings(const std::vector<workload::CheckStanding>& from, CheckStandings::Builder to) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setTask(text(from[i].task));
+    to[i].setService(text(from[i].service));
+    to[i].setKind(static_cast<schema::plugin::CheckStanding::Kind>(from[i].kind));
+  }
+}
+
+std::vector<workload::CheckStanding> read_standings(CheckStandings::Reader from) {
+  using Kind = workload::CheckStanding::Kind;
+  std::vector<workload::CheckStanding> standings;
+  for (const auto one : from)
+    standings.push_back({.task = copy(one.getTask()),
+                         .service = copy(one.getService()),
+                         .kind = one.getKind() <= schema::plugin::CheckStanding::Kind::PASSING
+                                     ? static_cast<Kind>(one.getKind())
+                                     : Kind::missing});
+  return standings;
 }
 
 workload::TaskState read_summary(schema::plugin::TaskSummary::Reader from) {

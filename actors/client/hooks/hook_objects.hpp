@@ -7,6 +7,7 @@
 
 #include "actors/client/driver.hpp"
 #include "actors/client/hooks/hook.hpp"
+#include "runtime/workload/checks/check_result.hpp"
 #include "runtime/workload/task_record.hpp"
 #include "runtime/workload/task_state.hpp"
 
@@ -30,7 +31,13 @@ void write_capabilities(const driver::Capabilities& from, schema::plugin::Capabi
 Object<schema::plugin::TaskStates> task_states(
     const std::vector<std::string>& names,
     const std::vector<std::shared_ptr<const workload::TaskState>>& states,
-    bool alloc_failed);
+    bool alloc_failed,
+    const std::vector<workload::CheckStanding>& checks);
+
+using CheckStandings = capnp::List<schema::plugin::CheckStanding>;
+
+void write_standings(const std::vector<workload::CheckStanding>& from, CheckStandings::Builder to);
+std::vector<workload::CheckStanding> read_standings(CheckStandings::Reader from);
 
 workload::TaskState read_summary(schema::plugin::TaskSummary::Reader from);
 

@@ -19,10 +19,12 @@ const Hook& HookSet::actor_of(std::size_t place) {
   return actor;
 }
 
-void HookSet::ask(std::size_t place, Draft<schema::plugin::HookRequest>& request, Then then) {
-  const auto phase = request->getPhase();
+void HookSet::ask(std::size_t place, HookPhase phase, Then then) {
   const auto deadline = entries_[place].deadline(phase);
+  Draft<schema::plugin::HookRequest> request;
+  request->setPhase(phase);
   request->setDeadline(deadline.count());
+  if (fill_) fill_(entries_[place], *request);
   const auto ticket = ++tickets_;
   hooks_[place].open.emplace(ticket, std::move(then));
   self_->request(actor_of(place), deadline, hook::Run{request.freeze(), scope_.alloc, scope_.job})
@@ -73,39 +75,32 @@ void HookSet::ask_from(std::size_t place,
     then();
     return;
   }
-  Draft<schema::plugin::HookRequest> request;
-  request->setPhase(phase);
-  ask(place, request, [this, place, phase, failed, then](const Answer& answer) {
+  ask(place, phase, [this, place, phase, failed, then](const Answer& answer) {
     if (!answer) failed(entries_[place], answer.error());
     ask_from(place + 1, phase, failed, then);
   });
 }
 
-void HookSet::update(Failed failed,
-                     std::function<void(schema::plugin::HookRequest::Builder)> fill) {
+void HookSet::update(Failed failed) {
   for (std::size_t place = 0; place < entries_.size(); ++place) {
+    const auto& entry = entries_[place];
     const bool lives = static_cast<bool>(hooks_[place].actor);
-    const bool wanted = !entries_[place].wanted || entries_[place].wanted(scope_);
-    if (lives && !wanted && !entries_[place].phases.contains(UPDATE) && hooks_[place].open.empty())
+    const bool wanted = !entry.wanted || entry.wanted(scope_);
+    if (entry.phases.contains(UPDATE) && (lives || wanted))
+      update_one(place, failed);
+    else if (lives && !wanted && hooks_[place].open.empty())
       end(place);
-    if (entries_[place].phases.contains(UPDATE) && (lives || wanted))
-      update_one(place, failed, fill);
   }
 }
 
-void HookSet::update_one(std::size_t place,
-                         const Failed& failed,
-                         const std::function<void(schema::plugin::HookRequest::Builder)>& fill) {
+void HookSet::update_one(std::size_t place, const Failed& failed) {
   auto& slot = hooks_[place];
   if (slot.updating) {
-    slot.next_update = [this, place, failed, fill] { update_one(place, failed, fill); };
+    slot.next_update = [this, place, failed] { update_one(place, failed); };
     return;
   }
   slot.updating = true;
-  Draft<schema::plugin::HookRequest> request;
-  request->setPhase(UPDATE);
-  if (fill) fill(*request);
-  ask(place, request, [this, place, failed](const Answer& answer) {
+  ask(place, UPDATE, [this, place, failed](const Answer& answer) {
     auto& slot = hooks_[place];
     slot.updating = false;
     if (!answer) failed(entries_[place], answer.error());

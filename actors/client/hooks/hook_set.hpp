@@ -15,7 +15,6 @@
 
 #include "actors/client/hooks/hook.hpp"
 #include "actors/core/supervise.hpp"
-#include "runtime/object/draft.hpp"
 
 namespace nomad::client {
 
@@ -35,8 +34,14 @@ public:
 
   ~HookSet() { stop(); }
 
+  /// Writes what a request of the hook says besides its phase and deadline.
+  using Fill = std::function<void(const HookEntry&, schema::plugin::HookRequest::Builder)>;
+
   /// Before anything else.
-  void equip(HookTools tools) { tools_ = std::move(tools); }
+  void equip(HookTools tools, Fill fill = {}) {
+    tools_ = std::move(tools);
+    fill_ = std::move(fill);
+  }
 
   /// Whom the hooks are for, from now on.
   void set_scope(HookScope scope) { scope_ = std::move(scope); }
@@ -50,8 +55,7 @@ public:
   /// Whether the hook is asked in the phase, as things are now.
   bool is_asked(std::size_t place, HookPhase phase) const;
 
-  /// Asks one hook; `request` holds its phase, the deadline is set here.
-  void ask(std::size_t place, Draft<schema::plugin::HookRequest>& request, Then then);
+  void ask(std::size_t place, HookPhase phase, Then then);
 
   /// Asks all hooks of the phase, one after the other; those that fail hold nothing up.
   void ask_all(HookPhase phase, Failed failed, std::function<void()> then) {
@@ -59,9 +63,8 @@ public:
   }
 
   /// Like `ask_all` in the update phase, of all hooks at once; each hook has one update at a time,
-  /// and the newest at last. `fill` adds what the request is to say. Hooks that are no longer
-  /// wanted are told for the last time, and end.
-  void update(Failed failed, std::function<void(schema::plugin::HookRequest::Builder)> fill = {});
+  /// and the newest at last. Hooks that are no longer wanted are told for the last time, and end.
+  void update(Failed failed);
 
   /// What the hook owes is to be given up; its answer comes all the same, within `cancel_grace`.
   void cancel(std::size_t place);
@@ -89,13 +92,12 @@ private:
   void end(std::size_t place);
   void give_up(std::size_t place, const Error& why);
   void ask_from(std::size_t place, HookPhase phase, Failed failed, std::function<void()> then);
-  void update_one(std::size_t place,
-                  const Failed& failed,
-                  const std::function<void(schema::plugin::HookRequest::Builder)>& fill);
+  void update_one(std::size_t place, const Failed& failed);
 
   actor::Self* self_;
   const std::vector<HookEntry>& entries_;
   HookTools tools_;
+  Fill fill_;
   HookScope scope_;
   std::vector<Slot> hooks_;
   std::uint64_t tickets_ = 0;

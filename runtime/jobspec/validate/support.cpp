@@ -61,25 +61,16 @@ bool says_something(const DraftBlock& block, const Field& field) {
                                        : tree::number_of(*field.fallback));
 }
 
-/// Whether a deployment of the group waits until its checks pass.
-bool waits_for_checks(const DraftBlock& group, std::string_view job_type) {
-  const DraftBlock update = group.child("Update");
-  return job_type == "service" && update && update.number("MaxParallel") != 0
-         && update.text("HealthCheck") == "checks";
-}
-
 class SupportCheck {
 public:
-  SupportCheck(const DraftBlock& job, Mistakes& refused, Mistakes& unheeded)
-      : job_type_{job.text("Type")}, refused_{refused}, unheeded_{unheeded} {}
+  SupportCheck(Mistakes& refused, Mistakes& unheeded) : refused_{refused}, unheeded_{unheeded} {}
 
   void visit(const DraftBlock& block, const BlockType& type, const Place& place) {
-    if (&type == &block_types().group) checks_are_waited_for_ = waits_for_checks(block, job_type_);
     for (const Field* field : type.judged) {
       if (!says_something(block, *field)) continue;
-      const Support support = support_of(type, *field);
+      const Support support = field->support;
       if (support == Support::refused) refuse(block, *field, place);
-      if (support == Support::unheeded && (!place.is_unheeded || support != field->support))
+      if (support == Support::unheeded && !place.is_unheeded)
         unheeded_.add([&] {
           return fmt::format("{}{} has no effect yet: {}", place.text(), field->hcl, field->note);
         });
@@ -88,14 +79,6 @@ public:
   }
 
 private:
-  /// Checks that nothing waits for are like the services that they belong to.
-  Support support_of(const BlockType& type, const Field& field) const {
-    const bool is_check = &type == &block_types().service && field.json == "Checks";
-    return is_check && field.support == Support::refused && !checks_are_waited_for_
-               ? Support::unheeded
-               : field.support;
-  }
-
   void refuse(const DraftBlock& block, const Field& field, const Place& place) {
     if (field.note.empty()) return;  // one of Nomad's own rules does
     refused_.add([&] {
@@ -120,8 +103,6 @@ private:
       enter(field.kind == Kind::block_map ? element.child("Value") : element);
   }
 
-  std::string_view job_type_;
-  bool checks_are_waited_for_ = false;
   Mistakes& refused_;
   Mistakes& unheeded_;
 };
@@ -132,7 +113,7 @@ void check_support(const DraftBlock& job,
                    bool allow_refused,
                    Mistakes& errors,
                    Mistakes& warnings) {
-  SupportCheck{job, allow_refused ? warnings : errors, warnings}.visit(job, block_types().job, {});
+  SupportCheck{allow_refused ? warnings : errors, warnings}.visit(job, block_types().job, {});
 }
 
 }  // namespace nomad::jobspec

@@ -33,9 +33,11 @@ struct RunnerState {
 
 Runner::behavior_type runner(Runner::stateful_pointer<RunnerState> self,
                              const std::vector<HookEntry>* entries,
-                             client::StepRunner steps) {
+                             client::StepRunner steps,
+                             HookSet::Fill fill) {
   auto& hooks = self->state.hooks.emplace(self, *entries);
-  hooks.equip({.host = {}, .steps = std::move(steps), .unix_now = [] { return 0; }});
+  hooks.equip({.host = {}, .steps = std::move(steps), .checks = {}, .unix_now = [] { return 0; }},
+              std::move(fill));
   Draft<schema::plugin::HookPlace> place;
   place->setAllocId("alloc");
   hooks.set_scope(
@@ -47,6 +49,7 @@ Runner::behavior_type runner(Runner::stateful_pointer<RunnerState> self,
 struct HookSetFixture : ActorFixture {
   std::vector<HookEntry> entries;
   std::vector<std::string> log;  ///< What the hooks and the runner saw.
+  bool runs = false;             ///< What requests say of the task.
   std::vector<bool> running;     ///< What slow hooks were told of the task.
   Runner set;
   int spawned = 0;
@@ -118,7 +121,10 @@ struct HookSetFixture : ActorFixture {
 
   void start() {
     set = adopt(
-        actor::spawn(system(), runner, &entries, client::spawn_inline_step_runner(system())));
+        actor::spawn(system(), runner, &entries, client::spawn_inline_step_runner(system()),
+                     [this](const HookEntry&, schema::plugin::HookRequest::Builder request) {
+                       request.setRunning(runs);
+                     }));
     settle();
   }
 
@@ -126,9 +132,7 @@ struct HookSetFixture : ActorFixture {
 
   void ask(std::size_t place, client::HookPhase phase) {
     act([this, place, phase](HookSet& hooks) {
-      Draft<schema::plugin::HookRequest> request;
-      request->setPhase(phase);
-      hooks.ask(place, request, [this](const HookSet::Answer& answer) {
+      hooks.ask(place, phase, [this](const HookSet::Answer& answer) {
         log.push_back(answer ? "answered" : answer.error().what);
       });
     });
@@ -256,11 +260,9 @@ TEST_CASE_FIXTURE(HookSetFixture, "hook_set: a failed hook holds the others of i
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: updates of one hook come one at a time, newest last") {
   entries = {slow("slow", {UPDATE}, answer)};
   start();
-  const auto update = [this](bool runs) {
-    act([runs](HookSet& hooks) {
-      hooks.update([](const HookEntry&, const Error&) {},
-                   [runs](auto request) { request.setRunning(runs); });
-    });
+  const auto update = [this](bool now) {
+    runs = now;
+    act([](HookSet& hooks) { hooks.update([](const HookEntry&, const Error&) {}); });
   };
   update(false);
   update(false);

@@ -187,7 +187,8 @@ TEST_CASE("support: a finding says where it is") {
         }
         service {
           name = "front"
-          check { type = "tcp" }
+          meta { x = "y" }
+          connect { native = true }
         }
         task "server" {
           driver = "raw_exec"
@@ -203,32 +204,11 @@ TEST_CASE("support: a finding says where it is") {
            "of their host; leave it out\n"
            "group \"web\", network: dns is not supported yet: tasks have the name servers of their "
            "host; leave it out\n"
-           "group \"web\", service \"front\": check is not supported yet: checks do not run; leave "
-           "them out, or set update's health_check = \"task_states\"\n");
-  CHECK(texts(found.warnings)
-        == "group \"web\": service has no effect yet: it is not registered; with provider "
-           "\"consul\" the group is not placed either\n");
-}
-
-TEST_CASE("support: checks that no deployment waits for are a warning") {
-  const auto job = [](std::string_view type, std::string_view health) {
-    return fmt::format(R"(job "j" {{
-      type = "{}"
-      update {{ health_check = "{}" }}
-      group "g" {{
-        service {{
-          check {{ type = "tcp" }}
-        }}
-      }}
-    }})",
-                       type, health);
-  };
-  CHECK(support_of(job("service", "checks")).errors.size() == 1);
-  for (const auto& file : {job("service", "task_states"), job("batch", "checks")}) {
-    const Validation found = support_of(file);
-    CHECK(texts(found.errors).empty());
-    CHECK(found.warnings.size() == 2);
-  }
+           "group \"web\", service \"front\": connect is not supported yet: there is no service "
+           "mesh; leave it out\n");
+  CHECK(
+      texts(found.warnings)
+      == "group \"web\", service \"front\": meta has no effect yet: it is of Consul's services\n");
 }
 
 TEST_CASE("support: a value that holds anyway is not told of") {

@@ -1,0 +1,191 @@
+#include "actors/client/hooks/checks_hook.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "actors/client/hooks/hook_objects.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::client {
+
+using enum schema::plugin::Phase;
+
+namespace {
+
+constexpr auto watch_timeout = std::chrono::seconds{30};
+constexpr Nanoseconds host_slack = std::chrono::seconds{5};
+constexpr auto restart_timeout = std::chrono::minutes{10};
+
+/// The checks' runner may have lost what it was told: it is told again.
+struct WatchAgain {
+  using is_message = void;
+};
+
+using ChecksSelf = actor::WithInternal<Hook,
+                                       void(check::Changed),
+                                       void(check::RestartWanted),
+                                       check::ScriptEnded(check::RunScript),
+                                       void(WatchAgain)>;
+
+class ChecksState {
+public:
+  static constexpr const char* name = "checks_hook";
+
+  explicit ChecksState(ChecksSelf::pointer self) : self_{self} {}
+
+  void init(HookTools tools, HookScope scope) {
+    tools_ = std::move(tools);
+    alloc_id_ = copy(scope.place->getAllocId());
+  }
+
+  actor::Answer<hook::Answered> run(const hook::Run& msg) {
+    if (msg.request->getPhase() == PRE_KILL || msg.request->getPhase() == POSTRUN) {
+      self_->send(tools_.checks, check::Forget{alloc_id_});
+      checks_.clear();
+      watches_ = false;
+      return hook::Answered{};
+    }
+    const auto environments = environments_of(*msg.request);
+    checks_ = workload::checks_of(
+        *msg.alloc, *msg.job, [&environments](std::string_view task, std::string_view text) {
+          const auto found = environments.find(task);
+          return found == environments.end() ? std::string{text} : found->second.replace(text);
+        });
+    watches_ = true;
+    auto promise = self_->make_response_promise<hook::Answered>();
+    watch([promise] { promise.deliver(hook::Answered{}); });
+    return promise;
+  }
+
+  void watch(std::function<void()> then) {
+    self_
+        ->request(tools_.checks, watch_timeout,
+                  check::Watch{alloc_id_, checks_, CheckListener{ChecksSelf{self_}}})
+        .then(
+            [this, then](const check::Watching& now) {
+              results_ = now.checks;
+              tell();
+              then();
+            },
+            [this, then](const Error&) {
+              // It begins anew after a crash, and knows nothing then.
+              actor::send_self_after(self_, std::chrono::seconds{1}, WatchAgain{});
+              then();
+            });
+  }
+
+  void watch_again() {
+    if (watches_) watch([] {});
+  }
+
+  void changed(const check::Changed& msg) {
+    const auto known = std::ranges::find(results_, msg.check.id, &workload::RunCheck::id);
+    if (known == results_.end())
+      results_.push_back(msg.check);
+    else
+      *known = msg.check;
+    tell();
+  }
+
+  void restart(const check::RestartWanted& msg) {
+    Draft<schema::plugin::HostRequest> request;
+    request->setAllocId(text(alloc_id_));
+    request->setTask(text(msg.task));
+    auto restart = request->initRestart();
+    restart.setReason(text(msg.reason));
+    restart.setFailure(true);
+    self_->request(tools_.host, restart_timeout, plugin_host::Ask{request.freeze()})
+        .then([](const plugin_host::Answered&) {},
+              [this](const Error& err) {
+                log::warn("client", "allocation {} is not restarted by its checks: {}", alloc_id_,
+                          err.what);
+              });
+  }
+
+  actor::Answer<check::ScriptEnded> run_script(const check::RunScript& msg) {
+    Draft<schema::plugin::HostRequest> request;
+    request->setAllocId(text(alloc_id_));
+    request->setTask(text(msg.task));
+    auto command = request->initRun();
+    command.setProgram(text(msg.command));
+    auto arguments = command.initArguments(msg.args.size());
+    for (unsigned i = 0; i < arguments.size(); ++i)
+      arguments.set(i, text(msg.args[i]));
+    command.setTimeout(msg.timeout.count());
+    auto promise = self_->make_response_promise<check::ScriptEnded>();
+    self_->request(tools_.host, msg.timeout + host_slack, plugin_host::Ask{request.freeze()})
+        .then(
+            [promise](const plugin_host::Answered& answered) {
+              const auto ended = answered.answer->getCommandEnded();
+              const auto output = ended.getOutput();
+              promise.deliver(check::ScriptEnded{
+                  ended.getExitCode(),
+                  {reinterpret_cast<const char*>(output.begin()), output.size()}});
+            },
+            [promise](const Error& err) { promise.deliver(err); });
+    return promise;
+  }
+
+private:
+  static std::map<std::string, workload::TaskEnv, std::less<>> environments_of(
+      schema::plugin::HookRequest::Reader request) {
+    std::map<std::string, workload::TaskEnv, std::less<>> environments;
+    environments.emplace("", workload::TaskEnv::read(request.getEnvironment()));
+    for (const auto entry : request.getTasks())
+      environments.emplace(copy(entry.getKey()), workload::TaskEnv::read(entry.getValue()));
+    return environments;
+  }
+
+  void tell() {
+    const auto standings = workload::standings_of(checks_, results_);
+    Draft<schema::plugin::Notice> draft;
+    draft->setAllocId(text(alloc_id_));
+    write_standings(standings, draft->initChecks(standings.size()));
+    self_->send(tools_.host, plugin_host::Notice{draft.freeze()});
+  }
+
+  ChecksSelf::pointer self_;
+  HookTools tools_;
+  std::string alloc_id_;
+  std::vector<workload::ServiceCheck> checks_;
+  std::vector<workload::RunCheck> results_;
+  bool watches_ = false;
+};
+
+ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksState> self,
+                                            HookTools tools,
+                                            HookScope scope) {
+  self->state.init(std::move(tools), std::move(scope));
+  return {
+      [self](const hook::Run& msg) { return self->state.run(msg); },
+      [](hook::Cancel) { return hook::Settled{}; },
+      [](const hook::TasksChanged&) {},
+      [self](const check::Changed& msg) { self->state.changed(msg); },
+      [self](const check::RestartWanted& msg) { self->state.restart(msg); },
+      [self](const check::RunScript& msg) { return self->state.run_script(msg); },
+      [self](WatchAgain) { self->state.watch_again(); },
+  };
+}
+
+}  // namespace
+
+HookEntry checks_hook() {
+  return {.name = "checks_hook",
+          .phases = {PRERUN, UPDATE, PRE_KILL, POSTRUN},
+          .reads_environment = true,
+          .wanted =
+              [](const HookScope& scope) {
+                return !workload::checks_of(*scope.alloc, *scope.job, [](auto, auto text) {
+                          return std::string{text};
+                        }).empty();
+              },
+          .spawn =
+              [](const actor::Owner& owner, const HookTools& tools, const HookScope& scope) {
+                return Hook{actor::spawn(owner, checks_hook_actor, tools, scope)};
+              }};
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,16 @@
+// ChecksHook ("checks_hook"): has the node's check_runner watch the checks of an allocation's
+// services, tells its host how they stand, and asks it for the restarts that check_restart wants.
+//
+// Owns:   the allocation's checks and the newest result of each.
+// Takes:  what the role Hook lists; from the check_runner what CheckListener lists.
+// Parent: alloc_runner, report: the next phase finds a new one, which watches again.
+// Ends:   by the parent's exit message.
+#pragma once
+
+#include "actors/client/plugin_catalog.hpp"
+
+namespace nomad::client {
+
+HookEntry checks_hook();
+
+}  // namespace nomad::client

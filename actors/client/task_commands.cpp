@@ -1,0 +1,85 @@
+#include "actors/client/task_commands.hpp"
+
+#include <utility>
+
+#include "runtime/object/draft.hpp"
+
+namespace nomad::client {
+namespace {
+
+/// What a command has written; filled by the session's thread alone.
+struct Written {
+  std::string bytes;
+
+  void add(std::string_view more) {
+    bytes += more.substr(
+        0, TaskCommands::max_output - std::min(bytes.size(), TaskCommands::max_output));
+  }
+};
+
+}  // namespace
+
+actor::Answer<plugin_host::Answered> TaskCommands::run(const TaskRunner& task,
+                                                       schema::plugin::Command::Reader command) {
+  host::ExecCommand order{.command = {copy(command.getProgram())}};
+  for (const auto argument : command.getArguments())
+    order.command.push_back(copy(argument));
+  const auto number = ++last_;
+  auto promise = self_->make_response_promise<plugin_host::Answered>();
+  running_.emplace(number, Running{promise, {}});
+  const Nanoseconds timeout{command.getTimeout()};
+  actor::send_self_after(self_, timeout, alloc_runner::CommandTimeOver{number});
+  self_->request(task, timeout, task_runner::Exec{std::move(order)})
+      .then([this,
+             number](client_api::ExecStarted& begun) { started(number, std::move(begun.session)); },
+            [this, number](const Error& err) { answer(number, err); });
+  return promise;
+}
+
+void TaskCommands::started(std::uint64_t number, std::shared_ptr<host::ExecSession> session) {
+  const auto found = running_.find(number);
+  if (found == running_.end()) return;  // Its time is over: dropping the session kills it.
+  found->second.session = session;
+  const auto written = std::make_shared<Written>();
+  const std::weak_ptr<host::ExecSession> weak = session;
+  session->start({.output =
+                      [weak, written](host::ExecEvents::Output, std::string_view bytes) {
+                        written->add(bytes);
+                        if (const auto held = weak.lock()) held->taken(bytes.size());
+                      },
+                  .writable = [] {},
+                  .exited =
+                      [self = AllocSelf{self_}, number, written](const host::ExecResult& result) {
+                        actor::tell(self, alloc_runner::CommandEnded{number, result.exit_code,
+                                                                     result.error, written->bytes});
+                      }});
+  session->end_input();
+}
+
+void TaskCommands::ended(const alloc_runner::CommandEnded& msg) {
+  if (!msg.error.empty()) {
+    answer(msg.number, Error{Errc::rejected, msg.error});
+    return;
+  }
+  Draft<schema::plugin::HostAnswer> draft;
+  auto ended = draft->initCommandEnded();
+  ended.setExitCode(msg.exit_code);
+  ended.setOutput({reinterpret_cast<const capnp::byte*>(msg.output.data()), msg.output.size()});
+  answer(msg.number, draft.freeze());
+}
+
+void TaskCommands::time_over(const alloc_runner::CommandTimeOver& msg) {
+  answer(msg.number, Error{Errc::timeout, "it took too long, and was killed"});
+}
+
+void TaskCommands::answer(std::uint64_t number,
+                          const Result<Object<schema::plugin::HostAnswer>>& outcome) {
+  const auto known = running_.extract(number);
+  if (known.empty()) return;
+  if (outcome)
+    known.mapped().promise.deliver(plugin_host::Answered{*outcome});
+  else
+    known.mapped().promise.deliver(outcome.error());
+}
+
+}  // namespace nomad::client
