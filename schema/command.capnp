@@ -89,6 +89,12 @@ struct NodeDeregister {
   evaluations @1 :List(Eval.Evaluation);
 }
 
+# What a client says that happened on its node, the oldest first.
+struct NodeEventsUpsert {
+  nodeId @0 :Text;
+  events @1 :List(Node.NodeEvent);
+}
+
 struct DeploymentUpdate {
   deploymentId @0 :Text;
   status @1 :Deployment.DeploymentState;
@@ -239,5 +245,6 @@ struct Command {
     restoreRows @30 :RestoreRows;
     restoreFinish @31 :RestoreFinish;
     autopilotUpdate @32 :AutopilotUpdate;
+    nodeEventsUpsert @33 :NodeEventsUpsert;
   }
 }
