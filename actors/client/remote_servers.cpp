@@ -19,6 +19,7 @@ namespace wire = schema::rpc;
 using rpc::Method;
 using rpc::transport::Delivery;
 using server_link::AssignedAllocs;
+using server_link::EmitEvents;
 using server_link::Heartbeat;
 using server_link::Lease;
 using server_link::Registered;
@@ -192,6 +193,20 @@ struct RemoteState {
         msg.may_wait ? rpc::RpcPriority::normal : rpc::RpcPriority::urgent);
   }
 
+  actor::Answer<Updated> emit(const EmitEvents& msg) {
+    auto body = rpc::make_body<wire::NodeEmitEventsRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      auto list = request.initEvents(static_cast<unsigned>(msg.events.size()));
+      for (unsigned i = 0; i < msg.events.size(); ++i)
+        list.setWithCaveats(i, *msg.events[i]);
+    });
+    return exchange<wire::NodeUpdateAllocReply, Updated>(
+        Method::node_emit_events, std::move(body), options.timeout,
+        [](const Object<wire::NodeUpdateAllocReply>& reply) -> Result<Updated> {
+          return Updated{reply->getIndex()};
+        });
+  }
+
   void learn(const Object<wire::NodeLeaseReply>& reply) {
     std::vector<std::string> fresh;
     for (const auto server : reply->getServers())
@@ -223,6 +238,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
       [self](const Heartbeat& msg) { return self->state.beat(msg); },
       [self](const WatchAllocs& msg) { return self->state.watch(msg); },
       [self](const UpdateAllocs& msg) { return self->state.update(msg); },
+      [self](const EmitEvents& msg) { return self->state.emit(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };
 }

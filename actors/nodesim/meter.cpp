@@ -59,6 +59,7 @@ ServerLink::behavior_type metered_link(ServerLink::pointer self,
           meter->updated(msg, unix_now());
         });
       },
+      [self, to](const link::EmitEvents& msg) { return self->delegate(to, msg); },
   };
 }
 

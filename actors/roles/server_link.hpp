@@ -6,7 +6,9 @@
 //     or "no leader": the client tries again. `not_found` on Heartbeat means "node not found": the
 //     client registers anew. Anything else is tried again after its ordinary delay.
 //   - Objects are immutable and shared; nobody changes one.
-//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time.
+//   - The client sends at most one of each of RegisterNode, WatchAllocs, UpdateAllocs and
+//   EmitEvents
+//     at a time.
 #pragma once
 
 #include <chrono>
@@ -100,11 +102,24 @@ struct UpdateAllocs {
   bool may_wait = false;  ///< No ClientStatus has changed: it may be written together with others.
 };
 
+/// The servers keep as many of a node's events, the newest.
+inline constexpr std::size_t most_events = 10;
+
+/// What happened on the node, the oldest first: subsystem, message, details and timestamp (Unix
+/// nanoseconds) count. What the servers have already is passed over, so it may be sent again.
+/// `not_found` when the node is not registered.
+struct EmitEvents {
+  using is_message = void;
+  std::string node_id;
+  std::vector<Object<schema::NodeEvent>> events;
+};
+
 }  // namespace server_link
 
 using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
                                     server_link::Lease(server_link::Heartbeat),
                                     server_link::AssignedAllocs(server_link::WatchAllocs),
-                                    server_link::Updated(server_link::UpdateAllocs)>;
+                                    server_link::Updated(server_link::UpdateAllocs),
+                                    server_link::Updated(server_link::EmitEvents)>;
 
 }  // namespace nomad::client

@@ -32,6 +32,7 @@ enum class Method : std::uint16_t {
   node_update_status = 31,
   node_get_client_allocs = 32,
   node_update_alloc = 33,
+  node_emit_events = 34,
 
   // requests of the HTTP API, sent on
   /// To a server: the leader, another region, or whoever reaches the node. Client nodes send on

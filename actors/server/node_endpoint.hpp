@@ -2,7 +2,8 @@
 // heartbeats are the heartbeat tracker's.
 //
 // Owns:   the blocking watches of nodes, the reports that wait to be written.
-// Takes:  WatchAllocs and UpdateAllocs. Reports are written at once while nothing is being written,
+// Takes:  WatchAllocs, UpdateAllocs and EmitEvents. Reports are written at once while nothing is
+// being written,
 //         else together with the others that came meanwhile: one log entry at a time.
 // Parent: server, restart. Nodes ask and report again.
 // Ends:   by the parent's exit message.
@@ -20,7 +21,8 @@ namespace nomad::server {
 
 using NodeEndpoint
     = actor::Interface<client::server_link::AssignedAllocs(client::server_link::WatchAllocs),
-                       client::server_link::Updated(client::server_link::UpdateAllocs)>;
+                       client::server_link::Updated(client::server_link::UpdateAllocs),
+                       client::server_link::Updated(client::server_link::EmitEvents)>;
 
 /// The servers' side of client::ServerLink: who takes which of its messages.
 struct NodeSide {

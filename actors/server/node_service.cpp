@@ -99,6 +99,14 @@ Bytes alloc_reply(const link::AssignedAllocs& set) {
   });
 }
 
+auto reply_updated(const Inbound& inbound) {
+  return [inbound](const Result<link::Updated>& done) {
+    if (!done) return inbound.reply(done.error());
+    inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
+        [&](auto& reply) { reply.setIndex(done->index); }));
+  };
+}
+
 }  // namespace
 
 NodeService::NodeService(const actor::Owner& owner, NodeServiceOptions options)
@@ -144,6 +152,7 @@ void NodeService::add_to(rpc::MethodRouter& router) {
   add_heartbeat(router);
   add_allocs(router);
   add_updates(router);
+  add_events(router);
 }
 
 void NodeService::add_status(rpc::MethodRouter& router) const {
@@ -250,14 +259,25 @@ void NodeService::add_updates(rpc::MethodRouter& router) const {
           updates.node_id = copy(updates.allocs.front()->getNodeId());
         if (auto allowed = check_node(service, caller, updates.node_id); !allowed)
           return inbound.reply(allowed.error());
-        shared->asker.ask<link::Updated>(
-            shared->endpoint(), std::move(updates), time_left_of(inbound.envelope),
-            [inbound](Result<link::Updated> done) {
-              if (!done) return inbound.reply(done.error());
-              inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
-                  [&](auto& reply) { reply.setIndex(done->index); }));
-            },
-            rpc::in_mailbox(inbound.envelope.priority));
+        shared->asker.ask<link::Updated>(shared->endpoint(), std::move(updates),
+                                         time_left_of(inbound.envelope), reply_updated(inbound),
+                                         rpc::in_mailbox(inbound.envelope.priority));
+      });
+}
+
+void NodeService::add_events(rpc::MethodRouter& router) const {
+  router.on_inbound<wire::NodeEmitEventsRequest>(
+      Method::node_emit_events,
+      [service = *this, shared = shared_](const Caller& caller,
+                                          const Object<wire::NodeEmitEventsRequest>& request,
+                                          const Inbound& inbound) {
+        link::EmitEvents news{.node_id = copy(request->getNodeId()), .events = {}};
+        if (auto allowed = check_node(service, caller, news.node_id); !allowed)
+          return inbound.reply(allowed.error());
+        for (const auto event : request->getEvents())
+          news.events.push_back(Object<schema::NodeEvent>::freeze(event));
+        shared->asker.ask<link::Updated>(shared->endpoint(), std::move(news),
+                                         time_left_of(inbound.envelope), reply_updated(inbound));
       });
 }
 

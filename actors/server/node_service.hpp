@@ -69,6 +69,7 @@ private:
   void add_heartbeat(rpc::MethodRouter& router) const;
   void add_allocs(rpc::MethodRouter& router) const;
   void add_updates(rpc::MethodRouter& router) const;
+  void add_events(rpc::MethodRouter& router) const;
 
   std::shared_ptr<Shared> shared_;
 };

@@ -84,6 +84,7 @@ inline FakeServersActor::behavior_type fake_servers(
           board.heard[copy(alloc->getId())] = alloc;
         return Updated{++self->state.index};
       },
+      [self](const EmitEvents&) { return Updated{++self->state.index}; },
       [self](BoardChanged) { self->state.answer(); },
   };
 }

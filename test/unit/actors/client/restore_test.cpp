@@ -210,6 +210,9 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                   [self, servers_away](UpdateAllocs& msg) -> actor::Answer<Updated> {
                     return self->delegate(servers_away, std::move(msg));
                   },
+                  [self, servers_away](EmitEvents& msg) -> actor::Answer<Updated> {
+                    return self->delegate(servers_away, std::move(msg));
+                  },
                   [](Push) {}};
         }));
   start(true);

@@ -21,6 +21,7 @@ client::ServerLink::behavior_type hand_on(client::ServerLink::pointer self,
       [self, tracker](const link::Heartbeat& msg) { return self->delegate(tracker, msg); },
       [self, endpoint](const link::WatchAllocs& msg) { return self->delegate(endpoint, msg); },
       [self, endpoint](const link::UpdateAllocs& msg) { return self->delegate(endpoint, msg); },
+      [self, endpoint](const link::EmitEvents& msg) { return self->delegate(endpoint, msg); },
   };
 }
 

@@ -97,7 +97,8 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: a change of ClientStatus overta
                     const server_link::UpdateAllocs& msg) -> actor::Answer<server_link::Updated> {
                   order.emplace_back(msg.may_wait ? "update that may wait" : "update");
                   return self->make_response_promise<server_link::Updated>();
-                }};
+                },
+                [](const server_link::EmitEvents&) { return server_link::Updated{}; }};
       }));
   settle();
   service.open({tracker, endpoint}, {});
