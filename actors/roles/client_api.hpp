@@ -242,7 +242,7 @@ struct Figures {
   std::vector<TaskFigures> tasks;
 };
 
-/// Answered within two seconds, without what did not answer by then.
+/// Answered within three seconds, without what did not answer by then.
 struct ReadFigures {
   using is_message = void;
   bool of_tasks = false;

@@ -20,8 +20,8 @@ using client::client_api::TaskFigures;
 using telemetry::Gauges;
 using telemetry::Labels;
 
-/// The client answers within two.
-constexpr std::chrono::seconds client_timeout{4};
+/// The client answers within three.
+constexpr std::chrono::seconds client_timeout{5};
 
 std::string_view status_of(schema::Node::Reader node) {
   constexpr std::string_view names[] = {"initializing", "ready", "down", "disconnected"};

@@ -8,7 +8,7 @@
 namespace nomad::client {
 namespace {
 
-constexpr std::chrono::seconds figure_patience{1};
+constexpr std::chrono::seconds figure_patience{3};
 
 using client_api::Figures;
 using client_api::TaskFigures;

@@ -8,7 +8,7 @@
 namespace nomad::client {
 
 /// Asks `stats` and, for `of_tasks`, the runners of allocations that run. What does not answer
-/// within a second is left out.
+/// within three seconds is left out.
 actor::Answer<client_api::Figures> gather_figures(ClientSelf::pointer self,
                                                   const ClientFacts& facts,
                                                   const NodeAllocs& allocs,
