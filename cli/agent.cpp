@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/arguments.hpp"
 #include "cli/programs.hpp"
@@ -159,24 +160,24 @@ private:
   int fatal_ = -1;
 };
 
-/// Reads the configuration anew and takes over what may change while the agent runs: the log level
-/// and the contents of the certificate files. A mistake in it changes nothing.
+/// Reads the configuration anew, takes over what may change while the agent runs, and says what
+/// does not. A mistake in it changes nothing.
 void reload_configuration(const AgentFlags& flags, agent::Agent& agent) {
   log::info("agent", "reloading the configuration");
-  auto config = configure(flags);
-  if (!config) {
-    log::error("agent", "the configuration stays as it was: {}", config.error().what);
+  const auto wanted = configure(flags);
+  const auto done = wanted ? agent.reload(*wanted) : wanted.error();
+  if (!done) {
+    log::error("agent", "the configuration stays as it was: {}", done.error().what);
     return;
   }
-  const auto level = log::parse_level(config->log_level);
-  if (!level) {
-    log::error("agent", "the configuration stays as it was: {}", level.error().what);
-    return;
-  }
-  log::set_level(*level);
-  log::info("agent", "the log level is {}", config->log_level);
-  if (const auto done = agent.reload(); !done)
-    log::error("agent", "the certificates stay as they were: {}", done.error().what);
+  for (const auto& warning : wanted->warnings)
+    log::warn("agent", "{}", warning);
+  if (const auto level = log::parse_level(done->config.log_level)) log::set_level(*level);
+  if (!done->applied.empty())
+    log::info("agent", "in effect now: {}", fmt::join(done->applied, ", "));
+  if (!done->pending.empty())
+    log::warn("agent", "in effect after a restart: {}", fmt::join(done->pending, ", "));
+  log::info("agent", "the log level is {}", done->config.log_level);
 }
 
 int refuse_agent(const Error& error) {

@@ -89,6 +89,12 @@ struct NodeDeregister {
   evaluations @1 :List(Eval.Evaluation);
 }
 
+# What a client says that happened on its node, the oldest first.
+struct NodeEventsUpsert {
+  nodeId @0 :Text;
+  events @1 :List(Node.NodeEvent);
+}
+
 struct DeploymentUpdate {
   deploymentId @0 :Text;
   status @1 :Deployment.DeploymentState;
@@ -253,5 +259,6 @@ struct Command {
     restoreFinish @31 :RestoreFinish;
     autopilotUpdate @32 :AutopilotUpdate;
     nodeServices @33 :NodeServices;
+    nodeEventsUpsert @34 :NodeEventsUpsert;
   }
 }

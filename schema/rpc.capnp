@@ -99,6 +99,12 @@ struct NodeDeregisterServicesRequest {
   ids @2 :List(Text);              # none: all of the allocation
 }
 
+# Answered as Node.UpdateAlloc.
+struct NodeEmitEventsRequest {
+  nodeId @0 :Text;
+  events @1 :List(Node.NodeEvent);
+}
+
 # A request of the HTTP API on its way to the node that serves it: the leader, a server of another
 # region, or the client node that it is about. The answer's body follows as a byte stream.
 struct ApiRequest {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -89,8 +90,28 @@ net::HostRules host_rules(const config::AgentConfig& config) {
 
 }  // namespace
 
+/// The configuration as the API shows it, which is asked on other threads.
+class ShownConfig {
+public:
+  void set(std::string json) {
+    const std::lock_guard lock{guard_};
+    json_ = std::move(json);
+  }
+
+  std::string get() const {
+    const std::lock_guard lock{guard_};
+    return json_;
+  }
+
+private:
+  mutable std::mutex guard_;
+  std::string json_;
+};
+
 struct Agent::Parts {
-  config::AgentConfig config;
+  config::AgentConfig given;   ///< As files and flags have it.
+  config::AgentConfig config;  ///< Completed by names, directories and addresses.
+  std::shared_ptr<ShownConfig> shown = std::make_shared<ShownConfig>();
   std::optional<TemporaryDirectory> temporary;
   std::optional<storage::DataDirLock> lock;
   actor::SystemConfig system_config;
@@ -135,13 +156,15 @@ struct Agent::Parts {
     options.agent.server_enabled = server.has_value();
     options.agent.client_enabled = client.has_value();
     options.agent.node_id = node_id;
-    options.agent.config_json = [shown = config::to_json(config)] { return shown; };
+    shown->set(config::to_json(config));
+    options.agent.config_json = [shown = shown] { return shown->get(); };
     options.jobs = {.default_priority = config.server.job_default_priority,
                     .max_priority = config.server.job_max_priority,
                     .max_count = config.server.job_max_count,
                     .allow_unsupported = config.server.allow_unsupported_blocks};
     options.metrics = metrics;
     options.prometheus = config.telemetry.prometheus_metrics;
+    options.task_metrics = config.telemetry.publish_allocation_metrics;
     options.upload_directory = config.data_dir + "/uploads";
     options.upload_bytes = static_cast<std::uint64_t>(config.limits.snapshot_max_mb) << 20;
     if (server) {
@@ -206,6 +229,8 @@ struct Agent::Parts {
     return near_servers;
   }
 
+  Result<> reload_certificates() const;
+
   void stop(bool leaving) {
     if (std::exchange(stopped, true)) return;
     if (api) api->stop(api_patience);
@@ -233,15 +258,30 @@ void Agent::stop(bool leaving) {
   parts_->stop(leaving);
 }
 
-Result<> Agent::reload() {
+Result<> Agent::Parts::reload_certificates() const {
   bool any = false;
-  for (const auto& context : {parts_->links.certificates, parts_->http_certificates}) {
+  for (const auto& context : {links.certificates, http_certificates}) {
     if (!context) continue;
     NOMAD_TRY(context->reload());
     any = true;
   }
   if (any) log::info("agent", "the certificates have been read again");
   return {};
+}
+
+Result<config::Reload> Agent::reload(const config::AgentConfig& wanted) {
+  auto& all = *parts_;
+  auto reload = config::reload(all.given, wanted);
+  auto next = all.config;
+  next.client = reload.config.client;
+  next.log_level = reload.config.log_level;
+  if (all.client && !reload.applied.empty()) NOMAD_TRY(all.client->reconfigure(next));
+  all.given = reload.config;
+  all.config = std::move(next);
+  all.shown->set(config::to_json(all.config));
+  if (const auto read = all.reload_certificates(); !read)
+    log::error("agent", "the certificates stay as they were: {}", read.error().what);
+  return reload;
 }
 
 const std::string& Agent::node_id() const {
@@ -256,6 +296,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
                                             const std::string& executor_path,
                                             OnFatal on_fatal) {
   auto parts = std::make_unique<Parts>();
+  parts->given = config;
   parts->config = config;
   if (parts->config.name.empty()) parts->config.name = host_name();
   NOMAD_TRY(parts->prepare_data_dir());
@@ -276,7 +317,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   }
   if (config.client.enabled) {
     auto client = NOMAD_TRY(ClientPart::start(all.root, all.config, executor_path, all.http_address,
-                                              all.servers_of_client()));
+                                              all.servers_of_client(), all.metrics));
     all.client.emplace(std::move(client));
     all.node_id = NOMAD_TRY(all.client->wait_for_node_id());
     if (all.server) all.server->cluster().set_own_node(all.node_id);

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "runtime/base/result.hpp"
-#include "runtime/config/agent_config.hpp"
+#include "runtime/config/reload.hpp"
 
 namespace nomad::agent {
 
@@ -34,8 +34,9 @@ public:
   /// `leaving`: this node goes for good, and the others are told (leave_on_interrupt).
   void stop(bool leaving);
 
-  /// Reads again what may change while it runs: the certificates.
-  Result<> reload();
+  /// Takes over what may change while it runs of the configuration as it is now, and reads the
+  /// certificates again; logs if it can't. After an error nothing has changed.
+  Result<config::Reload> reload(const config::AgentConfig& wanted);
 
   /// Of the client; empty without one.
   const std::string& node_id() const;

@@ -5,9 +5,13 @@
 #include <set>
 #include <thread>
 
+#include <fmt/format.h>
+
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/port_set.hpp"
 #include "runtime/storage/directory.hpp"
 
 namespace nomad::agent {
@@ -46,6 +50,7 @@ host::FingerprintOptions fingerprint_options(const config::Client& client,
   options.network_speed = static_cast<std::uint64_t>(client.network_speed);
   options.advertise_address = http_address;
   options.service_discovery = client.nomad_service_discovery;
+  options.cni_config_dir = client.cni_config_dir;
   for (const auto& [name, network] : client.host_networks)
     options.host_networks.push_back({.name = name,
                                      .cidr = network.cidr,
@@ -54,9 +59,37 @@ host::FingerprintOptions fingerprint_options(const config::Client& client,
   return options;
 }
 
-client::ClientOptions client_options(const config::AgentConfig& config,
-                                     const std::string& executor_path,
-                                     const std::string& http_address) {
+/// "0-3,7" of the key `key`, as core numbers; empty for an empty text.
+Result<std::vector<std::uint16_t>> parse_cores(std::string_view key, const std::string& text) {
+  auto cores = host::parse_cpu_list(text);
+  if (cores.empty() && !text.empty())
+    return Error{Errc::invalid_argument,
+                 fmt::format("client.{}: \"{}\" is no list of cores; expected one like \"0-3,7\"",
+                             key, text)};
+  return cores;
+}
+
+Result<> take_reserved(const config::Client& from, client::ClientOptions& options) {
+  options.reserved.cpu_mhz = static_cast<std::uint64_t>(from.reserved.cpu);
+  options.reserved.memory_mb = static_cast<std::uint64_t>(from.reserved.memory);
+  options.reserved.disk_mb = static_cast<std::uint64_t>(from.reserved.disk);
+  options.reserved.ports = from.reserved.ports;
+  options.reserved.cores = NOMAD_TRY(parse_cores("reserved.cores", from.reserved.cores));
+  options.fingerprint.reserved_cores = options.reserved.cores;
+  auto reservable = NOMAD_TRY(parse_cores("reservable_cores", from.reservable_cores));
+  if (!reservable.empty()) options.fingerprint.reservable_cores = std::move(reservable);
+  // Servers could place nothing on a node whose ports they can't read.
+  NOMAD_TRY(
+      scheduler::parse_port_ranges(from.reserved.ports).within("client.reserved.reserved_ports"));
+  for (const auto& [name, network] : from.host_networks)
+    NOMAD_TRY(scheduler::parse_port_ranges(network.reserved_ports)
+                  .within(fmt::format("client.host_network.{}.reserved_ports", name)));
+  return {};
+}
+
+Result<client::ClientOptions> client_options(const config::AgentConfig& config,
+                                             const std::string& executor_path,
+                                             const std::string& http_address) {
   const auto& from = config.client;
   client::ClientOptions options;
   options.dev = config.dev_mode;
@@ -74,10 +107,7 @@ client::ClientOptions client_options(const config::AgentConfig& config,
   for (const auto& [name, volume] : from.host_volumes)
     options.host_volumes[name] = {volume.path, volume.read_only};
   options.fingerprint = fingerprint_options(from, http_address);
-  options.reserved.cpu_mhz = static_cast<std::uint64_t>(from.reserved.cpu);
-  options.reserved.memory_mb = static_cast<std::uint64_t>(from.reserved.memory);
-  options.reserved.disk_mb = static_cast<std::uint64_t>(from.reserved.disk);
-  options.reserved.ports = from.reserved.ports;
+  NOMAD_TRY(take_reserved(from, options));
   options.min_dynamic_port = from.min_dynamic_port;
   options.max_dynamic_port = from.max_dynamic_port;
   options.options = from.options;
@@ -110,15 +140,28 @@ Result<ClientPart> ClientPart::start(const actor::Owner& owner,
                                      const config::AgentConfig& config,
                                      const std::string& executor_path,
                                      const std::string& http_address,
-                                     const client::ServerLink& servers) {
-  auto options = client_options(config, executor_path, http_address);
+                                     const client::ServerLink& servers,
+                                     const std::shared_ptr<telemetry::Registry>& metrics) {
+  auto options = NOMAD_TRY(client_options(config, executor_path, http_address));
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
-  auto client
-      = NOMAD_TRY(client::start_client(owner, std::move(options), servers,
-                                       client::builtin_plugins(is_enabled(config, "mock_driver"))));
-  return ClientPart{owner.system(), std::move(client)};
+  auto client = NOMAD_TRY(
+      client::start_client(owner, std::move(options), servers,
+                           client::builtin_plugins(is_enabled(config, "mock_driver")),
+                           config.telemetry.publish_allocation_metrics ? metrics : nullptr));
+  return ClientPart{owner.system(), std::move(client), executor_path, http_address};
+}
+
+Result<> ClientPart::reconfigure(const config::AgentConfig& config) const {
+  using client::client_actor::Reconfigure;
+  using client::client_actor::Reconfigured;
+  auto options = NOMAD_TRY(client_options(config, executor_path_, http_address_));
+  actor::Outsider self{*system_};
+  Result<> outcome;
+  self.request(client_, 60s, Reconfigure{std::move(options)})
+      .receive([](const Reconfigured&) {}, [&outcome](const Error& err) { outcome = err; });
+  return outcome;
 }
 
 Result<std::string> ClientPart::wait_for_node_id() const {

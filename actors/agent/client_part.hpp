@@ -14,9 +14,14 @@ public:
                                   const config::AgentConfig& config,
                                   const std::string& executor_path,
                                   const std::string& http_address,
-                                  const client::ServerLink& servers);
+                                  const client::ServerLink& servers,
+                                  const std::shared_ptr<telemetry::Registry>& metrics);
 
   ClientPart(ClientPart&&) = default;
+
+  /// Goes on with what may have changed of the configuration (runtime/config/reload.hpp). Blocks;
+  /// after an error everything is as before, unless that is `timeout`.
+  Result<> reconfigure(const config::AgentConfig& config) const;
 
   client::ClientApi api() const { return client_; }
 
@@ -27,11 +32,19 @@ public:
   void stop();
 
 private:
-  ClientPart(actor::System& system, client::Client client)
-      : system_{&system}, client_{std::move(client)} {}
+  ClientPart(actor::System& system,
+             client::Client client,
+             std::string executor_path,
+             std::string http_address)
+      : system_{&system},
+        client_{std::move(client)},
+        executor_path_{std::move(executor_path)},
+        http_address_{std::move(http_address)} {}
 
   actor::System* system_;
   client::Client client_;
+  std::string executor_path_;
+  std::string http_address_;
 };
 
 }  // namespace nomad::agent

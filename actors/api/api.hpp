@@ -94,7 +94,8 @@ struct ApiOptions {
   client::ClientApi client = {};
 
   std::shared_ptr<telemetry::Registry> metrics = {};
-  bool prometheus = true;  ///< Whether /v1/metrics answers `format=prometheus`.
+  bool prometheus = true;     ///< Whether /v1/metrics answers `format=prometheus`.
+  bool task_metrics = false;  ///< Whether it shows what each task uses.
 
   /// For archives of snapshots on their way: made, or emptied, at the start. Empty: none are taken.
   std::string upload_directory = {};

@@ -62,7 +62,11 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
     tasks_.push_back({.name = copy(task.getName()),
                       .stage = stage,
                       .runner = std::move(runner),
-                      .state = std::move(state)});
+                      .state = std::move(state),
+                      .counters = {}});
+    if (auto* const metrics = facts_.context->task_metrics.get())
+      tasks_.back().counters.emplace(*metrics,
+                                     task_labels(*facts_.alloc, *facts_.job, tasks_.back().name));
   }
   coordinator_.emplace(std::move(stages));
   kill_stages_.emplace(std::move(to_kill));
@@ -72,7 +76,9 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
 // -- what they say and are -----------------------------------------------------------------------
 
 void AllocTasks::changed(const task_runner::Changed& msg) {
-  tasks_[msg.index].state = msg.state;
+  auto& task = tasks_[msg.index];
+  const auto before = std::exchange(task.state, msg.state);
+  if (task.counters) task.counters->count(workload::steps_between(*before, *task.state));
 }
 
 void AllocTasks::ended(const task_runner::Ended& msg) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/client/alloc_facts.hpp"
+#include "actors/client/task_counters.hpp"
 #include "runtime/workload/client_status.hpp"
 #include "runtime/workload/kill_stages.hpp"
 #include "runtime/workload/task_coordinator.hpp"
@@ -124,6 +125,7 @@ private:
     workload::Stage stage = workload::Stage::main;
     TaskRunner runner;  ///< Empty once it has ended.
     TaskStatePtr state;
+    std::optional<TaskCounters> counters;
     bool gate_open = false;
 
     bool is_poststop() const { return stage == workload::Stage::poststop; }

@@ -5,6 +5,10 @@
 #include <utility>
 
 #include "actors/client/client_facts.hpp"
+#include "actors/client/node/machine.hpp"
+#include "actors/client/node/node_events.hpp"
+#include "actors/client/node/node_figures.hpp"
+#include "actors/client/node/node_metadata.hpp"
 #include "actors/client/node_allocs.hpp"
 #include "actors/client/server_contact.hpp"
 #include "actors/client/task_config.hpp"
@@ -32,35 +36,51 @@ public:
 
   void init(ClientOptions options, ClientParts parts);
   void look_around();
+  void collect();
   void child_down(const actor::Down& down);
   actor::Answer<client_actor::Stopped> stop();
+  actor::Answer<client_actor::Reconfigured> reconfigure(client_actor::Reconfigure& msg);
   client_api::LocalNode local_node() const;
   client_api::AllocCounts counts() const;
   actor::Answer<client_api::HostUsage> host_stats();
 
+  actor::Answer<client_api::Figures> figures(const client_api::ReadFigures& msg) {
+    return gather_figures(self_, facts_, allocs_, stats_, msg.of_tasks);
+  }
+
   NodeAllocs& allocs() { return allocs_; }
 
   ServerContact& servers() { return servers_; }
+
+  Machine& machine() { return machine_; }
+
+  NodeMetadata& metadata() { return metadata_; }
+
+  NodeEvents& events() { return events_; }
 
 private:
   void fingerprint();
   void spawn_drivers();
   Driver spawn_driver(const std::string& name);
   void ask_drivers();
+  void driver_answered(const std::string& name, driver::Health health);
   void ready_to_start();
   void take_identity();
   void take_up();
   void make_context();
   void make_node();
+  void node_changed();
   void finish_stop();
 
   ClientSelf::pointer self_;
   ClientFacts facts_;
   NodeAllocs allocs_{self_, facts_};
   ServerContact servers_{self_, facts_, allocs_};
+  Machine machine_{self_, facts_, [this] { node_changed(); }};
+  NodeMetadata metadata_{self_, facts_, [this] { node_changed(); }};
+  NodeEvents events_{self_, facts_};
 
   std::optional<client_db::Loaded> loaded_;
-  std::optional<host::NodeFacts> machine_;
   std::size_t drivers_asked_ = 0;  ///< Fingerprints of drivers that are not answered.
   bool started_ = false;
   StatsReader stats_;
@@ -92,27 +112,18 @@ void ClientState::init(ClientOptions options, ClientParts parts) {
 }
 
 void ClientState::fingerprint() {
-  auto options = facts_.options.fingerprint;
-  options.alloc_dir = facts_.options.alloc_dir;
-  std::vector<host::NamedFingerprinter> selected;
-  for (const auto& each : facts_.parts.plugins->fingerprinters)
-    if (is_allowed(facts_.options, "fingerprint", each.name)) selected.push_back(each);
-  self_
-      ->request(facts_.parts.steps, start_timeout,
-                step::make([options, selected] { return host::fingerprint(options, selected); }))
-      .then(
-          [this](step::Outcome& outcome) {
-            machine_ = std::move(outcome.as<host::NodeFacts>());
-            stats_
-                = facts_.parts.make_stats(self_, {.alloc_dir = facts_.options.alloc_dir,
-                                                  .total_compute_mhz = machine_->cpu_total_compute,
-                                                  .cores = machine_->cpu_cores});
-            spawn_drivers();
-          },
-          [this](const Error& err) {
-            log::error("client", "fingerprinting failed: {}", err.what);
-            self_->quit(err);
-          });
+  machine_.look(facts_.options, [this](const Result<>& looked) {
+    if (!looked) {
+      log::error("client", "fingerprinting failed: {}", looked.error().what);
+      self_->quit(looked.error());
+      return;
+    }
+    const auto& found = machine_.facts();
+    stats_ = facts_.parts.make_stats(self_, {.alloc_dir = facts_.options.alloc_dir,
+                                             .total_compute_mhz = found.cpu_total_compute,
+                                             .cores = found.cpu_cores});
+    spawn_drivers();
+  });
 }
 
 Driver ClientState::spawn_driver(const std::string& name) {
@@ -139,33 +150,34 @@ void ClientState::spawn_drivers() {
 void ClientState::ask_drivers() {
   for (const auto& [name, driver] : drivers_) {
     ++drivers_asked_;
-    const auto take = [this, name](driver::Health health) {
-      --drivers_asked_;
-      auto& known = driver_health_[name];
-      const bool changed = known.detected != health.detected || known.healthy != health.healthy
-                           || known.description != health.description;
-      known = std::move(health);
-      if (!started_)
-        ready_to_start();
-      else if (changed) {
-        make_node();
-        servers_.register_soon();
-      }
-    };
     self_->request(driver, start_timeout, driver::Fingerprint{})
-        .then([take](driver::Health& health) { take(std::move(health)); },
-              [take](const Error& err) {
-                take({.detected = false,
-                      .healthy = false,
-                      .description = "failed to fingerprint driver: " + err.what,
-                      .attributes = {}});
+        .then([this, name](driver::Health& health) { driver_answered(name, std::move(health)); },
+              [this, name](const Error& err) {
+                driver_answered(name, {.detected = false,
+                                       .healthy = false,
+                                       .description = "failed to fingerprint driver: " + err.what,
+                                       .attributes = {}});
               });
   }
 }
 
+void ClientState::driver_answered(const std::string& name, driver::Health health) {
+  --drivers_asked_;
+  const bool is_new = !driver_health_.contains(name);
+  auto& known = driver_health_[name];
+  const bool feels_other
+      = known.healthy != health.healthy || known.description != health.description;
+  const bool changed = feels_other || known.detected != health.detected;
+  known = std::move(health);
+  if (!started_) return ready_to_start();
+  if (feels_other && !is_new && !known.description.empty())
+    events_.happened("Driver", known.description, {{"driver", name}});
+  if (changed) node_changed();
+}
+
 /// Goes on when the machine, its drivers and the saved state are known.
 void ClientState::ready_to_start() {
-  if (started_ || !loaded_ || !machine_ || drivers_asked_ > 0 || facts_.stopping) return;
+  if (started_ || !loaded_ || !machine_.is_known() || drivers_asked_ > 0 || facts_.stopping) return;
   started_ = true;
   take_identity();
 }
@@ -196,19 +208,45 @@ void ClientState::take_up() {
                                    .seed = facts_.random.next()});
   checks_ = facts_.parts.make_checks(
       self_, {.seed = facts_.random.next(), .unix_now = facts_.options.unix_now});
+  metadata_.take_up(std::move(loaded_->node_meta));
+  metadata_.configure(fixed_meta(facts_.options));
   make_node();
   allocs_.take_up(std::exchange(*loaded_, {}));
   log::info("client", "node {} starts with {} saved allocations", facts_.identity.id,
             allocs_.size());
   servers_.register_node();
   actor::send_self_after(self_, driver_interval, LookAround{});
+  actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
 }
 
 /// The node as it is now, and what runners have to know of it.
 void ClientState::make_node() {
-  facts_.node = build_node(facts_.options, facts_.identity, *machine_, driver_health_,
-                           facts_.options.unix_now());
+  facts_.node = build_node(facts_.options, facts_.identity, machine_.facts(), driver_health_,
+                           metadata_.merged(), facts_.options.unix_now());
   make_context();
+}
+
+void ClientState::node_changed() {
+  if (!started_ || !sync_) return;  // It is made and registered yet.
+  make_node();
+  servers_.register_soon();
+}
+
+actor::Answer<client_actor::Reconfigured> ClientState::reconfigure(client_actor::Reconfigure& msg) {
+  if (!sync_ || facts_.stopping)
+    return Error{Errc::unavailable, "the client is starting or stopping"};
+  auto promise = self_->make_response_promise<client_actor::Reconfigured>();
+  auto options = std::move(msg.options);
+  options.unix_now = facts_.options.unix_now;
+  machine_.look(options, [this, promise, options](const Result<>& looked) mutable {
+    if (!looked) return promise.deliver(looked.error());
+    facts_.options = std::move(options);
+    metadata_.configure(fixed_meta(facts_.options));
+    allocs_.set_limits(facts_.options.gc);
+    node_changed();
+    promise.deliver(client_actor::Reconfigured{});
+  });
+  return promise;
 }
 
 void ClientState::make_context() {
@@ -234,6 +272,7 @@ void ClientState::make_context() {
   context->checks = checks_;
   context->steps = facts_.parts.steps;
   context->unix_now = facts_.options.unix_now;
+  context->task_metrics = facts_.parts.task_metrics;
   context->seed = facts_.random.next();
   facts_.context = std::move(context);
 }
@@ -244,6 +283,11 @@ void ClientState::look_around() {
   if (facts_.stopping) return;
   actor::send_self_after(self_, driver_interval, LookAround{});
   if (drivers_asked_ == 0) ask_drivers();
+}
+
+void ClientState::collect() {
+  if (facts_.stopping) return;
+  actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
   allocs_.look_at_disk();
 }
 
@@ -331,8 +375,12 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       },
       [self](client_api::Exec& msg) { return self->state.allocs().exec(msg); },
       [self](client_api::GetNode) { return self->state.local_node(); },
+      [self](client_api::ReadMeta) { return self->state.metadata().read(); },
+      [self](client_api::ApplyMeta& msg) { return self->state.metadata().apply(msg); },
       [self](client_api::CountAllocs) { return self->state.counts(); },
+      [self](const client_api::ReadFigures& msg) { return self->state.figures(msg); },
       [self](client_actor::Stop) { return self->state.stop(); },
+      [self](client_actor::Reconfigure& msg) { return self->state.reconfigure(msg); },
       [self](const alloc_runner::Status& msg) { self->state.allocs().status_changed(msg); },
       [self](sync::Reported) { self->state.servers().reported(); },
       [self](StopLook msg) { self->state.allocs().stop_look(msg.round); },
@@ -340,6 +388,9 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](HeartbeatDue msg) { self->state.servers().heartbeat_due(msg.round); },
       [self](WatchDue) { self->state.servers().watch(); },
       [self](LookAround) { self->state.look_around(); },
+      [self](CollectDue) { self->state.collect(); },
+      [self](const FingerprintDue& msg) { self->state.machine().look_again(msg); },
+      [self](const EventsDue& msg) { self->state.events().due(msg); },
   };
 }
 
@@ -352,7 +403,8 @@ Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientPart
 Result<Client> start_client(const actor::Owner& owner,
                             ClientOptions options,
                             ServerLink servers,
-                            PluginCatalog plugins) {
+                            PluginCatalog plugins,
+                            std::shared_ptr<telemetry::Registry> task_metrics) {
   ClientDb db;
   if (options.dev) {
     db = spawn_forgetful_client_db(owner.system());
@@ -365,7 +417,8 @@ Result<Client> start_client(const actor::Owner& owner,
                      {.servers = std::move(servers),
                       .db = db,
                       .steps = steps,
-                      .plugins = std::make_shared<const PluginCatalog>(std::move(plugins))});
+                      .plugins = std::make_shared<const PluginCatalog>(std::move(plugins)),
+                      .task_metrics = std::move(task_metrics)});
   actor::give(db, client);
   actor::give(steps, client);
   return client;

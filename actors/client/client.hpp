@@ -3,8 +3,9 @@
 //
 // Owns:   the alloc runners, the drivers, the AllocSync, the StatsReader and, in an agent, the
 //         ClientDb and the StepRunner; which allocations the node knows.
-// Takes:  what ClientApi takes, and Stop.
-// Asks:   the ServerLink (RegisterNode, Heartbeat, WatchAllocs), the ClientDb, the StepRunner.
+// Takes:  what ClientApi takes, Reconfigure and Stop.
+// Asks:   the ServerLink (RegisterNode, Heartbeat, WatchAllocs, EmitEvents), the ClientDb, the
+//         StepRunner.
 // Parent: root, report: its end is the agent's. The tasks go on, and the next agent finds them.
 // Ends:   after Stop, by an exit message, or with a reason when the database has ended.
 //
@@ -23,6 +24,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "actors/roles/server_link.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::client {
 
@@ -38,9 +40,23 @@ struct Stopped {
   using is_message = void;
 };
 
+/// Goes on with this configuration: the machine is looked at anew and the node registered. What
+/// runs keeps what it was started with. Only what may change while a client runs may differ
+/// (runtime/config/reload.hpp). After an error everything is as before.
+struct Reconfigure {
+  using is_message = void;
+  ClientOptions options;
+};
+
+struct Reconfigured {
+  using is_message = void;
+};
+
 }  // namespace client_actor
 
-using Client = actor::WithInternal<ClientApi, client_actor::Stopped(client_actor::Stop)>;
+using Client = actor::WithInternal<ClientApi,
+                                   client_actor::Stopped(client_actor::Stop),
+                                   client_actor::Reconfigured(client_actor::Reconfigure)>;
 
 /// What the client works with; tests put in others.
 struct ClientParts {
@@ -55,15 +71,17 @@ struct ClientParts {
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const PluginCatalog> plugins;
+  std::shared_ptr<telemetry::Registry> task_metrics{};  ///< Null: what tasks do is not counted.
 };
 
 Client spawn_client(const actor::Owner& owner, ClientOptions options, ClientParts parts);
 
 /// Opens the local state and spawns the client with its ordinary parts, which are its own. The
-/// caller stops it by Stop.
+/// caller stops it by Stop. `task_metrics` as in ClientParts.
 Result<Client> start_client(const actor::Owner& owner,
                             ClientOptions options,
                             ServerLink servers,
-                            PluginCatalog plugins);
+                            PluginCatalog plugins,
+                            std::shared_ptr<telemetry::Registry> task_metrics = nullptr);
 
 }  // namespace nomad::client

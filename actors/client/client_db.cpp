@@ -22,6 +22,11 @@ namespace {
 
 constexpr auto node_id_key = "node_id";
 constexpr auto secret_id_key = "secret_id";
+constexpr std::string_view node_meta_prefix = "node_meta/";
+
+std::string node_meta_key(const std::string& key) {
+  return std::string{node_meta_prefix} + key;
+}
 
 template <class T>
 std::string as_value(const Object<T>& object) {
@@ -59,6 +64,7 @@ public:
       auto value = NOMAD_TRY(store_.get(Bucket::meta, key));
       if (value) *to = std::move(*value);
     }
+    NOMAD_TRY(load_node_meta(loaded.node_meta));
     NOMAD_TRY(load_jobs());
     NOMAD_TRY(load_allocs());
     NOMAD_TRY(load_tasks());
@@ -73,8 +79,8 @@ public:
 private:
   /// Calls `take` for each good row; a bad one, or one `take` refuses, is logged and passed over.
   template <class Take>
-  Result<> each(Bucket bucket, const Take& take) {
-    return store_.scan(bucket, "",
+  Result<> each(Bucket bucket, const Take& take, std::string_view prefix = "") {
+    return store_.scan(bucket, prefix,
                        [&](std::string_view key, Result<std::string_view> value) -> Result<> {
                          auto outcome = value ? take(key, *value) : Result<>{value.error()};
                          if (!outcome)
@@ -87,6 +93,18 @@ private:
   SavedAlloc* find(std::string_view alloc_id) {
     const auto found = allocs_.find(alloc_id);
     return found == allocs_.end() ? nullptr : &found->second;
+  }
+
+  /// "=value", or "-" for a key that is hidden.
+  Result<> load_node_meta(workload::DynamicMeta& meta) {
+    return each(
+        Bucket::meta,
+        [&meta](std::string_view key, std::string_view value) -> Result<> {
+          auto& entry = meta[std::string{key.substr(node_meta_prefix.size())}];
+          if (value.starts_with('=')) entry = value.substr(1);
+          return {};
+        },
+        node_meta_prefix);
   }
 
   Result<> load_jobs() {
@@ -155,6 +173,14 @@ private:
 void put_identity(ClientBatch& batch, std::string node_id, std::string secret_id) {
   batch.put(Bucket::meta, node_id_key, std::move(node_id));
   batch.put(Bucket::meta, secret_id_key, std::move(secret_id));
+}
+
+void put_meta(ClientBatch& batch, const std::string& key, const std::optional<std::string>& value) {
+  batch.put(Bucket::meta, node_meta_key(key), value ? '=' + *value : "-");
+}
+
+void erase_meta(ClientBatch& batch, const std::string& key) {
+  batch.erase(Bucket::meta, node_meta_key(key));
 }
 
 void put_alloc(ClientBatch& batch, const Object<schema::Allocation>& alloc) {

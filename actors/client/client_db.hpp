@@ -25,6 +25,7 @@
 #include "runtime/object/object.hpp"
 #include "runtime/storage/client_store.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/node_meta.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/client.capnp.h"
 #include "schema/job.capnp.h"
@@ -66,6 +67,7 @@ struct Loaded {
   std::string secret_id;
   std::vector<SavedAlloc> allocs;
   std::vector<std::string> unused_jobs;  ///< Keys of jobs that no allocation refers to.
+  workload::DynamicMeta node_meta;
 };
 
 struct Load {
@@ -74,6 +76,11 @@ struct Load {
 
 /// How rows are written; the reverse is in `Load`.
 void put_identity(storage::ClientBatch& batch, std::string node_id, std::string secret_id);
+/// One row of the node's dynamic metadata; the value may be missing, as in DynamicMeta.
+void put_meta(storage::ClientBatch& batch,
+              const std::string& key,
+              const std::optional<std::string>& value);
+void erase_meta(storage::ClientBatch& batch, const std::string& key);
 void put_alloc(storage::ClientBatch& batch, const Object<schema::Allocation>& alloc);
 void put_job(storage::ClientBatch& batch, const Object<schema::Job>& job);
 void put_task(storage::ClientBatch& batch,

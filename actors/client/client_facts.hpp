@@ -36,6 +36,22 @@ struct LookAround {
   using is_message = void;
 };
 
+/// Whether allocations that have ended are to be removed for want of disk.
+struct CollectDue {
+  using is_message = void;
+};
+
+struct FingerprintDue {
+  using is_message = void;
+  std::uint64_t round;
+  std::size_t place;  ///< Of the fingerprinter among the selected ones.
+};
+
+struct EventsDue {
+  using is_message = void;
+  std::uint64_t round;
+};
+
 }  // namespace client_timer
 
 using ClientSelf = actor::WithInternal<Client,
@@ -45,7 +61,10 @@ using ClientSelf = actor::WithInternal<Client,
                                        void(client_timer::RegisterDue),
                                        void(client_timer::HeartbeatDue),
                                        void(client_timer::WatchDue),
-                                       void(client_timer::LookAround)>;
+                                       void(client_timer::LookAround),
+                                       void(client_timer::CollectDue),
+                                       void(client_timer::FingerprintDue),
+                                       void(client_timer::EventsDue)>;
 
 struct ClientFacts {
   ClientOptions options;

@@ -1,5 +1,5 @@
 // ClientOptions: the configuration of a client node, as values. The agent fills it from its
-// configuration; it does not change while the client runs.
+// configuration, and gives the client others when that was read again.
 #pragma once
 
 #include <chrono>

@@ -16,6 +16,7 @@
 #include "actors/client/plugin_catalog.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/roles/server_link.hpp"
+#include "runtime/telemetry/registry.hpp"
 #include "runtime/workload/task_env.hpp"
 
 namespace nomad::client {
@@ -39,6 +40,8 @@ struct ClientContext {
   AllocSync sync;
   CheckRunner checks;
   StepRunner steps;
+
+  std::shared_ptr<telemetry::Registry> task_metrics;  ///< Null: what tasks do is not counted.
 
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
   std::uint64_t seed = 0;                  ///< Runners derive their own chance from it.

@@ -497,6 +497,11 @@ void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& 
   one_less();
 }
 
+void NodeAllocs::each_live(const std::function<void(const Live&)>& take) const {
+  for (const auto& [id, alloc] : allocs_)
+    if (!workload::is_client_terminal(alloc.status)) take({alloc.alloc, alloc.job, alloc.runner});
+}
+
 client_api::AllocCounts NodeAllocs::counts() const {
   client_api::AllocCounts counts;
   for (const auto& [id, alloc] : allocs_) {

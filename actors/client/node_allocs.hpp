@@ -37,6 +37,15 @@ public:
   /// `contacted` is left to the caller.
   client_api::AllocCounts counts() const;
 
+  /// An allocation that has not ended.
+  struct Live {
+    const Object<schema::Allocation>& alloc;
+    const Object<schema::Job>& job;
+    const AllocRunner& runner;  ///< Empty: it has none.
+  };
+
+  void each_live(const std::function<void(const Live&)>& take) const;
+
   // -- what the servers say.
 
   /// Puts into force what they have assigned; then calls `then`, in this turn or a later one,
@@ -66,6 +75,9 @@ public:
 
   // -- collection.
   void collect();
+
+  /// Of collection, from now on.
+  void set_limits(const workload::GcLimits& limits) { gc_.set_limits(limits); }
 
   /// Collects when the disk is too full.
   void look_at_disk();

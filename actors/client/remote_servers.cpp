@@ -20,6 +20,7 @@ using rpc::Method;
 using rpc::transport::Delivery;
 using server_link::AssignedAllocs;
 using server_link::DeregisterServices;
+using server_link::EmitEvents;
 using server_link::Heartbeat;
 using server_link::Lease;
 using server_link::Registered;
@@ -221,6 +222,20 @@ struct RemoteState {
         priority);
   }
 
+  actor::Answer<Updated> emit(const EmitEvents& msg) {
+    auto body = rpc::make_body<wire::NodeEmitEventsRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      auto list = request.initEvents(static_cast<unsigned>(msg.events.size()));
+      for (unsigned i = 0; i < msg.events.size(); ++i)
+        list.setWithCaveats(i, *msg.events[i]);
+    });
+    return exchange<wire::NodeUpdateAllocReply, Updated>(
+        Method::node_emit_events, std::move(body), options.timeout,
+        [](const Object<wire::NodeUpdateAllocReply>& reply) -> Result<Updated> {
+          return Updated{reply->getIndex()};
+        });
+  }
+
   void learn(const Object<wire::NodeLeaseReply>& reply) {
     std::vector<std::string> fresh;
     for (const auto server : reply->getServers())
@@ -254,6 +269,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
       [self](const UpdateAllocs& msg) { return self->state.update(msg); },
       [self](const RegisterServices& msg) { return self->state.add_services(msg); },
       [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
+      [self](const EmitEvents& msg) { return self->state.emit(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };
 }

@@ -37,8 +37,13 @@ using namespace client_timer;
 // -- registration --------------------------------------------------------------------------------
 
 void ServerContact::register_node() {
-  if (registering_ || facts_.stopping) return;
-  registering_ = true;
+  if (facts_.stopping) return;
+  // What is under way has the node as it was.
+  if (std::exchange(registering_, true)) {
+    registers_again_ = true;
+    return;
+  }
+  registers_soon_ = false;
   self_->request(facts_.parts.servers, server_timeout, server_link::RegisterNode{facts_.node})
       .then([this](const server_link::Registered& answer) { registered(answer); },
             [this](const Error& err) { register_failed(err); });
@@ -53,10 +58,12 @@ void ServerContact::registered(const server_link::Registered& answer) {
   // Registering alone makes no node ready: a heartbeat follows, at once unless they fail.
   arm_heartbeat(heartbeat_failures_ > 1 ? workload::with_jitter(1s, facts_.random) : 0s);
   if (!watching_) watch();
+  if (std::exchange(registers_again_, false)) register_node();
 }
 
 void ServerContact::register_failed(const Error& err) {
   registering_ = false;
+  registers_again_ = false;  // The next try has the node as it is then.
   ++register_failures_;
   const bool no_servers
       = err.code == Errc::unavailable || err.code == Errc::no_leader || err.code == Errc::timeout;
@@ -74,6 +81,7 @@ void ServerContact::register_due(std::uint64_t round) {
 }
 
 void ServerContact::register_soon() {
+  if (std::exchange(registers_soon_, true)) return;
   const Nanoseconds pause = facts_.options.dev ? 100ms : 5s;
   actor::send_self_after(self_, workload::with_jitter(pause, facts_.random),
                          RegisterDue{++register_round_});

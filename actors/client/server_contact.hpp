@@ -66,6 +66,8 @@ private:
   NodeAllocs& allocs_;
 
   bool registering_ = false;
+  bool registers_again_ = false;  ///< The node changed while it was being registered.
+  bool registers_soon_ = false;   ///< A timer for it runs.
   bool is_registered_ = false;
   bool watching_ = false;
   bool contacted_ = false;

@@ -65,6 +65,7 @@ ServerLink::behavior_type metered_link(ServerLink::pointer self,
       [self, to, meter](const link::DeregisterServices& msg) {
         return hand_on<link::Updated>(self, to, meter, msg, [](const link::Updated&) {});
       },
+      [self, to](const link::EmitEvents& msg) { return self->delegate(to, msg); },
   };
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "runtime/access/authorize.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/object/object.hpp"
+#include "runtime/workload/node_meta.hpp"
 #include "schema/node.capnp.h"
 
 namespace nomad::client {
@@ -207,6 +209,27 @@ struct GetNode {
   using is_message = void;
 };
 
+/// The node's metadata.
+struct NodeMeta {
+  using is_message = void;
+  workload::NodeMeta merged;  ///< As it is registered.
+  workload::DynamicMeta dynamic;
+  workload::NodeMeta fixed;  ///< Of the configuration.
+};
+
+/// `unavailable` while the client starts; so is ApplyMeta.
+struct ReadMeta {
+  using is_message = void;
+};
+
+/// Sets keys, and unsets those without a value. Answered when it is saved; the node is registered
+/// with it shortly after. `invalid_argument` as `workload::check_meta`.
+struct ApplyMeta {
+  using is_message = void;
+  workload::DynamicMeta change;
+  access::Asking asking;
+};
+
 /// Allocations on this node by state, for metrics.
 struct AllocCounts {
   using is_message = void;
@@ -218,6 +241,37 @@ struct AllocCounts {
 
 struct CountAllocs {
   using is_message = void;
+};
+
+/// Promised to allocations, or to a task.
+struct Amounts {
+  std::int64_t cpu_mhz = 0;
+  std::int64_t memory_mb = 0;
+  std::int64_t memory_max_mb = 0;
+  std::int64_t disk_mb = 0;
+};
+
+/// A running task, for metrics.
+struct TaskFigures {
+  std::vector<std::pair<std::string, std::string>> labels;
+  Amounts allocated;  ///< But for the disk, which is its group's.
+  TaskUsage usage;
+};
+
+/// What the node and its tasks have and use now.
+struct Figures {
+  using is_message = void;
+  Object<schema::Node> node;
+  AllocCounts counts;
+  Amounts allocated;  ///< To what has not ended.
+  std::optional<HostUsage> host;
+  std::vector<TaskFigures> tasks;
+};
+
+/// Answered within three seconds, without what did not answer by then.
+struct ReadFigures {
+  using is_message = void;
+  bool of_tasks = false;
 };
 
 /// Runs a command beside a task, as its user and where it runs. `not_found` when the task does not
@@ -249,6 +303,9 @@ using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::AllocDir(client_api::AllocDirOf),
                                    client_api::ExecStarted(client_api::Exec),
                                    client_api::LocalNode(client_api::GetNode),
-                                   client_api::AllocCounts(client_api::CountAllocs)>;
+                                   client_api::NodeMeta(client_api::ReadMeta),
+                                   client_api::NodeMeta(client_api::ApplyMeta),
+                                   client_api::AllocCounts(client_api::CountAllocs),
+                                   client_api::Figures(client_api::ReadFigures)>;
 
 }  // namespace nomad::client

@@ -6,8 +6,8 @@
 //     or "no leader": the client tries again. `not_found` on Heartbeat means "node not found": the
 //     client registers anew. Anything else is tried again after its ordinary delay.
 //   - Objects are immutable and shared; nobody changes one.
-//   - The client sends at most one RegisterNode, one WatchAllocs and one UpdateAllocs at a time,
-//     and of each allocation one RegisterServices or DeregisterServices.
+//   - The client sends at most one of each of RegisterNode, WatchAllocs, UpdateAllocs and EmitEvents at
+//     a time, and of each allocation one RegisterServices or DeregisterServices.
 #pragma once
 
 #include <chrono>
@@ -129,6 +129,18 @@ struct DeregisterServices {
   std::vector<std::string> ids;  ///< Empty: all of the allocation.
 };
 
+/// The servers keep as many of a node's events, the newest.
+inline constexpr std::size_t most_events = 10;
+
+/// What happened on the node, the oldest first: subsystem, message, details and timestamp (Unix
+/// nanoseconds) count. What the servers have already is passed over, so it may be sent again.
+/// `not_found` when the node is not registered.
+struct EmitEvents {
+  using is_message = void;
+  std::string node_id;
+  std::vector<Object<schema::NodeEvent>> events;
+};
+
 }  // namespace server_link
 
 using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
@@ -136,6 +148,7 @@ using ServerLink = actor::Interface<server_link::Registered(server_link::Registe
                                     server_link::AssignedAllocs(server_link::WatchAllocs),
                                     server_link::Updated(server_link::UpdateAllocs),
                                     server_link::Updated(server_link::RegisterServices),
-                                    server_link::Updated(server_link::DeregisterServices)>;
+                                    server_link::Updated(server_link::DeregisterServices),
+                                    server_link::Updated(server_link::EmitEvents)>;
 
 }  // namespace nomad::client

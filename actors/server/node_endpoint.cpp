@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 using client::server_link::AssignedAllocs;
 using client::server_link::DeregisterServices;
 using client::server_link::RegisterServices;
+using client::server_link::EmitEvents;
 using client::server_link::UpdateAllocs;
 using client::server_link::Updated;
 using client::server_link::WatchAllocs;
@@ -218,6 +219,21 @@ struct NodeEndpointState {
     return promise;
   }
 
+  actor::Answer<Updated> note_events(const EmitEvents& msg) {
+    const auto snapshot = store->snapshot();
+    const auto decision
+        = NOMAD_TRY(cluster::decide_node_events(snapshot, msg.node_id, msg.events, unix_now()));
+    if (!decision.command) return Updated{snapshot.index()};
+    auto promise = self->make_response_promise<Updated>();
+    write(decision.command, [promise](Result<Committed> written) mutable {
+      if (written)
+        promise.deliver(Updated{written->index});
+      else
+        promise.deliver(written.error());
+    });
+    return promise;
+  }
+
   void write_reports() {
     if (writing_reports || reports.empty()) return;
     if (!reports_hurry) {
@@ -286,6 +302,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
       [self](const UpdateAllocs& msg) { return self->state.report(msg); },
       [self](const RegisterServices& msg) { return self->state.add_services(msg); },
       [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
+      [self](const EmitEvents& msg) { return self->state.note_events(msg); },
       [self](ReportsDue) {
         auto& state = self->state;
         state.reports_timed = false;

@@ -3,7 +3,7 @@
 //
 // Owns:   the blocking watches of nodes, the reports and changes of services that wait to be
 //         written.
-// Takes:  WatchAllocs, UpdateAllocs, RegisterServices and DeregisterServices. Reports are written
+// Takes:  WatchAllocs, UpdateAllocs, RegisterServices, DeregisterServices and EmitEvents. Reports are written
 //         at once while none is being written, else together with the others that came meanwhile:
 //         one log entry at a time. So are changes of services.
 // Parent: server, restart. Nodes ask and report again.
@@ -24,7 +24,8 @@ using NodeEndpoint
     = actor::Interface<client::server_link::AssignedAllocs(client::server_link::WatchAllocs),
                        client::server_link::Updated(client::server_link::UpdateAllocs),
                        client::server_link::Updated(client::server_link::RegisterServices),
-                       client::server_link::Updated(client::server_link::DeregisterServices)>;
+                       client::server_link::Updated(client::server_link::DeregisterServices),
+                       client::server_link::Updated(client::server_link::EmitEvents)>;
 
 /// The servers' side of client::ServerLink: who takes which of its messages.
 struct NodeSide {

@@ -99,6 +99,14 @@ Bytes alloc_reply(const link::AssignedAllocs& set) {
   });
 }
 
+auto reply_updated(const Inbound& inbound) {
+  return [inbound](const Result<link::Updated>& done) {
+    if (!done) return inbound.reply(done.error());
+    inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
+        [&](auto& reply) { reply.setIndex(done->index); }));
+  };
+}
+
 }  // namespace
 
 NodeService::NodeService(const actor::Owner& owner, NodeServiceOptions options)
@@ -145,6 +153,7 @@ void NodeService::add_to(rpc::MethodRouter& router) {
   add_allocs(router);
   add_updates(router);
   add_services(router);
+  add_events(router);
 }
 
 void NodeService::add_status(rpc::MethodRouter& router) const {
@@ -288,6 +297,18 @@ void NodeService::add_services(rpc::MethodRouter& router) const {
         for (const auto id : request->getIds())
           message.ids.push_back(copy(id));
         service.write(std::move(message), caller, inbound);
+      });
+}
+
+void NodeService::add_events(rpc::MethodRouter& router) const {
+  router.on_inbound<wire::NodeEmitEventsRequest>(
+      Method::node_emit_events,
+      [service = *this](const Caller& caller, const Object<wire::NodeEmitEventsRequest>& request,
+                        const Inbound& inbound) {
+        link::EmitEvents news{.node_id = copy(request->getNodeId()), .events = {}};
+        for (const auto event : request->getEvents())
+          news.events.push_back(Object<schema::NodeEvent>::freeze(event));
+        service.write(std::move(news), caller, inbound);
       });
 }
 

@@ -74,6 +74,7 @@ private:
   /// Asks the endpoint what is durable when it is answered; for a node that `caller` speaks for.
   template <class Message>
   void write(Message message, const rpc::Caller& caller, const rpc::Inbound& inbound) const;
+  void add_events(rpc::MethodRouter& router) const;
 
   std::shared_ptr<Shared> shared_;
 };

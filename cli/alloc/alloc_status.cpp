@@ -1,6 +1,8 @@
 // alloc status: one allocation with its tasks, events and use of resources.
 #include <algorithm>
+#include <chrono>
 #include <iostream>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -288,6 +290,18 @@ void print_scores(const View& alloc) {
   std::cout << '\n' << title("Placement Metrics") << '\n' << table(rows) << '\n';
 }
 
+/// What the tasks use. Shares of the processor are counted since somebody asked last, and are 0
+/// when nobody has: `now` asks twice, and shows what was used in between.
+Result<Answer> read_usage(Api& api, const std::string& id, bool now) {
+  constexpr std::chrono::milliseconds between{500};
+  const auto path = "/v1/client/allocation/" + id + "/stats";
+  if (now) {
+    NOMAD_TRY(api.get(path));
+    std::this_thread::sleep_for(between);
+  }
+  return api.get(path);
+}
+
 Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) {
   const auto alloc = answer.view();
   if (flags.brief) {
@@ -300,7 +314,7 @@ Result<int> show(Api& api, const AllocStatusFlags& flags, const Answer& answer) 
   Answer usage;
   const auto client_status = alloc["ClientStatus"].text();
   if (client_status == "running" || flags.stats) {
-    auto got = api.get("/v1/client/allocation/" + alloc["ID"].text() + "/stats");
+    auto got = read_usage(api, alloc["ID"].text(), flags.stats);
     if (got) {
       usage = std::move(*got);
     } else {

@@ -113,7 +113,19 @@ bool places_differently(schema::Node::Reader before, schema::Node::Reader after)
   };
   if (usable_drivers(before) != usable_drivers(after)) return true;
   return capnp::AnyStruct::Reader{before.getNodeResources()}
-         != capnp::AnyStruct::Reader{after.getNodeResources()};
+             != capnp::AnyStruct::Reader{after.getNodeResources()}
+         || capnp::AnyStruct::Reader{before.getReservedResources()}
+                != capnp::AnyStruct::Reader{after.getReservedResources()};
+}
+
+/// Whether the node was told of it: a client that heard no answer says it again.
+bool has_event(schema::Node::Reader node, schema::NodeEvent::Reader event) {
+  for (const auto known : node.getEvents())
+    if (known.getTimestamp() == event.getTimestamp()
+        && view(known.getSubsystem()) == view(event.getSubsystem())
+        && view(known.getMessage()) == view(event.getMessage()))
+      return true;
+  return false;
 }
 
 }  // namespace
@@ -231,6 +243,28 @@ Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
   command.initNodeIds(1).set(0, text(node_id));
   fill_evals(command.initEvaluations(static_cast<unsigned>(evals.size())), evals);
   return NodeDecision{allowed, draft.freeze(), ids_of(evals)};
+}
+
+Result<NodeDecision> decide_node_events(const state::Snapshot& snapshot,
+                                        std::string_view node_id,
+                                        const std::vector<Object<schema::NodeEvent>>& events,
+                                        std::int64_t now) {
+  const auto node = snapshot.node(node_id);
+  if (!node) return node_not_found();
+  std::vector<Object<schema::NodeEvent>> news;
+  for (const auto& event : events)
+    if (!has_event(*node, *event)) news.push_back(event);
+  if (news.empty()) return NodeDecision{of_nodes()};
+  const auto first = news.size() - std::min(news.size(), state::kept_node_events);
+  Draft<schema::Command> draft;
+  auto command = draft->initNodeEventsUpsert();
+  command.setNodeId(text(node_id));
+  auto list = command.initEvents(static_cast<unsigned>(news.size() - first));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list.setWithCaveats(i, *news[first + i]);
+    if (list[i].getTimestamp() == 0) list[i].setTimestamp(now);
+  }
+  return NodeDecision{of_nodes(), draft.freeze()};
 }
 
 Result<std::string> check_reporter(const state::Snapshot& snapshot,

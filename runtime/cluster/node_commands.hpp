@@ -81,6 +81,14 @@ Result<NodeDecision> decide_node_purge(const state::Snapshot& snapshot,
                                        std::string_view node_id,
                                        const EvalSeed& seed);
 
+/// What happened on a node, as its client tells: the newest of `events`, but for those that the
+/// node has already. `not_found` when the node is unknown. `now` (Unix nanoseconds) is of those
+/// that do not say when.
+Result<NodeDecision> decide_node_events(const state::Snapshot& snapshot,
+                                        std::string_view node_id,
+                                        const std::vector<Object<schema::NodeEvent>>& events,
+                                        std::int64_t now);
+
 /// The node that `reports` come from: the one that the first of them names. Refused: none, one that
 /// is unknown, and one that is down or disconnected, which has to send a heartbeat first. `claimed`
 /// is the node that the sender says it is; empty: it does not say.

@@ -77,6 +77,28 @@ Result<> validate_server(const AgentConfig& config) {
   return {};
 }
 
+Result<> validate_client(const Client& client) {
+  const auto wrong = [](std::string what) {
+    return Error{Errc::invalid_argument, "client." + std::move(what)};
+  };
+  for (const auto& [name, value] : {std::pair{"reserved.cpu", client.reserved.cpu},
+                                    std::pair{"reserved.memory", client.reserved.memory},
+                                    std::pair{"reserved.disk", client.reserved.disk},
+                                    std::pair{"cpu_total_compute", client.cpu_total_compute},
+                                    std::pair{"memory_total_mb", client.memory_total_mb},
+                                    std::pair{"disk_total_mb", client.disk_total_mb},
+                                    std::pair{"disk_free_mb", client.disk_free_mb},
+                                    std::pair{"network_speed", client.network_speed}})
+    if (value < 0) return wrong(fmt::format("{}: must be at least 0, not {}", name, value));
+  if (client.gc_interval <= Nanoseconds{0})
+    return wrong("gc_interval: must be longer than 0, as \"1m\"");
+  if (client.min_dynamic_port < 1 || client.max_dynamic_port > 65'535
+      || client.min_dynamic_port > client.max_dynamic_port)
+    return Error{Errc::invalid_argument,
+                 "client: min_dynamic_port and max_dynamic_port do not form a range of ports"};
+  return {};
+}
+
 }  // namespace
 
 AgentConfig dev_defaults() {
@@ -152,9 +174,7 @@ Result<> validate(const AgentConfig& config) {
     return wrong("client.servers: a client without a server of its own needs the address of one");
   NOMAD_TRY(validate_limits(config.limits));
   NOMAD_TRY(validate_tls(config.tls));
-  if (config.client.min_dynamic_port < 1 || config.client.max_dynamic_port > 65'535
-      || config.client.min_dynamic_port > config.client.max_dynamic_port)
-    return wrong("client: min_dynamic_port and max_dynamic_port do not form a range of ports");
+  NOMAD_TRY(validate_client(config.client));
   NOMAD_TRY(log::parse_level(config.log_level));
   return validate_addresses(config);
 }

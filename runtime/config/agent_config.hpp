@@ -80,19 +80,25 @@ struct Autopilot {
 struct HostVolume {
   std::string path;
   bool read_only = false;
+
+  bool operator==(const HostVolume&) const = default;
 };
 
 struct HostNetwork {
   std::string cidr;
   std::string interface;
   std::string reserved_ports;
+
+  bool operator==(const HostNetwork&) const = default;
 };
 
+/// Kept from the scheduler.
 struct Reserved {
   std::int64_t cpu = 0;
   std::int64_t memory = 0;
   std::int64_t disk = 0;
   std::string ports;
+  std::string cores;  ///< "0-3,7"
 };
 
 struct Client {
@@ -121,6 +127,8 @@ struct Client {
   bool disable_remote_exec = false;
   bool nomad_service_discovery = true;  ///< Only what the node says of itself.
   std::string cgroup_parent;
+  std::string reservable_cores;  ///< "0-3,7"; empty: those that the agent may use.
+  std::string cni_config_dir = "/opt/cni/config";
   Reserved reserved;
   std::map<std::string, HostVolume> host_volumes;
   std::map<std::string, HostNetwork> host_networks;
@@ -130,6 +138,7 @@ struct Client {
 struct Telemetry {
   bool prometheus_metrics = false;
   bool disable_hostname = false;
+  bool publish_allocation_metrics = false;
 };
 
 struct Limits {

@@ -26,6 +26,7 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::NODE_REGISTER:
       return "NodeRegistration";
     case Which::NODE_STATUS_UPDATE:
+    case Which::NODE_EVENTS_UPSERT:
       return "NodeStreamEvent";
     case Which::NODE_ELIGIBILITY_UPDATE:
     case Which::NODE_DRAIN_UPDATE:
@@ -96,15 +97,12 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::ALLOC_TRANSITION:
       return alloc_transition(command.getAllocTransition());
     case Which::NODE_REGISTER:
-      return node_register(command.getNodeRegister());
     case Which::NODE_STATUS_UPDATE:
-      return node_status_update(command.getNodeStatusUpdate());
     case Which::NODE_ELIGIBILITY_UPDATE:
-      return node_eligibility_update(command.getNodeEligibilityUpdate());
     case Which::NODE_DRAIN_UPDATE:
-      return node_drain_update(command.getNodeDrainUpdate());
+    case Which::NODE_EVENTS_UPSERT:
     case Which::NODE_DEREGISTER:
-      return node_deregister(command.getNodeDeregister());
+      return node_command(command);
     case Which::PLAN_RESULTS:
       return plan_results(command.getPlanResults());
     case Which::DEPLOYMENT_STATUS_UPDATE:

@@ -161,10 +161,12 @@ private:
   void settle_deployments();
 
   // apply_node.cpp
+  void node_command(schema::Command::Reader command);
   void node_register(schema::NodeRegister::Reader command);
   void node_status_update(schema::NodeStatusUpdate::Reader command);
   void node_eligibility_update(schema::NodeEligibilityUpdate::Reader command);
   void node_drain_update(schema::NodeDrainUpdate::Reader command);
+  void node_events_upsert(schema::NodeEventsUpsert::Reader command);
   void node_deregister(schema::NodeDeregister::Reader command);
   void put_node(Object<schema::Node> node);
   void append_event(schema::Node::Builder node, schema::NodeEvent::Reader event);

@@ -9,8 +9,6 @@ namespace {
 using Status = schema::NodeStatus;
 using Eligibility = schema::SchedulingEligibility;
 
-constexpr std::size_t kept_events = 10;
-
 bool is_unresponsive(Status status) {
   return status == Status::DOWN || status == Status::DISCONNECTED;
 }
@@ -38,13 +36,35 @@ void Applier::put_node(Object<schema::Node> node) {
 void Applier::append_event(schema::Node::Builder node, schema::NodeEvent::Reader event) {
   Draft<schema::Node> old{node.asReader()};
   const auto events = old.reader().getEvents();
-  const unsigned skipped
-      = events.size() >= kept_events ? events.size() + 1 - static_cast<unsigned>(kept_events) : 0;
+  const unsigned skipped = events.size() >= kept_node_events
+                               ? events.size() + 1 - static_cast<unsigned>(kept_node_events)
+                               : 0;
   auto kept = node.initEvents(events.size() - skipped + 1);
   for (unsigned i = skipped; i < events.size(); ++i)
     kept.setWithCaveats(i - skipped, events[i]);
   kept.setWithCaveats(kept.size() - 1, event);
   kept[kept.size() - 1].setCreateIndex(index_);
+}
+
+/// One of those about nodes.
+void Applier::node_command(schema::Command::Reader command) {
+  using Which = schema::Command::Which;
+  switch (command.which()) {
+    case Which::NODE_REGISTER:
+      return node_register(command.getNodeRegister());
+    case Which::NODE_STATUS_UPDATE:
+      return node_status_update(command.getNodeStatusUpdate());
+    case Which::NODE_ELIGIBILITY_UPDATE:
+      return node_eligibility_update(command.getNodeEligibilityUpdate());
+    case Which::NODE_DRAIN_UPDATE:
+      return node_drain_update(command.getNodeDrainUpdate());
+    case Which::NODE_EVENTS_UPSERT:
+      return node_events_upsert(command.getNodeEventsUpsert());
+    case Which::NODE_DEREGISTER:
+      return node_deregister(command.getNodeDeregister());
+    default:
+      return;
+  }
 }
 
 /// What servers decide about a known node stays as it is; the rest is as the client says.
@@ -152,6 +172,16 @@ void Applier::node_drain_update(schema::NodeDrainUpdate::Reader command) {
   put_node(stored);
   if (is_open(*stored) && !is_open(*old)) outcome_.nodes_opened.push_back(stored);
   put_evals(command.getEvaluations());
+}
+
+void Applier::node_events_upsert(schema::NodeEventsUpsert::Reader command) {
+  const auto* found = find_node(view(command.getNodeId()));
+  if (found == nullptr) return;
+  Draft<schema::Node> draft{*found};
+  for (const auto event : command.getEvents())
+    append_event(*draft, event);
+  draft->setModifyIndex(index_);
+  put_node(draft.freeze());
 }
 
 void Applier::node_deregister(schema::NodeDeregister::Reader command) {

@@ -27,6 +27,9 @@ namespace nomad::state {
 
 using Index = std::uint64_t;
 
+/// Of a node; the oldest goes when another one comes.
+inline constexpr std::size_t kept_node_events = 10;
+
 /// What can be watched and, up to `autopilot_config`, what is stored. The comment is the watched
 /// key. A new stored table goes behind the last stored one: snapshots hold indexes by place.
 enum class Table : std::uint32_t {

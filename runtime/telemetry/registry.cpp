@@ -166,20 +166,26 @@ Registry::Key Registry::make_key(std::string_view name, Labels labels) const {
 }
 
 template <class T>
-T& Registry::find(Family<T>& family, std::string_view name, Labels labels) {
+std::shared_ptr<T> Registry::find(Family<T>& family, std::string_view name, Labels labels) {
   auto key = make_key(name, std::move(labels));
   const std::lock_guard lock{guard_};
   auto& slot = family[std::move(key)];
-  if (!slot) slot = std::make_unique<T>();
-  return *slot;
+  if (!slot) slot = std::make_shared<T>();
+  return slot;
 }
 
 Counter& Registry::counter(std::string_view name, Labels labels) {
-  return find(counters_, name, std::move(labels));
+  auto found = find(counters_, name, std::move(labels));
+  const std::lock_guard lock{guard_};
+  return **lasting_.insert(std::move(found)).first;
 }
 
 Sample& Registry::sample(std::string_view name, Labels labels) {
-  return find(samples_, name, std::move(labels));
+  return *find(samples_, name, std::move(labels));
+}
+
+std::shared_ptr<Counter> Registry::passing_counter(std::string_view name, Labels labels) {
+  return find(counters_, name, std::move(labels));
 }
 
 void Registry::add_collector(Collector collector) {
@@ -211,11 +217,13 @@ void Registry::advance(std::int64_t unix_nanoseconds) {
   if (interval_ == 0) interval_ = now;
   if (now <= interval_) return;
   const bool is_next = now == interval_ + 1;  // else the last whole interval saw nothing
-  for (auto& [key, counter] : counters_) {
-    const std::lock_guard metric{counter->guard_};
-    counter->last_ = is_next ? counter->current_ : Summary{};
-    counter->current_ = {};
-  }
+  std::erase_if(counters_, [is_next](auto& entry) {
+    auto& counter = *entry.second;
+    const std::lock_guard metric{counter.guard_};
+    counter.last_ = is_next ? counter.current_ : Summary{};
+    counter.current_ = {};
+    return entry.second.use_count() == 1 && counter.last_.count == 0;
+  });
   for (auto& [key, sample] : samples_) {
     const std::lock_guard metric{sample->guard_};
     sample->last_ = is_next ? sample->current_ : Summary{};

@@ -2,10 +2,11 @@
 // the last whole interval, and Prometheus' text with running totals.
 //
 // A metric is looked up once by name and labels and then used by reference, which stays valid as
-// long as the registry; so what is labelled by things that come and go (jobs, disks) is no such
-// metric: collectors tell the gauges anew for each answer, and nothing of them stays. Recording
-// takes a lock of that one metric, for a few nanoseconds. Time comes in by `advance`, which closes
-// an interval; whoever owns the registry calls it every ten seconds, and every answer does too.
+// long as the registry; so what is labelled by things that come and go is no such metric: gauges of
+// jobs and disks are told anew by collectors for each answer, and nothing of them stays; counters
+// of tasks are there as long as somebody holds them. Recording takes a lock of that one metric, for
+// a few nanoseconds. Time comes in by `advance`, which closes an interval; whoever owns the
+// registry calls it every ten seconds, and every answer does too.
 //
 // May depend on: runtime/base, runtime/object (JSON text).
 #pragma once
@@ -15,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -103,6 +105,10 @@ public:
   Counter& counter(std::string_view name, Labels labels = {});
   Sample& sample(std::string_view name, Labels labels = {});
 
+  /// A counter of something that ends: no longer shown an interval or two after the last holder has
+  /// let go of it, so that what it counted last is seen.
+  std::shared_ptr<Counter> passing_counter(std::string_view name, Labels labels);
+
   using Collector = std::function<void(Gauges&)>;
 
   /// Called for each rendering. Must not call `add_collector` or a rendering.
@@ -121,17 +127,18 @@ public:
 private:
   using Key = std::pair<std::string, Labels>;
   template <class T>
-  using Family = std::map<Key, std::unique_ptr<T>>;
+  using Family = std::map<Key, std::shared_ptr<T>>;
 
   Key make_key(std::string_view name, Labels labels) const;
   template <class T>
-  T& find(Family<T>& family, std::string_view name, Labels labels);
+  std::shared_ptr<T> find(Family<T>& family, std::string_view name, Labels labels);
   std::map<Key, double> collect(const Collector& more);
   std::int64_t interval_of(std::int64_t unix_nanoseconds) const;
 
   const Options options_;
   mutable std::mutex guard_;  ///< Of the maps, not of the metrics.
   Family<Counter> counters_;
+  std::set<std::shared_ptr<Counter>> lasting_;  ///< Those that `counter` has given out.
   Family<Sample> samples_;
   std::mutex collectors_guard_;
   std::vector<Collector> collectors_;

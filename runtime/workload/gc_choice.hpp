@@ -27,6 +27,8 @@ class GcQueue {
 public:
   explicit GcQueue(GcLimits limits);
 
+  void set_limits(GcLimits limits) { limits_ = limits; }
+
   /// The allocation is terminal. A second mark changes nothing.
   void mark(const std::string& alloc_id);
 

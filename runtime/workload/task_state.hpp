@@ -53,4 +53,18 @@ inline TaskView view_of(const TaskState& state) {
   return {state.state, state.failed};
 }
 
+/// What a task went through between two states of it.
+struct TaskSteps {
+  std::uint64_t running = 0;     ///< It began to run.
+  std::uint64_t restarts = 0;    ///< It was told to run again.
+  std::uint64_t failed = 0;      ///< It ended for good, failed.
+  std::uint64_t complete = 0;    ///< It ended for good otherwise.
+  std::uint64_t oom_killed = 0;  ///< It had more memory than it may.
+
+  friend bool operator==(const TaskSteps&, const TaskSteps&) = default;
+};
+
+/// `before` is a state that the task had earlier than `now`.
+TaskSteps steps_between(const TaskState& before, const TaskState& now);
+
 }  // namespace nomad::workload

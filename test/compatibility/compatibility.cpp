@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "runtime/config/keys.hpp"
+#include "runtime/config/reload.hpp"
 #include "runtime/jobspec/schema.hpp"
 
 namespace {
@@ -151,6 +152,8 @@ void append_keys(std::string& page) {
     section = block;
     auto note = std::string{key.note};
     if (!key.idle.empty()) note += fmt::format("; `{}` is not told of", key.idle);
+    if (nomad::config::is_reloadable(key.path))
+      note += note.empty() ? "SIGHUP takes it over" : "; SIGHUP takes it over";
     page += row(fmt::format("`{}`", key.path), word(key.state), note);
   }
 }

@@ -2,6 +2,7 @@
 without mutual TLS, run jobs, survive the death of servers, and strangers stay outside."""
 import contextlib
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -117,6 +118,86 @@ def steal_node_id(owner, thief):
         os.remove(f"{thief.dir}/data/client/state.db.mark")
     finally:
         shutil.rmtree(copied)
+
+
+class NodeTest(cluster.Case):
+    """What a node is changes while it runs."""
+
+    def node(self, name):
+        found = next(n for n in self.server.try_get("/v1/nodes") if n["Name"] == name)
+        return self.server.try_get(f"/v1/node/{found['ID']}")
+
+    def test_metadata_by_way_of_a_server(self):
+        node = self.node("c0")
+        set_it = self.server.run("node", "meta", "apply", "-node-id", node["ID"][:8], "-unset",
+                                 "connect.log_level", "rack.name=r1")
+        self.assertEqual((0, "", ""), (set_it.returncode, set_it.stdout, set_it.stderr))
+        wrong = self.server.run("node", "meta", "apply", "-node-id", node["ID"], "bad key=1")
+        self.assertEqual(1, wrong.returncode)
+        self.assertIn('"bad key" is invalid; metadata keys must be valid dotted hcl identifiers',
+                      wrong.stderr)
+        # Nomad's own commands name the node in the body alone; any agent takes it on.
+        other = self.cluster.clients[1].request("POST", "/v1/client/metadata",
+                                                {"NodeID": node["ID"], "Meta": {"team": "x"}})
+        self.assertEqual("x", other.json["Dynamic"]["team"])
+        shown = self.server.run("node", "meta", "read", "-node-id", node["ID"]).stdout
+        self.assertIn("rack.name", shown)
+        self.assertRegex(shown, r"connect.log_level\s+= <unset>")
+
+        constrained = job("racked", count=2)
+        constrained["Constraints"] = [{"LTarget": "${meta.rack.name}", "Operand": "=", "RTarget": "r1"},
+                                      {"LTarget": "${meta.connect.log_level}", "Operand": "is_not_set"}]
+        self.put(constrained)
+        allocs = self.wait_for("racked", "running", 2)
+        self.assertEqual({"c0"}, {a["NodeName"] for a in allocs})
+
+        agent = self.cluster.clients[0]
+        agent.kill9()
+        agent.start()
+        wait_until(lambda: agent.try_get("/v1/client/metadata") is not None, what="the agent")
+        meta = agent.try_get("/v1/client/metadata")
+        self.assertEqual({"rack.name": "r1", "team": "x", "connect.log_level": None}, meta["Dynamic"])
+        self.assertEqual("info", meta["Static"]["connect.log_level"])
+
+    def test_what_a_task_uses_is_what_it_uses_now(self):
+        self.put(shell_job("busy", "while :; do :; done"))
+        alloc = self.wait_for("busy", "running", 1)[0]
+        shown = self.server.run("alloc", "status", "-stats", alloc["ID"]).stdout
+        percent = re.search(r"CPU Stats\n.*Percent.*\n([0-9.]+)%", shown)
+        self.assertIsNotNone(percent, shown)
+        self.assertGreater(float(percent[1]), 0)
+
+    def test_sighup_takes_over_what_can_change_and_names_the_rest(self):
+        agent = self.cluster.clients[0]
+        with open(agent.config_path, "a") as f:
+            f.write("""
+datacenter = "dc9"
+client {
+  node_class = "fast"
+  meta { zone = "z9" }
+  reserved {
+    memory         = 123
+    reserved_ports = "9000-9010"
+  }
+}
+""")
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: self.node("c0")["NodeClass"] == "fast", timeout=30, what="the new class")
+        node = self.node("c0")
+        self.assertEqual("z9", node["Meta"]["zone"])
+        self.assertEqual("dc1", node["Datacenter"])
+        self.assertEqual(123, node["ReservedResources"]["Memory"]["MemoryMB"])
+        self.assertEqual("9000-9010", node["ReservedResources"]["Networks"]["ReservedHostPorts"])
+        log = agent.log()
+        self.assertIn("in effect now: client.node_class, client.meta, client.reserved.memory, "
+                      "client.reserved.reserved_ports", log)
+        self.assertIn("in effect after a restart: datacenter", log)
+
+        with open(agent.config_path, "a") as f:
+            f.write('client { reserved { cores = "x" } }\n')
+        agent.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: 'the configuration stays as it was: client.reserved.cores: "x" is no list of cores'
+                   in agent.log(), what="the refusal")
 
 
 class SecuredOneServerTest(OneServerTest):

@@ -1,5 +1,6 @@
 // /v1/metrics, in Nomad's own form and Prometheus'. What the client node uses is asked for when
 // somebody looks, not measured all the time.
+#include <algorithm>
 #include <optional>
 
 #include "actors/api/http/call.hpp"
@@ -10,36 +11,46 @@ namespace nomad::api {
 namespace {
 
 using client::client_api::AllocCounts;
+using client::client_api::CpuUsage;
+using client::client_api::Figures;
 using client::client_api::HostUsage;
+using client::client_api::MemoryUsage;
+using client::client_api::ReadFigures;
+using client::client_api::TaskFigures;
 using telemetry::Gauges;
 using telemetry::Labels;
 
-constexpr std::chrono::seconds client_timeout{2};
+/// The client answers within three.
+constexpr std::chrono::seconds client_timeout{5};
 
-/// As the servers know the node, if this agent has a server; else by what the agent itself knows.
-Labels node_labels(const Context& context) {
-  const auto& agent = context.options.agent;
-  Labels labels{{"node_id", agent.node_id}, {"datacenter", agent.datacenter}};
+std::string_view status_of(schema::Node::Reader node) {
+  constexpr std::string_view names[] = {"initializing", "ready", "down", "disconnected"};
+  return names[static_cast<std::size_t>(node.getStatus())];
+}
+
+/// Of the node itself; what servers decide about it as they know it, if this agent has a server.
+Labels node_labels(const Context& context, schema::Node::Reader node) {
+  const auto node_class = view(node.getNodeClass());
+  Labels labels{{"node_id", copy(node.getId())},
+                {"datacenter", copy(node.getDatacenter())},
+                {"node_class", node_class.empty() ? "none" : std::string{node_class}},
+                {"node_pool", copy(node.getNodePool())}};
   if (!context.options.store) return labels;
-  const auto node = context.options.store->snapshot().node(agent.node_id);
-  if (!node) return labels;
-  const auto node_class = view(node->getNodeClass());
-  labels.emplace_back("node_class", node_class.empty() ? "none" : node_class);
-  labels.emplace_back("node_pool", view(node->getNodePool()));
+  const auto known = context.options.store->snapshot().node(view(node.getId()));
+  if (!known) return labels;
+  labels.emplace_back("node_status", status_of(*known));
+  labels.emplace_back("node_scheduling_eligibility",
+                      known->getSchedulingEligibility() == schema::SchedulingEligibility::ELIGIBLE
+                          ? "eligible"
+                          : "ineligible");
   return labels;
 }
 
 /// What of the node is promised to allocations, and what is left.
-void set_allocated(Gauges& gauges, const Context& context, const Labels& labels) {
-  if (!context.options.store) return;
-  const auto& id = context.options.agent.node_id;
-  const auto snapshot = context.options.store->snapshot();
-  const auto node = snapshot.node(id);
-  if (!node) return;
-  const auto* usage = snapshot.usage(id);
-  const auto taken = usage != nullptr ? usage->total() : state::Demand{};
-  const auto all = node->getNodeResources();
-  const auto kept = node->getReservedResources();
+void set_allocated(Gauges& gauges, const Figures& client, const Labels& labels) {
+  const auto& taken = client.allocated;
+  const auto all = client.node->getNodeResources();
+  const auto kept = client.node->getReservedResources();
   const auto set = [&](std::string_view name, std::int64_t value) {
     gauges.set(name, static_cast<double>(value), labels);
   };
@@ -56,6 +67,60 @@ void set_allocated(Gauges& gauges, const Context& context, const Labels& labels)
       left(all.getMemory().getMemoryMb(), kept.getMemory().getMemoryMb(), taken.memory_mb));
   set("client.unallocated.disk",
       left(all.getDisk().getDiskMb(), kept.getDisk().getDiskMb(), taken.disk_mb));
+}
+
+/// What the driver measures, and what is not zero anyway, as in Nomad.
+class TaskGauges {
+public:
+  TaskGauges(Gauges& gauges, const Labels& labels) : gauges_{gauges}, labels_{labels} {}
+
+  void set(std::string_view name,
+           double value,
+           std::string_view measure = {},
+           const std::vector<std::string>& measured = {}) {
+    const bool is_known = value != 0 || std::ranges::find(measured, measure) != measured.end();
+    if (is_known) gauges_.set(std::string{"client.allocs."}.append(name), value, labels_);
+  }
+
+private:
+  Gauges& gauges_;
+  const Labels& labels_;
+};
+
+void set_memory(TaskGauges& gauges, const MemoryUsage& used) {
+  const auto set = [&](std::string_view name, std::string_view measure, std::uint64_t value) {
+    gauges.set(name, static_cast<double>(value), measure, used.measured);
+  };
+  set("memory.rss", "RSS", used.rss);
+  set("memory.cache", "Cache", used.cache);
+  set("memory.swap", "Swap", used.swap);
+  set("memory.mapped_file", "Mapped File", used.mapped_file);
+  set("memory.usage", "Usage", used.usage);
+  set("memory.max_usage", "Max Usage", used.max_usage);
+  set("memory.kernel_usage", "Kernel Usage", used.kernel_usage);
+  set("memory.kernel_max_usage", "Kernel Max Usage", used.kernel_max_usage);
+}
+
+void set_cpu(TaskGauges& gauges, const CpuUsage& used) {
+  const auto set = [&](std::string_view name, std::string_view measure, double value) {
+    gauges.set(name, value, measure, used.measured);
+  };
+  set("cpu.total_percent", "Percent", used.percent);
+  set("cpu.system", "System Mode", used.system_mode);
+  set("cpu.user", "User Mode", used.user_mode);
+  set("cpu.throttled_time", "Throttled Time", static_cast<double>(used.throttled_time));
+  set("cpu.throttled_periods", "Throttled Periods", static_cast<double>(used.throttled_periods));
+  set("cpu.total_ticks", "Percent", used.total_ticks);
+}
+
+void set_task(Gauges& all, const TaskFigures& task) {
+  constexpr double mebibyte = 1 << 20;
+  TaskGauges gauges{all, task.labels};
+  set_memory(gauges, task.usage.memory);
+  set_cpu(gauges, task.usage.cpu);
+  gauges.set("cpu.allocated", static_cast<double>(task.allocated.cpu_mhz));
+  gauges.set("memory.allocated", static_cast<double>(task.allocated.memory_mb) * mebibyte);
+  gauges.set("memory.max_allocated", static_cast<double>(task.allocated.memory_max_mb) * mebibyte);
 }
 
 void set_host_gauges(Gauges& gauges, const Labels& node, const HostUsage& usage) {
@@ -100,20 +165,16 @@ void set_counts(Gauges& gauges, const Labels& node, const AllocCounts& counts) {
   set("client.allocations.terminal", counts.terminal);
 }
 
-/// What the client says of itself for one answer.
-struct ClientFigures {
-  std::optional<HostUsage> usage;
-  std::optional<AllocCounts> counts;
-};
-
 /// Takes long: a gauge for each state of each of many jobs' groups.
-Answer render(const Context& context, bool as_prometheus, const ClientFigures& client) {
+Answer render(const Context& context, bool as_prometheus, const Figures& client) {
   const auto collect = [&](Gauges& gauges) {
-    const auto node = node_labels(context);
-    if (client.usage) set_host_gauges(gauges, node, *client.usage);
-    if (!client.counts) return;
-    set_allocated(gauges, context, node);
-    set_counts(gauges, node, *client.counts);
+    if (!client.node) return;
+    const auto node = node_labels(context, *client.node);
+    if (client.host) set_host_gauges(gauges, node, *client.host);
+    set_allocated(gauges, client, node);
+    set_counts(gauges, node, client.counts);
+    for (const auto& task : client.tasks)
+      set_task(gauges, task);
   };
   auto& registry = *context.options.metrics;
   if (!as_prometheus) return Answer::json(registry.json(unix_now(), collect));
@@ -121,19 +182,11 @@ Answer render(const Context& context, bool as_prometheus, const ClientFigures& c
           .body = registry.prometheus(unix_now(), collect)};
 }
 
-void render_on_pool(const SharedCall& call, bool as_prometheus, const ClientFigures& client) {
-  run_on(call->context->pool, call, [as_prometheus, client](const Call& shared) -> Outcome {
-    return render(*shared.context, as_prometheus, client);
-  });
-}
-
-void ask_counts(const SharedCall& call, bool as_prometheus, ClientFigures client) {
-  call->context->asker.ask<AllocCounts>(
-      call->context->options.client, client::client_api::CountAllocs{}, client_timeout,
-      [call, as_prometheus, client = std::move(client)](Result<AllocCounts> counts) mutable {
-        if (counts) client.counts = *counts;
-        render_on_pool(call, as_prometheus, client);
-      });
+void render_on_pool(const SharedCall& call, bool as_prometheus, Figures client) {
+  run_on(call->context->pool, call,
+         [as_prometheus, client = std::move(client)](const Call& shared) -> Outcome {
+           return render(*shared.context, as_prometheus, client);
+         });
 }
 
 Outcome metrics(Call& call) {
@@ -142,17 +195,16 @@ Outcome metrics(Call& call) {
     return Answer::text(415, "Prometheus is not enabled");
   if (!call.context->options.metrics) return Error{Errc::internal, "this agent keeps no metrics"};
   const auto shared = share(std::move(call));
-  if (!shared->context->options.client) {
+  const auto& options = shared->context->options;
+  if (!options.client) {
     render_on_pool(shared, as_prometheus, {});
     return later;
   }
-  shared->context->asker.ask<HostUsage>(shared->context->options.client,
-                                        client::client_api::HostStats{}, client_timeout,
-                                        [shared, as_prometheus](Result<HostUsage> usage) {
-                                          ClientFigures client;
-                                          if (usage) client.usage = std::move(*usage);
-                                          ask_counts(shared, as_prometheus, std::move(client));
-                                        });
+  shared->context->asker.ask<Figures>(
+      options.client, ReadFigures{.of_tasks = options.task_metrics}, client_timeout,
+      [shared, as_prometheus](Result<Figures> client) {
+        render_on_pool(shared, as_prometheus, client ? std::move(*client) : Figures{});
+      });
   return later;
 }
 

@@ -1,5 +1,5 @@
-// /v1/client/allocation/<id>/<action>, /v1/client/stats and /v1/client/gc: what the client node of
-// this process does with its allocations.
+// /v1/client/allocation/<id>/<action>, /v1/client/stats, /v1/client/metadata and /v1/client/gc:
+// what the client node of this process is and does.
 #include <boost/json/object.hpp>
 
 #include "actors/api/allocs/alloc_endpoint.hpp"
@@ -25,9 +25,10 @@ bool is_known(const Call& call, std::string_view node) {
   return store && store->snapshot().node(node);
 }
 
-/// The client of this node, if it is the one that is asked for.
-Result<client::ClientApi> client_asked_for(const Call& call) {
-  const auto node = call.request().parameter_or_empty("node_id");
+/// The client of this node, if it is the one that is asked for. `named`: by the body.
+Result<client::ClientApi> client_asked_for(const Call& call, std::string_view named = {}) {
+  const auto parameter = call.request().parameter_or_empty("node_id");
+  const std::string_view node = parameter.empty() ? named : parameter;
   const auto& options = call.context->options;
   if (options.client && (node.empty() || node == options.agent.node_id)) return options.client;
   if (node.empty()) return bad_request("No local Node and node_id not provided");
@@ -217,6 +218,54 @@ Outcome host_stats(Call& call) {
   return ask<ca::HostUsage>(call, client, ca::HostStats{}, host_answer);
 }
 
+// --- metadata
+// ------------------------------------------------------------------------------------------
+
+void append_meta(std::string& out, const workload::NodeMeta& meta) {
+  JsonObject object{out};
+  for (const auto& [key, value] : meta)
+    append_json_text(object.member(key), value);
+}
+
+Answer meta_answer(const ca::NodeMeta& meta) {
+  JsonObject object;
+  {
+    JsonObject dynamic{object.raw("Dynamic")};
+    for (const auto& [key, value] : meta.dynamic)
+      if (value)
+        append_json_text(dynamic.member(key), *value);
+      else
+        dynamic.member(key) += "null";
+  }
+  append_meta(object.raw("Meta"), meta.merged);
+  append_meta(object.raw("Static"), meta.fixed);
+  return Answer::json(object.take());
+}
+
+Outcome read_meta(Call& call) {
+  const auto client = NOMAD_TRY(client_asked_for(call));
+  return ask<ca::NodeMeta>(call, client, ca::ReadMeta{}, meta_answer);
+}
+
+Outcome apply_meta(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "NodeMetaApplyRequest"};
+  ca::ApplyMeta request{.change = {}, .asking = call.asking};
+  const auto node = fields.text("NodeID");
+  const auto* change = fields.object("Meta");
+  NOMAD_TRY(fields.check());
+  const auto client = NOMAD_TRY(client_asked_for(call, node));
+  if (change != nullptr)
+    for (const auto& [key, value] : change->members()) {
+      if (!value.is(JsonKind::text) && !value.is(JsonKind::null))
+        return bad_request("metadata \"" + std::string{key} + "\": expected a text, or null");
+      auto& entry = request.change[std::string{key}];
+      entry.reset();
+      if (value.is(JsonKind::text)) entry = value.text();
+    }
+  return ask<ca::NodeMeta>(call, client, std::move(request), meta_answer);
+}
+
 Outcome no_such_resource(Call&) {
   return not_found("resource not found");
 }
@@ -233,6 +282,9 @@ Outcome on_alloc(Call& call) {
 void add_client_routes(Routes& routes) {
   routes.exact("/v1/client/stats",
                {{Methods::any, Capability::node_read, host_stats, Where::node}});
+  routes.exact("/v1/client/metadata",
+               {{Methods::get, Capability::node_read, read_meta, Where::node},
+                {Methods::write, Capability::node_write, apply_meta, Where::body_node}});
   routes.exact("/v1/client/gc", {{Methods::any, Capability::node_write, collect_all, Where::node}});
   routes.below(
       "/v1/client/allocation/",

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "actors/api/cluster/cluster_access.hpp"
+#include "actors/api/http/request_body.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/rpc/router.hpp"
@@ -177,10 +178,19 @@ std::string server_named(const ApiOptions& options, std::string_view name) {
   return is_other ? named->rpc_address : std::string{};
 }
 
-/// The node of what is asked for: a parameter, or the allocation of the path, which is judged here
-/// and by its node again. Empty: our own, or nobody's.
+/// The node that the request names; empty: none, or a body that its handler refuses.
+std::string named_node(const net::Request& request, Where where) {
+  const auto parameter = request.parameter_or_empty("node_id");
+  if (where != Where::body_node || !parameter.empty() || request.body.empty())
+    return std::string{parameter};
+  const auto body = read_body(request);
+  return body ? BodyFields{*body, "NodeMetaApplyRequest"}.text("NodeID") : std::string{};
+}
+
+/// The node of what is asked for: as the request names it, or the allocation of the path, which is
+/// judged here and by its node again. Empty: our own, or nobody's.
 Result<std::string> node_of(const Call& call, Where where) {
-  if (where != Where::alloc_node) return std::string{call.request().parameter_or_empty("node_id")};
+  if (where != Where::alloc_node) return named_node(call.request(), where);
   const auto row = call.context->options.store->snapshot().alloc(call.rest);
   if (!row) return std::string{};
   NOMAD_TRY(authorize(call.asking, {view(row->alloc->getNamespace())}));
@@ -192,10 +202,10 @@ void dispatch_to_node(Where where, Call call, const Run& run) {
   const auto& options = context->options;
   if (!options.cluster_view) return run(std::move(call));
   if (!options.store) {
-    const auto node = call.request().parameter_or_empty("node_id");
+    const auto node = named_node(call.request(), where);
     const auto server = call.request().parameter_or_empty("server_id");
     const bool is_own
-        = node.empty() ? where == Where::node || server.empty() : node == options.agent.node_id;
+        = node.empty() ? where != Where::named || server.empty() : node == options.agent.node_id;
     if (where != Where::alloc_node && is_own) return run(std::move(call));
     auto find = [context, where, alloc_id = call.rest](const Answerer& answer) {
       if (where == Where::alloc_node) return find_alloc_from_client(context, alloc_id, answer);

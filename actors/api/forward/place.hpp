@@ -13,6 +13,7 @@ enum class Where : std::uint8_t {
   state,      ///< The leader, unless the client takes a stale answer: then any server.
   leader,
   node,        ///< The client node of the parameter `node_id`; without it the agent's own.
+  body_node,   ///< The same; the body may name it as well, as "NodeID".
   alloc_node,  ///< The client node of the allocation that the path names.
   named,       ///< `node`, or the server of the parameter `server_id`; 404 from any other.
 };
@@ -38,7 +39,8 @@ enum class Place : std::uint8_t {
 constexpr Place place_of(const Situation& now) {
   if (now.where == Where::agent || now.is_for_this_node) return Place::here;
   if (now.other_region) return now.has_server ? Place::region : Place::server;
-  if (now.where == Where::node || now.where == Where::alloc_node || now.where == Where::named)
+  if (now.where == Where::node || now.where == Where::body_node || now.where == Where::alloc_node
+      || now.where == Where::named)
     return Place::node;
   if (!now.has_server) return Place::server;
   if (now.where == Where::server || now.leads) return Place::here;

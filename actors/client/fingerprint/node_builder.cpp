@@ -129,10 +129,22 @@ std::string cgroup_parent(const ClientOptions& options, const host::NodeFacts& f
 
 }  // namespace
 
+workload::NodeMeta fixed_meta(const ClientOptions& options) {
+  workload::NodeMeta meta{
+      {"connect.sidecar_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
+      {"connect.gateway_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
+      {"connect.log_level", "info"},
+      {"connect.proxy_concurrency", "1"}};
+  for (const auto& [key, value] : options.meta)
+    meta[key] = value;
+  return meta;
+}
+
 Object<schema::Node> build_node(const ClientOptions& options,
                                 const NodeIdentity& identity,
                                 const host::NodeFacts& facts,
                                 const std::map<std::string, driver::Health>& drivers,
+                                const workload::NodeMeta& meta,
                                 std::int64_t unix_now) {
   Draft<schema::Node> draft;
   auto& node = *draft;
@@ -156,13 +168,6 @@ Object<schema::Node> build_node(const ClientOptions& options,
   }
   fill_entries(node.initAttributes(attributes.size()), attributes);
 
-  std::map<std::string, std::string> meta{
-      {"connect.sidecar_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
-      {"connect.gateway_image", "docker.io/envoyproxy/envoy:v${NOMAD_envoy_version}"},
-      {"connect.log_level", "info"},
-      {"connect.proxy_concurrency", "1"}};
-  for (const auto& [key, value] : options.meta)
-    meta[key] = value;
   fill_entries(node.initMeta(meta.size()), meta);
   node.initLinks(0);
 

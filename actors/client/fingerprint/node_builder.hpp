@@ -8,6 +8,7 @@
 #include "actors/client/client_options.hpp"
 #include "actors/client/driver.hpp"
 #include "runtime/object/object.hpp"
+#include "runtime/workload/node_meta.hpp"
 #include "schema/node.capnp.h"
 
 namespace nomad::client {
@@ -17,12 +18,16 @@ struct NodeIdentity {
   std::string secret;
 };
 
+/// The metadata of the configuration, and what Nomad adds where that is silent.
+workload::NodeMeta fixed_meta(const ClientOptions& options);
+
 /// `drivers` are those that the node may use, by name. Attribute `driver.<name>` is "1" for those
 /// that were detected.
 Object<schema::Node> build_node(const ClientOptions& options,
                                 const NodeIdentity& identity,
                                 const host::NodeFacts& facts,
                                 const std::map<std::string, driver::Health>& drivers,
+                                const workload::NodeMeta& meta,
                                 std::int64_t unix_now);
 
 /// Whether the lists `<kind>.allowlist` and `<kind>.denylist` of the options let `name` pass.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -68,6 +70,34 @@ Result<> read_bridge(const FingerprintOptions& options, NodeFacts& facts) {
   return {};
 }
 
+/// A network for each configuration. One that cannot be read is passed over: a node is of use
+/// without it.
+Result<> read_cni(const FingerprintOptions& options, NodeFacts& facts) {
+  if (options.cni_config_dir.empty()) return {};
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  std::vector<fs::path> files;
+  for (fs::directory_iterator entry{options.root + options.cni_config_dir, failure};
+       !failure && entry != fs::directory_iterator{}; entry.increment(failure))
+    if (is_cni_file(entry->path().extension().native()) && entry->is_regular_file(failure))
+      files.push_back(entry->path());
+  std::sort(files.begin(), files.end());
+  std::set<std::string> names;
+  for (const fs::path& file : files) {
+    const auto name = parse_cni_name(read_proc_file(file), file.extension() == ".conflist");
+    if (!name)
+      log::warn("client.fingerprint", "passing over {}: {}", file.native(), name.error().what);
+    else if (!names.insert(*name).second)
+      log::warn("client.fingerprint", "passing over {}: there is another CNI network \"{}\"",
+                file.native(), *name);
+  }
+  for (const std::string& name : names) {
+    facts.networks.push_back({"cni/" + name, "", "", "", 0});
+    facts.node_networks.push_back({"cni/" + name, "", "", 0, {}});
+  }
+  return {};
+}
+
 Result<> read_cgroup(const FingerprintOptions& options, NodeFacts& facts) {
   CgroupMounts mounts = parse_cgroup_mounts(read_proc_file(options.root + "/proc/self/mountinfo"));
   if (mounts.version == CgroupMounts::Version::none) return {};
@@ -76,16 +106,22 @@ Result<> read_cgroup(const FingerprintOptions& options, NodeFacts& facts) {
   return {};
 }
 
-std::vector<std::uint16_t> reservable_cores(const FingerprintOptions& options) {
-  if (options.reservable_cores) return *options.reservable_cores;
+/// None where nothing could hold tasks to them.
+std::vector<std::uint16_t> allowed_cores(const FingerprintOptions& options) {
   CgroupMounts mounts = parse_cgroup_mounts(read_proc_file(options.root + "/proc/self/mountinfo"));
-  if (mounts.version == CgroupMounts::Version::none) return {};  // nothing could hold tasks to them
+  if (mounts.version == CgroupMounts::Version::none) return {};
   std::string status = read_proc_file(options.root + "/proc/self/status");
-  std::vector<std::uint16_t> cores;
   for (std::string_view line : split(status, '\n')) {
     constexpr std::string_view key = "Cpus_allowed_list:";
-    if (line.substr(0, key.size()) == key) cores = parse_cpu_list(line.substr(key.size()));
+    if (line.starts_with(key)) return parse_cpu_list(line.substr(key.size()));
   }
+  return {};
+}
+
+/// What the configuration names, or what may be used, without what is kept from tasks.
+std::vector<std::uint16_t> reservable_cores(const FingerprintOptions& options) {
+  std::vector<std::uint16_t> cores
+      = options.reservable_cores ? *options.reservable_cores : allowed_cores(options);
   std::erase_if(cores, [&](std::uint16_t core) {
     return std::find(options.reserved_cores.begin(), options.reserved_cores.end(), core)
            != options.reserved_cores.end();
@@ -266,20 +302,60 @@ Result<> read_storage(const FingerprintOptions& options, NodeFacts& facts) {
 }  // namespace
 
 std::vector<NamedFingerprinter> fingerprinters() {
-  return {{"arch", read_arch},      {"bridge", read_bridge},   {"cgroup", read_cgroup},
-          {"cpu", read_cpu},        {"host", read_host},       {"landlock", read_landlock},
-          {"memory", read_memory},  {"network", read_network}, {"nomad", read_nomad},
-          {"signal", read_signals}, {"storage", read_storage}};
+  return {{"arch", read_arch},
+          {"bridge", read_bridge},
+          {"cgroup", read_cgroup, std::chrono::seconds{15}},
+          {"cni", read_cni},
+          {"cpu", read_cpu},
+          {"host", read_host},
+          {"landlock", read_landlock},
+          {"memory", read_memory},
+          {"network", read_network},
+          {"nomad", read_nomad},
+          {"signal", read_signals},
+          {"storage", read_storage}};
+}
+
+Result<NodeFacts> run_one(const FingerprintOptions& options, const NamedFingerprinter& which) {
+  NodeFacts facts;
+  if (auto outcome = which.run(options, facts); outcome.has_error())
+    return outcome.error().within("fingerprint " + which.name);
+  return facts;
+}
+
+Result<std::vector<NodeFacts>> run_each(const FingerprintOptions& options,
+                                        const std::vector<NamedFingerprinter>& selected) {
+  std::vector<NodeFacts> parts;
+  for (const NamedFingerprinter& each : selected)
+    parts.push_back(NOMAD_TRY(run_one(options, each)));
+  return parts;
+}
+
+NodeFacts together(const std::vector<NodeFacts>& parts) {
+  NodeFacts all;
+  const auto take = [](auto& to, const auto& from) {
+    if (from != 0) to = from;
+  };
+  const auto append
+      = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  for (const NodeFacts& part : parts) {
+    for (const auto& [name, value] : part.attributes)
+      all.attributes[name] = value;
+    take(all.cpu_total_compute, part.cpu_total_compute);
+    take(all.cpu_cores, part.cpu_cores);
+    take(all.memory_mb, part.memory_mb);
+    take(all.disk_mb, part.disk_mb);
+    append(all.reservable_cores, part.reservable_cores);
+    append(all.networks, part.networks);
+    append(all.node_networks, part.node_networks);
+  }
+  return all;
 }
 
 Result<NodeFacts> fingerprint(const FingerprintOptions& options,
                               const std::vector<NamedFingerprinter>& selected) {
-  NodeFacts facts;
-  for (const NamedFingerprinter& each : selected) {
-    if (auto outcome = each.run(options, facts); outcome.has_error())
-      return outcome.error().within("fingerprint " + each.name);
-  }
-  return facts;
+  const auto parts = NOMAD_TRY(run_each(options, selected));
+  return together(parts);
 }
 
 Result<NodeFacts> fingerprint(const FingerprintOptions& options) {

@@ -1,13 +1,15 @@
 // Fingerprints: what a node is, as attributes for constraints and as amounts for the scheduler.
 //
-// Each fact family is one function from (options, facts so far) to facts; they run in the order of
-// `fingerprinters()`, so that later ones may override. Names and values of attributes are Nomad's.
+// Each fact family is one function from options to facts of its own, so that it can be asked again
+// by itself; put together in the order of `fingerprinters()`, later ones override. Names and values
+// of attributes are Nomad's.
 // Reading is separate from parsing: the parse functions are pure and tested on texts. No
 // subprocess, no sleep, no network: the whole set takes a few milliseconds.
 //
 // Functions may run on any thread, several at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -41,6 +43,7 @@ struct FingerprintOptions {
   std::vector<std::uint16_t> reserved_cores{};  ///< Taken off the reservable ones.
   std::string bridge_network_name{};
   bool bridge_hairpin_mode = false;
+  std::string cni_config_dir = "/opt/cni/config";
   std::string advertise_address{};  ///< The agent's HTTP address, "127.0.0.1:4646".
   std::string version = "1.6.5";    ///< The release of Nomad whose behavior we have.
   std::string revision{};
@@ -54,6 +57,8 @@ struct NodeAddress {
   std::string alias{};   ///< The host network's name, "default" for the chosen interface.
   std::string address{};
   std::string reserved_ports{};
+
+  bool operator==(const NodeAddress&) const = default;
 };
 
 /// An interface with its addresses (NodeResources.NodeNetworks).
@@ -63,6 +68,8 @@ struct NodeNetwork {
   std::string mac_address{};
   std::uint64_t speed = 0;
   std::vector<NodeAddress> addresses{};
+
+  bool operator==(const NodeNetwork&) const = default;
 };
 
 /// One address of the chosen interface (NodeResources.Networks).
@@ -72,6 +79,8 @@ struct NetworkResource {
   std::string cidr{};
   std::string ip{};
   std::uint64_t mbits = 0;
+
+  bool operator==(const NetworkResource&) const = default;
 };
 
 struct NodeFacts {
@@ -83,20 +92,35 @@ struct NodeFacts {
   std::uint64_t disk_mb = 0;  ///< Free at the time.
   std::vector<NetworkResource> networks{};
   std::vector<NodeNetwork> node_networks{};
+
+  bool operator==(const NodeFacts&) const = default;
 };
 
+/// Adds its own to facts in which nothing of it is yet.
 using Fingerprinter = std::function<Result<>(const FingerprintOptions&, NodeFacts&)>;
 
 struct NamedFingerprinter {
   std::string name{};  ///< As fingerprint.allowlist and fingerprint.denylist have it.
   Fingerprinter run;
+  std::chrono::seconds period{0};  ///< After which it is to be asked again; 0: never.
 };
 
-/// The built-in ones in the order in which they run: arch, bridge, cgroup, cpu, host, landlock,
-/// memory, network, nomad, signal, storage.
+/// The built-in ones in the order in which they run: arch, bridge, cgroup, cni, cpu, host,
+/// landlock, memory, network, nomad, signal, storage.
 std::vector<NamedFingerprinter> fingerprinters();
 
-/// Runs `selected` one after the other. Any error ends it: an agent does not start half known.
+/// The facts of this one alone; the error names it.
+Result<NodeFacts> run_one(const FingerprintOptions& options, const NamedFingerprinter& which);
+
+/// Those of each of `selected`, in their order. Any error ends it: an agent does not start half
+/// known.
+Result<std::vector<NodeFacts>> run_each(const FingerprintOptions& options,
+                                        const std::vector<NamedFingerprinter>& selected);
+
+/// Attributes and amounts of later ones override, networks follow one another.
+NodeFacts together(const std::vector<NodeFacts>& parts);
+
+/// `run_each`, put together.
 Result<NodeFacts> fingerprint(const FingerprintOptions& options,
                               const std::vector<NamedFingerprinter>& selected);
 

@@ -1,6 +1,8 @@
 // Parsers and decisions for networks (see parse.hpp).
 #include <algorithm>
 
+#include <boost/json.hpp>
+
 #include "runtime/base/ip_network.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 
@@ -39,6 +41,28 @@ std::vector<T> choose(std::vector<T> ordinary, std::vector<T> link_local, bool d
 }
 
 }  // namespace
+
+bool is_cni_file(std::string_view extension) {
+  return extension == ".conf" || extension == ".conflist" || extension == ".json";
+}
+
+Result<std::string> parse_cni_name(std::string_view text, bool is_list) {
+  boost::json::error_code failure;
+  const auto tree = boost::json::parse(text, failure);
+  if (failure) return Error{Errc::invalid_argument, "no JSON: " + failure.message()};
+  const auto* object = tree.if_object();
+  const auto* name = object != nullptr ? object->if_contains("name") : nullptr;
+  if (name == nullptr || !name->is_string() || name->get_string().empty())
+    return Error{Errc::invalid_argument, "it has no \"name\""};
+  const auto* plugins = object->if_contains(is_list ? "plugins" : "type");
+  const bool has_plugins
+      = plugins != nullptr
+        && (is_list ? plugins->is_array() && !plugins->get_array().empty() : plugins->is_string());
+  if (!has_plugins)
+    return Error{Errc::invalid_argument,
+                 is_list ? "it lists no \"plugins\"" : "it has no \"type\""};
+  return std::string{name->get_string()};
+}
 
 bool is_link_local(std::string_view address) {
   return in_networks(address, "169.254.0.0/16,fe80::/10,224.0.0.0/24,ff02::/16");

@@ -55,6 +55,13 @@ std::string parse_volume(std::string_view mountinfo,
                          unsigned minor,
                          std::string_view path);
 
+/// Whether CNI reads files of this extension (".conf").
+bool is_cni_file(std::string_view extension);
+
+/// The name of the network that a CNI configuration describes. `is_list`: a chain of plugins (the
+/// file is a .conflist). Errors say what the file lacks.
+Result<std::string> parse_cni_name(std::string_view text, bool is_list);
+
 bool is_link_local(std::string_view address);
 
 /// One address of an interface as the system lists them, in its order.

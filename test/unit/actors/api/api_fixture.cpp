@@ -44,6 +44,27 @@ ca::AllocUsage usage() {
   return all;
 }
 
+/// Of a node with one task.
+ca::Figures figures(bool of_tasks) {
+  Draft<schema::Node> node;
+  node->setId(text(own_node));
+  node->setDatacenter("dc1");
+  node->setNodePool("default");
+  node->initNodeResources().initMemory().setMemoryMb(1000);
+  node->initReservedResources().initMemory().setMemoryMb(100);
+  ca::Figures figures{.node = node.freeze(),
+                      .counts = {1, 2, 3},
+                      .allocated = {.memory_mb = 64},
+                      .host = ca::HostUsage{},
+                      .tasks = {}};
+  figures.host->memory_total = 1 << 20;
+  if (of_tasks)
+    figures.tasks.push_back({.labels = {{"alloc_id", own_alloc}, {"task", "server"}},
+                             .allocated = {.cpu_mhz = 100, .memory_mb = 64},
+                             .usage = usage().tasks.front().second});
+  return figures;
+}
+
 client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer<Nameless>,
                                              std::shared_ptr<Played> p) {
   return {
@@ -94,9 +115,18 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         node.heartbeat_ttl = std::chrono::seconds{10};
         return node;
       },
+      [](const ca::ReadMeta&) {
+        return ca::NodeMeta{{{"rack", "r2"}}, {{"rack", "r2"}, {"zone", {}}}, {{"zone", "a"}}};
+      },
+      [p](const ca::ApplyMeta& m) -> actor::Answer<ca::NodeMeta> {
+        const std::lock_guard lock{p->guard};
+        p->meta_change = m.change;
+        return ca::NodeMeta{{}, m.change, {}};
+      },
       [](const ca::CountAllocs&) {
         return ca::AllocCounts{1, 2, 3};
       },
+      [](const ca::ReadFigures& m) { return figures(m.of_tasks); },
   };
 }
 

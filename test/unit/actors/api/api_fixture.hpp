@@ -27,6 +27,7 @@ struct Played {
   std::vector<client::client_api::RestartTask> restarted;
   std::vector<client::client_api::SignalTask> signalled;
   std::vector<client::client_api::Exec> executed;
+  workload::DynamicMeta meta_change;
   std::function<Result<std::shared_ptr<host::ExecSession>>()> start_session;  ///< For them.
   std::string alloc_dir;  ///< Of the allocation `own_alloc`.
   std::string alloc_ns = "default";

@@ -138,6 +138,8 @@ struct ClientFixture : ActorFixture {
   std::optional<Error> refusal;  ///< Of UpdateAllocs.
   std::optional<Error> heartbeat_refusal;
   std::optional<Error> register_refusal;
+  bool holds_registrations = false;  ///< They answer them when they are pushed.
+  actor::Promise<client::server_link::Registered> held_registration;
   bool gave_up = false;       ///< They take no report before a heartbeat, and wait for one then.
   bool was_heard_of = false;  ///< Since they gave up.
   std::string heard_order;    ///< r, h, u: what was accepted, in its order.
@@ -149,6 +151,8 @@ struct ClientFixture : ActorFixture {
   std::optional<Error> services_refusal;                                ///< Of RegisterServices.
   std::map<std::string, Object<schema::ServiceRegistration>> services;  ///< Registered, by id.
   Object<schema::Node> node;
+  std::vector<std::string> node_events;  ///< "Driver: Healthy"
+  std::shared_ptr<telemetry::Registry> task_metrics;
 
   FakeServers servers;
   std::shared_ptr<std::optional<actor::Promise<client::server_link::AssignedAllocs>>> held
@@ -166,6 +170,7 @@ struct ClientFixture : ActorFixture {
     actor::kill(client);
     settle();
     held->reset();
+    held_registration = {};
   }
 
   std::int64_t unix_now() { return 1'700'000'000'000'000'000 + now().time_since_epoch().count(); }
@@ -174,8 +179,12 @@ struct ClientFixture : ActorFixture {
     using namespace client::server_link;
     return actor::spawn(system(), [this](FakeServers::pointer self) -> FakeServers::behavior_type {
       return {
-          [this](const RegisterNode& msg) -> actor::Answer<Registered> {
+          [this, self](const RegisterNode& msg) -> actor::Answer<Registered> {
             ++registrations;
+            if (holds_registrations) {
+              held_registration = self->make_response_promise<Registered>();
+              return held_registration;
+            }
             if (register_refusal) return *register_refusal;
             heard_order += 'r';
             node = msg.node;
@@ -220,6 +229,12 @@ struct ClientFixture : ActorFixture {
             });
             return Updated{++index};
           },
+          [this](const EmitEvents& msg) -> actor::Answer<Updated> {
+            if (refusal) return *refusal;
+            for (const auto& event : msg.events)
+              node_events.push_back(copy(event->getSubsystem()) + ": " + copy(event->getMessage()));
+            return Updated{++index};
+          },
           [this](Push) { answer_held(); },
       };
     });
@@ -235,6 +250,8 @@ struct ClientFixture : ActorFixture {
   void push() { tell(servers, Push{}); }
 
   void answer_held() {
+    if (held_registration.pending())
+      std::exchange(held_registration, {}).deliver(client::server_link::Registered{++index, 10s});
     if (!*held) return;
     auto promise = **held;
     held->reset();
@@ -307,7 +324,8 @@ struct ClientFixture : ActorFixture {
                runner = client::spawn_alloc_runner(owner, std::move(setup));
                return runner;
              },
-         .plugins = std::make_shared<const client::PluginCatalog>(plugins())});
+         .plugins = std::make_shared<const client::PluginCatalog>(plugins()),
+         .task_metrics = task_metrics});
     settle();
   }
 

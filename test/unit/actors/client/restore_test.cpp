@@ -212,6 +212,9 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                   },
                   [](const RegisterServices&) { return Updated{}; },
                   [](const DeregisterServices&) { return Updated{}; },
+                  [self, servers_away](EmitEvents& msg) -> actor::Answer<Updated> {
+                    return self->delegate(servers_away, std::move(msg));
+                  },
                   [](Push) {}};
         }));
   start(true);

@@ -25,6 +25,7 @@ client::ServerLink::behavior_type hand_on(client::ServerLink::pointer self,
       [self, endpoint](const link::DeregisterServices& msg) {
         return self->delegate(endpoint, msg);
       },
+      [self, endpoint](const link::EmitEvents& msg) { return self->delegate(endpoint, msg); },
   };
 }
 

@@ -114,6 +114,7 @@ TEST_CASE_FIXTURE(NodeHarness, "register: jobs are evaluated when a ready node's
   CHECK(matters([](auto node) { node.setName("another"); }));
   CHECK(matters([](auto node) { node.getAttributes()[1].setValue("plan9"); }));
   CHECK(matters([](auto node) { node.getNodeResources().getCpu().setCpuShares(1); }));
+  CHECK(matters([](auto node) { node.initReservedResources().initMemory().setMemoryMb(1); }));
   CHECK(matters([](auto node) { node.initHostVolumes(1)[0].setKey("data"); }));
   const auto unique = [](auto node) { node.initMeta(1)[0].setKey("unique.rack"); };
   CHECK(matters(unique));  // not in the class, but a constraint may name it
@@ -277,6 +278,39 @@ TEST_CASE_FIXTURE(NodeHarness, "evaluate and purge: with an evaluation of what r
   const auto purged = write(*decide_node_purge(state(), nomad::test::anybody(), id, draw()));
   CHECK(purged.eval_ids.size() == 1);
   CHECK_FALSE(state().node(id));
+}
+
+TEST_CASE_FIXTURE(NodeHarness, "node events: the newest, each once") {
+  const auto id = add_node();
+  const auto before = state().node(id)->getEvents().size();
+  const auto event = [](const std::string& message, std::int64_t when) {
+    Draft<schema::NodeEvent> made;
+    made->setSubsystem("Driver");
+    made->setMessage(text(message));
+    made->setTimestamp(when);
+    return made.freeze();
+  };
+  CHECK(said(decide_node_events(state(), "none", {event("broke", 1)}, now)) == "node not found");
+  CHECK_FALSE(decide_node_events(state(), id, {}, now)->command);
+
+  write(*decide_node_events(state(), id, {event("broke", 1), event("mended", 0)}, now));
+  auto events = state().node(id)->getEvents();
+  REQUIRE(events.size() == before + 2);
+  CHECK(view(events[before].getMessage()) == "broke");
+  CHECK(events[before].getTimestamp() == 1);
+  CHECK(events[before].getCreateIndex() == state().node(id)->getModifyIndex());
+  CHECK(events[before + 1].getTimestamp() == now);
+  CHECK_FALSE(decide_node_events(state(), id, {event("broke", 1)}, now)->command);
+
+  std::vector<Object<schema::NodeEvent>> many;
+  for (int i = 0; i < 1000; ++i)
+    many.push_back(event("number " + std::to_string(i), 2));
+  const auto decided = decide_node_events(state(), id, many, now);
+  CHECK(decided->command->getNodeEventsUpsert().getEvents().size() == 10);
+  write(*decided);
+  events = state().node(id)->getEvents();
+  CHECK(events.size() == 10);
+  CHECK(view(events[9].getMessage()) == "number 999");
 }
 
 TEST_CASE_FIXTURE(NodeHarness, "reports: of a known node that is not given up, by itself") {

@@ -191,6 +191,18 @@ TEST_CASE("Store: a node's status, events and the index of its last missed heart
   CHECK(events.size() == 10);
   CHECK(events[9].getCreateIndex() == state.index);
   CHECK(events[0].getCreateIndex() == state.index - 9);
+
+  const auto tell = [&state](const char* node_id) {
+    return state.run([node_id](auto command) {
+      auto body = command.initNodeEventsUpsert();
+      body.setNodeId(node_id);
+      body.initEvents(1)[0].setMessage("a disk is slow");
+    });
+  };
+  CHECK(tell("unknown").error->what == "node not found");
+  tell("node");
+  CHECK(view(state.now().node("node")->getEvents()[9].getMessage()) == "a disk is slow");
+  CHECK(state.now().index(Table::nodes) == state.index);
 }
 
 TEST_CASE("Store: eligibility and drain") {

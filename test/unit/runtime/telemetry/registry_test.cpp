@@ -103,6 +103,28 @@ TEST_CASE("registry: gauges are told anew for each answer, and nothing of them s
   CHECK(boost::json::parse(registry.json(start)).at("Gauges").as_array().size() == 2);
 }
 
+TEST_CASE("registry: a counter of what has ended is shown once more, and then no longer") {
+  Registry registry{{}};
+  constexpr std::int64_t second = 1'000'000'000;
+  auto held = registry.passing_counter("tasks.failed", {{"task", "a"}});
+  registry.counter("jobs").add();
+  held->add(2);
+  CHECK(registry.passing_counter("tasks.failed", {{"task", "a"}}) == held);
+  const auto shown = [&registry](std::int64_t at) {
+    return registry.prometheus(at * second).find("nomad_tasks_failed{task=\"a\"} 2\n")
+           != std::string::npos;
+  };
+  CHECK(shown(100));
+  CHECK(shown(130));  // held, and quiet
+  held->add(0);
+  held.reset();
+  CHECK(shown(131));
+  CHECK(shown(140));
+  CHECK(registry.json(140 * second).find("tasks.failed") != std::string::npos);
+  CHECK_FALSE(shown(150));
+  CHECK(registry.prometheus(200 * second).find("nomad_jobs 1\n") != std::string::npos);
+}
+
 TEST_CASE("registry: is used from many threads at once") {
   Registry registry{{.prefix = "t"}};
   registry.advance(start);

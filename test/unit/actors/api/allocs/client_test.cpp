@@ -127,6 +127,29 @@ TEST_CASE("client: usage of allocations and of the host") {
   CHECK(fixture.refusal("/v1/client/stats?node_id=" + uuid(7)) == "404 No path to node");
 }
 
+TEST_CASE("client: metadata of the node is read and changed") {
+  ApiFixture fixture;
+  const std::string path = "/v1/client/metadata";
+
+  CHECK(fixture.get(path).body
+        == R"({"Dynamic":{"rack":"r2","zone":null},"Meta":{"rack":"r2"},"Static":{"zone":"a"}})");
+  CHECK(fixture.get(path + "?node_id=" + own_node).status == 200);
+  CHECK(fixture.send("POST", path, R"({"Meta":{"a.b":"1","zone":null,"e":""}})").body
+        == R"({"Dynamic":{"a.b":"1","e":"","zone":null},"Meta":{},"Static":{}})");
+  CHECK(fixture.played->meta_change
+        == workload::DynamicMeta{{"a.b", "1"}, {"e", ""}, {"zone", {}}});
+
+  CHECK(fixture.send("PUT", path, R"({"NodeID":")" + own_node + R"(","Meta":{"a":"1"}})").status
+        == 200);
+  CHECK(fixture.refusal("PUT", path, R"({"NodeID":")" + uuid(7) + R"(","Meta":{"a":"1"}})")
+        == "404 Unknown node " + uuid(7));
+  CHECK(fixture.refusal(path + "?node_id=" + uuid(7)) == "404 Unknown node " + uuid(7));
+  CHECK(fixture.refusal("PUT", path, R"({"Meta":{"a":1}})")
+        == "400 metadata \"a\": expected a text, or null");
+  CHECK(fixture.refusal("PUT", path, R"({"Meta":[1]})").starts_with("400 json: cannot unmarshal"));
+  CHECK(fixture.refusal("PUT", path, "") == "400 Request body is empty");
+}
+
 TEST_CASE("files: listing, reading and its refusals") {
   ApiFixture fixture;
   write(fixture.directory.file("server/local/page.html"), "<html>hi</html>");
@@ -274,6 +297,32 @@ TEST_CASE("metrics: both forms, with the host's usage") {
 
   ApiFixture without{[](ApiOptions& options) { options.prometheus = false; }};
   CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
+}
+
+TEST_CASE("metrics: of the node and, if that is wanted, of each task") {
+  const auto shown
+      = [](ApiFixture& fixture) { return fixture.get("/v1/metrics?format=prometheus").body; };
+  const auto has = [](const std::string& text, const std::string& line) {
+    return text.find(line) != std::string::npos;
+  };
+  ApiFixture without;
+  without.state().register_node({.id = own_node});
+  const auto node = shown(without);
+  const std::string labels
+      = R"({datacenter="dc1",node_class="none",node_id=")" + own_node
+        + R"(",node_pool="default",node_scheduling_eligibility="eligible",node_status="ready"})";
+  CHECK(has(node, "nomad_client_allocated_memory" + labels + " 64\n"));
+  CHECK(has(node, "nomad_client_unallocated_memory" + labels + " 836\n"));
+  CHECK_FALSE(has(node, "nomad_client_allocs_memory_rss"));
+
+  ApiFixture with{[](ApiOptions& options) { options.task_metrics = true; }};
+  const auto tasks = shown(with);
+  const std::string task = R"({alloc_id=")" + own_alloc + R"(",task="server"})";
+  CHECK(has(tasks, "nomad_client_allocs_memory_rss" + task + " 4096\n"));
+  CHECK(has(tasks, "nomad_client_allocs_memory_allocated" + task + " 67108864\n"));
+  CHECK(has(tasks, "nomad_client_allocs_cpu_total_percent" + task + " 1.5\n"));
+  CHECK(has(tasks, "nomad_client_allocs_cpu_allocated" + task + " 100\n"));
+  CHECK_FALSE_MESSAGE(has(tasks, "nomad_client_allocs_memory_cache"), "it is not measured");
 }
 
 TEST_CASE("metrics: are collected on the pool, not on the thread of a connection") {

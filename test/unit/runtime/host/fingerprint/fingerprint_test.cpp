@@ -1,8 +1,11 @@
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include <doctest/doctest.h>
+
+#include "test/unit/runtime/host/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -41,7 +44,8 @@ TEST_CASE("fingerprint: configuration overrides what is found") {
   options.memory_total_mb = 512;
   options.disk_total_mb = 2000;
   options.disk_free_mb = 1000;
-  options.reservable_cores = std::vector<std::uint16_t>{1, 3};
+  options.reservable_cores = std::vector<std::uint16_t>{1, 3, 4};
+  options.reserved_cores = {4, 9};
 
   auto facts = fingerprint(options);
 
@@ -80,8 +84,50 @@ TEST_CASE("fingerprint: custom ones run beside the built-in ones, later over ear
             return {};
           }},
          {"two", [](const FingerprintOptions&, NodeFacts& facts) -> Result<> {
-            facts.attributes["a"] += "2";
+            facts.attributes["a"] = "2";
             return {};
           }}};
-  CHECK(fingerprint({}, selected)->attributes["a"] == "12");
+  CHECK(fingerprint({}, selected)->attributes["a"] == "2");
+}
+
+TEST_CASE("fingerprint: parts put together are those of one look") {
+  FingerprintOptions options;
+  options.network_interface = "lo";
+  options.disk_total_mb = 2000;
+  options.disk_free_mb = 1000;
+  const auto parts = run_each(options, fingerprinters());
+  REQUIRE(parts.has_value());
+  CHECK(together(*parts) == *fingerprint(options));
+  CHECK(parts->size() == fingerprinters().size());
+}
+
+TEST_CASE("fingerprint: a network for each CNI configuration that can be read") {
+  TempDir dir;
+  const auto write
+      = [&dir](const std::string& name, const char* text) { write_text(dir / name, text); };
+  write("10-one.conflist", R"({"cniVersion":"0.4.0","name":"one","plugins":[{"type":"bridge"}]})");
+  write("20-two.conf", R"({"name":"two","type":"macvlan"})");
+  write("30-again.json", R"({"name":"one","type":"macvlan"})");
+  write("40-broken.conf", "{");
+  write("50-nameless.conf", R"({"type":"macvlan"})");
+  write("60-empty.conflist", R"({"name":"empty","plugins":[]})");
+  write("readme.txt", "{");
+  std::filesystem::create_directory(dir / "70-dir.conf");
+  FingerprintOptions options;
+  options.cni_config_dir = dir.path();
+  const auto modes = [&options] {
+    std::string all;
+    const auto cni = fingerprinters();
+    const auto which
+        = std::find_if(cni.begin(), cni.end(), [](const auto& each) { return each.name == "cni"; });
+    const auto facts = run_one(options, *which);
+    REQUIRE(facts.has_value());
+    CHECK(facts->networks.size() == facts->node_networks.size());
+    for (const auto& network : facts->node_networks)
+      all += network.mode + ' ';
+    return all;
+  };
+  CHECK(modes() == "cni/one cni/two ");
+  options.cni_config_dir = dir / "nowhere";
+  CHECK(modes() == "");
 }

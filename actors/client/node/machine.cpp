@@ -1,0 +1,69 @@
+#include "actors/client/node/machine.hpp"
+
+#include <utility>
+
+#include "runtime/base/log.hpp"
+
+namespace nomad::client {
+namespace {
+
+constexpr std::chrono::seconds look_patience{50};
+
+}  // namespace
+
+using client_timer::FingerprintDue;
+
+void Machine::look(const ClientOptions& options, std::function<void(const Result<>&)> then) {
+  auto wanted = options.fingerprint;
+  wanted.alloc_dir = options.alloc_dir;
+  std::vector<host::NamedFingerprinter> selected;
+  for (const auto& each : client_.parts.plugins->fingerprinters)
+    if (is_allowed(options, "fingerprint", each.name)) selected.push_back(each);
+  const auto run = [wanted, selected] { return host::run_each(wanted, selected); };
+  self_->request(client_.parts.steps, look_patience, step::make(run))
+      .then(
+          [this, wanted, selected, then](step::Outcome& outcome) {
+            options_ = wanted;
+            selected_ = selected;
+            parts_ = std::move(outcome.as<std::vector<host::NodeFacts>>());
+            facts_ = host::together(parts_);
+            ++round_;
+            for (std::size_t place = 0; place < selected_.size(); ++place)
+              arm(place);
+            then({});
+          },
+          [then](const Error& err) { then(err); });
+}
+
+void Machine::arm(std::size_t place) {
+  const auto period = selected_[place].period;
+  if (period.count() > 0) actor::send_self_after(self_, period, FingerprintDue{round_, place});
+}
+
+void Machine::look_again(const FingerprintDue& due) {
+  if (due.round != round_ || client_.stopping) return;
+  const auto run = [options = options_, which = selected_[due.place]] {
+    return host::run_one(options, which);
+  };
+  self_->request(client_.parts.steps, look_patience, step::make(run))
+      .then(
+          [this, due](step::Outcome& outcome) {
+            if (due.round == round_) heard(due.place, std::move(outcome.as<host::NodeFacts>()));
+          },
+          [this, due](const Error& err) {
+            if (due.round == round_) heard(due.place, err);
+          });
+}
+
+/// What cannot be read any more stays as it was last read.
+void Machine::heard(std::size_t place, const Result<host::NodeFacts>& found) {
+  arm(place);
+  if (!found) return log::warn("client.fingerprint", "{}", found.error().what);
+  if (parts_[place] == *found) return;
+  parts_[place] = *found;
+  facts_ = host::together(parts_);
+  log::info("client.fingerprint", "{} has found something else", selected_[place].name);
+  changed_();
+}
+
+}  // namespace nomad::client

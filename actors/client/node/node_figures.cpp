@@ -1,0 +1,79 @@
+#include "actors/client/node/node_figures.hpp"
+
+#include "actors/client/countdown.hpp"
+#include "actors/client/task_counters.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/state/usage.hpp"
+
+namespace nomad::client {
+namespace {
+
+constexpr std::chrono::seconds figure_patience{3};
+
+using client_api::Figures;
+using client_api::TaskFigures;
+
+void add_demand(Figures& figures, const state::Demand& demand) {
+  figures.allocated.cpu_mhz += demand.cpu_mhz;
+  figures.allocated.memory_mb += demand.memory_mb;
+  figures.allocated.memory_max_mb += demand.memory_max_mb;
+  figures.allocated.disk_mb += demand.disk_mb;
+}
+
+/// `usage` beside what was promised to the task.
+TaskFigures task_figures(schema::Allocation::Reader alloc,
+                         schema::Job::Reader job,
+                         const std::string& task,
+                         client_api::TaskUsage usage) {
+  TaskFigures figures{
+      .labels = task_labels(alloc, job, task), .allocated = {}, .usage = std::move(usage)};
+  for (const auto entry : alloc.getAllocatedResources().getTasks()) {
+    if (view(entry.getKey()) != task) continue;
+    figures.allocated.cpu_mhz = entry.getValue().getCpu().getCpuShares();
+    figures.allocated.memory_mb = entry.getValue().getMemory().getMemoryMb();
+    figures.allocated.memory_max_mb = entry.getValue().getMemory().getMemoryMaxMb();
+  }
+  return figures;
+}
+
+}  // namespace
+
+actor::Answer<Figures> gather_figures(ClientSelf::pointer self,
+                                      const ClientFacts& facts,
+                                      const NodeAllocs& allocs,
+                                      const StatsReader& stats,
+                                      bool of_tasks) {
+  if (!stats) return Error{Errc::unavailable, "the client is starting"};
+  auto promise = self->make_response_promise<Figures>();
+  const auto figures = std::make_shared<Figures>();
+  figures->node = facts.node;
+  figures->counts = allocs.counts();
+  const Countdown one_less{[promise, figures]() mutable { promise.deliver(std::move(*figures)); }};
+  one_less.await();
+  self->request(stats, figure_patience, stats::ReadHost{})
+      .then(
+          [figures, one_less](client_api::HostUsage& usage) {
+            figures->host = std::move(usage);
+            one_less();
+          },
+          [one_less](const Error&) { one_less(); });
+  allocs.each_live([&](const NodeAllocs::Live& live) {
+    add_demand(*figures, state::demand_of(live.alloc->getAllocatedResources()));
+    if (!of_tasks || !live.runner) return;
+    one_less.await();
+    const client_api::AllocStats question{copy(live.alloc->getId()), "",
+                                          access::Asking::of_cluster("metrics")};
+    self->request(live.runner, figure_patience, question)
+        .then(
+            [figures, one_less, alloc = live.alloc, job = live.job](client_api::AllocUsage& usage) {
+              for (auto& [task, used] : usage.tasks)
+                figures->tasks.push_back(task_figures(*alloc, *job, task, std::move(used)));
+              one_less();
+            },
+            [one_less](const Error&) { one_less(); });
+  });
+  one_less();
+  return promise;
+}
+
+}  // namespace nomad::client
