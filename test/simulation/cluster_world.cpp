@@ -48,6 +48,7 @@ ClusterWorld::~ClusterWorld() {
   violation_ = violation_.value_or("");  // nothing that happens from now on counts
   failpoint::set_handler({});
   system_.shut_down();
+  rpc_.shut_down();
   log::remove_listener(log_listener_);
 }
 

@@ -97,7 +97,7 @@ private:
   bool is_serving_;
 };
 
-SimRpc::~SimRpc() {
+void SimRpc::shut_down() {
   for (const auto& each : streams_)
     if (const auto open = each.lock()) close(*open);
 }

@@ -40,7 +40,9 @@ public:
 
   SimRpc(const SimRpc&) = delete;
   SimRpc& operator=(const SimRpc&) = delete;
-  ~SimRpc();
+
+  /// Lets go of those who use calls. Call it while they, and those whom they tell, are all there.
+  void shut_down();
 
   /// What comes to `address` arrives at `machine`, in its present life, and is served by `router`.
   void listen(const std::string& address,

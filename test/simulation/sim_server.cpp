@@ -178,6 +178,11 @@ SimServer::SimServer(SimSystem& system,
   system.set_clock_rate(machine_, options_.clock_rate);
 }
 
+SimServer::Live::~Live() {
+  requests.close();
+  if (api) api->stop();
+}
+
 void SimServer::crash() {
   disk_.crash();
   system_.switch_off(machine_);
@@ -185,6 +190,7 @@ void SimServer::crash() {
 
 /// As the agent's wiring starts a server.
 void SimServer::start() {
+  live_.reset();  // while the machine is off: what this lets go of says nothing
   system_.switch_on(machine_);
   system_.on(machine_, [this] {
     live_ = std::make_unique<Live>();

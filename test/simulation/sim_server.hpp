@@ -131,10 +131,14 @@ public:
 
   const std::shared_ptr<state::Store>& store() const { return live_->store; }
 
-  /// Serves a request of the HTTP API, as code of this machine.
-  void serve_api(net::Request request, SimExchange::Answered answered) {
-    net::serve(live_->routes, net::Responder{std::make_shared<SimExchange>(std::move(request),
-                                                                           std::move(answered))});
+  /// Serves a request of the HTTP API, as code of this machine, with the promises of `ask`.
+  void serve_api(net::Request request, const SimExchange::Answered& answered) {
+    const auto answer
+        = [this, life = system_.life(machine_), answered](const net::Response& response) {
+            if (system_.life(machine_) == life) answered(response);
+          };
+    net::serve(live_->routes,
+               net::Responder{std::make_shared<SimExchange>(std::move(request), answer)});
   }
 
   const server::Membership& membership() const { return live_->cluster->membership(); }
@@ -198,7 +202,14 @@ public:
   ServerMutation mutation() const { return options_.mutation; }
 
 private:
+  /// What a life consists of. A cycle, until its API is stopped as an agent stops it: the requests
+  /// that others pass on are served with the routes, which hold the API, which holds them.
   struct Live {
+    Live() = default;
+    Live(const Live&) = delete;
+    Live& operator=(const Live&) = delete;
+    ~Live();
+
     std::shared_ptr<state::Store> store;
     std::shared_ptr<raft::StateFsm> fsm;
     std::shared_ptr<raft::LeaderLease> lease;

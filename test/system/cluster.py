@@ -309,7 +309,7 @@ class Case(unittest.TestCase):
 
     def log_says_of(self, port, line):
         whole = f"rpc: closing the connection with 127.0.0.1:{port}: {line}"
-        harness.wait_until(lambda: whole in self.server.log(), timeout=10, what=f"{whole!r} in the log")
+        harness.wait_until(lambda: whole in self.server.log(), what=f"{whole!r} in the log")
 
     def put(self, job):
         for server in self.cluster.running():

@@ -5,7 +5,8 @@ the class; NOMADCTL names the binary. The closing line is "N passed, N failed[, 
 
 Many of these programs run side by side, also of several trees on one machine: ports are claimed,
 directories, network namespaces and words in command lines are a process's own, and a test waits for
-what it wants instead of for a time.
+what it wants instead of for a time. How long at most is there to end a run that hangs, not to
+measure: nothing depends on it, however busy the machine's processors and disk are.
 """
 import atexit
 import contextlib
@@ -83,7 +84,7 @@ def skip_with_sanitizer(test, pid):
             test.skipTest("AddressSanitizer keeps what was given back")
 
 
-def wait_until(condition, timeout=20, interval=0.02, what="the condition"):
+def wait_until(condition, timeout=60, interval=0.02, what="the condition"):
     """The first true value of `condition`; a test failure after `timeout` seconds."""
     end = time.monotonic() + timeout
     while time.monotonic() < end:
@@ -321,11 +322,23 @@ plugin "raw_exec" {{
                     found[alloc["ID"]] = f.read().split()
         return found
 
-    def wait_for_allocs(self, job, status, count=1, timeout=20):
+    def wait_for_allocs(self, job, status, count=1, timeout=60):
         def found():
             allocs = [a for a in self.allocs(job) if a["ClientStatus"] == status]
             return allocs if len(allocs) >= count else None
-        return wait_until(found, timeout, what=f"{count} allocation(s) of {job} being {status}")
+        try:
+            return wait_until(found, timeout, what=f"{count} allocation(s) of {job} being {status}")
+        except AssertionError as late:
+            raise AssertionError(f"{late}; {self.account_of(job)}") from None
+
+    def account_of(self, job):
+        """Where a job's way from its registration to its tasks has ended, for whoever reads a failure."""
+        def shown(path, *members):
+            return [{name: each.get(name) for name in members} for each in self.get(path).json]
+        evals = shown(f"/v1/job/{job}/evaluations", "Status", "StatusDescription", "TriggeredBy", "FailedTGAllocs")
+        allocs = shown(f"/v1/job/{job}/allocations", "ClientStatus", "DesiredStatus", "TaskStates")
+        nodes = shown("/v1/nodes", "Status", "SchedulingEligibility", "Drivers")
+        return f"evaluations: {evals}\nallocations: {allocs}\nnodes: {nodes}\nlog: {self.log()[-6000:]}"
 
 
 def job(name, driver="mock_driver", config=None, count=1, kind="service", **group):

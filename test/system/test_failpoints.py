@@ -43,7 +43,7 @@ class Failpoints(unittest.TestCase):
             except OSError:
                 pass  # it is starting, or has died meanwhile
             return agent.process.poll() is not None
-        wait_until(is_dead, timeout=20, interval=0.1, what="the agent's death")
+        wait_until(is_dead, interval=0.1, what="the agent's death")
         self.assertEqual(agent.process.returncode, -signal.SIGKILL)
 
 

@@ -62,13 +62,18 @@ class Survival(unittest.TestCase):
             os.kill(int(started[0]), 0)
 
     def test_what_ended_while_the_agent_was_down_is_known_afterwards(self):
-        self.agent.register(shell_job("ending", "sleep 1.5; exit 4", kind="batch",
+        may_end = os.path.join(self.agent.dir, "may-end")
+        script = f"echo $$ > local/pids; while [ ! -e {may_end} ]; do sleep 0.05; done; exit 4"
+        self.agent.register(shell_job("ending", script, kind="batch",
                                       RestartPolicy={"Attempts": 0, "Mode": "fail",
                                                      "Interval": 60 * 10**9, "Delay": 10**9},
                                       ReschedulePolicy={"Attempts": 0, "Unlimited": False}))
         alloc = self.agent.wait_for_allocs("ending", "running")[0]["ID"]
+        wait_until(lambda: self.agent.starts("ending").get(alloc), what="the task's start")
+        pid = self.agent.starts("ending")[alloc][0]
         self.agent.kill9()
-        time.sleep(2)
+        open(may_end, "w", encoding="utf-8").close()
+        wait_until(lambda: harness.started_at(pid) is None, what="the task's end")
         self.agent.start()
         self.agent.wait_for_allocs("ending", "failed")
         state = self.agent.get(f"/v1/allocation/{alloc}").json["TaskStates"]["task"]

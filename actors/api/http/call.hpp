@@ -25,7 +25,8 @@ namespace nomad::api {
 class FileService;
 class LeaderWatch;
 
-/// Lives as long as the Api and the last request in flight.
+/// Lives as long as the Api and the last request in flight. Whoever has made it stops it before he
+/// lets go: the last to hold it may be a thread of its pools, which could not wait for itself.
 struct Context {
   Context(const actor::Owner& owner, ApiOptions given);
   ~Context();

@@ -7,9 +7,7 @@
 #include <set>
 #include <thread>
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -19,6 +17,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/child_process.hpp"
 #include "test/support/fake_servers.hpp"
 #include "test/support/temp_dir.hpp"
 
@@ -314,48 +313,14 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
 
 namespace {
 
-/// A client node in a process of its own.
-struct MiniNode {
-  pid_t pid = -1;
-  int output = -1;
-
-  MiniNode(const std::string& directory, int count, const std::string& text) {
-    int ends[2];
-    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
-    const auto number = std::to_string(count);
-    pid = ::fork();
-    if (pid == 0) {
-      ::dup2(ends[1], STDOUT_FILENO);
-      ::execl(std::getenv("NOMADCTL_MINI_NODE"), "mini_node", directory.c_str(),
-              std::getenv("NOMADCTL_EXECUTOR"), number.c_str(), text.c_str(), nullptr);
-      ::_exit(127);
-    }
-    ::close(ends[1]);
-    output = ends[0];
-  }
-
-  MiniNode(const MiniNode&) = delete;
-
-  ~MiniNode() {
-    end(SIGKILL);
-    ::close(output);
-  }
-
-  /// Waits until every task answers.
-  bool is_up() {
-    char byte = 0;
-    while (::read(output, &byte, 1) == 1)
-      if (byte == '\n') return true;
-    return false;
-  }
-
-  void end(int number) {
-    if (pid < 0) return;
-    ::kill(pid, number);
-    ::waitpid(pid, nullptr, 0);
-    pid = -1;
-  }
-};
+/// The command of a client node in a process of its own, which writes a line when every task
+/// answers.
+std::vector<std::string> mini_node(const std::string& directory,
+                                   int count,
+                                   const std::string& text) {
+  return {std::getenv("NOMADCTL_MINI_NODE"), directory, std::getenv("NOMADCTL_EXECUTOR"),
+          std::to_string(count), text};
+}
 
 }  // namespace
 
@@ -370,12 +335,12 @@ TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor double
       = "echo $$ >> ${NOMAD_ALLOC_DIR}/pids; i=0; while :; do echo $i; i=$((i+1)); sleep 0.02; "
         "done";
   for (int round = 0; round < 8; ++round) {
-    MiniNode node{dir.path(), count, text};
+    test::ChildProcess node{mini_node(dir.path(), count, text)};
     std::this_thread::sleep_for(std::chrono::milliseconds{random.below(120)});
     node.end(SIGKILL);
   }
-  MiniNode last{dir.path(), count, text};
-  REQUIRE(last.is_up());
+  test::ChildProcess last{mini_node(dir.path(), count, text)};
+  REQUIRE(last.wrote_line());
 
   std::set<int> pids;
   for (int number = 0; number < count; ++number) {
@@ -398,8 +363,8 @@ TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor double
   last.end(SIGTERM);
   for (const int pid : pids)
     CHECK(::kill(pid, 0) == 0);
-  MiniNode cleaner{dir.path(), 0, text};
-  CHECK(cleaner.is_up());
+  test::ChildProcess cleaner{mini_node(dir.path(), 0, text)};
+  CHECK(cleaner.wrote_line());
   for (const int pid : pids)
     CHECK(::kill(pid, 0) != 0);
   CHECK(std::filesystem::is_empty(dir.file("allocs")));

@@ -1,14 +1,16 @@
 // Real recovery: a server process is killed (SIGKILL) at each named failpoint of the log and of
 // snapshots, on a real disk; the next one must have every write that was answered, once and in
-// order.
+// order. The process is this program, with arguments that say so.
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <string_view>
 #include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
 #include "actors/core/supervise.hpp"
@@ -16,6 +18,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
+#include "test/support/child_process.hpp"
 #include "test/support/list_fsm.hpp"
 #include "test/support/result_text.hpp"
 #include "test/support/temp_dir.hpp"
@@ -28,36 +31,36 @@ namespace {
 
 constexpr std::uint32_t writes = 400;
 constexpr std::size_t under_way = 8;
+constexpr const char* as_server = "--write-until-killed";
 
-RaftOptions options_in(const test::TempDir& dir) {
-  RaftOptions options{.directory = dir.file("raft"), .self = "server-a", .address = "127.0.0.1:1"};
+RaftOptions options_in(const std::string& directory) {
+  RaftOptions options{
+      .directory = directory + "/raft", .self = "server-a", .address = "127.0.0.1:1"};
   options.snapshot_threshold = 40;
   options.snapshot_interval = 0s;
   options.trailing_entries = 5;
   return options;
 }
 
-/// The process that dies: writes numbers, a few at a time, and tells `answers` each that was
-/// answered. Never returns.
-[[noreturn]] void write_until_killed(const test::TempDir& dir,
-                                     const std::string& orders,
-                                     int answers) {
+/// The process that dies: writes numbers, a few at a time, and each that was answered to its
+/// standard output.
+[[noreturn]] void write_until_killed(const std::string& directory, const std::string& orders) {
+  log::set_level(log::Level::off);
   if (!failpoint::configure(orders)) _exit(3);
   actor::SystemConfig config{{.workers = 2}};
   actor::System system{config};
-  auto raft = start_raft(system, options_in(dir), std::make_shared<test::ListFsm>(), {});
+  auto raft = start_raft(system, options_in(directory), std::make_shared<test::ListFsm>(), {});
   if (!raft) _exit(4);
   while (!raft->lease->holds())
     std::this_thread::sleep_for(1ms);
   std::atomic<std::size_t> waiting = 0;
   for (std::uint32_t number = 1; number <= writes; ++number) {
     ++waiting;
-    raft->proposer.propose(Bytes::copy(std::to_string(number)),
-                           [&waiting, number, answers](const Result<Applied>& outcome) {
-                             if (outcome && write(answers, &number, sizeof number) != sizeof number)
-                               _exit(5);
-                             --waiting;
-                           });
+    raft->proposer.propose(
+        Bytes::copy(std::to_string(number)), [&waiting, number](const Result<Applied>& outcome) {
+          if (outcome && write(STDOUT_FILENO, &number, sizeof number) != sizeof number) _exit(5);
+          --waiting;
+        });
     while (waiting >= under_way)
       std::this_thread::yield();
   }
@@ -72,21 +75,12 @@ struct Ended {
 };
 
 Ended run_child(const test::TempDir& dir, const std::string& orders) {
-  int pipe_ends[2];
-  REQUIRE(pipe(pipe_ends) == 0);
-  const auto child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    close(pipe_ends[0]);
-    write_until_killed(dir, orders, pipe_ends[1]);
-  }
-  close(pipe_ends[1]);
+  test::ChildProcess child{{test::own_program, as_server, dir.path(), orders}};
   Ended ended;
   std::uint32_t number = 0;
-  while (read(pipe_ends[0], &number, sizeof number) == sizeof number)
+  while (read(child.output(), &number, sizeof number) == sizeof number)
     ended.answered.push_back(number);
-  close(pipe_ends[0]);
-  REQUIRE(waitpid(child, &ended.status, 0) == child);
+  ended.status = child.wait();
   return ended;
 }
 
@@ -95,7 +89,7 @@ std::vector<std::string> recovered(const test::TempDir& dir) {
   actor::SystemConfig config{{.workers = 2}};
   actor::System system{config};
   auto fsm = std::make_shared<test::ListFsm>();
-  auto raft = start_raft(system, options_in(dir), fsm, {});
+  auto raft = start_raft(system, options_in(dir.path()), fsm, {});
   REQUIRE(raft.has_value());
   for (int wait = 0; wait < 10'000 && !raft->lease->holds(); ++wait)
     std::this_thread::sleep_for(1ms);
@@ -156,4 +150,9 @@ TEST_CASE("failpoint: orders that are none are refused") {
     CHECK(failpoint::configure(wrong).error().code == Errc::invalid_argument);
   CHECK(failpoint::configure("").has_value());
   CHECK(failpoint::reach("a").has_value());
+}
+
+int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view{argv[1]} == as_server) write_until_killed(argv[2], argv[3]);
+  return doctest::Context{argc, argv}.run();
 }

@@ -88,7 +88,7 @@ void run_sql(const std::string& path, const std::string& sql) {
 
 /// A new leader is not ready before its barrier is committed: ask for a read point first.
 void wait_until_ready(Server& server) {
-  for (int attempt = 0; attempt < 1'000; ++attempt) {
+  for (int attempt = 0; attempt < 30'000; ++attempt) {
     if (server.ask<ReadReady>(ReadIndex{})) return;
     std::this_thread::sleep_for(1ms);
   }

@@ -183,7 +183,7 @@ TEST_CASE("tcp_transport: posts arrive over the connection for Raft") {
                     .done = [&posted](Result<> outcome) { posted.set_value(std::move(outcome)); }});
     REQUIRE(posted.get_future().get());
   }
-  for (int i = 0; i < 200 && pair.posts < 100; ++i)
+  for (int i = 0; i < 3'000 && pair.posts < 100; ++i)
     std::this_thread::sleep_for(10ms);
   CHECK(pair.posts == 100);
 }

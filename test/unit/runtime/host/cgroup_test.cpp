@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "temp_dir.hpp"
+#include "test/support/child_process.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -65,19 +66,16 @@ TEST_CASE("cgroup: a scope holds, kills and releases processes") {
   CHECK(cgroups.create("key")->directories == scope->directories);
   CHECK(cgroups.find("key").directories == scope->directories);
   CHECK_FALSE(cgroups.find("other"));
-  pid_t child = ::fork();
-  if (child == 0) {
-    for (;;)
-      ::pause();
-  }
+  nomad::test::ChildProcess child{{"/bin/sleep", "1000"}};
+  const pid_t pid = child.pid();
   for (const std::string& directory : scope->directories)
-    write_text(directory + "/cgroup.procs", std::to_string(child));
+    write_text(directory + "/cgroup.procs", std::to_string(pid));
 
-  CHECK(Cgroups::processes(*scope) == std::vector<pid_t>{child});
+  CHECK(Cgroups::processes(*scope) == std::vector<pid_t>{pid});
   CHECK(Cgroups::remove(*scope).error().code == Errc::conflict);
   Cgroups::kill(*scope);
-  int status = 0;
-  CHECK(::waitpid(child, &status, 0) == child);
+  const int status = child.wait();
+  CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGKILL);
   CHECK(Cgroups::processes(*scope).empty());
   CHECK_FALSE(Cgroups::remove(*scope).has_error());

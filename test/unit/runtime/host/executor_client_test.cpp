@@ -231,14 +231,16 @@ TEST_CASE("executor: an end while no agent is there is told to the next") {
   executors.client().start(key, executors.shell("sleep 0.1; exit 9"), first.listener());
   auto started = first.started();
   REQUIRE_FALSE(started.has_error());
+  const auto is_noted
+      = [&] { return executors.state_of(key).find("\nexit 9 ") != std::string::npos; };
 
   SUBCASE("by the executor") {
     executors.reopen();
-    std::this_thread::sleep_for(300ms);
+    REQUIRE(eventually(is_noted));
   }
   SUBCASE("by the state file, when the executor was killed after the end") {
     executors.reopen();
-    std::this_thread::sleep_for(300ms);
+    REQUIRE(eventually(is_noted));
     ::kill(started->executor_pid, SIGKILL);
     REQUIRE(eventually([&] { return !is_alive(identify(started->executor_pid)); }));
   }

@@ -98,6 +98,11 @@ public:
     return read_text(alloc_root() + "/alloc/logs/" + name);
   }
 
+  /// The executor's own record of the task.
+  std::string state_of(const std::string& key) const {
+    return read_text(state_dir() + '/' + key + "/state");
+  }
+
   /// As if the agent ended and a new one came.
   void reopen() {
     client_.reset();

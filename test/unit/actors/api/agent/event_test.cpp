@@ -43,13 +43,32 @@ private:
   std::string got_;
 };
 
-/// A client whose connection throws when it is sent an event.
+/// A client whose connection throws when it is sent an event. As a real one it keeps, until the
+/// body ends, whom to tell when it goes: that is what holds a subscriber who waits for events.
 class BrokenClient final : public SilentClient {
 public:
   bool write(std::string_view chunk, std::function<void()>) override {
     if (chunk.starts_with("{\"Events\"")) throw std::runtime_error{"a bug"};
     return true;
   }
+
+  void on_abandoned(std::function<void()> callback) override {
+    const std::lock_guard lock{guard_};
+    abandoned_ = std::move(callback);
+  }
+
+  void end(bool properly) override {
+    std::function<void()> dropped;  // outside the lock
+    {
+      const std::lock_guard lock{guard_};
+      dropped.swap(abandoned_);
+    }
+    SilentClient::end(properly);
+  }
+
+private:
+  std::mutex guard_;
+  std::function<void()> abandoned_;
 };
 
 }  // namespace
@@ -59,7 +78,8 @@ TEST_CASE("events: a stream that an exception stops is cut, not left without eve
   ApiFixture fixture{[&](ApiOptions& made) { options = made; }};
   actor::SystemConfig config;
   actor::System system{config};
-  Routes routes{std::make_shared<Context>(system, options)};
+  const auto context = std::make_shared<Context>(system, options);
+  Routes routes{context};
   add_event_routes(routes);
   const auto exchange = std::make_shared<BrokenClient>();
   exchange->request.method = "GET";
@@ -69,6 +89,7 @@ TEST_CASE("events: a stream that an exception stops is cut, not left without eve
   fixture.state().register_job({.id = "web"});
   CHECK(net::eventually([&] { return exchange->cut.load(); }));
   CHECK_FALSE(exchange->ended);
+  context->stop();
 }
 
 TEST_CASE("events: buffered ones first, then new ones, one line per index") {

@@ -180,6 +180,7 @@ TEST_CASE("blocking: a read that throws is a 500, and holds nothing any more") {
       CHECK(peer.read_until("says why").starts_with("HTTP/1.1 500"));
       CHECK(net::eventually([&] { return held.use_count() == 1; }));
     }
+  context->stop();
 }
 
 TEST_CASE("blocking: what a restore has taken back is waited for") {

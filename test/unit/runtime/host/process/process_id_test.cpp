@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/host/executor/containment.hpp"
+#include "test/support/child_process.hpp"
 
 using namespace nomad::host;
 
@@ -31,22 +32,18 @@ TEST_CASE("process_id: parses the stat file of names with anything in them") {
 }
 
 TEST_CASE("process_id: knows a process from another with its pid, and a zombie from a living one") {
-  pid_t child = ::fork();
-  if (child == 0) {
-    ::pause();
-    ::_exit(0);
-  }
-  ProcessId id = identify(child);
+  nomad::test::ChildProcess child{{"/bin/sleep", "1000"}};
+  ProcessId id = identify(child.pid());
   CHECK(id.start_ticks != 0);
   CHECK(is_alive(id));
   CHECK_FALSE(is_alive({id.pid, id.start_ticks + 1, id.boot_id}));
   CHECK_FALSE(is_alive({id.pid, id.start_ticks, "another boot"}));
 
-  ::kill(child, SIGKILL);
+  ::kill(child.pid(), SIGKILL);
   siginfo_t info;
-  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  ::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT);
   CHECK_FALSE(is_alive(id));
-  ::waitpid(child, nullptr, 0);
+  child.wait();
   CHECK_FALSE(is_alive(id));
 }
 

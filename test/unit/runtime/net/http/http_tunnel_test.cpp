@@ -321,8 +321,8 @@ TEST_CASE("http_tunnel: a peer that is cut off, and a server that ends, are told
   peer.send(to_keep());
   server.wait([](Kept&) { return true; });
   const auto begin = std::chrono::steady_clock::now();
-  server.server->stop(5s);
-  CHECK(std::chrono::steady_clock::now() - begin < 2s);
+  server.server->stop(60s);
+  CHECK(std::chrono::steady_clock::now() - begin < 30s);  // not out of patience
   CHECK(server.kept->abandoned == 1);
   CHECK(server.kept->tunnel.abandoned());
   CHECK_FALSE(server.kept->tunnel.write("late"));

@@ -71,7 +71,7 @@ bool eventually(Condition condition);
 
 template <class Condition>
 bool nomad::net::eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{10};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{30};
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds{1});

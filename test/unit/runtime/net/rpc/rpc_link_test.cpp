@@ -59,7 +59,7 @@ TEST_CASE("rpc_link: calls of both sides, errors, deadlines and one-way messages
   const auto late = ask(connection, 2, "", 150ms);
   CHECK(late.outcome.error().code == Errc::timeout);
   CHECK(late.was_sent);
-  for (int i = 0; i < 100 && server.cancelled == 0; ++i)
+  for (int i = 0; i < 3'000 && server.cancelled == 0; ++i)
     std::this_thread::sleep_for(10ms);
   CHECK(server.cancelled == 1);
 
@@ -67,7 +67,7 @@ TEST_CASE("rpc_link: calls of both sides, errors, deadlines and one-way messages
   connection->post({.method = 9, .head = {}, .body = Bytes::copy("x")},
                    [&](Result<> outcome) { posted.set_value(outcome); });
   CHECK(posted.get_future().get());
-  for (int i = 0; i < 100 && server.posted == 0; ++i)
+  for (int i = 0; i < 3'000 && server.posted == 0; ++i)
     std::this_thread::sleep_for(10ms);
   CHECK(server.posted == 1);
 }
@@ -254,7 +254,7 @@ TEST_CASE("rpc_link: too many connections of an address are turned away") {
   CHECK(ask(one, 1, "x").outcome.has_value());
   one->close("enough");
   bool again = false;
-  for (int i = 0; i < 100 && !again; ++i) {
+  for (int i = 0; i < 3'000 && !again; ++i) {
     std::this_thread::sleep_for(10ms);
     again = client.dial(server.address).has_value();
   }
