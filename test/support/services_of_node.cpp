@@ -19,10 +19,10 @@
 
 using namespace nomad;
 using namespace std::chrono_literals;
-namespace link = client::server_link;
 
 namespace {
 
+namespace link = client::server_link;
 using Words = std::span<const std::string>;
 
 Object<schema::ServiceRegistration> registration(Words words) {
