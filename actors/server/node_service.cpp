@@ -99,14 +99,6 @@ Bytes alloc_reply(const link::AssignedAllocs& set) {
   });
 }
 
-auto reply_updated(const Inbound& inbound) {
-  return [inbound](const Result<link::Updated>& done) {
-    if (!done) return inbound.reply(done.error());
-    inbound.reply(rpc::make_body<wire::NodeUpdateAllocReply>(
-        [&](auto& reply) { reply.setIndex(done->index); }));
-  };
-}
-
 }  // namespace
 
 NodeService::NodeService(const actor::Owner& owner, NodeServiceOptions options)

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-namespace link = client::server_link;
+namespace wire = client::server_link;
 using Words = std::span<const std::string>;
 
 Object<schema::ServiceRegistration> registration(Words words) {
@@ -45,7 +45,7 @@ int say(actor::System& system, const client::ServerLink& servers, Message messag
   actor::Outsider self{system};
   self.request(servers, 30s, std::move(message))
       .receive(
-          [&code](const link::Updated& done) {
+          [&code](const wire::Updated& done) {
             std::printf("%llu\n", static_cast<unsigned long long>(done.index));
             code = 0;
           },
@@ -65,9 +65,9 @@ int run(actor::System& system, const rpc::TcpTransport& transport, Words words) 
   const auto rest = words.subspan(4);
   const int code
       = words[3] == "register"
-            ? say(system, servers, link::RegisterServices{words[1], {registration(rest)}})
+            ? say(system, servers, wire::RegisterServices{words[1], {registration(rest)}})
             : say(system, servers,
-                  link::DeregisterServices{words[1], rest[0], {rest.begin() + 1, rest.end()}});
+                  wire::DeregisterServices{words[1], rest[0], {rest.begin() + 1, rest.end()}});
   actor::stop(servers);
   return code;
 }
