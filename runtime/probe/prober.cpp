@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <signal.h>
+
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 #include "runtime/net/event_loop.hpp"
@@ -58,6 +60,14 @@ private:
   bool is_write_armed_ = false;
 };
 
+/// TLS writes to peers that have gone raise it, on this thread; libcurl leaves that to us.
+void hold_back_sigpipe() {
+  sigset_t pipe;
+  ::sigemptyset(&pipe);
+  ::sigaddset(&pipe, SIGPIPE);
+  ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
+
 class CurlProber final : public Prober {
 public:
   CurlProber() {
@@ -77,7 +87,10 @@ public:
   }
 
   void start(Id id, Probe probe, Done done) override {
-    std::call_once(started_, [this] { loop_.start(); });
+    std::call_once(started_, [this] {
+      loop_.start();
+      loop_.post(hold_back_sigpipe);
+    });
     loop_.post([this, id, probe = std::move(probe), done = std::move(done)]() mutable {
       auto transfer = std::make_unique<Transfer>(id, std::move(probe), std::move(done),
                                                  Transfer::Clock::now());
