@@ -187,10 +187,17 @@ void ClientState::take_identity() {
 }
 
 void ClientState::take_up() {
+  const auto incarnation = loaded_->incarnation + 1;
+  facts_.report_numbers = std::make_shared<ReportNumbers>(incarnation);
+  // Nobody waits for it: what runs must be taken up on a full disk, too.
+  storage::ClientBatch batch;
+  client_db::put_incarnation(batch, incarnation);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
   sync_ = spawn_alloc_sync(self_, {.node_id = facts_.identity.id,
                                    .servers = facts_.parts.servers,
                                    .db = facts_.parts.db,
                                    .parent = self_,
+                                   .numbers = facts_.report_numbers,
                                    .timing = facts_.options.sync,
                                    .seed = facts_.random.next()});
   make_node();
@@ -328,7 +335,10 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_api::CountAllocs) { return self->state.counts(); },
       [self](client_actor::Stop) { return self->state.stop(); },
       [self](const alloc_runner::Status& msg) { self->state.allocs().status_changed(msg); },
-      [self](sync::Reported) { self->state.servers().reported(); },
+      [self](const sync::Reported& msg) {
+        self->state.allocs().end_acknowledged(msg.ended);
+        self->state.servers().reported();
+      },
       [self](StopLook msg) { self->state.allocs().stop_look(msg.round); },
       [self](RegisterDue msg) { self->state.servers().register_due(msg.round); },
       [self](HeartbeatDue msg) { self->state.servers().heartbeat_due(msg.round); },

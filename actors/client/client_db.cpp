@@ -22,6 +22,7 @@ namespace {
 
 constexpr auto node_id_key = "node_id";
 constexpr auto secret_id_key = "secret_id";
+constexpr auto incarnation_key = "incarnation";
 
 template <class T>
 std::string as_value(const Object<T>& object) {
@@ -59,6 +60,8 @@ public:
       auto value = NOMAD_TRY(store_.get(Bucket::meta, key));
       if (value) *to = std::move(*value);
     }
+    if (const auto value = NOMAD_TRY(store_.get(Bucket::meta, incarnation_key)))
+      std::from_chars(value->data(), value->data() + value->size(), loaded.incarnation);
     NOMAD_TRY(load_jobs());
     NOMAD_TRY(load_allocs());
     NOMAD_TRY(load_tasks());
@@ -155,6 +158,10 @@ private:
 void put_identity(ClientBatch& batch, std::string node_id, std::string secret_id) {
   batch.put(Bucket::meta, node_id_key, std::move(node_id));
   batch.put(Bucket::meta, secret_id_key, std::move(secret_id));
+}
+
+void put_incarnation(ClientBatch& batch, std::uint64_t incarnation) {
+  batch.put(Bucket::meta, incarnation_key, std::to_string(incarnation));
 }
 
 void put_alloc(ClientBatch& batch, const Object<schema::Allocation>& alloc) {

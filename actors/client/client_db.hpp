@@ -64,6 +64,7 @@ struct Loaded {
   using is_message = void;
   std::string node_id;  ///< Empty in a new database.
   std::string secret_id;
+  std::uint64_t incarnation = 0;  ///< Of the last agent (`ReportNumbers`); 0: of none.
   std::vector<SavedAlloc> allocs;
   std::vector<std::string> unused_jobs;  ///< Keys of jobs that no allocation refers to.
 };
@@ -74,6 +75,7 @@ struct Load {
 
 /// How rows are written; the reverse is in `Load`.
 void put_identity(storage::ClientBatch& batch, std::string node_id, std::string secret_id);
+void put_incarnation(storage::ClientBatch& batch, std::uint64_t incarnation);
 void put_alloc(storage::ClientBatch& batch, const Object<schema::Allocation>& alloc);
 void put_job(storage::ClientBatch& batch, const Object<schema::Job>& job);
 void put_task(storage::ClientBatch& batch,

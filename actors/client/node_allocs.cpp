@@ -106,6 +106,8 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   alloc.alloc = saved.alloc;
   alloc.job = saved.job;
   alloc.restored = true;
+  alloc.end_acknowledged
+      = saved.acknowledged && workload::is_client_terminal(saved.acknowledged->status);
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *saved.alloc, *saved.job); !fit) {
     reject(alloc_id, fit.error().what);
     return;
@@ -124,8 +126,12 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
 void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then) {
   std::vector<workload::AssignedIndex> assigned;
   assigned.reserve(set.allocs.size());
-  for (const auto& each : set.allocs)
+  std::uint64_t reported = 0;
+  for (const auto& each : set.allocs) {
+    reported = std::max(reported, each.alloc->getReportNumber());
     assigned.push_back({copy(each.alloc->getId()), each.alloc->getAllocModifyIndex()});
+  }
+  go_on_above(reported);
   auto diff = workload::diff_allocs(indexes_, assigned, set.complete);
   for (const auto& alloc_id : diff.removed)
     remove(alloc_id);
@@ -155,6 +161,15 @@ void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool 
             [go_on](const Error& err) { go_on(err); });
 }
 
+/// Reports of a node that has lost its local state must not pass for old ones.
+void NodeAllocs::go_on_above(std::uint64_t report_number) {
+  const auto incarnation = facts_.report_numbers->heard(report_number);
+  if (!incarnation) return;
+  storage::ClientBatch batch;
+  client_db::put_incarnation(batch, *incarnation);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
+}
+
 /// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
 void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch) {
   const auto alloc_id = copy(assigned.alloc->getId());
@@ -170,6 +185,7 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
   if (workload::is_client_terminal(assigned.alloc->getClientStatus())) {
     alloc.status
         = assigned.alloc->getClientStatus();  // It ended here before; its remains are gone.
+    alloc.end_acknowledged = true;
     return;
   }
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *assigned.alloc, *assigned.job);
@@ -282,8 +298,15 @@ void NodeAllocs::report_all() {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner)
       self_->send(alloc.runner, alloc_runner::ReportAgain{});
-    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST)
+    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST
+             || (workload::is_client_terminal(alloc.status) && !alloc.end_acknowledged))
       tell_end(alloc, true);
+}
+
+void NodeAllocs::end_acknowledged(const std::vector<std::string>& alloc_ids) {
+  for (const auto& alloc_id : alloc_ids)
+    if (const auto found = allocs_.find(alloc_id); found != allocs_.end())
+      found->second.end_acknowledged = true;
 }
 
 // -- without servers -----------------------------------------------------------------------------

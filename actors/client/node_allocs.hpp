@@ -72,6 +72,9 @@ public:
 
   actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
 
+  /// The servers know that these have ended.
+  void end_acknowledged(const std::vector<std::string>& alloc_ids);
+
   // -- runners.
 
   void status_changed(const alloc_runner::Status& msg);
@@ -105,6 +108,7 @@ private:
     std::optional<workload::AllocUpdate> rejection;  ///< Why it did not run here, or not on.
     bool removed = false;                            ///< The servers have forgotten it.
     bool restored = false;
+    bool end_acknowledged = false;
     bool destroying = false;     ///< What is left of it is being removed.
     bool wanted_again = false;   ///< Removed, but the servers have it after all.
     bool by_collection = false;  ///< Destroyed because the collection said so.
@@ -126,6 +130,7 @@ private:
   void release_job(Alloc& alloc, storage::ClientBatch& batch);
   void erase_rows(const std::string& alloc_id);
   void restore(client_db::SavedAlloc& saved);
+  void go_on_above(std::uint64_t report_number);
   void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved);
   void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
