@@ -108,7 +108,7 @@ void AllocState::init(AllocSetup setup) {
   if (!facts_.health && assigned.getHealthy().isValue())
     facts_.health = workload::HealthStatus{.healthy = assigned.getHealthy().getValue(),
                                            .timestamp = assigned.getTimestamp()};
-  tasks_.spawn(setup.saved_tasks, setup.restored);
+  tasks_.spawn(setup.saved_tasks, setup.restored, setup.restored || setup.may_run);
 }
 
 bool AllocState::should_run() const {

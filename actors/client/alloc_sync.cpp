@@ -1,6 +1,7 @@
 #include "actors/client/alloc_sync.hpp"
 
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/client_status.hpp"
@@ -71,6 +72,7 @@ struct SyncState {
   }
 
   void acknowledged() {
+    NOMAD_FAILPOINT("client.reported");
     storage::ClientBatch changes;
     sync::Reported news;
     for (const auto& [alloc_id, state] : buffer.succeeded(now())) {

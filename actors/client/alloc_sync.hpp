@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "actors/client/client_db.hpp"
+#include "actors/client/report_numbers.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/server_link.hpp"
-#include "actors/client/report_numbers.hpp"
 #include "runtime/workload/sync_buffer.hpp"
 
 namespace nomad::client {

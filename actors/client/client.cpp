@@ -46,6 +46,7 @@ private:
   void fingerprint();
   void spawn_drivers();
   Driver spawn_driver(const std::string& name);
+  Driver spawn_driver(const std::string& name, std::map<std::string, std::string> config);
   void ask_drivers();
   void ready_to_start();
   void take_identity();
@@ -66,6 +67,7 @@ private:
   StatsReader stats_;
   AllocSync sync_;
   std::map<std::string, Driver> drivers_;
+  std::map<std::string, Driver> retired_;
   std::map<std::string, driver::Health> driver_health_;
   actor::Promise<client_actor::Stopped> stop_promise_;
 };
@@ -116,21 +118,28 @@ void ClientState::fingerprint() {
 
 Driver ClientState::spawn_driver(const std::string& name) {
   const auto config = facts_.options.drivers.find(name);
-  auto driver = facts_.parts.plugins->drivers.at(name).spawn(
-      self_,
-      {.state_dir = facts_.options.state_dir,
-       .executor_path = facts_.options.executor_path,
-       .cgroup_parent = facts_.options.cgroup_parent,
-       .stats = stats_,
-       .unix_now = facts_.options.unix_now,
-       .config = config == facts_.options.drivers.end() ? std::map<std::string, std::string>{}
-                                                        : config->second});
-  return driver;
+  return spawn_driver(name, config == facts_.options.drivers.end()
+                                ? std::map<std::string, std::string>{}
+                                : config->second);
+}
+
+Driver ClientState::spawn_driver(const std::string& name,
+                                 std::map<std::string, std::string> config) {
+  return facts_.parts.plugins->drivers.at(name).spawn(
+      self_, {.state_dir = facts_.options.state_dir,
+              .executor_path = facts_.options.executor_path,
+              .cgroup_parent = facts_.options.cgroup_parent,
+              .stats = stats_,
+              .unix_now = facts_.options.unix_now,
+              .config = std::move(config)});
 }
 
 void ClientState::spawn_drivers() {
   for (const auto& [name, entry] : facts_.parts.plugins->drivers)
-    if (is_allowed(facts_.options, "driver", name)) drivers_.emplace(name, spawn_driver(name));
+    if (is_allowed(facts_.options, "driver", name))
+      drivers_.emplace(name, spawn_driver(name));
+    else
+      retired_.emplace(name, spawn_driver(name, {{"enabled", "false"}}));
   ask_drivers();
   ready_to_start();
 }
@@ -176,9 +185,9 @@ void ClientState::take_identity() {
     return;
   }
   facts_.identity = {.id = make_uuid(facts_.random), .secret = make_uuid(facts_.random)};
-  storage::ClientBatch batch;
-  client_db::put_identity(batch, facts_.identity.id, facts_.identity.secret);
-  self_->request(facts_.parts.db, start_timeout, client_db::Save{std::move(batch)})
+  self_
+      ->request(facts_.parts.db, start_timeout,
+                client_db::SaveIdentity{facts_.identity.id, facts_.identity.secret})
       .then([this](const client_db::Committed&) { take_up(); },
             [this](const Error& err) {
               log::error("client", "saving the node's id failed: {}", err.what);
@@ -232,6 +241,7 @@ void ClientState::make_context() {
   context->task_hooks
       = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.plugins));
   context->drivers = drivers_;
+  context->retired = retired_;
   context->db = facts_.parts.db;
   context->sync = sync_;
   context->steps = facts_.parts.steps;
@@ -361,7 +371,7 @@ Result<Client> start_client(const actor::Owner& owner,
   if (options.dev) {
     db = spawn_forgetful_client_db(owner.system());
   } else {
-    db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir + "/state.db"));
+    db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir));
   }
   const auto steps = spawn_step_runner(owner.system(), 2);
   const auto client

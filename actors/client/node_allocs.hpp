@@ -145,6 +145,8 @@ private:
   void gone(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
+  void end_others();
+  void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
@@ -157,6 +159,7 @@ private:
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
   std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
   bool wants_all_ = false;
+  bool contacted_ = false;  ///< The servers' first answer is in force.
   bool impatient_ = false;  ///< Of the present `apply`.
   /// Of the reports on allocations without a runner: nothing that a runner told comes after them.
   std::uint64_t rest_version_ = std::uint64_t{1} << 62;

@@ -152,6 +152,7 @@ struct TaskSetup {
   TaskRunnerParent parent;
   /// What the last agent left, when this one found the task on its disk.
   Object<schema::LocalTask> saved;
+  bool may_run = false;  ///< Nothing was found, but an earlier agent may have started it.
 };
 
 TaskRunner spawn_task_runner(const actor::Owner& owner, TaskSetup setup);

@@ -198,7 +198,7 @@ struct ForgetfulDriver : ClientFixture {
                 ++starts;
                 return driver::Started{};
               },
-              [](const driver::RecoverTask&) -> actor::Answer<driver::Done> {
+              [](const driver::RecoverTask&) -> actor::Answer<driver::Recovered> {
                 return Error{Errc::unavailable, "gone"};
               },
               [](const driver::StopTask&) -> actor::Answer<driver::Done> {
@@ -208,6 +208,7 @@ struct ForgetfulDriver : ClientFixture {
                 if (destroy_refusal) return *destroy_refusal;
                 return driver::Done{};
               },
+              [](const driver::EndOthers&) { return driver::Done{}; },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
               [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {
