@@ -202,4 +202,5 @@ struct Allocation $omitZero {
   allocModifyIndex @31 :UInt64;
   createTime @32 :Int64;
   modifyTime @33 :Int64;
+  reportNumber @34 :UInt64 $hidden;    # of its node's last report: grows with each; 0: without
 }

@@ -43,7 +43,8 @@ struct JobStability {
 struct EvalUpdate { evaluations @0 :List(Eval.Evaluation); }
 
 # What a client says of its allocations. Of each allocation only these fields count: id,
-# clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus, modifyTime.
+# clientStatus, clientDescription, taskStates, deploymentStatus, networkStatus, modifyTime,
+# reportNumber. A report whose number is not above the stored one is passed over; 0 never is.
 struct AllocClientUpdate {
   allocations @0 :List(Alloc.Allocation);
   evaluations @1 :List(Eval.Evaluation);

@@ -2,8 +2,10 @@
 #
 # Each message is one `Message` in Cap'n Proto's flat form, after its length in bytes as four
 # bytes, little end first. The agent opens with `hello`; the executor answers `welcome` with the
-# version that both speak, and what runs. Later releases add fields and union members at the end;
-# a member that a receiver does not know is answered by `failed`.
+# newest version that both speak, and what runs. Later releases add fields and union members at the
+# end; a member that a receiver does not know is answered by `failed`.
+#
+# Version 2: an exit has a reason where its code does not tell it.
 @0xc0f5b2a7d4e18a31;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::executor");
@@ -51,6 +53,7 @@ struct Exit {
   signal @1 :Int32;
   oomKilled @2 :Bool;
   finishedAt @3 :Int64;
+  reason @4 :Text;      # For people; empty: the code says it. From version 2.
 }
 
 struct Failure {

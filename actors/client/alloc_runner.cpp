@@ -140,7 +140,7 @@ void AllocState::init(AllocSetup setup) {
     facts_.health = workload::HealthStatus{.healthy = assigned.getHealthy().getValue(),
                                            .timestamp = assigned.getTimestamp()};
   hooks_.equip();
-  tasks_.spawn(setup.saved_tasks, setup.restored);
+  tasks_.spawn(setup.saved_tasks, setup.restored, setup.restored || setup.may_run);
 }
 
 bool AllocState::should_run() const {

@@ -1,7 +1,10 @@
 #include "actors/client/alloc_sync.hpp"
 
 #include "actors/core/supervise.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/client_status.hpp"
 
 namespace nomad::client {
 namespace {
@@ -53,6 +56,12 @@ struct SyncState {
   }
 
   void send(std::vector<Object<schema::Allocation>> batch) {
+    const auto number = setup.numbers->next();
+    for (auto& report : batch) {
+      Draft<schema::Allocation> numbered{report};
+      numbered->setReportNumber(number);
+      report = numbered.freeze();
+    }
     const auto count = batch.size();
     const bool may_wait = buffer.may_wait();
     self->request(setup.servers, update_timeout,
@@ -63,11 +72,15 @@ struct SyncState {
   }
 
   void acknowledged() {
+    NOMAD_FAILPOINT("client.reported");
     storage::ClientBatch changes;
-    for (const auto& [alloc_id, state] : buffer.succeeded(now()))
+    sync::Reported news;
+    for (const auto& [alloc_id, state] : buffer.succeeded(now())) {
       client_db::put_acknowledged(changes, alloc_id, state);
+      if (workload::is_client_terminal(state.status)) news.ended.push_back(alloc_id);
+    }
     self->send(setup.db, client_db::SaveLater{std::move(changes)});
-    self->send(setup.parent, sync::Reported{});
+    self->send(setup.parent, std::move(news));
     proceed();
   }
 

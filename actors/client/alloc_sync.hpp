@@ -9,9 +9,12 @@
 // Ends:   by the parent's exit message; what was not sent is sent after the next start.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "actors/client/client_db.hpp"
+#include "actors/client/report_numbers.hpp"
 #include "actors/core/actor.hpp"
 #include "actors/roles/server_link.hpp"
 #include "runtime/workload/sync_buffer.hpp"
@@ -49,6 +52,7 @@ struct Hurry {
 /// To the parent: the servers have acknowledged a report.
 struct Reported {
   using is_message = void;
+  std::vector<std::string> ended;  ///< Allocations whose end it told.
 };
 
 /// What the servers had acknowledged when the last agent ended.
@@ -73,6 +77,7 @@ struct SyncSetup {
   ServerLink servers;
   ClientDb db;
   SyncListener parent;
+  std::shared_ptr<ReportNumbers> numbers;  ///< Outlive the actor.
   workload::SyncOptions timing;
   std::uint64_t seed = 0;
 };

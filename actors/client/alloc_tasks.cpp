@@ -21,10 +21,15 @@ void end_abandoned(actor::Self* self,
                    const std::string& alloc_id,
                    schema::Task::Reader task,
                    std::function<void(bool ended)> then) {
-  const auto driver = context.drivers.find(copy(task.getDriver()));
-  if (driver == context.drivers.end()) return then(true);
+  const auto find = [name = copy(task.getDriver())](const auto& drivers) {
+    const auto found = drivers.find(name);
+    return found == drivers.end() ? Driver{} : found->second;
+  };
+  auto owner = find(context.drivers);
+  if (!owner) owner = find(context.retired);
+  if (!owner) return then(true);
   const driver::TaskId id{alloc_id, copy(task.getName())};
-  self->request(driver->second, std::chrono::minutes{1}, driver::DestroyTask{id})
+  self->request(owner, std::chrono::minutes{1}, driver::DestroyTask{id})
       .then([then](const driver::Done&) { then(true); },
             [then, id](const Error& err) {
               log::error("client", "what is left of task {} of allocation {} may still run: {}",
@@ -33,7 +38,7 @@ void end_abandoned(actor::Self* self,
             });
 }
 
-void AllocTasks::spawn(const Saved& saved, bool restored) {
+void AllocTasks::spawn(const Saved& saved, bool restored, bool may_run) {
   const auto group = *workload::find_group(*facts_.job, view(facts_.alloc->getTaskGroup()));
   std::vector<workload::Stage> stages;
   std::vector<workload::KillStages::Task> to_kill;
@@ -44,11 +49,13 @@ void AllocTasks::spawn(const Saved& saved, bool restored) {
                     .index = tasks_.size(),
                     .parent = self_,
                     .host = self_,
-                    .saved = {}};
+                    .saved = {},
+                    .may_run = may_run};
     TaskStatePtr state = std::make_shared<workload::TaskState>();
     for (const auto& [name, record] : saved)
       if (name == view(task.getName())) {
         setup.saved = record;
+        setup.may_run = false;
         state = workload::to_task_record(*record).state;
       }
     const auto lifecycle = task.getLifecycle();

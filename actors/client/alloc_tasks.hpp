@@ -36,7 +36,8 @@ public:
   using Saved = std::vector<std::pair<std::string, Object<schema::LocalTask>>>;
 
   /// Spawns a runner for each task of the group. Once. `restored`: an earlier agent ran them.
-  void spawn(const Saved& saved, bool restored);
+  /// `may_run`: what is not in `saved` may run all the same.
+  void spawn(const Saved& saved, bool restored, bool may_run);
 
   // What the tasks say.
   void changed(const task_runner::Changed& msg);

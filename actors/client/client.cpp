@@ -62,6 +62,7 @@ private:
   void fingerprint();
   void spawn_drivers();
   Driver spawn_driver(const std::string& name);
+  Driver spawn_driver(const std::string& name, std::map<std::string, std::string> config);
   void ask_drivers();
   void driver_answered(const std::string& name, driver::Health health);
   void ready_to_start();
@@ -87,6 +88,7 @@ private:
   AllocSync sync_;
   CheckRunner checks_;
   std::map<std::string, Driver> drivers_;
+  std::map<std::string, Driver> retired_;
   std::map<std::string, driver::Health> driver_health_;
   actor::Promise<client_actor::Stopped> stop_promise_;
 };
@@ -128,21 +130,28 @@ void ClientState::fingerprint() {
 
 Driver ClientState::spawn_driver(const std::string& name) {
   const auto config = facts_.options.drivers.find(name);
-  auto driver = facts_.parts.plugins->drivers.at(name).spawn(
-      self_,
-      {.state_dir = facts_.options.state_dir,
-       .executor_path = facts_.options.executor_path,
-       .cgroup_parent = facts_.options.cgroup_parent,
-       .stats = stats_,
-       .unix_now = facts_.options.unix_now,
-       .config = config == facts_.options.drivers.end() ? std::map<std::string, std::string>{}
-                                                        : config->second});
-  return driver;
+  return spawn_driver(name, config == facts_.options.drivers.end()
+                                ? std::map<std::string, std::string>{}
+                                : config->second);
+}
+
+Driver ClientState::spawn_driver(const std::string& name,
+                                 std::map<std::string, std::string> config) {
+  return facts_.parts.plugins->drivers.at(name).spawn(
+      self_, {.state_dir = facts_.options.state_dir,
+              .executor_path = facts_.options.executor_path,
+              .cgroup_parent = facts_.options.cgroup_parent,
+              .stats = stats_,
+              .unix_now = facts_.options.unix_now,
+              .config = std::move(config)});
 }
 
 void ClientState::spawn_drivers() {
   for (const auto& [name, entry] : facts_.parts.plugins->drivers)
-    if (is_allowed(facts_.options, "driver", name)) drivers_.emplace(name, spawn_driver(name));
+    if (is_allowed(facts_.options, "driver", name))
+      drivers_.emplace(name, spawn_driver(name));
+    else
+      retired_.emplace(name, spawn_driver(name, {{"enabled", "false"}}));
   ask_drivers();
   ready_to_start();
 }
@@ -189,9 +198,9 @@ void ClientState::take_identity() {
     return;
   }
   facts_.identity = {.id = make_uuid(facts_.random), .secret = make_uuid(facts_.random)};
-  storage::ClientBatch batch;
-  client_db::put_identity(batch, facts_.identity.id, facts_.identity.secret);
-  self_->request(facts_.parts.db, start_timeout, client_db::Save{std::move(batch)})
+  self_
+      ->request(facts_.parts.db, start_timeout,
+                client_db::SaveIdentity{facts_.identity.id, facts_.identity.secret})
       .then([this](const client_db::Committed&) { take_up(); },
             [this](const Error& err) {
               log::error("client", "saving the node's id failed: {}", err.what);
@@ -200,10 +209,17 @@ void ClientState::take_identity() {
 }
 
 void ClientState::take_up() {
+  const auto incarnation = loaded_->incarnation + 1;
+  facts_.report_numbers = std::make_shared<ReportNumbers>(incarnation);
+  // Nobody waits for it: what runs must be taken up on a full disk, too.
+  storage::ClientBatch batch;
+  client_db::put_incarnation(batch, incarnation);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
   sync_ = spawn_alloc_sync(self_, {.node_id = facts_.identity.id,
                                    .servers = facts_.parts.servers,
                                    .db = facts_.parts.db,
                                    .parent = self_,
+                                   .numbers = facts_.report_numbers,
                                    .timing = facts_.options.sync,
                                    .seed = facts_.random.next()});
   checks_ = facts_.parts.make_checks(
@@ -266,6 +282,7 @@ void ClientState::make_context() {
   context->task_hooks
       = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.plugins));
   context->drivers = drivers_;
+  context->retired = retired_;
   context->db = facts_.parts.db;
   context->servers = facts_.parts.servers;
   context->sync = sync_;
@@ -382,7 +399,10 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_actor::Stop) { return self->state.stop(); },
       [self](client_actor::Reconfigure& msg) { return self->state.reconfigure(msg); },
       [self](const alloc_runner::Status& msg) { self->state.allocs().status_changed(msg); },
-      [self](sync::Reported) { self->state.servers().reported(); },
+      [self](const sync::Reported& msg) {
+        self->state.allocs().end_acknowledged(msg.ended);
+        self->state.servers().reported();
+      },
       [self](StopLook msg) { self->state.allocs().stop_look(msg.round); },
       [self](RegisterDue msg) { self->state.servers().register_due(msg.round); },
       [self](HeartbeatDue msg) { self->state.servers().heartbeat_due(msg.round); },
@@ -409,7 +429,7 @@ Result<Client> start_client(const actor::Owner& owner,
   if (options.dev) {
     db = spawn_forgetful_client_db(owner.system());
   } else {
-    db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir + "/state.db"));
+    db = NOMAD_TRY(open_client_db(owner.system(), options.state_dir));
   }
   const auto steps = spawn_step_runner(owner.system());
   const auto client

@@ -11,6 +11,8 @@
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/storage/identity_file.hpp"
+#include "runtime/storage/set_aside.hpp"
 
 namespace nomad::client {
 namespace client_db {
@@ -22,6 +24,7 @@ namespace {
 
 constexpr auto node_id_key = "node_id";
 constexpr auto secret_id_key = "secret_id";
+constexpr auto incarnation_key = "incarnation";
 constexpr std::string_view node_meta_prefix = "node_meta/";
 
 std::string node_meta_key(const std::string& key) {
@@ -65,6 +68,8 @@ public:
       if (value) *to = std::move(*value);
     }
     NOMAD_TRY(load_node_meta(loaded.node_meta));
+    if (const auto value = NOMAD_TRY(store_.get(Bucket::meta, incarnation_key)))
+      std::from_chars(value->data(), value->data() + value->size(), loaded.incarnation);
     NOMAD_TRY(load_jobs());
     NOMAD_TRY(load_allocs());
     NOMAD_TRY(load_tasks());
@@ -170,9 +175,8 @@ private:
 
 }  // namespace
 
-void put_identity(ClientBatch& batch, std::string node_id, std::string secret_id) {
-  batch.put(Bucket::meta, node_id_key, std::move(node_id));
-  batch.put(Bucket::meta, secret_id_key, std::move(secret_id));
+void put_incarnation(ClientBatch& batch, std::uint64_t incarnation) {
+  batch.put(Bucket::meta, incarnation_key, std::to_string(incarnation));
 }
 
 void put_meta(ClientBatch& batch, const std::string& key, const std::optional<std::string>& value) {
@@ -265,6 +269,7 @@ struct DbState {
 
   DbSelf::pointer self;
   std::shared_ptr<storage::ClientStore> store;
+  std::string identity_path;  ///< Empty: no such file.
   storage::ClientBatch waiting;
   std::vector<actor::Promise<Committed>> owed;
   /// Of those who save nothing: they do not wait for room.
@@ -300,6 +305,47 @@ struct DbState {
     answer_all(owed, outcome);
   }
 
+  void save_identity(SaveIdentity& msg) {
+    const storage::NodeIdentityText identity{std::move(msg.node_id), std::move(msg.secret_id)};
+    write_copy(identity);
+    NOMAD_FAILPOINT("client.identity_filed");
+    ClientBatch changes;
+    changes.put(Bucket::meta, node_id_key, identity.id);
+    changes.put(Bucket::meta, secret_id_key, identity.secret);
+    add(std::move(changes));
+  }
+
+  /// A node can do without, and tries again at its next start.
+  void write_copy(const storage::NodeIdentityText& identity) const {
+    if (identity_path.empty()) return;
+    if (const auto written = storage::write_identity_file(identity_path, identity); !written)
+      log::warn("client", "the node's id has no copy beside the database: {}",
+                written.error().what);
+  }
+
+  /// Of database and file, who has lost the node's identity takes the other's. The database is the
+  /// older witness where they differ.
+  void reconcile(Loaded& loaded) const {
+    if (identity_path.empty()) return;
+    const auto filed = storage::read_identity_file(identity_path);
+    if (!filed) log::error("client", "the copy of the node's id: {}", filed.error().what);
+    if (loaded.node_id.empty() || loaded.secret_id.empty()) {
+      if (!filed || !*filed) return;
+      loaded.node_id = (*filed)->id;
+      loaded.secret_id = (*filed)->secret;
+      return;
+    }
+    const storage::NodeIdentityText known{loaded.node_id, loaded.secret_id};
+    if (!filed || *filed != known) write_copy(known);
+  }
+
+  Result<Loaded> load() {
+    flush();
+    auto loaded = NOMAD_TRY(Loader{*store}.load());
+    reconcile(loaded);
+    return loaded;
+  }
+
   static bool is_full(const Result<>& outcome) {
     return !outcome && outcome.error().code == Errc::overloaded;
   }
@@ -320,8 +366,10 @@ struct DbState {
 };
 
 DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
-                                      std::shared_ptr<storage::ClientStore> store) {
+                                      std::shared_ptr<storage::ClientStore> store,
+                                      std::string identity_path) {
   self->state.store = std::move(store);
+  self->state.identity_path = std::move(identity_path);
   return {
       [self](Save& msg) -> actor::Answer<Committed> {
         auto& who = msg.changes.empty() ? self->state.asking : self->state.owed;
@@ -329,13 +377,26 @@ DbSelf::behavior_type client_db_actor(DbSelf::stateful_pointer<DbState> self,
         self->state.add(std::move(msg.changes));
         return who.back();
       },
-      [self](SaveLater& msg) { self->state.add(std::move(msg.changes)); },
-      [self](Load) -> actor::Answer<Loaded> {
-        self->state.flush();
-        return actor::answer(Loader{*self->state.store}.load());
+      [self](SaveIdentity& msg) -> actor::Answer<Committed> {
+        self->state.save_identity(msg);
+        self->state.owed.push_back(self->make_response_promise<Committed>());
+        return self->state.owed.back();
       },
+      [self](SaveLater& msg) { self->state.add(std::move(msg.changes)); },
+      [self](Load) { return actor::answer(self->state.load()); },
       [self](Flush) { self->state.flush(); },
   };
+}
+
+Result<storage::ClientStore> open_or_begin(const std::string& path) {
+  auto store = storage::ClientStore::open(path);
+  if (store || store.error().code != Errc::corrupt) return store;
+  const auto kept = NOMAD_TRY(storage::set_aside(path));
+  log::error("client",
+             "{}. The files are kept as \"{}\"; the node begins with an empty one, asks the "
+             "servers what it should run, takes up what runs of that, and ends what else runs",
+             store.error().what, kept);
+  return storage::ClientStore::open(path);
 }
 
 struct ForgetfulState {
@@ -345,6 +406,7 @@ struct ForgetfulState {
 ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>) {
   return {
       [](const Save&) { return Committed{}; },
+      [](const SaveIdentity&) { return Committed{}; },
       [](const SaveLater&) {},
       [](Load) { return Loaded{}; },
   };
@@ -352,10 +414,11 @@ ClientDb::behavior_type forgetful_db(ClientDb::stateful_pointer<ForgetfulState>)
 
 }  // namespace
 
-Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& path) {
-  auto store = NOMAD_TRY(storage::ClientStore::open(path));
+Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& state_dir) {
+  auto store = NOMAD_TRY(open_or_begin(state_dir + "/state.db"));
   return ClientDb{actor::spawn_detached<actor::Policy::end_owner>(
-      owner, client_db_actor, std::make_shared<storage::ClientStore>(std::move(store)))};
+      owner, client_db_actor, std::make_shared<storage::ClientStore>(std::move(store)),
+      state_dir + "/identity")};
 }
 
 ClientDb spawn_forgetful_client_db(const actor::Owner& owner) {
@@ -363,8 +426,10 @@ ClientDb spawn_forgetful_client_db(const actor::Owner& owner) {
 }
 
 ClientDb spawn_client_db_inline(const actor::Owner& owner,
-                                std::shared_ptr<storage::ClientStore> store) {
-  return actor::spawn<actor::Policy::end_owner>(owner, client_db_actor, std::move(store));
+                                std::shared_ptr<storage::ClientStore> store,
+                                std::string identity_path) {
+  return actor::spawn<actor::Policy::end_owner>(owner, client_db_actor, std::move(store),
+                                                std::move(identity_path));
 }
 
 }  // namespace nomad::client

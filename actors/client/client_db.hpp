@@ -2,7 +2,8 @@
 // before the action that it records becomes visible outside.
 //
 // Owns:   the ClientStore; in a thread of its own, because committing blocks.
-// Takes:  Save (answered when durable), SaveLater (not answered), Load. Everything that queues up
+// Takes:  Save, SaveIdentity (answered when durable), SaveLater (not answered), Load. Everything
+// that queues up
 //         while a commit runs becomes durable by the next one, so that a thousand saves a second
 //         cost a few hundred commits.
 // Order:  changes are applied in the order of their messages, Save and SaveLater alike.
@@ -38,6 +39,14 @@ struct Committed {
   using is_message = void;
 };
 
+/// Makes the node's id and secret durable, in the database and, if that can be, in a file beside
+/// it.
+struct SaveIdentity {
+  using is_message = void;
+  std::string node_id;
+  std::string secret_id;
+};
+
 /// Makes `changes` durable, together; an empty batch waits for everything saved before, and is
 /// answered `overloaded` when the disk is too full for that.
 struct Save {
@@ -63,8 +72,9 @@ struct SavedAlloc {
 /// All that was saved. Rows that cannot be read are logged and left out, each by itself.
 struct Loaded {
   using is_message = void;
-  std::string node_id;  ///< Empty in a new database.
+  std::string node_id;  ///< Empty: this is a new node.
   std::string secret_id;
+  std::uint64_t incarnation = 0;  ///< Of the last agent (`ReportNumbers`); 0: of none.
   std::vector<SavedAlloc> allocs;
   std::vector<std::string> unused_jobs;  ///< Keys of jobs that no allocation refers to.
   workload::DynamicMeta node_meta;
@@ -75,7 +85,7 @@ struct Load {
 };
 
 /// How rows are written; the reverse is in `Load`.
-void put_identity(storage::ClientBatch& batch, std::string node_id, std::string secret_id);
+void put_incarnation(storage::ClientBatch& batch, std::uint64_t incarnation);
 /// One row of the node's dynamic metadata; the value may be missing, as in DynamicMeta.
 void put_meta(storage::ClientBatch& batch,
               const std::string& key,
@@ -104,17 +114,22 @@ std::string job_key(schema::Job::Reader job);
 }  // namespace client_db
 
 using ClientDb = actor::Interface<client_db::Committed(client_db::Save),
+                                  client_db::Committed(client_db::SaveIdentity),
                                   void(client_db::SaveLater),
                                   client_db::Loaded(client_db::Load)>;
 
-/// Opens the database file and starts the actor. Errors are the ClientStore's.
-Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& path);
+/// Opens `<state_dir>/state.db` and starts the actor. A damaged one is set aside and another
+/// begins; id and secret of the node are in `<state_dir>/identity`, too. Other errors are the
+/// ClientStore's.
+Result<ClientDb> open_client_db(const actor::Owner& owner, const std::string& state_dir);
 
 /// Remembers nothing: for agents in dev mode, whose state ends with them.
 ClientDb spawn_forgetful_client_db(const actor::Owner& owner);
 
-/// The same actor without a thread of its own, over a store that tests have opened.
+/// The same actor without a thread of its own, over a store that tests have opened; without
+/// `identity_path` it keeps no file beside it.
 ClientDb spawn_client_db_inline(const actor::Owner& owner,
-                                std::shared_ptr<storage::ClientStore> store);
+                                std::shared_ptr<storage::ClientStore> store,
+                                std::string identity_path = {});
 
 }  // namespace nomad::client

@@ -71,8 +71,9 @@ struct ClientFacts {
   ClientParts parts;
   Random random{0};
   NodeIdentity identity;
-  Object<schema::Node> node;  ///< As it is registered next.
-  Context context;            ///< For the runners that come; from the client's start.
+  Object<schema::Node> node;                      ///< As it is registered next.
+  std::shared_ptr<ReportNumbers> report_numbers;  ///< From the client's start.
+  Context context;  ///< For the runners that come; from the client's start.
   bool stopping = false;
 };
 

@@ -35,6 +35,8 @@ struct ClientContext {
   /// `task_hook_traits` of the catalog, for all runners.
   std::shared_ptr<const std::vector<workload::TaskHookTraits>> task_hooks;
   std::map<std::string, Driver> drivers;  ///< Running ones, by name.
+  /// Of drivers that may run nothing here (any more): they end what they ran before.
+  std::map<std::string, Driver> retired;
   ClientDb db;
   ServerLink servers;
   AllocSync sync;

@@ -92,12 +92,18 @@ struct StartTask {
   TaskListener listener;
 };
 
+/// A run of another process of the agent has been found.
+struct Recovered {
+  using is_message = void;
+  std::string run_id;
+};
+
 /// Finds a run that another process of the agent started. `not_found`: it was never started;
 /// `unavailable`: it was, but is lost.
 struct RecoverTask {
   using is_message = void;
   TaskId id;
-  std::string run_id;
+  std::string run_id;  ///< Empty: whatever runs as `id`, for its record is lost.
   std::string handle;  ///< Empty when the other process did not live to record it.
   TaskListener listener;
 };
@@ -116,6 +122,13 @@ struct StopTask {
 struct DestroyTask {
   using is_message = void;
   TaskId id;
+};
+
+/// Whatever earlier processes of the agent left of tasks other than these, and that no RecoverTask
+/// has asked for, belongs to nobody: it is killed and removed. Answered when that is under way.
+struct EndOthers {
+  using is_message = void;
+  std::vector<TaskId> kept;
 };
 
 struct SignalTask {
@@ -166,9 +179,10 @@ inline Error no_exec() {
 }  // namespace driver
 
 using Driver = actor::Interface<driver::Started(driver::StartTask),
-                                driver::Done(driver::RecoverTask),
+                                driver::Recovered(driver::RecoverTask),
                                 driver::Done(driver::StopTask),
                                 driver::Done(driver::DestroyTask),
+                                driver::Done(driver::EndOthers),
                                 driver::Done(driver::SignalTask),
                                 client_api::TaskUsage(driver::TaskStats),
                                 client_api::ExecStarted(driver::ExecTask),

@@ -8,6 +8,7 @@
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/countdown.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
@@ -22,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto save_timeout = 1min;
 constexpr auto disk_timeout = 50s;
+constexpr auto end_timeout = 1min;
 
 }  // namespace
 
@@ -106,8 +108,10 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   alloc.alloc = saved.alloc;
   alloc.job = saved.job;
   alloc.restored = true;
+  alloc.end_acknowledged
+      = saved.acknowledged && workload::is_client_terminal(saved.acknowledged->status);
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *saved.alloc, *saved.job); !fit) {
-    reject(alloc_id, fit.error().what);
+    give_up(alloc_id, fit.error().what);
     return;
   }
   alloc.runner = run({.context = facts_.context,
@@ -124,8 +128,12 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
 void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool impatient)> then) {
   std::vector<workload::AssignedIndex> assigned;
   assigned.reserve(set.allocs.size());
-  for (const auto& each : set.allocs)
+  std::uint64_t reported = 0;
+  for (const auto& each : set.allocs) {
+    reported = std::max(reported, each.alloc->getReportNumber());
     assigned.push_back({copy(each.alloc->getId()), each.alloc->getAllocModifyIndex()});
+  }
+  go_on_above(reported);
   auto diff = workload::diff_allocs(indexes_, assigned, set.complete);
   for (const auto& alloc_id : diff.removed)
     remove(alloc_id);
@@ -139,6 +147,7 @@ void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool 
   const auto go_on = [this, diff = std::move(diff), set = std::move(set),
                       then = std::move(then)](const Result<>& saved) {
     if (facts_.stopping) return;
+    NOMAD_FAILPOINT("client.assigned");
     impatient_ = false;
     for (const auto place : diff.updated)
       update(set.allocs[place]);
@@ -153,6 +162,15 @@ void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool 
   self_->request(facts_.parts.db, save_timeout, client_db::Save{std::move(batch)})
       .then([go_on](const client_db::Committed&) { go_on({}); },
             [go_on](const Error& err) { go_on(err); });
+}
+
+/// Reports of a node that has lost its local state must not pass for old ones.
+void NodeAllocs::go_on_above(std::uint64_t report_number) {
+  const auto incarnation = facts_.report_numbers->heard(report_number);
+  if (!incarnation) return;
+  storage::ClientBatch batch;
+  client_db::put_incarnation(batch, *incarnation);
+  self_->send(facts_.parts.db, client_db::SaveLater{std::move(batch)});
 }
 
 /// Enters a new allocation. It runs after `batch` is saved, if its status here stays pending.
@@ -170,6 +188,7 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
   if (workload::is_client_terminal(assigned.alloc->getClientStatus())) {
     alloc.status
         = assigned.alloc->getClientStatus();  // It ended here before; its remains are gone.
+    alloc.end_acknowledged = true;
     return;
   }
   if (const auto fit = facts_.parts.check_alloc(*facts_.context, *assigned.alloc, *assigned.job);
@@ -196,6 +215,7 @@ void NodeAllocs::run_added(const server_link::AssignedAlloc& assigned, const Res
                               .alloc = assigned.alloc,
                               .job = assigned.job,
                               .parent = self_,
+                              .may_run = !contacted_,
                               .saved_tasks = {},
                               .saved_health = {}});
   self_->send(found->second.runner, alloc_runner::Begin{});
@@ -258,8 +278,30 @@ void NodeAllocs::remove(const std::string& alloc_id) {
 }
 
 void NodeAllocs::servers_contacted() {
+  contacted_ = true;
   for (const auto& [id, alloc] : allocs_)
-    if (alloc.restored && alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
+    if (alloc.runner) self_->send(alloc.runner, alloc_runner::ServersContacted{});
+  end_others();
+}
+
+/// What runs here of allocations that nobody knows: their records are lost, and the servers no
+/// longer want them. Those that are being removed are seen to by whoever removes them.
+void NodeAllocs::end_others() {
+  driver::EndOthers order;
+  for (const auto& [id, alloc] : allocs_) {
+    if (!alloc.runner && !alloc.destroying) continue;
+    if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
+      for (const auto task : group->getTasks())
+        order.kept.push_back({id, copy(task.getName())});
+  }
+  for (const auto* drivers : {&facts_.context->drivers, &facts_.context->retired})
+    for (const auto& [name, driver] : *drivers)
+      self_->request(driver, end_timeout, order)
+          .then([](driver::Done) {},
+                [name](const Error& err) {
+                  log::error("client", "driver {} could not look for tasks without a record: {}",
+                             name, err.what);
+                });
 }
 
 /// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
@@ -282,8 +324,15 @@ void NodeAllocs::report_all() {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner)
       self_->send(alloc.runner, alloc_runner::ReportAgain{});
-    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST)
+    else if (alloc.rejection || alloc.status == schema::ClientStatus::LOST
+             || (workload::is_client_terminal(alloc.status) && !alloc.end_acknowledged))
       tell_end(alloc, true);
+}
+
+void NodeAllocs::end_acknowledged(const std::vector<std::string>& alloc_ids) {
+  for (const auto& alloc_id : alloc_ids)
+    if (const auto found = allocs_.find(alloc_id); found != allocs_.end())
+      found->second.end_acknowledged = true;
 }
 
 // -- without servers -----------------------------------------------------------------------------
@@ -379,6 +428,7 @@ void NodeAllocs::destroy(const std::string& alloc_id) {
 /// Nothing is left of it but its rows.
 void NodeAllocs::gone(const std::string& alloc_id) {
   allocs_.at(alloc_id).runner = AllocRunner{};
+  NOMAD_FAILPOINT("client.before_erase");
   erase_rows(alloc_id);
   self_->request(facts_.parts.db, save_timeout, client_db::Save{})
       .then([this, alloc_id](const client_db::Committed&) { destroyed(alloc_id); },
@@ -390,6 +440,7 @@ void NodeAllocs::destroyed(const std::string& alloc_id) {
   if (std::exchange(alloc.by_collection, false)) gc_.destroyed();
   gc_.unmark(alloc_id);
   alloc.destroying = false;
+  NOMAD_FAILPOINT("client.removed");
   if (alloc.removed) {
     wants_all_ = wants_all_ || alloc.wanted_again;
     self_->send(facts_.context->sync, sync::Forget{alloc_id});
@@ -464,18 +515,22 @@ void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
   one_less();
 }
 
-/// A bug ended the runner: the allocation fails, unless it had ended, so that the servers place it
-/// elsewhere, nothing of it is left running, and then the hooks remove what they left: not the
-/// directory of a task that may still run.
+/// A bug ended the runner.
 void NodeAllocs::runner_crashed(const std::string& alloc_id, const actor::Down& down) {
   const auto found = allocs_.find(alloc_id);
   if (found == allocs_.end() || found->second.runner.address() != down.source) return;
-  auto& alloc = found->second;
-  alloc.runner = AllocRunner{};
+  found->second.runner = AllocRunner{};
+  give_up(alloc_id, "its runner failed: " + down.reason.what);
+}
+
+/// Nobody runs it any more, or can: the allocation fails, unless it had ended, so that the servers
+/// place it elsewhere, nothing of it is left running, and then the hooks remove what they left: not
+/// the directory of a task that may still run.
+void NodeAllocs::give_up(const std::string& alloc_id, std::string_view reason) {
+  auto& alloc = allocs_.at(alloc_id);
   alloc.destroying = true;
   erase_rows(alloc_id);
-  if (!workload::is_client_terminal(alloc.status))
-    reject(alloc_id, "its runner failed: " + down.reason.what);
+  if (!workload::is_client_terminal(alloc.status)) reject(alloc_id, reason);
   const HookScope about = AllocFacts{.context = facts_.context,
                                      .id = alloc_id,
                                      .alloc = alloc.alloc,

@@ -84,6 +84,9 @@ public:
 
   actor::Answer<client_api::Done> collect_garbage(const client_api::CollectGarbage& msg);
 
+  /// The servers know that these have ended.
+  void end_acknowledged(const std::vector<std::string>& alloc_ids);
+
   // -- runners.
 
   void status_changed(const alloc_runner::Status& msg);
@@ -120,6 +123,7 @@ private:
     std::optional<workload::AllocUpdate> rejection;  ///< Why it did not run here, or not on.
     bool removed = false;                            ///< The servers have forgotten it.
     bool restored = false;
+    bool end_acknowledged = false;
     bool destroying = false;     ///< What is left of it is being removed.
     bool wanted_again = false;   ///< Removed, but the servers have it after all.
     bool by_collection = false;  ///< Destroyed because the collection said so.
@@ -141,6 +145,7 @@ private:
   void release_job(Alloc& alloc, storage::ClientBatch& batch);
   void erase_rows(const std::string& alloc_id);
   void restore(client_db::SavedAlloc& saved);
+  void go_on_above(std::uint64_t report_number);
   void add(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
   void run_added(const server_link::AssignedAlloc& assigned, const Result<>& saved);
   void save_update(const server_link::AssignedAlloc& assigned, storage::ClientBatch& batch);
@@ -155,6 +160,8 @@ private:
   void gone(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
+  void end_others();
+  void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
   Nanoseconds now() const { return self_->now().time_since_epoch(); }
@@ -167,6 +174,7 @@ private:
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
   std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
   bool wants_all_ = false;
+  bool contacted_ = false;  ///< The servers' first answer is in force.
   bool impatient_ = false;  ///< Of the present `apply`.
   /// Of the reports on allocations without a runner: nothing that a runner told comes after them.
   std::uint64_t rest_version_ = std::uint64_t{1} << 62;

@@ -112,6 +112,8 @@ struct AllocSetup {
   AllocRunnerParent parent;
   /// What the last agent left; `restored` says that there was one.
   bool restored = false;
+  /// There was no record of it, but an earlier agent may have run it and lost the record.
+  bool may_run = false;
   std::vector<std::pair<std::string, Object<schema::LocalTask>>> saved_tasks;
   std::optional<workload::HealthStatus> saved_health;
 };

@@ -167,7 +167,8 @@ workload::TaskTraits TaskRunnerState::traits() const {
           .is_poststop = view(lifecycle.getHook()) == "poststop",
           .is_system_job = type == "system" || type == "sysbatch",
           .restarts_on_success
-          = workload::restarts_on_success(type, view(lifecycle.getHook()), lifecycle.getSidecar())};
+          = workload::restarts_on_success(type, view(lifecycle.getHook()), lifecycle.getSidecar()),
+          .may_run = setup_.may_run};
 }
 
 workload::TaskTerms TaskRunnerState::terms() const {
@@ -328,14 +329,19 @@ void TaskRunnerState::perform(const action::SaveLater& it) {
 void TaskRunnerState::perform(const action::Save& it) {
   ask(
       setup_.context->db, save_timeout, client_db::Save{batch(it.row)},
-      [this, round = it.round](client_db::Committed&) { machine_->saved(round, {}, time()); },
+      [this, round = it.round](client_db::Committed&) {
+        NOMAD_FAILPOINT("client.task_saved");
+        machine_->saved(round, {}, time());
+      },
       [this, round = it.round](const Error& err) { machine_->saved(round, err, time()); });
 }
 
 void TaskRunnerState::perform(const action::Recover& it) {
   ask(
       driver_, driver_timeout, recover_task(),
-      [this, round = it.round](driver::Done&) { machine_->recovered(round, time()); },
+      [this, round = it.round](driver::Recovered& found) {
+        machine_->recovered(round, std::move(found.run_id), time());
+      },
       [this, round = it.round](const Error& err) {
         machine_->recovery_failed(round, err, time());
       });
@@ -343,7 +349,7 @@ void TaskRunnerState::perform(const action::Recover& it) {
 
 void TaskRunnerState::perform(const action::Reattach&) {
   ask(
-      driver_, driver_timeout, recover_task(), [](driver::Done&) {},
+      driver_, driver_timeout, recover_task(), [](driver::Recovered&) {},
       [this, run_id = machine_->record().run_id](const Error& err) {
         machine_->exited(run_id, {.code = 1, .error = err.what}, time());
       });
@@ -425,9 +431,13 @@ void TaskRunnerState::perform(const action::Stop& it) {
 }
 
 void TaskRunnerState::perform(const action::Destroy& it) {
+  NOMAD_FAILPOINT("client.before_destroy");
   ask(
       driver_, driver_timeout, driver::DestroyTask{id()},
-      [this, round = it.round](driver::Done&) { machine_->destroyed(round, {}, time()); },
+      [this, round = it.round](driver::Done&) {
+        NOMAD_FAILPOINT("client.after_destroy");
+        machine_->destroyed(round, {}, time());
+      },
       [this, round = it.round](const Error& err) { machine_->destroyed(round, err, time()); });
 }
 

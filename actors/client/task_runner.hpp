@@ -161,6 +161,7 @@ struct TaskSetup {
   PluginHost host;  ///< For the task's hooks: the runner of the allocation.
   /// What the last agent left, when this one found the task on its disk.
   Object<schema::LocalTask> saved;
+  bool may_run = false;  ///< Nothing was found, but an earlier agent may have started it.
 };
 
 TaskRunner spawn_task_runner(const actor::Owner& owner, TaskSetup setup);

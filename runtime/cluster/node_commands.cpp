@@ -291,6 +291,10 @@ bool is_foreign(const state::Snapshot& snapshot,
   return row && view(row->alloc->getNodeId()) != node_id;
 }
 
+static bool is_older(schema::Allocation::Reader report, schema::Allocation::Reader than) {
+  return report.getReportNumber() != 0 && report.getReportNumber() < than.getReportNumber();
+}
+
 NodeDecision decide_reports(const state::Snapshot& snapshot,
                             const std::vector<Object<schema::Allocation>>& reports,
                             const EvalSeed& seed) {
@@ -300,7 +304,7 @@ NodeDecision decide_reports(const state::Snapshot& snapshot,
     const auto [entry, is_new] = places.try_emplace(view(report->getId()), newest.size());
     if (is_new)
       newest.push_back(report);
-    else
+    else if (!is_older(*report, *newest[entry->second]))
       newest[entry->second] = report;
   }
   const auto evals = evals_for_reports(snapshot, newest, seed);

@@ -91,6 +91,7 @@ struct TaskExit {
   int signal = 0;
   bool oom_killed = false;
   std::int64_t finished_at = 0;  ///< Unix nanoseconds.
+  std::string reason{};          ///< Where the code does not tell it; empty of older executors.
 };
 
 /// What the client says about one run. Members may be empty.
@@ -137,7 +138,8 @@ public:
 
   /// Finds what runs, or has ended, under `key`. `not_found` when nothing was started there;
   /// `lost` (as an `unavailable` error of `started`) when it was, but neither it nor a status is
-  /// left. With `run_id`, an executor of another run is `conflict`.
+  /// left; `corrupt` when what it left cannot be read. With the last two the place has been
+  /// cleared. With `run_id`, an executor of another run is `conflict`.
   void attach(std::string key, std::string run_id, TaskListener listener);
 
   /// Sends a signal to the task's main process.

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/executor/exit_status.hpp"
 #include "runtime/host/executor_start.hpp"
@@ -24,7 +25,7 @@ constexpr auto clear_again = 2ms;
 constexpr auto clear_patience = 5s;
 
 TaskExit to_task_exit(const executor::ExitStatus& status) {
-  return {status.code, status.signal, status.oom_killed, status.finished_at};
+  return {status.code, status.signal, status.oom_killed, status.finished_at, status.reason};
 }
 
 Error vanished(const std::string& key, const std::string& complaints) {
@@ -58,8 +59,19 @@ void ExecutorClient::Loop::look(Task& task) {
       if (Clock::now() < task.give_up) return arm(task, look_again);
       return give_up(task, {Errc::timeout, "executor " + task.key + " does not listen"});
     case FoundPlace::Kind::absent:
-      break;
+      return found_absent(task);
   }
+}
+
+void ExecutorClient::Loop::found_absent(Task& task) {
+  // A task whose executor has lost its directory runs until the executor notices. Its control group
+  // goes in any case: where cgroup.kill has been used, kernels may kill what is cloned into it.
+  task.cgroup = cgroups_.find(task.key);
+  if (task.cgroup.directories.empty()) return nothing_there(task);
+  clear(task, [this, self = &task] { nothing_there(*self); });
+}
+
+void ExecutorClient::Loop::nothing_there(Task& task) {
   if (task.goal == Goal::purge) return finish_purge(task);
   if (task.failure) return give_up(task, *task.failure);
   if (task.announced) return lost(task, vanished(task.key, ""));
@@ -75,6 +87,10 @@ void ExecutorClient::Loop::found_dead(Task& task, FoundPlace place) {
   Task* self = &task;  // what runs after clearing runs only while the task is there
 
   if (task.goal == Goal::purge) return clear(task, [this, self] { finish_purge(*self); });
+  if (place.is_damaged) {
+    Error error{Errc::corrupt, "executor " + task.key + ": its state file cannot be read"};
+    return clear(task, [this, self, error] { give_up(*self, error); });
+  }
   if (task.failure) return clear(task, [this, self] { give_up(*self, *self->failure); });
   if (!task.announced && task.goal == Goal::start && state.run_id != task.run_id) {
     if (!task.launched) return clear(task, [this, self] { launch(*self); });
@@ -104,6 +120,7 @@ void ExecutorClient::Loop::launch(Task& task) {
   task.launched = true;
   auto attempt = [&]() -> Result<SpawnedExecutor> {
     auto directory = NOMAD_TRY(make_place(state_directory_.get(), task.key));
+    NOMAD_FAILPOINT("executor.place_made");
     if (task.command->use_cgroup) {
       task.cgroup = NOMAD_TRY(cgroups_.create(task.key, task.command->cgroup_limits));
     }
@@ -118,6 +135,7 @@ void ExecutorClient::Loop::launch(Task& task) {
     int descriptor = spawned->process.get();
     children_[descriptor] = {std::move(spawned->process), spawned->pid};
   }
+  NOMAD_FAILPOINT("executor.spawned");
   task.executor_pid = spawned->pid;
   greet(task, std::move(spawned->socket));
 }
@@ -134,7 +152,7 @@ void ExecutorClient::Loop::greet(Task& task, UniqueFd socket) {
   arm(task, answer_patience);
   send(task, [](executor::Message::Builder message) {
     auto hello = message.initHello();
-    hello.setMinVersion(executor::protocol_version);
+    hello.setMinVersion(executor::oldest_version);
     hello.setMaxVersion(executor::protocol_version);
   });
 }
@@ -145,6 +163,7 @@ void ExecutorClient::Loop::send_start(Task& task) {
   send(task, [&](executor::Message::Builder message) {
     fill_start(message.initStart(), *task.command, task.cgroup, search_path_);
   });
+  NOMAD_FAILPOINT("executor.start_sent");
 }
 
 void ExecutorClient::Loop::on_timer(Task& task) {
@@ -171,6 +190,7 @@ void ExecutorClient::Loop::on_message(Task& task, executor::Message::Reader mess
     case executor::Message::WELCOME:
       return on_welcome(task, message);
     case executor::Message::STARTED: {
+      NOMAD_FAILPOINT("executor.started");
       auto process = message.getStarted();
       task.state.run_id = task.run_id;
       task.state.process = {process.getPid(), process.getStartTicks(), process.getBootId().cStr()};
@@ -215,7 +235,7 @@ void ExecutorClient::Loop::on_message(Task& task, executor::Message::Reader mess
 
 void ExecutorClient::Loop::on_welcome(Task& task, executor::Message::Reader message) {
   auto welcome = message.getWelcome();
-  if (welcome.getVersion() != executor::protocol_version) {
+  if (executor::common_version(welcome.getVersion(), welcome.getVersion()) == 0) {
     disconnect(task);
     return give_up(
         task, {Errc::conflict, "executor " + task.key + " speaks another version of the protocol"});
@@ -290,6 +310,7 @@ void ExecutorClient::Loop::leave(Task& task) {
   Task* self = &task;
   if (task.socket) {
     task.phase = Phase::leaving;
+    NOMAD_FAILPOINT("executor.before_acknowledge");
     send(task, [](executor::Message::Builder message) { message.setAcknowledge(); });
   } else if (task.directory) {
     clear(task, [this, self] { finish_purge(*self); });
@@ -322,14 +343,17 @@ void ExecutorClient::Loop::clear_step(Task& task) {
     if (patient) return arm(task, clear_again);
     log::warn("client.executor", "{}", removed.error().what);
   }
-  auto removed = remove_place(state_directory_.get(), task.key, task.directory.get());
-  if (removed.has_error()) log::warn("client.executor", "{}", removed.error().what);
+  if (task.directory) {
+    auto gone = remove_place(state_directory_.get(), task.key, task.directory.get());
+    if (gone.has_error()) log::warn("client.executor", "{}", gone.error().what);
+  }
   task.directory.reset();
   task.cgroup = {};
   std::exchange(task.after_clearing, nullptr)();
 }
 
 void ExecutorClient::Loop::finish_purge(Task& task) {
+  NOMAD_FAILPOINT("executor.purged");
   auto cleared = std::exchange(task.cleared, {});
   remove(task);
   for (auto& done : cleared) {

@@ -113,6 +113,8 @@ private:
   void begin_looking(Task& task);
   void look(Task& task);
   void found_dead(Task& task, FoundPlace place);
+  void found_absent(Task& task);
+  void nothing_there(Task& task);
   void launch(Task& task);
   void greet(Task& task, UniqueFd socket);
   void on_timer(Task& task);

@@ -132,8 +132,8 @@ Result<FoundPlace> look_for_executor(int state_directory, const std::string& key
   if (::flock(found.directory.get(), LOCK_EX | LOCK_NB) == 0) {
     found.kind = FoundPlace::Kind::dead;
     auto state = executor::read_state(found.directory.get());
-    if (!state) return Error{Errc::corrupt, "executor " + key + ": its state file cannot be read"};
-    found.state = std::move(*state);
+    found.is_damaged = !state;
+    if (state) found.state = std::move(*state);
     return found;
   }
   if (errno != EWOULDBLOCK) return errno_error("locking the executor's directory " + key, errno);

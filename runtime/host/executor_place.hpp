@@ -29,6 +29,7 @@ struct FoundPlace {
   UniqueFd directory;
   UniqueFd socket;
   executor::RunState state;
+  bool is_damaged = false;  ///< Dead, and its state cannot be read.
 };
 
 /// Looks, without waiting. `state_directory` is an open directory.

@@ -59,6 +59,8 @@ void Applier::update_from_client(schema::Allocation::Reader update, std::set<std
   const auto old = *before->alloc;
   // The node was given up meanwhile: its client says all of it again when it is back.
   if (is_given_up(view(old.getNodeId()))) return;
+  const auto number = update.getReportNumber();
+  if (number != 0 && number <= old.getReportNumber()) return;  // a late copy of an older report
   Draft<schema::Allocation> draft{before->alloc};
   draft->setClientStatus(update.getClientStatus());
   draft->setClientDescription(update.getClientDescription());
@@ -67,6 +69,7 @@ void Applier::update_from_client(schema::Allocation::Reader update, std::set<std
   if (update.hasDeploymentStatus()) merge_health(*draft, update.getDeploymentStatus(), index_);
   draft->setModifyIndex(index_);
   draft->setModifyTime(update.getModifyTime());
+  if (number != 0) draft->setReportNumber(number);
   count_in_deployment(&old, *draft);
   count_alloc(&old, draft.reader());
 

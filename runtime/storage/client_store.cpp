@@ -27,9 +27,8 @@ std::uint64_t checksum_of(Bucket bucket, std::string_view key, std::string_view 
 }
 
 constexpr std::string_view remedy
-    = "Put back a sound copy; or remove these files, and the client begins as a new node that "
-      "knows "
-      "nothing of tasks that run here";
+    = "The node can go on without: what it has to run is known to the servers, what runs here to "
+      "the executors";
 
 constexpr Bucket own_bucket{0};
 constexpr std::string_view totals_key = "totals";

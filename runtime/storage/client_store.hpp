@@ -79,8 +79,8 @@ private:
 class ClientStore {
 public:
   /// Opens or creates the file, and reads it once. Errors name the file: `corrupt` when it is no
-  /// database of ours, of a newer format, or lacks anything that was committed; `io` when the
-  /// system refuses.
+  /// database of ours, or lacks anything that was committed; `rejected` when it is of a newer
+  /// release; `io` when the system refuses.
   static Result<ClientStore> open(const std::string& path);
 
   ClientStore(ClientStore&&) noexcept;

@@ -269,9 +269,9 @@ Result<std::int32_t> require_format(Database& database, const FileFormat& format
     return Error{Errc::corrupt, "\"" + database.path() + "\" is not a " + std::string{format.name}
                                     + " of nomadctl"};
   if (version < 1 || version > format.version)
-    return Error{Errc::corrupt, "\"" + database.path() + "\" has format " + std::to_string(version)
-                                    + ", this program reads up to "
-                                    + std::to_string(format.version)};
+    return Error{version < 1 ? Errc::corrupt : Errc::rejected,
+                 "\"" + database.path() + "\" has format " + std::to_string(version)
+                     + ", this program reads up to " + std::to_string(format.version)};
   return static_cast<std::int32_t>(version);
 }
 

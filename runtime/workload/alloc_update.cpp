@@ -68,6 +68,14 @@ void write_event(const TaskEvent& from, schema::TaskEvent::Builder to) {
   write_deprecated(from, to);
 }
 
+void write_states(const AllocReport& report, schema::Allocation::Builder to) {
+  auto states = to.initTaskStates(static_cast<unsigned>(report.tasks.size()));
+  for (unsigned i = 0; i < states.size(); ++i) {
+    states[i].setKey(text(report.tasks[i].name));
+    write_task_state(*report.tasks[i].state, states[i].initValue());
+  }
+}
+
 void write_health(const AllocReport& report, schema::Allocation::Builder to) {
   if (!report.health) return;  // The servers keep what they have.
   auto status = to.initDeploymentStatus();
@@ -118,11 +126,7 @@ AllocUpdate make_update(const AllocReport& report, std::int64_t unix_now) {
   draft->setNodeId(text(report.node_id));
   draft->setClientStatus(report.status);
   draft->setClientDescription(text(report.description));
-  auto states = draft->initTaskStates(report.tasks.size());
-  for (unsigned i = 0; i < states.size(); ++i) {
-    states[i].setKey(text(report.tasks[i].name));
-    write_task_state(*report.tasks[i].state, states[i].initValue());
-  }
+  if (!report.tasks.empty()) write_states(report, *draft);
   write_health(report, *draft);
 
   const auto digest = digest_of(draft.freeze().bytes());

@@ -39,7 +39,7 @@ struct AllocReport {
   std::string_view node_id;
   ClientStatus status = ClientStatus::PENDING;
   std::string_view description;
-  std::vector<TaskReport> tasks;  ///< Sorted by name.
+  std::vector<TaskReport> tasks;  ///< Sorted by name; empty: the servers keep what they have.
   std::optional<HealthStatus> health;
   /// The servers' copy: canary flag and modify index of its deployment status are kept.
   schema::Allocation::Reader assigned;

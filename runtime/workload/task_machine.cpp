@@ -59,6 +59,7 @@ TaskMachine::TaskMachine(TaskTraits traits,
       random_{random},
       tracker_{terms_.restart, traits_.restarts_on_success, now.steady},
       now_{now} {
+  was_saved_ = saved.has_value();
   if (saved)
     record_ = std::move(*saved);
   else
@@ -123,7 +124,10 @@ void TaskMachine::begin(TaskTime now) {
     record_.add(event::setup_failed(now_.unix, setup_failure_).failing_task());
     killed_ = true;
   }
-  if (record_.run_id.empty()) {
+  if (record_.run_id.empty() && !traits_.may_run) {
+    // The last agent may have died between saving an end and having the driver forget it. Nothing
+    // waits for it: the next step has another round.
+    if (was_saved_) act(Destroy{++round_});
     go_on_recovered();
     return;
   }
@@ -233,8 +237,9 @@ void TaskMachine::restart(TaskRestart request, TaskTime now) {
 
 // -- the way to a running task -------------------------------------------------------------------
 
-void TaskMachine::recovered(Round round, TaskTime now) {
+void TaskMachine::recovered(Round round, std::string run_id, TaskTime now) {
   if (!is_current(round, now)) return;
+  record_.run_id = std::move(run_id);
   has_process_ = true;
   if (!record_.has_handle) {
     record_.has_handle = true;
@@ -249,6 +254,11 @@ void TaskMachine::recovery_failed(Round round, const Error& err, TaskTime now) {
   if (!never_started)
     act(Log{.is_error = false,
             .text = fmt::format("cannot recover {}: {}", described(), err.what)});
+  if (never_started && record_.run_id.empty()) {
+    waits_for_servers_ = !traits_.is_system_job;
+    go_on_recovered();
+    return;
+  }
   act(Destroy{round_});  // Nothing waits for it: the next step has another round.
   record_.run_id.clear();
   record_.has_handle = false;

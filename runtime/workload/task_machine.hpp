@@ -26,7 +26,7 @@
 //
 // clang-format off
 //
-//   idle ─begin─▶ recovering ─recovered─▶ prestart          the last agent's record names a run
+//   idle ─begin─▶ recovering ─recovered─▶ prestart          the last agent's record names a run, or is lost
 //     │               └─recovery_failed─▶ waiting_for_servers ─servers_contacted─▶ gate
 //     ├───begin─▶ gate                                      it names none
 //     └───begin─▶ dead ─▶ …                                 it says that the task is dead
@@ -95,6 +95,8 @@ struct TaskTraits {
   bool is_poststop = false;
   bool is_system_job = false;
   bool restarts_on_success = true;
+  /// There is no record, but an earlier agent may have started it: the driver is asked first.
+  bool may_run = false;
 };
 
 /// What an update of the allocation may change.
@@ -139,7 +141,8 @@ struct Save {
   Object<schema::LocalTask> row;
 };
 
-/// Ask the driver for the run of the record. Answer: `recovered` or `recovery_failed`.
+/// Ask the driver for the run of the record, or for any if it names none. Answer: `recovered` or
+/// `recovery_failed`.
 struct Recover {
   Round round;
 };
@@ -287,7 +290,7 @@ public:
 
   // Answers to actions.
 
-  void recovered(Round round, TaskTime now);
+  void recovered(Round round, std::string run_id, TaskTime now);
   void recovery_failed(Round round, const Error& err, TaskTime now);
   void hook_wanted(Round round, bool wanted, TaskTime now);
   void prestart_done(Round round, HookRecord left, TaskTime now);
@@ -367,6 +370,7 @@ private:
   Round round_ = 0;
   std::string setup_failure_;
   std::string kill_error_;
+  bool was_saved_ = false;  ///< There is a record of the last agent.
   bool gate_open_ = false;
   bool has_process_ = false;  ///< The driver runs, or keeps the end of, the record's run.
   bool waits_for_servers_ = false;

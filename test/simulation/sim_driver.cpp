@@ -41,6 +41,10 @@ client::Driver SimNode::spawn_driver() {
               destroy_task(msg);
               return driver::Done{};
             },
+            [this](const driver::EndOthers& msg) {
+              end_others(msg);
+              return driver::Done{};
+            },
             [](const driver::SignalTask&) { return driver::Done{}; },
             [](const driver::TaskStats&) { return client_api::TaskUsage{}; },
             [](const driver::ExecTask&) -> actor::Answer<client_api::ExecStarted> {
@@ -129,9 +133,9 @@ void SimNode::tell_end(const SimProcess& process) {
   });
 }
 
-actor::Answer<driver::Done> SimNode::recover_task(const driver::RecoverTask& msg) {
+actor::Answer<driver::Recovered> SimNode::recover_task(const driver::RecoverTask& msg) {
   auto* known = find(msg.id);
-  if (known == nullptr || known->run_id != msg.run_id) {
+  if (known == nullptr || (!msg.run_id.empty() && known->run_id != msg.run_id)) {
     if (msg.handle.empty()) return Error{Errc::not_found, "it was never started"};
     return Error{Errc::unavailable, "the task is lost"};
   }
@@ -139,7 +143,7 @@ actor::Answer<driver::Done> SimNode::recover_task(const driver::RecoverTask& msg
   known->attached = true;
   listeners_[known->number] = msg.listener;
   if (!known->running) tell_end(*known);
-  return driver::Done{};
+  return driver::Recovered{known->run_id};
 }
 
 actor::Answer<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
@@ -163,6 +167,15 @@ actor::Answer<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
     end(number, 0);
   });
   return driver::Done{};
+}
+
+void SimNode::end_others(const driver::EndOthers& msg) {
+  std::vector<driver::TaskId> others;
+  for (const auto& process : processes_)
+    if (!process.attached && std::ranges::find(msg.kept, process.id) == msg.kept.end())
+      others.push_back(process.id);
+  for (const auto& id : others)
+    destroy_task({id});
 }
 
 void SimNode::destroy_task(const driver::DestroyTask& msg) {

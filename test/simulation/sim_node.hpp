@@ -102,9 +102,10 @@ private:
 
   actor::Answer<client::driver::Started> start_task(DriverSelf::pointer self,
                                                     client::driver::StartTask& msg);
-  actor::Answer<client::driver::Done> recover_task(const client::driver::RecoverTask& msg);
+  actor::Answer<client::driver::Recovered> recover_task(const client::driver::RecoverTask& msg);
   actor::Answer<client::driver::Done> stop_task(const client::driver::StopTask& msg);
   void destroy_task(const client::driver::DestroyTask& msg);
+  void end_others(const client::driver::EndOthers& msg);
   void begin(const client::driver::TaskConfig& config, const client::TaskListener& listener);
   void end(std::uint64_t number, int exit_code);
   void tell_end(const SimProcess& process);

@@ -337,7 +337,7 @@ class Modes(unittest.TestCase):
         for folder in ("server", "client"):
             self.assertEqual(0o700, self.mode(folder), folder)
         for file in ("server/raft/raft.db", "server/raft/raft.db-wal", "server/raft/raft.db.mark",
-                     "client/state.db", "client/state.db-wal", "client/state.db.mark", "agent.lock"):
+                     "client/identity", "client/state.db", "client/state.db-wal", "client/state.db.mark", "agent.lock"):
             self.assertEqual(0o600, self.mode(file), file)
 
     def test_new_directory(self):

@@ -129,12 +129,12 @@ struct MockState {
       plan(running.task->plugin_exit_after, id, running, Act::crash);
   }
 
-  Result<> recover(const driver::RecoverTask& msg) {
+  Result<driver::Recovered> recover(const driver::RecoverTask& msg) {
     const auto known = tasks.find(msg.id);
-    if (known != tasks.end() && known->second.run_id == msg.run_id) {
+    if (known != tasks.end() && (msg.run_id.empty() || known->second.run_id == msg.run_id)) {
       known->second.listener = msg.listener;
       if (known->second.ended) tell_end(msg.id, known->second);
-      return {};
+      return driver::Recovered{known->second.run_id};
     }
     if (msg.handle.empty()) return Error{Errc::not_found, "it was never started"};
     const auto handle = parse_json(msg.handle);
@@ -155,7 +155,7 @@ struct MockState {
     const auto elapsed
         = started_at != nullptr && started_at->is_int64() ? unix_now() - started_at->as_int64() : 0;
     run(msg.id, running, Nanoseconds{std::max<std::int64_t>(elapsed, 1)});
-    return {};
+    return driver::Recovered{msg.run_id};
   }
 
   // -- running -----------------------------------------------------------------------------------
@@ -280,7 +280,8 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
   };
   return {
       [self](driver::StartTask& msg) { return self->state.start(msg); },
-      [self, done](const driver::RecoverTask& msg) { return done(self->state.recover(msg)); },
+      [self](const driver::RecoverTask& msg) { return actor::answer(self->state.recover(msg)); },
+      [](const driver::EndOthers&) { return driver::Done{}; },  // Its tasks end with the agent.
       [self, done](const driver::StopTask& msg) { return done(self->state.stop(msg)); },
       [self](const driver::DestroyTask& msg) {
         self->state.tasks.erase(msg.id);

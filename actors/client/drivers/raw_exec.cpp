@@ -1,6 +1,8 @@
 #include "actors/client/drivers/raw_exec.hpp"
 
 #include <csignal>
+#include <filesystem>
+#include <set>
 
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/core/supervise.hpp"
@@ -53,12 +55,14 @@ using RawExecSelf = actor::WithInternal<Driver,
                                         void(CommandKnown)>;
 
 struct Process {
-  std::string run_id;
+  std::string asked;   ///< The run that was asked for; empty: any.
+  std::string run_id;  ///< That there is.
   TaskListener listener;
   pid_t executor_pid = 0;
   bool ended = false;
   actor::Promise<Started> starting;  ///< One of the two while it is not known.
-  actor::Promise<Done> recovering;
+  actor::Promise<driver::Recovered> recovering;
+  std::optional<workload::ExitResult> early_exit;  ///< Told before it was known what runs.
 };
 
 struct RawExecState {
@@ -85,20 +89,20 @@ struct RawExecState {
     };
     enabled = is_set("enabled");
     use_cgroups = !is_set("no_cgroups");
-    if (!enabled) {
-      problem = "disabled";
-      return;
-    }
+    const auto state_dir = options.state_dir + "/executors";
+    if (!enabled) problem = "disabled";
+    // What ran while it was enabled has to end.
+    if (std::error_code failure; !enabled && !std::filesystem::exists(state_dir, failure)) return;
     auto opened = host::ExecutorClient::open({.executor_path = options.executor_path,
-                                              .state_dir = options.state_dir + "/executors",
+                                              .state_dir = state_dir,
                                               .cgroup_parent = options.cgroup_parent,
                                               .use_cgroups = use_cgroups});
     if (opened) {
       executors = std::move(*opened);
       return;
     }
-    problem = opened.error().what;
-    log::error("client", "raw_exec cannot be used: {}", problem);
+    log::error("client", "raw_exec cannot be used: {}", opened.error().what);
+    if (enabled) problem = opened.error().what;
   }
 
   host::TaskListener listener_for(const TaskId& id, const std::string& run_id) {
@@ -109,13 +113,14 @@ struct RawExecState {
                 },
             .exited =
                 [internal, id, run_id](const host::TaskExit& exit) {
-                  actor::tell_urgent(internal,
-                                     ProcessEnded{id,
-                                                  run_id,
-                                                  {.code = exit.exit_code,
-                                                   .signal = exit.signal,
-                                                   .oom_killed = exit.oom_killed,
-                                                   .error = exit.oom_killed ? "OOM Killed" : ""}});
+                  actor::tell_urgent(
+                      internal,
+                      ProcessEnded{id,
+                                   run_id,
+                                   {.code = exit.exit_code,
+                                    .signal = exit.signal,
+                                    .oom_killed = exit.oom_killed,
+                                    .error = exit.oom_killed ? "OOM Killed" : exit.reason}});
                 },
             .lost =
                 [internal, id, run_id](const Error& err) {
@@ -127,14 +132,17 @@ struct RawExecState {
   // -- starting and finding ----------------------------------------------------------------------
 
   actor::Answer<Started> start(const driver::StartTask& msg) {
-    if (!executors) return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
+    if (!enabled || !executors)
+      return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
     auto command = NOMAD_TRY(command_of(*msg.config));
     const auto& id = msg.config->id;
     auto& process = processes[id];
-    process = {.run_id = msg.config->run_id,
+    process = {.asked = msg.config->run_id,
+               .run_id = msg.config->run_id,
                .listener = msg.listener,
                .starting = self->make_response_promise<Started>(),
-               .recovering = {}};
+               .recovering = {},
+               .early_exit = {}};
     auto answer = process.starting;
     executors->start(key(id), std::move(command), listener_for(id, process.run_id));
     return answer;
@@ -168,13 +176,15 @@ struct RawExecState {
     return command;
   }
 
-  actor::Answer<Done> recover(const driver::RecoverTask& msg) {
+  actor::Answer<driver::Recovered> recover(const driver::RecoverTask& msg) {
     if (!executors) return Error{Errc::unavailable, problem};
     auto& process = processes[msg.id];
-    process = {.run_id = msg.run_id,
+    process = {.asked = msg.run_id,
+               .run_id = msg.run_id,
                .listener = msg.listener,
                .starting = {},
-               .recovering = self->make_response_promise<Done>()};
+               .recovering = self->make_response_promise<driver::Recovered>(),
+               .early_exit = {}};
     auto answer = process.recovering;
     executors->attach(key(msg.id), msg.run_id, listener_for(msg.id, msg.run_id));
     return answer;
@@ -182,7 +192,7 @@ struct RawExecState {
 
   void known(ProcessKnown& msg) {
     const auto found = processes.find(msg.id);
-    if (found == processes.end() || found->second.run_id != msg.run_id) return;
+    if (found == processes.end() || found->second.asked != msg.run_id) return;
     auto& process = found->second;
     auto starting = std::exchange(process.starting, {});
     auto recovering = std::exchange(process.recovering, {});
@@ -195,15 +205,25 @@ struct RawExecState {
       return;
     }
     process.executor_pid = msg.outcome->executor_pid;
+    process.run_id = msg.outcome->run_id;
     if (starting.pending()) starting.deliver(Started{msg.run_id, {}});
-    if (recovering.pending()) recovering.deliver(Done{});
+    if (recovering.pending()) recovering.deliver(driver::Recovered{process.run_id});
+    if (process.early_exit) tell_end(msg.id, process, *process.early_exit);
+  }
+
+  void tell_end(const TaskId& id, const Process& process, const workload::ExitResult& result) {
+    self->send(process.listener, driver::Exited{id, process.run_id, result});
   }
 
   void ended(const ProcessEnded& msg) {
     const auto found = processes.find(msg.id);
-    if (found == processes.end() || found->second.run_id != msg.run_id) return;
-    found->second.ended = true;
-    self->send(found->second.listener, driver::Exited{msg.id, msg.run_id, msg.result});
+    if (found == processes.end() || found->second.asked != msg.run_id) return;
+    auto& process = found->second;
+    process.ended = true;
+    if (process.run_id.empty())
+      process.early_exit = msg.result;
+    else
+      tell_end(msg.id, process, msg.result);
   }
 
   // -- orders ------------------------------------------------------------------------------------
@@ -261,6 +281,27 @@ struct RawExecState {
     });
   }
 
+  actor::Answer<Done> end_others(const driver::EndOthers& msg) {
+    if (!executors) return Done{};
+    const auto found = NOMAD_TRY(executors->keys());
+    std::set<std::string> kept;
+    for (const auto& id : msg.kept)
+      kept.insert(key(id));
+    for (const auto& [id, process] : processes)
+      kept.insert(key(id));
+    for (const auto& name : found) {
+      if (kept.contains(name)) continue;
+      log::warn("client", "no allocation of this node has the task {}: ending what is left of it",
+                name);
+      executors->purge(name, [name](Result<> outcome) {
+        if (!outcome)
+          log::error("client", "what is left of the task {} may still run: {}", name,
+                     outcome.error().what);
+      });
+    }
+    return Done{};
+  }
+
   actor::Answer<Done> signal(const driver::SignalTask& msg) {
     if (!executors || !processes.contains(msg.id)) return Error{Errc::not_found, "task not found"};
     auto number = NOMAD_TRY(host::parse_signal(msg.signal));
@@ -312,7 +353,7 @@ struct RawExecState {
   }
 
   driver::Health health() const {
-    if (!executors)
+    if (!enabled || !executors)
       return {.detected = enabled, .healthy = false, .description = problem, .attributes = {}};
     return {.detected = true,
             .healthy = true,
@@ -329,6 +370,7 @@ RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> 
       [self](const driver::RecoverTask& msg) { return self->state.recover(msg); },
       [self](const driver::StopTask& msg) { return self->state.stop(msg); },
       [self](const driver::DestroyTask& msg) { return self->state.destroy(msg); },
+      [self](const driver::EndOthers& msg) { return self->state.end_others(msg); },
       [self](const driver::SignalTask& msg) { return self->state.signal(msg); },
       [self](const driver::TaskStats& msg) { return self->state.usage(msg); },
       [self](const driver::ExecTask& msg) { return self->state.exec(msg); },

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ constexpr auto kill_patience = 5s;
 constexpr auto drain_patience = 2s;
 constexpr auto ending_tick = 20ms;
 constexpr auto kill_again = 500ms;
+constexpr auto place_interval = 5s;
 constexpr std::size_t max_clients = 8;
 std::array<char, 64 * 1024> buffer;  // shared by all reads; touched only as far as they go
 
@@ -87,11 +89,10 @@ int Executor::run() {
 }
 
 int Executor::timeout_ms() const {
-  std::optional<Clock::time_point> wake = kill_at_;
+  auto wake = kill_at_ ? std::min(*kill_at_, next_look_) : next_look_;
   if (phase_ == Phase::idle && clients_.empty()) wake = idle_since_ + idle_patience;
   if (phase_ == Phase::ending) wake = Clock::now() + ending_tick;
-  if (!wake) return -1;
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(*wake - Clock::now());
+  auto left = std::chrono::ceil<std::chrono::milliseconds>(wake - Clock::now());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3'600'000));
 }
 
@@ -99,11 +100,28 @@ void Executor::on_time() {
   auto now = Clock::now();
   if (phase_ == Phase::idle && clients_.empty() && now >= idle_since_ + idle_patience)
     phase_ = Phase::finished;
+  if (now >= next_look_) look_at_place(now);
   if (kill_at_ && now >= *kill_at_) {
     kill_at_ = now + kill_again;  // until the main process is gone
     containment_.kill_all();
   }
   if (phase_ == Phase::ending) go_on_ending();
+}
+
+void Executor::look_at_place(Clock::time_point now) {
+  next_look_ = now + place_interval;
+
+  struct stat status {};
+
+  if (deserted_ || phase_ == Phase::finished
+      || ::fstatat(directory_.get(), socket_file, &status, AT_SYMLINK_NOFOLLOW) == 0
+      || errno != ENOENT)
+    return;
+  deserted_ = true;
+  if (phase_ == Phase::running)
+    kill_at_ = now;
+  else if (phase_ != Phase::ending)
+    phase_ = Phase::finished;
 }
 
 void Executor::on_event(int descriptor) {
@@ -203,17 +221,16 @@ void Executor::answer(Client& client, Message::Reader message) {
 
 void Executor::answer_hello(Client& client, Message::Reader request) {
   auto hello = request.getHello();
-  bool common
-      = hello.getMinVersion() <= protocol_version && protocol_version <= hello.getMaxVersion();
+  const auto common = common_version(hello.getMinVersion(), hello.getMaxVersion());
   send(client, frame(request.getId(), [&](Message::Builder message) {
          auto welcome = message.initWelcome();
-         welcome.setVersion(common ? protocol_version : 0);
+         welcome.setVersion(common);
          welcome.setExecutorPid(::getpid());
          welcome.setRunId(state_.run_id);
          if (state_.process.pid != 0) fill_process(welcome.initProcess(), state_);
          if (phase_ == Phase::ended) fill_exit(welcome.initExit(), *state_.exit);
        }));
-  if (!common) client.socket.reset();
+  if (common == 0) client.socket.reset();
 }
 
 bool Executor::open_logs(schema::executor::Start::Reader start, LaunchError& error) {
@@ -347,6 +364,7 @@ void Executor::begin_ending(int status) {
   kill_at_.reset();
   ExitStatus exit = exit_of(status);
   exit.oom_killed = exit.signal == SIGKILL && containment_.oom_killed();
+  if (deserted_) exit.reason = "its executor's directory was deleted";
   state_.exit = exit;
 }
 
@@ -387,8 +405,9 @@ void Executor::end() {
     output.writer.reset();
   }
   sessions_.close();
-  phase_ = Phase::ended;
-  record(clients_.empty());
+  // Nobody can come for the status of one that has lost its place: who is connected hears it.
+  phase_ = deserted_ ? Phase::finished : Phase::ended;
+  if (!deserted_) record(clients_.empty());
   std::string exited = frame(
       0, [this](Message::Builder message) { fill_exit(message.initExited(), *state_.exit); });
   for (auto& client : clients_)

@@ -12,6 +12,8 @@
 //   (3) Only `acknowledge` ends an executor that has started a task; it waits for that for ever.
 //       One that has started nothing ends by it too, when its start fails, or when nobody is
 //       connected for `idle_patience`.
+//   (4) One whose socket is gone from its directory, with the directory or without, can be found by
+//       nobody any more: within `place_interval` it kills its task and ends.
 #pragma once
 
 #include <chrono>
@@ -59,6 +61,7 @@ private:
   bool add(int descriptor) const;
   int timeout_ms() const;
   void on_time();
+  void look_at_place(Clock::time_point now);
   void on_event(int descriptor);
   void accept_client();
   void read_client(Client& client);
@@ -96,6 +99,8 @@ private:
   std::optional<Clock::time_point> kill_at_;  ///< End of a stop's grace.
   Clock::time_point idle_since_ = Clock::now();
   Clock::time_point ending_since_;
+  Clock::time_point next_look_ = Clock::now();  ///< At the place.
+  bool deserted_ = false;                       ///< It has lost its place.
 };
 
 }  // namespace nomad::host::executor

@@ -25,10 +25,12 @@ void fill_exit(schema::executor::Exit::Builder exit, const ExitStatus& status) {
   exit.setSignal(status.signal);
   exit.setOomKilled(status.oom_killed);
   exit.setFinishedAt(status.finished_at);
+  if (!status.reason.empty()) exit.setReason(status.reason);
 }
 
 ExitStatus from_message(schema::executor::Exit::Reader exit) {
-  return {exit.getCode(), exit.getSignal(), exit.getOomKilled(), exit.getFinishedAt()};
+  return {exit.getCode(), exit.getSignal(), exit.getOomKilled(), exit.getFinishedAt(),
+          exit.getReason().cStr()};
 }
 
 }  // namespace nomad::host::executor

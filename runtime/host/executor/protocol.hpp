@@ -14,8 +14,16 @@
 
 namespace nomad::host::executor {
 
-/// The only version so far. A later release speaks a range.
-inline constexpr std::uint16_t protocol_version = 1;
+/// Executors and tasks outlive upgrades of the agent, and downgrades: both sides speak all versions
+/// from the oldest on, and use the newest that the other knows.
+inline constexpr std::uint16_t oldest_version = 1;
+inline constexpr std::uint16_t protocol_version = 2;
+
+/// The newest version that this release and one that speaks `min` to `max` share; 0: none.
+constexpr std::uint16_t common_version(std::uint16_t min, std::uint16_t max) {
+  const auto newest = max < protocol_version ? max : protocol_version;
+  return newest >= min && newest >= oldest_version ? newest : std::uint16_t{0};
+}
 
 /// Linux accepts about 2 MiB of arguments and environment.
 inline constexpr std::size_t max_message_bytes = 8 * 1024 * 1024;

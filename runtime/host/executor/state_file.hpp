@@ -27,6 +27,7 @@ struct ExitStatus {
   int signal = 0;
   bool oom_killed = false;
   std::int64_t finished_at = 0;  ///< Unix nanoseconds.
+  std::string reason{};          ///< Where the code does not tell it. Not in the file.
 
   friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
 };

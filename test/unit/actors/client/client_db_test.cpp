@@ -2,6 +2,8 @@
 // and what is made of it at a start, is in restore_test.
 #include "actors/client/client_db.hpp"
 
+#include <filesystem>
+
 #include <doctest/doctest.h>
 #include <sqlite3.h>
 
@@ -79,6 +81,35 @@ TEST_CASE_FIXTURE(DbFixture, "client db: who saves nothing does not wait for roo
   advance(1s);
   REQUIRE(full->has_value());
   CHECK((*full)->error().code == Errc::overloaded);
+}
+
+TEST_CASE_FIXTURE(DbFixture, "client db: the node's id is where one of two places has it") {
+  using namespace client::client_db;
+  const auto file = dir.file("identity");
+  const auto open = [&](const std::shared_ptr<storage::ClientStore>& over) {
+    return adopt(client::spawn_client_db_inline(system(), over, file));
+  };
+  const auto other_store = [&](const std::string& name) {
+    auto opened = storage::ClientStore::open(dir.file(name));
+    REQUIRE(opened.has_value());
+    return std::make_shared<storage::ClientStore>(std::move(*opened));
+  };
+  const auto id_in = [&](const client::ClientDb& from) {
+    const auto loaded = ask<Loaded>(from, Load{});
+    settle();
+    REQUIRE((loaded->has_value() && (*loaded)->has_value()));
+    return (**loaded)->node_id + " " + (**loaded)->secret_id;
+  };
+  auto saved = open(store);
+  CHECK(id_in(saved) == " ");
+  const auto done = ask<Committed>(saved, SaveIdentity{"id", "secret"});
+  settle();
+  CHECK((done->has_value() && (*done)->has_value()));
+  CHECK(id_in(open(other_store("new.db"))) == "id secret");  // The database is lost,
+  std::filesystem::resize_file(file, 10);
+  CHECK(id_in(open(other_store("newer.db"))) == " ");  // both are,
+  CHECK(id_in(saved) == "id secret");                  // the file is, and is written again.
+  CHECK(id_in(open(other_store("newest.db"))) == "id secret");
 }
 
 TEST_CASE_FIXTURE(DbFixture, "client db: an end commits what waits") {

@@ -51,12 +51,13 @@ struct ExecFixture : ClientFixture {
                     run_id = msg.config->run_id;
                     return driver::Started{};
                   },
-                  [](const driver::RecoverTask&) { return driver::Done{}; },
+                  [](const driver::RecoverTask&) { return driver::Recovered{}; },
                   [this, self](const driver::StopTask& msg) {
                     self->send(listener, driver::Exited{msg.id, run_id, {}});
                     return driver::Done{};
                   },
                   [](const driver::DestroyTask&) { return driver::Done{}; },
+                  [](const driver::EndOthers&) { return driver::Done{}; },
                   [](const driver::SignalTask&) { return driver::Done{}; },
                   [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
                   [this](const driver::ExecTask& msg) -> actor::Answer<ExecStarted> {

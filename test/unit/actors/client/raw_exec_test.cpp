@@ -1,6 +1,8 @@
 // raw_exec with real processes: what they get, how they end, and that they outlive the agent.
 #include "actors/client/drivers/raw_exec.hpp"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <optional>
@@ -309,6 +311,62 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: a task goes on while the agent is stopped
     return fine;
   }));
   CHECK(log(1) == before);
+}
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: what has lost its record is found by its name") {
+  const auto job
+      = test::simple_job("job", "service", "raw_exec",
+                         script("echo $$; trap 'exit 3' USR1; while :; do sleep 0.05; done"));
+  run(1, job);
+  REQUIRE(reaches(ClientStatus::RUNNING));
+  REQUIRE(eventually([&] { return !log(1).empty(); }));
+  const auto before = log(1);
+  const int pid = std::stoi(before);
+  stop();
+  const auto heard = [this] {
+    const std::lock_guard guard{board->lock};
+    board->heard.clear();
+  };
+  heard();
+  const auto lose = [this] {
+    for (const auto* part : {"state.db", "state.db-wal", "state.db-shm", "state.db.mark"})
+      std::filesystem::remove(dir.file("state") + '/' + part);
+  };
+  SUBCASE("and goes on") {
+    lose();
+    start();
+    CHECK(reaches(ClientStatus::RUNNING));
+    CHECK(log(1) == before);
+    CHECK(::kill(pid, 0) == 0);
+    end(1, job);
+    CHECK(reaches(ClientStatus::COMPLETE));
+    CHECK(::kill(pid, 0) != 0);
+  }
+  SUBCASE("and its end is heard") {
+    REQUIRE(::kill(pid, SIGUSR1) == 0);
+    REQUIRE(eventually([&] { return ::kill(pid, 0) != 0; }));
+    lose();
+    start();
+    CHECK(eventually([&] {
+      const std::lock_guard guard{board->lock};
+      if (!board->heard.contains(test::numbered_id(1, owner))) return false;
+      const auto state = workload::read_task_state(
+          board->heard.at(test::numbered_id(1, owner))->getTaskStates()[0].getValue());
+      return std::ranges::any_of(state.events, [](const workload::TaskEvent& each) {
+        return each.display_message.find("Exit Code: 3") != std::string::npos;
+      });
+    }));
+  }
+  SUBCASE("and ends if nobody wants it") {
+    lose();
+    {
+      const std::lock_guard guard{board->lock};
+      board->assigned.clear();
+    }
+    start();
+    CHECK(eventually([&] { return ::kill(pid, 0) != 0; }));
+    CHECK(eventually([&] { return std::filesystem::is_empty(dir.file("state/executors")); }));
+  }
 }
 
 namespace {

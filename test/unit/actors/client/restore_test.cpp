@@ -102,6 +102,44 @@ TEST_CASE_FIXTURE(ClientFixture,
   CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
 }
 
+TEST_CASE_FIXTURE(ClientFixture, "restore: reports of the next agent are newer than the last's") {
+  start(true);
+  const auto job = make_job({});
+  assign(make_alloc(job, 1), job);
+  advance(15s);
+  const auto before = heard.at(alloc_id(1))->getReportNumber();
+  CHECK(before > 0);
+
+  crash();
+  start(true);
+  stop_alloc(1, 2);
+  advance(10s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+  CHECK(heard.at(alloc_id(1))->getReportNumber() > before);
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "restore: a node that lost its state reports above what the servers have") {
+  const auto job = make_job({});
+  const auto known = std::uint64_t{7} << 32U | 5U;
+  assigned.push_back({changed(make_alloc(job, 1), 1,
+                              [&](schema::Allocation::Builder alloc) {
+                                alloc.setReportNumber(known);
+                                alloc.setClientStatus(ClientStatus::RUNNING);
+                              }),
+                      job});
+  start(true);
+  advance(5s);
+  const auto number = heard.at(alloc_id(1))->getReportNumber();
+  CHECK(number > known);
+
+  crash();
+  start(true);
+  stop_alloc(1, 2);
+  advance(10s);
+  CHECK(heard.at(alloc_id(1))->getReportNumber() > number);
+}
+
 TEST_CASE_FIXTURE(ClientFixture, "restore: a destroyed allocation does not come back") {
   auto with = options();
   with.gc.max_allocs = 0;
@@ -160,7 +198,7 @@ struct ForgetfulDriver : ClientFixture {
                 ++starts;
                 return driver::Started{};
               },
-              [](const driver::RecoverTask&) -> actor::Answer<driver::Done> {
+              [](const driver::RecoverTask&) -> actor::Answer<driver::Recovered> {
                 return Error{Errc::unavailable, "gone"};
               },
               [](const driver::StopTask&) -> actor::Answer<driver::Done> {
@@ -170,6 +208,7 @@ struct ForgetfulDriver : ClientFixture {
                 if (destroy_refusal) return *destroy_refusal;
                 return driver::Done{};
               },
+              [](const driver::EndOthers&) { return driver::Done{}; },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
               [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {

@@ -1,6 +1,9 @@
 // Prioritised sync, through the actors: what leaves when, under load and when servers fail.
+#include <cstdlib>
+
 #include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
+#include "runtime/base/failpoint.hpp"
 #include "test/support/anybody.hpp"
 
 using namespace nomad;
@@ -54,6 +57,27 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_sync: a failed send is repeated, newest 
   advance(12s);
   CHECK(status(1) == ClientStatus::COMPLETE);
   CHECK(batches == std::vector<std::size_t>{1});
+}
+
+TEST_CASE_FIXTURE(
+    ClientFixture,
+    "alloc_sync: an end that was lost with it is told again, also when it was collected"
+        * doctest::skip(std::getenv("NOMAD_FAILPOINTS") == nullptr)) {
+  start();
+  refusal = no_leader();
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"1s"})"}}});
+  assign(make_alloc(job, 1), job);
+  advance(3s);
+  ask<client::client_api::Done>(client, client::client_api::CollectGarbage{"", anybody()});
+  CHECK_FALSE(std::filesystem::exists(dir.file("allocs/" + alloc_id(1))));
+
+  REQUIRE(failpoint::configure("throw_in:alloc_sync=error@1").has_value());
+  advance(12s);  // It tries again, and ends.
+  REQUIRE(failpoint::configure("").has_value());
+  CHECK(heard.empty());
+  refusal.reset();
+  advance(12s);
+  CHECK(status(1) == ClientStatus::COMPLETE);
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "alloc_sync: nothing is sent when nothing changes") {

@@ -352,3 +352,17 @@ TEST_CASE_FIXTURE(NodeHarness,
   CHECK(view(allocs[1].getId()) == "b");
   CHECK(decision.eval_ids.size() == 1);
 }
+
+TEST_CASE_FIXTURE(NodeHarness, "reports: of two with numbers the higher counts") {
+  const auto id = add_node();
+  const auto numbered = [&](std::uint64_t number, ClientStatus status) {
+    Draft<schema::Allocation> draft{report_of("a", id, status)};
+    draft->setReportNumber(number);
+    return draft.freeze();
+  };
+  const auto decision = decide_reports(
+      state(), {numbered(2, ClientStatus::COMPLETE), numbered(1, ClientStatus::RUNNING)}, draw());
+  const auto allocs = decision.command->getAllocClientUpdate().getAllocations();
+  REQUIRE(allocs.size() == 1);
+  CHECK(allocs[0].getClientStatus() == ClientStatus::COMPLETE);
+}

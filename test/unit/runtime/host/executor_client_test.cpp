@@ -10,6 +10,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <doctest/doctest.h>
@@ -368,17 +369,97 @@ TEST_CASE("executor: leftovers of a crashed start do not hinder the next") {
   CHECK(run(executors, executors.shell("exit 4")).exit_code == 4);
 }
 
-TEST_CASE("executor: a damaged state file is reported, not guessed about") {
+TEST_CASE("executor: a damaged state file is reported once, not guessed about") {
   Executors executors;
   std::string place = executors.state_dir() + '/' + key;
   std::filesystem::create_directory(place);
   write_text(place + "/state", "nomadctl-executor 1\nrun ru");
   Heard heard;
 
-  executors.client().start(key, executors.shell("exit 0"), heard.listener());
+  SUBCASE("by a start") {
+    executors.client().start(key, executors.shell("exit 0"), heard.listener());
+    CHECK(heard.started().error().code == Errc::corrupt);
+  }
+  SUBCASE("by an attach") {
+    executors.client().attach(key, "run-1", heard.listener());
+    CHECK(heard.started().error().code == Errc::corrupt);
+  }
+  SUBCASE("and not by a purge") {
+    CHECK_FALSE(executors.purge(key).has_error());
+  }
+  CHECK_FALSE(std::filesystem::exists(place));
+  CHECK(run(executors, executors.shell("exit 4")).exit_code == 4);
+}
 
-  CHECK(heard.started().error().code == Errc::corrupt);
-  std::filesystem::remove_all(place);
+TEST_CASE("executor: after a reboot a task is lost, and who has its number now is left alone") {
+  Executors executors;
+  const pid_t stranger = ::fork();
+  if (stranger == 0) {
+    ::setsid();
+    ::pause();
+    ::_exit(0);
+  }
+  REQUIRE(eventually([&] { return ::getsid(stranger) == stranger; }));
+  executor::RunState state{.run_id = "run-1", .process = identify(stranger)};
+  state.process.boot_id = "another-boot";
+  const std::string place = executors.state_dir() + '/' + key;
+  std::filesystem::create_directory(place);
+  write_text(place + "/state", executor::to_text(state));
+  Heard heard;
+
+  executors.client().attach(key, "run-1", heard.listener());
+
+  CHECK(heard.started().error().code == Errc::unavailable);
+  CHECK(is_alive(identify(stranger)));
+  CHECK_FALSE(std::filesystem::exists(place));
+  ::kill(stranger, SIGKILL);
+  ::waitpid(stranger, nullptr, 0);
+}
+
+TEST_CASE("executor: one that loses its directory ends, and its task with it") {
+  Executors executors;
+  const std::string place = executors.state_dir() + '/' + key;
+  Heard heard;
+  const auto delete_place = [&] {  // The executor may be writing its state.
+    CHECK(eventually([&] {
+      std::error_code failure;
+      std::filesystem::remove_all(place, failure);
+      return !std::filesystem::exists(place, failure);
+    }));
+  };
+  SUBCASE("while the task runs and the agent is there") {
+    executors.client().start(key, executors.shell("sleep 1000"), heard.listener());
+    const auto started = heard.started();
+    REQUIRE_FALSE(started.has_error());
+    const auto executor = identify(started->executor_pid);
+    delete_place();
+    const auto exit = heard.exited();
+    CHECK(exit.signal == SIGKILL);
+    CHECK(exit.reason == "its executor's directory was deleted");
+    CHECK_FALSE(is_alive(started->process));
+    CHECK(eventually([&] { return !is_alive(executor); }));
+  }
+  SUBCASE("while the task runs and nobody is there") {
+    executors.client().start(key, executors.shell("trap '' TERM INT; sleep 1000 & wait"),
+                             heard.listener());
+    const auto started = heard.started();
+    REQUIRE_FALSE(started.has_error());
+    const auto executor = identify(started->executor_pid);
+    executors.reopen();
+    delete_place();
+    CHECK(eventually([&] { return !is_alive(started->process); }));
+    CHECK(eventually([&] { return !is_alive(executor); }));
+  }
+  SUBCASE("after the task has ended") {
+    executors.client().start(key, executors.shell("exit 3"), heard.listener());
+    const auto started = heard.started();
+    REQUIRE_FALSE(started.has_error());
+    const auto executor = identify(started->executor_pid);
+    CHECK(heard.exited().exit_code == 3);
+    executors.reopen();
+    delete_place();
+    CHECK(eventually([&] { return !is_alive(executor); }));
+  }
 }
 
 TEST_CASE("executor: purge ends what runs") {
@@ -510,35 +591,50 @@ TEST_CASE("executor: strangers and nonsense on its socket do not disturb the tas
   CHECK(heard.exited().signal == SIGKILL);
 }
 
-TEST_CASE("executor: an agent that speaks no common version is turned away") {
+TEST_CASE("executor: agents of other releases hear the newest common version, or are turned away") {
   Executors executors;
   Heard heard;
   executors.client().start(key, executors.shell("sleep 1000"), heard.listener());
   REQUIRE_FALSE(heard.started().has_error());
+  std::uint16_t min = 1;
+  std::uint16_t max = 1;
+  int wanted = 1;
+  SUBCASE("the first release") {}
+  SUBCASE("a later one that knows us") {
+    max = 9;
+    wanted = executor::protocol_version;
+  }
+  SUBCASE("a later one that does not") {
+    min = executor::protocol_version + 1;
+    max = 9;
+    wanted = 0;
+  }
   int state = ::open(executors.state_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   auto found = look_for_executor(state, key);
   ::close(state);
   REQUIRE(found->kind == FoundPlace::Kind::alive);
-  std::string hello = executor::frame(1, [](executor::Message::Builder message) {
+  std::string hello = executor::frame(1, [&](executor::Message::Builder message) {
     auto hello = message.initHello();
-    hello.setMinVersion(executor::protocol_version + 1);
-    hello.setMaxVersion(executor::protocol_version + 5);
+    hello.setMinVersion(min);
+    hello.setMaxVersion(max);
   });
   REQUIRE(::send(found->socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) > 0);
 
   executor::FrameReader reader;
   int version = -1;
-  bool closed = eventually([&] {
+  bool closed = false;
+  CHECK(eventually([&] {
     char buffer[512];
     ssize_t got = ::recv(found->socket.get(), buffer, sizeof buffer, 0);
     if (got > 0) reader.append({buffer, static_cast<std::size_t>(got)});
     reader.next(
         [&](executor::Message::Reader message) { version = message.getWelcome().getVersion(); });
-    return got == 0;
-  });
+    closed = got == 0;
+    return closed || version > 0;
+  }));
 
-  CHECK(closed);
-  CHECK(version == 0);
+  CHECK(closed == (wanted == 0));
+  CHECK(version == wanted);
 }
 
 TEST_CASE("executor_key: distinct tasks have distinct names that are safe as a file's") {

@@ -188,6 +188,26 @@ TEST_CASE("Store: transitions merge, and only say what they set") {
   CHECK(state.now().eval("drain"));
 }
 
+TEST_CASE("Store: a late copy of a client's older report is passed over") {
+  StateFixture store;
+  store.register_job({}, {});
+  store.place({{.id = "a", .node = "n1"}});
+  const auto numbered = [](std::uint64_t number) {
+    return [number](schema::Allocation::Builder report) { report.setReportNumber(number); };
+  };
+  const auto status = [&] { return store.now().alloc("a")->alloc->getClientStatus(); };
+  store.report("a", ClientStatus::COMPLETE, numbered(8));
+  store.report("a", ClientStatus::RUNNING, numbered(7));
+  store.report("a", ClientStatus::RUNNING, numbered(8));
+  CHECK(status() == ClientStatus::COMPLETE);
+  store.report("a", ClientStatus::FAILED, numbered(9));
+  CHECK(status() == ClientStatus::FAILED);
+  store.report("a", ClientStatus::LOST);  // A client that knows no numbers.
+  CHECK(status() == ClientStatus::LOST);
+  store.report("a", ClientStatus::RUNNING, numbered(9));
+  CHECK(status() == ClientStatus::LOST);
+}
+
 TEST_CASE("Store: lists are in order of creation, ids find by prefix") {
   StateFixture state;
   state.register_job({}, {});

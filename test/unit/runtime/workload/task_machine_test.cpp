@@ -172,7 +172,7 @@ private:
     expect_silence_if(true, [this, round] {
       switch (random_.below(8)) {
         case 0:
-          return machine_->recovered(round, now_);
+          return machine_->recovered(round, machine_->record().run_id, now_);
         case 1:
           return machine_->prestart_done(round, {.done = true, .data = {}, .env = {}}, now_);
         case 2:
@@ -289,7 +289,8 @@ private:
       return;
     }
     if (!found->second.lives) tell_exit(found->first);
-    owe(round, [this, round](bool) { machine_->recovered(round, now_); });
+    owe(round,
+        [this, round](bool) { machine_->recovered(round, machine_->record().run_id, now_); });
   }
 
   void stop(Round round) {

@@ -74,6 +74,8 @@ void read_option(Spec& spec, const std::string& option) {
     spec.unwanted.insert(first);
   else if (what == "misconfigured")
     spec.bad_config = true;
+  else if (what == "lost")
+    spec.traits.may_run = true;
   else if (what == "restored")
     spec.restored = restored(first, second);
   else
@@ -132,7 +134,8 @@ public:
 private:
   bool answer(const std::string& what, const std::string& how) {
     if (what == "recovered")
-      machine_.recovered(round_, now_);
+      machine_.recovered(
+          round_, machine_.record().run_id.empty() ? "found" : machine_.record().run_id, now_);
     else if (what == "done" && phase_ == HookPhase::PRESTART)
       machine_.prestart_done(round_, {.done = how == "forever", .data = {{"x", how}}, .env = {}},
                              now_);

@@ -1,8 +1,12 @@
 #include "runtime/host/executor/protocol.hpp"
 
+#include <functional>
 #include <random>
+#include <string>
 
 #include <doctest/doctest.h>
+
+#include "runtime/host/executor/exit_status.hpp"
 
 using namespace nomad::host::executor;
 
@@ -114,4 +118,66 @@ TEST_CASE("protocol: a start message of version 1 keeps its bytes' meaning") {
   });
   CHECK(outcome == FrameReader::Outcome::message);
   CHECK(seen);
+}
+
+TEST_CASE("protocol: what else version 1 says keeps its meaning") {
+  // As above: written by the first release, both by its executors and by its agents.
+  const auto read = [](std::string_view hex, const std::function<void(Message::Reader)>& check) {
+    std::string bytes;
+    for (std::size_t at = 0; at < hex.size(); at += 2)
+      bytes += static_cast<char>(std::stoi(std::string{hex.substr(at, 2)}, nullptr, 16));
+    const auto size = static_cast<char>(bytes.size());
+    FrameReader reader;
+    reader.append(std::string{size, 0, 0, 0} + bytes);
+    CHECK(reader.next(check) == FrameReader::Outcome::message);
+  };
+  read(
+      "0000000011000000000000000200010003000000010000000000000000000000000000000100030001000000"
+      "0700000009000000320000000800000003000100180000000300000072756e2d310000000800000000000000"
+      "09000000000000000a00000000000000010000002a000000626f6f740000000089000000090000000100000000"
+      "0000000b00000000000000",
+      [](Message::Reader message) {
+        REQUIRE(message.isWelcome());
+        const auto welcome = message.getWelcome();
+        CHECK(message.getId() == 3);
+        CHECK(welcome.getVersion() == 1);
+        CHECK(welcome.getExecutorPid() == 7);
+        CHECK(std::string_view{welcome.getRunId().cStr()} == "run-1");
+        CHECK(welcome.getProcess().getPid() == 8);
+        CHECK(welcome.getProcess().getStartTicks() == 9);
+        CHECK(std::string_view{welcome.getProcess().getBootId().cStr()} == "boot");
+        CHECK(welcome.getProcess().getStartedAt() == 10);
+        CHECK(from_message(welcome.getExit()) == ExitStatus{137, 9, true, 11});
+      });
+  read(
+      "000000000700000000000000020001000000000009000000000000000000000000000000030000000300000000"
+      "00000000000000000000000c00000000000000",
+      [](Message::Reader message) {
+        REQUIRE(message.isExited());
+        CHECK(from_message(message.getExited()) == ExitStatus{3, 0, false, 12});
+      });
+  read(
+      "000000000500000000000000020001000100000000000000000000000000000000000000010000000100010000"
+      "000000",
+      [](Message::Reader message) {
+        REQUIRE(message.isHello());
+        CHECK(common_version(message.getHello().getMinVersion(), message.getHello().getMaxVersion())
+              == 1);
+      });
+  read(
+      "000000000600000000000000020001000400000005000000000000000000000000000000020000000f00000000"
+      "0000008813000000000000",
+      [](Message::Reader message) {
+        REQUIRE(message.isStop());
+        CHECK(message.getStop().getSignal() == 15);
+        CHECK(message.getStop().getGraceMs() == 5000);
+      });
+}
+
+TEST_CASE("protocol: the newest version that both know is spoken") {
+  CHECK(common_version(1, 1) == 1);
+  CHECK(common_version(1, 2) == 2);
+  CHECK(common_version(2, 9) == 2);
+  CHECK(common_version(3, 9) == 0);
+  CHECK(common_version(0, 0) == 0);
 }
