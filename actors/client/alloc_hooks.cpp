@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"

@@ -10,7 +10,7 @@
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_resources.hpp"
-#include "actors/client/task_commands.hpp"
+#include "actors/client/task/task_commands.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "actors/client/runner.hpp"
-#include "actors/client/task_runner.hpp"
+#include "actors/client/task/task_runner.hpp"
 
 namespace nomad::client {
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/countdown.hpp"
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/client/alloc_facts.hpp"
-#include "actors/client/task_counters.hpp"
+#include "actors/client/task/task_counters.hpp"
 #include "runtime/workload/client_status.hpp"
 #include "runtime/workload/kill_stages.hpp"
 #include "runtime/workload/task_coordinator.hpp"

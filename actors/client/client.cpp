@@ -11,7 +11,7 @@
 #include "actors/client/node/node_metadata.hpp"
 #include "actors/client/node_allocs.hpp"
 #include "actors/client/server_contact.hpp"
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -326,6 +326,7 @@ void ClientState::child_down(const actor::Down& down) {
     if (servers_.contacted()) self_->send(sync_, sync::Open{});
     allocs_.report_all();
   }
+  if (down.restarted && down.source == checks_.address()) allocs_.report_all();  // Hooks, too.
 }
 
 actor::Answer<client_actor::Stopped> ClientState::stop() {

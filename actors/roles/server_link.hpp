@@ -6,7 +6,8 @@
 //     or "no leader": the client tries again. `not_found` on Heartbeat means "node not found": the
 //     client registers anew. Anything else is tried again after its ordinary delay.
 //   - Objects are immutable and shared; nobody changes one.
-//   - The client sends at most one of each of RegisterNode, WatchAllocs, UpdateAllocs and EmitEvents at
+//   - The client sends at most one of each of RegisterNode, WatchAllocs, UpdateAllocs and
+//   EmitEvents at
 //     a time, and of each allocation one RegisterServices or DeregisterServices.
 #pragma once
 

@@ -19,8 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using client::server_link::AssignedAllocs;
 using client::server_link::DeregisterServices;
-using client::server_link::RegisterServices;
 using client::server_link::EmitEvents;
+using client::server_link::RegisterServices;
 using client::server_link::UpdateAllocs;
 using client::server_link::Updated;
 using client::server_link::WatchAllocs;

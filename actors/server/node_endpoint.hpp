@@ -3,7 +3,8 @@
 //
 // Owns:   the blocking watches of nodes, the reports and changes of services that wait to be
 //         written.
-// Takes:  WatchAllocs, UpdateAllocs, RegisterServices, DeregisterServices and EmitEvents. Reports are written
+// Takes:  WatchAllocs, UpdateAllocs, RegisterServices, DeregisterServices and EmitEvents. Reports
+// are written
 //         at once while none is being written, else together with the others that came meanwhile:
 //         one log entry at a time. So are changes of services.
 // Parent: server, restart. Nodes ask and report again.

@@ -71,19 +71,18 @@ void hold_back_sigpipe() {
 class CurlProber final : public Prober {
 public:
   CurlProber() {
-    static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-    if (ready == CURLE_OK) multi_ = curl_multi_init();
+    multi_ = curl().multi_init();
     if (multi_ == nullptr) return;
-    curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, on_socket);
-    curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-    curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, on_timer);
-    curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-    curl_multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+    curl().multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl().multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
+    curl().multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl().multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
+    curl().multi_setopt(multi_, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
   }
 
   ~CurlProber() override {
     loop_.stop([this] { drop_all(); });  // the loop ends with the last that it waits for
-    curl_multi_cleanup(multi_);
+    curl().multi_cleanup(multi_);
   }
 
   void start(Id id, Probe probe, Done done) override {
@@ -136,27 +135,27 @@ private:
 
   void act(curl_socket_t socket, int event) {
     int running = 0;
-    curl_multi_socket_action(multi_, socket, event, &running);
+    curl().multi_socket_action(multi_, socket, event, &running);
     harvest();
   }
 
   void begin(Transfer& transfer) {
     if (auto impossible = transfer.prepare()) return end(transfer, std::move(*impossible));
-    const auto failed
-        = multi_ == nullptr ? CURLM_INTERNAL_ERROR : curl_multi_add_handle(multi_, transfer.easy());
+    const auto failed = multi_ == nullptr ? CURLM_INTERNAL_ERROR
+                                          : curl().multi_add_handle(multi_, transfer.easy());
     if (failed != CURLM_OK)
-      end(transfer, {.output = std::string{"nomad: "} + curl_multi_strerror(failed)});
+      end(transfer, {.output = std::string{"nomad: "} + curl().multi_strerror(failed)});
   }
 
   void harvest() {
     int left = 0;
-    while (const auto* message = curl_multi_info_read(multi_, &left)) {
+    while (const auto* message = curl().multi_info_read(multi_, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
       const auto code = message->data.result;
       char* found = nullptr;
-      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
+      curl().easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
       auto& transfer = *reinterpret_cast<Transfer*>(found);
-      curl_multi_remove_handle(multi_, transfer.easy());  // `message` is gone with it
+      curl().multi_remove_handle(multi_, transfer.easy());  // `message` is gone with it
       if (transfer.redirect())
         begin(transfer);
       else
@@ -173,13 +172,13 @@ private:
   void drop(Id id) {
     const auto found = transfers_.find(id);
     if (found == transfers_.end()) return;
-    curl_multi_remove_handle(multi_, found->second->easy());
+    curl().multi_remove_handle(multi_, found->second->easy());
     transfers_.erase(found);
   }
 
   void drop_all() {
     for (const auto& [id, transfer] : transfers_)
-      curl_multi_remove_handle(multi_, transfer->easy());
+      curl().multi_remove_handle(multi_, transfer->easy());
     transfers_.clear();
   }
 
@@ -190,9 +189,24 @@ private:
   std::unordered_map<curl_socket_t, std::shared_ptr<ProbeSocket>> sockets_;
 };
 
+/// Where there is no libcurl.
+class FailingProber final : public Prober {
+public:
+  explicit FailingProber(std::string why) : why_{std::move(why)} {}
+
+  void start(Id, Probe, Done done) override { done({.output = "nomad: " + why_}); }
+
+  void cancel(Id) override {}
+
+private:
+  std::string why_;
+};
+
 }  // namespace
 
 std::unique_ptr<Prober> make_prober() {
+  if (const auto& library = load_curl(); !library)
+    return std::make_unique<FailingProber>(library.error().what);
   return std::make_unique<CurlProber>();
 }
 

@@ -67,27 +67,27 @@ std::string method_title(std::string_view method) {
 }
 
 /// Owns a URL while it is taken apart.
-using UrlHandle = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+using UrlHandle = std::unique_ptr<CURLU, decltype(&::curl_url_cleanup)>;
 
 std::string part_of(const UrlHandle& url, CURLUPart part) {
   char* text = nullptr;
-  if (curl_url_get(url.get(), part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return {};
+  if (curl().url_get(url.get(), part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return {};
   std::string out{text};
-  curl_free(text);
+  curl().free(text);
   return out;
 }
 
 std::string host_and_port(const std::string& url_text) {
-  const UrlHandle url{curl_url(), &curl_url_cleanup};
-  curl_url_set(url.get(), CURLUPART_URL, url_text.c_str(), 0);
+  const UrlHandle url{curl().url(), curl().url_cleanup};
+  curl().url_set(url.get(), CURLUPART_URL, url_text.c_str(), 0);
   return part_of(url, CURLUPART_HOST) + ':' + part_of(url, CURLUPART_PORT);
 }
 
 /// `location` as seen from `base`; "" when it leads nowhere that we would go.
 std::string resolved(const std::string& base, const std::string& location) {
-  const UrlHandle url{curl_url(), &curl_url_cleanup};
-  if (curl_url_set(url.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK
-      || curl_url_set(url.get(), CURLUPART_URL, location.c_str(), CURLU_URLENCODE) != CURLUE_OK)
+  const UrlHandle url{curl().url(), curl().url_cleanup};
+  if (curl().url_set(url.get(), CURLUPART_URL, base.c_str(), 0) != CURLUE_OK
+      || curl().url_set(url.get(), CURLUPART_URL, location.c_str(), CURLU_URLENCODE) != CURLUE_OK)
     return {};
   const auto scheme = part_of(url, CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") return {};
@@ -101,7 +101,7 @@ Transfer::Transfer(Prober::Id id, Probe probe, Prober::Done done, Clock::time_po
       probe_{std::move(probe)},
       done_{std::move(done)},
       deadline_{now + std::clamp<std::chrono::milliseconds>(probe_.timeout, 1ms, 10min)},
-      easy_{curl_easy_init()},
+      easy_{curl().easy_init()},
       method_{probe_.method} {
   // A certificate is compared with the host of the URL, so that is what it is to be made out to;
   // `prepare_tls` has the connection made to where the probe goes.
@@ -117,9 +117,9 @@ Transfer::Transfer(Prober::Id id, Probe probe, Prober::Done done, Clock::time_po
 }
 
 Transfer::~Transfer() {
-  curl_easy_cleanup(easy_);
-  curl_slist_free_all(headers_);
-  curl_slist_free_all(connect_to_);
+  curl().easy_cleanup(easy_);
+  curl().slist_free_all(headers_);
+  curl().slist_free_all(connect_to_);
 }
 
 // -- what is sent --------------------------------------------------------------------------------
@@ -139,56 +139,56 @@ std::string Transfer::flaw() const {
 std::optional<Outcome> Transfer::prepare() {
   if (auto wrong = flaw(); !wrong.empty()) return failed(wrong);
   if (Clock::now() >= deadline_) return outcome(CURLE_OPERATION_TIMEDOUT);
-  curl_easy_reset(easy_);
-  curl_slist_free_all(std::exchange(headers_, nullptr));
+  curl().easy_reset(easy_);
+  curl().slist_free_all(std::exchange(headers_, nullptr));
   status_ = 0;
   location_.clear();
   received_.clear();
   prepare_common();
   prepare_tls();
-  if (probe_.kind == Kind::tcp) curl_easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
+  if (probe_.kind == Kind::tcp) curl().easy_setopt(easy_, CURLOPT_CONNECT_ONLY, 1L);
   if (probe_.kind == Kind::http) prepare_http();
   if (probe_.kind == Kind::grpc) prepare_grpc();
-  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+  curl().easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
   return std::nullopt;
 }
 
 void Transfer::prepare_common() {
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
-  curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
-  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, why_);
-  curl_easy_setopt(easy_, CURLOPT_URL, url_.c_str());
-  curl_easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, std::max<long>(left.count(), 1));
-  curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy_, CURLOPT_PROXY, "");
-  curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
-  curl_easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
-  curl_easy_setopt(easy_, CURLOPT_BUFFERSIZE, buffer_bytes);
-  curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  curl().easy_setopt(easy_, CURLOPT_PRIVATE, this);
+  curl().easy_setopt(easy_, CURLOPT_ERRORBUFFER, why_);
+  curl().easy_setopt(easy_, CURLOPT_URL, url_.c_str());
+  curl().easy_setopt(easy_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().easy_setopt(easy_, CURLOPT_TIMEOUT_MS, std::max<long>(left.count(), 1));
+  curl().easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
+  curl().easy_setopt(easy_, CURLOPT_PROXY, "");
+  curl().easy_setopt(easy_, CURLOPT_FRESH_CONNECT, 1L);
+  curl().easy_setopt(easy_, CURLOPT_FORBID_REUSE, 1L);
+  curl().easy_setopt(easy_, CURLOPT_BUFFERSIZE, buffer_bytes);
+  curl().easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, open_socket);
   // Else the end of a probe waits for the resolver, on the thread of all others.
-  curl_easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
-  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, take_header);
-  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
-  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, take_body);
-  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  curl().easy_setopt(easy_, CURLOPT_QUICK_EXIT, 1L);
+  curl().easy_setopt(easy_, CURLOPT_HEADERFUNCTION, take_header);
+  curl().easy_setopt(easy_, CURLOPT_HEADERDATA, this);
+  curl().easy_setopt(easy_, CURLOPT_WRITEFUNCTION, take_body);
+  curl().easy_setopt(easy_, CURLOPT_WRITEDATA, this);
 }
 
 void Transfer::prepare_tls() {
   if (probe_.tls_skip_verify) {
-    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
-    curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl().easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl().easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
   }
   if (!probe_.tls || probe_.tls_server_name.empty()) return;
   const auto port = std::to_string(probe_.port);
   const auto way = net::join_host_port(probe_.tls_server_name, port) + ':'
                    + net::join_host_port(probe_.host, port);
-  curl_slist_free_all(std::exchange(connect_to_, curl_slist_append(nullptr, way.c_str())));
-  curl_easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to_);
+  curl().slist_free_all(std::exchange(connect_to_, curl().slist_append(nullptr, way.c_str())));
+  curl().easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to_);
 }
 
 void Transfer::add_header(const std::string& line) {
-  if (auto* longer = curl_slist_append(headers_, line.c_str())) headers_ = longer;
+  if (auto* longer = curl().slist_append(headers_, line.c_str())) headers_ = longer;
 }
 
 bool Transfer::may_send(std::string_view header) const {
@@ -198,18 +198,18 @@ bool Transfer::may_send(std::string_view header) const {
 }
 
 void Transfer::prepare_http() {
-  curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  curl_easy_setopt(easy_, CURLOPT_USERAGENT, "nomadctl");
+  curl().easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  curl().easy_setopt(easy_, CURLOPT_USERAGENT, "nomadctl");
   const bool has_body = sends_body_ && !probe_.body.empty();
   if (has_body) {
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE, static_cast<long>(probe_.body.size()));
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, probe_.body.c_str());
+    curl().easy_setopt(easy_, CURLOPT_POSTFIELDSIZE, static_cast<long>(probe_.body.size()));
+    curl().easy_setopt(easy_, CURLOPT_POSTFIELDS, probe_.body.c_str());
     add_header("Expect:");
   }
   if (method_ == "HEAD")
-    curl_easy_setopt(easy_, CURLOPT_NOBODY, 1L);
+    curl().easy_setopt(easy_, CURLOPT_NOBODY, 1L);
   else
-    curl_easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, method_.c_str());
+    curl().easy_setopt(easy_, CURLOPT_CUSTOMREQUEST, method_.c_str());
   bool has_type = false;
   for (const auto& [name, value] : probe_.headers) {
     if (!may_send(name)) continue;
@@ -221,12 +221,12 @@ void Transfer::prepare_http() {
 
 void Transfer::prepare_grpc() {
   const auto request = encode_health_request(probe_.grpc_service);
-  curl_easy_setopt(
+  curl().easy_setopt(
       easy_, CURLOPT_HTTP_VERSION,
       static_cast<long>(probe_.tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
-  curl_easy_setopt(easy_, CURLOPT_USERAGENT, "nomadctl");
-  curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE, static_cast<long>(request.size()));
-  curl_easy_setopt(easy_, CURLOPT_COPYPOSTFIELDS, request.data());
+  curl().easy_setopt(easy_, CURLOPT_USERAGENT, "nomadctl");
+  curl().easy_setopt(easy_, CURLOPT_POSTFIELDSIZE, static_cast<long>(request.size()));
+  curl().easy_setopt(easy_, CURLOPT_COPYPOSTFIELDS, request.data());
   add_header("Content-Type: application/grpc");
   add_header("TE: trailers");
 }
@@ -242,7 +242,7 @@ std::size_t Transfer::take_header(char* bytes, std::size_t, std::size_t size, vo
   }
   if (line.empty()) {
     long status = 0;
-    curl_easy_getinfo(self.easy_, CURLINFO_RESPONSE_CODE, &status);
+    curl().easy_getinfo(self.easy_, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200) self.status_ = status;
     return self.has_enough() ? 0 : size;
   }
@@ -350,7 +350,7 @@ std::string Transfer::failure(CURLcode code) const {
       return "EOF";
     case CURLE_COULDNT_CONNECT: {
       long number = 0;
-      curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &number);
+      curl().easy_getinfo(easy_, CURLINFO_OS_ERRNO, &number);
       if (number != 0 && !is_elsewhere_)
         return dialed + ": connect: " + net::go_text(static_cast<int>(number));
       break;
@@ -358,7 +358,7 @@ std::string Transfer::failure(CURLcode code) const {
     default:
       break;
   }
-  return why_[0] != '\0' ? why_ : curl_easy_strerror(code);
+  return why_[0] != '\0' ? why_ : curl().easy_strerror(code);
 }
 
 Outcome Transfer::failed(const std::string& why) const {

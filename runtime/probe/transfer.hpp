@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <curl/curl.h>
-
+#include "runtime/probe/curl_library.hpp"
 #include "runtime/probe/prober.hpp"
 
 namespace nomad::probe {

@@ -42,19 +42,17 @@ public:
   }
 
   actor::Answer<hook::Answered> run(const hook::Run& msg) {
-    if (msg.request->getPhase() == PRE_KILL || msg.request->getPhase() == POSTRUN) {
-      self_->send(tools_.checks, check::Forget{alloc_id_});
-      checks_.clear();
-      watches_ = false;
-      return hook::Answered{};
-    }
+    const auto phase = msg.request->getPhase();
+    const bool begins = phase == PRERUN || phase == UPDATE;
+    if (!begins) self_->send(tools_.checks, check::Forget{alloc_id_});  // With its grace, too.
+    watches_ = begins || phase == TASK_RESTART;
+    if (!watches_) return hook::Answered{};
     const auto environments = environments_of(*msg.request);
     checks_ = workload::checks_of(
         *msg.alloc, *msg.job, [&environments](std::string_view task, std::string_view text) {
           const auto found = environments.find(task);
           return found == environments.end() ? std::string{text} : found->second.replace(text);
         });
-    watches_ = true;
     auto promise = self_->make_response_promise<hook::Answered>();
     watch([promise] { promise.deliver(hook::Answered{}); });
     return promise;
@@ -174,7 +172,7 @@ ChecksSelf::behavior_type checks_hook_actor(ChecksSelf::stateful_pointer<ChecksS
 
 HookEntry checks_hook() {
   return {.name = "checks_hook",
-          .phases = {PRERUN, UPDATE, PRE_KILL, POSTRUN},
+          .phases = {PRERUN, UPDATE, TASK_RESTART, PRE_KILL, POSTRUN, DESTROY},
           .reads_environment = true,
           .wanted =
               [](const HookScope& scope) {

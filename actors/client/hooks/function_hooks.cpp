@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/hooks/function_hook.hpp"
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "runtime/host/alloc_dir.hpp"
 #include "runtime/object/draft.hpp"
 

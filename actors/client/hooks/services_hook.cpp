@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "actors/client/hooks/hook_objects.hpp"
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
-#include "runtime/workload/service_registrations.hpp"
+#include "runtime/workload/services/service_registrations.hpp"
 
 namespace nomad::client {
 

@@ -102,7 +102,10 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: a change of ClientStatus overta
                   return self->make_response_promise<server_link::Updated>();
                 },
                 [](const server_link::RegisterServices&) { return server_link::Updated{}; },
-                [](const server_link::DeregisterServices&) { return server_link::Updated{};; },
+                [](const server_link::DeregisterServices&) {
+                  return server_link::Updated{};
+                  ;
+                },
                 [](const server_link::EmitEvents&) { return server_link::Updated{}; }};
       }));
   settle();

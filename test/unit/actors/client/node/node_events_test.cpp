@@ -33,6 +33,7 @@ struct MoodyDriver : ClientFixture {
               [](const driver::RecoverTask&) { return driver::Done{}; },
               [](const driver::StopTask&) { return driver::Done{}; },
               [](const driver::DestroyTask&) { return driver::Done{}; },
+              [](const driver::EndOthers&) { return driver::Done{}; },
               [](const driver::SignalTask&) { return driver::Done{}; },
               [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
               [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {

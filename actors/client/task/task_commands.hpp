@@ -11,7 +11,7 @@
 #include <string>
 
 #include "actors/client/alloc_facts.hpp"
-#include "actors/client/task_runner.hpp"
+#include "actors/client/task/task_runner.hpp"
 #include "runtime/base/duration.hpp"
 
 namespace nomad::client {

@@ -1,4 +1,4 @@
-#include "runtime/workload/service_registrations.hpp"
+#include "runtime/workload/services/service_registrations.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "actors/client/task_runner.hpp"
+#include "actors/client/task/task_runner.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,7 +10,7 @@
 
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_set.hpp"
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"

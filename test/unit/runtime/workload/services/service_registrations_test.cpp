@@ -1,5 +1,5 @@
 // What a group and its tasks register, where it is reached, and what changes by an update.
-#include "runtime/workload/service_registrations.hpp"
+#include "runtime/workload/services/service_registrations.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "actors/client/task_counters.hpp"
+#include "actors/client/task/task_counters.hpp"
 
 #include "runtime/object/draft.hpp"
 

@@ -1,8 +1,8 @@
 // What tasks go through, as metrics: counted with their labels, and gone with their allocation.
-#include "actors/client/task_counters.hpp"
+#include "actors/client/task/task_counters.hpp"
 
-#include "client_fixture.hpp"
 #include "test/support/anybody.hpp"
+#include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::test;

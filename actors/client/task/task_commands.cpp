@@ -1,4 +1,4 @@
-#include "actors/client/task_commands.hpp"
+#include "actors/client/task/task_commands.hpp"
 
 #include <utility>
 

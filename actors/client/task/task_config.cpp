@@ -1,4 +1,4 @@
-#include "actors/client/task_config.hpp"
+#include "actors/client/task/task_config.hpp"
 
 #include <algorithm>
 
