@@ -30,7 +30,7 @@ struct MoodyDriver : ClientFixture {
     namespace driver = client::driver;
     return actor::spawn(system(), [this](client::Driver::pointer) -> client::Driver::behavior_type {
       return {[](const driver::StartTask&) { return driver::Started{}; },
-              [](const driver::RecoverTask&) { return driver::Done{}; },
+              [](const driver::RecoverTask&) { return driver::Recovered{}; },
               [](const driver::StopTask&) { return driver::Done{}; },
               [](const driver::DestroyTask&) { return driver::Done{}; },
               [](const driver::EndOthers&) { return driver::Done{}; },
