@@ -161,6 +161,7 @@ void AllocState::launch() {
 }
 
 void AllocState::begin_tasks(const Result<>& prerun) {
+  if (step_ != Step::prerun) return;  // The agent ends.
   if (!prerun) {
     setup_failed_ = true;
     tasks_.tell(task_runner::FailSetup{"failed to setup alloc: " + prerun.error().what});

@@ -19,12 +19,8 @@ job "moved" {
     service {
       name     = "front"
       provider = "nomad"
-      check {
-        type     = "http"
-        path     = "/"
-        port     = "http"
-        interval = "10s"
-        timeout  = "2s"
+      connect {
+        native = true
       }
     }
     task "server" {
@@ -62,14 +58,14 @@ class JobsTest(harness.AgentTest):
         for words in (("job", "validate", path), ("job", "plan", path), ("job", "run", path)):
             done = self.agent.run(*words)
             self.assertNotEqual(0, done.returncode)
-            for text in ('mode = "bridge" is not supported yet', 'service "front": check is not supported yet',
+            for text in ('mode = "bridge" is not supported yet', 'service "front": connect is not supported yet',
                          'task "server": template is not supported yet'):
                 self.assertIn(text, done.stdout + done.stderr)
 
     def test_what_a_job_runs_without_is_a_warning(self):
-        served = job("served", Services=[{"Name": "front", "Provider": "nomad"}])
+        served = job("served", Services=[{"Name": "front", "Provider": "nomad", "Meta": {"a": "b"}}])
         warning = self.agent.register(served)["Warnings"]
-        self.assertTrue(warning.startswith("1 warning:\n\n* group \"group\": service has no effect yet: "), warning)
+        self.assertTrue(warning.startswith("1 warning:\n\n* group \"group\", service \"front\": meta has no effect yet: "), warning)
         self.agent.wait_for_allocs("served", "running")
 
     def test_the_example_of_job_init_runs_here(self):
