@@ -62,9 +62,11 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
 
 PluginCatalog builtin_plugins(bool with_mock_driver) {
   PluginCatalog plugins;
-  plugins.alloc_hooks = {alloc_dir_hook(), health_hook(), group_services_hook(), checks_hook()};
-  plugins.task_hooks = {validate_hook(), task_dir_hook(), volumes_hook(), dispatch_payload_hook(),
-                        task_services_hook()};
+  plugins.alloc_hooks
+      = in_order({alloc_dir_hook(), health_hook(), group_services_hook(), checks_hook()}).value();
+  plugins.task_hooks = in_order({validate_hook(), task_dir_hook(), volumes_hook(),
+                                 dispatch_payload_hook(), task_services_hook()})
+                           .value();
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());
   plugins.fingerprinters = host::fingerprinters();

@@ -23,10 +23,17 @@ mode_t mode_of(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? status.st_mode & 07777U : 0;
 }
 
+/// A tmpfs of its own, wherever the test's directory is.
 bool is_tmpfs(const std::string& path) {
-  struct statfs status {};
+  struct statfs filesystem {};
 
-  return ::statfs(path.c_str(), &status) == 0 && status.f_type == TMPFS_MAGIC;
+  struct stat status {};
+
+  struct stat above {};
+
+  return ::statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == TMPFS_MAGIC
+         && ::stat(path.c_str(), &status) == 0 && ::stat((path + "/..").c_str(), &above) == 0
+         && status.st_dev != above.st_dev;
 }
 
 // Whether this process may mount at all: root in a container often may not.
