@@ -69,7 +69,8 @@ struct AssignedAlloc {
 /// AllocModifyIndex is above the index asked with, and nothing was forgotten.
 struct AssignedAllocs {
   using is_message = void;
-  std::uint64_t index = 0;  ///< To ask with next; not above the one asked with: nothing is new.
+  /// To ask with next. Of a set that is not complete, not above the one asked with: nothing is new.
+  std::uint64_t index = 0;
   bool complete = false;
   std::vector<AssignedAlloc> allocs;
 };

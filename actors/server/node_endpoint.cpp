@@ -70,7 +70,7 @@ struct Watch {
 /// What a node was told last: from this the endpoint sees whether something was forgotten.
 struct LastAnswer {
   std::uint64_t index = 0;
-  std::size_t count = 0;
+  std::uint64_t count = 0;
 };
 
 /// Nodes that the state does not have (yet, or any more) and that ask all the same.
@@ -112,7 +112,7 @@ struct NodeEndpointState {
   actor::Answer<AssignedAllocs> watch(const WatchAllocs& msg) {
     end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
     const auto snapshot = store->snapshot();
-    if (watches.size() >= snapshot.tables().nodes.size() + most_strangers
+    if (watches.size() >= snapshot.nodes_map().size() + most_strangers
         && !snapshot.node(msg.node_id))
       return Error{Errc::overloaded, "too many unknown nodes ask what they should run"};
     auto& watch = watches[msg.node_id];
@@ -139,7 +139,7 @@ struct NodeEndpointState {
     auto& watch = watches.at(node_id);
     watch.subscription = subscribe(node_id, watch.number);
     auto set = alloc_set(node_id, watch.min_index);
-    if (set.index <= watch.min_index) return false;
+    if (!set.complete && set.index <= watch.min_index) return false;
     auto promise = watch.promise;
     self->cancel(watch.end);
     watches.erase(node_id);
@@ -161,37 +161,42 @@ struct NodeEndpointState {
                                       });
   }
 
+  /// What is new since `min_index`; no work for what is not.
   AssignedAllocs alloc_set(const std::string& node_id, std::uint64_t min_index) {
     const auto snapshot = store->snapshot();
-    AssignedAllocs set;
-    std::size_t count = 0;
+    const auto count = snapshot.alloc_count(node_id);
+    AssignedAllocs set{.index = min_index, .complete = false, .allocs = {}};
     std::size_t created = 0;
-    std::uint64_t newest = 0;
-    for (const auto& entry : snapshot.allocs_by_node(node_id)) {
+    for (const auto& entry : snapshot.allocs_changed_after(min_index, node_id)) {
       const auto& row = *entry.value();
-      ++count;
       created += row.alloc->getCreateIndex() > min_index ? 1 : 0;
-      newest = std::max<std::uint64_t>(newest, row.alloc->getAllocModifyIndex());
-      if (row.alloc->getAllocModifyIndex() > min_index) set.allocs.push_back({row.alloc, row.job});
+      set.index = row.alloc->getAllocModifyIndex();  // ascending
+      set.allocs.push_back({row.alloc, row.job});
     }
     const auto before = last_answers.find(node_id);
     const bool forgot = before == last_answers.end() || before->second.index != min_index
                         || before->second.count + created != count
                         || min_index < snapshot.index(state::Table::restore_rows);  // other rows
-    set.complete = min_index == 0 || forgot;
-    if (set.complete && min_index > 0) {
-      set.allocs.clear();
-      for (const auto& entry : snapshot.allocs_by_node(node_id))
-        set.allocs.push_back({entry.value()->alloc, entry.value()->job});
+    if (min_index == 0 || forgot) {
+      set.complete = true;
+      set.index = std::max({snapshot.index(), min_index, std::uint64_t{1}});
+      if (set.allocs.size() < count) set.allocs = all_allocs(snapshot, node_id);
     }
-    set.index = set.complete ? std::max<std::uint64_t>(snapshot.index(), min_index + 1) : newest;
-    if (set.index > min_index) remember(snapshot, node_id, {set.index, count});
+    if (set.complete || set.index > min_index) remember(snapshot, node_id, {set.index, count});
     return set;
+  }
+
+  static std::vector<client::server_link::AssignedAlloc> all_allocs(const state::Snapshot& snapshot,
+                                                                    const std::string& node_id) {
+    std::vector<client::server_link::AssignedAlloc> all;
+    for (const auto& entry : snapshot.allocs_by_node(node_id))
+      all.push_back({entry.value()->alloc, entry.value()->job});
+    return all;
   }
 
   void remember(const state::Snapshot& snapshot, const std::string& node_id, LastAnswer answer) {
     last_answers[node_id] = answer;
-    if (last_answers.size() > snapshot.tables().nodes.size() + most_strangers)
+    if (last_answers.size() > snapshot.nodes_map().size() + most_strangers)
       std::erase_if(last_answers, [&](const auto& entry) {
         return entry.first != node_id && !snapshot.node(entry.first);
       });

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/api/http/call.hpp"
-#include "runtime/state/tables.hpp"
+#include "runtime/state/rows.hpp"
 
 namespace nomad::api {
 

@@ -35,7 +35,7 @@ void append_namespace(std::string& out, const std::string& ns, const TagsByName&
 Answer services_answer(const View& snapshot, const ReadOptions& options, const RowFilter& filter) {
   std::map<std::string, TagsByName> by_namespace;
   Result<bool> kept = true;
-  snapshot.walk(&state::Tables::services,
+  snapshot.walk(&state::Snapshot::services_map,
                 {.prefix = options.all_namespaces() ? "" : state::join_key(options.ns, "")},
                 [&](const auto& entry) {
                   const auto service = *entry.value();
@@ -75,7 +75,7 @@ Outcome list_services(Call& call) {
         .index = services_index,
         .answer = [options, filter](
                       const View& snapshot) { return services_answer(snapshot, options, filter); },
-        .is_heavy = is_long<&state::Tables::services>,
+        .is_heavy = is_long<&state::Snapshot::services_map>,
         .cacheable = true};
   });
 }
@@ -95,7 +95,7 @@ template <class Keep>
 Answer chosen_answer(const View& snapshot, const Walk& walk, const Choice& choice, Keep keep) {
   std::vector<ServiceRef> kept;
   std::optional<Error> failure;
-  snapshot.walk(&state::Tables::services_by_name, walk, [&](const auto& entry) {
+  snapshot.walk(&state::Snapshot::services_by_name_map, walk, [&](const auto& entry) {
     const Result<bool> keeps_it = keep(entry.value());
     if (!keeps_it)
       failure = keeps_it.error();
@@ -121,7 +121,7 @@ Answer service_answer(const View& snapshot,
     return chosen_answer(snapshot, walk, *choice, keep);
   }
   return list_page(
-      snapshot, &state::Tables::services_by_name, walk, options, keep,
+      snapshot, &state::Snapshot::services_by_name_map, walk, options, keep,
       [](std::string_view, const ServiceRef& service) {
         return query::NameToken::make(view(service->getNamespace()), view(service->getId()));
       },
@@ -145,7 +145,7 @@ Outcome read_service(Call& call) {
                     [options, name, choice, filter](const View& snapshot) {
                       return service_answer(snapshot, options, name, choice, filter);
                     },
-                .is_heavy = is_long<&state::Tables::services>};
+                .is_heavy = is_long<&state::Snapshot::services_map>};
   });
 }
 

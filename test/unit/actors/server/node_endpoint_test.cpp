@@ -170,6 +170,30 @@ TEST_CASE_FIXTURE(EndpointFixture, "collected allocations make the next answer c
   CHECK((**waiting)->allocs.size() == 1);
 }
 
+TEST_CASE_FIXTURE(EndpointFixture, "a complete answer misses nothing that comes right after it") {
+  register_job(make_job("web", 1));
+  REQUIRE(register_node().has_value());
+  const auto alloc = place(0);
+  REQUIRE((**watch(0))->allocs.size() == 1);
+  register_job(make_job("other", 1));
+  // The endpoint has told nobody of this index: another leader has.
+  const auto all = watch(state().index());
+  REQUIRE(all->has_value());
+  CHECK((**all)->complete);
+  CHECK((**all)->index == state().index());
+  const auto waiting = watch((**all)->index);
+  CHECK_FALSE(waiting->has_value());
+  write([&](schema::Command::Builder command) {
+    auto stopped = command.initPlanResults().initPlans(1)[0].initStopped(1)[0];
+    stopped.setId(text(alloc));
+    stopped.setDesiredStatus(schema::DesiredStatus::STOP);
+  });
+  REQUIRE(waiting->has_value());
+  CHECK_FALSE((**waiting)->complete);
+  REQUIRE((**waiting)->allocs.size() == 1);
+  CHECK((**waiting)->allocs[0].alloc->getDesiredStatus() == schema::DesiredStatus::STOP);
+}
+
 TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer complete") {
   register_job(make_job("web", 2));
   REQUIRE(register_node().has_value());
