@@ -120,6 +120,8 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
                 .inode_usage_threshold = from.gc_inode_usage_threshold,
                 .parallel_destroys = static_cast<std::size_t>(from.gc_parallel_destroys)};
   options.gc_interval = from.gc_interval;
+  options.disk_look_interval = from.ephemeral_disk_interval;
+  options.disk_enforce = from.ephemeral_disk_enforce;
   return options;
 }
 

@@ -70,6 +70,7 @@ public:
   void assign(Object<schema::Allocation> alloc, Object<schema::Job> job);
   void reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job);
   void report_again();
+  void disk_looked(const alloc_runner::DiskLooked& msg);
   actor::Answer<alloc_runner::Done> destroy();
   actor::Answer<alloc_runner::Done> detach();
   actor::Answer<client_api::Done> restart(const client_api::RestartTask& msg);
@@ -116,6 +117,7 @@ private:
                     [this](const HookEntry& hook, const Error& err) { hook_failed(hook, err); }};
   TaskCommands commands_{self_};
   HookResources resources_;
+  workload::DiskWatch disk_;
   std::vector<workload::CheckStanding> checks_;  ///< As a hook told last.
 
   Step step_ = Step::idle;
@@ -283,6 +285,22 @@ void AllocState::report_again() {
   if (step_ != Step::running) return;
   hooks_.update(/*again=*/true);
   tasks_.tell(task_runner::TellServersAgain{});
+}
+
+void AllocState::disk_looked(const alloc_runner::DiskLooked& msg) {
+  if (step_ != Step::running || tasks_.is_killing()) return;
+  const auto running = tasks_.running();
+  auto verdict
+      = disk_.look(msg.look,
+                   {.size_mb = facts_.alloc->getAllocatedResources().getShared().getDiskMb(),
+                    .enforce = msg.enforce},
+                   running, facts_.unix_now());
+  for (auto& [task, event] : verdict.news)
+    if (task.empty())
+      tasks_.tell(task_runner::Tell{std::move(event)});
+    else
+      tasks_.tell_one(task, std::move(event));
+  if (verdict.kill) start_kill();
 }
 
 void AllocState::save_health() {
@@ -503,6 +521,7 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
         self->state.tasks().tell(task_runner::ServersContacted{});
       },
       [self](const alloc_runner::DriverReplaced& msg) { self->state.tasks().driver_replaced(msg); },
+      [self](const alloc_runner::DiskLooked& msg) { self->state.disk_looked(msg); },
       [self](alloc_runner::Destroy) { return self->state.destroy(); },
       [self](alloc_runner::Detach) { return self->state.detach(); },
       [self](const client_api::RestartTask& msg) { return self->state.restart(msg); },

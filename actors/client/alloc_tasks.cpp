@@ -130,6 +130,13 @@ std::vector<std::string> AllocTasks::names() const {
   return names;
 }
 
+std::vector<std::string> AllocTasks::running() const {
+  std::vector<std::string> names;
+  for (const auto& task : tasks_)
+    if (task.state->state == schema::TaskRunState::RUNNING) names.push_back(task.name);
+  return names;
+}
+
 std::vector<TaskStatePtr> AllocTasks::states() const {
   std::vector<TaskStatePtr> states;
   states.reserve(tasks_.size());

@@ -52,6 +52,8 @@ public:
   /// Empty if there is none, or it has ended.
   TaskRunner runner_of(std::string_view name) const;
   std::vector<std::string> names() const;
+  /// The names of those that run.
+  std::vector<std::string> running() const;
   std::vector<TaskStatePtr> states() const;
   workload::StatusSummary status() const;
 

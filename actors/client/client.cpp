@@ -6,6 +6,7 @@
 
 #include "actors/client/client_facts.hpp"
 #include "actors/client/node/machine.hpp"
+#include "actors/client/node/node_disks.hpp"
 #include "actors/client/node/node_events.hpp"
 #include "actors/client/node/node_figures.hpp"
 #include "actors/client/node/node_metadata.hpp"
@@ -58,6 +59,8 @@ public:
 
   NodeEvents& events() { return events_; }
 
+  NodeDisks& disks() { return disks_; }
+
 private:
   void fingerprint();
   void spawn_drivers();
@@ -80,6 +83,7 @@ private:
   Machine machine_{self_, facts_, [this] { node_changed(); }};
   NodeMetadata metadata_{self_, facts_, [this] { node_changed(); }};
   NodeEvents events_{self_, facts_};
+  NodeDisks disks_{self_, facts_, allocs_};
 
   std::optional<client_db::Loaded> loaded_;
   std::size_t drivers_asked_ = 0;  ///< Fingerprints of drivers that are not answered.
@@ -233,6 +237,7 @@ void ClientState::take_up() {
   servers_.register_node();
   actor::send_self_after(self_, driver_interval, LookAround{});
   actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
+  disks_.begin();
 }
 
 /// The node as it is now, and what runners have to know of it.
@@ -259,6 +264,7 @@ actor::Answer<client_actor::Reconfigured> ClientState::reconfigure(client_actor:
     facts_.options = std::move(options);
     metadata_.configure(fixed_meta(facts_.options));
     allocs_.set_limits(facts_.options.gc);
+    disks_.begin();
     node_changed();
     promise.deliver(client_actor::Reconfigured{});
   });
@@ -412,6 +418,7 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](CollectDue) { self->state.collect(); },
       [self](const FingerprintDue& msg) { self->state.machine().look_again(msg); },
       [self](const EventsDue& msg) { self->state.events().due(msg); },
+      [self](DiskDue) { self->state.disks().due(); },
   };
 }
 

@@ -52,6 +52,10 @@ struct EventsDue {
   std::uint64_t round;
 };
 
+struct DiskDue {
+  using is_message = void;
+};
+
 }  // namespace client_timer
 
 using ClientSelf = actor::WithInternal<Client,
@@ -64,7 +68,8 @@ using ClientSelf = actor::WithInternal<Client,
                                        void(client_timer::LookAround),
                                        void(client_timer::CollectDue),
                                        void(client_timer::FingerprintDue),
-                                       void(client_timer::EventsDue)>;
+                                       void(client_timer::EventsDue),
+                                       void(client_timer::DiskDue)>;
 
 struct ClientFacts {
   ClientOptions options;

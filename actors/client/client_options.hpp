@@ -61,6 +61,9 @@ struct ClientOptions {
   std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};
   workload::GcLimits gc;
   std::chrono::nanoseconds gc_interval = std::chrono::minutes{1};
+  /// How often the directory of each allocation is looked at; 0: never.
+  std::chrono::nanoseconds disk_look_interval{0};
+  bool disk_enforce = false;  ///< Tasks end whose allocation holds more than its ephemeral_disk.
   workload::SyncOptions sync;
 
   std::function<std::int64_t()> unix_now;  ///< Wall clock in nanoseconds; empty: the system's.

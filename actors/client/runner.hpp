@@ -23,6 +23,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/disk/disk_watch.hpp"
 #include "schema/client.capnp.h"
 
 namespace nomad::client {
@@ -79,6 +80,13 @@ struct DriverReplaced {
   Driver driver;
 };
 
+/// What the allocation's directory was found to hold.
+struct DiskLooked {
+  using is_message = void;
+  workload::DiskLook look;
+  bool enforce = false;  ///< `workload::DiskTerms`
+};
+
 /// To the parent.
 struct Status {
   using is_message = void;
@@ -95,6 +103,7 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      void(alloc_runner::ReportAgain),
                                      void(alloc_runner::ServersContacted),
                                      void(alloc_runner::DriverReplaced),
+                                     void(alloc_runner::DiskLooked),
                                      alloc_runner::Done(alloc_runner::Destroy),
                                      alloc_runner::Done(alloc_runner::Detach),
                                      client_api::Done(client_api::RestartTask),
