@@ -10,6 +10,7 @@ anything is. `-idle 60` measures instead what that many idle tasks cost the agen
 """
 import argparse
 import collections
+import contextlib
 import os
 import random
 import sys
@@ -79,7 +80,7 @@ class Node:
     def left(self):
         """What allocations have left behind, by kind."""
         agent = self.agent
-        directories = [name for where in ("alloc", "client/executors")
+        directories = [f"{where}/{name}" for where in ("alloc", "client/executors")
                        for name in os.listdir(os.path.join(agent.data_dir, where))]
         return {
             "processes": [pid for pid in harness.processes_of(agent.dir) if pid != agent.process.pid],
@@ -110,11 +111,10 @@ class Node:
 
     def destroy(self):
         self.agent.destroy()
-        for folder in sorted(groups_below("/sys/fs/cgroup", self.parent), reverse=True):
-            os.rmdir(folder)
         for folder, _, _ in os.walk("/sys/fs/cgroup", topdown=False):
-            if os.path.basename(folder) == self.parent:
-                os.rmdir(folder)
+            if f"/{self.parent}" in folder:
+                with contextlib.suppress(OSError):  # a process of it may be ending
+                    os.rmdir(folder)
 
 
 class Churn:
