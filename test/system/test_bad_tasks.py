@@ -97,6 +97,7 @@ telemetry {
         self.wait_for_event(alloc, "Terminated", signal="9")
         self.wait_for_event(alloc, "Killed")
 
+    @unittest.skipIf(os.geteuid() != 0, "only root's tasks can be another user's")
     def test_forks_without_end_inside_its_limits(self):
         """The limit is of all processes of that user, who has none else; without it, it stops at once."""
         script = ("ulimit -u 300 && [ $(ulimit -u) = 300 ] || exit 77; ulimit -t 60; "
@@ -147,12 +148,19 @@ telemetry {
 
     def test_deletes_its_own_directories(self):
         alloc = self.start(bad_job("tidy", 'cd /; rm -rf "${NOMAD_ALLOC_DIR%/*}"; sleep 1000'))
-        self.wait_for_event(alloc, "Task hook message", "shared directory")
+        self.wait_for_event(alloc, "Task hook message", 'directory "alloc" of the allocation was deleted')
         self.assertNotEqual(0, self.agent.run("alloc", "logs", alloc).returncode)
         # Its secrets are a mount, and can't be deleted; a restart finds no place for its logs.
         self.agent.run("alloc", "restart", alloc)
         self.wait_for_event(alloc, "Driver Failure", "cannot open the log file")
         self.agent.wait_for_allocs("tidy", "failed")
+
+    def test_deletes_its_own_files(self):
+        alloc = self.start(bad_job("tidier", 'cd /; rm -rf "${NOMAD_TASK_DIR%/*}"; sleep 1000'))
+        self.wait_for_event(alloc, "Task hook message", 'directory "task/local" of the allocation was deleted')
+        self.assertEqual(0, self.agent.run("alloc", "restart", alloc).returncode)
+        self.wait_for_event(alloc, "Restarting")
+        self.agent.wait_for_allocs("tidier", "running")
 
     def test_fills_its_disk_with_its_logs(self):
         """As fast as it can, over restarts of the task and of the agent."""
@@ -182,7 +190,7 @@ telemetry {
                 self.agent.start()
         self.assertLessEqual(most, 4 << 20)
         self.assertGreater(most, 2 << 20)
-        self.assertEqual("running", self.agent.allocs("chatty")[0]["ClientStatus"])
+        self.agent.wait_for_allocs("chatty", "running")
 
     # -- services and checks -----------------------------------------------------------------------
 

@@ -70,7 +70,8 @@ void NodeDisks::begin_round() {
                 .folders = {std::string{workload::shared_folder}},
                 .runner = live.runner};
     for (const auto task : group->getTasks())
-      visit.folders.push_back(copy(task.getName()));
+      for (auto& folder : workload::expected_folders(copy(task.getName())))
+        visit.folders.push_back(std::move(folder));
     waiting_.push_back(std::move(visit));
   });
   if (!waiting_.empty())

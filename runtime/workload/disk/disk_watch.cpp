@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/base/text.hpp"
+
 namespace nomad::workload {
 
 namespace event = task_event;
@@ -27,17 +29,21 @@ DiskWatch::Verdict DiskWatch::look(const DiskLook& look,
 
   std::set<std::string> gone;
   for (const auto& folder : look.missing) {
-    const bool is_shared = folder == shared_folder;
+    const std::string top = folder.substr(0, folder.find('/'));
+    const bool is_shared = top == shared_folder;
     const bool is_needed
-        = is_shared ? !running.empty() : std::ranges::find(running, folder) != running.end();
-    if (!is_needed) continue;
+        = is_shared ? !running.empty() : std::ranges::find(running, top) != running.end();
+    // Who hears that a folder is gone need not hear it of what was in it.
+    const bool is_known
+        = top != folder && std::ranges::find(look.missing, top) != look.missing.end();
+    if (!is_needed || is_known) continue;
     gone.insert(folder);
     if (gone_.contains(folder)) continue;
     auto text = fmt::format(
-        "{} was deleted: files, and output in logs, may be lost, and a restart "
-        "may fail",
-        is_shared ? "the allocation's shared directory \"alloc\"" : "the task's directory");
-    verdict.news.push_back({.task = is_shared ? std::string{} : folder,
+        "the directory {} of the allocation was deleted: files, and output in "
+        "logs, may be lost, and a restart may fail",
+        quote(folder));
+    verdict.news.push_back({.task = is_shared ? std::string{} : top,
                             .event = event::message(event::hook_message, now, std::move(text))});
   }
   gone_ = std::move(gone);

@@ -19,11 +19,18 @@ namespace nomad::workload {
 /// The folder of an allocation that its tasks share.
 inline constexpr std::string_view shared_folder = "alloc";
 
+/// What has to be in the directory of an allocation with a task of this name, beside the folder
+/// that all share: the task's, and, since that can't be deleted while the secrets are mounted in
+/// it, the one of its files.
+inline std::vector<std::string> expected_folders(const std::string& task) {
+  return {task, task + "/local"};
+}
+
 /// An allocation's directory as it was found.
 struct DiskLook {
   std::uint64_t bytes = 0;
   bool complete = true;                ///< false: it holds at least `bytes`.
-  std::vector<std::string> missing{};  ///< Folders that should be there: tasks', `shared_folder`.
+  std::vector<std::string> missing{};  ///< `shared_folder`, and of `expected_folders`.
 };
 
 /// What it is measured by.

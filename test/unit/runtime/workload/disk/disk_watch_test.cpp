@@ -52,19 +52,24 @@ TEST_CASE("disk_watch: where it is enforced it ends the tasks, whatever was told
 
 TEST_CASE("disk_watch: folders of running tasks that are gone are told once") {
   DiskWatch watch;
-  const DiskLook gone{.missing = {"alloc", "web", "later"}};
+  const DiskLook gone{.missing = {"alloc", "web", "web/local", "later", "later/local"}};
 
   const auto verdict = watch.look(gone, {}, running, 1);
 
   REQUIRE(verdict.news.size() == 2);
   CHECK(verdict.news[0].task.empty());
-  CHECK(verdict.news[0].event.display_message.starts_with("the allocation's shared directory"));
+  CHECK(verdict.news[0].event.display_message.starts_with("the directory \"alloc\" of the"));
   CHECK(verdict.news[1].task == "web");
   CHECK(verdict.news[1].event.type == "Task hook message");
-  CHECK(verdict.news[1].event.display_message.starts_with("the task's directory was deleted"));
+  CHECK(verdict.news[1].event.display_message.starts_with("the directory \"web\" of the"));
   CHECK_FALSE(verdict.kill);
   CHECK(watch.look(gone, {}, running, 2).news.empty());
   watch.look({}, {}, running, 3);  // They are there again.
   CHECK(watch.look(gone, {}, running, 4).news.size() == 2);
   CHECK(DiskWatch{}.look(gone, {}, {}, 5).news.empty());
+
+  const DiskLook files{.missing = {"web/local"}};
+  const auto later = DiskWatch{}.look(files, {}, running, 6);
+  REQUIRE(later.news.size() == 1);
+  CHECK(later.news[0].task == "web");
 }
