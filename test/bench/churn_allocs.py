@@ -71,7 +71,9 @@ class Node:
 
     def __init__(self):
         self.parent = f"nomadctl-test-{os.getpid()}"
-        self.agent = Agent(churn.CONFIG + f'client {{\n  cgroup_parent = "{self.parent}"\n}}\n', log_level="WARN")
+        # Two removals at a time would be fewer than what ends, and the rest would look like a leak.
+        self.agent = Agent(churn.CONFIG + f'client {{\n  cgroup_parent = "{self.parent}"\n'
+                           '  gc_parallel_destroys = 16\n}\n', log_level="WARN")
 
     def start(self):
         self.agent.start()
@@ -107,7 +109,7 @@ class Node:
     def figures(self):
         pid = self.agent.process.pid
         return {"anonymous MiB": round(anonymous(pid), 1), "files": len(os.listdir(f"/proc/{pid}/fd")),
-                "threads": len(os.listdir(f"/proc/{pid}/task"))}
+                "threads": len(os.listdir(f"/proc/{pid}/task")), "runners": actors_of(self.agent)["alloc_runner"]}
 
     def destroy(self):
         self.agent.destroy()
