@@ -1,4 +1,5 @@
 // /v1/services and /v1/service/<name>: Nomad's own service discovery.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -128,10 +129,17 @@ Answer service_answer(const View& snapshot,
       append_whole);
 }
 
+/// "<name>" is read and "<name>/<id>" is deleted, not the other way round.
+Answer invalid_method() {
+  return Answer::text(405, "Invalid method");
+}
+
 Outcome read_service(Call& call) {
   const auto name = call.rest;
   if (name.empty()) return bad_request("missing service name");
-  if (name.find('/') != std::string::npos) return bad_request("invalid URI");
+  const auto slashes = std::ranges::count(name, '/');
+  if (slashes == 1) return invalid_method();
+  if (slashes > 1) return bad_request("invalid URI");
   const auto choice = NOMAD_TRY(parse_choice(call.request().parameter_or_empty("choose")));
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     const auto filter = NOMAD_TRY(compile_filter(options));
@@ -152,9 +160,10 @@ Outcome read_service(Call& call) {
 /// "<name>/<id>"; ids may have slashes of the names that they are made of.
 Outcome delete_service(Call& call) {
   const auto slash = call.rest.find('/');
+  if (slash == std::string::npos) return invalid_method();
   const auto name = call.rest.substr(0, slash);
   if (name.empty()) return bad_request("missing service name");
-  const auto id = slash == std::string::npos ? std::string{} : call.rest.substr(slash + 1);
+  const auto id = call.rest.substr(slash + 1);
   if (id.empty()) return bad_request("missing service id");
   return write(
       call,
