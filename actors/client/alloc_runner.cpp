@@ -292,9 +292,13 @@ void AllocState::save_health() {
 }
 
 void AllocState::health_decided(schema::plugin::Health::Reader health) {
-  if (facts_.health || tasks_.is_killing()) return;
+  // A failure is reported, and its siblings are killed, before the watcher can say why.
+  const bool explains = !health.getHealthy() && tasks_.any_failed()
+                        && !workload::is_server_terminal(facts_.alloc->getDesiredStatus());
+  if ((facts_.health || tasks_.is_killing()) && !explains) return;
   const auto now = facts_.unix_now();
-  facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
+  if (!facts_.health)
+    facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
   save_health();
   if (facts_.alloc->getDeploymentId().size() > 0)
     for (const auto reason : health.getReasons())
@@ -325,6 +329,7 @@ void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
         tasks_.tell_one(view(notice.getTask()), read_event(notice.getEvent()));
       else
         tasks_.tell(task_runner::Tell{read_event(notice.getEvent())});
+      request_review();
       return;
     case Which::HEALTH:
       health_decided(notice.getHealth());

@@ -142,6 +142,10 @@ workload::StatusSummary AllocTasks::status() const {
   return workload::client_status(views());
 }
 
+bool AllocTasks::any_failed() const {
+  return std::ranges::any_of(tasks_, [](const Task& task) { return task.state->failed; });
+}
+
 std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
   std::vector<workload::TaskReport> reports;
   for (auto& task : tasks_) {
@@ -159,9 +163,15 @@ std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
 // -- starting and telling ------------------------------------------------------------------------
 
 void AllocTasks::tell_one(std::string_view name, workload::TaskEvent event) {
-  for (const auto& task : tasks_)
-    if (task.name == name && !task.has_ended())
-      self_->send(task.runner, task_runner::Tell{std::move(event)});
+  const auto task = std::ranges::find(tasks_, name, &Task::name);
+  if (task == tasks_.end()) return;
+  if (!task->has_ended()) {
+    self_->send(task->runner, task_runner::Tell{std::move(event)});
+    return;
+  }
+  auto state = std::make_shared<workload::TaskState>(*task->state);
+  state->append(std::move(event));
+  task->state = std::move(state);
 }
 
 void AllocTasks::driver_replaced(const alloc_runner::DriverReplaced& msg) {
