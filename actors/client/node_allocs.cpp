@@ -242,6 +242,9 @@ void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
   if (!alloc.runner) return;
   client_db::put_alloc(batch, assigned.alloc);
   hold_job(alloc, assigned.job, batch);
+  // A restart that found the old deployment's verdict would never give the new one another.
+  if (view(assigned.alloc->getDeploymentId()) != view(alloc.alloc->getDeploymentId()))
+    client_db::put_health(batch, alloc_id, std::nullopt);
 }
 
 void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {

@@ -173,6 +173,32 @@ TEST_CASE_FIXTURE(ClientFixture, "restore: health that was decided stays decided
   CHECK(batches.empty());
 }
 
+TEST_CASE("restore: the verdict of one deployment is not the next one's") {
+  // The agent dies somewhere between the new deployment's assignment and its health.
+  for (int steps = 0; steps < 60; steps += 2) {
+    INFO("steps before the crash: ", steps);
+    ClientFixture test;
+    test.start(true);
+    const auto job = make_job({.min_healthy_time = 10s});
+    test.assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }),
+                job);
+    test.advance(12s);
+    const auto first = test.heard[alloc_id(1)]->getDeploymentStatus().getTimestamp();
+    REQUIRE(first != 0);
+
+    const auto next
+        = changed(make_alloc(job, 1), 2, [](auto& draft) { draft.setDeploymentId("d2"); });
+    test.assigned = {{next, job}};
+    actor::tell(test.servers, Push{});
+    test.run_steps(steps);
+    test.crash();
+    test.start(true);
+    test.push();
+    test.advance(15s);
+    CHECK(test.heard[alloc_id(1)]->getDeploymentStatus().getTimestamp() > first);
+  }
+}
+
 namespace {
 
 /// A driver that loses every task it is asked to recover.
