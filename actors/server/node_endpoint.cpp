@@ -276,6 +276,9 @@ struct NodeEndpointState {
 
   actor::Answer<Updated> change_services(const state::Snapshot& snapshot,
                                          Result<cluster::ServiceChange> change) {
+    // Asked after the snapshot was taken: one of a leader that has yet to apply what it took over
+    // knows neither the allocation nor what is to go, and its word is final to whoever asks.
+    if (lease && !lease->holds()) return no_leader();
     if (!change) return change.error();
     if (change->empty()) return Updated{snapshot.index()};
     NOMAD_TRY(service_writes.check_room(*change));
