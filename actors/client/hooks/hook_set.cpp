@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "runtime/base/failpoint.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::client {
 
@@ -20,6 +24,7 @@ const Hook& HookSet::actor_of(std::size_t place) {
 }
 
 void HookSet::ask(std::size_t place, HookPhase phase, Then then) {
+  NOMAD_FAILPOINT(fmt::format("hook.{}.{}", entries_[place].name, enum_name(phase)));
   const auto deadline = entries_[place].deadline(phase);
   Draft<schema::plugin::HookRequest> request;
   request->setPhase(phase);
@@ -47,6 +52,7 @@ void HookSet::settle(std::size_t place,
   auto& slot = hooks_[place];
   const auto open = slot.open.extract(ticket);
   if (open.empty()) return;  // Given up, or answered before.
+  NOMAD_FAILPOINT(fmt::format("hook.{}.{}.answered", entries_[place].name, enum_name(phase)));
   if (slot.open.empty() && !entries_[place].phases.live_past(phase)
       && !entries_[place].watches_tasks)
     end(place);
