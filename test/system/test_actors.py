@@ -11,7 +11,7 @@ import unittest
 
 import cluster
 import harness
-from harness import Agent, job, needs_failpoints, shell_job, wait_until
+from harness import Agent, Orders, job, needs_failpoints, shell_job, wait_until
 
 ACTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "actors")
 TASKS = 3
@@ -61,29 +61,6 @@ USES = {
     "services_hook": serve,
     "checks_hook": serve,
 }
-
-
-class Orders:
-    """The file by which a running agent is told where to throw."""
-
-    def __init__(self, directory):
-        self.path = os.path.join(directory, "failpoints")
-        self.say("")
-
-    def say(self, text):
-        with open(self.path + ".new", "w") as f:
-            f.write(text)
-        os.rename(self.path + ".new", self.path)
-
-    def throw_in(self, kind):
-        self.say(f"throw_in:{kind}=error@1")
-
-    def start(self, agent):
-        os.environ["NOMAD_FAILPOINTS"] = "@" + self.path
-        try:
-            return agent.start()
-        finally:
-            del os.environ["NOMAD_FAILPOINTS"]
 
 
 def write_much(agent):
