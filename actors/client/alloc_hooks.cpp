@@ -32,11 +32,10 @@ void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request)
   const auto tasks = group->getTasks();
   auto entries = request.initTasks(tasks.size());
   for (unsigned i = 0; i < tasks.size(); ++i) {
-    const auto driver = facts_.context->plugins->drivers.find(copy(tasks[i].getDriver()));
+    const auto* const driver = facts_.context->driver(copy(tasks[i].getDriver()));
     entries[i].setKey(tasks[i].getName());
     make_env(*facts_.context, *facts_.alloc, *facts_.job, tasks[i],
-             driver == facts_.context->plugins->drivers.end() ? driver::Capabilities{}
-                                                              : driver->second.capabilities,
+             driver == nullptr ? schema::plugin::Capabilities::Reader{} : driver->capabilities(),
              {})
         .write(entries[i].initValue());
   }

@@ -27,7 +27,7 @@ Result<> check_alloc(const ClientContext& context,
                  fmt::format("failed to lookup task group \"{}\"", view(alloc.getTaskGroup()))};
   for (const auto task : group->getTasks()) {
     const auto name = view(task.getName());
-    if (!context.drivers.contains(copy(task.getDriver())))
+    if (context.driver(copy(task.getDriver())) == nullptr)
       return Error{Errc::invalid_argument,
                    fmt::format("failed creating runner for task \"{}\": driver \"{}\" not found",
                                name, view(task.getDriver()))};

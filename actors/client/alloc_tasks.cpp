@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/countdown.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
@@ -21,21 +22,24 @@ void end_abandoned(actor::Self* self,
                    const std::string& alloc_id,
                    schema::Task::Reader task,
                    std::function<void(bool ended)> then) {
-  const auto find = [name = copy(task.getDriver())](const auto& drivers) {
-    const auto found = drivers.find(name);
-    return found == drivers.end() ? Driver{} : found->second;
-  };
-  auto owner = find(context.drivers);
-  if (!owner) owner = find(context.retired);
-  if (!owner) return then(true);
   const driver::TaskId id{alloc_id, copy(task.getName())};
-  self->request(owner, std::chrono::minutes{1}, driver::DestroyTask{id})
-      .then([then](const driver::Done&) { then(true); },
-            [then, id](const Error& err) {
-              log::error("client", "what is left of task {} of allocation {} may still run: {}",
-                         id.task, short_id(id.alloc_id), err.what);
-              then(false);
-            });
+  actor::send_urgent(self, context.driver_manager, driver_manager::Leave{id});
+  const auto owner = context.drivers->find(copy(task.getDriver()));
+  if (owner == context.drivers->end()) return then(true);
+  const auto failed = [then, id](const Error& err) {
+    log::error("client", "what is left of task {} of allocation {} may still run: {}", id.task,
+               short_id(id.alloc_id), err.what);
+    then(false);
+  };
+  self->request(owner->second.driver, std::chrono::minutes{1}, driver::destroy_task(id))
+      .then(
+          [then, failed](const driver::Answered& answer) {
+            if (const auto refusal = driver::refusal_of(answer, driver::DriverAnswer::DONE))
+              failed(refusal->error);
+            else
+              then(true);
+          },
+          failed);
 }
 
 void AllocTasks::spawn(const Saved& saved, bool restored, bool may_run) {

@@ -32,10 +32,6 @@ struct StopLook {
   std::uint64_t round;
 };
 
-struct LookAround {
-  using is_message = void;
-};
-
 /// Whether allocations that have ended are to be removed for want of disk.
 struct CollectDue {
   using is_message = void;
@@ -57,11 +53,11 @@ struct EventsDue {
 using ClientSelf = actor::WithInternal<Client,
                                        void(alloc_runner::Status),
                                        void(sync::Reported),
+                                       void(driver_manager::Changed),
                                        void(client_timer::StopLook),
                                        void(client_timer::RegisterDue),
                                        void(client_timer::HeartbeatDue),
                                        void(client_timer::WatchDue),
-                                       void(client_timer::LookAround),
                                        void(client_timer::CollectDue),
                                        void(client_timer::FingerprintDue),
                                        void(client_timer::EventsDue)>;

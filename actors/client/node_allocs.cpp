@@ -8,6 +8,7 @@
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/countdown.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -287,21 +288,31 @@ void NodeAllocs::servers_contacted() {
 /// What runs here of allocations that nobody knows: their records are lost, and the servers no
 /// longer want them. Those that are being removed are seen to by whoever removes them.
 void NodeAllocs::end_others() {
-  driver::EndOthers order;
+  for (const auto& [name, driver] : *facts_.context->drivers)
+    end_others_of(name, driver.driver);
+}
+
+/// A driver that cannot hear it now is told once another one has followed it.
+void NodeAllocs::end_others_of(const std::string& name, const Driver& driver) {
+  std::vector<driver::TaskId> kept;
   for (const auto& [id, alloc] : allocs_) {
     if (!alloc.runner && !alloc.destroying) continue;
     if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
       for (const auto task : group->getTasks())
-        order.kept.push_back({id, copy(task.getName())});
+        kept.push_back({id, copy(task.getName())});
   }
-  for (const auto* drivers : {&facts_.context->drivers, &facts_.context->retired})
-    for (const auto& [name, driver] : *drivers)
-      self_->request(driver, end_timeout, order)
-          .then([](driver::Done) {},
-                [name](const Error& err) {
-                  log::error("client", "driver {} could not look for tasks without a record: {}",
-                             name, err.what);
-                });
+  others_owed_.insert(name);
+  const auto failed = [name](const Error& err) {
+    log::error("client", "driver {} could not look for tasks without a record: {}", name, err.what);
+  };
+  self_->request(driver, end_timeout, driver::end_others(kept))
+      .then(
+          [this, name, failed](const driver::Answered& answer) {
+            others_owed_.erase(name);
+            if (const auto refusal = driver::refusal_of(answer, driver::DriverAnswer::DONE))
+              failed(refusal->error);
+          },
+          failed);
 }
 
 /// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
@@ -498,6 +509,8 @@ bool NodeAllocs::child_down(const actor::Down& down) {
 void NodeAllocs::driver_replaced(const alloc_runner::DriverReplaced& msg) {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner) self_->send(alloc.runner, alloc_runner::DriverReplaced{msg});
+  if (msg.driver.driver && others_owed_.contains(msg.name))
+    end_others_of(msg.name, msg.driver.driver);
 }
 
 void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {

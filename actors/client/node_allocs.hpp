@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -161,6 +162,7 @@ private:
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
   void end_others();
+  void end_others_of(const std::string& name, const Driver& driver);
   void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
@@ -173,6 +175,7 @@ private:
   std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
   std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
+  std::set<std::string> others_owed_;  ///< Drivers that have not heard what is to go on.
   bool wants_all_ = false;
   bool contacted_ = false;  ///< The servers' first answer is in force.
   bool impatient_ = false;  ///< Of the present `apply`.

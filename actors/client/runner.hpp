@@ -73,10 +73,11 @@ struct ServersContacted {
   using is_message = void;
 };
 
+/// A driver has died, or another has followed it.
 struct DriverReplaced {
   using is_message = void;
   std::string name;
-  Driver driver;
+  KnownDriver driver;
 };
 
 /// To the parent.
