@@ -334,7 +334,7 @@ struct SignalTask {
 
 struct TaskStats {
   id @0 :TaskId;
-  interval @1 :Int64;                 # > 0: until the task ends Notice.usage follows at it, too
+  interval @1 :Int64;                 # > 0: drivers that stream tell Notice.usage at it until the task ends
 }
 
 # What a task uses. `measured` names what its driver measures; the others are unknown, and 0.
