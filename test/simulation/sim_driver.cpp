@@ -14,8 +14,10 @@ using namespace client;
 
 namespace {
 
-constexpr ConfigFieldSpec fields[]
-    = {{"run_for", ConfigKind::NUMBER}, {"exit", ConfigKind::NUMBER}};
+/// `version` only makes jobs differ.
+constexpr ConfigFieldSpec fields[] = {{"run_for", ConfigKind::NUMBER},
+                                      {"exit", ConfigKind::NUMBER},
+                                      {"version", ConfigKind::NUMBER}};
 
 Object<schema::plugin::DriverDescription> describe() {
   Draft<schema::plugin::DriverDescription> draft;
