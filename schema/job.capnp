@@ -78,10 +78,8 @@ struct MigrateStrategy $nullable(true) {
 }
 
 struct EphemeralDisk $nullable(true) {
-  sticky @0 :Bool $default("false")
-      $refused("a new allocation gets no data of the old one; keep it elsewhere on the host");
-  migrate @2 :Bool $default("false")
-      $refused("a new allocation gets no data of the old one; keep it elsewhere on the host");
+  sticky @0 :Bool $default("false") $works;
+  migrate @2 :Bool $default("false") $works;
   sizeMb @1 :Int64 $json("SizeMB") $hcl("size") $default("300") $works;
 }
 

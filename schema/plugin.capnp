@@ -11,6 +11,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::plugin");
 using Common = import "common.capnp";
 using Alloc = import "alloc.capnp";
+using Node = import "node.capnp";
 using Service = import "service.capnp";
 
 # -- hooks -----------------------------------------------------------------------------------------
@@ -47,6 +48,8 @@ struct HookPlace {
   task @2 :Text;              # empty: the hook is the allocation's
   driver @3 :Capabilities;    # the task's
   healthKnown @4 :Bool;       # the allocation has its verdict
+  begun @5 :Bool;             # an earlier agent has started tasks of it
+  hostVolumes @6 :List(Node.HostVolumeEntry);  # of the node, if the group has volumes
 }
 
 # The environment of a task and what `${…}` means in its job; see runtime/workload/task_env.hpp.
@@ -166,7 +169,10 @@ struct Notice {
     exited @4 :Exited;                # by drivers: a run is over
     network @5 :Alloc.AllocNetworkStatus;
     checks @6 :List(CheckStanding);   # the allocation's, all of them
+    fingerprint @7 :Fingerprint;      # by drivers, of themselves: something has changed
+    usage @8 :TaskUsage;              # by drivers, at the interval that was asked for
   }
+  driver @9 :Text;                    # fingerprint: the name of who tells it
 }
 
 struct Exited {
@@ -210,7 +216,18 @@ struct HostRequest {
     register @7 :List(Service.ServiceRegistration);
     deregister @8 :List(Text);        # ids of registrations
     run @9 :Command;                  # beside the task; answered when it has ended
+    awaitEnd @10 :Text;               # the allocation that this one replaces, or one that it has
+                                      # preempted; answered when it has ended, or to ask again
   }
+}
+
+# How an allocation stands that another one waits for.
+struct Predecessor {
+  ended @0 :Bool;                     # nothing of it runs; false: ask again
+  here @1 :Bool;                      # this node ran it, and keeps its directory while it is asked
+  address @2 :Text;                   # elsewhere: whose API gives out its data, "10.0.0.7:4646"; or none
+  tls @3 :Bool;
+  token @4 :Text;                     # for that
 }
 
 struct HostAnswer {
@@ -219,5 +236,198 @@ struct HostAnswer {
     resource @1 :Resource;
     alloc @2 :Alloc.Allocation;
     commandEnded @3 :CommandEnded;
+    predecessor @4 :Predecessor;
+  }
+}
+
+# -- drivers -----------------------------------------------------------------------------------------
+#
+# One driver serves all tasks of a node. It is asked by DriverRequest, answers each request once with
+# a DriverAnswer, and tells the host of ends and events by the names that it was given. It is asked
+# to describe itself before anything else.
+#
+# A task is known by its allocation and its name; one run of it by `runId` besides. startTask with
+# the runId of a run that exists attaches to it, so that a start repeated after a crash starts
+# nothing twice. The end of a run is told once to a host (Notice.exited), and kept until
+# destroyTask: who recovers the task later hears of it, too.
+
+struct TaskId {
+  allocId @0 :Text;
+  task @1 :Text;
+}
+
+# What a task's `config` may hold. What it does not name is refused before the driver hears of it.
+struct ConfigField {
+  name @0 :Text;
+  kind @1 :Kind;
+  required @2 :Bool;
+  fields @3 :List(ConfigField);       # of a block
+
+  enum Kind {
+    text @0;
+    number @1;                        # whole
+    boolean @2;
+    duration @3;                      # "10s"; the driver gets nanoseconds
+    texts @4;
+    block @5;                         # the driver gets an object
+  }
+}
+
+# What a driver is. It never changes while the driver lives.
+struct DriverDescription {
+  capabilities @0 :Capabilities;
+  config @1 :List(ConfigField);
+}
+
+# Whether a driver works here.
+struct Fingerprint {
+  detected @0 :Bool;
+  healthy @1 :Bool;
+  description @2 :Text;
+  attributes @3 :List(Common.TextEntry);  # of the node
+}
+
+struct TaskLogs {
+  disabled @0 :Bool;
+  maxFiles @1 :UInt32;
+  maxFileBytes @2 :UInt64;
+}
+
+struct TaskResources {
+  memoryBytes @0 :UInt64;
+  memoryMaxBytes @1 :UInt64;          # 0: no more than memoryBytes
+  cpuShares @2 :UInt64;
+  cpuset @3 :Text;                    # "0-3,7"; empty: any
+}
+
+# All that a start needs, interpolated.
+struct TaskConfig {
+  id @0 :TaskId;
+  runId @1 :Text;
+  config @2 :Text;                    # a JSON object as the description says: typed, nothing else in it
+  environment @3 :List(Text);         # "NAME=value"
+  user @4 :Text;                      # empty: the driver's default
+  allocRoot @5 :Text;                 # "<alloc_dir>/<alloc id>"
+  taskDirectory @6 :Text;
+  logs @7 :TaskLogs;
+  resources @8 :TaskResources;
+  ports @9 :List(Alloc.PortMapping);  # the allocation's, as they were placed
+  mounts @10 :List(Mount);
+  devices @11 :List(Device);
+  networkNamespace @12 :Text;         # path; empty: the host's
+  dns @13 :Common.DnsConfig;          # null: the host's
+}
+
+# What a driver needs to find a run again in another process: its own bytes, and which form of them
+# it is. 0 are the texts of agents that knew no forms.
+struct DriverHandle {
+  version @0 :UInt32;
+  data @1 :Data;
+}
+
+struct Started {
+  handle @0 :DriverHandle;
+  network @1 :DriverNetwork;          # null: it made none
+}
+
+struct RecoverTask {
+  id @0 :TaskId;
+  runId @1 :Text;                     # empty: whatever runs as `id`, for its record is lost
+  handle @2 :DriverHandle;            # null when nobody lived to record it
+}
+
+struct StopTask {
+  id @0 :TaskId;
+  signal @1 :Text;                    # empty: the driver's own
+  grace @2 :Int64;                    # it is killed then
+}
+
+struct SignalTask {
+  id @0 :TaskId;
+  signal @1 :Text;
+}
+
+struct TaskStats {
+  id @0 :TaskId;
+  interval @1 :Int64;                 # > 0: drivers that stream tell Notice.usage at it until the task ends
+}
+
+# What a task uses. `measured` names what its driver measures; the others are unknown, and 0.
+struct MemoryUsage {
+  rss @0 :UInt64;                     # all in bytes
+  cache @1 :UInt64;
+  swap @2 :UInt64;
+  mappedFile @3 :UInt64;
+  usage @4 :UInt64;
+  maxUsage @5 :UInt64;
+  kernelUsage @6 :UInt64;
+  kernelMaxUsage @7 :UInt64;
+  measured @8 :List(Text);            # "RSS", "Cache", …
+}
+
+struct CpuUsage {
+  systemMode @0 :Float64;             # percent of one core
+  userMode @1 :Float64;
+  totalTicks @2 :Float64;             # MHz
+  percent @3 :Float64;
+  throttledPeriods @4 :UInt64;
+  throttledTime @5 :UInt64;
+  measured @6 :List(Text);
+}
+
+struct ProcessUsage {
+  pid @0 :Int32;
+  memory @1 :MemoryUsage;
+  cpu @2 :CpuUsage;
+}
+
+struct TaskUsage {
+  memory @0 :MemoryUsage;
+  cpu @1 :CpuUsage;
+  timestamp @2 :Int64;                # Unix, of the sample
+  processes @3 :List(ProcessUsage);
+}
+
+# A command beside a task. The answer brings descriptors: a stream socket, which tells the end
+# (`exited` of executor.capnp) and whose closing kills the command; then the terminal's master, or the
+# ends of standard input, output and errors.
+struct ExecTask {
+  id @0 :TaskId;
+  command @1 :List(Text);             # the program, and its arguments
+  tty @2 :Bool;
+}
+
+struct DriverRequest {
+  union {
+    describe @0 :Void;
+    fingerprint @1 :Void;             # answered with how it is now
+    startTask @2 :TaskConfig;
+    recoverTask @3 :RecoverTask;      # `notFound`: it was never started; other failures: it is lost
+    stopTask @4 :StopTask;            # answered when the order is taken; `notFound` without a task
+    destroyTask @5 :TaskId;           # the end is recorded: forgets the run, kills what is left of it
+    endOthers @6 :List(TaskId);       # whatever earlier agents left beside these, and nobody recovered, is killed
+    signalTask @7 :SignalTask;
+    taskStats @8 :TaskStats;
+    execTask @9 :ExecTask;
+  }
+}
+
+# Why something was not done. Nothing but `recoverable` says whether it is worth another try.
+struct Failure {
+  code @0 :UInt8;                     # Errc of runtime/base/result.hpp
+  message @1 :Text;
+  recoverable @2 :Bool;
+}
+
+struct DriverAnswer {
+  union {
+    done @0 :Void;
+    failed @1 :Failure;
+    description @2 :DriverDescription;
+    fingerprint @3 :Fingerprint;
+    started @4 :Started;
+    recovered @5 :Text;               # the run's id
+    usage @6 :TaskUsage;
+    exec @7 :Void;                    # it runs; descriptors come beside
   }
 }

@@ -105,6 +105,19 @@ struct NodeEmitEventsRequest {
   events @1 :List(Node.NodeEvent);
 }
 
+struct NodeAwaitPreviousRequest {
+  nodeId @0 :Text;
+  allocId @1 :Text;                # of the node; what it replaces is meant
+  maxWaitMs @2 :UInt64;
+}
+
+struct NodeAwaitPreviousReply {
+  ended @0 :Bool;
+  httpAddress @1 :Text;            # of the node that has its data; empty: nobody, or it is not wanted
+  tls @2 :Bool;
+  migrateToken @3 :Text $secret;
+}
+
 # A request of the HTTP API on its way to the node that serves it: the leader, a server of another
 # region, or the client node that it is about. The answer's body follows as a byte stream.
 struct ApiRequest {

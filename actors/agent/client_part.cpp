@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/agent/rpc_setup.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
@@ -102,6 +103,9 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
   options.node_class = from.node_class;
   options.node_pool = from.node_pool;
   options.http_address = http_address;
+  if (auto certificates = NOMAD_TRY(http_certificates(config)))
+    options.peers = net::secure_connector(std::move(certificates),
+                                          fmt::format("client.{}.nomad", config.region));
   options.cgroup_parent = from.cgroup_parent;
   options.meta = from.meta;
   for (const auto& [name, volume] : from.host_volumes)
@@ -120,6 +124,8 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
                 .inode_usage_threshold = from.gc_inode_usage_threshold,
                 .parallel_destroys = static_cast<std::size_t>(from.gc_parallel_destroys)};
   options.gc_interval = from.gc_interval;
+  options.disk_look_interval = from.ephemeral_disk_interval;
+  options.disk_enforce = from.ephemeral_disk_enforce;
   return options;
 }
 

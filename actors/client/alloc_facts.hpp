@@ -55,6 +55,7 @@ struct AllocFacts {
   Object<schema::Allocation> alloc;  ///< As the servers last had it.
   Object<schema::Job> job;
   std::optional<workload::HealthStatus> health{};  ///< Once it is known.
+  bool begun = false;                              ///< An earlier agent has started tasks of it.
 
   std::int64_t unix_now() const { return context->unix_now(); }
 

@@ -16,7 +16,8 @@ void AllocHooks::equip() {
   set_->equip({.host = self_,
                .steps = facts_.context->steps,
                .checks = facts_.context->checks,
-               .unix_now = facts_.context->unix_now},
+               .unix_now = facts_.context->unix_now,
+               .peers = facts_.context->peers},
               [this](const HookEntry& hook, schema::plugin::HookRequest::Builder request) {
                 request.setAgain(again_);
                 if (hook.reads_environment) fill_environments(request);
@@ -32,11 +33,10 @@ void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request)
   const auto tasks = group->getTasks();
   auto entries = request.initTasks(tasks.size());
   for (unsigned i = 0; i < tasks.size(); ++i) {
-    const auto driver = facts_.context->plugins->drivers.find(copy(tasks[i].getDriver()));
+    const auto* const driver = facts_.context->driver(copy(tasks[i].getDriver()));
     entries[i].setKey(tasks[i].getName());
     make_env(*facts_.context, *facts_.alloc, *facts_.job, tasks[i],
-             driver == facts_.context->plugins->drivers.end() ? driver::Capabilities{}
-                                                              : driver->second.capabilities,
+             driver == nullptr ? schema::plugin::Capabilities::Reader{} : driver->capabilities(),
              {})
         .write(entries[i].initValue());
   }
@@ -95,7 +95,8 @@ void run_destroy_hooks(actor::Self* self,
   hooks->equip({.host = {},
                 .steps = context->steps,
                 .checks = context->checks,
-                .unix_now = context->unix_now});
+                .unix_now = context->unix_now,
+                .peers = context->peers});
   hooks->set_scope(scope);
   hooks->ask_all(
       DESTROY,

@@ -8,6 +8,7 @@
 #include "actors/client/alloc_facts.hpp"
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
+#include "actors/client/hooks/await_end.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_resources.hpp"
 #include "actors/client/task/task_commands.hpp"
@@ -27,7 +28,7 @@ Result<> check_alloc(const ClientContext& context,
                  fmt::format("failed to lookup task group \"{}\"", view(alloc.getTaskGroup()))};
   for (const auto task : group->getTasks()) {
     const auto name = view(task.getName());
-    if (!context.drivers.contains(copy(task.getDriver())))
+    if (context.driver(copy(task.getDriver())) == nullptr)
       return Error{Errc::invalid_argument,
                    fmt::format("failed creating runner for task \"{}\": driver \"{}\" not found",
                                name, view(task.getDriver()))};
@@ -48,6 +49,7 @@ HookScope AllocFacts::scope() const {
   place->setAllocId(text(id));
   place->setAllocRoot(text(context->alloc_root(id)));
   place->setHealthKnown(health.has_value());
+  place->setBegun(begun);
   return {.alloc = alloc, .job = job, .place = place.freeze()};
 }
 
@@ -56,6 +58,14 @@ namespace {
 namespace event = workload::task_event;
 
 constexpr auto server_timeout = std::chrono::seconds{30};
+
+/// Whether an earlier agent has started a task, or was about to.
+bool have_begun(const AllocTasks::Saved& tasks) {
+  return std::ranges::any_of(tasks, [](const auto& saved) {
+    const auto& task = *saved.second;
+    return task.getRunId().size() > 0 || task.getState().getStartedAt() != 0;
+  });
+}
 
 class AllocState {
 public:
@@ -70,6 +80,7 @@ public:
   void assign(Object<schema::Allocation> alloc, Object<schema::Job> job);
   void reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job);
   void report_again();
+  void disk_looked(const alloc_runner::DiskLooked& msg);
   actor::Answer<alloc_runner::Done> destroy();
   actor::Answer<alloc_runner::Done> detach();
   actor::Answer<client_api::Done> restart(const client_api::RestartTask& msg);
@@ -116,7 +127,9 @@ private:
                     [this](const HookEntry& hook, const Error& err) { hook_failed(hook, err); }};
   TaskCommands commands_{self_};
   HookResources resources_;
+  workload::DiskWatch disk_;
   std::vector<workload::CheckStanding> checks_;  ///< As a hook told last.
+  Object<schema::AllocNetworkStatus> network_;   ///< Likewise, or the host's.
 
   Step step_ = Step::idle;
   bool review_sent_ = false;
@@ -134,7 +147,12 @@ void AllocState::init(AllocSetup setup) {
             .id = copy(setup.alloc->getId()),
             .alloc = setup.alloc,
             .job = setup.job,
-            .health = setup.saved_health};
+            .health = setup.saved_health,
+            .begun = have_begun(setup.saved_tasks)};
+  if (setup.alloc->hasNetworkStatus())
+    network_ = Object<schema::AllocNetworkStatus>::freeze(setup.alloc->getNetworkStatus());
+  else if (const auto group = workload::find_group(*setup.job, view(setup.alloc->getTaskGroup())))
+    network_ = workload::host_network_status(*group);
   const auto assigned = setup.alloc->getDeploymentStatus();
   if (!facts_.health && assigned.getHealthy().isValue())
     facts_.health = workload::HealthStatus{.healthy = assigned.getHealthy().getValue(),
@@ -285,6 +303,22 @@ void AllocState::report_again() {
   tasks_.tell(task_runner::TellServersAgain{});
 }
 
+void AllocState::disk_looked(const alloc_runner::DiskLooked& msg) {
+  if (step_ != Step::running || tasks_.is_killing()) return;
+  const auto running = tasks_.running();
+  auto verdict
+      = disk_.look(msg.look,
+                   {.size_mb = facts_.alloc->getAllocatedResources().getShared().getDiskMb(),
+                    .enforce = msg.enforce},
+                   running, facts_.unix_now());
+  for (auto& [task, event] : verdict.news)
+    if (task.empty())
+      tasks_.tell(task_runner::Tell{std::move(event)});
+    else
+      tasks_.tell_one(task, std::move(event));
+  if (verdict.kill) start_kill();
+}
+
 void AllocState::save_health() {
   storage::ClientBatch batch;
   client_db::put_health(batch, facts_.id, facts_.health);
@@ -292,9 +326,13 @@ void AllocState::save_health() {
 }
 
 void AllocState::health_decided(schema::plugin::Health::Reader health) {
-  if (facts_.health || tasks_.is_killing()) return;
+  // A failure is reported, and its siblings are killed, before the watcher can say why.
+  const bool explains = !health.getHealthy() && tasks_.any_failed()
+                        && !workload::is_server_terminal(facts_.alloc->getDesiredStatus());
+  if ((facts_.health || tasks_.is_killing()) && !explains) return;
   const auto now = facts_.unix_now();
-  facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
+  if (!facts_.health)
+    facts_.health = workload::HealthStatus{.healthy = health.getHealthy(), .timestamp = now};
   save_health();
   if (facts_.alloc->getDeploymentId().size() > 0)
     for (const auto reason : health.getReasons())
@@ -325,12 +363,17 @@ void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
         tasks_.tell_one(view(notice.getTask()), read_event(notice.getEvent()));
       else
         tasks_.tell(task_runner::Tell{read_event(notice.getEvent())});
+      request_review();
       return;
     case Which::HEALTH:
       health_decided(notice.getHealth());
       return;
     case Which::CHECKS:
       checks_ = read_standings(notice.getChecks());
+      request_review();
+      return;
+    case Which::NETWORK:
+      network_ = Object<schema::AllocNetworkStatus>::freeze(notice.getNetwork());
       request_review();
       return;
     default:
@@ -362,6 +405,8 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
       if (!task) return Error{Errc::not_found, "the task does not run"};
       return commands_.run(task, request.getRun());
     }
+    case Which::AWAIT_END:
+      return await_end(self_, facts_, parent_, copy(request.getAwaitEnd()));
     case Which::REGISTER:
     case Which::DEREGISTER:
       return tell_servers(request);
@@ -473,7 +518,8 @@ void AllocState::report() {
                                     .description = summary.description,
                                     .tasks = tasks_.reports(terminal),
                                     .health = facts_.health,
-                                    .assigned = *facts_.alloc};
+                                    .assigned = *facts_.alloc,
+                                    .network = *network_};
   const bool again = std::exchange(again_, false);
   sync::StateChanged change{facts_.id, ++version_, workload::make_update(about, facts_.unix_now()),
                             again};
@@ -503,6 +549,7 @@ AllocSelf::behavior_type alloc_runner_actor(AllocSelf::stateful_pointer<AllocSta
         self->state.tasks().tell(task_runner::ServersContacted{});
       },
       [self](const alloc_runner::DriverReplaced& msg) { self->state.tasks().driver_replaced(msg); },
+      [self](const alloc_runner::DiskLooked& msg) { self->state.disk_looked(msg); },
       [self](alloc_runner::Destroy) { return self->state.destroy(); },
       [self](alloc_runner::Detach) { return self->state.detach(); },
       [self](const client_api::RestartTask& msg) { return self->state.restart(msg); },

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "actors/client/countdown.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
@@ -21,21 +22,24 @@ void end_abandoned(actor::Self* self,
                    const std::string& alloc_id,
                    schema::Task::Reader task,
                    std::function<void(bool ended)> then) {
-  const auto find = [name = copy(task.getDriver())](const auto& drivers) {
-    const auto found = drivers.find(name);
-    return found == drivers.end() ? Driver{} : found->second;
-  };
-  auto owner = find(context.drivers);
-  if (!owner) owner = find(context.retired);
-  if (!owner) return then(true);
   const driver::TaskId id{alloc_id, copy(task.getName())};
-  self->request(owner, std::chrono::minutes{1}, driver::DestroyTask{id})
-      .then([then](const driver::Done&) { then(true); },
-            [then, id](const Error& err) {
-              log::error("client", "what is left of task {} of allocation {} may still run: {}",
-                         id.task, short_id(id.alloc_id), err.what);
-              then(false);
-            });
+  actor::send_urgent(self, context.driver_manager, driver_manager::Leave{id});
+  const auto owner = context.drivers->find(copy(task.getDriver()));
+  if (owner == context.drivers->end()) return then(true);
+  const auto failed = [then, id](const Error& err) {
+    log::error("client", "what is left of task {} of allocation {} may still run: {}", id.task,
+               short_id(id.alloc_id), err.what);
+    then(false);
+  };
+  self->request(owner->second.driver, std::chrono::minutes{1}, driver::destroy_task(id))
+      .then(
+          [then, failed](const driver::Answered& answer) {
+            if (const auto refusal = driver::refusal_of(answer, driver::DriverAnswer::DONE))
+              failed(refusal->error);
+            else
+              then(true);
+          },
+          failed);
 }
 
 void AllocTasks::spawn(const Saved& saved, bool restored, bool may_run) {
@@ -130,6 +134,13 @@ std::vector<std::string> AllocTasks::names() const {
   return names;
 }
 
+std::vector<std::string> AllocTasks::running() const {
+  std::vector<std::string> names;
+  for (const auto& task : tasks_)
+    if (task.state->state == schema::TaskRunState::RUNNING) names.push_back(task.name);
+  return names;
+}
+
 std::vector<TaskStatePtr> AllocTasks::states() const {
   std::vector<TaskStatePtr> states;
   states.reserve(tasks_.size());
@@ -140,6 +151,10 @@ std::vector<TaskStatePtr> AllocTasks::states() const {
 
 workload::StatusSummary AllocTasks::status() const {
   return workload::client_status(views());
+}
+
+bool AllocTasks::any_failed() const {
+  return std::ranges::any_of(tasks_, [](const Task& task) { return task.state->failed; });
 }
 
 std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
@@ -159,9 +174,15 @@ std::vector<workload::TaskReport> AllocTasks::reports(bool terminal) {
 // -- starting and telling ------------------------------------------------------------------------
 
 void AllocTasks::tell_one(std::string_view name, workload::TaskEvent event) {
-  for (const auto& task : tasks_)
-    if (task.name == name && !task.has_ended())
-      self_->send(task.runner, task_runner::Tell{std::move(event)});
+  const auto task = std::ranges::find(tasks_, name, &Task::name);
+  if (task == tasks_.end()) return;
+  if (!task->has_ended()) {
+    self_->send(task->runner, task_runner::Tell{std::move(event)});
+    return;
+  }
+  auto state = std::make_shared<workload::TaskState>(*task->state);
+  state->append(std::move(event));
+  task->state = std::move(state);
 }
 
 void AllocTasks::driver_replaced(const alloc_runner::DriverReplaced& msg) {

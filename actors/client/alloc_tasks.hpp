@@ -52,10 +52,15 @@ public:
   /// Empty if there is none, or it has ended.
   TaskRunner runner_of(std::string_view name) const;
   std::vector<std::string> names() const;
+  /// The names of those that run.
+  std::vector<std::string> running() const;
   std::vector<TaskStatePtr> states() const;
   workload::StatusSummary status() const;
 
   bool all_ended() const { return kill_stages_->all_ended(); }
+
+  /// Whether a task has failed, though its process may still have to end.
+  bool any_failed() const;
 
   /// As the servers are told, sorted by name; valid until a task changes. `terminal`: whatever has
   /// no end yet has ended now.
@@ -68,6 +73,7 @@ public:
       if (!task.has_ended()) self_->send(task.runner, Message{message});
   }
 
+  /// Adds to a task's history, also to that of one that has ended.
   void tell_one(std::string_view name, workload::TaskEvent event);
   void driver_replaced(const alloc_runner::DriverReplaced& msg);
 

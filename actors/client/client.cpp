@@ -6,6 +6,7 @@
 
 #include "actors/client/client_facts.hpp"
 #include "actors/client/node/machine.hpp"
+#include "actors/client/node/node_disks.hpp"
 #include "actors/client/node/node_events.hpp"
 #include "actors/client/node/node_figures.hpp"
 #include "actors/client/node/node_metadata.hpp"
@@ -16,6 +17,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/host_stats.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
@@ -24,7 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto start_timeout = 50s;
-constexpr auto driver_interval = 30s;
 
 using namespace client_timer;
 
@@ -35,8 +36,8 @@ public:
   explicit ClientState(ClientSelf::pointer actor) : self_{actor} {}
 
   void init(ClientOptions options, ClientParts parts);
-  void look_around();
   void collect();
+  void drivers_changed(const driver_manager::Changed& msg);
   void child_down(const actor::Down& down);
   actor::Answer<client_actor::Stopped> stop();
   actor::Answer<client_actor::Reconfigured> reconfigure(client_actor::Reconfigure& msg);
@@ -58,13 +59,11 @@ public:
 
   NodeEvents& events() { return events_; }
 
+  NodeDisks& disks() { return disks_; }
+
 private:
   void fingerprint();
   void spawn_drivers();
-  Driver spawn_driver(const std::string& name);
-  Driver spawn_driver(const std::string& name, std::map<std::string, std::string> config);
-  void ask_drivers();
-  void driver_answered(const std::string& name, driver::Health health);
   void ready_to_start();
   void take_identity();
   void take_up();
@@ -80,16 +79,16 @@ private:
   Machine machine_{self_, facts_, [this] { node_changed(); }};
   NodeMetadata metadata_{self_, facts_, [this] { node_changed(); }};
   NodeEvents events_{self_, facts_};
+  NodeDisks disks_{self_, facts_, allocs_};
 
   std::optional<client_db::Loaded> loaded_;
-  std::size_t drivers_asked_ = 0;  ///< Fingerprints of drivers that are not answered.
   bool started_ = false;
   StatsReader stats_;
   AllocSync sync_;
   CheckRunner checks_;
-  std::map<std::string, Driver> drivers_;
-  std::map<std::string, Driver> retired_;
-  std::map<std::string, driver::Health> driver_health_;
+  DriverManager manager_;
+  std::shared_ptr<const KnownDrivers> drivers_;  ///< Null until all have said how they feel.
+  std::shared_ptr<host::ExecPumpOnDemand> exec_pump_ = std::make_shared<host::ExecPumpOnDemand>();
   actor::Promise<client_actor::Stopped> stop_promise_;
 };
 
@@ -125,68 +124,57 @@ void ClientState::fingerprint() {
                                              .total_compute_mhz = found.cpu_total_compute,
                                              .cores = found.cpu_cores});
     spawn_drivers();
+    ready_to_start();
   });
 }
 
-Driver ClientState::spawn_driver(const std::string& name) {
-  const auto config = facts_.options.drivers.find(name);
-  return spawn_driver(name, config == facts_.options.drivers.end()
-                                ? std::map<std::string, std::string>{}
-                                : config->second);
-}
-
-Driver ClientState::spawn_driver(const std::string& name,
-                                 std::map<std::string, std::string> config) {
-  return facts_.parts.plugins->drivers.at(name).spawn(
-      self_, {.state_dir = facts_.options.state_dir,
-              .executor_path = facts_.options.executor_path,
-              .cgroup_parent = facts_.options.cgroup_parent,
-              .stats = stats_,
-              .unix_now = facts_.options.unix_now,
-              .config = std::move(config)});
-}
-
 void ClientState::spawn_drivers() {
-  for (const auto& [name, entry] : facts_.parts.plugins->drivers)
-    if (is_allowed(facts_.options, "driver", name))
-      drivers_.emplace(name, spawn_driver(name));
-    else
-      retired_.emplace(name, spawn_driver(name, {{"enabled", "false"}}));
-  ask_drivers();
-  ready_to_start();
+  manager_
+      = spawn_driver_manager(self_, {.plugins = facts_.parts.plugins,
+                                     .common = {.state_dir = facts_.options.state_dir,
+                                                .executor_path = facts_.options.executor_path,
+                                                .cgroup_parent = facts_.options.cgroup_parent,
+                                                .stats = stats_,
+                                                .unix_now = facts_.options.unix_now,
+                                                .host = {},
+                                                .name = {},
+                                                .config = {}},
+                                     .configs = facts_.options.drivers,
+                                     .is_allowed =
+                                         [options = facts_.options](const std::string& driver) {
+                                           return is_allowed(options, "driver", driver);
+                                         },
+                                     .parent = self_});
 }
 
-void ClientState::ask_drivers() {
-  for (const auto& [name, driver] : drivers_) {
-    ++drivers_asked_;
-    self_->request(driver, start_timeout, driver::Fingerprint{})
-        .then([this, name](driver::Health& health) { driver_answered(name, std::move(health)); },
-              [this, name](const Error& err) {
-                driver_answered(name, {.detected = false,
-                                       .healthy = false,
-                                       .description = "failed to fingerprint driver: " + err.what,
-                                       .attributes = {}});
-              });
+void ClientState::drivers_changed(const driver_manager::Changed& msg) {
+  const auto before = std::exchange(drivers_, msg.drivers);
+  if (!started_ || !sync_) return ready_to_start();
+  bool changed = false;
+  std::vector<std::string> replaced;
+  for (const auto& [name, driver] : *drivers_) {
+    const auto& earlier = before->at(name);
+    const auto was = earlier.feels();
+    const auto is = driver.feels();
+    const bool feels_other = was.getHealthy() != is.getHealthy()
+                             || view(was.getDescription()) != view(is.getDescription());
+    if (feels_other && earlier.health && is.getDescription().size() > 0 && !driver.retired)
+      events_.happened("Driver", copy(is.getDescription()), {{"driver", name}});
+    changed = changed || feels_other || was.getDetected() != is.getDetected()
+              || !(driver.health && driver.health.equals(earlier.health));
+    if (driver.driver.address() != earlier.driver.address()) replaced.push_back(name);
   }
-}
-
-void ClientState::driver_answered(const std::string& name, driver::Health health) {
-  --drivers_asked_;
-  const bool is_new = !driver_health_.contains(name);
-  auto& known = driver_health_[name];
-  const bool feels_other
-      = known.healthy != health.healthy || known.description != health.description;
-  const bool changed = feels_other || known.detected != health.detected;
-  known = std::move(health);
-  if (!started_) return ready_to_start();
-  if (feels_other && !is_new && !known.description.empty())
-    events_.happened("Driver", known.description, {{"driver", name}});
-  if (changed) node_changed();
+  if (changed)
+    node_changed();
+  else if (!replaced.empty())
+    make_context();
+  for (const auto& name : replaced)
+    allocs_.driver_replaced({name, drivers_->at(name)});
 }
 
 /// Goes on when the machine, its drivers and the saved state are known.
 void ClientState::ready_to_start() {
-  if (started_ || !loaded_ || !machine_.is_known() || drivers_asked_ > 0 || facts_.stopping) return;
+  if (started_ || !loaded_ || !machine_.is_known() || !drivers_ || facts_.stopping) return;
   started_ = true;
   take_identity();
 }
@@ -231,13 +219,13 @@ void ClientState::take_up() {
   log::info("client", "node {} starts with {} saved allocations", facts_.identity.id,
             allocs_.size());
   servers_.register_node();
-  actor::send_self_after(self_, driver_interval, LookAround{});
   actor::send_self_after(self_, facts_.options.gc_interval, CollectDue{});
+  disks_.begin();
 }
 
 /// The node as it is now, and what runners have to know of it.
 void ClientState::make_node() {
-  facts_.node = build_node(facts_.options, facts_.identity, machine_.facts(), driver_health_,
+  facts_.node = build_node(facts_.options, facts_.identity, machine_.facts(), *drivers_,
                            metadata_.merged(), facts_.options.unix_now());
   make_context();
 }
@@ -259,6 +247,7 @@ actor::Answer<client_actor::Reconfigured> ClientState::reconfigure(client_actor:
     facts_.options = std::move(options);
     metadata_.configure(fixed_meta(facts_.options));
     allocs_.set_limits(facts_.options.gc);
+    disks_.begin();
     node_changed();
     promise.deliver(client_actor::Reconfigured{});
   });
@@ -272,6 +261,7 @@ void ClientState::make_context() {
   context->datacenter = facts_.options.datacenter;
   context->cgroup_parent = facts_.options.cgroup_parent;
   context->alloc_dir = facts_.options.alloc_dir;
+  context->node_record = facts_.node;
   context->node = workload::node_variables(*facts_.node, facts_.options.region);
   const auto denied = facts_.options.options.find("env.denylist");
   context->host_env
@@ -282,25 +272,21 @@ void ClientState::make_context() {
   context->task_hooks
       = std::make_shared<const workload::TaskHooks>(task_hook_traits(*facts_.parts.plugins));
   context->drivers = drivers_;
-  context->retired = retired_;
+  context->driver_manager = manager_;
+  context->exec_pump = exec_pump_;
   context->db = facts_.parts.db;
   context->servers = facts_.parts.servers;
   context->sync = sync_;
   context->checks = checks_;
   context->steps = facts_.parts.steps;
+  context->peers = facts_.options.peers;
   context->unix_now = facts_.options.unix_now;
   context->task_metrics = facts_.parts.task_metrics;
   context->seed = facts_.random.next();
   facts_.context = std::move(context);
 }
 
-// -- looking around -------------------------------------------------------------------------------
-
-void ClientState::look_around() {
-  if (facts_.stopping) return;
-  actor::send_self_after(self_, driver_interval, LookAround{});
-  if (drivers_asked_ == 0) ask_drivers();
-}
+// -- collection -----------------------------------------------------------------------------------
 
 void ClientState::collect() {
   if (facts_.stopping) return;
@@ -312,15 +298,6 @@ void ClientState::collect() {
 
 void ClientState::child_down(const actor::Down& down) {
   if (allocs_.child_down(down)) return;
-  for (auto& [driver_name, driver] : drivers_) {
-    if (driver.address() != down.source || facts_.stopping) continue;
-    log::error("client", "driver {} ended ({}); starting another", driver_name, down.reason.what);
-    driver = spawn_driver(driver_name);
-    make_context();
-    allocs_.driver_replaced({driver_name, driver});
-    if (!started_) ask_drivers();
-    return;
-  }
   // What it had to tell is lost, and told again.
   if (down.restarted && down.source == sync_.address()) {
     if (servers_.contacted()) self_->send(sync_, sync::Open{});
@@ -391,6 +368,7 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_api::AllocDirOf& msg) {
         return self->state.allocs().pass_on<client_api::AllocDir>(msg);
       },
+      [self](const client_api::DiskOf& msg) { return self->state.allocs().disk_of(msg); },
       [self](client_api::Exec& msg) { return self->state.allocs().exec(msg); },
       [self](client_api::GetNode) { return self->state.local_node(); },
       [self](client_api::ReadMeta) { return self->state.metadata().read(); },
@@ -400,6 +378,7 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](client_actor::Stop) { return self->state.stop(); },
       [self](client_actor::Reconfigure& msg) { return self->state.reconfigure(msg); },
       [self](const alloc_runner::Status& msg) { self->state.allocs().status_changed(msg); },
+      [self](const alloc_runner::AwaitEnd& msg) { return self->state.allocs().await_end(msg); },
       [self](const sync::Reported& msg) {
         self->state.allocs().end_acknowledged(msg.ended);
         self->state.servers().reported();
@@ -408,10 +387,11 @@ ClientSelf::behavior_type client_node(ClientSelf::stateful_pointer<ClientState> 
       [self](RegisterDue msg) { self->state.servers().register_due(msg.round); },
       [self](HeartbeatDue msg) { self->state.servers().heartbeat_due(msg.round); },
       [self](WatchDue) { self->state.servers().watch(); },
-      [self](LookAround) { self->state.look_around(); },
+      [self](const driver_manager::Changed& msg) { self->state.drivers_changed(msg); },
       [self](CollectDue) { self->state.collect(); },
       [self](const FingerprintDue& msg) { self->state.machine().look_again(msg); },
       [self](const EventsDue& msg) { self->state.events().due(msg); },
+      [self](DiskDue) { self->state.disks().due(); },
   };
 }
 

@@ -1,7 +1,8 @@
 // Client: the node of this machine. It finds out what the machine is, registers it, keeps it alive,
 // watches which allocations it should have, runs them, and removes what is left of old ones.
 //
-// Owns:   the alloc runners, the drivers, the AllocSync, the StatsReader and, in an agent, the
+// Owns:   the alloc runners, the DriverManager, the AllocSync, the StatsReader and, in an agent,
+// the
 //         ClientDb and the StepRunner; which allocations the node knows.
 // Takes:  what ClientApi takes, Reconfigure and Stop.
 // Asks:   the ServerLink (RegisterNode, Heartbeat, WatchAllocs, EmitEvents), the ClientDb, the

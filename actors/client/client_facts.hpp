@@ -32,10 +32,6 @@ struct StopLook {
   std::uint64_t round;
 };
 
-struct LookAround {
-  using is_message = void;
-};
-
 /// Whether allocations that have ended are to be removed for want of disk.
 struct CollectDue {
   using is_message = void;
@@ -52,19 +48,25 @@ struct EventsDue {
   std::uint64_t round;
 };
 
+struct DiskDue {
+  using is_message = void;
+};
+
 }  // namespace client_timer
 
 using ClientSelf = actor::WithInternal<Client,
                                        void(alloc_runner::Status),
+                                       alloc_runner::Ended(alloc_runner::AwaitEnd),
                                        void(sync::Reported),
+                                       void(driver_manager::Changed),
                                        void(client_timer::StopLook),
                                        void(client_timer::RegisterDue),
                                        void(client_timer::HeartbeatDue),
                                        void(client_timer::WatchDue),
-                                       void(client_timer::LookAround),
                                        void(client_timer::CollectDue),
                                        void(client_timer::FingerprintDue),
-                                       void(client_timer::EventsDue)>;
+                                       void(client_timer::EventsDue),
+                                       void(client_timer::DiskDue)>;
 
 struct ClientFacts {
   ClientOptions options;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/host/fingerprint/fingerprint.hpp"
+#include "runtime/net/byte_stream.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/sync_buffer.hpp"
 
@@ -43,6 +44,7 @@ struct ClientOptions {
   std::string node_pool = "default";
   std::string http_address;  ///< Where the agent's API is reached, "127.0.0.1:4646".
   bool tls = false;
+  net::Connector peers{};  ///< To the APIs of other nodes; empty: without TLS.
   std::string cgroup_parent;
   std::map<std::string, std::string> meta;
   std::map<std::string, HostVolume> host_volumes;
@@ -61,6 +63,9 @@ struct ClientOptions {
   std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};
   workload::GcLimits gc;
   std::chrono::nanoseconds gc_interval = std::chrono::minutes{1};
+  /// How often the directory of each allocation is looked at; 0: never.
+  std::chrono::nanoseconds disk_look_interval{0};
+  bool disk_enforce = false;  ///< Tasks end whose allocation holds more than its ephemeral_disk.
   workload::SyncOptions sync;
 
   std::function<std::int64_t()> unix_now;  ///< Wall clock in nanoseconds; empty: the system's.

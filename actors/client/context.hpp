@@ -12,10 +12,11 @@
 #include "actors/client/alloc_sync.hpp"
 #include "actors/client/check_runner.hpp"
 #include "actors/client/client_db.hpp"
-#include "actors/client/driver.hpp"
+#include "actors/client/drivers/driver_manager.hpp"
 #include "actors/client/plugin_catalog.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/roles/server_link.hpp"
+#include "runtime/host/exec_pump.hpp"
 #include "runtime/telemetry/registry.hpp"
 #include "runtime/workload/task_env.hpp"
 
@@ -28,25 +29,33 @@ struct ClientContext {
   std::string cgroup_parent;
   std::string alloc_dir;  ///< Of the client: allocations have directories below it.
   std::shared_ptr<const workload::Variables> node;  ///< What `${…}` may name of the node.
+  Object<schema::Node> node_record;                 ///< As it is registered.
   workload::Variables host_env;                     ///< The agent's environment, filtered.
   Nanoseconds max_kill_timeout = std::chrono::seconds{30};
 
   std::shared_ptr<const PluginCatalog> plugins;
   /// `task_hook_traits` of the catalog, for all runners.
   std::shared_ptr<const std::vector<workload::TaskHookTraits>> task_hooks;
-  std::map<std::string, Driver> drivers;  ///< Running ones, by name.
-  /// Of drivers that may run nothing here (any more): they end what they ran before.
-  std::map<std::string, Driver> retired;
+  std::shared_ptr<const KnownDrivers> drivers;  ///< By name.
+  DriverManager driver_manager;
+  std::shared_ptr<host::ExecPumpOnDemand> exec_pump;  ///< Of commands beside tasks.
   ClientDb db;
   ServerLink servers;
   AllocSync sync;
   CheckRunner checks;
   StepRunner steps;
+  net::Connector peers;  ///< To the APIs of other nodes; empty: without TLS.
 
   std::shared_ptr<telemetry::Registry> task_metrics;  ///< Null: what tasks do is not counted.
 
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
   std::uint64_t seed = 0;                  ///< Runners derive their own chance from it.
+
+  /// Null: there is none that may run something here.
+  const KnownDriver* driver(const std::string& name) const {
+    const auto found = drivers->find(name);
+    return found == drivers->end() || found->second.retired ? nullptr : &found->second;
+  }
 
   std::string alloc_root(std::string_view alloc_id) const {
     return alloc_dir + '/' + std::string{alloc_id};

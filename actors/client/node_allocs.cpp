@@ -8,6 +8,8 @@
 #include "actors/client/alloc_hooks.hpp"
 #include "actors/client/alloc_tasks.hpp"
 #include "actors/client/countdown.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
+#include "runtime/access/migrate_token.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -242,6 +244,9 @@ void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
   if (!alloc.runner) return;
   client_db::put_alloc(batch, assigned.alloc);
   hold_job(alloc, assigned.job, batch);
+  // A restart that found the old deployment's verdict would never give the new one another.
+  if (view(assigned.alloc->getDeploymentId()) != view(alloc.alloc->getDeploymentId()))
+    client_db::put_health(batch, alloc_id, std::nullopt);
 }
 
 void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
@@ -287,21 +292,31 @@ void NodeAllocs::servers_contacted() {
 /// What runs here of allocations that nobody knows: their records are lost, and the servers no
 /// longer want them. Those that are being removed are seen to by whoever removes them.
 void NodeAllocs::end_others() {
-  driver::EndOthers order;
+  for (const auto& [name, driver] : *facts_.context->drivers)
+    end_others_of(name, driver.driver);
+}
+
+/// A driver that cannot hear it now is told once another one has followed it.
+void NodeAllocs::end_others_of(const std::string& name, const Driver& driver) {
+  std::vector<driver::TaskId> kept;
   for (const auto& [id, alloc] : allocs_) {
     if (!alloc.runner && !alloc.destroying) continue;
     if (const auto group = workload::find_group(*alloc.job, view(alloc.alloc->getTaskGroup())))
       for (const auto task : group->getTasks())
-        order.kept.push_back({id, copy(task.getName())});
+        kept.push_back({id, copy(task.getName())});
   }
-  for (const auto* drivers : {&facts_.context->drivers, &facts_.context->retired})
-    for (const auto& [name, driver] : *drivers)
-      self_->request(driver, end_timeout, order)
-          .then([](driver::Done) {},
-                [name](const Error& err) {
-                  log::error("client", "driver {} could not look for tasks without a record: {}",
-                             name, err.what);
-                });
+  others_owed_.insert(name);
+  const auto failed = [name](const Error& err) {
+    log::error("client", "driver {} could not look for tasks without a record: {}", name, err.what);
+  };
+  self_->request(driver, end_timeout, driver::end_others(kept))
+      .then(
+          [this, name, failed](const driver::Answered& answer) {
+            others_owed_.erase(name);
+            if (const auto refusal = driver::refusal_of(answer, driver::DriverAnswer::DONE))
+              failed(refusal->error);
+          },
+          failed);
 }
 
 /// How an allocation ended that has no runner any more to tell it. `again`: whatever the servers
@@ -375,9 +390,34 @@ void NodeAllocs::status_changed(const alloc_runner::Status& msg) {
   if (found == allocs_.end()) return;
   found->second.status = msg.status;
   if (workload::is_client_terminal(msg.status)) heartbeat_stop_.forget(msg.alloc_id);
+  if (msg.over || msg.status != schema::ClientStatus::PENDING) stop_keeping(msg.alloc_id);
+  if (msg.over) tell_over(msg.alloc_id);
   if (!msg.over || found->second.destroying) return;
   gc_.mark(msg.alloc_id);
   collect();
+}
+
+actor::Answer<alloc_runner::Ended> NodeAllocs::await_end(const alloc_runner::AwaitEnd& msg) {
+  const auto found = allocs_.find(msg.alloc_id);
+  if (found == allocs_.end()) return alloc_runner::Ended{};
+  const auto& alloc = found->second;
+  awaited_.keep(msg.alloc_id, msg.for_whom);
+  if (alloc.over || (!alloc.runner && !alloc.destroying)) return alloc_runner::Ended{.here = true};
+  auto promise = self_->make_response_promise<alloc_runner::Ended>();
+  awaited_.await(msg.alloc_id, promise);
+  return promise;
+}
+
+void NodeAllocs::tell_over(const std::string& alloc_id) {
+  allocs_.at(alloc_id).over = true;
+  awaited_.ended(alloc_id);
+}
+
+void NodeAllocs::stop_keeping(const std::string& for_whom) {
+  const auto free = awaited_.release(for_whom);
+  for (const auto& alloc_id : free)
+    gc_.demand(alloc_id);
+  if (!free.empty()) collect();
 }
 
 void NodeAllocs::collect() {
@@ -407,6 +447,10 @@ void NodeAllocs::collect_one(const std::string& alloc_id) {
     gc_.destroyed();
     return;
   }
+  if (awaited_.put_off(alloc_id)) {
+    gc_.destroyed();
+    return;
+  }
   found->second.by_collection = true;
   destroy(alloc_id);
 }
@@ -428,6 +472,8 @@ void NodeAllocs::destroy(const std::string& alloc_id) {
 /// Nothing is left of it but its rows.
 void NodeAllocs::gone(const std::string& alloc_id) {
   allocs_.at(alloc_id).runner = AllocRunner{};
+  stop_keeping(alloc_id);
+  tell_over(alloc_id);
   NOMAD_FAILPOINT("client.before_erase");
   erase_rows(alloc_id);
   self_->request(facts_.parts.db, save_timeout, client_db::Save{})
@@ -498,6 +544,8 @@ bool NodeAllocs::child_down(const actor::Down& down) {
 void NodeAllocs::driver_replaced(const alloc_runner::DriverReplaced& msg) {
   for (const auto& [id, alloc] : allocs_)
     if (alloc.runner) self_->send(alloc.runner, alloc_runner::DriverReplaced{msg});
+  if (msg.driver.driver && others_owed_.contains(msg.name))
+    end_others_of(msg.name, msg.driver.driver);
 }
 
 void NodeAllocs::stop(bool with_tasks, std::function<void()> then) {
@@ -580,6 +628,17 @@ actor::Answer<client_api::ExecStarted> NodeAllocs::exec(client_api::Exec& msg) {
   log::info("client", "a command is asked for in allocation {}, task {}: {}{}", msg.alloc_id,
             msg.task, msg.command.command.front(), msg.command.tty ? " (with a terminal)" : "");
   return pass_on<client_api::ExecStarted>(msg);
+}
+
+/// The token is looked at first, so that nobody without one learns what is here.
+actor::Answer<client_api::AllocDir> NodeAllocs::disk_of(const client_api::DiskOf& msg) {
+  if (!access::is_migrate_token(msg.migrate_token, msg.alloc_id, facts_.identity.secret))
+    return Error{Errc::permission_denied, "Permission denied"};
+  const auto found = allocs_.find(msg.alloc_id);
+  if (found == allocs_.end() || !found->second.runner) return unknown(msg.alloc_id);
+  return self_->delegate(
+      found->second.runner,
+      client_api::AllocDirOf{msg.alloc_id, access::Asking::of_cluster("disk_migration")});
 }
 
 actor::Answer<client_api::CheckReports> NodeAllocs::checks(const client_api::AllocChecks& msg) {

@@ -8,11 +8,13 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/client/client_facts.hpp"
+#include "actors/client/node/awaited_ends.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/heartbeat_stop.hpp"
@@ -91,6 +93,9 @@ public:
 
   void status_changed(const alloc_runner::Status& msg);
 
+  /// Who waits for the end of another allocation of this node hears of it.
+  actor::Answer<alloc_runner::Ended> await_end(const alloc_runner::AwaitEnd& msg);
+
   /// False: it was no runner.
   bool child_down(const actor::Down& down);
 
@@ -109,6 +114,7 @@ public:
   }
 
   actor::Answer<client_api::ExecStarted> exec(client_api::Exec& msg);
+  actor::Answer<client_api::AllocDir> disk_of(const client_api::DiskOf& msg);
 
   /// Who runs them knows how they stand, so also of an allocation that has ended.
   actor::Answer<client_api::CheckReports> checks(const client_api::AllocChecks& msg);
@@ -127,6 +133,7 @@ private:
     bool destroying = false;     ///< What is left of it is being removed.
     bool wanted_again = false;   ///< Removed, but the servers have it after all.
     bool by_collection = false;  ///< Destroyed because the collection said so.
+    bool over = false;           ///< Its runner has nothing more to end.
   };
 
   struct GarbagePromise {
@@ -156,11 +163,14 @@ private:
   void watch_patience(const std::string& alloc_id);
   void arm_stop_look();
   void collect_one(const std::string& alloc_id);
+  void tell_over(const std::string& alloc_id);
+  void stop_keeping(const std::string& for_whom);
   void destroy(const std::string& alloc_id);
   void gone(const std::string& alloc_id);
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
   void end_others();
+  void end_others_of(const std::string& name, const Driver& driver);
   void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);
 
@@ -173,6 +183,7 @@ private:
   std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.
   std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
   std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
+  std::set<std::string> others_owed_;  ///< Drivers that have not heard what is to go on.
   bool wants_all_ = false;
   bool contacted_ = false;  ///< The servers' first answer is in force.
   bool impatient_ = false;  ///< Of the present `apply`.
@@ -185,6 +196,7 @@ private:
   workload::GcQueue gc_{{}};
   workload::GcUsage usage_;
   std::vector<GarbagePromise> garbage_;
+  AwaitedEnds awaited_;
 };
 
 }  // namespace nomad::client

@@ -10,6 +10,7 @@
 #include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
+#include "actors/client/hooks/predecessor_hooks.hpp"
 #include "actors/client/hooks/services_hook.hpp"
 #include "runtime/workload/task_machine.hpp"
 
@@ -62,8 +63,9 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
 
 PluginCatalog builtin_plugins(bool with_mock_driver) {
   PluginCatalog plugins;
-  plugins.alloc_hooks
-      = in_order({alloc_dir_hook(), health_hook(), group_services_hook(), checks_hook()}).value();
+  plugins.alloc_hooks = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(),
+                                  health_hook(), group_services_hook(), checks_hook()})
+                            .value();
   plugins.task_hooks = in_order({validate_hook(), task_dir_hook(), volumes_hook(),
                                  dispatch_payload_hook(), task_services_hook()})
                            .value();

@@ -29,12 +29,13 @@ struct DriverOptions {
   std::string cgroup_parent;
   StatsReader stats;
   std::function<std::int64_t()> unix_now;
+  PluginHost host;   ///< Whom it tells of its tasks' ends, of what happens to them, and of itself.
+  std::string name;  ///< Its own, in the catalog.
   /// The agent's `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::string> config;
 };
 
 struct DriverEntry {
-  driver::Capabilities capabilities;
   std::function<Driver(const actor::Owner&, const DriverOptions&)> spawn;
 };
 

@@ -1,7 +1,7 @@
 // PluginHost: what the agent is to its hooks and drivers, wherever they run: they tell it what
 // users should read, or what became of a task, and ask it for what they may not do themselves. The
-// runner of the allocation plays it for hooks, the client for drivers; either finds the task by its
-// name.
+// runner of the allocation plays it for hooks, the driver_manager for drivers; either finds the
+// task by its name.
 //
 // Errors of questions: `not_found` for an allocation or task that is not here, `conflict` for a
 // resource that has changed meanwhile, `rejected` for what cannot be done now. The contract itself

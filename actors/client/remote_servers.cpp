@@ -19,10 +19,12 @@ namespace wire = schema::rpc;
 using rpc::Method;
 using rpc::transport::Delivery;
 using server_link::AssignedAllocs;
+using server_link::AwaitPrevious;
 using server_link::DeregisterServices;
 using server_link::EmitEvents;
 using server_link::Heartbeat;
 using server_link::Lease;
+using server_link::Previous;
 using server_link::Registered;
 using server_link::RegisterNode;
 using server_link::RegisterServices;
@@ -236,6 +238,22 @@ struct RemoteState {
         });
   }
 
+  actor::Answer<Previous> await_previous(const AwaitPrevious& msg) {
+    auto body = rpc::make_body<wire::NodeAwaitPreviousRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      request.setAllocId(text(msg.alloc_id));
+      request.setMaxWaitMs(static_cast<std::uint64_t>(msg.max_wait.count()));
+    });
+    return exchange<wire::NodeAwaitPreviousReply, Previous>(
+        Method::node_await_previous, std::move(body), msg.max_wait + blocking_slack,
+        [](const Object<wire::NodeAwaitPreviousReply>& reply) -> Result<Previous> {
+          return Previous{.ended = reply->getEnded(),
+                          .http_address = copy(reply->getHttpAddress()),
+                          .tls = reply->getTls(),
+                          .migrate_token = copy(reply->getMigrateToken())};
+        });
+  }
+
   void learn(const Object<wire::NodeLeaseReply>& reply) {
     std::vector<std::string> fresh;
     for (const auto server : reply->getServers())
@@ -270,6 +288,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
       [self](const RegisterServices& msg) { return self->state.add_services(msg); },
       [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
       [self](const EmitEvents& msg) { return self->state.emit(msg); },
+      [self](const AwaitPrevious& msg) { return self->state.await_previous(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };
 }

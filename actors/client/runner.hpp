@@ -23,6 +23,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/roles/client_api.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/disk/disk_watch.hpp"
 #include "schema/client.capnp.h"
 
 namespace nomad::client {
@@ -73,10 +74,18 @@ struct ServersContacted {
   using is_message = void;
 };
 
+/// A driver has died, or another has followed it.
 struct DriverReplaced {
   using is_message = void;
   std::string name;
-  Driver driver;
+  KnownDriver driver;
+};
+
+/// What the allocation's directory was found to hold.
+struct DiskLooked {
+  using is_message = void;
+  workload::DiskLook look;
+  bool enforce = false;  ///< `workload::DiskTerms`
 };
 
 /// To the parent.
@@ -87,6 +96,20 @@ struct Status {
   bool over = false;  ///< Every task has ended for good, and every hook.
 };
 
+/// To the parent: asks to hear when an allocation of this node has ended; answered then, or at once
+/// if it is none of this node's. `for_whom` waits to take over its directory: that is kept until
+/// the status of `for_whom` is no longer pending. Empty: nobody wants it.
+struct AwaitEnd {
+  using is_message = void;
+  std::string alloc_id;
+  std::string for_whom;
+};
+
+struct Ended {
+  using is_message = void;
+  bool here = false;  ///< False: this node does not have it.
+};
+
 }  // namespace alloc_runner
 
 using AllocRunner = actor::Interface<void(alloc_runner::Begin),
@@ -95,6 +118,7 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      void(alloc_runner::ReportAgain),
                                      void(alloc_runner::ServersContacted),
                                      void(alloc_runner::DriverReplaced),
+                                     void(alloc_runner::DiskLooked),
                                      alloc_runner::Done(alloc_runner::Destroy),
                                      alloc_runner::Done(alloc_runner::Detach),
                                      client_api::Done(client_api::RestartTask),
@@ -103,7 +127,8 @@ using AllocRunner = actor::Interface<void(alloc_runner::Begin),
                                      client_api::AllocDir(client_api::AllocDirOf),
                                      client_api::ExecStarted(client_api::Exec)>;
 
-using AllocRunnerParent = actor::Interface<void(alloc_runner::Status)>;
+using AllocRunnerParent
+    = actor::Interface<void(alloc_runner::Status), alloc_runner::Ended(alloc_runner::AwaitEnd)>;
 
 struct AllocSetup {
   Context context;

@@ -166,8 +166,7 @@ void ServerContact::watch() {
 void ServerContact::assigned(server_link::AssignedAllocs set) {
   watch_failures_ = 0;
   if (facts_.stopping) return;
-  const bool first = min_index_ == 0 && set.complete;
-  if (set.index <= min_index_ && !first) {
+  if (set.index <= min_index_ && !set.complete) {
     actor::send_self_after(self_, too_early, WatchDue{});
     return;
   }

@@ -73,6 +73,9 @@ client_api::HostUsage to_api(const host::HostUsage& from) {
   return to;
 }
 
+/// Whoever asks for all tasks of the node does so by as many messages, within less than that.
+constexpr std::chrono::milliseconds fresh_for{500};
+
 struct ReaderState {
   static constexpr const char* name = "stats_reader";
 
@@ -85,7 +88,7 @@ StatsReader::behavior_type stats_reader(StatsReader::stateful_pointer<ReaderStat
   self->state.host.emplace(host::HostStats::Options{
       .alloc_dir = options.alloc_dir, .total_compute_mhz = options.total_compute_mhz});
   self->state.host->read();  // where the first shares are counted from
-  self->state.processes.emplace(options.total_compute_mhz, options.cores);
+  self->state.processes.emplace(options.total_compute_mhz, options.cores, fresh_for);
   return {
       [self](stats::ReadHost) { return to_api(self->state.host->read()); },
       [self](const stats::ReadTasks& msg) {

@@ -27,7 +27,7 @@ struct TaskUsages {
   std::vector<client_api::TaskUsage> usages;
 };
 
-/// Usage of each, in order.
+/// Usage of each, in order, half a second old at most.
 struct ReadTasks {
   using is_message = void;
   std::vector<host::TaskProcesses> tasks;

@@ -165,6 +165,7 @@ RunnerSelf::behavior_type simulated_runner(RunnerState::Self self, AllocSetup se
       [state](const alloc_runner::ReportAgain&) { state->report(true, true); },
       [](const alloc_runner::ServersContacted&) {},
       [](const alloc_runner::DriverReplaced&) {},
+      [](const alloc_runner::DiskLooked&) {},
       [state](const alloc_runner::Destroy&) { return state->leave(); },
       [state](const alloc_runner::Detach&) { return state->leave(); },
       [](const client_api::RestartTask&) -> actor::Answer<client_api::Done> {

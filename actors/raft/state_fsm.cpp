@@ -6,6 +6,7 @@
 #include <kj/exception.h>
 
 #include "runtime/base/log.hpp"
+#include "runtime/state/restore.hpp"
 
 namespace nomad::raft {
 namespace {

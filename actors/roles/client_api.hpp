@@ -197,6 +197,14 @@ struct AllocDirOf {
   access::Asking asking;
 };
 
+/// The same for another node that is to go on with the allocation's ephemeral disk: whoever has the
+/// migrate token of this allocation on this node may have it. `permission_denied` otherwise.
+struct DiskOf {
+  using is_message = void;
+  std::string alloc_id;
+  std::string migrate_token;
+};
+
 /// The node record as last registered.
 struct LocalNode {
   using is_message = void;
@@ -301,6 +309,7 @@ using ClientApi = actor::Interface<client_api::Done(client_api::RestartTask),
                                    client_api::CheckReports(client_api::AllocChecks),
                                    client_api::HostUsage(client_api::HostStats),
                                    client_api::AllocDir(client_api::AllocDirOf),
+                                   client_api::AllocDir(client_api::DiskOf),
                                    client_api::ExecStarted(client_api::Exec),
                                    client_api::LocalNode(client_api::GetNode),
                                    client_api::NodeMeta(client_api::ReadMeta),

@@ -8,7 +8,8 @@
 //   - Objects are immutable and shared; nobody changes one.
 //   - The client sends at most one of each of RegisterNode, WatchAllocs, UpdateAllocs and
 //   EmitEvents at
-//     a time, and of each allocation one RegisterServices or DeregisterServices.
+//     a time, and of each allocation one of RegisterServices and DeregisterServices, and one
+//     AwaitPrevious.
 #pragma once
 
 #include <chrono>
@@ -69,7 +70,8 @@ struct AssignedAlloc {
 /// AllocModifyIndex is above the index asked with, and nothing was forgotten.
 struct AssignedAllocs {
   using is_message = void;
-  std::uint64_t index = 0;  ///< To ask with next; not above the one asked with: nothing is new.
+  /// To ask with next. Of a set that is not complete, not above the one asked with: nothing is new.
+  std::uint64_t index = 0;
   bool complete = false;
   std::vector<AssignedAlloc> allocs;
 };
@@ -142,6 +144,25 @@ struct EmitEvents {
   std::vector<Object<schema::NodeEvent>> events;
 };
 
+/// Asks how the allocation stands that `alloc_id`, one of this node's, replaces; held until that
+/// has ended, is unknown or not known any more, or until `max_wait` is over. `not_found`,
+/// `permission_denied`: `alloc_id` is not known, or another node's.
+struct AwaitPrevious {
+  using is_message = void;
+  std::string node_id;
+  std::string alloc_id;
+  std::chrono::milliseconds max_wait{300'000};
+};
+
+struct Previous {
+  using is_message = void;
+  bool ended = false;  ///< False: `max_wait` is over.
+  /// Of the node whose API gives out its ephemeral disk, if `alloc_id` wants that from elsewhere.
+  std::string http_address{};
+  bool tls = false;
+  std::string migrate_token{};  ///< What that node gives it out for.
+};
+
 }  // namespace server_link
 
 using ServerLink = actor::Interface<server_link::Registered(server_link::RegisterNode),
@@ -150,6 +171,7 @@ using ServerLink = actor::Interface<server_link::Registered(server_link::Registe
                                     server_link::Updated(server_link::UpdateAllocs),
                                     server_link::Updated(server_link::RegisterServices),
                                     server_link::Updated(server_link::DeregisterServices),
-                                    server_link::Updated(server_link::EmitEvents)>;
+                                    server_link::Updated(server_link::EmitEvents),
+                                    server_link::Previous(server_link::AwaitPrevious)>;
 
 }  // namespace nomad::client

@@ -81,7 +81,7 @@ struct WatcherState {
     new_ones = store->watches().subscribe({state::watch_prefix(Table::deployments, "")},
                                           tell(DeploymentsChanged{term}));
     const auto snapshot = store->snapshot();
-    const auto& by_create = snapshot.tables().deployments_by_create;
+    const auto& by_create = snapshot.deployments_by_create_map();
     std::vector<std::string> found;
     for (auto cursor = by_create.lower_bound(state::number_key(seen_index + 1)); cursor.valid();
          cursor.next()) {

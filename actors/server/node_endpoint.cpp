@@ -12,14 +12,17 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/node_commands.hpp"
+#include "runtime/cluster/predecessor.hpp"
 
 namespace nomad::server {
 namespace {
 
 using namespace std::chrono_literals;
 using client::server_link::AssignedAllocs;
+using client::server_link::AwaitPrevious;
 using client::server_link::DeregisterServices;
 using client::server_link::EmitEvents;
+using client::server_link::Previous;
 using client::server_link::RegisterServices;
 using client::server_link::UpdateAllocs;
 using client::server_link::Updated;
@@ -39,6 +42,14 @@ struct WatchOver {
   std::uint64_t watch;
 };
 
+/// What allocation `alloc_id` replaces has changed, or it has been waited for long enough.
+struct PredecessorDue {
+  using is_message = void;
+  std::string alloc_id;
+  std::uint64_t wait;
+  bool over;
+};
+
 /// Reports that may wait have waited.
 struct ReportsDue {
   using is_message = void;
@@ -47,6 +58,7 @@ struct ReportsDue {
 using NodeEndpointSelf = actor::WithInternal<NodeEndpoint,
                                              void(NodeTouched),
                                              void(WatchOver),
+                                             void(PredecessorDue),
                                              void(ReportsDue),
                                              void(WriteDone)>;
 
@@ -67,10 +79,19 @@ struct Watch {
   actor::Timer end;
 };
 
+/// A question about a predecessor that has not ended.
+struct PredecessorWait {
+  std::uint64_t number = 0;
+  std::string node_id;
+  actor::Promise<Previous> promise{};
+  state::Watches::Subscription subscription{};
+  actor::Timer end{};
+};
+
 /// What a node was told last: from this the endpoint sees whether something was forgotten.
 struct LastAnswer {
   std::uint64_t index = 0;
-  std::size_t count = 0;
+  std::uint64_t count = 0;
 };
 
 /// Nodes that the state does not have (yet, or any more) and that ask all the same.
@@ -91,8 +112,9 @@ struct NodeEndpointState {
   std::optional<ActorProposer> writes;
   std::shared_ptr<const raft::LeaderLease> lease;  ///< None: always ours.
   Random random{0};
-  std::unordered_map<std::string, Watch> watches;            ///< By node.
-  std::unordered_map<std::string, LastAnswer> last_answers;  ///< By node.
+  std::unordered_map<std::string, Watch> watches;                 ///< By node.
+  std::unordered_map<std::string, LastAnswer> last_answers;       ///< By node.
+  std::unordered_map<std::string, PredecessorWait> predecessors;  ///< By who replaces them.
   std::uint64_t next_watch = 1;
   std::vector<Report> reports;  ///< That wait, for the entry being written or for others.
   bool writing_reports = false;
@@ -112,7 +134,7 @@ struct NodeEndpointState {
   actor::Answer<AssignedAllocs> watch(const WatchAllocs& msg) {
     end_watch(msg.node_id);  // a node asks one question at a time; the older one is void
     const auto snapshot = store->snapshot();
-    if (watches.size() >= snapshot.tables().nodes.size() + most_strangers
+    if (watches.size() >= snapshot.nodes_map().size() + most_strangers
         && !snapshot.node(msg.node_id))
       return Error{Errc::overloaded, "too many unknown nodes ask what they should run"};
     auto& watch = watches[msg.node_id];
@@ -139,7 +161,7 @@ struct NodeEndpointState {
     auto& watch = watches.at(node_id);
     watch.subscription = subscribe(node_id, watch.number);
     auto set = alloc_set(node_id, watch.min_index);
-    if (set.index <= watch.min_index) return false;
+    if (!set.complete && set.index <= watch.min_index) return false;
     auto promise = watch.promise;
     self->cancel(watch.end);
     watches.erase(node_id);
@@ -161,40 +183,109 @@ struct NodeEndpointState {
                                       });
   }
 
+  /// What is new since `min_index`; no work for what is not.
   AssignedAllocs alloc_set(const std::string& node_id, std::uint64_t min_index) {
     const auto snapshot = store->snapshot();
-    AssignedAllocs set;
-    std::size_t count = 0;
+    const auto count = snapshot.alloc_count(node_id);
+    AssignedAllocs set{.index = min_index, .complete = false, .allocs = {}};
     std::size_t created = 0;
-    std::uint64_t newest = 0;
-    for (const auto& entry : snapshot.allocs_by_node(node_id)) {
+    for (const auto& entry : snapshot.allocs_changed_after(min_index, node_id)) {
       const auto& row = *entry.value();
-      ++count;
       created += row.alloc->getCreateIndex() > min_index ? 1 : 0;
-      newest = std::max<std::uint64_t>(newest, row.alloc->getAllocModifyIndex());
-      if (row.alloc->getAllocModifyIndex() > min_index) set.allocs.push_back({row.alloc, row.job});
+      set.index = row.alloc->getAllocModifyIndex();  // ascending
+      set.allocs.push_back({row.alloc, row.job});
     }
     const auto before = last_answers.find(node_id);
     const bool forgot = before == last_answers.end() || before->second.index != min_index
                         || before->second.count + created != count
                         || min_index < snapshot.index(state::Table::restore_rows);  // other rows
-    set.complete = min_index == 0 || forgot;
-    if (set.complete && min_index > 0) {
-      set.allocs.clear();
-      for (const auto& entry : snapshot.allocs_by_node(node_id))
-        set.allocs.push_back({entry.value()->alloc, entry.value()->job});
+    if (min_index == 0 || forgot) {
+      set.complete = true;
+      set.index = std::max({snapshot.index(), min_index, std::uint64_t{1}});
+      if (set.allocs.size() < count) set.allocs = all_allocs(snapshot, node_id);
     }
-    set.index = set.complete ? std::max<std::uint64_t>(snapshot.index(), min_index + 1) : newest;
-    if (set.index > min_index) remember(snapshot, node_id, {set.index, count});
+    if (set.complete || set.index > min_index) remember(snapshot, node_id, {set.index, count});
     return set;
+  }
+
+  static std::vector<client::server_link::AssignedAlloc> all_allocs(const state::Snapshot& snapshot,
+                                                                    const std::string& node_id) {
+    std::vector<client::server_link::AssignedAlloc> all;
+    for (const auto& entry : snapshot.allocs_by_node(node_id))
+      all.push_back({entry.value()->alloc, entry.value()->job});
+    return all;
   }
 
   void remember(const state::Snapshot& snapshot, const std::string& node_id, LastAnswer answer) {
     last_answers[node_id] = answer;
-    if (last_answers.size() > snapshot.tables().nodes.size() + most_strangers)
+    if (last_answers.size() > snapshot.nodes_map().size() + most_strangers)
       std::erase_if(last_answers, [&](const auto& entry) {
         return entry.first != node_id && !snapshot.node(entry.first);
       });
+  }
+
+  // -- what an allocation replaces ---------------------------------------------------------------
+
+  actor::Answer<Previous> await_previous(const AwaitPrevious& msg) {
+    end_wait(msg.alloc_id, Previous{});  // The older question is void.
+    PredecessorWait wait{.number = next_watch++, .node_id = msg.node_id};
+    auto found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), msg.node_id, msg.alloc_id));
+    if (!found.ended) {
+      wait.subscription = subscribe_to(found.id, msg.alloc_id, wait.number);
+      found = NOMAD_TRY(cluster::predecessor_of(store->snapshot(), msg.node_id, msg.alloc_id));
+    }
+    if (lease && !lease->holds()) return no_leader();
+    if (found.ended) return previous_of(std::move(found));
+    wait.end = actor::send_self_after(self, msg.max_wait,
+                                      PredecessorDue{msg.alloc_id, wait.number, true});
+    wait.promise = self->make_response_promise<Previous>();
+    auto promise = wait.promise;
+    predecessors.emplace(msg.alloc_id, std::move(wait));
+    return promise;
+  }
+
+  static Previous previous_of(cluster::Predecessor found) {
+    return {.ended = found.ended,
+            .http_address = std::move(found.http_address),
+            .tls = found.tls,
+            .migrate_token = std::move(found.migrate_token)};
+  }
+
+  state::Watches::Subscription subscribe_to(const std::string& previous,
+                                            const std::string& alloc_id,
+                                            std::uint64_t number) {
+    const auto weak = actor::Weak<NodeEndpointSelf>{self};
+    return store->watches().subscribe(
+        {state::watch_key(state::Table::allocs, previous)}, [weak, alloc_id, number] {
+          if (auto strong = weak.lock())
+            actor::tell(strong, PredecessorDue{alloc_id, number, false});
+        });
+  }
+
+  void end_wait(const std::string& alloc_id, Result<Previous> with) {
+    auto wait = predecessors.extract(alloc_id);
+    if (wait.empty()) return;
+    self->cancel(wait.mapped().end);
+    if (with)
+      wait.mapped().promise.deliver(std::move(*with));
+    else
+      wait.mapped().promise.deliver(with.error());
+  }
+
+  void predecessor_due(const PredecessorDue& msg) {
+    const auto wait = predecessors.find(msg.alloc_id);
+    if (wait == predecessors.end() || wait->second.number != msg.wait) return;
+    const auto node_id = wait->second.node_id;
+    auto look = [&] { return cluster::predecessor_of(store->snapshot(), node_id, msg.alloc_id); };
+    auto found = look();
+    if (found && !found->ended && !msg.over) {  // Watches tell once.
+      wait->second.subscription = subscribe_to(found->id, msg.alloc_id, msg.wait);
+      found = look();
+      if (found && !found->ended) return;
+    }
+    if (!found) return end_wait(msg.alloc_id, found.error());
+    if (lease && !lease->holds()) return end_wait(msg.alloc_id, no_leader());
+    end_wait(msg.alloc_id, previous_of(std::move(*found)));
   }
 
   // -- what nodes report -------------------------------------------------------------------------
@@ -276,6 +367,9 @@ struct NodeEndpointState {
 
   actor::Answer<Updated> change_services(const state::Snapshot& snapshot,
                                          Result<cluster::ServiceChange> change) {
+    // Asked after the snapshot was taken: one of a leader that has yet to apply what it took over
+    // knows neither the allocation nor what is to go, and its word is final to whoever asks.
+    if (lease && !lease->holds()) return no_leader();
     if (!change) return change.error();
     if (change->empty()) return Updated{snapshot.index()};
     NOMAD_TRY(service_writes.check_room(*change));
@@ -303,6 +397,8 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
       [self](const RegisterServices& msg) { return self->state.add_services(msg); },
       [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
       [self](const EmitEvents& msg) { return self->state.note_events(msg); },
+      [self](const AwaitPrevious& msg) { return self->state.await_previous(msg); },
+      [self](const PredecessorDue& msg) { self->state.predecessor_due(msg); },
       [self](ReportsDue) {
         auto& state = self->state;
         state.reports_timed = false;

@@ -58,6 +58,11 @@ std::chrono::seconds time_left_of(const rpc::Envelope& envelope) {
                   std::chrono::seconds{3600});
 }
 
+/// How long a question is held that wants to wait for `asked_ms`.
+std::chrono::milliseconds longest_wait(std::uint64_t asked_ms) {
+  return std::chrono::milliseconds{std::min<std::uint64_t>(asked_ms, 600'000)};
+}
+
 /// Whether `caller` speaks for the node. An unknown node is the endpoint's business: it says so.
 Result<> check_node(const NodeService& service, const Caller& caller, const std::string& node_id) {
   if (caller.is_node(node_id) || service.secret_of(node_id).empty()) return {};
@@ -145,6 +150,7 @@ void NodeService::add_to(rpc::MethodRouter& router) {
   add_allocs(router);
   add_updates(router);
   add_services(router);
+  add_predecessors(router);
   add_events(router);
 }
 
@@ -224,8 +230,7 @@ void NodeService::add_allocs(rpc::MethodRouter& router) const {
         const auto id = copy(request->getNodeId());
         if (auto allowed = check_node(service, caller, id); !allowed)
           return inbound.reply(allowed.error());
-        const std::chrono::milliseconds wait{
-            std::min<std::uint64_t>(request->getMaxWaitMs(), 600'000)};
+        const auto wait = longest_wait(request->getMaxWaitMs());
         shared->asker.ask<link::AssignedAllocs>(
             shared->endpoint(), link::WatchAllocs{id, request->getMinIndex(), wait},
             std::chrono::duration_cast<std::chrono::seconds>(wait) + endpoint_timeout,
@@ -289,6 +294,31 @@ void NodeService::add_services(rpc::MethodRouter& router) const {
         for (const auto id : request->getIds())
           message.ids.push_back(copy(id));
         service.write(std::move(message), caller, inbound);
+      });
+}
+
+void NodeService::add_predecessors(rpc::MethodRouter& router) const {
+  router.on_inbound<wire::NodeAwaitPreviousRequest>(
+      Method::node_await_previous,
+      [service = *this, shared = shared_](const Caller& caller,
+                                          const Object<wire::NodeAwaitPreviousRequest>& request,
+                                          const Inbound& inbound) {
+        const auto id = copy(request->getNodeId());
+        if (!caller.is_node(id))  // The answer has a secret of another node's.
+          return inbound.reply(Error{Errc::permission_denied, "Permission denied"});
+        const auto wait = longest_wait(request->getMaxWaitMs());
+        shared->asker.ask<link::Previous>(
+            shared->endpoint(), link::AwaitPrevious{id, copy(request->getAllocId()), wait},
+            std::chrono::duration_cast<std::chrono::seconds>(wait) + endpoint_timeout,
+            [inbound](Result<link::Previous> previous) {
+              if (!previous) return inbound.reply(previous.error());
+              inbound.reply(rpc::make_body<wire::NodeAwaitPreviousReply>([&](auto& reply) {
+                reply.setEnded(previous->ended);
+                reply.setHttpAddress(text(previous->http_address));
+                reply.setTls(previous->tls);
+                reply.setMigrateToken(text(previous->migrate_token));
+              }));
+            });
       });
 }
 

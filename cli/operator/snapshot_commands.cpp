@@ -13,7 +13,8 @@
 #include "cli/output/layout.hpp"
 #include "cli/run.hpp"
 #include "runtime/object/json_codec.hpp"
-#include "runtime/state/store.hpp"
+#include "runtime/state/restore.hpp"
+#include "runtime/state/snapshot.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 

@@ -1,6 +1,7 @@
 #include "runtime/base/failpoint.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -22,8 +24,10 @@
 namespace nomad::failpoint {
 namespace {
 
+enum class Deed : std::uint8_t { error, kill, hold };
+
 struct Order {
-  bool kills = false;    ///< Otherwise it is an error.
+  Deed deed = Deed::error;
   std::uint64_t at = 0;  ///< The visit that counts; 0: every one.
   std::uint64_t visits = 0;
 };
@@ -43,12 +47,16 @@ Handler& handler_of_thread() {
   return handler;
 }
 
-/// "kill", "error", each with "@<number>" or without.
+/// "hold", or "kill", "error", each with "@<number>" or without.
 bool parse(std::string_view text, Order& order) {
   const auto at = text.find('@');
   const auto what = text.substr(0, at);
-  if (what != "kill" && what != "error") return false;
-  order.kills = what == "kill";
+  if (text == "hold")
+    order.deed = Deed::hold;
+  else if (what == "kill")
+    order.deed = Deed::kill;
+  else if (what != "error")
+    return false;
   if (at == text.npos) return true;
   const auto number = text.substr(at + 1);
   const auto [end, failure]
@@ -97,6 +105,23 @@ bool takes_orders() {
   return true;
 }
 
+bool is_held(std::string_view name) {
+  auto& all = orders();
+  const std::scoped_lock lock{all.mutex};
+  const auto found = all.by_name.find(name);
+  return found != all.by_name.end() && found->second.deed == Deed::hold;
+}
+
+/// Returns when the orders of the file do not say "hold" any more.
+void wait_while_held(std::string_view name) {
+  if (!is_held(name)) return;
+  log::info("failpoint", "held at {}", name);
+  while (is_held(name)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    takes_orders();
+  }
+}
+
 /// As `reach`, for the process alone.
 Result<> visit(std::string_view name) {
   auto& all = orders();
@@ -106,7 +131,7 @@ Result<> visit(std::string_view name) {
   auto& order = found->second;
   ++order.visits;
   if (order.at != 0 && order.visits != order.at) return {};
-  if (order.kills) std::raise(SIGKILL);
+  if (order.deed == Deed::kill) std::raise(SIGKILL);
   return Error{Errc::io, fmt::format("failpoint {}", name)};
 }
 
@@ -127,7 +152,7 @@ Result<> configure(std::string_view text) {
     Order order;
     if (equals == part.npos || !parse(part.substr(equals + 1), order))
       return Error{Errc::invalid_argument,
-                   fmt::format("\"{}\" is not <name>=kill|error[@<visit>]", part)};
+                   fmt::format("\"{}\" is not <name>=hold or <name>=kill|error[@<visit>]", part)};
     read.insert_or_assign(std::string{part.substr(0, equals)}, order);
   }
   const std::scoped_lock lock{orders().mutex};
@@ -138,6 +163,7 @@ Result<> configure(std::string_view text) {
 Result<> reach(std::string_view name) {
   if (const auto& handler = handler_of_thread()) return handler(name);
   takes_orders();
+  wait_while_held(name);
   return visit(name);
 }
 

@@ -11,6 +11,8 @@
 // error" in the environment kills the process (SIGKILL) when it comes there for the third time, and
 // lets every save fail. Nothing set: nothing happens. NOMAD_FAILPOINTS="@<file>" means what the
 // file says, which is read again when it has changed: so tests give orders to a running process.
+// There, "hook.task_dir.prestart=hold" keeps each thread that comes to the place until the file
+// says something else; it is logged.
 #pragma once
 
 #include <functional>

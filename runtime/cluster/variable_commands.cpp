@@ -154,7 +154,7 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
   KeyringDuties duties;
   const auto active = snapshot.active_root_key();
   duties.make_key = !active || now - active->getCreateTime() > thresholds.rotation;
-  for (const auto& entry : snapshot.tables().root_keys.all()) {
+  for (const auto& entry : snapshot.root_keys_map().all()) {
     const auto& key = entry.value();
     const bool is_used = snapshot.root_key_in_use(entry.key());
     switch (key->getState()) {
@@ -167,9 +167,9 @@ KeyringDuties keyring_duties(const state::Snapshot& snapshot,
       case schema::RootKeyState::REKEYING: {
         if (!is_used) duties.retire.push_back(key);
         const std::string prefix = state::join_key(entry.key(), "");
-        for (const auto& use : snapshot.tables().variables_by_key.prefix(prefix)) {
+        for (const auto& use : snapshot.variables_by_key_map().prefix(prefix)) {
           if (duties.rekey.size() >= thresholds.rekeyed_at_once) break;
-          if (const auto* found = snapshot.tables().variables.find(use.key().substr(prefix.size())))
+          if (const auto* found = snapshot.variables_map().find(use.key().substr(prefix.size())))
             duties.rekey.push_back(*found);
         }
         break;

@@ -92,6 +92,9 @@ Result<> validate_client(const Client& client) {
     if (value < 0) return wrong(fmt::format("{}: must be at least 0, not {}", name, value));
   if (client.gc_interval <= Nanoseconds{0})
     return wrong("gc_interval: must be longer than 0, as \"1m\"");
+  if (client.ephemeral_disk_interval < Nanoseconds{0}
+      || (client.ephemeral_disk_interval > Nanoseconds{0} && client.ephemeral_disk_interval < 1s))
+    return wrong("ephemeral_disk_interval: must be at least \"1s\", or \"0s\" for never");
   if (client.min_dynamic_port < 1 || client.max_dynamic_port > 65'535
       || client.min_dynamic_port > client.max_dynamic_port)
     return Error{Errc::invalid_argument,

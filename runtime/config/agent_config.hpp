@@ -124,6 +124,8 @@ struct Client {
   double gc_disk_usage_threshold = 80;
   double gc_inode_usage_threshold = 70;
   std::int64_t gc_max_allocs = 50;
+  Nanoseconds ephemeral_disk_interval = 1min;  ///< How often disks are looked at; 0: never.
+  bool ephemeral_disk_enforce = false;
   bool disable_remote_exec = false;
   bool nomad_service_discovery = true;  ///< Only what the node says of itself.
   std::string cgroup_parent;

@@ -11,12 +11,14 @@ namespace {
 
 /// Keys, or blocks, which end in a dot. What a client node is and offers can change while it runs;
 /// who it is, where it keeps what, and how it reaches others cannot.
-constexpr std::array<std::string_view, 23> reloadable{
+constexpr std::array<std::string_view, 25> reloadable{
     "client.cni_config_dir",
     "client.cpu_total_compute",
     "client.disable_remote_exec",
     "client.disk_free_mb",
     "client.disk_total_mb",
+    "client.ephemeral_disk_enforce",
+    "client.ephemeral_disk_interval",
     "client.gc_disk_usage_threshold",
     "client.gc_inode_usage_threshold",
     "client.gc_interval",

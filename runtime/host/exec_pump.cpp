@@ -137,4 +137,27 @@ Result<std::shared_ptr<ExecSession>> ExecPump::adopt(ExecEnds ends) {
   return std::shared_ptr<ExecSession>(std::make_shared<Handle>(core_, std::move(session)));
 }
 
+Result<std::shared_ptr<ExecSession>> ExecPumpOnDemand::adopt(ExecEnds ends) {
+  std::lock_guard guard{mutex_};
+  if (!pump_) {
+    pump_ = NOMAD_TRY(ExecPump::open());
+  }
+  return pump_->adopt(std::move(ends));
+}
+
+Result<ExecEnds> ends_of(std::vector<UniqueFd> descriptors) {
+  ExecEnds ends;
+  if (descriptors.size() != 2 && descriptors.size() != 4)
+    return Error{Errc::io, "the command's streams were lost: too many open files"};
+  ends.socket = std::move(descriptors[0]);
+  if (descriptors.size() == 2) {
+    ends.terminal = std::move(descriptors[1]);
+    return ends;
+  }
+  ends.input = std::move(descriptors[1]);
+  ends.output = std::move(descriptors[2]);
+  ends.errors = std::move(descriptors[3]);
+  return ends;
+}
+
 }  // namespace nomad::host

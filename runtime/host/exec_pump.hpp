@@ -6,7 +6,9 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "runtime/base/result.hpp"
 #include "runtime/host/exec_session.hpp"
@@ -22,6 +24,10 @@ struct ExecEnds {
   UniqueFd output{};
   UniqueFd errors{};
 };
+
+/// From what a driver or an executor hands over: the socket, and the terminal or the three streams.
+/// `io` for another number of them.
+Result<ExecEnds> ends_of(std::vector<UniqueFd> descriptors);
 
 class ExecPump {
 public:
@@ -47,6 +53,17 @@ private:
 
   std::shared_ptr<Core> core_;
   std::thread thread_;
+};
+
+/// A pump for whoever may never need one: opened by its first session. Any thread.
+class ExecPumpOnDemand {
+public:
+  /// As the pump's.
+  Result<std::shared_ptr<ExecSession>> adopt(ExecEnds ends);
+
+private:
+  std::mutex mutex_;
+  std::unique_ptr<ExecPump> pump_;
 };
 
 }  // namespace nomad::host

@@ -37,6 +37,7 @@
 #include "runtime/host/cgroup.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/host/process/process_id.hpp"
+#include "runtime/host/process/unique_fd.hpp"
 #include "runtime/host/users.hpp"
 
 namespace nomad::host {
@@ -110,8 +111,8 @@ struct TaskListener {
 
 using ExecutorDone = std::function<void(Result<>)>;
 
-/// A command runs, or why it does not.
-using ExecReady = std::function<void(Result<std::shared_ptr<ExecSession>>)>;
+/// A command runs, with these ends of its streams (`ends_of`), or why it does not.
+using ExecReady = std::function<void(Result<std::vector<UniqueFd>>)>;
 
 class ExecutorClient {
 public:
@@ -153,8 +154,7 @@ public:
 
   /// Runs a command beside the task, with its environment, user and cgroups, in `directory` (empty:
   /// the task's). `rejected` when it cannot be started, `not_found` or `conflict` when the task
-  /// does not run. It ends with the last reference to its session, with the task, and with this
-  /// client.
+  /// does not run. It ends when its streams' socket is closed, and with the task.
   void exec(std::string key, ExecCommand command, std::string directory, ExecReady ready);
 
   /// The status has been recorded: the executor ends, its files and cgroup go. `done` comes when

@@ -1,4 +1,6 @@
 // The part of executor_loop.hpp that runs commands beside a task.
+#include <iterator>
+
 #include "runtime/host/executor_loop.hpp"
 
 namespace nomad::host {
@@ -19,8 +21,8 @@ void ExecutorClient::Loop::exec(const std::string& key,
     case Phase::running:
       return request(
           *task,
-          [this, task, tty = command.tty, ready](const Result<>& outcome) {
-            ready(take_session(*task, tty, outcome));
+          [task, tty = command.tty, ready](const Result<>& outcome) {
+            ready(take_streams(*task, tty, outcome));
           },
           [&](executor::Message::Builder message) {
             auto order = message.initExec();
@@ -38,9 +40,9 @@ void ExecutorClient::Loop::exec(const std::string& key,
   ready(Error{Errc::conflict, "the task is not running"});
 }
 
-Result<std::shared_ptr<ExecSession>> ExecutorClient::Loop::take_session(Task& task,
-                                                                        bool tty,
-                                                                        const Result<>& outcome) {
+Result<std::vector<UniqueFd>> ExecutorClient::Loop::take_streams(Task& task,
+                                                                 bool tty,
+                                                                 const Result<>& outcome) {
   if (outcome.has_error()) {
     const Error& error = outcome.error();
     if (error.what == executor::unknown_request)
@@ -55,21 +57,11 @@ Result<std::shared_ptr<ExecSession>> ExecutorClient::Loop::take_session(Task& ta
     task.received.clear();
     return Error{Errc::io, "the command's streams were lost: too many open files"};
   }
-  if (!pump_) {
-    pump_ = NOMAD_TRY(ExecPump::open());
-  }
-  ExecEnds ends;
-  ends.socket = std::move(task.received[0]);
-  if (tty) {
-    ends.terminal = std::move(task.received[1]);
-  } else {
-    ends.input = std::move(task.received[1]);
-    ends.output = std::move(task.received[2]);
-    ends.errors = std::move(task.received[3]);
-  }
-  task.received.erase(task.received.begin(),
-                      task.received.begin() + static_cast<std::ptrdiff_t>(count));
-  return pump_->adopt(std::move(ends));
+  const auto end = task.received.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<UniqueFd> streams{std::make_move_iterator(task.received.begin()),
+                                std::make_move_iterator(end)};
+  task.received.erase(task.received.begin(), end);
+  return streams;
 }
 
 }  // namespace nomad::host

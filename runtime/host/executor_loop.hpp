@@ -17,7 +17,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/host/exec_pump.hpp"
 #include "runtime/host/executor/protocol.hpp"
 #include "runtime/host/executor_client.hpp"
 #include "runtime/host/executor_place.hpp"
@@ -131,7 +130,7 @@ private:
   void request(Task& task,
                ExecutorDone done,
                const std::function<void(executor::Message::Builder)>& fill);
-  Result<std::shared_ptr<ExecSession>> take_session(Task& task, bool tty, const Result<>& outcome);
+  static Result<std::vector<UniqueFd>> take_streams(Task& task, bool tty, const Result<>& outcome);
   void leave(Task& task);
 
   void settle(Task& task);
@@ -159,7 +158,6 @@ private:
   bool stopping_ = false;
   std::mutex posted_mutex_;
   std::vector<std::function<void()>> posted_;  ///< Guarded by posted_mutex_.
-  std::unique_ptr<ExecPump> pump_;             ///< Since the first command of `exec`.
   std::thread thread_;
 };
 

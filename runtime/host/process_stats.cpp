@@ -30,6 +30,10 @@ double percent(std::uint64_t before, std::uint64_t after, std::int64_t nanosecon
   return 100.0 * static_cast<double>(after - before) / static_cast<double>(nanoseconds);
 }
 
+std::int64_t steady_now() {
+  return std::chrono::nanoseconds{std::chrono::steady_clock::now().time_since_epoch()}.count();
+}
+
 // Children of each process, by one walk over /proc.
 std::map<pid_t, std::vector<pid_t>> read_children(const std::string& proc) {
   std::map<pid_t, std::vector<pid_t>> children;
@@ -84,10 +88,14 @@ void add_cgroup_memory(const CgroupScope& scope, MemoryUsage& memory) {
 
 }  // namespace
 
-ProcessStats::ProcessStats(std::uint64_t total_compute_mhz, unsigned cores, std::string proc)
+ProcessStats::ProcessStats(std::uint64_t total_compute_mhz,
+                           unsigned cores,
+                           std::chrono::nanoseconds fresh_for,
+                           std::string proc)
     : total_compute_mhz_(total_compute_mhz),
       cores_(cores == 0 ? 1 : cores),
-      proc_(std::move(proc)) {
+      proc_(std::move(proc)),
+      fresh_for_(fresh_for.count()) {
   long ticks = ::sysconf(_SC_CLK_TCK);
   nanoseconds_per_tick_
       = nanoseconds_per_second / static_cast<std::uint64_t>(ticks > 0 ? ticks : 100);
@@ -119,63 +127,79 @@ ProcessUsage ProcessStats::read_process(pid_t pid,
   return usage;
 }
 
+bool ProcessStats::is_fresh(std::int64_t at, std::int64_t now) const {
+  return at != 0 && now - at < fresh_for_;
+}
+
+const ProcessStats::Children& ProcessStats::children(std::int64_t now) {
+  if (walked_at_ == 0) {
+    children_ = read_children(proc_);
+    walked_at_ = now;
+  }
+  return children_;
+}
+
 std::vector<TaskUsage> ProcessStats::read(std::span<const TaskProcesses> tasks) {
-  std::map<pid_t, std::vector<pid_t>> children;
-  bool walked = false;
+  if (!is_fresh(walked_at_, steady_now())) walked_at_ = 0;
   std::vector<TaskUsage> usages;
   usages.reserve(tasks.size());
   for (const TaskProcesses& task : tasks) {
-    std::vector<pid_t> pids = Cgroups::processes(task.cgroup);
-    if (pids.empty() && !task.cgroup && task.executor_pid > 0) {
-      if (!walked) children = read_children(proc_);
-      walked = true;
-      pids = descendants(children, task.executor_pid);
+    const std::int64_t now = steady_now();
+    Task& known = tasks_[task.key];
+    if (!is_fresh(known.at, now)) {
+      known.usage = read_task(task, now, known.samples);
+      known.at = now;
     }
-    auto wall = std::chrono::system_clock::now().time_since_epoch();
-    auto steady = std::chrono::steady_clock::now().time_since_epoch();
-    std::int64_t now = std::chrono::nanoseconds{steady}.count();
-    TaskUsage usage;
-    usage.timestamp = std::chrono::nanoseconds{wall}.count();
-    usage.memory.measured = {"RSS", "Swap"};
-    usage.cpu.measured = {"System Mode", "User Mode", "Percent"};
-    std::map<pid_t, Sample> after;
-    std::map<pid_t, Sample>& before = samples_[task.key];
-    for (pid_t pid : pids) {
-      ProcessUsage process = read_process(pid, now, before, after);
-      if (process.pid == 0) continue;
-      usage.memory.rss += process.memory.rss;
-      usage.memory.swap += process.memory.swap;
-      usage.cpu.user_mode += process.cpu.user_mode;
-      usage.cpu.system_mode += process.cpu.system_mode;
-      usage.processes.push_back(std::move(process));
-    }
-    if (task.cgroup.cpu_is_v2) {
-      // The group's own count also has the processes that came and went between two samples.
-      std::string stat = read_proc_file(task.cgroup.cpu + "/cpu.stat");
-      Sample sample{0, value_of(stat, "user_usec") * 1000, value_of(stat, "system_usec") * 1000,
-                    now};
-      constexpr pid_t whole_group = 0;
-      if (auto previous = before.find(whole_group); previous != before.end()) {
-        std::int64_t passed = now - previous->second.at;
-        usage.cpu.user_mode = percent(previous->second.user_ns, sample.user_ns, passed);
-        usage.cpu.system_mode = percent(previous->second.system_ns, sample.system_ns, passed);
-      }
-      usage.cpu.throttled_periods = value_of(stat, "nr_throttled");
-      usage.cpu.throttled_time = value_of(stat, "throttled_usec") * 1000;
-      after[whole_group] = sample;
-    }
-    if (!task.cgroup.memory.empty()) add_cgroup_memory(task.cgroup, usage.memory);
-    usage.cpu.percent = usage.cpu.user_mode + usage.cpu.system_mode;
-    usage.cpu.total_ticks = usage.cpu.percent / 100 * static_cast<double>(total_compute_mhz_)
-                            / static_cast<double>(cores_);
-    before = std::move(after);
-    usages.push_back(std::move(usage));
+    usages.push_back(known.usage);
   }
   return usages;
 }
 
+TaskUsage ProcessStats::read_task(const TaskProcesses& task,
+                                  std::int64_t now,
+                                  std::map<pid_t, Sample>& samples) {
+  std::vector<pid_t> pids = Cgroups::processes(task.cgroup);
+  if (pids.empty() && !task.cgroup && task.executor_pid > 0)
+    pids = descendants(children(now), task.executor_pid);
+  TaskUsage usage;
+  const auto wall = std::chrono::system_clock::now().time_since_epoch();
+  usage.timestamp = std::chrono::nanoseconds{wall}.count();
+  usage.memory.measured = {"RSS", "Swap"};
+  usage.cpu.measured = {"System Mode", "User Mode", "Percent"};
+  std::map<pid_t, Sample> after;
+  for (pid_t pid : pids) {
+    ProcessUsage process = read_process(pid, now, samples, after);
+    if (process.pid == 0) continue;
+    usage.memory.rss += process.memory.rss;
+    usage.memory.swap += process.memory.swap;
+    usage.cpu.user_mode += process.cpu.user_mode;
+    usage.cpu.system_mode += process.cpu.system_mode;
+    usage.processes.push_back(std::move(process));
+  }
+  if (task.cgroup.cpu_is_v2) {
+    // The group's own count also has the processes that came and went between two samples.
+    std::string stat = read_proc_file(task.cgroup.cpu + "/cpu.stat");
+    Sample sample{0, value_of(stat, "user_usec") * 1000, value_of(stat, "system_usec") * 1000, now};
+    constexpr pid_t whole_group = 0;
+    if (auto previous = samples.find(whole_group); previous != samples.end()) {
+      std::int64_t passed = now - previous->second.at;
+      usage.cpu.user_mode = percent(previous->second.user_ns, sample.user_ns, passed);
+      usage.cpu.system_mode = percent(previous->second.system_ns, sample.system_ns, passed);
+    }
+    usage.cpu.throttled_periods = value_of(stat, "nr_throttled");
+    usage.cpu.throttled_time = value_of(stat, "throttled_usec") * 1000;
+    after[whole_group] = sample;
+  }
+  if (!task.cgroup.memory.empty()) add_cgroup_memory(task.cgroup, usage.memory);
+  usage.cpu.percent = usage.cpu.user_mode + usage.cpu.system_mode;
+  usage.cpu.total_ticks = usage.cpu.percent / 100 * static_cast<double>(total_compute_mhz_)
+                          / static_cast<double>(cores_);
+  samples = std::move(after);
+  return usage;
+}
+
 void ProcessStats::forget(const std::string& key) {
-  samples_.erase(key);
+  tasks_.erase(key);
 }
 
 }  // namespace nomad::host

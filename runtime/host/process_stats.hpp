@@ -1,13 +1,17 @@
 // ProcessStats: one reader of cpu and memory for all tasks, on demand.
 //
 // A task's processes come from its cgroup or, without one, from the tree below its executor (which
-// is a subreaper, so orphans stay in the tree). One call reads all asked-for tasks and walks /proc
-// at most once. Percentages are since the previous sample of the same process; the first sample of
-// one has 0, as Nomad's.
+// is a subreaper, so orphans stay in the tree). Percentages are since the previous sample of the
+// same process; the first sample of one has 0, as Nomad's.
+//
+// Several may ask at once, each for another task or for the same one: what was found within
+// `fresh_for` is the answer for all of them. So /proc is walked once for all tasks of the node, and
+// a percentage is never that of a moment too short for the kernel's clock.
 //
 // Not thread-safe: one owner, who calls it from one thread at a time. Blocks on /proc only.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -67,9 +71,12 @@ struct TaskProcesses {
 class ProcessStats {
 public:
   /// `total_compute_mhz` and `cores` turn percent into ticks (fingerprint's figures).
-  ProcessStats(std::uint64_t total_compute_mhz, unsigned cores, std::string proc = "/proc");
+  ProcessStats(std::uint64_t total_compute_mhz,
+               unsigned cores,
+               std::chrono::nanoseconds fresh_for = {},
+               std::string proc = "/proc");
 
-  /// Usage of each task, in order; a task without processes has none and zeros.
+  /// Usage of each task, in order, `fresh_for` old at most; one without processes has zeros.
   std::vector<TaskUsage> read(std::span<const TaskProcesses> tasks);
 
   /// Drops what is remembered of a task that has ended.
@@ -83,6 +90,19 @@ private:
     std::int64_t at = 0;
   };
 
+  struct Task {
+    std::map<pid_t, Sample> samples{};
+    TaskUsage usage{};
+    std::int64_t at = 0;  ///< When it was read, on the steady clock; 0: never.
+  };
+
+  using Children = std::map<pid_t, std::vector<pid_t>>;
+
+  bool is_fresh(std::int64_t at, std::int64_t now) const;
+  const Children& children(std::int64_t now);
+  TaskUsage read_task(const TaskProcesses& task,
+                      std::int64_t now,
+                      std::map<pid_t, Sample>& samples);
   ProcessUsage read_process(pid_t pid,
                             std::int64_t now,
                             std::map<pid_t, Sample>& before,
@@ -92,7 +112,10 @@ private:
   unsigned cores_;
   std::string proc_;
   std::uint64_t nanoseconds_per_tick_;
-  std::map<std::string, std::map<pid_t, Sample>> samples_;
+  std::int64_t fresh_for_;  ///< Nanoseconds.
+  Children children_;
+  std::int64_t walked_at_ = 0;  ///< 0: not since the call began, or too long before.
+  std::map<std::string, Task> tasks_;
 };
 
 }  // namespace nomad::host

@@ -49,8 +49,8 @@ TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<Alloc
 NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job) {
   NodeChoice choice;
   std::map<std::string_view, std::int64_t> by_datacenter;
-  choice.ready.reserve(state.tables().nodes.size());
-  for (auto cursor = state.tables().nodes.first(); cursor.valid(); cursor.next()) {
+  choice.ready.reserve(state.nodes_map().size());
+  for (auto cursor = state.nodes_map().first(); cursor.valid(); cursor.next()) {
     const auto& node = cursor.value();
     const auto reader = *node;
     if (!is_in_job_scope(reader, job)) continue;

@@ -13,7 +13,8 @@ std::string create_key(Reader alloc) {
 }
 
 std::string node_key(Reader alloc) {
-  return join_key(view(alloc.getNodeId()), view(alloc.getId()));
+  return join_key(view(alloc.getNodeId()),
+                  number_key(alloc.getAllocModifyIndex()).append(view(alloc.getId())));
 }
 
 std::string job_key(Reader alloc) {
@@ -48,20 +49,27 @@ void count(Tables& t, const AllocRow& row, bool add) {
   if (counts->empty()) t.job_counts.erase(key);
 }
 
-void use_version(Tables& t, Reader alloc) {
-  const std::string key = retained_job_key(alloc);
-  if (std::uint64_t* uses = t.version_uses.find_for_update(key))
-    ++*uses;
+void increment(PersistentMap<std::uint64_t>& counts, const std::string& key) {
+  if (std::uint64_t* count = counts.find_for_update(key))
+    ++*count;
   else
-    t.version_uses.insert_or_assign(key, 1);
+    counts.insert_or_assign(key, 1);
+}
+
+/// Whether none is left.
+bool decrement(PersistentMap<std::uint64_t>& counts, const std::string& key) {
+  if (--*counts.find_for_update(key) > 0) return false;
+  counts.erase(key);
+  return true;
+}
+
+void use_version(Tables& t, Reader alloc) {
+  increment(t.version_uses, retained_job_key(alloc));
 }
 
 void release_version(Tables& t, Reader alloc, Released& released) {
   std::string key = retained_job_key(alloc);
-  std::uint64_t* uses = t.version_uses.find_for_update(key);
-  if (--*uses > 0) return;
-  t.version_uses.erase(key);
-  released.versions.insert(std::move(key));
+  if (decrement(t.version_uses, key)) released.versions.insert(std::move(key));
 }
 
 void use_node(Tables& t, const AllocRow& row) {
@@ -132,6 +140,11 @@ void index_alloc(Tables& t, const AllocRef* before, const AllocRef& row, Release
   std::string old_node;
   if (before != nullptr) old_node = node_key(*(*before)->alloc);
   move_entry(t.allocs_by_node, before != nullptr ? &old_node : nullptr, node_key(alloc), row);
+  const auto last_node = before != nullptr ? copy((*before)->alloc->getNodeId()) : std::string{};
+  if (before == nullptr || last_node != view(alloc.getNodeId())) {
+    increment(t.alloc_counts_of_nodes, copy(alloc.getNodeId()));
+    if (before != nullptr) decrement(t.alloc_counts_of_nodes, last_node);
+  }
 
   const Reader old = before != nullptr ? *(*before)->alloc : Reader{};
   if (before == nullptr || view(old.getEvalId()) != view(alloc.getEvalId())) {
@@ -165,6 +178,7 @@ void unindex_alloc(Tables& t, const AllocRef& row, Released& released) {
   t.allocs_by_create.erase(create_key(alloc));
   t.allocs_by_job.erase(job_key(alloc));
   t.allocs_by_node.erase(node_key(alloc));
+  decrement(t.alloc_counts_of_nodes, copy(alloc.getNodeId()));
   t.allocs_by_eval.erase(eval_key(alloc));
   released.evals.emplace(view(alloc.getEvalId()));
   if (alloc.getDeploymentId().size() > 0) t.allocs_by_deployment.erase(deployment_key(alloc));

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "runtime/state/applier.hpp"
+#include "runtime/state/restore.hpp"
 
 namespace nomad::state {
 

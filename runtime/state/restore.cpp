@@ -1,10 +1,9 @@
-// Restore: rows from a snapshot become tables again. Bytes are checked here; what derives from the
-// rows is computed, so that a fault in an earlier derivation does not live on.
+#include "runtime/state/restore.hpp"
+
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
 #include "runtime/state/alloc_index.hpp"
-#include "runtime/state/store.hpp"
 #include "runtime/state/stored_tables.hpp"
 
 namespace nomad::state {
@@ -151,12 +150,6 @@ Result<Tables> Restore::take() {
   derive_services(t);
   derive_variables(t);
   return std::move(t);
-}
-
-std::optional<Table> stored_table(std::string_view name) {
-  for (std::uint32_t i = 0; i < stored_tables; ++i)
-    if (to_string(static_cast<Table>(i)) == name) return static_cast<Table>(i);
-  return std::nullopt;
 }
 
 }  // namespace nomad::state

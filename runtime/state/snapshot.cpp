@@ -132,6 +132,17 @@ Snapshot::Allocs::Range Snapshot::allocs_by_node(std::string_view node_id) const
   return tables_->allocs_by_node.prefix(join_key(node_id, ""));
 }
 
+Snapshot::Allocs::Range Snapshot::allocs_changed_after(Index index,
+                                                       std::string_view node_id) const {
+  return tables_->allocs_by_node.range(join_key(node_id, number_key(index + 1)),
+                                       std::string{node_id}.append(1, '\1'));
+}
+
+std::uint64_t Snapshot::alloc_count(std::string_view node_id) const {
+  const auto* const count = tables_->alloc_counts_of_nodes.find(node_id);
+  return count == nullptr ? 0 : *count;
+}
+
 Snapshot::Allocs::Range Snapshot::allocs_by_job(std::string_view ns,
                                                 std::string_view job_id) const {
   return tables_->allocs_by_job.prefix(join_key(ns, job_id, ""));
@@ -236,6 +247,146 @@ std::vector<std::byte> Snapshot::index_row() const {
     for (const char part : number_key(index))
       bytes.push_back(static_cast<std::byte>(part));
   return bytes;
+}
+
+Snapshot::Jobs::Range Snapshot::jobs() const {
+  return tables_->jobs.all();
+}
+
+Snapshot::Nodes::Range Snapshot::nodes() const {
+  return tables_->nodes.all();
+}
+
+Snapshot::Nodes::Range Snapshot::nodes(std::string_view id_prefix) const {
+  return tables_->nodes.prefix(id_prefix);
+}
+
+Snapshot::Allocs::Range Snapshot::allocs() const {
+  return tables_->allocs.all();
+}
+
+Snapshot::Allocs::Range Snapshot::allocs(std::string_view id_prefix) const {
+  return tables_->allocs.prefix(id_prefix);
+}
+
+Snapshot::Allocs::Range Snapshot::allocs_by_create() const {
+  return tables_->allocs_by_create.all();
+}
+
+Snapshot::Evals::Range Snapshot::evals() const {
+  return tables_->evals.all();
+}
+
+Snapshot::Evals::Range Snapshot::evals(std::string_view id_prefix) const {
+  return tables_->evals.prefix(id_prefix);
+}
+
+Snapshot::Evals::Range Snapshot::evals_by_create() const {
+  return tables_->evals_by_create.all();
+}
+
+Snapshot::Deployments::Range Snapshot::deployments() const {
+  return tables_->deployments.all();
+}
+
+Snapshot::Deployments::Range Snapshot::deployments(std::string_view id_prefix) const {
+  return tables_->deployments.prefix(id_prefix);
+}
+
+Snapshot::Deployments::Range Snapshot::deployments_by_create() const {
+  return tables_->deployments_by_create.all();
+}
+
+Snapshot::Services::Range Snapshot::services() const {
+  return tables_->services.all();
+}
+
+const Snapshot::Jobs& Snapshot::jobs_map() const {
+  return tables_->jobs;
+}
+
+const Snapshot::Nodes& Snapshot::nodes_map() const {
+  return tables_->nodes;
+}
+
+const Snapshot::ObjectMap<schema::NodePool>& Snapshot::node_pools_map() const {
+  return tables_->node_pools;
+}
+
+const Snapshot::ObjectMap<schema::Namespace>& Snapshot::namespaces_map() const {
+  return tables_->namespaces;
+}
+
+const Snapshot::Allocs& Snapshot::allocs_map() const {
+  return tables_->allocs;
+}
+
+const Snapshot::Allocs& Snapshot::allocs_by_create_map() const {
+  return tables_->allocs_by_create;
+}
+
+const Snapshot::Allocs& Snapshot::allocs_by_node_map() const {
+  return tables_->allocs_by_node;
+}
+
+const Snapshot::Evals& Snapshot::evals_map() const {
+  return tables_->evals;
+}
+
+const Snapshot::Evals& Snapshot::evals_by_create_map() const {
+  return tables_->evals_by_create;
+}
+
+const Snapshot::Deployments& Snapshot::deployments_map() const {
+  return tables_->deployments;
+}
+
+const Snapshot::Deployments& Snapshot::deployments_by_create_map() const {
+  return tables_->deployments_by_create;
+}
+
+const Snapshot::Services& Snapshot::services_map() const {
+  return tables_->services;
+}
+
+const Snapshot::Services& Snapshot::services_by_name_map() const {
+  return tables_->services_by_name;
+}
+
+const Snapshot::Services& Snapshot::services_by_alloc_map() const {
+  return tables_->services_by_alloc;
+}
+
+const Snapshot::Variables& Snapshot::variables_map() const {
+  return tables_->variables;
+}
+
+const Snapshot::ObjectMap<schema::RootKey>& Snapshot::root_keys_map() const {
+  return tables_->root_keys;
+}
+
+const Snapshot::ObjectMap<schema::KeyHolder>& Snapshot::key_holders_map() const {
+  return tables_->key_holders;
+}
+
+const PersistentMap<Nothing>& Snapshot::variables_by_key_map() const {
+  return tables_->variables_by_key;
+}
+
+const Snapshot::ObjectMap<schema::RestoreRow>& Snapshot::restore_rows_map() const {
+  return tables_->restore_rows;
+}
+
+Index Snapshot::index() const {
+  return tables_->applied;
+}
+
+Index Snapshot::least_index() const {
+  return std::ranges::min(tables_->indexes);
+}
+
+Object<schema::AutopilotConfiguration> Snapshot::autopilot_configuration() const {
+  return tables_->autopilot_config;
 }
 
 }  // namespace nomad::state

@@ -4,7 +4,7 @@
 //
 // Iteration: ranges yield cursors in key order, `for (const auto& entry : snapshot.nodes())
 // use(entry.value())`. For pages, orders and directions that are not here take a cursor of the map
-// itself: `snapshot.tables().allocs_by_create.before(key)`, then `previous()`.
+// itself: `snapshot.allocs_by_create_map().before(key)`, then `previous()`.
 //
 // Blocking queries: see watch.hpp; the reply's index is that of the object that was asked for, or
 // `index(table)` for lists and absent objects.
@@ -17,9 +17,18 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/state/tables.hpp"
+#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/rows.hpp"
+#include "runtime/state/table.hpp"
+#include "schema/command.capnp.h"
+#include "schema/node.capnp.h"
+#include "schema/operator.capnp.h"
+#include "schema/service.capnp.h"
+#include "schema/variable.capnp.h"
 
 namespace nomad::state {
+
+struct Tables;
 
 class Snapshot {
 public:
@@ -30,6 +39,8 @@ public:
   using Deployments = PersistentMap<Object<schema::Deployment>>;
   using Services = PersistentMap<Object<schema::ServiceRegistration>>;
   using Variables = PersistentMap<Object<schema::Variable>>;
+  template <class T>
+  using ObjectMap = PersistentMap<Object<T>>;
 
   /// An empty state.
   Snapshot();
@@ -39,10 +50,13 @@ public:
   const Tables& tables() const { return *tables_; }
 
   /// The last entry that it contains.
-  Index index() const { return tables_->applied; }
+  Index index() const;
 
   /// Of the last change of a stored table; 0 if there was none.
   Index index(Table table) const;
+
+  /// Of the stored table that has not changed for longest.
+  Index least_index() const;
 
   // Single objects; empty if there is none.
   Object<schema::Job> job(std::string_view ns, std::string_view id) const;
@@ -62,9 +76,7 @@ public:
   Object<schema::SchedulerConfiguration> scheduler_configuration() const;
 
   /// Empty if it was never set: then each server's own configuration counts.
-  Object<schema::AutopilotConfiguration> autopilot_configuration() const {
-    return tables_->autopilot_config;
-  }
+  Object<schema::AutopilotConfiguration> autopilot_configuration() const;
 
   /// What is taken of a node; null if nothing is.
   const NodeUsage* usage(std::string_view node_id) const;
@@ -72,7 +84,7 @@ public:
   JobCounts job_counts(std::string_view ns, std::string_view id) const;
 
   // Jobs.
-  Jobs::Range jobs() const { return tables_->jobs.all(); }
+  Jobs::Range jobs() const;
 
   /// Those of a namespace whose id begins with `id_prefix`.
   Jobs::Range jobs(std::string_view ns, std::string_view id_prefix = {}) const;
@@ -80,31 +92,33 @@ public:
   std::vector<Object<schema::Job>> job_versions(std::string_view ns, std::string_view id) const;
 
   // Nodes.
-  Nodes::Range nodes() const { return tables_->nodes.all(); }
+  Nodes::Range nodes() const;
 
-  Nodes::Range nodes(std::string_view id_prefix) const { return tables_->nodes.prefix(id_prefix); }
+  Nodes::Range nodes(std::string_view id_prefix) const;
 
   // Allocations.
-  Allocs::Range allocs() const { return tables_->allocs.all(); }
+  Allocs::Range allocs() const;
 
-  Allocs::Range allocs(std::string_view id_prefix) const {
-    return tables_->allocs.prefix(id_prefix);
-  }
+  Allocs::Range allocs(std::string_view id_prefix) const;
 
   /// Oldest first.
-  Allocs::Range allocs_by_create() const { return tables_->allocs_by_create.all(); }
+  Allocs::Range allocs_by_create() const;
 
+  /// The one that servers have changed least lately first.
   Allocs::Range allocs_by_node(std::string_view node_id) const;
+  /// Those of the node that servers have changed after `index`.
+  Allocs::Range allocs_changed_after(Index index, std::string_view node_id) const;
+  std::uint64_t alloc_count(std::string_view node_id) const;
   Allocs::Range allocs_by_job(std::string_view ns, std::string_view job_id) const;
   std::vector<AllocRef> allocs_by_eval(std::string_view eval_id) const;
   std::vector<AllocRef> allocs_by_deployment(std::string_view deployment_id) const;
 
   // Evaluations.
-  Evals::Range evals() const { return tables_->evals.all(); }
+  Evals::Range evals() const;
 
-  Evals::Range evals(std::string_view id_prefix) const { return tables_->evals.prefix(id_prefix); }
+  Evals::Range evals(std::string_view id_prefix) const;
 
-  Evals::Range evals_by_create() const { return tables_->evals_by_create.all(); }
+  Evals::Range evals_by_create() const;
 
   /// By status, in the schema's order of statuses.
   Evals::Range evals_by_job(std::string_view ns, std::string_view job_id) const;
@@ -113,13 +127,11 @@ public:
                             schema::EvalStatus status) const;
 
   // Deployments.
-  Deployments::Range deployments() const { return tables_->deployments.all(); }
+  Deployments::Range deployments() const;
 
-  Deployments::Range deployments(std::string_view id_prefix) const {
-    return tables_->deployments.prefix(id_prefix);
-  }
+  Deployments::Range deployments(std::string_view id_prefix) const;
 
-  Deployments::Range deployments_by_create() const { return tables_->deployments_by_create.all(); }
+  Deployments::Range deployments_by_create() const;
 
   /// Oldest first.
   Deployments::Range deployments_by_job(std::string_view ns, std::string_view job_id) const;
@@ -127,7 +139,7 @@ public:
   Object<schema::Deployment> latest_deployment(std::string_view ns, std::string_view job_id) const;
 
   // Services.
-  Services::Range services() const { return tables_->services.all(); }
+  Services::Range services() const;
 
   Services::Range services(std::string_view ns) const;
   Services::Range services_by_name(std::string_view ns, std::string_view name) const;
@@ -143,6 +155,27 @@ public:
   Object<schema::KeyHolder> key_holder(std::string_view server_id) const;
   /// Whether a variable is sealed with it.
   bool root_key_in_use(std::string_view id) const;
+
+  // The maps themselves, by the names that Tables has for them.
+  const Jobs& jobs_map() const;
+  const Nodes& nodes_map() const;
+  const ObjectMap<schema::NodePool>& node_pools_map() const;
+  const ObjectMap<schema::Namespace>& namespaces_map() const;
+  const Allocs& allocs_map() const;
+  const Allocs& allocs_by_create_map() const;
+  const Allocs& allocs_by_node_map() const;
+  const Evals& evals_map() const;
+  const Evals& evals_by_create_map() const;
+  const Deployments& deployments_map() const;
+  const Deployments& deployments_by_create_map() const;
+  const Services& services_map() const;
+  const Services& services_by_name_map() const;
+  const Services& services_by_alloc_map() const;
+  const Variables& variables_map() const;
+  const ObjectMap<schema::RootKey>& root_keys_map() const;
+  const ObjectMap<schema::KeyHolder>& key_holders_map() const;
+  const PersistentMap<Nothing>& variables_by_key_map() const;
+  const ObjectMap<schema::RestoreRow>& restore_rows_map() const;
 
   /// The rows of a stored table as they are written to disk, in key order, until `row` fails.
   using RowVisitor = std::function<Result<>(std::string_view key, std::span<const std::byte>)>;

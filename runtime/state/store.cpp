@@ -41,36 +41,42 @@ Tables initial_tables() {
 Store::Store() : Store(Options{}) {}
 
 Store::Store(Options options)
-    : working_{initial_tables()},
-      published_{std::make_shared<const Tables>(working_)},
+    : working_{std::make_unique<Tables>(initial_tables())},
+      published_{std::make_shared<const Tables>(*working_)},
       events_{options.event_batches} {}
 
 Store::Store(const Snapshot& base)
-    : working_{base.tables()},
+    : working_{std::make_unique<Tables>(base.tables())},
       keep_events_{false},
-      published_{std::make_shared<const Tables>(working_)},
+      published_{std::make_shared<const Tables>(*working_)},
       events_{1} {}
+
+Store::~Store() = default;
+
+Index Store::index_offset() const {
+  return working_->index_offset;
+}
 
 Outcome Store::apply(Index index, schema::Command::Reader command) {
   Outcome outcome;
   std::vector<Event> events;
-  Applier{working_, index, changes_, keep_events_ ? &events : nullptr, outcome}.apply(command);
+  Applier{*working_, index, changes_, keep_events_ ? &events : nullptr, outcome}.apply(command);
   if (outcome.replaced) {  // nothing from before can be told any more
     replaced_ = true;
     changes_.clear();
     pending_events_.clear();
   }
-  working_.applied = std::max(working_.applied, index);
+  working_->applied = std::max(working_->applied, index);
   if (!events.empty()) pending_events_.emplace_back(index, std::move(events));
   return outcome;
 }
 
 void Store::set_applied(Index index) {
-  working_.applied = std::max(working_.applied, index);
+  working_->applied = std::max(working_->applied, index);
 }
 
 void Store::publish() {
-  auto next = std::make_shared<const Tables>(working_);
+  auto next = std::make_shared<const Tables>(*working_);
   {
     const std::lock_guard lock{mutex_};
     published_.swap(next);
@@ -82,7 +88,7 @@ void Store::publish() {
   watches_.notify(changes);
   if (std::exchange(replaced_, false)) {
     watches_.notify_all();
-    events_.reset(working_.applied);
+    events_.reset(working_->applied);
   }
   auto pending = std::exchange(pending_events_, {});
   for (auto& [index, events] : pending)
@@ -90,13 +96,13 @@ void Store::publish() {
 }
 
 void Store::replace(Tables restored, Index applied) {
-  working_ = std::move(restored);
-  working_.applied = applied + working_.index_offset;
+  *working_ = std::move(restored);
+  working_->applied = applied + working_->index_offset;
   changes_.clear();
   pending_events_.clear();
   publish();
   watches_.notify_all();
-  events_.reset(working_.applied);
+  events_.reset(working_->applied);
 }
 
 Snapshot Store::snapshot() const {

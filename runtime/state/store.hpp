@@ -60,27 +60,6 @@ Result<> check_command(schema::Command::Reader command);
 /// How many kinds of commands this version knows. They are numbered without gaps, from 0.
 std::uint32_t known_commands();
 
-/// Collects the rows of a snapshot, and makes a state of them for `Store::replace`.
-class Restore {
-public:
-  /// One row as `Snapshot::for_each_row` gave it. The bytes are checked; `Errc::corrupt` names
-  /// table and key.
-  Result<> row(Table table, std::string_view key, std::span<const std::byte> bytes);
-
-  /// As `Snapshot::index_row` gave it.
-  Result<> index_row(std::span<const std::byte> bytes);
-
-  /// As `Snapshot::offset_row` gave it.
-  Result<> offset_row(std::span<const std::byte> bytes);
-
-  /// Joins the allocations with jobs and metrics, derives everything that is not stored, and hands
-  /// the state over; this is then spent. `corrupt` names a row that fits no other.
-  Result<Tables> take();
-
-private:
-  Tables tables_;
-};
-
 class Store {
 public:
   struct Options {
@@ -93,6 +72,7 @@ public:
 
   /// A private continuation of `base`, without events.
   explicit Store(const Snapshot& base);
+  ~Store();
 
   // -- one thread ------------------------------------------------------------------------------
 
@@ -106,7 +86,7 @@ public:
   void publish();
 
   /// What indexes of the state are ahead of the log's.
-  Index index_offset() const { return working_.index_offset; }
+  Index index_offset() const;
 
   /// Replaces the whole state by one that contains log entries up to `applied`, publishes it and
   /// wakes everyone.
@@ -121,7 +101,7 @@ public:
   EventBuffer<Event>& events() { return events_; }
 
 private:
-  Tables working_;
+  std::unique_ptr<Tables> working_;
   std::vector<Change> changes_;
   std::vector<std::pair<Index, std::vector<Event>>> pending_events_;
   bool keep_events_ = true;
@@ -132,9 +112,6 @@ private:
   Watches watches_;
   EventBuffer<Event> events_;
 };
-
-/// The stored table of that name.
-std::optional<Table> stored_table(std::string_view name);
 
 /// For `subscribe`.
 WatchKey watch_key(Table table, std::string_view key);

@@ -86,7 +86,24 @@ void write_health(const AllocReport& report, schema::Allocation::Builder to) {
   status.setTimestamp(report.health->timestamp);
 }
 
+/// Always there, as users of the API expect.
+void write_network(const AllocReport& report, schema::Allocation::Builder to) {
+  if (report.network)
+    to.setNetworkStatus(*report.network);
+  else if (report.assigned.hasNetworkStatus())
+    to.setNetworkStatus(report.assigned.getNetworkStatus());
+  else
+    to.initNetworkStatus();
+}
+
 }  // namespace
+
+Object<schema::AllocNetworkStatus> host_network_status(schema::TaskGroup::Reader group) {
+  Draft<schema::AllocNetworkStatus> status;
+  const auto networks = group.getNetworks();
+  if (networks.size() > 0 && networks[0].hasDns()) status->setDns(networks[0].getDns());
+  return status.freeze();
+}
 
 void write_task_state(const TaskState& from, schema::TaskState::Builder to) {
   to.setState(from.state);
@@ -128,6 +145,7 @@ AllocUpdate make_update(const AllocReport& report, std::int64_t unix_now) {
   draft->setClientDescription(text(report.description));
   if (!report.tasks.empty()) write_states(report, *draft);
   write_health(report, *draft);
+  write_network(report, *draft);
 
   const auto digest = digest_of(draft.freeze().bytes());
   draft->setModifyTime(unix_now);

@@ -43,6 +43,8 @@ struct AllocReport {
   std::optional<HealthStatus> health;
   /// The servers' copy: canary flag and modify index of its deployment status are kept.
   schema::Allocation::Reader assigned;
+  /// What its network became; unset: as the servers have it, and empty if they have none.
+  std::optional<schema::AllocNetworkStatus::Reader> network{};
 };
 
 /// A report as it is sent, and what to remember of it. The digest is the same for equal reports in
@@ -51,6 +53,10 @@ struct AllocUpdate {
   Object<schema::Allocation> alloc;
   Acknowledged state;
 };
+
+/// The network of an allocation of `group` when nothing made one for it: the host's, with the name
+/// servers that the group's first network asks for.
+Object<schema::AllocNetworkStatus> host_network_status(schema::TaskGroup::Reader group);
 
 AllocUpdate make_update(const AllocReport& report, std::int64_t unix_now);
 

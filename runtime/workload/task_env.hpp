@@ -41,6 +41,8 @@ struct DriverNetwork {
   std::map<std::string, int, std::less<>> port_map;  ///< Label to the port inside.
   std::string ip;
   bool auto_advertise = false;
+
+  bool is_empty() const { return port_map.empty() && ip.empty() && !auto_advertise; }
 };
 
 struct TaskEnvInput {

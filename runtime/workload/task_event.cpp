@@ -157,5 +157,13 @@ TaskEvent waiting_for_delay(std::int64_t now, Nanoseconds delay, bool skipped) {
                           skipped ? "Skipping" : "Waiting for", format_duration(delay)));
 }
 
+TaskEvent disk_exceeded(std::int64_t now, std::uint64_t used_mb, std::int64_t size_mb) {
+  return message(disk_resources_exceeded, now,
+                 fmt::format("the allocation's directory holds {} MiB, and the size of its "
+                             "ephemeral_disk is {} MiB",
+                             used_mb, size_mb))
+      .with("disk_limit", std::to_string(size_mb));
+}
+
 }  // namespace task_event
 }  // namespace nomad::workload

@@ -74,6 +74,7 @@ inline constexpr std::string_view reconnected = "Reconnected";
 inline constexpr std::string_view waiting_shutdown_delay = "Waiting for shutdown delay";
 inline constexpr std::string_view skipping_shutdown_delay = "Skipping shutdown delay";
 inline constexpr std::string_view alloc_unhealthy = "Alloc Unhealthy";
+inline constexpr std::string_view disk_resources_exceeded = "Disk Resources Exceeded";
 
 /// An event without details: its sentence is the type's own ("Task started by client"), or "".
 TaskEvent make(std::string_view type, std::int64_t now);
@@ -96,6 +97,8 @@ TaskEvent killing_within(std::int64_t now, Nanoseconds timeout);
 TaskEvent was_killed(std::int64_t now, std::string error = {});
 TaskEvent failed_sibling(std::int64_t now, std::string_view task);
 TaskEvent waiting_for_delay(std::int64_t now, Nanoseconds delay, bool skipped);
+/// The allocation's directory holds more than its ephemeral_disk may.
+TaskEvent disk_exceeded(std::int64_t now, std::uint64_t used_mb, std::int64_t size_mb);
 
 }  // namespace task_event
 

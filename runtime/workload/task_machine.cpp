@@ -241,6 +241,8 @@ void TaskMachine::recovered(Round round, std::string run_id, TaskTime now) {
   if (!is_current(round, now)) return;
   record_.run_id = std::move(run_id);
   has_process_ = true;
+  if (early_exit_ && early_exit_->first == record_.run_id) exit_ = std::move(early_exit_->second);
+  early_exit_.reset();
   if (!record_.has_handle) {
     record_.has_handle = true;
     record_.add(event::make(event::started, now_.unix));
@@ -260,9 +262,10 @@ void TaskMachine::recovery_failed(Round round, const Error& err, TaskTime now) {
     return;
   }
   act(Destroy{round_});  // Nothing waits for it: the next step has another round.
+  early_exit_.reset();
   record_.run_id.clear();
   record_.has_handle = false;
-  record_.handle.clear();
+  record_.handle = {};
   exit_.reset();
   if (record_.state->state != TaskRunState::DEAD && !should_stop() && !traits_.is_system_job) {
     waits_for_servers_ = true;
@@ -408,9 +411,9 @@ void TaskMachine::saved(Round round, const Result<>& outcome, TaskTime now) {
   if (!is_current(round, now)) return;
   if (step_ == Step::saving_run) {
     if (!outcome) {
-      fail_start({Errc::unavailable, "saving local state: " + outcome.error().what});
+      fail_start(outcome.error().within("saving local state"), /*recoverable=*/true);
     } else if (killed_) {
-      fail_start({Errc::cancelled, "killed"});
+      fail_start({Errc::cancelled, "killed"}, /*recoverable=*/false);
     } else {
       go(Step::starting);
       act(Start{round_});
@@ -424,7 +427,7 @@ void TaskMachine::saved(Round round, const Result<>& outcome, TaskTime now) {
   }
 }
 
-void TaskMachine::started(Round round, std::string handle, DriverNetwork network, TaskTime now) {
+void TaskMachine::started(Round round, TaskHandle handle, DriverNetwork network, TaskTime now) {
   if (!is_current(round, now)) return;
   has_process_ = true;
   record_.has_handle = true;
@@ -436,12 +439,12 @@ void TaskMachine::started(Round round, std::string handle, DriverNetwork network
   save();
 }
 
-void TaskMachine::start_failed(Round round, const Error& err, TaskTime now) {
+void TaskMachine::start_failed(Round round, const Error& err, bool recoverable, TaskTime now) {
   if (!is_current(round, now)) return;
-  fail_start(err);
+  fail_start(err, recoverable);
 }
 
-void TaskMachine::fail_start(const Error& err) {
+void TaskMachine::fail_start(const Error& err, bool recoverable) {
   record_.run_id.clear();
   exit_.reset();  // The driver may have told the end of what it then says it has not started.
   if (killed_) {
@@ -449,7 +452,7 @@ void TaskMachine::fail_start(const Error& err) {
     return;
   }
   record_.add(event::driver_failed(now_.unix, err.what));
-  tracker_.note_start_error(is_recoverable(err));
+  tracker_.note_start_error(recoverable);
   decide();
 }
 
@@ -603,6 +606,7 @@ void TaskMachine::time_over(Round round, TaskTime now) {
 // -- after its end -------------------------------------------------------------------------------
 
 void TaskMachine::exited(const std::string& run_id, const ExitResult& result, TaskTime now) {
+  if (step_ == Step::recovering && record_.run_id.empty()) early_exit_.emplace(run_id, result);
   if (run_id != record_.run_id || run_id.empty() || exit_) return;
   now_ = now;
   exit_ = result;
@@ -616,7 +620,7 @@ void TaskMachine::process_ended() {
   tracker_.note_exit(exit_->successful());
   record_.run_id.clear();
   record_.has_handle = false;
-  record_.handle.clear();
+  record_.handle = {};
   save();
 }
 

@@ -57,6 +57,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -298,8 +299,9 @@ public:
   void hook_answered(Round round, const Result<>& outcome, TaskTime now);
   void configured(Round round, const Result<>& outcome, TaskTime now);
   void saved(Round round, const Result<>& outcome, TaskTime now);
-  void started(Round round, std::string handle, DriverNetwork network, TaskTime now);
-  void start_failed(Round round, const Error& err, TaskTime now);
+  void started(Round round, TaskHandle handle, DriverNetwork network, TaskTime now);
+  /// `recoverable`: the driver says that another try may do.
+  void start_failed(Round round, const Error& err, bool recoverable, TaskTime now);
   void stop_taken(Round round, TaskTime now);
   void stop_failed(Round round, const Error& err, TaskTime now);
   void destroyed(Round round, const Result<>& outcome, TaskTime now);
@@ -322,7 +324,7 @@ private:
   void prestart_from(std::size_t hook);
   void prestart_over();
   void configure();
-  void fail_start(const Error& err);
+  void fail_start(const Error& err, bool recoverable);
   void poststart();
   void running();
 
@@ -379,8 +381,10 @@ private:
   bool restarting_ = false;  ///< The process is to be ended to be restarted.
   bool skips_delay_ = false;
   int stop_attempt_ = 0;
-  Nanoseconds grace_{0};                   ///< Of this attempt.
-  std::optional<ExitResult> exit_;         ///< Of the record's run, once it is known.
+  Nanoseconds grace_{0};            ///< Of this attempt.
+  std::optional<ExitResult> exit_;  ///< Of the record's run, once it is known.
+  /// Of a run that was told to have ended before it was told to be this task's.
+  std::optional<std::pair<std::string, ExitResult>> early_exit_;
   std::size_t hook_ = 0;                   ///< The one that is asked, or was last.
   HookPhase phase_ = HookPhase::PRESTART;  ///< In which it is.
   std::vector<std::uint64_t> restarts_;    ///< To be answered when the process has ended.

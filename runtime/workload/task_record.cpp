@@ -4,6 +4,55 @@
 #include "runtime/workload/alloc_update.hpp"
 
 namespace nomad::workload {
+namespace {
+
+TaskHandle read_handle(schema::LocalTask::Reader saved) {
+  if (saved.getHandleVersion() == 0) return {.version = 0, .data = copy(saved.getHandle())};
+  const auto data = saved.getHandleData();
+  return {.version = saved.getHandleVersion(),
+          .data = std::string{reinterpret_cast<const char*>(data.begin()), data.size()}};
+}
+
+}  // namespace
+
+void write_mounts(const std::vector<TaskMount>& from,
+                  capnp::List<schema::plugin::Mount>::Builder to) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setTaskPath(text(from[i].task_path));
+    to[i].setHostPath(text(from[i].host_path));
+    to[i].setReadOnly(from[i].read_only);
+    to[i].setPropagation(text(from[i].propagation));
+  }
+}
+
+void write_devices(const std::vector<TaskDevice>& from,
+                   capnp::List<schema::plugin::Device>::Builder to) {
+  for (unsigned i = 0; i < to.size(); ++i) {
+    to[i].setTaskPath(text(from[i].task_path));
+    to[i].setHostPath(text(from[i].host_path));
+    to[i].setPermissions(text(from[i].permissions));
+  }
+}
+
+std::vector<TaskMount> read_mounts(capnp::List<schema::plugin::Mount>::Reader from) {
+  std::vector<TaskMount> mounts;
+  for (const auto mount : from)
+    mounts.push_back({.task_path = copy(mount.getTaskPath()),
+                      .host_path = copy(mount.getHostPath()),
+                      .read_only = mount.getReadOnly(),
+                      .propagation = copy(mount.getPropagation())});
+  return mounts;
+}
+
+std::vector<TaskDevice> read_devices(capnp::List<schema::plugin::Device>::Reader from) {
+  std::vector<TaskDevice> devices;
+  for (const auto device : from)
+    devices.push_back({.task_path = copy(device.getTaskPath()),
+                       .host_path = copy(device.getHostPath()),
+                       .permissions = copy(device.getPermissions())});
+  return devices;
+}
+
 HookRecord& TaskRecord::hook(const std::string& name) {
   for (auto& [known, state] : hooks)
     if (known == name) return state;
@@ -34,7 +83,12 @@ Object<schema::LocalTask> to_object(const TaskRecord& record) {
   write_task_state(*record.state, draft->initState());
   draft->setRunId(text(record.run_id));
   draft->setHasHandle(record.has_handle);
-  draft->setHandle(text(record.handle));
+  if (record.handle.version == 0)
+    draft->setHandle(text(record.handle.data));
+  else
+    draft->setHandleData({reinterpret_cast<const capnp::byte*>(record.handle.data.data()),
+                          record.handle.data.size()});
+  draft->setHandleVersion(record.handle.version);
   draft->setRunComplete(record.run_complete);
   auto hooks = draft->initHooks(record.hooks.size());
   for (unsigned i = 0; i < hooks.size(); ++i) {
@@ -43,6 +97,8 @@ Object<schema::LocalTask> to_object(const TaskRecord& record) {
     hooks[i].setDone(state.done);
     fill_entries(hooks[i].initData(state.data.size()), state.data);
     fill_entries(hooks[i].initEnv(state.env.size()), state.env);
+    write_mounts(state.mounts, hooks[i].initMounts(static_cast<unsigned>(state.mounts.size())));
+    write_devices(state.devices, hooks[i].initDevices(static_cast<unsigned>(state.devices.size())));
   }
   draft->setNetworkIp(text(record.network.ip));
   draft->setNetworkAdvertise(record.network.auto_advertise);
@@ -60,13 +116,15 @@ TaskRecord to_task_record(schema::LocalTask::Reader saved) {
   record.state = std::make_shared<const TaskState>(read_task_state(saved.getState()));
   record.run_id = copy(saved.getRunId());
   record.has_handle = saved.getHasHandle();
-  record.handle = copy(saved.getHandle());
+  record.handle = read_handle(saved);
   record.run_complete = saved.getRunComplete();
   for (const auto hook : saved.getHooks()) {
     auto& state = record.hook(copy(hook.getName()));
     state.done = hook.getDone();
     read_entries(hook.getData(), state.data);
     read_entries(hook.getEnv(), state.env);
+    state.mounts = read_mounts(hook.getMounts());
+    state.devices = read_devices(hook.getDevices());
   }
   record.network.ip = copy(saved.getNetworkIp());
   record.network.auto_advertise = saved.getNetworkAdvertise();

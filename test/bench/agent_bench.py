@@ -245,8 +245,53 @@ def is_attached(agent, alloc):
     return reply.status == 200 and bool(reply.json.get("Tasks"))
 
 
+def logging_tasks(build):
+    """Real processes that write a line: from the registration until all run, and their lines are there."""
+    tasks, agent = 400, idle_agent()
+    before = time.monotonic()
+    agent.register(shell_job("logging", "echo started; exec sleep 100000", count=tasks))
+    wait_until(lambda: count_running(agent, "logging") >= tasks, timeout=120, interval=0.01)
+    took = time.monotonic() - before
+    logs = os.path.join(agent.data_dir, "alloc", "{}", "alloc", "logs", "task.stdout.0")
+    paths = [logs.format(alloc["ID"]) for alloc in agent.allocs("logging")]
+    wait_until(lambda: all(os.path.exists(path) and os.path.getsize(path) for path in paths), timeout=30)
+    show(f"{tasks} raw_exec tasks with logs until all run", f"{tasks / took:.0f} tasks/s ({took:.2f} s)")
+    agent.destroy()
+
+
+def dispatches(build):
+    count, agent = 1000, idle_agent()
+    agent.register(dict(job("worker", config={"run_for": "0s"}, kind="batch"),
+                        ParameterizedJob={"Payload": "optional"}))
+    before = time.monotonic()
+    print("   ", load(build, agent, 16, 60, "-n", str(count), "-X", "PUT", "-b", "{}",
+                      "/v1/job/worker/dispatch"))
+
+    def done():
+        summary = agent.get("/v1/job/worker/summary").json["Children"]
+        return summary["Dead"] >= count
+    wait_until(done, timeout=120, interval=0.01)
+    took = time.monotonic() - before
+    complete = sum(a["ClientStatus"] == "complete" for a in agent.get("/v1/allocations").json)
+    assert complete == count, f"{complete} of {count} are complete"
+    show(f"{count} dispatched jobs until all are done", f"{count / took:.0f} jobs/s ({took:.2f} s)")
+    agent.destroy()
+
+
+def idle_tasks(build):
+    tasks, agent = 500, idle_agent()
+    agent.register(shell_job("idle", "exec sleep 100000", count=tasks))
+    agent.wait_for_allocs("idle", "running", tasks, timeout=120)
+    time.sleep(15)  # until their health is known
+    before = processor_seconds(agent.process.pid)
+    time.sleep(60)
+    used = processor_seconds(agent.process.pid) - before
+    show(f"idle processor time of the agent with {tasks} raw_exec tasks", f"{100 * used / 60:.2f} % of a core")
+    agent.destroy()
+
+
 SCENARIOS = [start, register, many_jobs, one_big_job, thousand_allocations, single_reads, watchers,
-             writes, raw_exec]
+             writes, raw_exec, logging_tasks, dispatches, idle_tasks]
 
 
 def run(build, only):

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/object/json_codec.hpp"
+#include "runtime/state/restore.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/object/json_codec.hpp"
+#include "runtime/state/restore.hpp"
 #include "runtime/state/store.hpp"
 #include "test/fuzz/input.hpp"
 

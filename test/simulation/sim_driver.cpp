@@ -1,8 +1,9 @@
 // SimNode's driver and the processes behind it.
 #include <algorithm>
 
-#include <boost/json/object.hpp>
-
+#include "actors/client/drivers/config_reader.hpp"
+#include "actors/client/drivers/config_schema.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
 #include "test/simulation/sim_node.hpp"
 
@@ -13,11 +14,17 @@ using namespace client;
 
 namespace {
 
-/// A member of the task's configuration, or `otherwise`.
-std::int64_t number_of(const driver::TaskConfig& config, const char* name, std::int64_t otherwise) {
-  const auto* object = config.config.if_object();
-  const auto* member = object == nullptr ? nullptr : object->if_contains(name);
-  return member != nullptr && member->is_int64() ? member->as_int64() : otherwise;
+/// `version` only makes jobs differ.
+constexpr ConfigFieldSpec fields[] = {
+    {"run_for", ConfigKind::NUMBER}, {"exit", ConfigKind::NUMBER}, {"version", ConfigKind::NUMBER}};
+
+Object<schema::plugin::DriverDescription> describe() {
+  Draft<schema::plugin::DriverDescription> draft;
+  draft->initCapabilities().setFsIsolation("none");
+  draft->getCapabilities().setSendSignals(true);
+  draft->getCapabilities().setMounts(true);
+  write_fields(fields, draft->initConfig(std::size(fields)));
+  return draft.freeze();
 }
 
 }  // namespace
@@ -29,76 +36,96 @@ SimProcess* SimNode::find(const driver::TaskId& id) {
   return found == processes_.end() ? nullptr : &*found;
 }
 
-client::Driver SimNode::spawn_driver() {
+client::Driver SimNode::spawn_driver(const PluginHost& host) {
+  host_ = host;
   return system_.own(
       machine_,
       actor::spawn(system_.system(), [this](DriverSelf::pointer self) -> DriverSelf::behavior_type {
         return {
-            [this, self](driver::StartTask& msg) { return start_task(self, msg); },
-            [this](const driver::RecoverTask& msg) { return recover_task(msg); },
-            [this](const driver::StopTask& msg) { return stop_task(msg); },
-            [this](const driver::DestroyTask& msg) {
-              destroy_task(msg);
-              return driver::Done{};
-            },
-            [this](const driver::EndOthers& msg) {
-              end_others(msg);
-              return driver::Done{};
-            },
-            [](const driver::SignalTask&) { return driver::Done{}; },
-            [](const driver::TaskStats&) { return client_api::TaskUsage{}; },
-            [](const driver::ExecTask&) -> actor::Answer<client_api::ExecStarted> {
-              return driver::no_exec();
-            },
-            [](driver::Fingerprint) {
-              return driver::Health{.detected = true,
-                                    .healthy = true,
-                                    .description = "Healthy",
-                                    .attributes = {{"driver.sim", "1"}}};
-            },
+            [this, self](const driver::Ask& msg) { return answer(self, *msg.request); },
             [](const Run& msg) { msg.action(); },
         };
       }));
 }
 
-actor::Answer<driver::Started> SimNode::start_task(DriverSelf::pointer self,
-                                                   driver::StartTask& msg) {
-  if (auto* known = find(msg.config->id)) {
-    if (known->run_id == msg.config->run_id) {
+actor::Answer<driver::Answered> SimNode::answer(DriverSelf::pointer self,
+                                                schema::plugin::DriverRequest::Reader request) {
+  using Which = schema::plugin::DriverRequest::Which;
+  switch (request.which()) {
+    case Which::DESCRIBE:
+      return driver::described(describe());
+    case Which::FINGERPRINT:
+      return driver::fingerprinted(
+          driver::make_fingerprint(true, true, "Healthy", {{"driver.sim", "1"}}));
+    case Which::START_TASK:
+      return start_task(self, request.getStartTask());
+    case Which::RECOVER_TASK:
+      return recover_task(request.getRecoverTask());
+    case Which::STOP_TASK:
+      return stop_task(request.getStopTask());
+    case Which::DESTROY_TASK:
+      destroy_task(driver::read_id(request.getDestroyTask()));
+      return driver::done();
+    case Which::END_OTHERS: {
+      std::vector<driver::TaskId> kept;
+      for (const auto id : request.getEndOthers())
+        kept.push_back(driver::read_id(id));
+      end_others(kept);
+      return driver::done();
+    }
+    case Which::SIGNAL_TASK:
+      return driver::done();
+    case Which::TASK_STATS:
+      return driver::used({});
+    case Which::EXEC_TASK:
+      return driver::no_exec();
+  }
+  return driver::unknown();
+}
+
+actor::Answer<driver::Answered> SimNode::start_task(
+    DriverSelf::pointer self, const schema::plugin::TaskConfig::Reader& config) {
+  const auto settings = ConfigReader::parse(view(config.getConfig()));
+  if (!settings) return driver::failed(settings.error());
+  const Plan plan{.id = driver::read_id(config.getId()),
+                  .run_id = copy(config.getRunId()),
+                  .run_for = settings->number("run_for"),
+                  .exit_code = static_cast<int>(settings->number("exit"))};
+  if (auto* known = find(plan.id)) {
+    if (known->run_id == plan.run_id) {
       ++counts_.attached;
       known->attached = true;
-      listeners_[known->number] = msg.listener;
       if (!known->running) tell_end(*known);
-      return driver::Started{"sim", {}};
+      return driver::started({1, "sim"});
     }
-    if (known->running) return Error{Errc::conflict, "the task is already running"};
-    if (!known->running)
-      std::erase_if(processes_, [known](const auto& each) { return each.number == known->number; });
+    if (known->running) return driver::failed({Errc::conflict, "the task is already running"});
+    std::erase_if(processes_, [known](const auto& each) { return each.number == known->number; });
   }
   if (faulty_ && random_.chance(0.03)) {
     ++counts_.failed_starts;
-    return Error{Errc::unavailable, "the simulated driver could not start the task"};
+    return driver::failed({Errc::unavailable, "the simulated driver could not start the task"},
+                          /*recoverable=*/true);
   }
-  auto promise = self->make_response_promise<driver::Started>();
+  auto promise = self->make_response_promise<driver::Answered>();
   const auto life = system_.life(machine_);
   // The process is there some time before anybody hears of it.
   system_.at(system_.now() + network_.delay(1ms, 30ms),
-             [this, handle = DriverSelf{self}, life, msg, promise] {
+             [this, handle = DriverSelf{self}, life, plan, promise] {
                if (system_.life(machine_) != life) return;
-               begin(*msg.config, msg.listener);
+               begin(plan);
                system_.at(system_.now() + network_.delay(0ms, 20ms), [handle, promise] {
                  actor::tell(handle, Run{[promise]() mutable {
-                               promise.deliver(driver::Started{"sim", {}});
+                               promise.deliver(driver::started({1, "sim"}));
                              }});
                });
              });
   return promise;
 }
 
-void SimNode::begin(const driver::TaskConfig& config, const TaskListener& listener) {
+void SimNode::begin(const Plan& plan) {
   const auto number = next_process_++;
-  const SimProcess process{.id = config.id,
-                           .run_id = config.run_id,
+  const SimProcess process{.id = plan.id,
+                           .run_id = plan.run_id,
                            .number = number,
                            .running = true,
                            .attached = true,
@@ -106,12 +133,10 @@ void SimNode::begin(const driver::TaskConfig& config, const TaskListener& listen
   ++counts_.started;
   on_start(*this, process);
   processes_.push_back(process);
-  listeners_[number] = listener;
-  const auto run_for = number_of(config, "run_for", 0);
-  if (run_for <= 0) return;
-  const auto exit_code = static_cast<int>(number_of(config, "exit", 0));
+  if (plan.run_for <= 0) return;
+  const auto exit_code = plan.exit_code;
   if (!faulty_ && exit_code != 0) return;  // in a healed world nothing fails, so that it can rest
-  system_.at(system_.now() + std::chrono::milliseconds{run_for}, [this, number, exit_code] {
+  system_.at(system_.now() + std::chrono::milliseconds{plan.run_for}, [this, number, exit_code] {
     ++counts_.ended;
     end(number, exit_code);
   });
@@ -126,31 +151,30 @@ void SimNode::end(std::uint64_t number, int exit_code) {
 }
 
 void SimNode::tell_end(const SimProcess& process) {
-  const auto listener = listeners_.find(process.number);
-  if (listener == listeners_.end() || !is_on()) return;
+  if (!is_on()) return;
   system_.on(machine_, [&] {
-    actor::tell(listener->second, driver::Exited{process.id, process.run_id, process.result});
+    actor::tell_urgent(host_, driver::exited(process.id, process.run_id, process.result));
   });
 }
 
-actor::Answer<driver::Recovered> SimNode::recover_task(const driver::RecoverTask& msg) {
-  auto* known = find(msg.id);
-  if (known == nullptr || (!msg.run_id.empty() && known->run_id != msg.run_id)) {
-    if (msg.handle.empty()) return Error{Errc::not_found, "it was never started"};
-    return Error{Errc::unavailable, "the task is lost"};
+driver::Answered SimNode::recover_task(const schema::plugin::RecoverTask::Reader& order) {
+  auto* known = find(driver::read_id(order.getId()));
+  if (known == nullptr
+      || (order.getRunId().size() > 0 && known->run_id != view(order.getRunId()))) {
+    if (!order.hasHandle()) return driver::failed({Errc::not_found, "it was never started"});
+    return driver::failed({Errc::unavailable, "the task is lost"});
   }
   ++counts_.attached;
   known->attached = true;
-  listeners_[known->number] = msg.listener;
   if (!known->running) tell_end(*known);
-  return driver::Recovered{known->run_id};
+  return driver::recovered(known->run_id);
 }
 
-actor::Answer<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
-  auto* known = find(msg.id);
-  if (known == nullptr) return Error{Errc::not_found, "task not found"};
+driver::Answered SimNode::stop_task(const schema::plugin::StopTask::Reader& order) {
+  auto* known = find(driver::read_id(order.getId()));
+  if (known == nullptr) return driver::found_nothing();
   const auto number = known->number;
-  const auto takes = std::min<Time>(msg.grace, network_.delay(1ms, 2s));
+  const auto takes = std::min<Time>(Nanoseconds{order.getGrace()}, network_.delay(1ms, 2s));
   system_.at(system_.now() + takes, [this, number] {
     const auto found = std::ranges::find(processes_, number, &SimProcess::number);
     if (found == processes_.end() || !found->running) return;
@@ -166,25 +190,24 @@ actor::Answer<driver::Done> SimNode::stop_task(const driver::StopTask& msg) {
     }
     end(number, 0);
   });
-  return driver::Done{};
+  return driver::done();
 }
 
-void SimNode::end_others(const driver::EndOthers& msg) {
+void SimNode::end_others(const std::vector<driver::TaskId>& kept) {
   std::vector<driver::TaskId> others;
   for (const auto& process : processes_)
-    if (!process.attached && std::ranges::find(msg.kept, process.id) == msg.kept.end())
+    if (!process.attached && std::ranges::find(kept, process.id) == kept.end())
       others.push_back(process.id);
   for (const auto& id : others)
-    destroy_task({id});
+    destroy_task(id);
 }
 
-void SimNode::destroy_task(const driver::DestroyTask& msg) {
+void SimNode::destroy_task(const driver::TaskId& id) {
   std::erase_if(processes_, [&](const auto& process) {
-    if (process.id != msg.id || process.forgotten
+    if (process.id != id || process.forgotten
         || (mutation_ == NodeMutation::leak_processes && process.running))
       return false;
     if (process.running) ++counts_.killed;
-    listeners_.erase(process.number);
     return true;
   });
 }

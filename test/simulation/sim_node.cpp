@@ -35,10 +35,8 @@ client::PluginCatalog SimNode::plugins() {
   plugins.alloc_hooks = {client::health_hook()};
   plugins.drivers.emplace(
       "sim", client::DriverEntry{
-                 .capabilities
-                 = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
-                 .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
-                   return spawn_driver();
+                 .spawn = [this](const actor::Owner&, const client::DriverOptions& options) {
+                   return spawn_driver(options.host);
                  }});
   plugins.fingerprinters = {{"sim", [](const host::FingerprintOptions&, host::NodeFacts& facts) {
                                facts.attributes["kernel.name"] = "linux";
@@ -87,7 +85,6 @@ void SimNode::start() {
 void SimNode::crash_agent() {
   for (auto& process : processes_)
     process.attached = false;
-  listeners_.clear();
   if (mutation_ == NodeMutation::forget_processes)
     for (auto& process : processes_)
       process.forgotten = true;

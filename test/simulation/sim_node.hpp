@@ -94,19 +94,32 @@ private:
   client::ServerLink spawn_link();
   client::ClientDb spawn_db();
   Time saved_at(Time shortest, Time longest);
-  client::Driver spawn_driver();
+  client::Driver spawn_driver(const client::PluginHost& host);
   client::PluginCatalog plugins();
 
   using DbSelf = actor::WithInternal<client::ClientDb, void(Run)>;
   using DriverSelf = actor::WithInternal<client::Driver, void(Run)>;
 
-  actor::Answer<client::driver::Started> start_task(DriverSelf::pointer self,
-                                                    client::driver::StartTask& msg);
-  actor::Answer<client::driver::Recovered> recover_task(const client::driver::RecoverTask& msg);
-  actor::Answer<client::driver::Done> stop_task(const client::driver::StopTask& msg);
-  void destroy_task(const client::driver::DestroyTask& msg);
-  void end_others(const client::driver::EndOthers& msg);
-  void begin(const client::driver::TaskConfig& config, const client::TaskListener& listener);
+  using DriverAnswered = client::driver::Answered;
+
+  actor::Answer<DriverAnswered> answer(DriverSelf::pointer self,
+                                       schema::plugin::DriverRequest::Reader request);
+  actor::Answer<DriverAnswered> start_task(DriverSelf::pointer self,
+                                           const schema::plugin::TaskConfig::Reader& config);
+  DriverAnswered recover_task(const schema::plugin::RecoverTask::Reader& order);
+  DriverAnswered stop_task(const schema::plugin::StopTask::Reader& order);
+  void destroy_task(const client::driver::TaskId& id);
+  void end_others(const std::vector<client::driver::TaskId>& kept);
+
+  /// A task that is to run: how long (0: for ever), and how it ends.
+  struct Plan {
+    client::driver::TaskId id;
+    std::string run_id;
+    std::int64_t run_for = 0;
+    int exit_code = 0;
+  };
+
+  void begin(const Plan& plan);
   void end(std::uint64_t number, int exit_code);
   void tell_end(const SimProcess& process);
   SimProcess* find(const client::driver::TaskId& id);
@@ -122,7 +135,7 @@ private:
   std::shared_ptr<rpc::Credentials> credentials_ = std::make_shared<rpc::Credentials>();
   std::shared_ptr<storage::ClientStore> store_;
   std::vector<SimProcess> processes_;
-  std::map<std::uint64_t, client::TaskListener> listeners_;  ///< By the process's number.
+  client::PluginHost host_;  ///< Of the newest driver.
   std::uint64_t next_process_ = 1;
   bool faulty_ = true;
   Time saved_until_{0};

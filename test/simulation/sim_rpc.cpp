@@ -98,8 +98,13 @@ private:
 };
 
 void SimRpc::shut_down() {
-  for (const auto& each : streams_)
-    if (const auto open = each.lock()) close(*open);
+  for (const auto& each : streams_) {
+    const auto open = each.lock();
+    if (!open) continue;
+    close(*open);
+    // An answer that waits for a broken stream holds itself until it hears of the break.
+    if (const auto cancelled = std::exchange(open->on_cancelled, nullptr)) cancelled();
+  }
 }
 
 void SimRpc::listen(const std::string& address,

@@ -341,6 +341,29 @@ plugin "raw_exec" {{
         return f"evaluations: {evals}\nallocations: {allocs}\nnodes: {nodes}\nlog: {self.log()[-6000:]}"
 
 
+class Orders:
+    """The file by which a running agent is told where to fail."""
+
+    def __init__(self, directory):
+        self.path = os.path.join(directory, "failpoints")
+        self.say("")
+
+    def say(self, text):
+        with open(self.path + ".new", "w") as f:
+            f.write(text)
+        os.rename(self.path + ".new", self.path)
+
+    def throw_in(self, kind):
+        self.say(f"throw_in:{kind}=error@1")
+
+    def start(self, agent):
+        os.environ["NOMAD_FAILPOINTS"] = "@" + self.path
+        try:
+            return agent.start()
+        finally:
+            del os.environ["NOMAD_FAILPOINTS"]
+
+
 def job(name, driver="mock_driver", config=None, count=1, kind="service", **group):
     """A small job in API form."""
     return {

@@ -11,7 +11,7 @@ import unittest
 
 import cluster
 import harness
-from harness import Agent, job, needs_failpoints, shell_job, wait_until
+from harness import Agent, Orders, job, needs_failpoints, shell_job, wait_until
 
 ACTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "actors")
 TASKS = 3
@@ -19,7 +19,7 @@ TASKS = 3
 # Kinds that begin anew.
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "heartbeat_tracker", "near_servers",
-    "alloc_sync", "check_runner", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watcher", "autopilot",
+    "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watcher", "autopilot",
     "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
@@ -30,6 +30,7 @@ REPORTED = {
     "function_hook": "function_hook: ended by an exception",
     "services_hook": "services_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
+    "predecessor_hook": "predecessor_hook: ended by an exception",
 }
 # Kinds without which the agent cannot go on.
 FATAL = ["raft_node", "log_writer", "snapshotter", "membership", "server", "client", "client_db"]
@@ -61,29 +62,6 @@ USES = {
     "services_hook": serve,
     "checks_hook": serve,
 }
-
-
-class Orders:
-    """The file by which a running agent is told where to throw."""
-
-    def __init__(self, directory):
-        self.path = os.path.join(directory, "failpoints")
-        self.say("")
-
-    def say(self, text):
-        with open(self.path + ".new", "w") as f:
-            f.write(text)
-        os.rename(self.path + ".new", self.path)
-
-    def throw_in(self, kind):
-        self.say(f"throw_in:{kind}=error@1")
-
-    def start(self, agent):
-        os.environ["NOMAD_FAILPOINTS"] = "@" + self.path
-        try:
-            return agent.start()
-        finally:
-            del os.environ["NOMAD_FAILPOINTS"]
 
 
 def write_much(agent):

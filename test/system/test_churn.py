@@ -1,10 +1,11 @@
-"""What has passed through an agent leaves nothing behind: a short run of test/bench/churn.py."""
+"""What has passed through an agent leaves nothing behind: short runs of test/bench/churn*.py."""
 import os
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench"))
 import churn  # noqa: E402  (the path comes first)
+import churn_allocs  # noqa: E402
 import harness  # noqa: E402
 from harness import Agent, wait_until  # noqa: E402
 
@@ -41,6 +42,21 @@ class Churn(unittest.TestCase):
         done = churn.run(self.agent, 10, rate=20, seed=3, kill_every=4)
         self.assertGreater(done.count, 60)
         self.empty()
+
+
+class Allocations(unittest.TestCase):
+    def test_tasks_leave_nothing_although_their_agent_is_killed(self):
+        node = churn_allocs.Node()
+        self.addCleanup(node.destroy)
+        node.start()
+        node.end()
+        actors = churn_allocs.actors_of(node.agent)
+        run = churn_allocs.Churn(node, seed=4, count=40)
+        run.run(15, rate=3, kill_every=5)
+        self.assertGreater(run.done["updated"], 10)
+        self.assertGreater(run.done["killed"], 0)
+        self.assertEqual({}, node.end())
+        self.assertEqual({}, dict(churn_allocs.actors_of(node.agent) - actors))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Agents that die between any two things that they write down, and agents that have lost what they
 wrote: no task is left without an owner, and none is started twice. The processes, the executors and
 the control groups are asked themselves, not the API."""
-import collections
 import glob
 import os
 import random
@@ -13,6 +12,7 @@ import unittest
 
 import harness
 from harness import Agent, shell_job, wait_until
+from leftovers import executors_of, groups_of, tasks_of
 
 KILLS = int(os.environ.get("RESTORE_KILLS", "6"))
 
@@ -27,51 +27,6 @@ PLACES = [
     "executor.purged@1", "client.after_destroy@1", "client.before_erase@1", "client.removed@1",
 ]
 STAYS = "echo $$ >> local/pids; exec sleep 1000"
-
-
-def environment_of(pid):
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as f:
-            words = f.read().decode(errors="replace").split("\0")
-    except OSError:
-        return {}
-    return dict(word.split("=", 1) for word in words if "=" in word)
-
-
-def tasks_of(agent):
-    """The processes of tasks, by allocation."""
-    found = collections.defaultdict(list)
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        environment = environment_of(pid)
-        if environment.get("NOMAD_ALLOC_DIR", "").startswith(agent.data_dir + "/"):
-            found[environment["NOMAD_ALLOC_ID"]].append(int(pid))
-    return found
-
-
-def executors_of(agent):
-    """The allocations that have an executor, by its process."""
-    found = {}
-    for name in glob.glob("/proc/[0-9]*/fd/3"):
-        try:
-            place = os.readlink(name)
-        except OSError:
-            continue
-        if place.startswith(os.path.join(agent.data_dir, "client", "executors") + "/"):
-            found[int(name.split("/")[2])] = os.path.basename(place).split(".")[0]
-    return found
-
-
-def groups_of(allocs):
-    """Control groups of these allocations that have processes."""
-    found = []
-    for folder, _, names in os.walk("/sys/fs/cgroup"):
-        if os.path.basename(folder).split(".")[0] in allocs and "cgroup.procs" in names:
-            try:
-                with open(os.path.join(folder, "cgroup.procs")) as f:
-                    found += [folder] if f.read() else []
-            except OSError:
-                pass  # it has just been removed
-    return found
 
 
 def faults_of(agent):

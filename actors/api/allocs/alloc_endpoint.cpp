@@ -36,14 +36,15 @@ Result<Read> make_list(const net::Request& request, const ReadOptions& options) 
       .answer =
           [options, stub, filter](const View& snapshot) {
             return list_by_create(
-                snapshot, &state::Tables::allocs, &state::Tables::allocs_by_create, options,
+                snapshot, &state::Snapshot::allocs_map, &state::Snapshot::allocs_by_create_map,
+                options,
                 [&](const AllocRef& row) -> Result<bool> {
                   if (!options.wants(view(row->alloc->getNamespace()))) return false;
                   return keeps_row(filter, *row);
                 },
                 [&](std::string& out, const AllocRef& row) { append_alloc_stub(out, *row, stub); });
           },
-      .is_heavy = is_long<&state::Tables::allocs>,
+      .is_heavy = is_long<&state::Snapshot::allocs_map>,
       .cacheable = true};
 }
 
@@ -107,7 +108,7 @@ Outcome alloc_services(Call& call) {
               if (!alloc) return Answer::error(alloc.error());
               if (!*alloc) return Answer::error(not_found("allocation not found"));
               return list_page(
-                  snapshot, &state::Tables::services_by_alloc,
+                  snapshot, &state::Snapshot::services_by_alloc_map,
                   Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
                   [](std::string_view key, const auto&) { return std::string{key}; }, append_whole);
             }};

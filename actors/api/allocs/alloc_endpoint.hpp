@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/api/http/call.hpp"
-#include "runtime/state/tables.hpp"
+#include "runtime/state/rows.hpp"
 
 namespace nomad::api {
 
@@ -14,5 +14,8 @@ std::string stub_list(std::vector<state::AllocRef> rows);
 
 /// The results of an allocation's checks, at either of its two paths.
 Outcome alloc_checks(Call& call);
+
+/// An allocation's ephemeral disk, for who has its migrate token.
+Outcome alloc_snapshot(Call& call);
 
 }  // namespace nomad::api

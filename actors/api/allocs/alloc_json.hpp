@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "runtime/state/tables.hpp"
+#include "runtime/state/rows.hpp"
 
 namespace nomad::api {
 

@@ -295,6 +295,7 @@ void add_client_routes(Routes& routes) {
         {{Methods::any, Capability::alloc_lifecycle, on_alloc<restart_alloc>, Where::alloc_node}}},
        {"/signal",
         {{Methods::write, Capability::alloc_lifecycle, on_alloc<signal_alloc>, Where::alloc_node}}},
+       {"/snapshot", {{Methods::get, Capability::none, on_alloc<alloc_snapshot>, Where::agent}}},
        {"/exec", {{Methods::any, Capability::none, on_alloc<exec_alloc>, Where::agent}}},
        {"/gc",
         {{Methods::any, Capability::submit_job, on_alloc<collect_alloc>, Where::alloc_node}}},

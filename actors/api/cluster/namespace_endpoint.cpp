@@ -12,7 +12,7 @@ Outcome list_namespaces(Call& call) {
     return Read{.watch = {state::watch_prefix(Table::namespaces, options.prefix)},
                 .index = index_of<Table::namespaces>,
                 .answer = [options](const View& snapshot) {
-                  return list_by_key(snapshot, &state::Tables::namespaces, options, keep_all,
+                  return list_by_key(snapshot, &state::Snapshot::namespaces_map, options, keep_all,
                                      append_whole);
                 }};
   });

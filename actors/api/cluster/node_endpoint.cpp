@@ -40,14 +40,14 @@ Read node_list(const ReadOptions& options,
       .answer =
           [options, stub, filter, wanted](const View& snapshot) {
             return list_by_key(
-                snapshot, &state::Tables::nodes, options,
+                snapshot, &state::Snapshot::nodes_map, options,
                 [&](const NodeRef& node) -> Result<bool> {
                   if (wanted && !wanted(*node)) return false;
                   return keeps(filter, *node);
                 },
                 [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); });
           },
-      .is_heavy = is_long<&state::Tables::nodes>,
+      .is_heavy = is_long<&state::Snapshot::nodes_map>,
       .cacheable = true};
 }
 
@@ -84,12 +84,12 @@ Outcome node_allocations(Call& call) {
                 .answer =
                     [id](const View& snapshot) {
                       return list_page(
-                          snapshot.as(Capability::read_job), &state::Tables::allocs_by_node,
+                          snapshot.as(Capability::read_job), &state::Snapshot::allocs_by_node_map,
                           Walk{.prefix = state::join_key(id, "")}, {}, keep_all,
                           [](std::string_view key, const auto&) { return std::string{key}; },
                           [](std::string& to, const auto& row) { append_alloc(to, *row); });
                     },
-                .is_heavy = is_long<&state::Tables::allocs>,
+                .is_heavy = is_long<&state::Snapshot::allocs_map>,
                 .cacheable = true};
   });
 }
@@ -179,7 +179,7 @@ Outcome list_pools(Call& call) {
                 .index = index_of<Table::node_pools>,
                 .answer = [options, filter](const View& snapshot) {
                   return list_by_key(
-                      snapshot, &state::Tables::node_pools, options,
+                      snapshot, &state::Snapshot::node_pools_map, options,
                       [&](const auto& pool) { return keeps(filter, *pool); }, append_whole);
                 }};
   });

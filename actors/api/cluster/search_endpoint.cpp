@@ -73,21 +73,21 @@ constexpr auto id_of_job = [](schema::Job::Reader job) { return view(job.getId()
 constexpr auto path_of = [](schema::Variable::Reader variable) { return view(variable.getPath()); };
 
 constexpr std::array contexts = std::to_array<SearchContext>({
-    {"allocs", true, Table::allocs, Capability::read_job, match_ids<&state::Tables::allocs>},
+    {"allocs", true, Table::allocs, Capability::read_job, match_ids<&state::Snapshot::allocs_map>},
     {"deployment", true, Table::deployments, Capability::read_job,
-     match_ids<&state::Tables::deployments>},
-    {"evals", true, Table::evals, Capability::read_job, match_ids<&state::Tables::evals>},
+     match_ids<&state::Snapshot::deployments_map>},
+    {"evals", true, Table::evals, Capability::read_job, match_ids<&state::Snapshot::evals_map>},
     {"jobs", false, Table::jobs, Capability::read_job,
-     match_names<&state::Tables::jobs, id_of_job>},
+     match_names<&state::Snapshot::jobs_map, id_of_job>},
     {"namespaces", false, Table::namespaces, Capability::any_in_namespace,
-     match_ids<&state::Tables::namespaces>},
+     match_ids<&state::Snapshot::namespaces_map>},
     {"node_pools", false, Table::node_pools, Capability::node_pool_read,
-     match_ids<&state::Tables::node_pools>},
-    {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Tables::nodes>},
+     match_ids<&state::Snapshot::node_pools_map>},
+    {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
     {"plugins", false, Table::nodes, Capability::none, match_nothing},
     {"scaling_policy", false, Table::jobs, Capability::none, match_nothing},
     {"vars", false, Table::variables, Capability::variables_list,
-     match_names<&state::Tables::variables, path_of>},
+     match_names<&state::Snapshot::variables_map, path_of>},
     {"volumes", false, Table::nodes, Capability::none, match_nothing},
 });
 

@@ -1,4 +1,5 @@
 // /v1/services and /v1/service/<name>: Nomad's own service discovery.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -35,7 +36,7 @@ void append_namespace(std::string& out, const std::string& ns, const TagsByName&
 Answer services_answer(const View& snapshot, const ReadOptions& options, const RowFilter& filter) {
   std::map<std::string, TagsByName> by_namespace;
   Result<bool> kept = true;
-  snapshot.walk(&state::Tables::services,
+  snapshot.walk(&state::Snapshot::services_map,
                 {.prefix = options.all_namespaces() ? "" : state::join_key(options.ns, "")},
                 [&](const auto& entry) {
                   const auto service = *entry.value();
@@ -75,7 +76,7 @@ Outcome list_services(Call& call) {
         .index = services_index,
         .answer = [options, filter](
                       const View& snapshot) { return services_answer(snapshot, options, filter); },
-        .is_heavy = is_long<&state::Tables::services>,
+        .is_heavy = is_long<&state::Snapshot::services_map>,
         .cacheable = true};
   });
 }
@@ -95,7 +96,7 @@ template <class Keep>
 Answer chosen_answer(const View& snapshot, const Walk& walk, const Choice& choice, Keep keep) {
   std::vector<ServiceRef> kept;
   std::optional<Error> failure;
-  snapshot.walk(&state::Tables::services_by_name, walk, [&](const auto& entry) {
+  snapshot.walk(&state::Snapshot::services_by_name_map, walk, [&](const auto& entry) {
     const Result<bool> keeps_it = keep(entry.value());
     if (!keeps_it)
       failure = keeps_it.error();
@@ -121,17 +122,24 @@ Answer service_answer(const View& snapshot,
     return chosen_answer(snapshot, walk, *choice, keep);
   }
   return list_page(
-      snapshot, &state::Tables::services_by_name, walk, options, keep,
+      snapshot, &state::Snapshot::services_by_name_map, walk, options, keep,
       [](std::string_view, const ServiceRef& service) {
         return query::NameToken::make(view(service->getNamespace()), view(service->getId()));
       },
       append_whole);
 }
 
+/// "<name>" is read and "<name>/<id>" is deleted, not the other way round.
+Answer invalid_method() {
+  return Answer::text(405, "Invalid method");
+}
+
 Outcome read_service(Call& call) {
   const auto name = call.rest;
   if (name.empty()) return bad_request("missing service name");
-  if (name.find('/') != std::string::npos) return bad_request("invalid URI");
+  const auto slashes = std::ranges::count(name, '/');
+  if (slashes == 1) return invalid_method();
+  if (slashes > 1) return bad_request("invalid URI");
   const auto choice = NOMAD_TRY(parse_choice(call.request().parameter_or_empty("choose")));
   return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
     const auto filter = NOMAD_TRY(compile_filter(options));
@@ -145,16 +153,17 @@ Outcome read_service(Call& call) {
                     [options, name, choice, filter](const View& snapshot) {
                       return service_answer(snapshot, options, name, choice, filter);
                     },
-                .is_heavy = is_long<&state::Tables::services>};
+                .is_heavy = is_long<&state::Snapshot::services_map>};
   });
 }
 
 /// "<name>/<id>"; ids may have slashes of the names that they are made of.
 Outcome delete_service(Call& call) {
   const auto slash = call.rest.find('/');
+  if (slash == std::string::npos) return invalid_method();
   const auto name = call.rest.substr(0, slash);
   if (name.empty()) return bad_request("missing service name");
-  const auto id = slash == std::string::npos ? std::string{} : call.rest.substr(slash + 1);
+  const auto id = call.rest.substr(slash + 1);
   if (id.empty()) return bad_request("missing service id");
   return write(
       call,

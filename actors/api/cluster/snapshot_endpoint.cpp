@@ -14,6 +14,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/restore_commands.hpp"
+#include "runtime/state/tables.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
 

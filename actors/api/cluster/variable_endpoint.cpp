@@ -125,7 +125,7 @@ Outcome list_variables(Call& call) {
                 .answer =
                     [options, filter](const View& snapshot) {
                       return list_page(
-                          snapshot, &state::Tables::variables, walk_by_name(options), options,
+                          snapshot, &state::Snapshot::variables_map, walk_by_name(options), options,
                           [&](const VariableRef& variable) -> Result<bool> {
                             if (!view(variable->getPath()).starts_with(options.prefix))
                               return false;
@@ -141,7 +141,7 @@ Outcome list_variables(Call& call) {
                             append_rest(object, *variable);
                           });
                     },
-                .is_heavy = is_long<&state::Tables::variables>};
+                .is_heavy = is_long<&state::Snapshot::variables_map>};
   });
 }
 

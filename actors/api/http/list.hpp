@@ -36,10 +36,6 @@ inline Result<bool> keeps(const RowFilter& filter,
   return kept;
 }
 
-/// A table of rows, or an index of one.
-template <class V>
-using Rows = state::PersistentMap<V> state::Tables::*;
-
 /// Makes the JSON array of one page of what the caller may see. `keep(value)` says whether a row
 /// counts (Result<bool>), `token(key, value)` names it, `append(out, value)` writes it.
 template <class V, class Keep, class Token, class Append>

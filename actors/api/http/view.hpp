@@ -26,6 +26,10 @@ inline const Object<schema::Allocation>& object_of(const state::AllocRef& row) {
   return row->alloc;
 }
 
+/// A table of rows, or an index of one: `&state::Snapshot::jobs_map`.
+template <class V>
+using Rows = const state::PersistentMap<V>& (state::Snapshot::*)() const;
+
 /// Where a walk begins and ends.
 struct Walk {
   std::string prefix = {};  ///< Keys that begin otherwise are not part of it.
@@ -56,12 +60,12 @@ public:
   state::Index index(state::Table table) const { return snapshot_->index(table); }
 
   /// The index of the stored table that has not changed for longest.
-  state::Index least_index() const { return std::ranges::min(snapshot_->tables().indexes); }
+  state::Index least_index() const { return snapshot_->least_index(); }
 
   /// Of a whole table.
   template <auto rows>
   std::size_t size() const {
-    return (snapshot_->tables().*rows).size();
+    return (snapshot_->*rows)().size();
   }
 
   Object<schema::Node> node(std::string_view id) const { return snapshot_->node(id); }
@@ -127,7 +131,7 @@ public:
   /// Calls `use(cursor)` for each row of `rows` that the caller may see, until it says false
   /// (a Result that is an error does so, too).
   template <class V, class Use>
-  void walk(state::PersistentMap<V> state::Tables::*rows, const Walk& walk, Use use) const;
+  void walk(Rows<V> rows, const Walk& walk, Use use) const;
 
 private:
   template <class Row>
@@ -164,8 +168,8 @@ bool View::sees(const Row& row) const {
 }
 
 template <class V, class Use>
-void View::walk(state::PersistentMap<V> state::Tables::*rows, const Walk& walk, Use use) const {
-  const auto& map = snapshot_->tables().*rows;
+void View::walk(Rows<V> rows, const Walk& walk, Use use) const {
+  const auto& map = (snapshot_->*rows)();
   const auto begin = std::max(walk.prefix, walk.start);
   auto cursor = !walk.reverse        ? map.lower_bound(begin)
                 : walk.start.empty() ? map.last()

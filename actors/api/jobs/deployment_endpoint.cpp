@@ -29,15 +29,15 @@ Outcome list_deployments(Call& call) {
                 .answer =
                     [options, filter](const View& snapshot) {
                       return list_by_create(
-                          snapshot, &state::Tables::deployments,
-                          &state::Tables::deployments_by_create, options,
+                          snapshot, &state::Snapshot::deployments_map,
+                          &state::Snapshot::deployments_by_create_map, options,
                           [&](const DeploymentRef& deployment) -> Result<bool> {
                             if (!options.wants(view(deployment->getNamespace()))) return false;
                             return keeps(filter, *deployment);
                           },
                           append_whole);
                     },
-                .is_heavy = is_long<&state::Tables::deployments>,
+                .is_heavy = is_long<&state::Snapshot::deployments_map>,
                 .cacheable = true};
   });
 }

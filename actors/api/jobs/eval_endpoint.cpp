@@ -59,12 +59,12 @@ Outcome list_evals(Call& call) {
                 .answer =
                     [selection](const View& snapshot) {
                       return list_by_create(
-                          snapshot, &state::Tables::evals, &state::Tables::evals_by_create,
-                          selection.options,
+                          snapshot, &state::Snapshot::evals_map,
+                          &state::Snapshot::evals_by_create_map, selection.options,
                           [&](const EvalRef& eval) { return selection.keeps_eval(eval); },
                           append_whole);
                     },
-                .is_heavy = is_long<&state::Tables::evals>,
+                .is_heavy = is_long<&state::Snapshot::evals_map>,
                 .cacheable = true};
   });
 }
@@ -79,8 +79,8 @@ Outcome count_evals(Call& call) {
                     [selection](const View& snapshot) {
                       std::uint64_t count = 0;
                       Result<bool> kept = true;
-                      snapshot.walk(&state::Tables::evals, {.prefix = selection.options.prefix},
-                                    [&](const auto& entry) {
+                      snapshot.walk(&state::Snapshot::evals_map,
+                                    {.prefix = selection.options.prefix}, [&](const auto& entry) {
                                       kept = selection.keeps_eval(entry.value());
                                       count += kept && *kept ? 1 : 0;
                                       return kept.has_value();
@@ -91,7 +91,7 @@ Outcome count_evals(Call& call) {
                       append_query_meta(object, table_index(snapshot, Table::evals), true);
                       return Answer::json(object.take());
                     },
-                .is_heavy = is_long<&state::Tables::evals>};
+                .is_heavy = is_long<&state::Snapshot::evals_map>};
   });
 }
 
@@ -179,7 +179,7 @@ Result<std::vector<std::string>> evals_to_delete(const Call& call) {
   access::Verdicts verdicts{call.asking.who};
   Result<bool> kept = true;
   View{snapshot, verdicts, call.asking.needed}.walk(
-      &state::Tables::evals, {}, [&](const auto& entry) {
+      &state::Snapshot::evals_map, {}, [&](const auto& entry) {
         kept = keeps(filter, *entry.value());
         if (kept && *kept) found.push_back(copy(entry.value()->getId()));
         return kept && found.size() < most_deleted;

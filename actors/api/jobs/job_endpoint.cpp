@@ -74,7 +74,7 @@ Outcome list_jobs(Call& call) {
                 .answer =
                     [options, with_meta, filter](const View& snapshot) {
                       return list_page(
-                          snapshot, &state::Tables::jobs, walk_by_name(options), options,
+                          snapshot, &state::Snapshot::jobs_map, walk_by_name(options), options,
                           [&](const JobRef& job) -> Result<bool> {
                             if (!view(job->getId()).starts_with(options.prefix)) return false;
                             return keeps(filter, *job);
@@ -87,7 +87,7 @@ Outcome list_jobs(Call& call) {
                             append_job_stub(out, snapshot, *job, with_meta);
                           });
                     },
-                .is_heavy = is_long<&state::Tables::jobs>,
+                .is_heavy = is_long<&state::Snapshot::jobs_map>,
                 .cacheable = true};
   });
 }
@@ -156,7 +156,7 @@ Outcome job_allocations(Call& call) {
                       return there ? allocations_of(**there, ns, id, all)
                                    : Answer::error(there.error());
                     },
-                .is_heavy = is_long<&state::Tables::allocs>,
+                .is_heavy = is_long<&state::Snapshot::allocs_map>,
                 .cacheable = true,
                 .version =
                     [](const View& snapshot) {

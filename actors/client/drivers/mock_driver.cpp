@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
 
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/drivers/mock_task.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
@@ -14,9 +15,12 @@
 namespace nomad::client {
 namespace {
 
-using driver::Done;
-using driver::Started;
+using driver::Answered;
 using driver::TaskId;
+using Request = schema::plugin::DriverRequest;
+
+/// Of its handles.
+constexpr std::uint32_t mock_handle = 1;
 
 /// Something of the schedule is due.
 struct EventDue {
@@ -29,13 +33,12 @@ using MockSelf = actor::WithInternal<Driver, void(EventDue)>;
 enum class Act : std::uint8_t { start, out, err, end, crash };
 
 struct Running {
-  std::shared_ptr<const driver::TaskConfig> config;  ///< Until it has started.
+  std::string config;  ///< As it was given, for the handle.
   std::shared_ptr<const MockTask> task;
   std::string run_id;
   std::uint64_t serial = 0;  ///< Tells this run from others of the same task.
-  TaskListener listener;
-  actor::Promise<Started> owed;
-  std::string handle;
+  actor::Promise<Answered> owed;
+  workload::TaskHandle handle;
   MockLog out;
   MockLog err;
   std::int64_t out_left = 0;
@@ -57,6 +60,7 @@ struct MockState {
 
   MockSelf::pointer self;
   std::function<std::int64_t()> unix_now;
+  PluginHost host;
   std::map<TaskId, Running> tasks;
   std::multimap<Nanoseconds, Event> schedule;
   std::optional<Nanoseconds> timer;
@@ -64,54 +68,60 @@ struct MockState {
   std::uint64_t serials = 0;
   Random random{1};
   std::optional<Nanoseconds> disabled_from;
+  Object<schema::plugin::DriverDescription> description;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   // -- starting ----------------------------------------------------------------------------------
 
-  actor::Answer<Started> start(driver::StartTask& msg) {
-    auto& running = tasks[msg.config->id];
-    running.listener = msg.listener;
-    if (!running.run_id.empty() && running.run_id == msg.config->run_id)
-      return Started{running.handle, running.task->network};
-    if (!running.run_id.empty() && !running.ended)
-      return Error{Errc::conflict, "task is already running"};
-    auto task = parse_mock_task(msg.config->config);
-    if (!task) {
-      tasks.erase(msg.config->id);
-      return task.error();
+  actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config) {
+    const auto id = driver::read_id(config.getId());
+    auto& running = tasks[id];
+    if (!running.run_id.empty() && view(config.getRunId()) == running.run_id) {
+      if (!running.owed.pending()) return driver::started(running.handle, running.task->network);
+      return running.owed = self->make_response_promise<Answered>();  // Who asked before is gone.
     }
-    running = {.config = msg.config,
+    if (!running.run_id.empty() && !running.ended)
+      return driver::failed({Errc::conflict, "task is already running"});
+    auto task = read_task(view(config.getConfig()));
+    if (!task) {
+      tasks.erase(id);
+      return driver::failed(task.error());
+    }
+    running = {.config = copy(config.getConfig()),
                .task = std::make_shared<const MockTask>(std::move(*task)),
-               .run_id = msg.config->run_id,
+               .run_id = copy(config.getRunId()),
                .serial = ++serials,
-               .listener = msg.listener,
-               .owed = self->make_response_promise<Started>(),
+               .owed = self->make_response_promise<Answered>(),
                .handle = {},
-               .out = MockLog{*msg.config, "stdout"},
-               .err = MockLog{*msg.config, "stderr"}};
+               .out = MockLog{config, "stdout"},
+               .err = MockLog{config, "stderr"}};
     auto owed = running.owed;
     if (running.task->start_block_for.count() > 0)
-      plan(running.task->start_block_for, msg.config->id, running, Act::start);
+      plan(running.task->start_block_for, id, running, Act::start);
     else
-      finish_start(msg.config->id, running);
+      finish_start(id, running);
     return owed;
   }
 
+  static Result<MockTask> read_task(std::string_view config) {
+    return parse_mock_task(NOMAD_TRY(ConfigReader::parse(config)));
+  }
+
   void finish_start(const TaskId& id, Running& running) {
-    auto owed = running.owed;
+    auto owed = std::exchange(running.owed, {});
     const auto task = running.task;
     if (!task->start_error.empty()) {
       tasks.erase(id);
-      owed.deliver(Error{task->start_error_recoverable ? Errc::unavailable : Errc::rejected,
-                         task->start_error});
+      owed.deliver(
+          driver::failed({Errc::rejected, task->start_error}, task->start_error_recoverable));
       return;
     }
-    running.handle = boost::json::serialize(
-        boost::json::object{{"started_at", unix_now()}, {"config", running.config->config}});
-    running.config.reset();
-    running.owed = {};
-    owed.deliver(Started{running.handle, task->network});
+    running.handle
+        = {.version = mock_handle,
+           .data = fmt::format(R"({{"started_at":{},"config":{}}})", unix_now(), running.config)};
+    running.config = {};
+    owed.deliver(driver::started(running.handle, task->network));
     run(id, running, Nanoseconds{0});
   }
 
@@ -129,33 +139,48 @@ struct MockState {
       plan(running.task->plugin_exit_after, id, running, Act::crash);
   }
 
-  Result<driver::Recovered> recover(const driver::RecoverTask& msg) {
-    const auto known = tasks.find(msg.id);
-    if (known != tasks.end() && (msg.run_id.empty() || known->second.run_id == msg.run_id)) {
-      known->second.listener = msg.listener;
-      if (known->second.ended) tell_end(msg.id, known->second);
-      return driver::Recovered{known->second.run_id};
+  Result<Answered> recover(schema::plugin::RecoverTask::Reader order) {
+    const auto id = driver::read_id(order.getId());
+    const auto asked = view(order.getRunId());
+    const auto known = tasks.find(id);
+    if (known != tasks.end() && (asked.empty() || known->second.run_id == asked)) {
+      if (known->second.ended) tell_end(id, known->second);
+      return driver::recovered(known->second.run_id);
     }
-    if (msg.handle.empty()) return Error{Errc::not_found, "it was never started"};
-    const auto handle = parse_json(msg.handle);
-    if (!handle || !handle->is_object() || !handle->get_object().contains("config"))
-      return Error{Errc::corrupt, "the handle is not one of ours"};
-    auto task = NOMAD_TRY(parse_mock_task(handle->get_object().at("config")));
-    auto& running = tasks[msg.id];
+    if (!order.hasHandle()) return Error{Errc::not_found, "it was never started"};
+    auto handle = driver::read_handle(order.getHandle());
+    const auto read = NOMAD_TRY(read_handle(handle));
+    auto& running = tasks[id];
     running = {.config = {},
-               .task = std::make_shared<const MockTask>(std::move(task)),
-               .run_id = msg.run_id,
+               .task = std::make_shared<const MockTask>(read.task),
+               .run_id = std::string{asked},
                .serial = ++serials,
-               .listener = msg.listener,
                .owed = {},
-               .handle = msg.handle,
+               .handle = std::move(handle),
                .out = {},
                .err = {}};
-    const auto* const started_at = handle->get_object().if_contains("started_at");
-    const auto elapsed
-        = started_at != nullptr && started_at->is_int64() ? unix_now() - started_at->as_int64() : 0;
-    run(msg.id, running, Nanoseconds{std::max<std::int64_t>(elapsed, 1)});
-    return driver::Recovered{msg.run_id};
+    run(id, running, Nanoseconds{std::max<std::int64_t>(unix_now() - read.started_at, 1)});
+    return driver::recovered(asked);
+  }
+
+  struct OfHandle {
+    std::int64_t started_at = 0;
+    MockTask task;
+  };
+
+  Result<OfHandle> read_handle(const workload::TaskHandle& handle) const {
+    const Error foreign{Errc::corrupt, "the handle is not one of ours"};
+    if (handle.version > mock_handle) return foreign;
+    auto parsed = parse_json(handle.data);
+    if (!parsed || !parsed->is_object()) return foreign;
+    const auto* const config = parsed->get_object().if_contains("config");
+    if (config == nullptr || !config->is_object()) return foreign;
+    // Before there were versions the configuration was kept as the job has it.
+    auto fields = handle.version == 0 ? NOMAD_TRY(apply_fields(description->getConfig(), *config))
+                                      : config->get_object();
+    const ConfigReader reader{std::move(parsed->get_object())};
+    return OfHandle{.started_at = reader.number("started_at", unix_now()),
+                    .task = NOMAD_TRY(parse_mock_task(ConfigReader{std::move(fields)}))};
   }
 
   // -- running -----------------------------------------------------------------------------------
@@ -179,24 +204,26 @@ struct MockState {
   }
 
   void tell_end(const TaskId& id, const Running& running) {
-    self->send(running.listener, driver::Exited{id, running.run_id, running.task->command.result});
+    actor::send_urgent(self, host,
+                       driver::exited(id, running.run_id, running.task->command.result));
   }
 
-  Result<> stop(const driver::StopTask& msg) {
-    const auto known = tasks.find(msg.id);
-    if (known == tasks.end()) return Error{Errc::not_found, "task not found"};
+  Answered stop(schema::plugin::StopTask::Reader order) {
+    const auto id = driver::read_id(order.getId());
+    const auto known = tasks.find(id);
+    if (known == tasks.end()) return driver::found_nothing();
     known->second.stopping = true;
-    const auto kill_after = std::min<Nanoseconds>(known->second.task->kill_after, msg.grace);
-    plan(kill_after, msg.id, known->second, Act::end);
-    return {};
+    plan(std::min(known->second.task->kill_after, Nanoseconds{order.getGrace()}), id, known->second,
+         Act::end);
+    return driver::done();
   }
 
-  Result<> signal(const driver::SignalTask& msg) {
-    const auto known = tasks.find(msg.id);
-    if (known == tasks.end()) return Error{Errc::not_found, "task not found"};
+  Answered signal(schema::plugin::SignalTask::Reader order) {
+    const auto known = tasks.find(driver::read_id(order.getId()));
+    if (known == tasks.end()) return driver::found_nothing();
     const auto& refusal = known->second.task->command.signal_error;
-    if (!refusal.empty()) return Error{Errc::rejected, refusal};
-    return {};
+    if (!refusal.empty()) return driver::failed({Errc::rejected, refusal});
+    return driver::done();
   }
 
   // -- the schedule ------------------------------------------------------------------------------
@@ -245,13 +272,10 @@ struct MockState {
     }
   }
 
-  driver::Health health() const {
+  Object<schema::plugin::Fingerprint> health() const {
     if (disabled_from && now() >= *disabled_from)
-      return {.detected = false, .healthy = false, .description = "disabled", .attributes = {}};
-    return {.detected = true,
-            .healthy = true,
-            .description = "Healthy",
-            .attributes = {{"driver.mock", "true"}}};
+      return driver::make_fingerprint(false, false, "disabled");
+    return driver::make_fingerprint(true, true, "Healthy", {{"driver.mock", "true"}});
   }
 
   client_api::TaskUsage usage() {
@@ -261,38 +285,61 @@ struct MockState {
     usage.timestamp = unix_now();
     return usage;
   }
+
+  void init(const DriverOptions& options) {
+    unix_now = options.unix_now;
+    host = options.host;
+    const auto setting = [&options](const char* key) {
+      const auto found = options.config.find(key);
+      return found == options.config.end() ? std::string{} : found->second;
+    };
+    if (setting("shutdown_periodic_after") == "true") {
+      const auto after = parse_duration(setting("shutdown_periodic_duration"));
+      disabled_from = now() + (after ? *after : Nanoseconds{0});
+    }
+    Draft<schema::plugin::DriverDescription> draft;
+    draft->initCapabilities().setFsIsolation("none");
+    draft->getCapabilities().setSendSignals(true);
+    draft->getCapabilities().setMounts(true);
+    write_fields(mock_fields(), draft->initConfig(static_cast<unsigned>(mock_fields().size())));
+    description = draft.freeze();
+  }
+
+  actor::Answer<Answered> answer(Request::Reader request) {
+    switch (request.which()) {
+      case Request::DESCRIBE:
+        return driver::described(description);
+      case Request::FINGERPRINT:
+        return driver::fingerprinted(health());
+      case Request::START_TASK:
+        return start(request.getStartTask());
+      case Request::RECOVER_TASK: {
+        auto outcome = recover(request.getRecoverTask());
+        return outcome ? std::move(*outcome) : driver::failed(outcome.error());
+      }
+      case Request::STOP_TASK:
+        return stop(request.getStopTask());
+      case Request::DESTROY_TASK:
+        tasks.erase(driver::read_id(request.getDestroyTask()));
+        return driver::done();
+      case Request::END_OTHERS:
+        return driver::done();  // Its tasks end with the agent.
+      case Request::SIGNAL_TASK:
+        return signal(request.getSignalTask());
+      case Request::TASK_STATS:
+        return driver::used(usage());
+      case Request::EXEC_TASK:
+        return driver::no_exec();
+    }
+    return driver::unknown();
+  }
 };
 
 MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
                                     const DriverOptions& options) {
-  self->state.unix_now = options.unix_now;
-  const auto setting = [&options](const char* key) {
-    const auto found = options.config.find(key);
-    return found == options.config.end() ? std::string{} : found->second;
-  };
-  if (setting("shutdown_periodic_after") == "true") {
-    const auto after = parse_duration(setting("shutdown_periodic_duration"));
-    self->state.disabled_from = self->state.now() + (after ? *after : Nanoseconds{0});
-  }
-  const auto done = [](const Result<>& outcome) -> actor::Answer<Done> {
-    if (!outcome) return outcome.error();
-    return Done{};
-  };
+  self->state.init(options);
   return {
-      [self](driver::StartTask& msg) { return self->state.start(msg); },
-      [self](const driver::RecoverTask& msg) { return actor::answer(self->state.recover(msg)); },
-      [](const driver::EndOthers&) { return driver::Done{}; },  // Its tasks end with the agent.
-      [self, done](const driver::StopTask& msg) { return done(self->state.stop(msg)); },
-      [self](const driver::DestroyTask& msg) {
-        self->state.tasks.erase(msg.id);
-        return Done{};
-      },
-      [self, done](const driver::SignalTask& msg) { return done(self->state.signal(msg)); },
-      [self](const driver::TaskStats&) { return self->state.usage(); },
-      [](const driver::ExecTask&) -> actor::Answer<client_api::ExecStarted> {
-        return driver::no_exec();
-      },
-      [self](driver::Fingerprint) { return self->state.health(); },
+      [self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
       [self](EventDue msg) { self->state.due(msg.round); },
   };
 }
@@ -300,11 +347,9 @@ MockSelf::behavior_type mock_driver(MockSelf::stateful_pointer<MockState> self,
 }  // namespace
 
 DriverEntry mock_driver_entry() {
-  return {
-      .capabilities = {.fs_isolation = "none", .send_signals = true, .secrets_in_memory = false},
-      .spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
-        return actor::spawn(owner, mock_driver, options);
-      }};
+  return {.spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
+    return actor::spawn(owner, mock_driver, options);
+  }};
 }
 
 }  // namespace nomad::client

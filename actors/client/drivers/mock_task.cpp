@@ -7,13 +7,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "actors/client/drivers/config_reader.hpp"
 #include "runtime/host/process/unique_fd.hpp"
+#include "runtime/object/draft.hpp"
 
 namespace nomad::client {
 namespace {
 
-MockCommand read_command(ConfigReader& reader) {
+constexpr ConfigFieldSpec command_fields[] = {{"run_for", ConfigKind::DURATION},
+                                              {"exit_code", ConfigKind::NUMBER},
+                                              {"exit_signal", ConfigKind::NUMBER},
+                                              {"exit_err_msg"},
+                                              {"signal_error"},
+                                              {"stdout_string"},
+                                              {"stdout_repeat", ConfigKind::NUMBER},
+                                              {"stdout_repeat_duration", ConfigKind::DURATION},
+                                              {"stderr_string"},
+                                              {"stderr_repeat", ConfigKind::NUMBER},
+                                              {"stderr_repeat_duration", ConfigKind::DURATION}};
+
+constexpr ConfigFieldSpec own_fields[]
+    = {{"start_error"},
+       {"start_error_recoverable", ConfigKind::BOOLEAN},
+       {"start_block_for", ConfigKind::DURATION},
+       {"kill_after", ConfigKind::DURATION},
+       {"plugin_exit_after", ConfigKind::DURATION},
+       {"driver_ip"},
+       {"driver_advertise", ConfigKind::BOOLEAN},
+       {"driver_port_map"},
+       {"exec_command", ConfigKind::BLOCK, false, command_fields}};
+
+MockCommand read_command(const ConfigReader& reader) {
   MockCommand command;
   command.run_for = reader.duration("run_for");
   command.result = {.code = static_cast<int>(reader.number("exit_code")),
@@ -45,8 +68,16 @@ Result<> read_port_map(const std::string& text, workload::DriverNetwork& network
 
 }  // namespace
 
-Result<MockTask> parse_mock_task(const boost::json::value& config) {
-  ConfigReader reader{config};
+std::span<const ConfigFieldSpec> mock_fields() {
+  static const auto fields = [] {
+    std::vector<ConfigFieldSpec> all{std::begin(command_fields), std::end(command_fields)};
+    all.insert(all.end(), std::begin(own_fields), std::end(own_fields));
+    return all;
+  }();
+  return fields;
+}
+
+Result<MockTask> parse_mock_task(const ConfigReader& reader) {
   MockTask task;
   task.command = read_command(reader);
   task.start_error = reader.text("start_error");
@@ -57,21 +88,16 @@ Result<MockTask> parse_mock_task(const boost::json::value& config) {
   task.network.ip = reader.text("driver_ip");
   task.network.auto_advertise = reader.boolean("driver_advertise");
   NOMAD_TRY(read_port_map(reader.text("driver_port_map"), task.network));
-  if (const auto* const block = reader.block("exec_command")) {
-    ConfigReader inner{*block, "exec_command."};
-    task.exec_command = read_command(inner);
-    NOMAD_TRY(inner.finish());
-  }
-  NOMAD_TRY(reader.finish());
+  if (reader.has("exec_command")) task.exec_command = read_command(reader.block("exec_command"));
   return task;
 }
 
-MockLog::MockLog(const driver::TaskConfig& config, std::string_view stream)
-    : prefix_{config.alloc_root + "/alloc/logs/" + config.id.task + '.' + std::string{stream}
-              + '.'},
-      max_bytes_{config.max_log_file_bytes},
-      max_files_{config.max_log_files},
-      disabled_{config.logs_disabled} {}
+MockLog::MockLog(schema::plugin::TaskConfig::Reader config, std::string_view stream)
+    : prefix_{copy(config.getAllocRoot()) + "/alloc/logs/" + copy(config.getId().getTask()) + '.'
+              + std::string{stream} + '.'},
+      max_bytes_{config.getLogs().getMaxFileBytes()},
+      max_files_{config.getLogs().getMaxFiles()},
+      disabled_{config.getLogs().getDisabled()} {}
 
 Result<> MockLog::write(std::string_view text) {
   if (disabled_ || text.empty()) return {};

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
-#include <boost/json/value.hpp>
-
-#include "actors/client/driver.hpp"
+#include "actors/client/drivers/config_reader.hpp"
+#include "actors/client/drivers/config_schema.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/workload/task_event.hpp"
 
@@ -38,13 +38,17 @@ struct MockTask {
   workload::DriverNetwork network;
 };
 
-Result<MockTask> parse_mock_task(const boost::json::value& config);
+/// What may stand in its configuration.
+std::span<const ConfigFieldSpec> mock_fields();
+
+/// `config` as the fields have made it. `invalid_argument` for a port map that is none.
+Result<MockTask> parse_mock_task(const ConfigReader& config);
 
 /// Appends to "<alloc_root>/alloc/logs/<task>.<stdout|stderr>.<n>", rotating as the limits say.
 class MockLog {
 public:
   MockLog() = default;
-  MockLog(const driver::TaskConfig& config, std::string_view stream);
+  MockLog(schema::plugin::TaskConfig::Reader config, std::string_view stream);
 
   Result<> write(std::string_view text);
 

@@ -1,10 +1,13 @@
 #include "actors/client/drivers/raw_exec.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <set>
 
 #include "actors/client/drivers/config_reader.hpp"
+#include "actors/client/drivers/config_schema.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/executor_client.hpp"
@@ -13,9 +16,15 @@
 namespace nomad::client {
 namespace {
 
-using driver::Done;
-using driver::Started;
+using driver::Answered;
 using driver::TaskId;
+using Request = schema::plugin::DriverRequest;
+
+/// Of its handles, which hold the run's id: processes are found by their tasks' names.
+constexpr std::uint32_t raw_exec_handle = 1;
+
+constexpr ConfigFieldSpec config_fields[]
+    = {{"command", ConfigKind::TEXT, true}, {"args", ConfigKind::TEXTS}};
 
 constexpr auto stats_timeout = std::chrono::seconds{10};
 
@@ -45,7 +54,7 @@ struct OrderDone {
 struct CommandKnown {
   using is_message = void;
   std::uint64_t ticket;
-  Result<std::shared_ptr<host::ExecSession>> outcome;
+  Result<driver::Descriptors> outcome;
 };
 
 using RawExecSelf = actor::WithInternal<Driver,
@@ -57,11 +66,10 @@ using RawExecSelf = actor::WithInternal<Driver,
 struct Process {
   std::string asked;   ///< The run that was asked for; empty: any.
   std::string run_id;  ///< That there is.
-  TaskListener listener;
   pid_t executor_pid = 0;
   bool ended = false;
-  actor::Promise<Started> starting;  ///< One of the two while it is not known.
-  actor::Promise<driver::Recovered> recovering;
+  actor::Promise<Answered> starting;  ///< One of the two while it is not known.
+  actor::Promise<Answered> recovering;
   std::optional<workload::ExitResult> early_exit;  ///< Told before it was known what runs.
 };
 
@@ -72,17 +80,21 @@ struct RawExecState {
 
   RawExecSelf::pointer self;
   StatsReader stats;
+  PluginHost host;
+  Object<schema::plugin::DriverDescription> description;
   bool enabled = false;
   bool use_cgroups = true;
   std::string problem;  ///< Why nothing can be run here.
   std::unique_ptr<host::ExecutorClient> executors;
   std::map<TaskId, Process> processes;
-  std::map<std::uint64_t, actor::Promise<Done>> orders;
-  std::map<std::uint64_t, actor::Promise<client_api::ExecStarted>> commands;
+  std::map<std::uint64_t, actor::Promise<Answered>> orders;
+  std::map<std::uint64_t, actor::Promise<Answered>> commands;
   std::uint64_t tickets = 0;
 
   void init(const DriverOptions& options) {
     stats = options.stats;
+    host = options.host;
+    description = describe();
     const auto is_set = [&options](const char* key) {
       const auto found = options.config.find(key);
       return found != options.config.end() && (found->second == "true" || found->second == "1");
@@ -103,6 +115,17 @@ struct RawExecState {
     }
     log::error("client", "raw_exec cannot be used: {}", opened.error().what);
     if (enabled) problem = opened.error().what;
+  }
+
+  static Object<schema::plugin::DriverDescription> describe() {
+    Draft<schema::plugin::DriverDescription> draft;
+    auto able = draft->initCapabilities();
+    able.setFsIsolation("none");
+    able.setSendSignals(true);
+    able.setSecretsInMemory(true);
+    able.setExec(true);
+    write_fields(config_fields, draft->initConfig(std::size(config_fields)));
+    return draft.freeze();
   }
 
   host::TaskListener listener_for(const TaskId& id, const std::string& run_id) {
@@ -131,62 +154,65 @@ struct RawExecState {
 
   // -- starting and finding ----------------------------------------------------------------------
 
-  actor::Answer<Started> start(const driver::StartTask& msg) {
+  actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config) {
     if (!enabled || !executors)
-      return Error{Errc::rejected, enabled ? problem : "raw_exec is disabled"};
-    auto command = NOMAD_TRY(command_of(*msg.config));
-    const auto& id = msg.config->id;
+      return driver::failed({Errc::rejected, enabled ? problem : "raw_exec is disabled"});
+    auto command = command_of(config);
+    if (!command) return driver::failed(command.error());
+    const auto id = driver::read_id(config.getId());
     auto& process = processes[id];
-    process = {.asked = msg.config->run_id,
-               .run_id = msg.config->run_id,
-               .listener = msg.listener,
-               .starting = self->make_response_promise<Started>(),
+    process = {.asked = command->run_id,
+               .run_id = command->run_id,
+               .starting = self->make_response_promise<Answered>(),
                .recovering = {},
                .early_exit = {}};
     auto answer = process.starting;
-    executors->start(key(id), std::move(command), listener_for(id, process.run_id));
+    executors->start(key(id), std::move(*command), listener_for(id, process.run_id));
     return answer;
   }
 
-  Result<host::TaskCommand> command_of(const driver::TaskConfig& config) const {
-    ConfigReader reader{config.config};
-    host::TaskCommand command{.run_id = config.run_id,
+  Result<host::TaskCommand> command_of(schema::plugin::TaskConfig::Reader config) const {
+    const auto reader = NOMAD_TRY(ConfigReader::parse(view(config.getConfig())));
+    host::TaskCommand command{.run_id = copy(config.getRunId()),
                               .command = reader.text("command"),
                               .arguments = reader.texts("args"),
-                              .environment = config.environment,
-                              .task_directory = config.task_dir,
+                              .environment = {},
+                              .task_directory = copy(config.getTaskDirectory()),
                               .search_path = {},
                               .user = {},
                               .logs = {},
                               .limits = {},
-                              .network_namespace = {}};
-    NOMAD_TRY(reader.finish());
+                              .network_namespace = copy(config.getNetworkNamespace())};
     if (command.command.empty())
       return Error{Errc::invalid_argument,
                    "failed to parse config: missing required argument \"command\""};
-    if (!config.user.empty()) {
-      command.user = NOMAD_TRY(host::find_user(config.user));
+    for (const auto variable : config.getEnvironment())
+      command.environment.push_back(copy(variable));
+    if (config.getUser().size() > 0) {
+      command.user = NOMAD_TRY(host::find_user(copy(config.getUser())));
     }
-    if (!config.logs_disabled)
-      command.logs = host::TaskLogs{.alloc_root = config.alloc_root,
-                                    .task = config.id.task,
-                                    .max_files = config.max_log_files,
-                                    .max_file_bytes = config.max_log_file_bytes};
+    const auto logs = config.getLogs();
+    if (!logs.getDisabled())
+      command.logs = host::TaskLogs{.alloc_root = copy(config.getAllocRoot()),
+                                    .task = copy(config.getId().getTask()),
+                                    .max_files = logs.getMaxFiles(),
+                                    .max_file_bytes = logs.getMaxFileBytes()};
     command.use_cgroup = use_cgroups;
     return command;
   }
 
-  actor::Answer<driver::Recovered> recover(const driver::RecoverTask& msg) {
-    if (!executors) return Error{Errc::unavailable, problem};
-    auto& process = processes[msg.id];
-    process = {.asked = msg.run_id,
-               .run_id = msg.run_id,
-               .listener = msg.listener,
+  actor::Answer<Answered> recover(schema::plugin::RecoverTask::Reader order) {
+    if (!executors) return driver::failed({Errc::unavailable, problem});
+    const auto id = driver::read_id(order.getId());
+    const auto run_id = copy(order.getRunId());
+    auto& process = processes[id];
+    process = {.asked = run_id,
+               .run_id = run_id,
                .starting = {},
-               .recovering = self->make_response_promise<driver::Recovered>(),
+               .recovering = self->make_response_promise<Answered>(),
                .early_exit = {}};
     auto answer = process.recovering;
-    executors->attach(key(msg.id), msg.run_id, listener_for(msg.id, msg.run_id));
+    executors->attach(key(id), run_id, listener_for(id, run_id));
     return answer;
   }
 
@@ -200,19 +226,26 @@ struct RawExecState {
       processes.erase(found);
       const auto err = msg.outcome.error();
       if (starting.pending())
-        starting.deliver(Error{err.code, "failed to launch command with executor: " + err.what});
-      if (recovering.pending()) recovering.deliver(err);
+        starting.deliver(driver::failed(
+            {err.code, "failed to launch command with executor: " + err.what}, may_pass(err)));
+      if (recovering.pending()) recovering.deliver(driver::failed(err));
       return;
     }
     process.executor_pid = msg.outcome->executor_pid;
     process.run_id = msg.outcome->run_id;
-    if (starting.pending()) starting.deliver(Started{msg.run_id, {}});
-    if (recovering.pending()) recovering.deliver(driver::Recovered{process.run_id});
+    if (starting.pending()) starting.deliver(driver::started({raw_exec_handle, msg.run_id}));
+    if (recovering.pending()) recovering.deliver(driver::recovered(process.run_id));
     if (process.early_exit) tell_end(msg.id, process, *process.early_exit);
   }
 
+  /// Whether the executor could not be started for a reason that need not last.
+  static bool may_pass(const Error& err) {
+    return err.code == Errc::unavailable || err.code == Errc::timeout
+           || err.code == Errc::overloaded;
+  }
+
   void tell_end(const TaskId& id, const Process& process, const workload::ExitResult& result) {
-    self->send(process.listener, driver::Exited{id, process.run_id, result});
+    actor::send_urgent(self, host, driver::exited(id, process.run_id, result));
   }
 
   void ended(const ProcessEnded& msg) {
@@ -232,10 +265,10 @@ struct RawExecState {
 
   /// Gives an order whose outcome comes back as OrderDone.
   template <class Give>
-  actor::Answer<Done> order(const Give& give) {
+  actor::Answer<Answered> order(const Give& give) {
     const auto ticket = ++tickets;
     const RawExecSelf internal{self};
-    auto answer = self->make_response_promise<Done>();
+    auto answer = self->make_response_promise<Answered>();
     orders.emplace(ticket, answer);
     give([internal, ticket](Result<> outcome) {
       actor::tell(internal, OrderDone{ticket, std::move(outcome)});
@@ -246,50 +279,52 @@ struct RawExecState {
   void order_done(const OrderDone& msg) {
     auto waiting = orders.extract(msg.ticket);
     if (waiting.empty()) return;
-    if (msg.outcome)
-      waiting.mapped().deliver(Done{});
-    else
-      waiting.mapped().deliver(msg.outcome.error());
+    waiting.mapped().deliver(
+        msg.outcome ? driver::done()
+                    : driver::failed(msg.outcome.error(), may_pass(msg.outcome.error())));
   }
 
-  actor::Answer<Done> stop(const driver::StopTask& msg) {
-    const auto found = processes.find(msg.id);
-    if (!executors || found == processes.end()) return Error{Errc::not_found, "task not found"};
-    if (found->second.ended) return Done{};
+  actor::Answer<Answered> stop(schema::plugin::StopTask::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    const auto found = processes.find(id);
+    if (!executors || found == processes.end()) return driver::found_nothing();
+    if (found->second.ended) return driver::done();
     int number = SIGINT;
-    if (!msg.signal.empty()) {
-      if (const auto parsed = host::parse_signal(msg.signal))
+    if (const auto wanted = view(order_to.getSignal()); !wanted.empty()) {
+      if (const auto parsed = host::parse_signal(wanted))
         number = *parsed;
       else
-        log::warn("client", "unknown kill signal {}; using SIGINT", msg.signal);
+        log::warn("client", "unknown kill signal {}; using SIGINT", wanted);
     }
-    return order(
-        [&](auto done) { executors->stop(key(msg.id), number, msg.grace, std::move(done)); });
+    const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::max(Nanoseconds{order_to.getGrace()}, Nanoseconds{0}));
+    return order([&](auto done) { executors->stop(key(id), number, grace, std::move(done)); });
   }
 
-  actor::Answer<Done> destroy(const driver::DestroyTask& msg) {
-    if (!executors) return Done{};
-    const auto found = processes.find(msg.id);
+  actor::Answer<Answered> destroy(const TaskId& id) {
+    if (!executors) return driver::done();
+    const auto found = processes.find(id);
     const bool ended = found != processes.end() && found->second.ended;
     if (found != processes.end()) processes.erase(found);
-    self->send(stats, stats::ForgetTask{key(msg.id)});
+    self->send(stats, stats::ForgetTask{key(id)});
     return order([&](auto done) {
       if (ended)
-        executors->acknowledge(key(msg.id), std::move(done));
+        executors->acknowledge(key(id), std::move(done));
       else
-        executors->purge(key(msg.id), std::move(done));
+        executors->purge(key(id), std::move(done));
     });
   }
 
-  actor::Answer<Done> end_others(const driver::EndOthers& msg) {
-    if (!executors) return Done{};
-    const auto found = NOMAD_TRY(executors->keys());
+  Answered end_others(capnp::List<schema::plugin::TaskId>::Reader wanted) {
+    if (!executors) return driver::done();
+    const auto found = executors->keys();
+    if (!found) return driver::failed(found.error());
     std::set<std::string> kept;
-    for (const auto& id : msg.kept)
-      kept.insert(key(id));
+    for (const auto id : wanted)
+      kept.insert(key(driver::read_id(id)));
     for (const auto& [id, process] : processes)
       kept.insert(key(id));
-    for (const auto& name : found) {
+    for (const auto& name : *found) {
       if (kept.contains(name)) continue;
       log::warn("client", "no allocation of this node has the task {}: ending what is left of it",
                 name);
@@ -299,46 +334,58 @@ struct RawExecState {
                      outcome.error().what);
       });
     }
-    return Done{};
+    return driver::done();
   }
 
-  actor::Answer<Done> signal(const driver::SignalTask& msg) {
-    if (!executors || !processes.contains(msg.id)) return Error{Errc::not_found, "task not found"};
-    auto number = NOMAD_TRY(host::parse_signal(msg.signal));
-    return order([&](auto done) { executors->signal(key(msg.id), number, std::move(done)); });
+  actor::Answer<Answered> signal(schema::plugin::SignalTask::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    if (!executors || !processes.contains(id)) return driver::found_nothing();
+    const auto number = host::parse_signal(view(order_to.getSignal()));
+    if (!number) return driver::failed(number.error());
+    return order([&](auto done) { executors->signal(key(id), *number, std::move(done)); });
   }
 
-  actor::Answer<client_api::TaskUsage> usage(const driver::TaskStats& msg) {
-    const auto found = processes.find(msg.id);
-    if (!executors || found == processes.end()) return Error{Errc::not_found, "task not found"};
-    auto promise = self->make_response_promise<client_api::TaskUsage>();
-    const auto name = key(msg.id);
+  actor::Answer<Answered> usage(const TaskId& id) {
+    const auto found = processes.find(id);
+    if (!executors || found == processes.end()) return driver::found_nothing();
+    auto promise = self->make_response_promise<Answered>();
+    const auto name = key(id);
     self->request(stats, stats_timeout,
                   stats::ReadTasks{{{.key = name,
                                      .executor_pid = found->second.executor_pid,
                                      .cgroup = executors->cgroups().find(name)}}})
         .then(
-            [promise](stats::TaskUsages& answer) mutable {
-              if (answer.usages.empty())
-                promise.deliver(client_api::TaskUsage{});
-              else
-                promise.deliver(std::move(answer.usages.front()));
+            [promise](const stats::TaskUsages& answer) {
+              promise.deliver(driver::used(answer.usages.empty() ? client_api::TaskUsage{}
+                                                                 : answer.usages.front()));
             },
-            [promise](const Error& err) mutable { promise.deliver(std::move(err)); });
+            [promise](const Error& err) {
+              promise.deliver(driver::failed(err, /*recoverable=*/true));
+            });
     return promise;
   }
 
-  actor::Answer<client_api::ExecStarted> exec(const driver::ExecTask& msg) {
-    const auto found = processes.find(msg.id);
+  actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    const auto found = processes.find(id);
     if (!executors || found == processes.end() || found->second.ended)
-      return Error{Errc::not_found, "task not found"};
+      return driver::found_nothing();
+    host::ExecCommand command{.command = {}, .tty = order_to.getTty()};
+    for (const auto word : order_to.getCommand())
+      command.command.push_back(copy(word));
     const auto ticket = ++tickets;
     const RawExecSelf internal{self};
-    auto answer = self->make_response_promise<client_api::ExecStarted>();
+    auto answer = self->make_response_promise<Answered>();
     commands.emplace(ticket, answer);
-    executors->exec(key(msg.id), msg.command, "/",
-                    [internal, ticket](Result<std::shared_ptr<host::ExecSession>> outcome) {
-                      actor::tell(internal, CommandKnown{ticket, std::move(outcome)});
+    executors->exec(key(id), std::move(command), "/",
+                    [internal, ticket](Result<std::vector<host::UniqueFd>> outcome) {
+                      CommandKnown known{ticket, Error{}};
+                      if (outcome)
+                        known.outcome
+                            = std::make_shared<std::vector<host::UniqueFd>>(std::move(*outcome));
+                      else
+                        known.outcome = outcome.error();
+                      actor::tell(internal, std::move(known));
                     });
     return answer;
   }
@@ -346,19 +393,39 @@ struct RawExecState {
   void command_known(CommandKnown& msg) {
     auto waiting = commands.extract(msg.ticket);
     if (waiting.empty()) return;
-    if (msg.outcome)
-      waiting.mapped().deliver(client_api::ExecStarted{std::move(*msg.outcome)});
-    else
-      waiting.mapped().deliver(msg.outcome.error());
+    waiting.mapped().deliver(msg.outcome ? driver::exec_started(std::move(*msg.outcome))
+                                         : driver::failed(msg.outcome.error()));
   }
 
-  driver::Health health() const {
-    if (!enabled || !executors)
-      return {.detected = enabled, .healthy = false, .description = problem, .attributes = {}};
-    return {.detected = true,
-            .healthy = true,
-            .description = "Healthy",
-            .attributes = {{"driver.raw_exec", "true"}}};
+  Object<schema::plugin::Fingerprint> health() const {
+    if (!enabled || !executors) return driver::make_fingerprint(enabled, false, problem);
+    return driver::make_fingerprint(true, true, "Healthy", {{"driver.raw_exec", "true"}});
+  }
+
+  actor::Answer<Answered> answer(Request::Reader request) {
+    switch (request.which()) {
+      case Request::DESCRIBE:
+        return driver::described(description);
+      case Request::FINGERPRINT:
+        return driver::fingerprinted(health());
+      case Request::START_TASK:
+        return start(request.getStartTask());
+      case Request::RECOVER_TASK:
+        return recover(request.getRecoverTask());
+      case Request::STOP_TASK:
+        return stop(request.getStopTask());
+      case Request::DESTROY_TASK:
+        return destroy(driver::read_id(request.getDestroyTask()));
+      case Request::END_OTHERS:
+        return end_others(request.getEndOthers());
+      case Request::SIGNAL_TASK:
+        return signal(request.getSignalTask());
+      case Request::TASK_STATS:
+        return usage(driver::read_id(request.getTaskStats().getId()));
+      case Request::EXEC_TASK:
+        return exec(request.getExecTask());
+    }
+    return driver::unknown();
   }
 };
 
@@ -366,15 +433,7 @@ RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> 
                                     const DriverOptions& options) {
   self->state.init(options);
   return {
-      [self](const driver::StartTask& msg) { return self->state.start(msg); },
-      [self](const driver::RecoverTask& msg) { return self->state.recover(msg); },
-      [self](const driver::StopTask& msg) { return self->state.stop(msg); },
-      [self](const driver::DestroyTask& msg) { return self->state.destroy(msg); },
-      [self](const driver::EndOthers& msg) { return self->state.end_others(msg); },
-      [self](const driver::SignalTask& msg) { return self->state.signal(msg); },
-      [self](const driver::TaskStats& msg) { return self->state.usage(msg); },
-      [self](const driver::ExecTask& msg) { return self->state.exec(msg); },
-      [self](driver::Fingerprint) { return self->state.health(); },
+      [self](const driver::Ask& msg) { return self->state.answer(*msg.request); },
       [self](ProcessKnown& msg) { self->state.known(msg); },
       [self](const ProcessEnded& msg) { self->state.ended(msg); },
       [self](const OrderDone& msg) { self->state.order_done(msg); },
@@ -385,14 +444,9 @@ RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> 
 }  // namespace
 
 DriverEntry raw_exec_entry() {
-  return {.capabilities = {.fs_isolation = "none",
-                           .send_signals = true,
-                           .secrets_in_memory = true,
-                           .exec = true,
-                           .mounts = false},
-          .spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
-            return actor::spawn(owner, raw_exec, options);
-          }};
+  return {.spawn = [](const actor::Owner& owner, const DriverOptions& options) -> Driver {
+    return actor::spawn(owner, raw_exec, options);
+  }};
 }
 
 }  // namespace nomad::client

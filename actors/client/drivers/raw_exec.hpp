@@ -5,7 +5,7 @@
 // Takes:  what every Driver takes. A start that is repeated after a crash finds the process of the
 //         first one.
 // Asks:   the StatsReader for usage.
-// Parent: client, report: another one takes the tasks over.
+// Parent: driver_manager, report: another one takes the tasks over.
 // Ends:   by the parent's exit message; tasks go on.
 #pragma once
 

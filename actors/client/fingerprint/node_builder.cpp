@@ -72,20 +72,24 @@ void write_resources(const ClientOptions& options,
   kept.initNetworks().setReservedHostPorts(text(reserved.ports));
 }
 
-void write_drivers(const std::map<std::string, driver::Health>& drivers,
-                   std::int64_t unix_now,
-                   schema::Node::Builder node) {
-  auto entries = node.initDrivers(drivers.size());
+void write_drivers(const KnownDrivers& drivers, std::int64_t unix_now, schema::Node::Builder node) {
+  const auto counts
+      = std::ranges::count_if(drivers, [](const auto& entry) { return !entry.second.retired; });
+  auto entries = node.initDrivers(static_cast<unsigned>(counts));
   unsigned at = 0;
-  for (const auto& [name, health] : drivers) {
+  for (const auto& [name, driver] : drivers) {
+    if (driver.retired) continue;
+    const auto health = driver.feels();
     auto entry = entries[at++];
     entry.setKey(text(name));
     auto info = entry.initValue();
-    info.setDetected(health.detected);
-    info.setHealthy(health.healthy);
-    info.setHealthDescription(text(health.description));
+    info.setDetected(health.getDetected());
+    info.setHealthy(health.getHealthy());
+    info.setHealthDescription(health.getDescription());
     info.setUpdateTime(unix_now);
-    fill_entries(info.initAttributes(health.attributes.size()), health.attributes);
+    std::map<std::string, std::string> attributes;
+    read_entries(health.getAttributes(), attributes);
+    fill_entries(info.initAttributes(static_cast<unsigned>(attributes.size())), attributes);
   }
 }
 
@@ -143,7 +147,7 @@ workload::NodeMeta fixed_meta(const ClientOptions& options) {
 Object<schema::Node> build_node(const ClientOptions& options,
                                 const NodeIdentity& identity,
                                 const host::NodeFacts& facts,
-                                const std::map<std::string, driver::Health>& drivers,
+                                const KnownDrivers& drivers,
                                 const workload::NodeMeta& meta,
                                 std::int64_t unix_now) {
   Draft<schema::Node> draft;
@@ -161,10 +165,10 @@ Object<schema::Node> build_node(const ClientOptions& options,
   node.setStatus(schema::NodeStatus::INITIALIZING);
 
   auto attributes = facts.attributes;
-  for (const auto& [driver, health] : drivers) {
-    if (!health.detected) continue;
-    attributes["driver." + driver] = "1";
-    attributes.insert(health.attributes.begin(), health.attributes.end());
+  for (const auto& [name, driver] : drivers) {
+    if (driver.retired || !driver.feels().getDetected()) continue;
+    attributes["driver." + name] = "1";
+    read_entries(driver.feels().getAttributes(), attributes);
   }
   fill_entries(node.initAttributes(attributes.size()), attributes);
 

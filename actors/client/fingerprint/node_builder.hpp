@@ -2,11 +2,10 @@
 // get. Values in, one object out.
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "actors/client/client_options.hpp"
-#include "actors/client/driver.hpp"
+#include "actors/client/drivers/driver_manager.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/workload/node_meta.hpp"
 #include "schema/node.capnp.h"
@@ -21,12 +20,12 @@ struct NodeIdentity {
 /// The metadata of the configuration, and what Nomad adds where that is silent.
 workload::NodeMeta fixed_meta(const ClientOptions& options);
 
-/// `drivers` are those that the node may use, by name. Attribute `driver.<name>` is "1" for those
+/// Of `drivers` those that the node may use count. Attribute `driver.<name>` is "1" for those
 /// that were detected.
 Object<schema::Node> build_node(const ClientOptions& options,
                                 const NodeIdentity& identity,
                                 const host::NodeFacts& facts,
-                                const std::map<std::string, driver::Health>& drivers,
+                                const KnownDrivers& drivers,
                                 const workload::NodeMeta& meta,
                                 std::int64_t unix_now);
 

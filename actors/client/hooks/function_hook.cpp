@@ -14,11 +14,18 @@ workload::TaskEnv HookCall::env() const {
 namespace {
 
 Object<schema::plugin::HookAnswer> to_object(const HookResult& result) {
-  if (!result.done && result.data.empty() && result.env.empty()) return {};
+  if (!result.done && result.data.empty() && result.env.empty() && result.mounts.empty()) return {};
   Draft<schema::plugin::HookAnswer> draft;
   draft->setDone(result.done);
   fill_entries(draft->initData(result.data.size()), result.data);
   fill_entries(draft->initEnvironment(result.env.size()), result.env);
+  auto mounts = draft->initMounts(static_cast<unsigned>(result.mounts.size()));
+  for (unsigned i = 0; i < mounts.size(); ++i) {
+    mounts[i].setTaskPath(text(result.mounts[i].task_path));
+    mounts[i].setHostPath(text(result.mounts[i].host_path));
+    mounts[i].setReadOnly(result.mounts[i].read_only);
+    mounts[i].setPropagation(text(result.mounts[i].propagation));
+  }
   return draft.freeze();
 }
 

@@ -34,9 +34,18 @@ struct HookCall {
 
 /// What it gives back; a default one says nothing.
 struct HookResult {
+  /// As `Mount` of the contract has it.
+  struct Mount {
+    std::string task_path;
+    std::string host_path;
+    bool read_only = false;
+    std::string propagation;
+  };
+
   bool done = false;
   std::map<std::string, std::string> data{};
   workload::Variables env{};
+  std::vector<Mount> mounts{};
 };
 
 using HookFunction = std::function<Result<HookResult>(const HookCall&)>;

@@ -52,11 +52,43 @@ bool mounts_host_volumes(const HookScope& scope) {
   return false;
 }
 
-Result<HookResult> refuse_volumes(const HookCall& call) {
-  const auto task = task_of(call.scope);
+/// Where the volume is on this node. With `per_alloc` each allocation has its own: "data[3]".
+Result<schema::HostVolume::Reader> find_volume(const HookCall& call,
+                                               schema::VolumeRequest::Reader volume) {
+  auto source = copy(volume.getSource());
+  if (volume.getPerAlloc())
+    source += fmt::format("[{}]", workload::alloc_index(view(call.scope.alloc->getName())));
+  for (const auto entry : call.place().getHostVolumes())
+    if (view(entry.getKey()) == source) return entry.getValue();
   return Error{Errc::rejected,
-               fmt::format("task driver \"{}\" for \"{}\" does not support host volumes",
-                           task ? view(task->getDriver()) : "", view(call.place().getTask()))};
+               fmt::format("host volume validation error: missing {}; give this client a "
+                           "host_volume of that name",
+                           source)};
+}
+
+/// Looked at before each start: the node may have been configured anew.
+Result<HookResult> mount_volumes(const HookCall& call) {
+  const auto group = workload::find_group(*call.scope.job, view(call.scope.alloc->getTaskGroup()));
+  const auto task = task_of(call.scope);
+  if (!group || !task) return HookResult{};
+  if (!call.place().getDriver().getMounts())
+    return Error{Errc::rejected,
+                 fmt::format("task driver \"{}\" for \"{}\" does not support host volumes",
+                             view(task->getDriver()), view(task->getName()))};
+  HookResult result;
+  const auto env = call.env();
+  for (const auto mount : task->getVolumeMounts())
+    for (const auto entry : group->getVolumes()) {
+      const auto volume = entry.getValue();
+      if (entry.getKey() != mount.getVolume() || view(volume.getType()) != "host") continue;
+      const auto place = NOMAD_TRY(find_volume(call, volume));
+      result.mounts.push_back(
+          {.task_path = env.replace(view(mount.getDestination())),
+           .host_path = copy(place.getPath()),
+           .read_only = place.getReadOnly() || volume.getReadOnly() || mount.getReadOnly(),
+           .propagation = copy(mount.getPropagationMode())});
+    }
+  return result;
 }
 
 Result<HookResult> write_payload(const HookCall& call) {
@@ -121,11 +153,9 @@ HookEntry task_dir_hook() {
 HookEntry volumes_hook() {
   return {.name = "volumes",
           .phases = {PRESTART},
-          .wanted =
-              [](const HookScope& scope) {
-                return !scope.place->getDriver().getMounts() && mounts_host_volumes(scope);
-              },
-          .spawn = function_hook({{PRESTART, refuse_volumes}})};
+          .reads_environment = true,
+          .wanted = mounts_host_volumes,
+          .spawn = function_hook({{PRESTART, mount_volumes}})};
 }
 
 HookEntry dispatch_payload_hook() {

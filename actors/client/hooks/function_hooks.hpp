@@ -14,7 +14,7 @@ HookEntry validate_hook();
 /// "task_dir": makes a task's directories.
 HookEntry task_dir_hook();
 
-/// "volumes": refuses tasks that mount volumes of the host if their driver can't.
+/// "volumes": finds the volumes of the host that a task mounts; refuses them if its driver can't.
 HookEntry volumes_hook();
 
 /// "dispatch_payload": writes the payload of a dispatched job to the file that the task names.

@@ -21,6 +21,7 @@
 #include "actors/client/plugin_host.hpp"
 #include "actors/client/steps.hpp"
 #include "actors/core/actor.hpp"
+#include "runtime/net/byte_stream.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
@@ -101,6 +102,7 @@ struct HookTools {
   StepRunner steps;
   CheckRunner checks;
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
+  net::Connector peers{};                  ///< To the APIs of other nodes; empty: without TLS.
 };
 
 /// A hook in the catalog.

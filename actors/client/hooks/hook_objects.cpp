@@ -43,6 +43,8 @@ workload::HookRecord record_of(const Object<schema::plugin::HookAnswer>& answer)
   record.done = answer->getDone();
   read_entries(answer->getData(), record.data);
   read_entries(answer->getEnvironment(), record.env);
+  record.mounts = workload::read_mounts(answer->getMounts());
+  record.devices = workload::read_devices(answer->getDevices());
   return record;
 }
 
@@ -53,15 +55,6 @@ workload::TaskEvent read_event(schema::plugin::Event::Reader from) {
     event = std::move(event).with(view(entry.getKey()), copy(entry.getValue()));
   if (from.getFailsTask()) event = std::move(event).failing_task();
   return event;
-}
-
-void write_capabilities(const driver::Capabilities& from,
-                        schema::plugin::Capabilities::Builder to) {
-  to.setFsIsolation(text(from.fs_isolation));
-  to.setSendSignals(from.send_signals);
-  to.setSecretsInMemory(from.secrets_in_memory);
-  to.setExec(from.exec);
-  to.setMounts(from.mounts);
 }
 
 Object<schema::plugin::TaskStates> task_states(

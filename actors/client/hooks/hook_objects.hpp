@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "actors/client/driver.hpp"
 #include "actors/client/hooks/hook.hpp"
 #include "runtime/workload/checks/check_result.hpp"
 #include "runtime/workload/task_record.hpp"
@@ -24,8 +23,6 @@ workload::HookRecord record_of(const Object<schema::plugin::HookAnswer>& answer)
 
 /// An event of the type and text that the notice says.
 workload::TaskEvent read_event(schema::plugin::Event::Reader from);
-
-void write_capabilities(const driver::Capabilities& from, schema::plugin::Capabilities::Builder to);
 
 /// The states without their histories; `names` are the tasks', in the same order.
 Object<schema::plugin::TaskStates> task_states(

@@ -1,8 +1,13 @@
 #include "actors/client/hooks/hook_set.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "runtime/base/failpoint.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::client {
 
@@ -13,6 +18,21 @@ bool HookSet::is_asked(std::size_t place, HookPhase phase) const {
   return entry.phases.contains(phase) && (!entry.wanted || entry.wanted(scope_));
 }
 
+bool HookSet::lives(std::size_t place) const {
+  const auto found = hooks_.find(place);
+  return found != hooks_.end() && found->second.actor;
+}
+
+bool HookSet::owes(std::size_t place) const {
+  const auto found = hooks_.find(place);
+  return found != hooks_.end() && !found->second.open.empty();
+}
+
+void HookSet::forget_if_idle(std::size_t place) {
+  const auto found = hooks_.find(place);
+  if (found != hooks_.end() && found->second.is_idle()) hooks_.erase(found);
+}
+
 const Hook& HookSet::actor_of(std::size_t place) {
   auto& actor = hooks_[place].actor;
   if (!actor) actor = entries_[place].spawn(self_, tools_, scope_);
@@ -20,6 +40,7 @@ const Hook& HookSet::actor_of(std::size_t place) {
 }
 
 void HookSet::ask(std::size_t place, HookPhase phase, Then then) {
+  NOMAD_FAILPOINT(fmt::format("hook.{}.{}", entries_[place].name, enum_name(phase)));
   const auto deadline = entries_[place].deadline(phase);
   Draft<schema::plugin::HookRequest> request;
   request->setPhase(phase);
@@ -33,7 +54,7 @@ void HookSet::ask(std::size_t place, HookPhase phase, Then then) {
             settle(place, ticket, phase, std::move(answered.answer));
           },
           [this, place, ticket, phase](const Error& err) {
-            if (err.code == Errc::timeout && hooks_[place].open.contains(ticket))
+            if (err.code == Errc::timeout && owes(place) && hooks_[place].open.contains(ticket))
               give_up(place, {Errc::timeout, "it did not answer in time"});
             else
               settle(place, ticket, phase, err);
@@ -44,13 +65,16 @@ void HookSet::settle(std::size_t place,
                      std::uint64_t ticket,
                      HookPhase phase,
                      const Answer& answer) {
-  auto& slot = hooks_[place];
-  const auto open = slot.open.extract(ticket);
+  const auto found = hooks_.find(place);
+  if (found == hooks_.end()) return;
+  const auto open = found->second.open.extract(ticket);
   if (open.empty()) return;  // Given up, or answered before.
-  if (slot.open.empty() && !entries_[place].phases.live_past(phase)
+  NOMAD_FAILPOINT(fmt::format("hook.{}.{}.answered", entries_[place].name, enum_name(phase)));
+  if (found->second.open.empty() && !entries_[place].phases.live_past(phase)
       && !entries_[place].watches_tasks)
     end(place);
   open.mapped()(answer);
+  forget_if_idle(place);
 }
 
 void HookSet::end(std::size_t place) {
@@ -63,6 +87,7 @@ void HookSet::give_up(std::size_t place, const Error& why) {
   actor::kill(std::exchange(slot.actor, {}));
   for (auto& [ticket, then] : std::exchange(slot.open, {}))
     then(why);
+  forget_if_idle(place);
 }
 
 void HookSet::ask_from(std::size_t place,
@@ -84,12 +109,13 @@ void HookSet::ask_from(std::size_t place,
 void HookSet::update(Failed failed) {
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     const auto& entry = entries_[place];
-    const bool lives = static_cast<bool>(hooks_[place].actor);
     const bool wanted = !entry.wanted || entry.wanted(scope_);
-    if (entry.phases.contains(UPDATE) && (lives || wanted))
+    if (entry.phases.contains(UPDATE) && (lives(place) || wanted)) {
       update_one(place, failed);
-    else if (lives && !wanted && hooks_[place].open.empty())
+    } else if (lives(place) && !wanted && !owes(place)) {
       end(place);
+      forget_if_idle(place);
+    }
   }
 }
 
@@ -112,42 +138,42 @@ void HookSet::update_one(std::size_t place, const Failed& failed) {
 }
 
 void HookSet::cancel(std::size_t place) {
-  auto& slot = hooks_[place];
-  if (!slot.actor || slot.open.empty()) return;
+  if (!lives(place) || !owes(place)) return;
+  const auto& slot = hooks_[place];
   const auto last = slot.open.rbegin()->first;
   self_->request(slot.actor, hook::cancel_grace, hook::Cancel{}, actor::Priority::urgent)
       .then([](const hook::Settled&) {},
             [this, place, last](const Error&) {
-              const auto& open = hooks_[place].open;
-              if (!open.empty() && open.begin()->first <= last)
+              if (owes(place) && hooks_[place].open.begin()->first <= last)
                 give_up(place, {Errc::cancelled, "it was cancelled and did not answer"});
             });
 }
 
 void HookSet::cancel_all() {
-  for (std::size_t place = 0; place < hooks_.size(); ++place)
+  for (std::size_t place = 0; place < entries_.size(); ++place)
     cancel(place);
 }
 
 bool HookSet::is_watched() const {
-  for (std::size_t place = 0; place < hooks_.size(); ++place)
-    if (entries_[place].watches_tasks && hooks_[place].actor) return true;
-  return false;
+  return std::ranges::any_of(hooks_, [this](const auto& each) {
+    return entries_[each.first].watches_tasks && each.second.actor;
+  });
 }
 
 void HookSet::tell(const hook::TasksChanged& change) {
-  for (std::size_t place = 0; place < hooks_.size(); ++place)
-    if (entries_[place].watches_tasks && hooks_[place].actor)
-      self_->send(hooks_[place].actor, hook::TasksChanged{change});
+  for (const auto& [place, slot] : hooks_)
+    if (entries_[place].watches_tasks && slot.actor)
+      self_->send(slot.actor, hook::TasksChanged{change});
 }
 
 void HookSet::child_down(const actor::Down& down) {
-  for (auto& slot : hooks_)
+  for (auto& [place, slot] : hooks_)
     if (slot.actor && slot.actor.address() == down.source) slot.actor = {};
+  std::erase_if(hooks_, [](const auto& each) { return each.second.is_idle(); });
 }
 
 void HookSet::stop() {
-  for (auto& slot : hooks_) {
+  for (auto& [place, slot] : std::exchange(hooks_, {})) {
     slot.open.clear();
     actor::stop(std::exchange(slot.actor, {}));
   }

@@ -27,7 +27,7 @@ public:
 
   /// `entries` outlives it. Everything is called in turns of `self`.
   HookSet(actor::Self* self, const std::vector<HookEntry>& entries)
-      : self_{self}, entries_{entries}, hooks_(entries.size()) {}
+      : self_{self}, entries_{entries} {}
 
   HookSet(const HookSet&) = delete;
   HookSet& operator=(const HookSet&) = delete;
@@ -85,9 +85,14 @@ private:
     std::map<std::uint64_t, Then> open;  ///< What is not answered, by ticket.
     bool updating = false;
     std::function<void()> next_update{};
+
+    bool is_idle() const { return !actor && open.empty() && !updating; }
   };
 
   const Hook& actor_of(std::size_t place);
+  bool lives(std::size_t place) const;
+  bool owes(std::size_t place) const;
+  void forget_if_idle(std::size_t place);
   void settle(std::size_t place, std::uint64_t ticket, HookPhase phase, const Answer& answer);
   void end(std::size_t place);
   void give_up(std::size_t place, const Error& why);
@@ -99,7 +104,7 @@ private:
   HookTools tools_;
   Fill fill_;
   HookScope scope_;
-  std::vector<Slot> hooks_;
+  std::map<std::size_t, Slot> hooks_;  ///< By place, of those that live or owe something.
   std::uint64_t tickets_ = 0;
 };
 

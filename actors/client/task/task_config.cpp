@@ -6,7 +6,10 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 
+#include "actors/client/drivers/config_schema.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/workload/alloc_update.hpp"
@@ -38,6 +41,49 @@ std::uint64_t megabytes(std::int64_t amount) {
   return amount <= 0 ? 0 : static_cast<std::uint64_t>(amount) * 1024 * 1024;
 }
 
+/// The `config` block as the driver gets it.
+Result<std::string> read_settings(schema::Task::Reader task,
+                                  const workload::TaskEnv& env,
+                                  schema::plugin::DriverDescription::Reader driver) {
+  boost::json::value config = boost::json::object{};
+  if (const auto text = view(task.getConfig()); !text.empty() && text != "null") {
+    auto parsed = parse_json(text);
+    if (!parsed) return Error{Errc::invalid_argument, "failed to parse config: no object"};
+    config = std::move(*parsed);
+    interpolate_all(config, env);
+  }
+  return boost::json::serialize(NOMAD_TRY(apply_fields(driver.getConfig(), config)));
+}
+
+void write_logs(schema::LogConfig::Reader from, schema::plugin::TaskLogs::Builder to) {
+  to.setDisabled(from.getDisabled());
+  to.setMaxFiles(from.getMaxFiles() > 0 ? static_cast<std::uint32_t>(from.getMaxFiles()) : 10);
+  to.setMaxFileBytes(from.getMaxFileSizeMb() > 0 ? megabytes(from.getMaxFileSizeMb())
+                                                 : megabytes(10));
+}
+
+void write_resources(schema::AllocatedTaskResources::Reader from,
+                     schema::plugin::TaskResources::Builder to) {
+  to.setMemoryBytes(megabytes(from.getMemory().getMemoryMb()));
+  to.setMemoryMaxBytes(megabytes(from.getMemory().getMemoryMaxMb()));
+  to.setCpuShares(
+      static_cast<std::uint64_t>(std::max<std::int64_t>(from.getCpu().getCpuShares(), 0)));
+}
+
+/// What hooks have for the task to see, in their order.
+void write_shown(const workload::TaskRecord& record, schema::plugin::TaskConfig::Builder to) {
+  std::vector<workload::TaskMount> mounts;
+  std::vector<workload::TaskDevice> devices;
+  for (const auto& [name, left] : record.hooks) {
+    mounts.insert(mounts.end(), left.mounts.begin(), left.mounts.end());
+    devices.insert(devices.end(), left.devices.begin(), left.devices.end());
+  }
+  if (!mounts.empty())
+    workload::write_mounts(mounts, to.initMounts(static_cast<unsigned>(mounts.size())));
+  if (!devices.empty())
+    workload::write_devices(devices, to.initDevices(static_cast<unsigned>(devices.size())));
+}
+
 }  // namespace
 
 std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
@@ -61,7 +107,7 @@ workload::TaskEnv make_env(const ClientContext& context,
                            schema::Allocation::Reader alloc,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
-                           const driver::Capabilities& driver,
+                           schema::plugin::Capabilities::Reader driver,
                            const workload::TaskRecord& record) {
   const auto root = context.alloc_root(view(alloc.getId()));
   const auto task_dir = task.getName().size() == 0 ? root : root + '/' + copy(task.getName());
@@ -70,61 +116,55 @@ workload::TaskEnv make_env(const ClientContext& context,
                                  .secrets_dir = task_dir + "/secrets"};
   const workload::TaskPaths inside{
       .alloc_dir = "/alloc", .local_dir = "/local", .secrets_dir = "/secrets"};
-  workload::TaskEnvInput input{.alloc = alloc,
-                               .job = job,
-                               .task = view(task.getName()),
-                               .region = context.region,
-                               .datacenter = context.datacenter,
-                               .cgroup_parent = context.cgroup_parent,
-                               .node = context.node,
-                               .task_paths = driver.fs_isolation == "none" ? ours : inside,
-                               .client_paths = ours,
-                               .client_task_dir = task_dir,
-                               .host = {},
-                               .hooks = {},
-                               .templates = {},
-                               .network = record.network};
-  if (driver.fs_isolation != "image") input.host = context.host_env;
+  const auto isolation = view(driver.getFsIsolation());
+  workload::TaskEnvInput input{
+      .alloc = alloc,
+      .job = job,
+      .task = view(task.getName()),
+      .region = context.region,
+      .datacenter = context.datacenter,
+      .cgroup_parent = context.cgroup_parent,
+      .node = context.node,
+      .task_paths = isolation.empty() || isolation == "none" ? ours : inside,
+      .client_paths = ours,
+      .client_task_dir = task_dir,
+      .host = {},
+      .hooks = {},
+      .templates = {},
+      .network = record.network};
+  if (isolation != "image") input.host = context.host_env;
   for (const auto& [name, state] : record.hooks)
     if (!state.env.empty()) input.hooks.emplace_back(name, state.env);
   return workload::TaskEnv::build(input);
 }
 
-Result<driver::TaskConfig> make_config(const ClientContext& context,
-                                       schema::Allocation::Reader alloc,
-                                       schema::Task::Reader task,
-                                       const workload::TaskEnv& env,
-                                       std::string run_id) {
+Result<driver::Ask> make_start(const ClientContext& context,
+                               schema::Allocation::Reader alloc,
+                               schema::Task::Reader task,
+                               const workload::TaskEnv& env,
+                               const workload::TaskRecord& record,
+                               schema::plugin::DriverDescription::Reader driver) {
+  const auto settings = NOMAD_TRY(read_settings(task, env, driver));
+  Draft<driver::DriverRequest> draft;
+  auto config = draft->initStartTask();
   const auto root = context.alloc_root(view(alloc.getId()));
-  driver::TaskConfig config{.id = {copy(alloc.getId()), copy(task.getName())},
-                            .run_id = std::move(run_id),
-                            .driver = copy(task.getDriver()),
-                            .config = boost::json::object{},
-                            .environment = env.list(),
-                            .user = env.replace(view(task.getUser())),
-                            .alloc_root = root,
-                            .task_dir = root + '/' + copy(task.getName())};
-  const auto text = view(task.getConfig());
-  if (!text.empty() && text != "null") {
-    auto parsed = parse_json(text);
-    if (!parsed || !parsed->is_object())
-      return Error{Errc::invalid_argument, "failed to parse config: no object"};
-    config.config = std::move(*parsed);
-    interpolate_all(config.config, env);
-  }
-  const auto logs = task.getLogConfig();
-  config.logs_disabled = logs.getDisabled();
-  if (logs.getMaxFiles() > 0) config.max_log_files = static_cast<std::uint32_t>(logs.getMaxFiles());
-  if (logs.getMaxFileSizeMb() > 0) config.max_log_file_bytes = megabytes(logs.getMaxFileSizeMb());
-  for (const auto entry : alloc.getAllocatedResources().getTasks()) {
-    if (view(entry.getKey()) != config.id.task) continue;
-    const auto memory = entry.getValue().getMemory();
-    config.memory_bytes = megabytes(memory.getMemoryMb());
-    config.memory_max_bytes = megabytes(memory.getMemoryMaxMb());
-    config.cpu_shares = static_cast<std::uint64_t>(
-        std::max<std::int64_t>(entry.getValue().getCpu().getCpuShares(), 0));
-  }
-  return config;
+  driver::write_id({copy(alloc.getId()), copy(task.getName())}, config.initId());
+  config.setRunId(text(record.run_id));
+  config.setConfig(text(settings));
+  const auto variables = env.list();
+  auto environment = config.initEnvironment(static_cast<unsigned>(variables.size()));
+  for (unsigned i = 0; i < environment.size(); ++i)
+    environment.set(i, text(variables[i]));
+  config.setUser(text(env.replace(view(task.getUser()))));
+  config.setAllocRoot(text(root));
+  config.setTaskDirectory(text(root + '/' + copy(task.getName())));
+  write_logs(task.getLogConfig(), config.initLogs());
+  for (const auto entry : alloc.getAllocatedResources().getTasks())
+    if (view(entry.getKey()) == view(task.getName()))
+      write_resources(entry.getValue(), config.initResources());
+  config.setPorts(alloc.getAllocatedResources().getShared().getPorts());
+  write_shown(record, config);
+  return driver::Ask{draft.freeze()};
 }
 
 workload::Variables host_environment(const std::vector<std::string>& denied) {

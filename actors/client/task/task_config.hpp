@@ -28,15 +28,17 @@ workload::TaskEnv make_env(const ClientContext& context,
                            schema::Allocation::Reader alloc,
                            schema::Job::Reader job,
                            schema::Task::Reader task,
-                           const driver::Capabilities& driver,
+                           schema::plugin::Capabilities::Reader driver,
                            const workload::TaskRecord& record);
 
-/// `invalid_argument` when the configuration is no JSON object.
-Result<driver::TaskConfig> make_config(const ClientContext& context,
-                                       schema::Allocation::Reader alloc,
-                                       schema::Task::Reader task,
-                                       const workload::TaskEnv& env,
-                                       std::string run_id);
+/// What the driver is asked to start: the run that the record names. `invalid_argument` when the
+/// job's `config` block is not what the driver's description lets stand there.
+Result<driver::Ask> make_start(const ClientContext& context,
+                               schema::Allocation::Reader alloc,
+                               schema::Task::Reader task,
+                               const workload::TaskEnv& env,
+                               const workload::TaskRecord& record,
+                               schema::plugin::DriverDescription::Reader driver);
 
 /// Names and values of the agent's own environment that tasks see: all but those in `denied`.
 workload::Variables host_environment(const std::vector<std::string>& denied);

@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_set.hpp"
+#include "actors/client/task/driver_link.hpp"
 #include "actors/client/task/task_config.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
@@ -29,6 +31,7 @@ using workload::TaskTime;
 
 constexpr auto driver_timeout = std::chrono::minutes{1};
 constexpr auto start_timeout = std::chrono::minutes{120};  ///< Images may have to be fetched.
+constexpr auto reattach = DriverLink::Purpose::reattach;
 constexpr auto save_timeout = std::chrono::minutes{1};
 
 /// A timer of the machine is over.
@@ -37,8 +40,10 @@ struct TimeOver {
   Round round;
 };
 
-using RunnerSelf
-    = actor::WithInternal<TaskRunner, void(driver::Exited), void(driver::Message), void(TimeOver)>;
+using RunnerSelf = actor::WithInternal<TaskRunner,
+                                       void(plugin_host::Notice),
+                                       void(DriverLink::VerdictDue),
+                                       void(TimeOver)>;
 
 class TaskRunnerState {
 public:
@@ -56,7 +61,11 @@ public:
   }
 
   void assign(task_runner::Assign& msg);
-  void replace_driver(Driver driver);
+  void replace_driver(const KnownDriver& driver);
+  void heard(schema::plugin::Notice::Reader notice);
+
+  void verdict_due(DriverLink::VerdictDue msg) { link_->verdict_due(msg); }
+
   actor::Answer<task_runner::Done> detach();
   void update_hooks(bool again = false);
 
@@ -89,6 +98,13 @@ private:
   void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const;
   void hook_answered(const action::RunHook& it, const HookSet::Answer& answer);
 
+  template <class Then, class Failed>
+  void ask_driver(driver::Ask order,
+                  driver::DriverAnswer::Which expected,
+                  Then then,
+                  Failed failed,
+                  DriverLink::Purpose purpose = DriverLink::Purpose::order);
+
   /// Asks somebody: `then(reply)` or `failed(error)` tell the machine what came of it.
   template <class Handle, class Message, class Then, class Failed>
   void ask(const Handle& dest, actor::Timeout timeout, Message msg, Then then, Failed failed);
@@ -97,12 +113,14 @@ private:
   schema::Task::Reader task() const;
   workload::TaskTraits traits() const;
   workload::TaskTerms terms() const;
-  const driver::Capabilities& capabilities() const;
+
+  schema::plugin::Capabilities::Reader capabilities() const { return link_->capabilities(); }
+
+  void make_place();
 
   HookScope scope() const { return {setup_.alloc, setup_.job, place_}; }
 
   driver::TaskId id() const;
-  driver::RecoverTask recover_task() const;
   storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
 
   TaskTime time() const {
@@ -112,9 +130,9 @@ private:
   RunnerSelf::pointer self_;
   TaskSetup setup_;
   std::string task_name_;
-  Driver driver_;
+  std::optional<DriverLink> link_;
   std::optional<TaskMachine> machine_;
-  std::shared_ptr<const driver::TaskConfig> config_;  ///< From Configure to Start.
+  driver::Ask start_;  ///< From Configure to Start.
   std::optional<HookSet> hooks_;
   Object<schema::plugin::HookPlace> place_;
   bool again_ = false;  ///< What requests of hooks say.
@@ -126,13 +144,10 @@ void TaskRunnerState::init(TaskSetup setup) {
   setup_ = std::move(setup);
   const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
   task_name_ = copy(group->getTasks()[static_cast<unsigned>(setup_.index)].getName());
-  driver_ = setup_.context->drivers.at(copy(task().getDriver()));
-  Draft<schema::plugin::HookPlace> place;
-  place->setAllocId(setup_.alloc->getId());
-  place->setAllocRoot(text(setup_.context->alloc_root(view(setup_.alloc->getId()))));
-  place->setTask(text(task_name_));
-  write_capabilities(capabilities(), place->initDriver());
-  place_ = place.freeze();
+  const auto driver = copy(task().getDriver());
+  link_.emplace(self_, driver, setup_.context->drivers->at(driver));
+  link_->serve(setup_.context->driver_manager, id(), self_);
+  make_place();
   hooks_.emplace(self_, setup_.context->plugins->task_hooks);
   hooks_->equip({.host = setup_.host,
                  .steps = setup_.context->steps,
@@ -151,6 +166,19 @@ void TaskRunnerState::init(TaskSetup setup) {
   if (setup_.saved) saved = workload::to_task_record(*setup_.saved);
   setup_.saved = {};
   machine_.emplace(traits(), setup_.context->task_hooks, terms(), std::move(saved), random, now);
+}
+
+/// What hooks have to know of the task; its driver may have become another one.
+void TaskRunnerState::make_place() {
+  Draft<schema::plugin::HookPlace> place;
+  place->setAllocId(setup_.alloc->getId());
+  place->setAllocRoot(text(setup_.context->alloc_root(view(setup_.alloc->getId()))));
+  place->setTask(text(task_name_));
+  place->setDriver(capabilities());
+  const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
+  if (group && group->getVolumes().size() > 0)
+    place->setHostVolumes(setup_.context->node_record->getHostVolumes());
+  place_ = place.freeze();
 }
 
 // -- what is known of the task -------------------------------------------------------------------
@@ -182,17 +210,8 @@ workload::TaskTerms TaskRunnerState::terms() const {
       .alloc_stops = workload::is_server_terminal(setup_.alloc->getDesiredStatus())};
 }
 
-const driver::Capabilities& TaskRunnerState::capabilities() const {
-  return setup_.context->plugins->drivers.at(copy(task().getDriver())).capabilities;
-}
-
 driver::TaskId TaskRunnerState::id() const {
   return {copy(setup_.alloc->getId()), task_name_};
-}
-
-driver::RecoverTask TaskRunnerState::recover_task() const {
-  const auto& record = machine_->record();
-  return {id(), record.run_id, record.handle, self_};
 }
 
 storage::ClientBatch TaskRunnerState::batch(const Object<schema::LocalTask>& row) const {
@@ -249,9 +268,34 @@ actor::Answer<task_runner::Done> TaskRunnerState::detach() {
   return promise;
 }
 
-void TaskRunnerState::replace_driver(Driver driver) {
-  driver_ = std::move(driver);
+/// Another driver is asked to recover what runs before it is asked anything else.
+void TaskRunnerState::replace_driver(const KnownDriver& driver) {
+  link_->replace(driver);
+  if (!driver.driver) return;
+  link_->serve(setup_.context->driver_manager, id(), self_);
+  make_place();
+  hooks_->set_scope(scope());
   on([](TaskMachine& machine, TaskTime) { machine.driver_replaced(); });
+  link_->resume();
+}
+
+void TaskRunnerState::heard(schema::plugin::Notice::Reader notice) {
+  using Which = schema::plugin::Notice::Which;
+  switch (notice.which()) {
+    case Which::EXITED:
+      on([&notice](TaskMachine& machine, TaskTime now) {
+        machine.exited(copy(notice.getExited().getRunId()),
+                       read_exit(notice.getExited().getResult()), now);
+      });
+      return;
+    case Which::EVENT:
+      on([&notice](TaskMachine& machine, TaskTime now) {
+        machine.tell(event::driver_message(now.unix, copy(notice.getEvent().getMessage())), now);
+      });
+      return;
+    default:
+      log::debug("client", "task {}: a driver told something that is not its to tell", task_name_);
+  }
 }
 
 actor::Answer<task_runner::Done> TaskRunnerState::restart(task_runner::Restart& msg) {
@@ -273,26 +317,43 @@ actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Sign
     machine.tell(event::signal_sent(now.unix).with("signal", msg.signal), now);
   });
   auto promise = self_->make_response_promise<task_runner::Done>();
-  self_->request(driver_, driver_timeout, driver::SignalTask{id(), msg.signal})
-      .then([promise](const driver::Done&) { promise.deliver(task_runner::Done{}); },
-            [promise](const Error& err) { promise.deliver(err); });
+  link_->ask_once(
+      driver::signal_task(id(), msg.signal), driver_timeout, driver::DriverAnswer::DONE,
+      [promise](driver::Answered&) { promise.deliver(task_runner::Done{}); },
+      [promise](const driver::Refusal& why) { promise.deliver(why.error); });
   return promise;
 }
 
 actor::Answer<client_api::TaskUsage> TaskRunnerState::stats() {
   if (!machine_->is_alive()) return Error{Errc::not_found, "Task not running"};
   auto promise = self_->make_response_promise<client_api::TaskUsage>();
-  self_->request(driver_, driver_timeout, driver::TaskStats{id()})
-      .then([promise](client_api::TaskUsage& usage) { promise.deliver(std::move(usage)); },
-            [promise](const Error& err) { promise.deliver(err); });
+  link_->ask_once(
+      driver::task_stats(id()), driver_timeout, driver::DriverAnswer::USAGE,
+      [promise](driver::Answered& answer) {
+        promise.deliver(driver::read_usage(answer.answer->getUsage()));
+      },
+      [promise](const driver::Refusal& why) { promise.deliver(why.error); });
   return promise;
 }
 
 actor::Answer<client_api::ExecStarted> TaskRunnerState::exec(task_runner::Exec& msg) {
   if (!machine_->is_alive())
     return Error{Errc::not_found, fmt::format("task \"{}\" is not running.", task_name_)};
-  if (!capabilities().exec) return driver::no_exec();
-  return self_->delegate(driver_, driver::ExecTask{id(), std::move(msg.command)});
+  if (!capabilities().getExec()) return Error{Errc::rejected, "task driver does not support exec"};
+  auto promise = self_->make_response_promise<client_api::ExecStarted>();
+  link_->ask_once(
+      driver::exec_task(id(), msg.command), driver_timeout, driver::DriverAnswer::EXEC,
+      [promise, pump = setup_.context->exec_pump](driver::Answered& answer) {
+        auto streams
+            = answer.descriptors ? std::move(*answer.descriptors) : std::vector<host::UniqueFd>{};
+        auto ends = host::ends_of(std::move(streams));
+        if (!ends) return promise.deliver(ends.error());
+        auto session = pump->adopt(std::move(*ends));
+        if (!session) return promise.deliver(session.error());
+        promise.deliver(client_api::ExecStarted{std::move(*session)});
+      },
+      [promise](const driver::Refusal& why) { promise.deliver(why.error); });
+  return promise;
 }
 
 // -- what the machine wants ----------------------------------------------------------------------
@@ -318,6 +379,25 @@ void TaskRunnerState::ask(
           });
 }
 
+template <class Then, class Failed>
+void TaskRunnerState::ask_driver(driver::Ask order,
+                                 driver::DriverAnswer::Which expected,
+                                 Then then,
+                                 Failed failed,
+                                 DriverLink::Purpose purpose) {
+  const auto timeout = expected == driver::DriverAnswer::STARTED ? start_timeout : driver_timeout;
+  link_->ask(
+      std::move(order), timeout, expected, purpose,
+      [this, then](driver::Answered& answer) {
+        then(answer);
+        carry_out();
+      },
+      [this, failed](const driver::Refusal& why) {
+        failed(why);
+        carry_out();
+      });
+}
+
 void TaskRunnerState::perform(const action::Publish& it) {
   self_->send(setup_.parent, task_runner::Changed{setup_.index, it.state});
 }
@@ -337,22 +417,24 @@ void TaskRunnerState::perform(const action::Save& it) {
 }
 
 void TaskRunnerState::perform(const action::Recover& it) {
-  ask(
-      driver_, driver_timeout, recover_task(),
-      [this, round = it.round](driver::Recovered& found) {
-        machine_->recovered(round, std::move(found.run_id), time());
+  ask_driver(
+      driver::recover_task(id(), machine_->record()), driver::DriverAnswer::RECOVERED,
+      [this, round = it.round](driver::Answered& answer) {
+        machine_->recovered(round, copy(answer.answer->getRecovered()), time());
       },
-      [this, round = it.round](const Error& err) {
-        machine_->recovery_failed(round, err, time());
+      [this, round = it.round](const driver::Refusal& why) {
+        machine_->recovery_failed(round, why.error, time());
       });
 }
 
 void TaskRunnerState::perform(const action::Reattach&) {
-  ask(
-      driver_, driver_timeout, recover_task(), [](driver::Recovered&) {},
-      [this, run_id = machine_->record().run_id](const Error& err) {
-        machine_->exited(run_id, {.code = 1, .error = err.what}, time());
-      });
+  ask_driver(
+      driver::recover_task(id(), machine_->record()), driver::DriverAnswer::RECOVERED,
+      [](driver::Answered&) {},
+      [this, run_id = machine_->record().run_id](const driver::Refusal& why) {
+        machine_->exited(run_id, {.code = 1, .error = why.error.what}, time());
+      },
+      reattach);
 }
 
 void TaskRunnerState::perform(const action::AskWanted& it) {
@@ -398,47 +480,62 @@ void TaskRunnerState::perform(const action::CancelHook& it) {
 }
 
 void TaskRunnerState::perform(const action::Configure& it) {
+  start_ = {};
+  const auto& description = link_->description();
+  if (!description) return machine_->configured(it.round, {}, time());  // Start will fail.
   const auto& record = machine_->record();
   const auto current = task();
   const auto env
       = make_env(*setup_.context, *setup_.alloc, *setup_.job, current, capabilities(), record);
-  auto config = make_config(*setup_.context, *setup_.alloc, current, env, record.run_id);
+  auto order = make_start(*setup_.context, *setup_.alloc, current, env, record, *description);
   Result<> outcome;
-  if (config)
-    config_ = std::make_shared<const driver::TaskConfig>(std::move(*config));
+  if (order)
+    start_ = std::move(*order);
   else
-    outcome = config.error();
+    outcome = order.error();
   machine_->configured(it.round, outcome, time());
 }
 
 void TaskRunnerState::perform(const action::Start& it) {
   NOMAD_FAILPOINT("client.before_start");
-  ask(
-      driver_, start_timeout, driver::StartTask{std::exchange(config_, {}), self_},
-      [this, round = it.round](driver::Started& result) {
+  if (!start_.request) {
+    const auto why = link_->silence({Errc::unavailable, "it has not said what it is"});
+    return machine_->start_failed(it.round, why.error, why.recoverable, time());
+  }
+  ask_driver(
+      std::exchange(start_, {}), driver::DriverAnswer::STARTED,
+      [this, round = it.round](driver::Answered& answer) {
         NOMAD_FAILPOINT("client.after_start");
-        machine_->started(round, std::move(result.handle), std::move(result.network), time());
+        const auto begun = answer.answer->getStarted();
+        machine_->started(round, driver::read_handle(begun.getHandle()),
+                          read_network(begun.getNetwork()), time());
       },
-      [this, round = it.round](const Error& err) { machine_->start_failed(round, err, time()); });
+      [this, round = it.round](const driver::Refusal& why) {
+        machine_->start_failed(round, why.error, why.recoverable, time());
+      },
+      DriverLink::Purpose::start);
 }
 
 void TaskRunnerState::perform(const action::Stop& it) {
-  const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(it.grace);
-  ask(
-      driver_, driver_timeout, driver::StopTask{id(), it.signal, grace},
-      [this, round = it.round](driver::Done&) { machine_->stop_taken(round, time()); },
-      [this, round = it.round](const Error& err) { machine_->stop_failed(round, err, time()); });
+  ask_driver(
+      driver::stop_task(id(), it.signal, it.grace), driver::DriverAnswer::DONE,
+      [this, round = it.round](driver::Answered&) { machine_->stop_taken(round, time()); },
+      [this, round = it.round](const driver::Refusal& why) {
+        machine_->stop_failed(round, why.error, time());
+      });
 }
 
 void TaskRunnerState::perform(const action::Destroy& it) {
   NOMAD_FAILPOINT("client.before_destroy");
-  ask(
-      driver_, driver_timeout, driver::DestroyTask{id()},
-      [this, round = it.round](driver::Done&) {
+  ask_driver(
+      driver::destroy_task(id()), driver::DriverAnswer::DONE,
+      [this, round = it.round](driver::Answered&) {
         NOMAD_FAILPOINT("client.after_destroy");
         machine_->destroyed(round, {}, time());
       },
-      [this, round = it.round](const Error& err) { machine_->destroyed(round, err, time()); });
+      [this, round = it.round](const driver::Refusal& why) {
+        machine_->destroyed(round, why.error, time());
+      });
 }
 
 void TaskRunnerState::perform(const action::Wait& it) {
@@ -459,6 +556,7 @@ void TaskRunnerState::perform(const action::Log& it) {
 }
 
 void TaskRunnerState::perform(const action::End&) {
+  actor::send_urgent(self_, setup_.context->driver_manager, driver_manager::Leave{id()});
   self_->send(setup_.parent, task_runner::Ended{setup_.index});
   self_->quit();
 }
@@ -497,23 +595,15 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::ServersContacted) {
         state.on([](TaskMachine& machine, TaskTime now) { machine.servers_contacted(now); });
       },
-      [&state](task_runner::DriverReplaced& msg) { state.replace_driver(std::move(msg.driver)); },
+      [&state](task_runner::DriverReplaced& msg) { state.replace_driver(msg.driver); },
       [&state](task_runner::Restart& msg) { return state.restart(msg); },
       [&state](const task_runner::Signal& msg) { return state.signal(msg); },
       [&state](task_runner::Stats) { return state.stats(); },
       [&state](task_runner::Exec& msg) { return state.exec(msg); },
       [&state](task_runner::Detach) { return state.detach(); },
       [&state](task_runner::TellServersAgain) { state.update_hooks(true); },
-      [&state](const driver::Exited& msg) {
-        state.on([&msg](TaskMachine& machine, TaskTime now) {
-          machine.exited(msg.run_id, msg.result, now);
-        });
-      },
-      [&state](driver::Message& msg) {
-        state.on([&msg](TaskMachine& machine, TaskTime now) {
-          machine.tell(event::driver_message(now.unix, std::move(msg.text)), now);
-        });
-      },
+      [&state](const plugin_host::Notice& msg) { state.heard(*msg.notice); },
+      [&state](DriverLink::VerdictDue msg) { state.verdict_due(msg); },
       [&state](TimeOver msg) {
         state.on([msg](TaskMachine& machine, TaskTime now) { machine.time_over(msg.round, now); });
       },

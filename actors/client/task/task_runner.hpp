@@ -108,10 +108,10 @@ struct TellServersAgain {
   using is_message = void;
 };
 
-/// The task's driver was replaced by a new actor after a crash.
+/// The task's driver has died, or another has followed it.
 struct DriverReplaced {
   using is_message = void;
-  Driver driver;
+  KnownDriver driver;
 };
 
 /// The agent ends and the task goes on. Answered when everything is recorded.

@@ -363,7 +363,8 @@ void Executor::begin_ending(int status) {
   ending_since_ = Clock::now();
   kill_at_.reset();
   ExitStatus exit = exit_of(status);
-  exit.oom_killed = exit.signal == SIGKILL && containment_.oom_killed();
+  // A shell says by its own code that what it waited for was killed.
+  exit.oom_killed = exit.code == 128 + SIGKILL && containment_.oom_killed();
   if (deserted_) exit.reason = "its executor's directory was deleted";
   state_.exit = exit;
 }

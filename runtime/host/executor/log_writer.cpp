@@ -75,7 +75,9 @@ int LogWriter::open() {
   for_each_index(directory_.get(), options_.base, [this](std::uint64_t index, const char*) {
     if (index > index_) index_ = index;
   });
-  return open_index();
+  if (int error = open_index(); error != 0) return error;
+  remove_old();  // There may be fewer than the last writer was given.
+  return 0;
 }
 
 int LogWriter::open_index() {
@@ -105,9 +107,8 @@ int LogWriter::open_index() {
 
 int LogWriter::rotate() {
   ++index_;
-  if (int error = open_index(); error != 0) return error;
-  remove_old();
-  return 0;
+  remove_old();  // First: on a full disk that makes the room for the next one.
+  return open_index();
 }
 
 void LogWriter::remove_old() const {

@@ -5,7 +5,8 @@
 //   (1) A restart continues with the file of the highest index.
 //   (2) A file never grows beyond max_file_bytes, and no line is split between two files, unless
 //       the line would not fit any file.
-//   (3) At a rotation the files beyond the newest max_files are removed.
+//   (3) At a rotation, and when a writer begins, the files beyond the newest max_files are removed:
+//       never are there more than max_files * max_file_bytes.
 // Tasks can write to the directory, so files are opened below it without following links, must be
 // regular and must have one name; an index where that fails is skipped. An I/O error (full disk)
 // drops the data at hand and leaves the writer usable.

@@ -190,16 +190,18 @@ std::string check_consul_check(const DraftBlock& check) {
   if (std::string wrong = check_common(check, type); !wrong.empty()) return wrong;
   if (check.flag("Expose") && type != "grpc" && type != "http")
     return "expose may only be set on HTTP or gRPC checks";
-  const std::string_view given = check.text("Type");
-  for (const auto& [member, name] :
-       {std::pair{FieldName{"SuccessBeforePassing"}, "success_before_passing"},
-        std::pair{FieldName{"FailuresBeforeCritical"}, "failures_before_critical"}}) {
+  const auto check_number = [&check](FieldName member, std::string_view name) -> std::string {
+    const std::string_view given = check.text("Type");
     const std::int64_t number = check.number(member);
     if (number < 0) return fmt::format("{} must be non-negative", name);
     if (number > 0 && given != "tcp" && given != "http" && given != "grpc")
       return fmt::format("{} not supported for check of type {}", name, quote(given));
-  }
-  return {};
+    return {};
+  };
+  if (std::string wrong = check_number("SuccessBeforePassing", "success_before_passing");
+      !wrong.empty())
+    return wrong;
+  return check_number("FailuresBeforeCritical", "failures_before_critical");
 }
 
 /// Whether the check needs a port and there is none, of which it tells.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "runtime/object/object.hpp"
-#include "runtime/state/tables.hpp"
+#include "runtime/state/rows.hpp"
 #include "schema/deployment.capnp.h"
 #include "schema/eval.capnp.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/object/draft.hpp"
-#include "runtime/state/tables.hpp"
+#include "runtime/state/rows.hpp"
 
 namespace nomad::scheduler {
 namespace {

@@ -23,7 +23,7 @@
 #include "runtime/scheduler/placement/job_spec.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
 #include "runtime/scheduler/reconcile/name_index.hpp"
-#include "runtime/state/tables.hpp"
+#include "runtime/state/rows.hpp"
 #include "schema/deployment.capnp.h"
 #include "schema/node.capnp.h"
 

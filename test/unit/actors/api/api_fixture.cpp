@@ -109,6 +109,12 @@ client::ClientApi::behavior_type play_client(client::ClientApi::stateful_pointer
         return if_own(*p, m.alloc_id, m.asking,
                       ca::AllocDir{p->alloc_dir, {{"server", p->task_started, p->task_started}}});
       },
+      [p](const ca::DiskOf& m) -> actor::Answer<ca::AllocDir> {
+        if (m.alloc_id != own_alloc || m.migrate_token != migrate_token)
+          return Error{Errc::permission_denied, "Permission denied"};
+        const std::lock_guard lock{p->guard};
+        return ca::AllocDir{p->alloc_dir, {{"server", true, false}}};
+      },
       [](const ca::GetNode&) {
         ca::LocalNode node;
         node.last_heartbeat = 1;

@@ -41,6 +41,8 @@ struct Played {
 std::string uuid(unsigned number);
 
 inline const std::string own_alloc = "aaaaaaaa-0000-0000-0000-000000000001";
+/// What the disk of `own_alloc` is given out for.
+inline const std::string migrate_token = "token-of-the-disk";
 inline const std::string own_node = "bbbbbbbb-0000-0000-0000-000000000001";
 
 class ApiFixture {

@@ -292,6 +292,24 @@ TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a deployment hears that an alloc
   advance(5s);
   REQUIRE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().isValue());
   CHECK_FALSE(heard[alloc_id(1)]->getDeploymentStatus().getHealthy().getValue());
+  CHECK(events(1).back() == "Alloc Unhealthy");
+  CHECK(view(task(1).getEvents()[static_cast<unsigned>(events(1).size() - 1)].getDisplayMessage())
+        == "Unhealthy because of failed task");
+}
+
+TEST_CASE_FIXTURE(ClientFixture,
+                  "alloc_runner: why it is unhealthy is told while its other tasks still end") {
+  start();
+  const auto job
+      = make_job({.tasks = {{.name = "bad", .config = R"({"run_for":"1s","exit_code":1})"},
+                            {.name = "slow", .config = R"({"run_for":"1h","kill_after":"4s"})"}},
+                  .restart_attempts = 0,
+                  .min_healthy_time = 10s});
+  assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }), job);
+  advance(15s);
+  CHECK(status(1) == ClientStatus::FAILED);
+  CHECK(events(1, "bad").back() == "Alloc Unhealthy");
+  CHECK(events(1, "slow").back() == "Killed");
 }
 
 namespace {

@@ -150,6 +150,12 @@ struct ClientFixture : ActorFixture {
   std::map<std::string, Object<schema::Allocation>> heard;
   std::optional<Error> services_refusal;                                ///< Of RegisterServices.
   std::map<std::string, Object<schema::ServiceRegistration>> services;  ///< Registered, by id.
+  /// What they say to AwaitPrevious; unset: nothing, until `end_previous`.
+  std::optional<Result<client::server_link::Previous>> previous
+      = client::server_link::Previous{.ended = true};
+  std::vector<std::string> previous_asked;  ///< Allocations that AwaitPrevious has named.
+  actor::Promise<client::server_link::Previous> held_previous;
+  std::optional<client::server_link::Previous> news_of_previous;  ///< For who is held.
   Object<schema::Node> node;
   std::vector<std::string> node_events;  ///< "Driver: Healthy"
   std::shared_ptr<telemetry::Registry> task_metrics;
@@ -171,6 +177,7 @@ struct ClientFixture : ActorFixture {
     settle();
     held->reset();
     held_registration = {};
+    held_previous = {};
   }
 
   std::int64_t unix_now() { return 1'700'000'000'000'000'000 + now().time_since_epoch().count(); }
@@ -235,9 +242,29 @@ struct ClientFixture : ActorFixture {
               node_events.push_back(copy(event->getSubsystem()) + ": " + copy(event->getMessage()));
             return Updated{++index};
           },
-          [this](Push) { answer_held(); },
+          [this, self](const AwaitPrevious& msg) { return tell_of_previous(self, msg); },
+          [this](Push) {
+            if (const auto news = std::exchange(news_of_previous, {})) held_previous.deliver(*news);
+            answer_held();
+          },
       };
     });
+  }
+
+  actor::Answer<client::server_link::Previous> tell_of_previous(
+      FakeServers::pointer self, const client::server_link::AwaitPrevious& msg) {
+    previous_asked.push_back(msg.alloc_id);
+    if (previous && !*previous) return previous->error();
+    if (previous) return **previous;
+    held_previous = self->make_response_promise<client::server_link::Previous>();
+    return held_previous;
+  }
+
+  /// Answers the AwaitPrevious that is held.
+  void end_previous(client::server_link::Previous news) {
+    news_of_previous = std::move(news);
+    push();
+    settle();
   }
 
   /// They have not heard from the client for too long.

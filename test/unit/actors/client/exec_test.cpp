@@ -1,7 +1,13 @@
 // A command beside a task (`alloc exec`) on its way to the driver: what each actor refuses, and
 // that the driver's session comes back.
+#include <future>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "client_fixture.hpp"
 #include "test/support/anybody.hpp"
+#include "test/support/fake_driver.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -10,66 +16,57 @@ using client::client_api::ExecStarted;
 
 namespace {
 
-class SilentSession final : public host::ExecSession {
-public:
-  void start(host::ExecEvents) override {}
-
-  bool write_input(std::string_view) override { return true; }
-
-  void end_input() override {}
-
-  void resize(std::uint16_t, std::uint16_t) override {}
-
-  void taken(std::size_t) override {}
-};
-
 /// A driver whose tasks never end by themselves, and which runs commands.
 struct ExecFixture : ClientFixture {
-  std::shared_ptr<host::ExecSession> session = std::make_shared<SilentSession>();
-  std::vector<client::driver::ExecTask> asked;
+  struct Asked {
+    client::driver::TaskId id;
+    std::vector<std::string> command;
+    bool tty = false;
+  };
+
+  std::vector<Asked> asked;
   std::optional<Error> refusal_of_exec;
-  client::TaskListener listener;
+  std::size_t streams = 2;                  ///< How many descriptors an answer brings.
+  std::vector<host::UniqueFd> driver_ends;  ///< The socket, and the terminal's other side.
   std::string run_id;
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
     made.drivers.emplace(
-        "able",
-        client::DriverEntry{.capabilities = {.secrets_in_memory = false, .exec = true},
-                            .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
-                              return spawn_driver();
-                            }});
+        "able", fake_driver([this](auto self, const auto& options,
+                                   auto request) { return answer(self, options, request); },
+                            /*exec=*/true));
     return made;
   }
 
-  client::Driver spawn_driver() {
+  std::optional<actor::Answer<client::driver::Answered>> answer(
+      client::Driver::pointer self,
+      const client::DriverOptions& options,
+      DriverRequest::Reader request) {
     namespace driver = client::driver;
-    return actor::spawn(
-        system(), [this](client::Driver::pointer self) -> client::Driver::behavior_type {
-          return {[this](const driver::StartTask& msg) {
-                    listener = msg.listener;
-                    run_id = msg.config->run_id;
-                    return driver::Started{};
-                  },
-                  [](const driver::RecoverTask&) { return driver::Recovered{}; },
-                  [this, self](const driver::StopTask& msg) {
-                    self->send(listener, driver::Exited{msg.id, run_id, {}});
-                    return driver::Done{};
-                  },
-                  [](const driver::DestroyTask&) { return driver::Done{}; },
-                  [](const driver::EndOthers&) { return driver::Done{}; },
-                  [](const driver::SignalTask&) { return driver::Done{}; },
-                  [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
-                  [this](const driver::ExecTask& msg) -> actor::Answer<ExecStarted> {
-                    asked.push_back(msg);
-                    if (refusal_of_exec) return *refusal_of_exec;
-                    return ExecStarted{session};
-                  },
-                  [](driver::Fingerprint) {
-                    return driver::Health{
-                        .detected = true, .healthy = true, .description = {}, .attributes = {}};
-                  }};
-        });
+    if (request.isStartTask()) run_id = copy(request.getStartTask().getRunId());
+    if (request.isStopTask())
+      self->send(options.host,
+                 driver::exited(driver::read_id(request.getStopTask().getId()), run_id, {}));
+    if (!request.isExecTask()) return std::nullopt;
+    auto& order = asked.emplace_back(
+        Asked{driver::read_id(request.getExecTask().getId()), {}, request.getExecTask().getTty()});
+    for (const auto word : request.getExecTask().getCommand())
+      order.command.push_back(copy(word));
+    if (refusal_of_exec) return driver::failed(*refusal_of_exec);
+    return driver::exec_started(make_streams());
+  }
+
+  client::driver::Descriptors make_streams() {
+    const auto ends = std::make_shared<std::vector<host::UniqueFd>>();
+    driver_ends.clear();
+    for (std::size_t i = 0; i < streams; ++i) {
+      int pair[2] = {};
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+      ends->emplace_back(pair[0]);
+      driver_ends.emplace_back(pair[1]);
+    }
+    return ends;
   }
 
   Result<ExecStarted> exec(const std::string& task,
@@ -84,21 +81,42 @@ struct ExecFixture : ClientFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(ExecFixture, "exec: the driver's session comes back") {
+TEST_CASE_FIXTURE(ExecFixture, "exec: what the driver's streams bring comes back") {
   start();
   const auto job = make_job({.tasks = {{.config = "{}", .driver = "able"}}});
   assign(make_alloc(job, 1), job);
 
-  const auto started = exec("web");
+  auto started = exec("web");
 
   REQUIRE(started.has_value());
-  CHECK(started->session == session);
+  std::promise<std::string> said;
+  started->session->start({.output =
+                               [&said](auto, std::string_view bytes) {
+                                 if (!bytes.empty()) said.set_value(std::string{bytes});
+                               },
+                           .writable = [] {},
+                           .exited = [](const host::ExecResult&) {}});
+  REQUIRE(::write(driver_ends[1].get(), "hello", 5) == 5);
+  CHECK(said.get_future().get() == "hello");
+  started->session.reset();
+  char byte = 0;
+  CHECK_MESSAGE(::read(driver_ends[0].get(), &byte, 1) == 0, "who lets go of it kills the command");
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].id == client::driver::TaskId{alloc_id(1), "web"});
-  CHECK(asked[0].command.command == std::vector<std::string>{"ls", "-l"});
-  CHECK(asked[0].command.tty);
+  CHECK(asked[0].command == std::vector<std::string>{"ls", "-l"});
+  CHECK(asked[0].tty);
   refusal_of_exec = Error{Errc::rejected, "failed to start command: no"};
   CHECK(exec("web").error() == *refusal_of_exec);
+}
+
+TEST_CASE_FIXTURE(ExecFixture, "exec: a driver that forgets the streams is no crash") {
+  start();
+  const auto job = make_job({.tasks = {{.config = "{}", .driver = "able"}}});
+  assign(make_alloc(job, 1), job);
+  for (const std::size_t count : {0, 1, 3}) {
+    streams = count;
+    CHECK(exec("web").error().code == Errc::io);
+  }
 }
 
 TEST_CASE_FIXTURE(ExecFixture, "exec: what makes no sense is refused on the way") {

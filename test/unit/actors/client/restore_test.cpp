@@ -7,6 +7,7 @@
 #include "actors/client/client_db.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "client_fixture.hpp"
+#include "test/support/fake_driver.hpp"
 
 using namespace nomad;
 using namespace nomad::test;
@@ -173,6 +174,32 @@ TEST_CASE_FIXTURE(ClientFixture, "restore: health that was decided stays decided
   CHECK(batches.empty());
 }
 
+TEST_CASE("restore: the verdict of one deployment is not the next one's") {
+  // The agent dies somewhere between the new deployment's assignment and its health.
+  for (int steps = 0; steps < 60; steps += 2) {
+    INFO("steps before the crash: ", steps);
+    ClientFixture test;
+    test.start(true);
+    const auto job = make_job({.min_healthy_time = 10s});
+    test.assign(changed(make_alloc(job, 1), 1, [](auto& draft) { draft.setDeploymentId("d1"); }),
+                job);
+    test.advance(12s);
+    const auto first = test.heard[alloc_id(1)]->getDeploymentStatus().getTimestamp();
+    REQUIRE(first != 0);
+
+    const auto next
+        = changed(make_alloc(job, 1), 2, [](auto& draft) { draft.setDeploymentId("d2"); });
+    test.assigned = {{next, job}};
+    actor::tell(test.servers, Push{});
+    test.run_steps(steps);
+    test.crash();
+    test.start(true);
+    test.push();
+    test.advance(15s);
+    CHECK(test.heard[alloc_id(1)]->getDeploymentStatus().getTimestamp() > first);
+  }
+}
+
 namespace {
 
 /// A driver that loses every task it is asked to recover.
@@ -182,43 +209,19 @@ struct ForgetfulDriver : ClientFixture {
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
-    made.drivers.emplace(
-        "forgetful",
-        client::DriverEntry{.capabilities = {.secrets_in_memory = false},
-                            .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
-                              return spawn_driver();
-                            }});
+    made.drivers.emplace("forgetful", fake_driver([this](auto, const auto&, auto request) {
+                           return answer(request);
+                         }));
     return made;
   }
 
-  client::Driver spawn_driver() {
-    namespace driver = client::driver;
-    return actor::spawn(system(), [this](client::Driver::pointer) -> client::Driver::behavior_type {
-      return {[this](const driver::StartTask&) {
-                ++starts;
-                return driver::Started{};
-              },
-              [](const driver::RecoverTask&) -> actor::Answer<driver::Recovered> {
-                return Error{Errc::unavailable, "gone"};
-              },
-              [](const driver::StopTask&) -> actor::Answer<driver::Done> {
-                return Error{Errc::not_found, "task not found"};
-              },
-              [this](const driver::DestroyTask&) -> actor::Answer<driver::Done> {
-                if (destroy_refusal) return *destroy_refusal;
-                return driver::Done{};
-              },
-              [](const driver::EndOthers&) { return driver::Done{}; },
-              [](const driver::SignalTask&) { return driver::Done{}; },
-              [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
-              [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {
-                return driver::no_exec();
-              },
-              [](driver::Fingerprint) {
-                return driver::Health{
-                    .detected = true, .healthy = true, .description = {}, .attributes = {}};
-              }};
-    });
+  std::optional<actor::Answer<client::driver::Answered>> answer(DriverRequest::Reader request) {
+    using client::driver::failed;
+    if (request.isStartTask()) ++starts;
+    if (request.isRecoverTask()) return failed({Errc::unavailable, "gone"});
+    if (request.isStopTask()) return client::driver::found_nothing();
+    if (request.isDestroyTask() && destroy_refusal) return failed(*destroy_refusal);
+    return std::nullopt;
   }
 };
 
@@ -254,6 +257,7 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                   [self, servers_away](EmitEvents& msg) -> actor::Answer<Updated> {
                     return self->delegate(servers_away, std::move(msg));
                   },
+                  [](const AwaitPrevious&) { return Previous{.ended = true}; },
                   [](Push) {}};
         }));
   start(true);

@@ -42,6 +42,7 @@ AllocRunner::behavior_type least_runner(AllocRunner::pointer self, AllocSetup se
       [](const alloc_runner::ReportAgain&) {},
       [](const alloc_runner::ServersContacted&) {},
       [](const alloc_runner::DriverReplaced&) {},
+      [](const alloc_runner::DiskLooked&) {},
       [leave](const alloc_runner::Destroy&) { return leave(); },
       [leave](const alloc_runner::Detach&) { return leave(); },
       [](const client_api::RestartTask&) { return no<client_api::Done>(); },

@@ -25,9 +25,20 @@ AllocSync::behavior_type listen(AllocSync::pointer, Heard heard) {
   };
 }
 
+using Told = std::shared_ptr<std::vector<alloc_runner::Status>>;
+
+AllocRunnerParent::behavior_type parent(AllocRunnerParent::pointer, Told told) {
+  return {
+      [told](const alloc_runner::Status& msg) { told->push_back(msg); },
+      [](const alloc_runner::AwaitEnd&) -> actor::Answer<alloc_runner::Ended> {
+        return Error{Errc::not_found, "it runs nothing else"};
+      },
+  };
+}
+
 struct Runner : test::ActorFixture {
   Heard heard = std::make_shared<std::vector<sync::StateChanged>>();
-  Recorder<alloc_runner::Status> parent = record<alloc_runner::Status>();
+  Told told = std::make_shared<std::vector<alloc_runner::Status>>();
   Object<schema::Job> job = test::make_job({});
   AllocRunner runner;
 
@@ -41,7 +52,7 @@ struct Runner : test::ActorFixture {
     setup.context = context;
     setup.alloc = alloc;
     setup.job = job;
-    setup.parent = parent.handle;
+    setup.parent = adopt(actor::spawn(system(), parent, told));
     runner = adopt(nodesim::spawn_simulated_runner(system(), setup, plan));
     tell(runner, alloc_runner::Begin{});
   }
@@ -72,8 +83,8 @@ TEST_CASE_FIXTURE(Runner,
   advance(10s);
 
   CHECK(last() == ClientStatus::COMPLETE);
-  REQUIRE(parent.seen->size() == 2);
-  CHECK(parent.seen->back().over);
+  REQUIRE(told->size() == 2);
+  CHECK(told->back().over);
 }
 
 TEST_CASE_FIXTURE(Runner, "simulated runner: fails at the rate of its plan") {

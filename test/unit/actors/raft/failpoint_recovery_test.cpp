@@ -145,8 +145,8 @@ TEST_CASE("raft: an error at a failpoint stops the server, and nothing is answer
 }
 
 TEST_CASE("failpoint: orders that are none are refused") {
-  CHECK(failpoint::configure("a=kill@3;b=error").has_value());
-  for (const char* wrong : {"a", "a=die", "a=kill@", "a=kill@x", "a=error@0"})
+  CHECK(failpoint::configure("a=kill@3;b=error;c=hold").has_value());
+  for (const char* wrong : {"a", "a=die", "a=kill@", "a=kill@x", "a=error@0", "a=hold@1"})
     CHECK(failpoint::configure(wrong).error().code == Errc::invalid_argument);
   CHECK(failpoint::configure("").has_value());
   CHECK(failpoint::reach("a").has_value());

@@ -108,6 +108,42 @@ TEST_CASE_FIXTURE(EndpointFixture, "a watch is answered by what is new for the n
   CHECK((**later)->allocs.empty());
 }
 
+TEST_CASE_FIXTURE(EndpointFixture, "a question about a predecessor is held until that has ended") {
+  register_job(make_job("web", 2));
+  make_ready();
+  const auto old = place();
+  const auto fresh = place(1, old);
+  const auto ask_of = [this](const std::string& alloc, const std::string& node) {
+    return ask<server_link::Previous>(endpoint, server_link::AwaitPrevious{node, alloc, 300s});
+  };
+  CHECK((**ask_of(old, id))->ended);  // It replaces nothing.
+  CHECK((*ask_of(fresh, "another"))->has_error());
+  CHECK((*ask_of("nothing", id))->error().code == Errc::not_found);
+
+  const auto patient = ask_of(fresh, id);
+  CHECK_FALSE(patient->has_value());
+  advance(300s);
+  REQUIRE(patient->has_value());
+  CHECK_FALSE((**patient)->ended);
+
+  const auto void_now = ask_of(fresh, id);
+  const auto held = ask_of(fresh, id);
+  REQUIRE(void_now->has_value());  // One question an allocation.
+  CHECK_FALSE((**void_now)->ended);
+  REQUIRE(beat().has_value());
+  const auto running = report(old, schema::ClientStatus::RUNNING);
+  commit();
+  CHECK_FALSE(held->has_value());
+  const auto complete = report(old, schema::ClientStatus::COMPLETE);
+  commit();
+  REQUIRE(held->has_value());
+  CHECK((**held)->ended);
+  CHECK((**held)->migrate_token.empty());  // It is at home.
+
+  lease->set(0);
+  CHECK((*ask_of(fresh, id))->has_error());
+}
+
 TEST_CASE_FIXTURE(EndpointFixture, "unknown nodes that ask are bounded") {
   const auto ask_as = [this](const std::string& node, std::uint64_t min_index) {
     return ask<server_link::AssignedAllocs>(endpoint,
@@ -168,6 +204,30 @@ TEST_CASE_FIXTURE(EndpointFixture, "collected allocations make the next answer c
   REQUIRE(waiting->has_value());
   CHECK((**waiting)->complete);
   CHECK((**waiting)->allocs.size() == 1);
+}
+
+TEST_CASE_FIXTURE(EndpointFixture, "a complete answer misses nothing that comes right after it") {
+  register_job(make_job("web", 1));
+  REQUIRE(register_node().has_value());
+  const auto alloc = place(0);
+  REQUIRE((**watch(0))->allocs.size() == 1);
+  register_job(make_job("other", 1));
+  // The endpoint has told nobody of this index: another leader has.
+  const auto all = watch(state().index());
+  REQUIRE(all->has_value());
+  CHECK((**all)->complete);
+  CHECK((**all)->index == state().index());
+  const auto waiting = watch((**all)->index);
+  CHECK_FALSE(waiting->has_value());
+  write([&](schema::Command::Builder command) {
+    auto stopped = command.initPlanResults().initPlans(1)[0].initStopped(1)[0];
+    stopped.setId(text(alloc));
+    stopped.setDesiredStatus(schema::DesiredStatus::STOP);
+  });
+  REQUIRE(waiting->has_value());
+  CHECK_FALSE((**waiting)->complete);
+  REQUIRE((**waiting)->allocs.size() == 1);
+  CHECK((**waiting)->allocs[0].alloc->getDesiredStatus() == schema::DesiredStatus::STOP);
 }
 
 TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer complete") {

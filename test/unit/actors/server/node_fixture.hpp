@@ -69,7 +69,7 @@ struct NodeFixture : ServerFixture {
   }
 
   /// Puts an allocation of job "web" on the node, past the schedulers.
-  std::string place(std::uint64_t number = 0) {
+  std::string place(std::uint64_t number = 0, const std::string& previous = {}) {
     const auto alloc_id = make_uuid(random);
     const auto job = state().job("default", "web");
     write([&](schema::Command::Builder command) {
@@ -82,6 +82,7 @@ struct NodeFixture : ServerFixture {
       alloc.setJobVersion(job->getVersion());
       alloc.setJobCreateIndex(job->getCreateIndex());
       alloc.setTaskGroup("api");
+      alloc.setPreviousAllocation(text(previous));
     });
     return alloc_id;
   }

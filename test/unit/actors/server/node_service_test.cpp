@@ -72,6 +72,8 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: only the node's secret speaks f
       {Method::node_update_status, heartbeat(id)},
       {Method::node_get_client_allocs, watch(id)},
       {Method::node_update_alloc, update(id)},
+      {Method::node_await_previous, rpc::make_body<wire::NodeAwaitPreviousRequest>(
+                                        [&](auto& request) { request.setNodeId(text(id)); })},
       {Method::node_register_services, rpc::make_body<wire::NodeRegisterServicesRequest>(
                                            [&](auto& request) { request.setNodeId(text(id)); })},
       {Method::node_deregister_services, rpc::make_body<wire::NodeDeregisterServicesRequest>(
@@ -102,11 +104,9 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: a change of ClientStatus overta
                   return self->make_response_promise<server_link::Updated>();
                 },
                 [](const server_link::RegisterServices&) { return server_link::Updated{}; },
-                [](const server_link::DeregisterServices&) {
-                  return server_link::Updated{};
-                  ;
-                },
-                [](const server_link::EmitEvents&) { return server_link::Updated{}; }};
+                [](const server_link::DeregisterServices&) { return server_link::Updated{}; },
+                [](const server_link::EmitEvents&) { return server_link::Updated{}; },
+                [](const server_link::AwaitPrevious&) { return server_link::Previous{}; }};
       }));
   settle();
   service.open({tracker, endpoint}, {});

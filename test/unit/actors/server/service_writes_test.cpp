@@ -106,3 +106,15 @@ TEST_CASE_FIXTURE(OfferFixture, "service_writes: what waits is bounded, and so a
     CHECK(answer->has_value());
   CHECK(entries > 5);
 }
+
+TEST_CASE_FIXTURE(OfferFixture, "service_writes: a leader without its lease judges no services") {
+  lease->set(0);
+  const auto unknown = offer("00000000-0000-0000-0000-000000000009");
+  const auto gone = withdraw(first);
+  REQUIRE((unknown->has_value() && gone->has_value()));
+  REQUIRE_FALSE((*unknown)->has_value());
+  CHECK((*unknown)->error().code == Errc::no_leader);
+  REQUIRE_FALSE((*gone)->has_value());
+  CHECK((*gone)->error().code == Errc::no_leader);
+  CHECK(entries == 0);
+}

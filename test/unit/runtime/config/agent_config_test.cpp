@@ -149,6 +149,20 @@ TEST_CASE("agent_config: a limit that would let nothing through is refused") {
   CHECK(validate(config).has_error());
 }
 
+TEST_CASE("agent_config: disks are looked at once a second at most, or never") {
+  auto config = dev_defaults();
+  CHECK(config.client.ephemeral_disk_interval == 1min);
+  CHECK_FALSE(config.client.ephemeral_disk_enforce);
+  config.client.ephemeral_disk_interval = 0s;
+  CHECK(validate(config).has_value());
+  config.client.ephemeral_disk_interval = 1s;
+  CHECK(validate(config).has_value());
+  config.client.ephemeral_disk_interval = 999ms;
+  CHECK(validate(config).error().what.starts_with("client.ephemeral_disk_interval: "));
+  config.client.ephemeral_disk_interval = -1s;
+  CHECK(validate(config).has_error());
+}
+
 TEST_CASE("agent_config: what the API shows holds no secret") {
   auto config = dev_defaults();
   config.server.encrypt = "c2VjcmV0";

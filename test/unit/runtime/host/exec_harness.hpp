@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor_harness.hpp"
-#include "runtime/host/exec_session.hpp"
+#include "runtime/host/exec_pump.hpp"
 
 namespace nomad::host {
 
@@ -147,9 +147,9 @@ inline Result<std::shared_ptr<ExecSession>> exec(Executors& executors,
                                                  const std::string& directory = "/") {
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<Result<std::shared_ptr<ExecSession>>> answer;
+  std::optional<Result<std::vector<UniqueFd>>> answer;
   executors.client().exec(key, {.command = std::move(words), .tty = tty}, directory,
-                          [&](Result<std::shared_ptr<ExecSession>> result) {
+                          [&](Result<std::vector<UniqueFd>> result) {
                             std::lock_guard lock{mutex};
                             answer = std::move(result);
                             changed.notify_all();
@@ -157,7 +157,8 @@ inline Result<std::shared_ptr<ExecSession>> exec(Executors& executors,
   std::unique_lock lock{mutex};
   if (!changed.wait_for(lock, std::chrono::seconds{30}, [&] { return answer.has_value(); }))
     std::abort();  // the callback refers to this frame
-  return *answer;
+  if (!*answer) return answer->error();
+  return executors.pump().adopt(NOMAD_TRY(ends_of(std::move(**answer))));
 }
 
 }  // namespace nomad::host

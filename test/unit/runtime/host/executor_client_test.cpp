@@ -515,6 +515,49 @@ TEST_CASE("executor: reports a kill for memory") {
   CHECK(exit.exit_code == 137);
 }
 
+TEST_CASE("executor: says so when a shell's command was killed for memory") {
+  Executors executors;
+  TaskCommand command
+      = executors.shell("sh -c 'x=$(head -c 200000000 /dev/zero | tr \"\\0\" x)'; exit $?");
+  command.cgroup_limits.memory_bytes = 32 * 1024 * 1024;
+  if (!executors.client().cgroups().available()) {
+    MESSAGE("skipped: needs cgroups");
+    return;
+  }
+
+  TaskExit exit = run(executors, command);
+
+  CHECK(exit.oom_killed);
+  CHECK(exit.signal == 0);
+  CHECK(exit.exit_code == 137);
+}
+
+TEST_CASE("executor: ends processes that never stand still") {
+  for (bool cgroups : {false, true}) {
+    CAPTURE(cgroups);
+    Executors executors{cgroups};
+    const std::string fuse = executors.directory() / "fuse";  // ends them, should this fail
+    write_text(fuse, "");
+    // Each starts the next one and ends, so that whoever was listed is gone when it is killed.
+    TaskCommand command
+        = executors.shell("f() { if [ -e $FUSE ]; then f & fi; }; f; f; f; f; sleep 1000");
+    command.environment.push_back("FUSE=" + fuse);
+    Heard heard;
+    executors.client().start(key, command, heard.listener());
+    REQUIRE(heard.started().has_value());
+    std::this_thread::sleep_for(200ms);
+
+    executors.client().stop(key, SIGKILL, 0ms, {});
+    heard.exited();
+
+    bool has_left = false;
+    for (const auto& entry : std::filesystem::directory_iterator{"/proc"})
+      has_left = has_left || read_text(entry.path() / "environ").find(fuse) != std::string::npos;
+    std::filesystem::remove(fuse);
+    CHECK_FALSE(has_left);
+  }
+}
+
 TEST_CASE("executor: a full disk costs output, and neither the task nor its end") {
   TempDir small;
   if (::mount("tmpfs", small.path().c_str(), "tmpfs", 0, "size=64k") != 0) {

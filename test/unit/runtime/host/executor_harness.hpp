@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+#include "runtime/host/exec_pump.hpp"
 #include "runtime/host/executor_client.hpp"
 #include "temp_dir.hpp"
 
@@ -86,6 +87,8 @@ public:
 
   ExecutorClient& client() { return *client_; }
 
+  ExecPumpOnDemand& pump() { return *pump_; }
+
   const TempDir& directory() const { return directory_; }
 
   std::string state_dir() const { return directory_ / "executors"; }
@@ -105,6 +108,7 @@ public:
 
   /// As if the agent ended and a new one came.
   void reopen() {
+    pump_ = std::make_unique<ExecPumpOnDemand>();
     client_.reset();
     open();
   }
@@ -175,6 +179,7 @@ private:
 
   bool cgroups_;
   TempDir directory_;
+  std::unique_ptr<ExecPumpOnDemand> pump_ = std::make_unique<ExecPumpOnDemand>();
   std::unique_ptr<ExecutorClient> client_;
 };
 

@@ -138,6 +138,37 @@ TEST_CASE("process_stats: sums the tree below an executor") {
   CHECK(stats.read(tasks)[0].cpu.percent == 0);
 }
 
+TEST_CASE("process_stats: who asks again at once, or for another task, hears what was found") {
+  TempDir proc;
+  const auto put = [&proc](int pid, int parent, int pages) {
+    const auto directory = proc / std::to_string(pid);
+    std::filesystem::create_directories(directory);
+    write_text(directory + "/status", "");
+    write_text(directory + "/stat", std::to_string(pid) + " (sh) S " + std::to_string(parent)
+                                        + " 1 1 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 "
+                                        + std::to_string(pages) + " 0");
+  };
+  put(11, 10, 1);
+  put(21, 20, 1);
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::vector<TaskProcesses> a = {{.key = "a", .executor_pid = 10}};
+  const std::vector<TaskProcesses> b = {{.key = "b", .executor_pid = 20}};
+  ProcessStats patient{1000, 1, std::chrono::hours{1}, proc.path()};
+  ProcessStats eager{1000, 1, {}, proc.path()};
+  for (ProcessStats* stats : {&patient, &eager})
+    REQUIRE(stats->read(a)[0].memory.rss == page);
+  put(11, 10, 5);
+  put(22, 20, 1);
+
+  CHECK(patient.read(a)[0].memory.rss == page);
+  CHECK_MESSAGE(patient.read(b)[0].processes.size() == 1, "without another walk");
+  CHECK(eager.read(a)[0].memory.rss == 5 * page);
+  CHECK(eager.read(b)[0].processes.size() == 2);
+
+  patient.forget("a");
+  CHECK(patient.read(a)[0].memory.rss == 5 * page);
+}
+
 TEST_CASE("process_stats: reads a cgroup of version 2 and of version 1") {
   TempDir group;
   write_text(group / "cgroup.procs", std::to_string(::getpid()) + "\n");

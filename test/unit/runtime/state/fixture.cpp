@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/state/restore.hpp"
+
 namespace nomad::state {
 
 namespace {
@@ -77,8 +79,9 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
     return fmt::format("{} {} {} {}", counts.allocs, counts.live_allocs, counts.evals,
                        counts.live_evals);
   });
-  add(lines, "version_uses", t.version_uses,
-      [](std::uint64_t uses) { return fmt::format("{}", uses); });
+  const auto number = [](std::uint64_t count) { return fmt::format("{}", count); };
+  add(lines, "version_uses", t.version_uses, number);
+  add(lines, "alloc_counts_of_nodes", t.alloc_counts_of_nodes, number);
   return lines;
 }
 

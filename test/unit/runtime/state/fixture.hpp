@@ -12,6 +12,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/state/store.hpp"
+#include "runtime/state/tables.hpp"
 
 namespace nomad::state {
 

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "fixture.hpp"
+#include "runtime/state/restore.hpp"
 
 using namespace nomad;
 using namespace nomad::state;

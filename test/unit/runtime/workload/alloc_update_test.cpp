@@ -145,3 +145,23 @@ TEST_CASE("alloc_update: numbers of details are read to their last digit") {
   write_task_state(state, *draft);
   CHECK(draft.reader().getEvents()[0].getDiskLimit() == 1234);
 }
+
+TEST_CASE(
+    "alloc_update: a network is always told: what became of it, what the servers have, or none") {
+  const TaskState state;
+  auto report = report_of(state);
+  CHECK(make_update(report, 1).alloc->hasNetworkStatus());
+
+  Draft<schema::Allocation> assigned;
+  assigned->initNetworkStatus().setAddress("10.0.0.1");
+  report.assigned = assigned.reader();
+  CHECK(view(make_update(report, 1).alloc->getNetworkStatus().getAddress()) == "10.0.0.1");
+
+  Draft<schema::TaskGroup> group;
+  group->initNetworks(1)[0].initDns().initServers(1).set(0, "10.0.0.53");
+  const auto status = host_network_status(group.reader());
+  report.network = *status;
+  const auto told = make_update(report, 1).alloc;
+  CHECK(told->getNetworkStatus().getAddress().size() == 0);
+  CHECK(view(told->getNetworkStatus().getDns().getServers()[0]) == "10.0.0.53");
+}

@@ -180,7 +180,7 @@ private:
         case 3:
           return machine_->saved(round, {}, now_);
         case 4:
-          return machine_->started(round, "", {}, now_);
+          return machine_->started(round, {}, {}, now_);
         case 5:
           return machine_->destroyed(round, {}, now_);
         case 6:
@@ -270,14 +270,16 @@ private:
     stops_ = 0;
     if (random_.chance(0.8)) {
       processes_[run_id] = {};
-      owe(round, [this, round](bool) { machine_->started(round, "handle", {}, now_); });
+      owe(round, [this, round](bool) { machine_->started(round, {1, "handle"}, {}, now_); });
       return;
     }
     if (random_.chance(0.2)) {  // It ran, for a moment.
       processes_[run_id].lives = false;
       tell_exit(run_id);
     }
-    owe(round, [this, round](bool) { machine_->start_failed(round, error_of(random_), now_); });
+    owe(round, [this, round](bool) {
+      machine_->start_failed(round, error_of(random_), random_.chance(0.5), now_);
+    });
   }
 
   void recover(Round round) {

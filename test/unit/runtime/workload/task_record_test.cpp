@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "runtime/object/draft.hpp"
+
 using namespace nomad;
 using namespace nomad::workload;
 
@@ -11,9 +13,13 @@ TEST_CASE("task_record: what is read back is what was saved") {
   record.enter(TaskRunState::RUNNING, 6);
   record.run_id = "alloc/web/1";
   record.has_handle = true;
-  record.handle = "pid 7";
+  record.handle = {.version = 1, .data = {"pid\0007", 5}};
   record.run_complete = true;
-  record.hook("task_dir") = {.done = true, .data = {{"is_done", "true"}}, .env = {{"A", "b"}}};
+  record.hook("task_dir") = {.done = true,
+                             .data = {{"is_done", "true"}},
+                             .env = {{"A", "b"}},
+                             .mounts = {{"/in", "/out", true, "private"}},
+                             .devices = {{"/dev/a", "/dev/b", "rw"}}};
   record.hook("validate");
   record.network = {.port_map = {{"http", 80}}, .ip = "10.0.0.1", .auto_advertise = true};
 
@@ -22,12 +28,20 @@ TEST_CASE("task_record: what is read back is what was saved") {
   CHECK(*read.state == *record.state);
   CHECK(read.run_id == "alloc/web/1");
   CHECK(read.has_handle);
-  CHECK(read.handle == "pid 7");
+  CHECK(read.handle == record.handle);
   CHECK(read.run_complete);
   CHECK(read.hooks == record.hooks);
   CHECK(read.network.port_map == record.network.port_map);
   CHECK(read.network.ip == "10.0.0.1");
   CHECK(read.network.auto_advertise);
+}
+
+TEST_CASE("task_record: the handle of an agent that knew no versions is read") {
+  Draft<schema::LocalTask> draft;
+  draft->setHasHandle(true);
+  draft->setHandle("pid 7");
+
+  CHECK(to_task_record(*draft.freeze()).handle == TaskHandle{.version = 0, .data = "pid 7"});
 }
 
 TEST_CASE("task_record: a state that somebody holds does not change") {

@@ -144,7 +144,7 @@ private:
     else if (what == "saved")
       machine_.saved(round_, {}, now_);
     else if (what == "started")
-      machine_.started(round_, "handle", {}, now_);
+      machine_.started(round_, {1, "handle"}, {}, now_);
     else if (what == "taken")
       machine_.stop_taken(round_, now_);
     else if (what == "destroyed")
@@ -152,7 +152,9 @@ private:
     else if (what == "time")
       machine_.time_over(how == "stale" ? timer_ : round_, now_);
     else if (what == "exit")
-      machine_.exited(how == "stale" ? "alloc/web/other" : machine_.record().run_id,
+      machine_.exited(how == "stale"   ? "alloc/web/other"
+                      : how == "early" ? "found"
+                                       : machine_.record().run_id,
                       {.code = how == "0" ? 0 : 1}, now_);
     else
       return false;
@@ -173,7 +175,7 @@ private:
     else if (what == "save")
       machine_.saved(round_, err, now_);
     else if (what == "start")
-      machine_.start_failed(round_, err, now_);
+      machine_.start_failed(round_, err, why == "unavailable", now_);
     else if (what == "stop")
       machine_.stop_failed(round_, err, now_);
     else if (what == "destroy")

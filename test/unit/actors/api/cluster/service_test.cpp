@@ -91,7 +91,8 @@ TEST_CASE_FIXTURE(ServicesApi, "services: one name, by page, filter and namespac
   CHECK(ids("/v1/service/http?namespace=*&per_page=2&next_token=default.s3") == "s3,s5");
   CHECK(ids("/v1/service/http?filter=Tags+contains+%22c%22") == "s1,s2");
   CHECK(refusal("/v1/service/http?filter=(").starts_with("400 "));
-  CHECK(refusal("/v1/service/http/x") == "400 invalid URI");
+  CHECK(refusal("/v1/service/http/x") == "405 Invalid method");
+  CHECK(refusal("/v1/service/http/x/y") == "400 invalid URI");
   CHECK(refusal("/v1/service/") == "400 missing service name");
 }
 
@@ -125,9 +126,9 @@ TEST_CASE_FIXTURE(ServicesApi, "services: a registration is deleted by name and 
   CHECK(refusal("DELETE", "/v1/service/db/s1", "") == "404 service registration not found");
   CHECK(refusal("DELETE", "/v1/service/http/s5", "") == "404 service registration not found");
   CHECK(refusal("DELETE", "/v1/service/http/a/b", "") == "404 service registration not found");
-  CHECK(refusal("DELETE", "/v1/service/http", "") == "400 missing service id");
+  CHECK(refusal("DELETE", "/v1/service/http", "") == "405 Invalid method");
   CHECK(refusal("DELETE", "/v1/service/http/", "") == "400 missing service id");
-  CHECK(refusal("DELETE", "/v1/service/", "") == "400 missing service name");
+  CHECK(refusal("DELETE", "/v1/service/", "") == "405 Invalid method");
   CHECK(send("DELETE", "/v1/service/http/s5?namespace=prod").status == 200);
 }
 

@@ -1,6 +1,7 @@
 // Events of the node: gathered, sent together, and again until the servers have them.
 #include "actors/client/node/node_events.hpp"
 
+#include "test/support/fake_driver.hpp"
 #include "test/unit/actors/client/client_fixture.hpp"
 
 using namespace nomad;
@@ -11,41 +12,24 @@ namespace {
 
 /// A node with a driver that feels as the test says.
 struct MoodyDriver : ClientFixture {
-  client::driver::Health mood{
-      .detected = true, .healthy = true, .description = "Healthy", .attributes = {}};
+  bool is_healthy = true;
+  std::string description = "Healthy";
 
   client::PluginCatalog plugins() override {
     auto made = ClientFixture::plugins();
-    made.drivers.emplace(
-        "moody",
-        client::DriverEntry{.capabilities = {.secrets_in_memory = false},
-                            .spawn = [this](const actor::Owner&, const client::DriverOptions&) {
-                              return adopt(spawn_driver());
-                            }});
+    made.drivers.emplace("moody",
+                         fake_driver([this](auto, const auto&, DriverRequest::Reader request)
+                                         -> std::optional<actor::Answer<client::driver::Answered>> {
+                           if (!request.isFingerprint()) return std::nullopt;
+                           return client::driver::fingerprinted(
+                               client::driver::make_fingerprint(true, is_healthy, description));
+                         }));
     return made;
   }
 
-  /// It starts nothing.
-  client::Driver spawn_driver() {
-    namespace driver = client::driver;
-    return actor::spawn(system(), [this](client::Driver::pointer) -> client::Driver::behavior_type {
-      return {[](const driver::StartTask&) { return driver::Started{}; },
-              [](const driver::RecoverTask&) { return driver::Recovered{}; },
-              [](const driver::StopTask&) { return driver::Done{}; },
-              [](const driver::DestroyTask&) { return driver::Done{}; },
-              [](const driver::EndOthers&) { return driver::Done{}; },
-              [](const driver::SignalTask&) { return driver::Done{}; },
-              [](const driver::TaskStats&) { return client::client_api::TaskUsage{}; },
-              [](const driver::ExecTask&) -> actor::Answer<client::client_api::ExecStarted> {
-                return driver::no_exec();
-              },
-              [this](driver::Fingerprint) { return mood; }};
-    });
-  }
-
-  void feel(bool healthy, const std::string& description) {
-    mood.healthy = healthy;
-    mood.description = description;
+  void feel(bool healthy, const std::string& text) {
+    is_healthy = healthy;
+    description = text;
     advance(30s);
   }
 };

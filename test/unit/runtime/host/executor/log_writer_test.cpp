@@ -4,6 +4,7 @@
 #include <random>
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include <doctest/doctest.h>
@@ -134,4 +135,44 @@ TEST_CASE("log_writer: comes back after an error") {
 
   CHECK(writer.write("bbb\n") == ENOENT);
   CHECK(writer.write("ccc\n") == ENOENT);
+}
+
+TEST_CASE("log_writer: never are there more bytes than files times their size") {
+  TempDir directory;
+  std::uintmax_t most = 0;
+  for (int start = 0; start < 5; ++start) {
+    LogWriter writer = make_writer(directory.path(), 3, 1000);
+    REQUIRE(writer.open() == 0);
+    for (int i = 0; i < 500; ++i) {
+      REQUIRE(writer.write(std::string(37, 'x') + '\n') == 0);
+      std::uintmax_t sum = 0;
+      for (const auto& entry : std::filesystem::directory_iterator{directory.path()})
+        sum += entry.file_size();
+      most = std::max(most, sum);
+    }
+  }
+  CHECK(most <= 3000);
+  CHECK(most > 2800);
+
+  LogWriter fewer = make_writer(directory.path(), 1, 1000);
+  REQUIRE(fewer.open() == 0);
+  CHECK_MESSAGE(files(directory).size() == 1, "without waiting for the next rotation");
+}
+
+TEST_CASE("log_writer: old files make room for the next one") {
+  TempDir directory;
+  if (::mount("tmpfs", directory.path().c_str(), "tmpfs", 0, "size=32k,nr_inodes=4") != 0) {
+    MESSAGE("skipped: needs the right to mount");
+    return;
+  }
+  {
+    // With its root and two logs one inode is left: three files at a time can't be.
+    LogWriter writer = make_writer(directory.path(), 2, 100);
+    REQUIRE(writer.open() == 0);
+    write_text(directory / "theirs", "x");
+    for (int i = 0; i < 20; ++i)
+      CHECK(writer.write(std::string(79, 'x') + '\n') == 0);
+    CHECK(writer.index() == 19);
+  }
+  ::umount2(directory.path().c_str(), MNT_DETACH);
 }

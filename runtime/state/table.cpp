@@ -1,4 +1,4 @@
-#include "runtime/state/tables.hpp"
+#include "runtime/state/table.hpp"
 
 #include "runtime/state/stored_tables.hpp"
 
@@ -8,6 +8,12 @@ std::string_view to_string(Table table) {
   std::string_view name;  // "": not stored
   visit_stored(table, [&name](const auto& stored) { name = stored.name; });
   return name;
+}
+
+std::optional<Table> stored_table(std::string_view name) {
+  for (std::uint32_t i = 0; i < stored_tables; ++i)
+    if (to_string(static_cast<Table>(i)) == name) return static_cast<Table>(i);
+  return std::nullopt;
 }
 
 std::string join_key(std::string_view first, std::string_view second) {
@@ -32,21 +38,6 @@ std::string number_key(std::uint64_t number) {
   for (int i = 7; i >= 0; --i, number >>= 8)
     key[static_cast<std::size_t>(i)] = static_cast<char>(number & 0xff);
   return key;
-}
-
-bool is_client_terminal(schema::ClientStatus status) {
-  using Is = schema::ClientStatus;
-  return status == Is::COMPLETE || status == Is::FAILED || status == Is::LOST;
-}
-
-bool is_terminal(schema::EvalStatus status) {
-  using Is = schema::EvalStatus;
-  return status == Is::COMPLETE || status == Is::FAILED || status == Is::CANCELED;
-}
-
-bool is_active(schema::DeploymentState state) {
-  using Is = schema::DeploymentState;
-  return state != Is::SUCCESSFUL && state != Is::FAILED && state != Is::CANCELLED;
 }
 
 }  // namespace nomad::state

@@ -1,0 +1,317 @@
+#include "actors/client/drivers/driver_objects.hpp"
+
+#include <utility>
+
+#include "actors/client/hooks/hook_objects.hpp"
+#include "runtime/object/entries.hpp"
+
+namespace nomad::client::driver {
+namespace {
+
+capnp::Data::Reader bytes(std::string_view value) {
+  return {reinterpret_cast<const capnp::byte*>(value.data()), value.size()};
+}
+
+template <class List>
+void write_texts(List to, const std::vector<std::string>& from) {
+  for (unsigned i = 0; i < to.size(); ++i)
+    to.set(i, text(from[i]));
+}
+
+template <class List>
+std::vector<std::string> read_texts(const List& from) {
+  std::vector<std::string> texts;
+  for (const auto each : from)
+    texts.push_back(copy(each));
+  return texts;
+}
+
+void write_memory(const client_api::MemoryUsage& from, schema::plugin::MemoryUsage::Builder to) {
+  to.setRss(from.rss);
+  to.setCache(from.cache);
+  to.setSwap(from.swap);
+  to.setMappedFile(from.mapped_file);
+  to.setUsage(from.usage);
+  to.setMaxUsage(from.max_usage);
+  to.setKernelUsage(from.kernel_usage);
+  to.setKernelMaxUsage(from.kernel_max_usage);
+  write_texts(to.initMeasured(from.measured.size()), from.measured);
+}
+
+client_api::MemoryUsage read_memory(schema::plugin::MemoryUsage::Reader from) {
+  return {.rss = from.getRss(),
+          .cache = from.getCache(),
+          .swap = from.getSwap(),
+          .mapped_file = from.getMappedFile(),
+          .usage = from.getUsage(),
+          .max_usage = from.getMaxUsage(),
+          .kernel_usage = from.getKernelUsage(),
+          .kernel_max_usage = from.getKernelMaxUsage(),
+          .measured = read_texts(from.getMeasured())};
+}
+
+void write_cpu(const client_api::CpuUsage& from, schema::plugin::CpuUsage::Builder to) {
+  to.setSystemMode(from.system_mode);
+  to.setUserMode(from.user_mode);
+  to.setTotalTicks(from.total_ticks);
+  to.setPercent(from.percent);
+  to.setThrottledPeriods(from.throttled_periods);
+  to.setThrottledTime(from.throttled_time);
+  write_texts(to.initMeasured(from.measured.size()), from.measured);
+}
+
+client_api::CpuUsage read_cpu(schema::plugin::CpuUsage::Reader from) {
+  return {.system_mode = from.getSystemMode(),
+          .user_mode = from.getUserMode(),
+          .total_ticks = from.getTotalTicks(),
+          .percent = from.getPercent(),
+          .throttled_periods = from.getThrottledPeriods(),
+          .throttled_time = from.getThrottledTime(),
+          .measured = read_texts(from.getMeasured())};
+}
+
+plugin_host::Notice notice(Draft<schema::plugin::Notice>& draft, const TaskId& id) {
+  draft->setAllocId(text(id.alloc_id));
+  draft->setTask(text(id.task));
+  return {draft.freeze()};
+}
+
+}  // namespace
+
+TaskId read_id(schema::plugin::TaskId::Reader from) {
+  return {copy(from.getAllocId()), copy(from.getTask())};
+}
+
+void write_id(const TaskId& from, schema::plugin::TaskId::Builder to) {
+  to.setAllocId(text(from.alloc_id));
+  to.setTask(text(from.task));
+}
+
+// -- requests ------------------------------------------------------------------------------------
+
+Ask describe() {
+  static const auto request = [] {
+    Draft<DriverRequest> draft;
+    draft->setDescribe();
+    return draft.freeze();
+  }();
+  return {request};
+}
+
+Ask fingerprint() {
+  static const auto request = [] {
+    Draft<DriverRequest> draft;
+    draft->setFingerprint();
+    return draft.freeze();
+  }();
+  return {request};
+}
+
+Ask recover_task(const TaskId& id, const workload::TaskRecord& record) {
+  Draft<DriverRequest> draft;
+  auto order = draft->initRecoverTask();
+  write_id(id, order.initId());
+  order.setRunId(text(record.run_id));
+  if (record.has_handle) {
+    auto handle = order.initHandle();
+    handle.setVersion(record.handle.version);
+    handle.setData(bytes(record.handle.data));
+  }
+  return {draft.freeze()};
+}
+
+Ask stop_task(const TaskId& id, std::string_view signal, Nanoseconds grace) {
+  Draft<DriverRequest> draft;
+  auto order = draft->initStopTask();
+  write_id(id, order.initId());
+  order.setSignal(text(signal));
+  order.setGrace(grace.count());
+  return {draft.freeze()};
+}
+
+Ask destroy_task(const TaskId& id) {
+  Draft<DriverRequest> draft;
+  write_id(id, draft->initDestroyTask());
+  return {draft.freeze()};
+}
+
+Ask end_others(const std::vector<TaskId>& kept) {
+  Draft<DriverRequest> draft;
+  auto ids = draft->initEndOthers(static_cast<unsigned>(kept.size()));
+  for (unsigned i = 0; i < ids.size(); ++i)
+    write_id(kept[i], ids[i]);
+  return {draft.freeze()};
+}
+
+Ask signal_task(const TaskId& id, std::string_view signal) {
+  Draft<DriverRequest> draft;
+  auto order = draft->initSignalTask();
+  write_id(id, order.initId());
+  order.setSignal(text(signal));
+  return {draft.freeze()};
+}
+
+Ask task_stats(const TaskId& id, Nanoseconds interval) {
+  Draft<DriverRequest> draft;
+  auto order = draft->initTaskStats();
+  write_id(id, order.initId());
+  order.setInterval(interval.count());
+  return {draft.freeze()};
+}
+
+Ask exec_task(const TaskId& id, const host::ExecCommand& command) {
+  Draft<DriverRequest> draft;
+  auto order = draft->initExecTask();
+  write_id(id, order.initId());
+  write_texts(order.initCommand(static_cast<unsigned>(command.command.size())), command.command);
+  order.setTty(command.tty);
+  return {draft.freeze()};
+}
+
+// -- answers -------------------------------------------------------------------------------------
+
+Answered failed(const Error& err, bool recoverable) {
+  Draft<DriverAnswer> draft;
+  auto failure = draft->initFailed();
+  failure.setCode(static_cast<std::uint8_t>(err.code));
+  failure.setMessage(text(err.what));
+  failure.setRecoverable(recoverable);
+  return {draft.freeze()};
+}
+
+Answered unknown() {
+  return failed({Errc::rejected, "this task driver cannot do that"});
+}
+
+Answered no_exec() {
+  return failed({Errc::rejected, "task driver does not support exec"});
+}
+
+Answered found_nothing() {
+  return failed({Errc::not_found, "task not found"});
+}
+
+Answered described(Object<schema::plugin::DriverDescription> description) {
+  Draft<DriverAnswer> draft;
+  draft->setDescription(*description);
+  return {draft.freeze()};
+}
+
+Answered fingerprinted(Object<schema::plugin::Fingerprint> fingerprint) {
+  Draft<DriverAnswer> draft;
+  draft->setFingerprint(*fingerprint);
+  return {draft.freeze()};
+}
+
+Answered started(const workload::TaskHandle& handle, const workload::DriverNetwork& network) {
+  Draft<DriverAnswer> draft;
+  auto begun = draft->initStarted();
+  auto to = begun.initHandle();
+  to.setVersion(handle.version);
+  to.setData(bytes(handle.data));
+  if (!network.is_empty()) write_network(network, begun.initNetwork());
+  return {draft.freeze()};
+}
+
+Answered recovered(std::string_view run_id) {
+  Draft<DriverAnswer> draft;
+  draft->setRecovered(text(run_id));
+  return {draft.freeze()};
+}
+
+Answered used(const client_api::TaskUsage& usage) {
+  Draft<DriverAnswer> draft;
+  auto to = draft->initUsage();
+  write_memory(usage.memory, to.initMemory());
+  write_cpu(usage.cpu, to.initCpu());
+  to.setTimestamp(usage.timestamp);
+  auto processes = to.initProcesses(static_cast<unsigned>(usage.processes.size()));
+  for (unsigned i = 0; i < processes.size(); ++i) {
+    processes[i].setPid(usage.processes[i].pid);
+    write_memory(usage.processes[i].memory, processes[i].initMemory());
+    write_cpu(usage.processes[i].cpu, processes[i].initCpu());
+  }
+  return {draft.freeze()};
+}
+
+Answered exec_started(Descriptors descriptors) {
+  Draft<DriverAnswer> draft;
+  draft->setExec();
+  return {draft.freeze(), std::move(descriptors)};
+}
+
+Object<schema::plugin::Fingerprint> make_fingerprint(
+    bool detected,
+    bool healthy,
+    std::string_view description,
+    const std::map<std::string, std::string>& attributes) {
+  Draft<schema::plugin::Fingerprint> draft;
+  draft->setDetected(detected);
+  draft->setHealthy(healthy);
+  draft->setDescription(text(description));
+  fill_entries(draft->initAttributes(static_cast<unsigned>(attributes.size())), attributes);
+  return draft.freeze();
+}
+
+// -- notices -------------------------------------------------------------------------------------
+
+plugin_host::Notice exited(const TaskId& id,
+                           std::string_view run_id,
+                           const workload::ExitResult& result) {
+  Draft<schema::plugin::Notice> draft;
+  auto end = draft->initExited();
+  end.setRunId(text(run_id));
+  write_exit(result, end.initResult());
+  return notice(draft, id);
+}
+
+plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text) {
+  Draft<schema::plugin::Notice> draft;
+  auto event = draft->initEvent();
+  event.setType(nomad::text(workload::task_event::driver));
+  event.setTime(unix_now);
+  event.setMessage(nomad::text(text));
+  return notice(draft, id);
+}
+
+plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint) {
+  Draft<schema::plugin::Notice> draft;
+  draft->setFingerprint(*fingerprint);
+  draft->setDriver(text(driver));
+  return {draft.freeze()};
+}
+
+// -- reading -------------------------------------------------------------------------------------
+
+std::optional<Refusal> refusal_of(const Answered& answer, DriverAnswer::Which expected) {
+  const auto which = answer.answer ? answer.answer->which() : DriverAnswer::DONE;
+  if (which == expected) return std::nullopt;
+  if (which != DriverAnswer::FAILED)
+    return Refusal{.error = {Errc::internal, "the task driver answered something else"}};
+  const auto failure = answer.answer->getFailed();
+  const auto code = failure.getCode();
+  const bool known = code > 0 && code <= static_cast<std::uint8_t>(last_errc);
+  return Refusal{
+      .error = {known ? static_cast<Errc>(code) : Errc::rejected, copy(failure.getMessage())},
+      .recoverable = failure.getRecoverable()};
+}
+
+workload::TaskHandle read_handle(schema::plugin::DriverHandle::Reader from) {
+  const auto data = from.getData();
+  return {.version = from.getVersion(),
+          .data = std::string{reinterpret_cast<const char*>(data.begin()), data.size()}};
+}
+
+client_api::TaskUsage read_usage(schema::plugin::TaskUsage::Reader from) {
+  client_api::TaskUsage usage{.memory = read_memory(from.getMemory()),
+                              .cpu = read_cpu(from.getCpu()),
+                              .timestamp = from.getTimestamp(),
+                              .processes = {}};
+  for (const auto process : from.getProcesses())
+    usage.processes.push_back({.pid = process.getPid(),
+                               .memory = read_memory(process.getMemory()),
+                               .cpu = read_cpu(process.getCpu())});
+  return usage;
+}
+
+}  // namespace nomad::client::driver

@@ -1,0 +1,87 @@
+// The objects of the drivers' contract (schema/plugin.capnp) from values of this process, and back:
+// requests for who asks, answers and notices for who writes a driver.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/client/driver.hpp"
+#include "actors/roles/client_api.hpp"
+#include "runtime/base/duration.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/task_env.hpp"
+#include "runtime/workload/task_event.hpp"
+#include "runtime/workload/task_record.hpp"
+
+namespace nomad::client::driver {
+
+using DriverRequest = schema::plugin::DriverRequest;
+using DriverAnswer = schema::plugin::DriverAnswer;
+
+TaskId read_id(schema::plugin::TaskId::Reader from);
+void write_id(const TaskId& from, schema::plugin::TaskId::Builder to);
+
+// -- requests (a start is made by task_config.hpp)
+
+Ask describe();
+Ask fingerprint();
+Ask recover_task(const TaskId& id, const workload::TaskRecord& record);
+Ask stop_task(const TaskId& id, std::string_view signal, Nanoseconds grace);
+Ask destroy_task(const TaskId& id);
+Ask end_others(const std::vector<TaskId>& kept);
+Ask signal_task(const TaskId& id, std::string_view signal);
+/// `interval` above 0: usage follows at it, too.
+Ask task_stats(const TaskId& id, Nanoseconds interval = {});
+Ask exec_task(const TaskId& id, const host::ExecCommand& command);
+
+// -- answers of a driver
+
+inline Answered done() {
+  return {};
+}
+
+/// `recoverable`: the same may work later.
+Answered failed(const Error& err, bool recoverable = false);
+/// The request is of a newer agent, or of a thing that this driver never does.
+Answered unknown();
+Answered no_exec();
+Answered found_nothing();  ///< No such task.
+Answered described(Object<schema::plugin::DriverDescription> description);
+Answered fingerprinted(Object<schema::plugin::Fingerprint> fingerprint);
+Answered started(const workload::TaskHandle& handle, const workload::DriverNetwork& network = {});
+Answered recovered(std::string_view run_id);
+Answered used(const client_api::TaskUsage& usage);
+Answered exec_started(Descriptors descriptors);
+
+Object<schema::plugin::Fingerprint> make_fingerprint(
+    bool detected,
+    bool healthy,
+    std::string_view description,
+    const std::map<std::string, std::string>& attributes = {});
+
+// -- what a driver tells its host
+
+plugin_host::Notice exited(const TaskId& id,
+                           std::string_view run_id,
+                           const workload::ExitResult& result);
+/// For the task's history, as an event "Driver".
+plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text);
+plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint);
+
+// -- reading answers
+
+struct Refusal {
+  Error error;
+  bool recoverable = false;
+};
+
+/// Why `answer` is not what was asked for; nothing if it is. An empty answer is `done`.
+std::optional<Refusal> refusal_of(const Answered& answer, DriverAnswer::Which expected);
+
+workload::TaskHandle read_handle(schema::plugin::DriverHandle::Reader from);
+client_api::TaskUsage read_usage(schema::plugin::TaskUsage::Reader from);
+
+}  // namespace nomad::client::driver

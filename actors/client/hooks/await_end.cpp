@@ -1,0 +1,78 @@
+#include "actors/client/hooks/await_end.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "runtime/object/draft.hpp"
+#include "runtime/workload/alloc_update.hpp"
+
+namespace nomad::client {
+
+namespace {
+
+using AnswerPromise = actor::Promise<plugin_host::Answered>;
+
+constexpr std::chrono::minutes longest_question{5};
+constexpr std::chrono::seconds answer_slack{60};
+
+template <class Fill>
+plugin_host::Answered predecessor(Fill fill) {
+  Draft<schema::plugin::HostAnswer> answer;
+  fill(answer->initPredecessor());
+  return {answer.freeze()};
+}
+
+void ask_servers(AllocSelf::pointer self, const AllocFacts& facts, const AnswerPromise& promise) {
+  const server_link::AwaitPrevious question{
+      .node_id = facts.context->node_id, .alloc_id = facts.id, .max_wait = longest_question};
+  self->request(facts.context->servers, longest_question + answer_slack, question)
+      .then(
+          [promise](const server_link::Previous& previous) {
+            promise.deliver(predecessor([&](auto into) {
+              into.setEnded(previous.ended);
+              into.setAddress(text(previous.http_address));
+              into.setTls(previous.tls);
+              into.setToken(text(previous.migrate_token));
+            }));
+          },
+          [promise](const Error& err) { promise.deliver(err); });
+}
+
+}  // namespace
+
+bool takes_disk_over(schema::TaskGroup::Reader group) {
+  const auto disk = group.getEphemeralDisk();
+  return disk.getSticky() || disk.getMigrate();
+}
+
+actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
+                                               const AllocFacts& facts,
+                                               const AllocRunnerParent& parent,
+                                               const std::string& alloc_id) {
+  const bool replaces = view(facts.alloc->getPreviousAllocation()) == alloc_id;
+  const auto preempted = facts.alloc->getPreemptedAllocations();
+  bool preempts = false;
+  for (const auto id : preempted)
+    preempts |= view(id) == alloc_id;
+  if (alloc_id.empty() || (!replaces && !preempts))
+    return Error{Errc::rejected,
+                 fmt::format("allocation {} has nothing to do with {}", facts.id, alloc_id)};
+  const auto group = workload::find_group(*facts.job, view(facts.alloc->getTaskGroup()));
+  const bool wants_disk = replaces && group && takes_disk_over(*group);
+  const auto promise = self->make_response_promise<plugin_host::Answered>();
+  self->request(parent, actor::infinite,
+                alloc_runner::AwaitEnd{alloc_id, wants_disk ? facts.id : std::string{}})
+      .then(
+          [self, &facts, promise, replaces](const alloc_runner::Ended& ended) {
+            if (!ended.here && replaces) return ask_servers(self, facts, promise);
+            promise.deliver(predecessor([&](auto into) {
+              into.setEnded(true);
+              into.setHere(ended.here);
+            }));
+          },
+          [promise](const Error& err) { promise.deliver(err); });
+  return promise;
+}
+
+}  // namespace nomad::client

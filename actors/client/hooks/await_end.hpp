@@ -1,0 +1,21 @@
+// What hooks of an allocation hear of the allocation that it replaces, and of those that it has
+// preempted: of this node's by the client, of others by the servers.
+#pragma once
+
+#include <string>
+
+#include "actors/client/alloc_facts.hpp"
+
+namespace nomad::client {
+
+/// Whether the group's disk is taken over from the allocation before.
+bool takes_disk_over(schema::TaskGroup::Reader group);
+
+/// Answers `HostRequest.awaitEnd`, with a Predecessor. `rejected` for an allocation that this one
+/// has nothing to do with; the servers' errors. `parent` is the runner's.
+actor::Answer<plugin_host::Answered> await_end(AllocSelf::pointer self,
+                                               const AllocFacts& facts,
+                                               const AllocRunnerParent& parent,
+                                               const std::string& alloc_id);
+
+}  // namespace nomad::client

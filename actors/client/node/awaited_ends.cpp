@@ -1,0 +1,42 @@
+#include "actors/client/node/awaited_ends.hpp"
+
+#include <utility>
+
+namespace nomad::client {
+
+void AwaitedEnds::keep(const std::string& alloc_id, const std::string& for_whom) {
+  if (!for_whom.empty()) kept_[alloc_id].insert(for_whom);
+}
+
+void AwaitedEnds::await(const std::string& alloc_id, Promise promise) {
+  waiting_[alloc_id].push_back(std::move(promise));
+}
+
+void AwaitedEnds::ended(const std::string& alloc_id) {
+  const auto waiting = waiting_.extract(alloc_id);
+  if (waiting.empty()) return;
+  for (const auto& promise : waiting.mapped())
+    promise.deliver(alloc_runner::Ended{.here = true});
+}
+
+bool AwaitedEnds::put_off(const std::string& alloc_id) {
+  if (!kept_.contains(alloc_id)) return false;
+  put_off_.insert(alloc_id);
+  return true;
+}
+
+std::vector<std::string> AwaitedEnds::release(const std::string& for_whom) {
+  std::vector<std::string> free;
+  for (auto kept = kept_.begin(); kept != kept_.end();) {
+    kept->second.erase(for_whom);
+    if (!kept->second.empty()) {
+      ++kept;
+      continue;
+    }
+    if (put_off_.erase(kept->first) > 0) free.push_back(kept->first);
+    kept = kept_.erase(kept);
+  }
+  return free;
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,48 @@
+#include "runtime/cluster/predecessor.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/access/migrate_token.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/object/draft.hpp"
+
+namespace nomad::cluster {
+
+namespace {
+
+bool wants_migration(const state::AllocRow& row) {
+  if (row.server_terminal || !row.job) return false;
+  for (const auto group : row.job->getTaskGroups())
+    if (view(group.getName()) == view(row.alloc->getTaskGroup()))
+      return group.getEphemeralDisk().getMigrate();
+  return false;
+}
+
+}  // namespace
+
+Result<Predecessor> predecessor_of(const state::Snapshot& snapshot,
+                                   std::string_view node_id,
+                                   std::string_view alloc_id) {
+  const auto row = snapshot.alloc(alloc_id);
+  if (!row) return Error{Errc::not_found, fmt::format("allocation {} not found", quote(alloc_id))};
+  if (view(row->alloc->getNodeId()) != node_id)
+    return Error{Errc::permission_denied,
+                 fmt::format("allocation {} is another node's", quote(alloc_id))};
+  Predecessor found{.id = copy(row->alloc->getPreviousAllocation())};
+  const auto previous = found.id.empty() ? state::AllocRef{} : snapshot.alloc(found.id);
+  if (!previous) {  // There is none, or it has been collected.
+    found.ended = true;
+    return found;
+  }
+  found.ended = previous->client_terminal
+                || previous->alloc->getClientStatus() == schema::ClientStatus::UNKNOWN;
+  const auto keeper = snapshot.node(view(previous->alloc->getNodeId()));
+  if (!found.ended || !keeper || view(keeper->getId()) == node_id || !wants_migration(*row))
+    return found;
+  found.http_address = copy(keeper->getHttpAddr());
+  found.tls = keeper->getTlsEnabled();
+  found.migrate_token = access::migrate_token(found.id, view(keeper->getSecretId()));
+  return found;
+}
+
+}  // namespace nomad::cluster

@@ -1,0 +1,96 @@
+#include "actors/client/drivers/config_schema.hpp"
+
+#include <doctest/doctest.h>
+
+#include "actors/client/drivers/config_reader.hpp"
+#include "runtime/object/draft.hpp"
+#include "runtime/object/json_codec.hpp"
+
+using namespace nomad;
+using namespace nomad::client;
+
+namespace {
+
+constexpr ConfigFieldSpec inner[] = {{"deep", ConfigKind::NUMBER, true}};
+constexpr ConfigFieldSpec fields[]
+    = {{"command", ConfigKind::TEXT, true}, {"count", ConfigKind::NUMBER},
+       {"on", ConfigKind::BOOLEAN},         {"wait", ConfigKind::DURATION},
+       {"args", ConfigKind::TEXTS},         {"in", ConfigKind::BLOCK, false, inner}};
+
+Result<boost::json::object> apply(std::string_view config) {
+  Draft<schema::plugin::DriverDescription> draft;
+  write_fields(fields, draft->initConfig(std::size(fields)));
+  return apply_fields(draft.freeze()->getConfig(), *parse_json(config));
+}
+
+ConfigReader read(std::string_view config) {
+  auto applied = apply(config);
+  REQUIRE_MESSAGE(applied.has_value(), applied.error().what);
+  return ConfigReader{std::move(*applied)};
+}
+
+std::string problem(std::string_view config) {
+  return apply(config).error().what;
+}
+
+}  // namespace
+
+TEST_CASE("config_schema: values become what their fields say, as HCL writes them") {
+  const auto plain
+      = read(R"({"command":"ls","count":7,"on":true,"wait":"1m30s","args":["a"],"in":{"deep":1}})");
+  CHECK(plain.text("command") == "ls");
+  CHECK(plain.number("count") == 7);
+  CHECK(plain.boolean("on"));
+  CHECK(plain.duration("wait") == std::chrono::seconds{90});
+  CHECK(plain.texts("args") == std::vector<std::string>{"a"});
+  CHECK(plain.block("in").number("deep") == 1);
+
+  const auto loose = read(
+      R"({"command":12,"count":"7","on":"1","wait":"","args":[1,true,2.5],"in":[{"deep":"1"}]})");
+  CHECK(loose.text("command") == "12");
+  CHECK(loose.number("count") == 7);
+  CHECK(loose.boolean("on"));
+  CHECK_FALSE(loose.has("wait"));
+  CHECK(loose.texts("args") == std::vector<std::string>{"1", "true", "2.5"});
+  CHECK(loose.block("in").number("deep") == 1);
+}
+
+TEST_CASE("config_schema: what is null is not there") {
+  const auto config = read(R"({"command":"ls","count":null,"in":null})");
+  CHECK_FALSE(config.has("count"));
+  CHECK_FALSE(config.has("in"));
+  CHECK(config.number("count", 5) == 5);
+}
+
+TEST_CASE("config_schema: what does not belong there is said by its name") {
+  const std::string head = "failed to parse config: ";
+  CHECK(problem(R"({"command":"ls","cuont":1})")
+        == head + "no argument or block type is named \"cuont\"");
+  CHECK(problem(R"({"command":"ls","in":{"deep":1,"x":1}})")
+        == head + "in.no argument or block type is named \"x\"");
+  CHECK(problem("{}") == head + "missing required argument \"command\"");
+  CHECK(problem(R"({"command":null})") == head + "missing required argument \"command\"");
+  CHECK(problem(R"({"command":"ls","in":{}})") == head + "missing required argument \"in.deep\"");
+  CHECK(problem(R"({"command":["ls"]})") == head + "command: expected a text");
+  CHECK(problem(R"({"command":"ls","count":1.5})") == head + "count: expected a whole number");
+  CHECK(problem(R"({"command":"ls","count":"99999999999999999999"})")
+        == head + "count: expected a whole number");
+  CHECK(problem(R"({"command":"ls","on":2})") == head + "on: expected true or false");
+  CHECK(problem(R"({"command":"ls","wait":10})")
+        == head + "wait: expected a duration such as \"10s\"");
+  CHECK(problem(R"({"command":"ls","args":[[]]})") == head + "args: expected a list of texts");
+  CHECK(problem(R"({"command":"ls","in":[{"deep":1},{"deep":2}]})")
+        == head + "in: expected a block");
+  CHECK(problem(R"(["ls"])") == head + "no object");
+  CHECK(apply("{}").error().code == Errc::invalid_argument);
+}
+
+TEST_CASE("config_reader: what is no object is refused, what is of another kind is not there") {
+  CHECK_FALSE(ConfigReader::parse("[]").has_value());
+  CHECK_FALSE(ConfigReader::parse("{").has_value());
+  const auto config = ConfigReader::parse(R"({"a":1,"b":["x",2]})").value();
+  CHECK(config.text("a", "none") == "none");
+  CHECK_FALSE(config.boolean("a"));
+  CHECK(config.texts("b") == std::vector<std::string>{"x"});
+  CHECK_FALSE(config.block("a").has("x"));
+}
