@@ -52,6 +52,9 @@ public:
   /// Whether anybody would be told.
   bool is_watched() const { return set_->is_watched(); }
 
+  /// Calls back when those who are told have said all that there is to say.
+  void dismiss_watchers(const std::function<void()>& then) { set_->dismiss_watchers(then); }
+
   /// The allocation is forgotten: removes what the hooks left on this machine, then calls `then`.
   void destroy(std::function<void()> then);
 

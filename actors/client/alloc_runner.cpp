@@ -212,7 +212,7 @@ void AllocState::delay_over() {
 }
 
 void AllocState::postrun() {
-  hooks_.ask(HookPhase::POSTRUN, [this] { over(); });
+  hooks_.ask(HookPhase::POSTRUN, [this] { hooks_.dismiss_watchers([this] { over(); }); });
 }
 
 void AllocState::over() {

@@ -1,6 +1,7 @@
 #include "actors/client/hooks/hook_set.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -164,6 +165,21 @@ void HookSet::tell(const hook::TasksChanged& change) {
   for (const auto& [place, slot] : hooks_)
     if (entries_[place].watches_tasks && slot.actor)
       self_->send(slot.actor, hook::TasksChanged{change});
+}
+
+/// What is asked now comes behind what was told, and the answer behind what they said to it.
+void HookSet::dismiss_watchers(const std::function<void()>& then) {
+  const auto open = std::make_shared<std::size_t>(1);
+  const auto one = [open, then] {
+    if (--*open == 0) then();
+  };
+  for (const auto& [place, slot] : hooks_) {
+    if (!entries_[place].watches_tasks || !slot.actor) continue;
+    ++*open;
+    self_->request(slot.actor, hook::cancel_grace, hook::Cancel{})
+        .then([one](const hook::Settled&) { one(); }, [one](const Error&) { one(); });
+  }
+  one();
 }
 
 void HookSet::child_down(const actor::Down& down) {

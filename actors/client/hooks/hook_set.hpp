@@ -74,6 +74,9 @@ public:
   bool is_watched() const;
   void tell(const hook::TasksChanged& change);
 
+  /// Nothing more is told: calls back when those who watch have seen, and said, all there is.
+  void dismiss_watchers(const std::function<void()>& then);
+
   void child_down(const actor::Down& down);
 
   /// Ends the actors. What they owe is not called back any more.

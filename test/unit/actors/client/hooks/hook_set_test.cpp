@@ -229,6 +229,33 @@ TEST_CASE_FIXTURE(HookSetFixture, "hook_set: a cancelled hook answers, and its p
   CHECK(spawned == 1);  // It lives on.
 }
 
+TEST_CASE_FIXTURE(HookSetFixture,
+                  "hook_set: who watches sees all there is before it is dismissed") {
+  entries = {slow(
+                 "watcher", {PRERUN},
+                 [this](const Promise& owed) {
+                   log.push_back("saw");
+                   if (owed.pending()) answer(owed);
+                 },
+                 [](const Promise&) {}),
+             quick("other", {PRERUN, POSTRUN}, answers)};
+  const auto dismiss
+      = [this](HookSet& hooks) { hooks.dismiss_watchers([this] { log.push_back("dismissed"); }); };
+  start();
+  act(dismiss);  // There is none yet.
+  CHECK(log == Strings{"dismissed"});
+  log.clear();
+  ask(0, PRERUN);
+  tell_tasks();
+  CHECK(log == Strings{"saw", "answered"});
+  log.clear();
+  act([&dismiss](HookSet& hooks) {
+    hooks.tell(client::hook::TasksChanged{});
+    dismiss(hooks);
+  });
+  CHECK(log == Strings{"saw", "dismissed"});
+}
+
 TEST_CASE_FIXTURE(HookSetFixture, "hook_set: one that only prepares ends when it has") {
   entries = {quick("prepares", {PRESTART}, answers), quick("lives", {PRESTART, STOP}, answers)};
   start();
