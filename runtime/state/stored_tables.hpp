@@ -17,6 +17,9 @@ struct StoredTable {
   Rows Tables::*rows;  ///< A map of objects or allocations, or a single object.
 };
 
+template <class Rows>
+StoredTable(Table, std::string_view, Rows Tables::*) -> StoredTable<Rows>;
+
 /// In the order of Table, without a gap: see below.
 inline constexpr std::tuple stored_table_list{
     StoredTable{Table::jobs, "jobs", &Tables::jobs},
