@@ -171,8 +171,10 @@ struct Notice {
     checks @6 :List(CheckStanding);   # the allocation's, all of them
     fingerprint @7 :Fingerprint;      # by drivers, of themselves: something has changed
     usage @8 :TaskUsage;              # by drivers, at the interval that was asked for
+    usageFailed @10 :Failure;         # in place of one usage or, if not recoverable, of all that were to come
   }
   driver @9 :Text;                    # fingerprint: the name of who tells it
+  runId @11 :Text;                    # usage, usageFailed: the run that it is of
 }
 
 struct Exited {
@@ -250,6 +252,11 @@ struct HostAnswer {
 # the runId of a run that exists attaches to it, so that a start repeated after a crash starts
 # nothing twice. The end of a run is told once to a host (Notice.exited), and kept until
 # destroyTask: who recovers the task later hears of it, too.
+#
+# A driver that streams usage answers taskStats with what the task uses now, and tells its host
+# (Notice.usage) again and again: until the run ends, until it is asked with the interval 0, or until
+# it has said that it can't (Notice.usageFailed, not recoverable; once, and then nothing more). What
+# fails and may pass is told in place of that reading, and the next is tried at the next tick.
 
 struct TaskId {
   allocId @0 :Text;
@@ -349,7 +356,7 @@ struct SignalTask {
 
 struct TaskStats {
   id @0 :TaskId;
-  interval @1 :Int64;                 # > 0: drivers that stream tell Notice.usage at it until the task ends
+  interval @1 :Int64;                 # > 0: drivers that stream do so at it, but from 0.5 s to 1 h; 0: they end it
 }
 
 # What a task uses. `measured` names what its driver measures; the others are unknown, and 0.

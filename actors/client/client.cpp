@@ -282,6 +282,7 @@ void ClientState::make_context() {
   context->peers = facts_.options.peers;
   context->unix_now = facts_.options.unix_now;
   context->task_metrics = facts_.parts.task_metrics;
+  context->usage_interval = facts_.options.usage_interval;
   context->seed = facts_.random.next();
   facts_.context = std::move(context);
 }

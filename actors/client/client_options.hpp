@@ -61,6 +61,8 @@ struct ClientOptions {
 
   bool disable_remote_exec = false;  ///< No command may be run beside a task.
   std::chrono::nanoseconds max_kill_timeout = std::chrono::seconds{30};
+  /// Between two readings of what a task uses, while they are streamed.
+  std::chrono::nanoseconds usage_interval = std::chrono::seconds{1};
   workload::GcLimits gc;
   std::chrono::nanoseconds gc_interval = std::chrono::minutes{1};
   /// How often the directory of each allocation is looked at; 0: never.

@@ -32,6 +32,7 @@ struct ClientContext {
   Object<schema::Node> node_record;                 ///< As it is registered.
   workload::Variables host_env;                     ///< The agent's environment, filtered.
   Nanoseconds max_kill_timeout = std::chrono::seconds{30};
+  Nanoseconds usage_interval = std::chrono::seconds{1};  ///< As in ClientOptions.
 
   std::shared_ptr<const PluginCatalog> plugins;
   /// `task_hook_traits` of the catalog, for all runners.

@@ -307,6 +307,17 @@ class AllocsAndNodes(AgentTest):
         usage = self.agent.get(base + "/stats").json
         self.assertGreater(usage["Tasks"]["task"]["ResourceUsage"]["MemoryStats"]["RSS"], 0)
 
+    def test_usage_stays_live(self):
+        path = f"/v1/client/allocation/{self.alloc}/stats"
+        seen = set()
+        for _ in range(16):
+            usage = self.agent.get(path).json
+            self.assertLess(time.time() - usage["Timestamp"] / 1e9, 5)
+            seen.add(usage["Timestamp"])
+            time.sleep(0.25)
+        # Two were read for the first two questions, and about one a second since.
+        self.assertTrue(3 <= len(seen) <= 8, seen)
+
     def test_eligibility(self):
         node = self.agent.get("/v1/nodes").json[0]["ID"]
         path = f"/v1/node/{node}/eligibility"

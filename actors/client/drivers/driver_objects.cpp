@@ -1,5 +1,6 @@
 #include "actors/client/drivers/driver_objects.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/client/hooks/hook_objects.hpp"
@@ -68,6 +69,24 @@ client_api::CpuUsage read_cpu(schema::plugin::CpuUsage::Reader from) {
           .throttled_periods = from.getThrottledPeriods(),
           .throttled_time = from.getThrottledTime(),
           .measured = read_texts(from.getMeasured())};
+}
+
+void write_usage(const client_api::TaskUsage& from, schema::plugin::TaskUsage::Builder to) {
+  write_memory(from.memory, to.initMemory());
+  write_cpu(from.cpu, to.initCpu());
+  to.setTimestamp(from.timestamp);
+  auto processes = to.initProcesses(static_cast<unsigned>(from.processes.size()));
+  for (unsigned i = 0; i < processes.size(); ++i) {
+    processes[i].setPid(from.processes[i].pid);
+    write_memory(from.processes[i].memory, processes[i].initMemory());
+    write_cpu(from.processes[i].cpu, processes[i].initCpu());
+  }
+}
+
+void write_failure(const Error& from, bool recoverable, schema::plugin::Failure::Builder to) {
+  to.setCode(static_cast<std::uint8_t>(from.code));
+  to.setMessage(text(from.what));
+  to.setRecoverable(recoverable);
 }
 
 plugin_host::Notice notice(Draft<schema::plugin::Notice>& draft, const TaskId& id) {
@@ -172,10 +191,7 @@ Ask exec_task(const TaskId& id, const host::ExecCommand& command) {
 
 Answered failed(const Error& err, bool recoverable) {
   Draft<DriverAnswer> draft;
-  auto failure = draft->initFailed();
-  failure.setCode(static_cast<std::uint8_t>(err.code));
-  failure.setMessage(text(err.what));
-  failure.setRecoverable(recoverable);
+  write_failure(err, recoverable, draft->initFailed());
   return {draft.freeze()};
 }
 
@@ -221,16 +237,7 @@ Answered recovered(std::string_view run_id) {
 
 Answered used(const client_api::TaskUsage& usage) {
   Draft<DriverAnswer> draft;
-  auto to = draft->initUsage();
-  write_memory(usage.memory, to.initMemory());
-  write_cpu(usage.cpu, to.initCpu());
-  to.setTimestamp(usage.timestamp);
-  auto processes = to.initProcesses(static_cast<unsigned>(usage.processes.size()));
-  for (unsigned i = 0; i < processes.size(); ++i) {
-    processes[i].setPid(usage.processes[i].pid);
-    write_memory(usage.processes[i].memory, processes[i].initMemory());
-    write_cpu(usage.processes[i].cpu, processes[i].initCpu());
-  }
+  write_usage(usage, draft->initUsage());
   return {draft.freeze()};
 }
 
@@ -274,6 +281,25 @@ plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string
   return notice(draft, id);
 }
 
+plugin_host::Notice told_usage(const TaskId& id,
+                               std::string_view run_id,
+                               const client_api::TaskUsage& usage) {
+  Draft<schema::plugin::Notice> draft;
+  write_usage(usage, draft->initUsage());
+  draft->setRunId(text(run_id));
+  return notice(draft, id);
+}
+
+plugin_host::Notice usage_failed(const TaskId& id,
+                                 std::string_view run_id,
+                                 const Error& err,
+                                 bool recoverable) {
+  Draft<schema::plugin::Notice> draft;
+  write_failure(err, recoverable, draft->initUsageFailed());
+  draft->setRunId(text(run_id));
+  return notice(draft, id);
+}
+
 plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint) {
   Draft<schema::plugin::Notice> draft;
   draft->setFingerprint(*fingerprint);
@@ -288,12 +314,19 @@ std::optional<Refusal> refusal_of(const Answered& answer, DriverAnswer::Which ex
   if (which == expected) return std::nullopt;
   if (which != DriverAnswer::FAILED)
     return Refusal{.error = {Errc::internal, "the task driver answered something else"}};
-  const auto failure = answer.answer->getFailed();
-  const auto code = failure.getCode();
+  return read_failure(answer.answer->getFailed());
+}
+
+Refusal read_failure(schema::plugin::Failure::Reader from) {
+  const auto code = from.getCode();
   const bool known = code > 0 && code <= static_cast<std::uint8_t>(last_errc);
-  return Refusal{
-      .error = {known ? static_cast<Errc>(code) : Errc::rejected, copy(failure.getMessage())},
-      .recoverable = failure.getRecoverable()};
+  return {.error = {known ? static_cast<Errc>(code) : Errc::rejected, copy(from.getMessage())},
+          .recoverable = from.getRecoverable()};
+}
+
+Nanoseconds usage_interval(Nanoseconds asked) {
+  if (asked.count() <= 0) return Nanoseconds{0};
+  return std::clamp<Nanoseconds>(asked, std::chrono::milliseconds{500}, std::chrono::hours{1});
 }
 
 workload::TaskHandle read_handle(schema::plugin::DriverHandle::Reader from) {

@@ -33,7 +33,7 @@ Ask stop_task(const TaskId& id, std::string_view signal, Nanoseconds grace);
 Ask destroy_task(const TaskId& id);
 Ask end_others(const std::vector<TaskId>& kept);
 Ask signal_task(const TaskId& id, std::string_view signal);
-/// `interval` above 0: usage follows at it, too.
+/// `interval` above 0: usage follows at it, too; 0: no more does.
 Ask task_stats(const TaskId& id, Nanoseconds interval = {});
 Ask exec_task(const TaskId& id, const host::ExecCommand& command);
 
@@ -69,6 +69,15 @@ plugin_host::Notice exited(const TaskId& id,
                            const workload::ExitResult& result);
 /// For the task's history, as an event "Driver".
 plugin_host::Notice message(const TaskId& id, std::int64_t unix_now, std::string_view text);
+plugin_host::Notice told_usage(const TaskId& id,
+                               std::string_view run_id,
+                               const client_api::TaskUsage& usage);
+/// `recoverable`: the next reading may succeed; otherwise this is the last word about the run's
+/// usage.
+plugin_host::Notice usage_failed(const TaskId& id,
+                                 std::string_view run_id,
+                                 const Error& err,
+                                 bool recoverable);
 plugin_host::Notice felt(std::string_view driver, Object<schema::plugin::Fingerprint> fingerprint);
 
 // -- reading answers
@@ -80,6 +89,12 @@ struct Refusal {
 
 /// Why `answer` is not what was asked for; nothing if it is. An empty answer is `done`.
 std::optional<Refusal> refusal_of(const Answered& answer, DriverAnswer::Which expected);
+
+Refusal read_failure(schema::plugin::Failure::Reader from);
+
+/// `asked` as it can be kept: readings closer than half a second say nothing of the processor, and
+/// one that is hours old nothing of the task. 0, and less: 0.
+Nanoseconds usage_interval(Nanoseconds asked);
 
 workload::TaskHandle read_handle(schema::plugin::DriverHandle::Reader from);
 client_api::TaskUsage read_usage(schema::plugin::TaskUsage::Reader from);

@@ -30,7 +30,7 @@ struct EventDue {
 
 using MockSelf = actor::WithInternal<Driver, void(EventDue)>;
 
-enum class Act : std::uint8_t { start, out, err, end, crash };
+enum class Act : std::uint8_t { start, out, err, end, crash, usage };
 
 struct Running {
   std::string config;  ///< As it was given, for the handle.
@@ -43,6 +43,8 @@ struct Running {
   MockLog err;
   std::int64_t out_left = 0;
   std::int64_t err_left = 0;
+  Nanoseconds usage_interval{0};  ///< 0: nobody wants to be told.
+  bool tells_usage = false;       ///< The next time is planned.
   bool stopping = false;
   bool ended = false;
 };
@@ -269,6 +271,9 @@ struct MockState {
       case Act::crash:
         if (!running.ended) self->quit(Error{Errc::unavailable, "plugin_exit_after"});
         return;
+      case Act::usage:
+        tell_usage(event.id, running);
+        return;
     }
   }
 
@@ -276,6 +281,28 @@ struct MockState {
     if (disabled_from && now() >= *disabled_from)
       return driver::make_fingerprint(false, false, "disabled");
     return driver::make_fingerprint(true, true, "Healthy", {{"driver.mock", "true"}});
+  }
+
+  Answered answer_usage(schema::plugin::TaskStats::Reader order) {
+    const auto id = driver::read_id(order.getId());
+    const auto known = tasks.find(id);
+    if (known == tasks.end()) return driver::found_nothing();
+    known->second.usage_interval = driver::usage_interval(Nanoseconds{order.getInterval()});
+    plan_usage(id, known->second);
+    return driver::used(usage());
+  }
+
+  void plan_usage(const TaskId& id, Running& running) {
+    if (running.ended || running.tells_usage || running.usage_interval.count() == 0) return;
+    running.tells_usage = true;
+    plan(running.usage_interval, id, running, Act::usage);
+  }
+
+  void tell_usage(const TaskId& id, Running& running) {
+    running.tells_usage = false;
+    if (running.ended || running.usage_interval.count() == 0) return;
+    self->send(host, driver::told_usage(id, running.run_id, usage()));
+    plan_usage(id, running);
   }
 
   client_api::TaskUsage usage() {
@@ -327,7 +354,7 @@ struct MockState {
       case Request::SIGNAL_TASK:
         return signal(request.getSignalTask());
       case Request::TASK_STATS:
-        return driver::used(usage());
+        return answer_usage(request.getTaskStats());
       case Request::EXEC_TASK:
         return driver::no_exec();
     }

@@ -8,6 +8,7 @@
 #include "actors/client/drivers/config_reader.hpp"
 #include "actors/client/drivers/config_schema.hpp"
 #include "actors/client/drivers/driver_objects.hpp"
+#include "actors/client/drivers/usage_feed.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/host/executor_client.hpp"
@@ -57,11 +58,18 @@ struct CommandKnown {
   Result<driver::Descriptors> outcome;
 };
 
+/// Something of the feed is due.
+struct ReadingDue {
+  using is_message = void;
+  std::uint64_t round;
+};
+
 using RawExecSelf = actor::WithInternal<Driver,
                                         void(ProcessKnown),
                                         void(ProcessEnded),
                                         void(OrderDone),
-                                        void(CommandKnown)>;
+                                        void(CommandKnown),
+                                        void(ReadingDue)>;
 
 struct Process {
   std::string asked;   ///< The run that was asked for; empty: any.
@@ -90,6 +98,12 @@ struct RawExecState {
   std::map<std::uint64_t, actor::Promise<Answered>> orders;
   std::map<std::uint64_t, actor::Promise<Answered>> commands;
   std::uint64_t tickets = 0;
+  UsageFeed feed;
+  std::optional<Nanoseconds> wakes_at;  ///< For the feed.
+  std::uint64_t wake_round = 0;         ///< Tells that wake from those that it came before.
+  bool is_reading = false;              ///< For the feed.
+
+  Nanoseconds now() const { return self->now().time_since_epoch(); }
 
   void init(const DriverOptions& options) {
     stats = options.stats;
@@ -161,6 +175,7 @@ struct RawExecState {
     if (!command) return driver::failed(command.error());
     const auto id = driver::read_id(config.getId());
     auto& process = processes[id];
+    feed.drop(id);
     process = {.asked = command->run_id,
                .run_id = command->run_id,
                .starting = self->make_response_promise<Answered>(),
@@ -206,6 +221,7 @@ struct RawExecState {
     const auto id = driver::read_id(order.getId());
     const auto run_id = copy(order.getRunId());
     auto& process = processes[id];
+    feed.drop(id);
     process = {.asked = run_id,
                .run_id = run_id,
                .starting = {},
@@ -224,6 +240,7 @@ struct RawExecState {
     auto recovering = std::exchange(process.recovering, {});
     if (!msg.outcome) {
       processes.erase(found);
+      feed.drop(msg.id);
       const auto err = msg.outcome.error();
       if (starting.pending())
         starting.deliver(driver::failed(
@@ -253,6 +270,7 @@ struct RawExecState {
     if (found == processes.end() || found->second.asked != msg.run_id) return;
     auto& process = found->second;
     process.ended = true;
+    feed.drop(msg.id);
     if (process.run_id.empty())
       process.early_exit = msg.result;
     else
@@ -306,6 +324,7 @@ struct RawExecState {
     const auto found = processes.find(id);
     const bool ended = found != processes.end() && found->second.ended;
     if (found != processes.end()) processes.erase(found);
+    feed.drop(id);
     self->send(stats, stats::ForgetTask{key(id)});
     return order([&](auto done) {
       if (ended)
@@ -345,15 +364,24 @@ struct RawExecState {
     return order([&](auto done) { executors->signal(key(id), *number, std::move(done)); });
   }
 
-  actor::Answer<Answered> usage(const TaskId& id) {
+  // -- usage -------------------------------------------------------------------------------------
+
+  host::TaskProcesses processes_of(const TaskId& id, const Process& process) const {
+    const auto name = key(id);
+    return {.key = name,
+            .executor_pid = process.executor_pid,
+            .cgroup = executors->cgroups().find(name)};
+  }
+
+  actor::Answer<Answered> usage(schema::plugin::TaskStats::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
     const auto found = processes.find(id);
     if (!executors || found == processes.end()) return driver::found_nothing();
+    if (!found->second.ended)
+      feed.follow(id, driver::usage_interval(Nanoseconds{order_to.getInterval()}), now());
+    wake_for_feed();
     auto promise = self->make_response_promise<Answered>();
-    const auto name = key(id);
-    self->request(stats, stats_timeout,
-                  stats::ReadTasks{{{.key = name,
-                                     .executor_pid = found->second.executor_pid,
-                                     .cgroup = executors->cgroups().find(name)}}})
+    self->request(stats, stats_timeout, stats::ReadTasks{{processes_of(id, found->second)}})
         .then(
             [promise](const stats::TaskUsages& answer) {
               promise.deliver(driver::used(answer.usages.empty() ? client_api::TaskUsage{}
@@ -363,6 +391,55 @@ struct RawExecState {
               promise.deliver(driver::failed(err, /*recoverable=*/true));
             });
     return promise;
+  }
+
+  void wake_for_feed() {
+    const auto next = feed.next();
+    if (!next || (wakes_at && *wakes_at <= *next)) return;
+    wakes_at = next;
+    actor::send_self_after(self, std::max(*next - now(), Nanoseconds{0}), ReadingDue{++wake_round});
+  }
+
+  /// One question for all tasks that are due. A reader that takes longer than a tick is not asked
+  /// again before it has answered.
+  void reading_due(std::uint64_t of_round) {
+    if (of_round != wake_round) return;
+    wakes_at.reset();
+    const auto due = feed.take_due(now());
+    if (!due.empty() && !is_reading) read_all(due);
+    wake_for_feed();
+  }
+
+  void read_all(const std::vector<TaskId>& due) {
+    stats::ReadTasks question;
+    std::vector<std::pair<TaskId, std::string>> runs;
+    for (const auto& id : due) {
+      const auto& process = processes.at(id);  // The feed follows no others.
+      question.tasks.push_back(processes_of(id, process));
+      runs.emplace_back(id, process.run_id);
+    }
+    is_reading = true;
+    self->request(stats, stats_timeout, std::move(question))
+        .then(
+            [this, runs](const stats::TaskUsages& answer) {
+              is_reading = false;
+              for (std::size_t i = 0; i < std::min(runs.size(), answer.usages.size()); ++i)
+                if (is_followed(runs[i]))
+                  self->send(host,
+                             driver::told_usage(runs[i].first, runs[i].second, answer.usages[i]));
+            },
+            [this, runs](const Error& err) {
+              is_reading = false;
+              for (const auto& run : runs)
+                if (is_followed(run))
+                  self->send(host, driver::usage_failed(run.first, run.second, err,
+                                                        /*recoverable=*/true));
+            });
+  }
+
+  /// It may have ended, or been followed by another run, while it was read.
+  bool is_followed(const std::pair<TaskId, std::string>& run) const {
+    return feed.follows(run.first) && processes.at(run.first).run_id == run.second;
   }
 
   actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {
@@ -421,7 +498,7 @@ struct RawExecState {
       case Request::SIGNAL_TASK:
         return signal(request.getSignalTask());
       case Request::TASK_STATS:
-        return usage(driver::read_id(request.getTaskStats().getId()));
+        return usage(request.getTaskStats());
       case Request::EXEC_TASK:
         return exec(request.getExecTask());
     }
@@ -438,6 +515,7 @@ RawExecSelf::behavior_type raw_exec(RawExecSelf::stateful_pointer<RawExecState> 
       [self](const ProcessEnded& msg) { self->state.ended(msg); },
       [self](const OrderDone& msg) { self->state.order_done(msg); },
       [self](CommandKnown& msg) { self->state.command_known(msg); },
+      [self](ReadingDue msg) { self->state.reading_due(msg.round); },
   };
 }
 

@@ -13,6 +13,7 @@
 #include "actors/client/hooks/hook_set.hpp"
 #include "actors/client/task/driver_link.hpp"
 #include "actors/client/task/task_config.hpp"
+#include "actors/client/task/usage_link.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/failpoint.hpp"
 #include "runtime/base/log.hpp"
@@ -43,6 +44,7 @@ struct TimeOver {
 using RunnerSelf = actor::WithInternal<TaskRunner,
                                        void(plugin_host::Notice),
                                        void(DriverLink::VerdictDue),
+                                       void(UsageLink::LookDue),
                                        void(TimeOver)>;
 
 class TaskRunnerState {
@@ -74,6 +76,9 @@ public:
   actor::Answer<task_runner::Done> restart(task_runner::Restart& msg);
   actor::Answer<task_runner::Done> signal(const task_runner::Signal& msg);
   actor::Answer<client_api::TaskUsage> stats();
+
+  void usage_look_due() { usage_->look_due(); }
+
   actor::Answer<client_api::ExecStarted> exec(task_runner::Exec& msg);
 
 private:
@@ -132,6 +137,7 @@ private:
   std::string task_name_;
   std::optional<DriverLink> link_;
   std::optional<TaskMachine> machine_;
+  std::optional<UsageLink> usage_;
   driver::Ask start_;  ///< From Configure to Start.
   std::optional<HookSet> hooks_;
   Object<schema::plugin::HookPlace> place_;
@@ -147,6 +153,11 @@ void TaskRunnerState::init(TaskSetup setup) {
   const auto driver = copy(task().getDriver());
   link_.emplace(self_, driver, setup_.context->drivers->at(driver));
   link_->serve(setup_.context->driver_manager, id(), self_);
+  usage_.emplace(
+      self_, &*link_, id(),
+      [this] { return machine_->is_alive() ? machine_->record().run_id : std::string{}; },
+      UsageStream{driver::usage_interval(setup_.context->usage_interval),
+                  setup_.context->task_metrics != nullptr});
   make_place();
   hooks_.emplace(self_, setup_.context->plugins->task_hooks);
   hooks_->equip({.host = setup_.host,
@@ -271,6 +282,7 @@ actor::Answer<task_runner::Done> TaskRunnerState::detach() {
 /// Another driver is asked to recover what runs before it is asked anything else.
 void TaskRunnerState::replace_driver(const KnownDriver& driver) {
   link_->replace(driver);
+  usage_->driver_is_gone();
   if (!driver.driver) return;
   link_->serve(setup_.context->driver_manager, id(), self_);
   make_place();
@@ -292,6 +304,10 @@ void TaskRunnerState::heard(schema::plugin::Notice::Reader notice) {
       on([&notice](TaskMachine& machine, TaskTime now) {
         machine.tell(event::driver_message(now.unix, copy(notice.getEvent().getMessage())), now);
       });
+      return;
+    case Which::USAGE:
+    case Which::USAGE_FAILED:
+      usage_->heard(notice);
       return;
     default:
       log::debug("client", "task {}: a driver told something that is not its to tell", task_name_);
@@ -325,14 +341,13 @@ actor::Answer<task_runner::Done> TaskRunnerState::signal(const task_runner::Sign
 }
 
 actor::Answer<client_api::TaskUsage> TaskRunnerState::stats() {
-  if (!machine_->is_alive()) return Error{Errc::not_found, "Task not running"};
   auto promise = self_->make_response_promise<client_api::TaskUsage>();
-  link_->ask_once(
-      driver::task_stats(id()), driver_timeout, driver::DriverAnswer::USAGE,
-      [promise](driver::Answered& answer) {
-        promise.deliver(driver::read_usage(answer.answer->getUsage()));
-      },
-      [promise](const driver::Refusal& why) { promise.deliver(why.error); });
+  usage_->read([promise](Result<client_api::TaskUsage> usage) {
+    if (usage)
+      promise.deliver(std::move(*usage));
+    else
+      promise.deliver(usage.error());
+  });
   return promise;
 }
 
@@ -421,6 +436,7 @@ void TaskRunnerState::perform(const action::Recover& it) {
       driver::recover_task(id(), machine_->record()), driver::DriverAnswer::RECOVERED,
       [this, round = it.round](driver::Answered& answer) {
         machine_->recovered(round, copy(answer.answer->getRecovered()), time());
+        usage_->driver_has_run();
       },
       [this, round = it.round](const driver::Refusal& why) {
         machine_->recovery_failed(round, why.error, time());
@@ -430,7 +446,7 @@ void TaskRunnerState::perform(const action::Recover& it) {
 void TaskRunnerState::perform(const action::Reattach&) {
   ask_driver(
       driver::recover_task(id(), machine_->record()), driver::DriverAnswer::RECOVERED,
-      [](driver::Answered&) {},
+      [this](driver::Answered&) { usage_->driver_has_run(); },
       [this, run_id = machine_->record().run_id](const driver::Refusal& why) {
         machine_->exited(run_id, {.code = 1, .error = why.error.what}, time());
       },
@@ -509,6 +525,7 @@ void TaskRunnerState::perform(const action::Start& it) {
         const auto begun = answer.answer->getStarted();
         machine_->started(round, driver::read_handle(begun.getHandle()),
                           read_network(begun.getNetwork()), time());
+        usage_->driver_has_run();
       },
       [this, round = it.round](const driver::Refusal& why) {
         machine_->start_failed(round, why.error, why.recoverable, time());
@@ -604,6 +621,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
       [&state](task_runner::TellServersAgain) { state.update_hooks(true); },
       [&state](const plugin_host::Notice& msg) { state.heard(*msg.notice); },
       [&state](DriverLink::VerdictDue msg) { state.verdict_due(msg); },
+      [&state](UsageLink::LookDue) { state.usage_look_due(); },
       [&state](TimeOver msg) {
         state.on([msg](TaskMachine& machine, TaskTime now) { machine.time_over(msg.round, now); });
       },

@@ -2,6 +2,7 @@
 #include "actors/client/drivers/raw_exec.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/client/client.hpp"
+#include "actors/client/drivers/driver_objects.hpp"
 #include "actors/core/system.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/object/json_codec.hpp"
@@ -58,6 +60,7 @@ struct RealNode {
   std::shared_ptr<test::ServerBoard> board = std::make_shared<test::ServerBoard>();
   test::FakeServersActor servers = actor::spawn(system, test::fake_servers, board);
   client::Client node;
+  std::shared_ptr<telemetry::Registry> task_metrics;  ///< From the next start on.
 
   RealNode() { start(); }
 
@@ -90,7 +93,9 @@ struct RealNode {
     std::filesystem::create_directories(options.alloc_dir);
     options.executor_path = std::getenv("NOMADCTL_EXECUTOR");
     options.drivers["raw_exec"]["enabled"] = "true";
-    auto started = client::start_client(system, options, servers, client::builtin_plugins(false));
+    options.usage_interval = 500ms;
+    auto started = client::start_client(system, options, servers, client::builtin_plugins(false),
+                                        task_metrics);
     REQUIRE(started.has_value());
     node = *started;
   }
@@ -216,6 +221,140 @@ TEST_CASE_FIXTURE(RealNode, "raw_exec: usage of a running task is read") {
             [](const Error&) {});
     return rss > 0;
   }));
+}
+
+TEST_CASE_FIXTURE(RealNode, "raw_exec: usage is streamed, also of a task that was found again") {
+  run(1, test::simple_job("job", "service", "raw_exec",
+                          script("while :; do :; done & exec sleep 1000")));
+  REQUIRE(reaches(ClientStatus::RUNNING));
+  stop();
+  task_metrics = std::make_shared<telemetry::Registry>(telemetry::Options{});
+  start();
+  actor::Outsider self{system};
+  // Nobody has asked before, so it is by the stream that the first answers know a share of time.
+  std::this_thread::sleep_for(2500ms);
+  client::client_api::TaskUsage usage;
+  self.request(node, 5s,
+               client::client_api::AllocStats{test::numbered_id(1, owner), "", test::anybody()})
+      .receive(
+          [&usage](const client::client_api::AllocUsage& of_alloc) {
+            usage = client::client_api::sum(of_alloc);
+          },
+          [](const Error&) {});
+  CHECK(usage.memory.rss > 0);
+  CHECK(usage.cpu.percent > 0);
+}
+
+namespace {
+
+/// The driver alone, between a reader that fails when the test says and a host that listens.
+struct LoneDriver {
+  test::TempDir dir;
+  actor::SystemConfig config;
+  actor::System system{config};
+  actor::Outsider self{system};
+  std::atomic<bool> reader_fails = false;
+  std::atomic<int> told = 0;
+  std::atomic<int> failed = 0;
+  std::atomic<bool> was_final = false;
+  client::StatsReader reader = actor::spawn(
+      system, [this](client::StatsReader::pointer) -> client::StatsReader::behavior_type {
+        return {[](client::stats::ReadHost) { return client::client_api::HostUsage{}; },
+                [this](const client::stats::ReadTasks& msg)
+                    -> actor::Answer<client::stats::TaskUsages> {
+                  if (reader_fails) return Error{Errc::unavailable, "it begins anew"};
+                  client::stats::TaskUsages answer;
+                  answer.usages.resize(msg.tasks.size());
+                  return answer;
+                },
+                [](const client::stats::ForgetTask&) {}};
+      });
+  client::PluginHost host = actor::spawn(
+      system, [this](client::PluginHost::pointer) -> client::PluginHost::behavior_type {
+        return {
+            [this](const client::plugin_host::Notice& msg) {
+              const auto notice = *msg.notice;
+              if (notice.isUsage() && view(notice.getRunId()) == "run") ++told;
+              if (!notice.isUsageFailed()) return;
+              ++failed;
+              if (!notice.getUsageFailed().getRecoverable()) was_final = true;
+            },
+            [](const client::plugin_host::Ask&) -> actor::Answer<client::plugin_host::Answered> {
+              return Error{Errc::rejected, "not here"};
+            }};
+      });
+  client::Driver driver
+      = client::raw_exec_entry().spawn(system,
+                                       {.state_dir = dir.path(),
+                                        .executor_path = std::getenv("NOMADCTL_EXECUTOR"),
+                                        .cgroup_parent = {},
+                                        .stats = reader,
+                                        .unix_now = [] { return std::int64_t{1}; },
+                                        .host = host,
+                                        .name = "raw_exec",
+                                        .config = {{"enabled", "true"}}});
+
+  ~LoneDriver() {
+    ask(client::driver::destroy_task(id()));
+    actor::stop(driver);
+    actor::stop(reader);
+    actor::stop(host);
+  }
+
+  static client::driver::TaskId id() { return {test::numbered_id(1, 1), "task"}; }
+
+  client::driver::Answered ask(client::driver::Ask question) {
+    client::driver::Answered answer;
+    self.request(driver, 30s, std::move(question))
+        .receive([&answer](client::driver::Answered& got) { answer = std::move(got); },
+                 [](const Error& err) { FAIL(err.what); });
+    return answer;
+  }
+
+  void start_task() {
+    Draft<schema::plugin::DriverRequest> draft;
+    auto order = draft->initStartTask();
+    client::driver::write_id(id(), order.initId());
+    order.setRunId("run");
+    order.setConfig(R"({"command":"/bin/sleep","args":["1000"]})");
+    order.setTaskDirectory(text(dir.path()));
+    order.initLogs().setDisabled(true);
+    CHECK(ask({draft.freeze()}).answer->isStarted());
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(LoneDriver, "raw_exec: a reading that fails is told, and the next is tried") {
+  start_task();
+  CHECK(ask(client::driver::task_stats(id(), 500ms)).answer->isUsage());
+  CHECK(eventually([&] { return told > 1; }));
+  CHECK(failed == 0);
+  reader_fails = true;
+  CHECK(eventually([&] { return failed > 1; }));
+  CHECK_FALSE(was_final);
+  reader_fails = false;
+  const int before = told;
+  CHECK(eventually([&] { return told > before; }));
+}
+
+TEST_CASE_FIXTURE(LoneDriver, "raw_exec: nothing is told of a task that nobody wants to hear of") {
+  start_task();
+  ask(client::driver::task_stats(id(), 500ms));
+  CHECK(eventually([&] { return told > 0; }));
+  ask(client::driver::task_stats(id(), 0s));
+  std::this_thread::sleep_for(100ms);  // What was under way.
+  int before = told;
+  std::this_thread::sleep_for(1100ms);
+  CHECK(told == before);
+
+  ask(client::driver::task_stats(id(), 500ms));
+  CHECK(eventually([&] { return told > before; }));
+  ask(client::driver::destroy_task(id()));
+  std::this_thread::sleep_for(100ms);
+  before = told;
+  std::this_thread::sleep_for(1100ms);
+  CHECK(told == before);
 }
 
 namespace {

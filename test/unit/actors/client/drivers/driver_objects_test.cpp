@@ -67,3 +67,23 @@ TEST_CASE("driver_objects: usage and handles are read as they were written") {
   const auto started = driver::started(handle);
   CHECK(driver::read_handle(started.answer->getStarted().getHandle()) == handle);
 }
+
+TEST_CASE(
+    "driver_objects: usage that is told names its run, and a failure says whether it passes") {
+  client_api::TaskUsage usage;
+  usage.memory.rss = 7;
+  const auto told = driver::told_usage({"alloc", "task"}, "run", usage);
+  CHECK(view(told.notice->getAllocId()) == "alloc");
+  CHECK(view(told.notice->getTask()) == "task");
+  CHECK(view(told.notice->getRunId()) == "run");
+  CHECK(driver::read_usage(told.notice->getUsage()).memory.rss == 7);
+
+  for (const bool recoverable : {false, true}) {
+    const auto failed
+        = driver::usage_failed({"alloc", "task"}, "run", {Errc::timeout, "late"}, recoverable);
+    CHECK(view(failed.notice->getRunId()) == "run");
+    const auto why = driver::read_failure(failed.notice->getUsageFailed());
+    CHECK(why.error == Error{Errc::timeout, "late"});
+    CHECK(why.recoverable == recoverable);
+  }
+}

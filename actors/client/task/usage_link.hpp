@@ -1,0 +1,66 @@
+// UsageLink: how the runner of a task learns what the task uses: it asks the driver, and hears what
+// that streams. UsageStream decides when.
+//
+// The task's runner owns it and calls it in its own turns.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "actors/client/task/driver_link.hpp"
+#include "actors/client/task/usage_stream.hpp"
+
+namespace nomad::client {
+
+class UsageLink {
+public:
+  /// To the runner itself: somebody may still want what is streamed, or not.
+  struct LookDue {
+    using is_message = void;
+  };
+
+  using Known = std::function<void(Result<client_api::TaskUsage>)>;
+
+  /// `live_run` names the run that has a process now; empty: none has. `link` outlives this.
+  UsageLink(actor::Self* self,
+            DriverLink* link,
+            driver::TaskId id,
+            std::function<std::string()> live_run,
+            UsageStream stream)
+      : self_{self},
+        link_{link},
+        id_{std::move(id)},
+        live_run_{std::move(live_run)},
+        stream_{std::move(stream)} {}
+
+  UsageLink(const UsageLink&) = delete;
+  UsageLink& operator=(const UsageLink&) = delete;
+
+  /// The driver has started the live run, or found it.
+  void driver_has_run();
+
+  void driver_is_gone() { stream_.run_is({}); }
+
+  /// Calls `known` once, at once or in a later turn. `not_found` without a live run.
+  void read(const Known& known);
+
+  /// `usage` or `usageFailed` of the driver.
+  void heard(schema::plugin::Notice::Reader notice);
+
+  void look_due();
+
+private:
+  void ask(const Known& known);
+  void look_later();
+
+  Nanoseconds now() const { return self_->now().time_since_epoch(); }
+
+  actor::Self* self_;
+  DriverLink* link_;
+  driver::TaskId id_;
+  std::function<std::string()> live_run_;
+  UsageStream stream_;
+  bool looks_ = false;  ///< LookDue is on its way.
+};
+
+}  // namespace nomad::client

@@ -1,0 +1,310 @@
+// What tasks use: nothing is read that nobody wants, and what drivers stream counts while it is
+// new, of the run that runs.
+#include "actors/client/task/usage_stream.hpp"
+
+#include "test/support/anybody.hpp"
+#include "test/support/fake_driver.hpp"
+#include "test/unit/actors/client/client_fixture.hpp"
+
+using namespace nomad;
+using namespace nomad::test;
+using client::UsageStream;
+using client::client_api::AllocUsage;
+using client::client_api::TaskUsage;
+using schema::ClientStatus;
+
+namespace {
+
+TaskUsage uses(std::uint64_t rss) {
+  TaskUsage usage;
+  usage.memory.rss = rss;
+  return usage;
+}
+
+/// A driver that says what it is told to say.
+struct StreamingDriver : ClientFixture {
+  std::vector<Nanoseconds> asked;           ///< Of taskStats, in order.
+  std::map<std::string, std::string> runs;  ///< By task.
+  client::DriverOptions options_of_newest;
+  client::Driver newest;
+  bool dies = false;  ///< Over the next signal.
+
+  client::PluginCatalog plugins() override {
+    auto made = ClientFixture::plugins();
+    const auto entry
+        = fake_driver([this](auto, const auto&, auto request) { return answer(request); });
+    made.drivers["streams"].spawn
+        = [this, real = entry.spawn](const actor::Owner& owner,
+                                     const client::DriverOptions& options) {
+            options_of_newest = options;
+            return newest = real(owner, options);
+          };
+    return made;
+  }
+
+  std::optional<actor::Answer<client::driver::Answered>> answer(DriverRequest::Reader request) {
+    if (request.isSignalTask() && std::exchange(dies, false)) throw std::runtime_error{"a bug"};
+    if (request.isStartTask()) {
+      const auto config = request.getStartTask();
+      runs[copy(config.getId().getTask())] = copy(config.getRunId());
+    }
+    if (!request.isTaskStats()) return std::nullopt;
+    asked.emplace_back(request.getTaskStats().getInterval());
+    return client::driver::used(uses(1));
+  }
+
+  void run(bool telemetry = false) {
+    if (telemetry) task_metrics = std::make_shared<telemetry::Registry>(telemetry::Options{});
+    start(true);
+    const auto job
+        = make_job({.tasks = {{.config = "{}", .driver = "streams"}}, .restart_delay = 1s});
+    assign(make_alloc(job, 1), job);
+    settle();
+  }
+
+  client::driver::TaskId id() const { return {alloc_id(1), "web"}; }
+
+  void tell_usage(std::uint64_t rss, const std::string& of_run) {
+    tell(options_of_newest.host, client::driver::told_usage(id(), of_run, uses(rss)));
+    settle();
+  }
+
+  void tell_usage(std::uint64_t rss) { tell_usage(rss, runs.at("web")); }
+
+  void fail(bool recoverable) {
+    tell(options_of_newest.host,
+         client::driver::usage_failed(id(), runs.at("web"), {Errc::unavailable, "no figures"},
+                                      recoverable));
+    settle();
+  }
+
+  void end_run() {
+    tell(options_of_newest.host, client::driver::exited(id(), runs.at("web"), {.code = 1}));
+    settle();
+  }
+
+  void die() {
+    dies = true;
+    tell(newest, client::driver::signal_task({"", ""}, ""));
+    settle();
+  }
+
+  /// What users are shown; nothing: no usage of the task.
+  std::optional<std::uint64_t> rss() {
+    const auto answer
+        = ask<AllocUsage>(client, client::client_api::AllocStats{alloc_id(1), "", anybody()});
+    REQUIRE(answer->has_value());
+    REQUIRE((*answer)->has_value());
+    const auto& tasks = (*answer)->value().tasks;
+    return tasks.empty() ? std::nullopt : std::optional{tasks[0].second.memory.rss};
+  }
+
+  using Asked = std::vector<Nanoseconds>;
+};
+
+}  // namespace
+
+TEST_CASE("usage_stream: what nobody wants is not streamed") {
+  UsageStream stream{1s, false};
+  stream.run_is("run");
+  CHECK_FALSE(stream.is_to_begin(0s));
+  stream.asked(0s);
+  CHECK(stream.take_interval(0s) == 0s);
+  stream.asked(10s);
+  CHECK_MESSAGE(stream.take_interval(10s) == 0s,
+                "who comes each ten seconds is answered each time");
+  stream.asked(19s);
+  CHECK(stream.take_interval(19s) == 1s);
+  CHECK(stream.look_in(20s) == 9s);
+  CHECK_FALSE(stream.is_to_end(28s));
+  CHECK(stream.is_to_end(29s));
+  CHECK(stream.take_interval(29s) == 0s);
+  CHECK_FALSE(stream.look_in(29s));
+}
+
+TEST_CASE("usage_stream: what is older than two intervals, or ten seconds, is no answer") {
+  for (const auto& [interval, oldest] :
+       std::vector<std::pair<Nanoseconds, Nanoseconds>>{{1s, 2s}, {1h, 10s}}) {
+    UsageStream stream{interval, true};
+    stream.run_is("run");
+    CHECK(stream.is_to_begin(0s));
+    CHECK(stream.take_interval(0s) == interval);
+    CHECK(stream.newest(0s) == nullptr);
+    stream.heard(uses(7), 1s);
+    REQUIRE(stream.newest(1s + oldest) != nullptr);
+    CHECK(stream.newest(1s + oldest)->memory.rss == 7);
+    CHECK(stream.newest(1s + oldest + 1ns) == nullptr);
+    CHECK_FALSE(stream.look_in(1s));
+  }
+}
+
+TEST_CASE("usage_stream: an interval that answers nobody is not streamed for those who ask") {
+  UsageStream stream{6s, false};
+  stream.run_is("run");
+  stream.asked(0s);
+  stream.asked(1s);
+  CHECK(stream.take_interval(1s) == 0s);
+}
+
+TEST_CASE("usage_stream: a failure that does not pass is of its run") {
+  UsageStream stream{1s, true};
+  CHECK_FALSE(stream.is_to_begin(0s));
+  CHECK_FALSE(stream.listens_to(""));
+  stream.run_is("first");
+  CHECK(stream.take_interval(0s) == 1s);
+  stream.heard(uses(7), 0s);
+  stream.failed({Errc::rejected, "never"});
+  CHECK(stream.failure());
+  CHECK(stream.newest(0s) == nullptr);
+  CHECK_FALSE(stream.listens_to("first"));
+  CHECK_FALSE(stream.is_to_begin(1s));
+  stream.run_is("second");
+  CHECK_FALSE(stream.failure());
+  CHECK_FALSE(stream.listens_to("first"));
+  CHECK(stream.is_to_begin(1s));
+}
+
+TEST_CASE_FIXTURE(StreamingDriver, "usage_stream: a task that nobody asks about is not read") {
+  run();
+  advance(1min);
+  CHECK(asked.empty());
+  CHECK(rss() == 1);
+  advance(1min);
+  CHECK(asked == Asked{0s});
+}
+
+TEST_CASE_FIXTURE(StreamingDriver, "usage_stream: who asks again is answered by what is streamed") {
+  run();
+  rss();
+  rss();
+  CHECK(asked == Asked{0s, 1s});
+  tell_usage(7);
+  CHECK(rss() == 7);
+  advance(1s);
+  CHECK(rss() == 7);
+  tell_usage(8);
+  CHECK(rss() == 8);
+  CHECK(asked.size() == 2);
+  advance(9s);
+  CHECK(asked.size() == 2);
+  advance(2s);
+  CHECK(asked == Asked{0s, 1s, 0s});
+  advance(1min);
+  CHECK(asked.size() == 3);
+}
+
+TEST_CASE_FIXTURE(StreamingDriver,
+                  "usage_stream: a driver that does not stream is asked each time") {
+  run();
+  for (int i = 0; i < 4; ++i) {
+    CHECK(rss() == 1);
+    advance(3s);
+  }
+  CHECK(asked == Asked{0s, 1s, 1s, 1s});
+}
+
+TEST_CASE_FIXTURE(StreamingDriver, "usage_stream: telemetry has each run streamed") {
+  run(true);
+  CHECK(asked == Asked{1s});
+  tell_usage(7);
+  CHECK(rss() == 7);
+  advance(1min);
+  CHECK(asked == Asked{1s});
+  end_run();
+  advance(3s);
+  CHECK(status(1) == ClientStatus::RUNNING);
+  CHECK(asked == Asked{1s, 1s});
+}
+
+TEST_CASE_FIXTURE(StreamingDriver,
+                  "usage_stream: a driver that dies is followed by one that streams") {
+  run(true);
+  tell_usage(7);
+  die();
+  CHECK_FALSE_MESSAGE(rss(), "nobody knows");
+  CHECK(asked == Asked{1s});
+  advance(10s);
+  CHECK(asked == Asked{1s, 1s});
+  tell_usage(8);
+  CHECK(rss() == 8);
+}
+
+TEST_CASE_FIXTURE(
+    StreamingDriver,
+    "usage_stream: the next driver goes on for who asked, and ends when nobody does") {
+  run();
+  rss();
+  rss();
+  die();
+  advance(7s);
+  CHECK(asked == Asked{0s, 1s, 1s});
+  advance(30s);
+  CHECK(asked == Asked{0s, 1s, 1s, 0s});
+  die();
+  advance(1min);
+  CHECK(asked.size() == 4);
+  CHECK(rss() == 1);
+  CHECK(asked.back() == 0s);
+}
+
+TEST_CASE_FIXTURE(StreamingDriver, "usage_stream: what is told after the end is not heard") {
+  run(true);
+  const auto first = runs.at("web");
+  tell_usage(7);
+  end_run();
+  tell_usage(8);
+  CHECK_FALSE(rss());
+  advance(3s);
+  CHECK(runs.at("web") != first);
+  tell_usage(9, first);
+  tell_usage(9, "");
+  CHECK(rss() == 1);  // The answer to the runner's own question.
+  tell_usage(10);
+  CHECK(rss() == 10);
+}
+
+TEST_CASE_FIXTURE(StreamingDriver,
+                  "usage_stream: a reading that fails is missed; a last word is heard once") {
+  run(true);
+  tell_usage(7);
+  advance(1s);
+  fail(true);
+  CHECK(rss() == 7);
+  advance(2s);
+  CHECK_MESSAGE(rss() == 1, "it is too old, and the driver is asked");
+  tell_usage(8);
+  CHECK(rss() == 8);
+  const auto before = asked.size();
+  fail(false);
+  fail(false);
+  tell_usage(9);
+  CHECK_FALSE(rss());
+  advance(1min);
+  CHECK(asked.size() == before);
+  die();
+  advance(10s);
+  CHECK(asked.size() == before + 1);
+  tell_usage(10);
+  CHECK(rss() == 10);
+}
+
+TEST_CASE_FIXTURE(ClientFixture, "usage_stream: mock tasks are streamed until they end") {
+  task_metrics = std::make_shared<telemetry::Registry>(telemetry::Options{});
+  start();
+  const auto job = make_job({.type = "batch", .tasks = {{.config = R"({"run_for":"10s"})"}}});
+  assign(make_alloc(job, 1), job);
+  const auto timestamp = [this] {
+    const auto answer
+        = ask<AllocUsage>(client, client::client_api::AllocStats{alloc_id(1), "", anybody()});
+    REQUIRE((*answer)->has_value());
+    return client::client_api::sum((*answer)->value()).timestamp;
+  };
+  const auto began = unix_now();
+  advance(3500ms);
+  CHECK(timestamp() == began + Nanoseconds{3s}.count());
+  advance(4s);
+  CHECK(timestamp() == began + Nanoseconds{7s}.count());
+  advance(10s);
+  CHECK(timestamp() == 0);
+  CHECK(status(1) == ClientStatus::COMPLETE);
+}
