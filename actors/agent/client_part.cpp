@@ -119,6 +119,7 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
   take_raw_exec_options(options);
   options.disable_remote_exec = from.disable_remote_exec;
   options.max_kill_timeout = from.max_kill_timeout;
+  options.usage_interval = config.telemetry.collection_interval;
   options.gc = {.max_allocs = static_cast<std::size_t>(from.gc_max_allocs),
                 .disk_usage_threshold = from.gc_disk_usage_threshold,
                 .inode_usage_threshold = from.gc_inode_usage_threshold,

@@ -141,6 +141,7 @@ struct Telemetry {
   bool prometheus_metrics = false;
   bool disable_hostname = false;
   bool publish_allocation_metrics = false;
+  Nanoseconds collection_interval = 1s;  ///< Of what tasks use.
 };
 
 struct Limits {
