@@ -9,6 +9,7 @@
 
 #include "runtime/object/entries.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/node/cpu_sets.hpp"
 
 namespace nomad::workload {
 namespace {
@@ -317,24 +318,6 @@ int alloc_index(std::string_view alloc_name) {
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (parsed.ec != std::errc{} || parsed.ptr != digits.data() + digits.size()) return -1;
   return index;
-}
-
-std::string core_list(capnp::List<std::uint16_t>::Reader cores) {
-  std::vector<unsigned> sorted;
-  for (const auto core : cores)
-    sorted.push_back(core);
-  std::sort(sorted.begin(), sorted.end());
-  std::string out;
-  for (std::size_t first = 0; first < sorted.size();) {
-    auto last = first;
-    while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1)
-      ++last;
-    if (!out.empty()) out += ',';
-    out += first == last ? std::to_string(sorted[first])
-                         : fmt::format("{}-{}", sorted[first], sorted[last]);
-    first = last + 1;
-  }
-  return out;
 }
 
 }  // namespace nomad::workload

@@ -105,7 +105,4 @@ private:
 /// The index in an allocation's name "job.group[3]"; -1 when there is none.
 int alloc_index(std::string_view alloc_name);
 
-/// "0-2,7" for cores 0, 1, 2 and 7.
-std::string core_list(capnp::List<std::uint16_t>::Reader cores);
-
 }  // namespace nomad::workload

@@ -163,15 +163,10 @@ TEST_CASE("task_env: paths on this machine, and those that lead outside") {
   CHECK(path("../server2/x", true) == "/d/a/server2/x escapes");
 }
 
-TEST_CASE("task_env: allocation index and core lists") {
+TEST_CASE("task_env: allocation index") {
   CHECK(alloc_index("job.group[12]") == 12);
   CHECK(alloc_index("job.group") == -1);
   CHECK(alloc_index("job.group[x]") == -1);
-  Draft<schema::AllocatedTaskResources> draft;
-  auto cores = draft->initCpu().initReservedCores(5);
-  for (unsigned i = 0; i < 5; ++i)
-    cores.set(i, std::array<std::uint16_t, 5>{7, 1, 0, 2, 9}[i]);
-  CHECK(core_list(cores.asReader()) == "0-2,7,9");
 }
 
 TEST_CASE("task_env: a port that leads to no other is the same inside") {
@@ -281,20 +276,4 @@ TEST_CASE("task_env: a directory beside the task's, of a longer name, is outside
   CHECK(env.client_path("/d/a/serve", false).escapes);
   CHECK_FALSE(env.client_path("/d/a/server", false).escapes);
   CHECK_FALSE(env.client_path("/d/a/server/x", false).escapes);
-}
-
-TEST_CASE("task_env: neighbouring cores are a range") {
-  const auto listed = [](std::initializer_list<std::uint16_t> cores) {
-    Draft<schema::Allocation> draft;
-    auto cpu = draft->initAllocatedResources().initTasks(1)[0].initValue().initCpu();
-    auto list = cpu.initReservedCores(static_cast<unsigned>(cores.size()));
-    unsigned at = 0;
-    for (const auto core : cores)
-      list.set(at++, core);
-    return core_list(cpu.asReader().getReservedCores());
-  };
-  CHECK(listed({}) == "");
-  CHECK(listed({0}) == "0");
-  CHECK(listed({3, 1, 2}) == "1-3");
-  CHECK(listed({0, 1, 3, 5, 6}) == "0-1,3,5-6");
 }
