@@ -80,6 +80,7 @@ struct Start {
   cgroupDirectories @10 :List(Text);
   cgroupUnified @11 :Text;  # One of them, of version 2.
   oomEvents @12 :Text;      # File with a line "oom_kill <count>".
+  cgroupShared @13 :Text;   # To be joined, too; others are in it. Empty: none.
 }
 
 # Another command in the task's place, with its standard streams in the agent's hands. `execStarted`

@@ -34,7 +34,7 @@
 #include <sys/types.h>
 
 #include "runtime/base/result.hpp"
-#include "runtime/host/cgroup.hpp"
+#include "runtime/host/cgroup/cgroup.hpp"
 #include "runtime/host/exec_session.hpp"
 #include "runtime/host/process/process_id.hpp"
 #include "runtime/host/process/unique_fd.hpp"

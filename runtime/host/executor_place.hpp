@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "runtime/base/result.hpp"
-#include "runtime/host/cgroup.hpp"
+#include "runtime/host/cgroup/cgroup.hpp"
 #include "runtime/host/executor/state_file.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 

@@ -22,6 +22,7 @@ void fill_start(schema::executor::Start::Builder start,
   fill_texts(start.initEnvironment(size(command.environment)), command.environment);
   fill_texts(start.initCgroupDirectories(size(cgroup.directories)), cgroup.directories);
   start.setCgroupUnified(cgroup.unified);
+  start.setCgroupShared(cgroup.shared);
   if (!cgroup.memory.empty())
     start.setOomEvents(cgroup.memory
                        + (cgroup.memory_is_v2 ? "/memory.events" : "/memory.oom_control"));

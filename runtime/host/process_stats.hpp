@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 #include "runtime/base/result.hpp"
-#include "runtime/host/cgroup.hpp"
+#include "runtime/host/cgroup/cgroup.hpp"
 
 namespace nomad::host {
 

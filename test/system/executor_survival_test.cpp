@@ -101,10 +101,7 @@ public:
     for (auto& promise : purged)
       CHECK_FALSE(promise.get_future().get().has_error());
     CHECK(client.keys()->empty());
-    auto mounts = client.cgroups().mounts();
-    mounts.controllers.emplace_back("unified", mounts.unified);
-    for (const auto& [controller, mount] : mounts.controllers)
-      ::rmdir((mount + '/' + place_.parent).c_str());
+    test::remove_cgroup_parents(client.cgroups().mounts(), place_.parent);
   }
 
 private:

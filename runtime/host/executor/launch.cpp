@@ -179,6 +179,15 @@ bool open_outputs(schema::executor::Start::Reader start,
   return opened;
 }
 
+// A thread that moves itself by `tasks` is spared the lock, and the wait of tens of milliseconds
+// for all processors, that `cgroup.procs` costs. The child is one thread.
+bool open_cgroup(const std::string& directory, Plan& plan, LaunchError& error) {
+  const std::string file = directory + "/tasks";
+  plan.cgroup_files.emplace_back(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!plan.cgroup_files.back()) error = {"cannot open " + file, errno};
+  return static_cast<bool>(plan.cgroup_files.back());
+}
+
 bool open_cgroups(schema::executor::Start::Reader start, Plan& plan, LaunchError& error) {
   std::string unified{start.getCgroupUnified().cStr()};
   for (auto directory : start.getCgroupDirectories()) {
@@ -186,15 +195,10 @@ bool open_cgroups(schema::executor::Start::Reader start, Plan& plan, LaunchError
       plan.unified.reset(::open(unified.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
       if (plan.unified) continue;
     }
-    // A thread that moves itself by `tasks` is spared the lock, and the wait of tens of
-    // milliseconds for all processors, that `cgroup.procs` costs. The child is one thread.
-    std::string file = std::string{directory.cStr()} + "/tasks";
-    plan.cgroup_files.emplace_back(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!plan.cgroup_files.back()) {
-      error = {"cannot open " + file, errno};
-      return false;
-    }
+    if (!open_cgroup(directory.cStr(), plan, error)) return false;
   }
+  std::string shared{start.getCgroupShared().cStr()};
+  if (!shared.empty() && !open_cgroup(shared, plan, error)) return false;
   std::string network{start.getNetworkNamespace().cStr()};
   if (!network.empty()) {
     plan.network.reset(::open(network.c_str(), O_RDONLY | O_CLOEXEC));

@@ -21,7 +21,7 @@
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
-#include "runtime/host/cgroup.hpp"
+#include "runtime/host/cgroup/cgroup.hpp"
 #include "runtime/host/fingerprint/parse.hpp"
 #include "runtime/host/host_stats.hpp"
 #include "runtime/host/process/process_id.hpp"
@@ -103,6 +103,7 @@ Result<> read_cgroup(const FingerprintOptions& options, NodeFacts& facts) {
   if (mounts.version == CgroupMounts::Version::none) return {};
   add(facts, "unique.cgroup.mountpoint", mounts.first);
   add(facts, "unique.cgroup.version", mounts.version == CgroupMounts::Version::v2 ? "v2" : "v1");
+  add(facts, "cgroup.cpuset", check_cpuset(mounts, options.root) ? "true" : "false");
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/host/exec_pump.hpp"
 #include "runtime/host/executor_client.hpp"
 #include "temp_dir.hpp"
+#include "test/support/cgroup_parents.hpp"
 
 namespace nomad::host {
 
@@ -82,7 +83,7 @@ public:
     for (const std::string& key : *keys) {
       if (purge(key).has_error()) std::abort();
     }
-    remove_cgroup_parents();
+    test::remove_cgroup_parents(client_->cgroups().mounts(), cgroup_parent());
   }
 
   ExecutorClient& client() { return *client_; }
@@ -143,13 +144,6 @@ public:
 
 private:
   std::string cgroup_parent() const { return "nomad-test-" + std::to_string(::getpid()); }
-
-  void remove_cgroup_parents() {
-    CgroupMounts mounts = client_->cgroups().mounts();
-    mounts.controllers.emplace_back("unified", mounts.unified);
-    for (const auto& [controller, mount] : mounts.controllers)
-      ::rmdir((mount + '/' + cgroup_parent()).c_str());
-  }
 
   void open() {
     std::filesystem::create_directories(alloc_root() + "/alloc/logs");

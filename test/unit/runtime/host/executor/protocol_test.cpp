@@ -114,7 +114,7 @@ TEST_CASE("protocol: a start message of version 1 keeps its bytes' meaning") {
            && start.getLimits()[0].getResource() == 6 && start.getLimits()[0].getSoft() == 7
            && start.getLimits()[0].getHard() == 8 && is(start.getNetworkNamespace(), "/net")
            && is(start.getCgroupDirectories()[0], "/cg") && is(start.getCgroupUnified(), "/u")
-           && is(start.getOomEvents(), "/oom");
+           && is(start.getOomEvents(), "/oom") && is(start.getCgroupShared(), "");
   });
   CHECK(outcome == FrameReader::Outcome::message);
   CHECK(seen);

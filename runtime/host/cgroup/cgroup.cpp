@@ -1,52 +1,20 @@
-#include "runtime/host/cgroup.hpp"
+#include "runtime/host/cgroup/cgroup.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
+#include "runtime/host/cgroup/cgroup_files.hpp"
 #include "runtime/host/process/process_id.hpp"
-#include "runtime/host/process/unique_fd.hpp"
 
 namespace nomad::host {
 
 namespace {
-
-bool is_directory(const std::string& path) {
-  struct stat status {};
-
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-Result<> write_file(const std::string& path, std::string_view text) {
-  UniqueFd file{::open(path.c_str(), O_WRONLY | O_CLOEXEC)};
-  if (!file || ::write(file.get(), text.data(), text.size()) < 0)
-    return errno_error("writing " + path, errno);
-  return {};
-}
-
-Result<> make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
-    return errno_error("making the cgroup " + path, errno);
-  return {};
-}
-
-// A child group has only those controllers that its parent hands down; what is not there, or not
-// allowed, shows when a limit is written.
-void hand_down(const std::string& group) {
-  for (std::string_view controller : {"cpuset", "cpu", "io", "memory", "pids"}) {
-    UniqueFd file{::open((group + "/cgroup.subtree_control").c_str(), O_WRONLY | O_CLOEXEC)};
-    std::string order = "+" + std::string{controller};
-    if (file && ::write(file.get(), order.data(), order.size()) < 0)
-      log::debug("client.cgroup", "{}: controller {} is not available", group, controller);
-  }
-}
 
 std::vector<pid_t> read_processes(const std::string& directory) {
   std::vector<pid_t> pids;
@@ -61,7 +29,7 @@ std::vector<pid_t> read_processes(const std::string& directory) {
 
 Result<> write_limits_v2(const CgroupScope& scope, const CgroupLimits& limits) {
   auto set = [&](const char* file, const std::string& value) {
-    return write_file(scope.unified + '/' + file, value);
+    return write_group_file(scope.unified + '/' + file, value);
   };
   if (limits.memory_bytes != 0) NOMAD_TRY(set("memory.max", std::to_string(limits.memory_bytes)));
   if (limits.memory_soft_bytes != 0)
@@ -72,7 +40,6 @@ Result<> write_limits_v2(const CgroupScope& scope, const CgroupLimits& limits) {
     NOMAD_TRY(set("cpu.weight", std::to_string(1 + (shares - 2) * 9999 / 262142)));
   }
   if (limits.pids != 0) NOMAD_TRY(set("pids.max", std::to_string(limits.pids)));
-  if (!limits.cpus.empty()) NOMAD_TRY(set("cpuset.cpus", limits.cpus));
   return {};
 }
 
@@ -109,16 +76,13 @@ Cgroups Cgroups::open(const Options& options) {
   Cgroups cgroups;
   cgroups.mounts_ = parse_cgroup_mounts(read_proc_file(options.mountinfo));
   if (!options.enabled) return cgroups;
-  cgroups.parent_v2_ = options.parent.empty() ? "nomad.slice" : options.parent;
-  cgroups.parent_v1_ = options.parent.empty() ? "nomad" : options.parent;
-  for (std::string* parent : {&cgroups.parent_v1_, &cgroups.parent_v2_})
-    parent->erase(0, parent->find_first_not_of('/'));
-
+  const std::string parent_v1 = parent_group(options.parent, false);
+  const std::string parent_v2 = parent_group(options.parent, true);
   std::string problem = cgroups.mounts_.version == CgroupMounts::Version::none
                             ? "no cgroup file system is mounted"
                             : std::string{};
   auto prepare = [&problem](const std::string& path) {
-    auto made = make_directory(path);
+    auto made = make_group(path);
     if (made.has_error() && problem.empty()) problem = made.error().what;
     // The file tells whether we may also put processes there.
     if (!made.has_error() && ::access((path + "/cgroup.procs").c_str(), W_OK) == 0) return true;
@@ -126,7 +90,7 @@ Cgroups Cgroups::open(const Options& options) {
     return false;
   };
   if (!cgroups.mounts_.unified.empty()) {
-    std::string path = cgroups.mounts_.unified + '/' + cgroups.parent_v2_;
+    std::string path = cgroups.mounts_.unified + '/' + parent_v2;
     if (cgroups.mounts_.version == CgroupMounts::Version::v2) hand_down(cgroups.mounts_.unified);
     if (prepare(path)) {
       if (cgroups.mounts_.version == CgroupMounts::Version::v2) hand_down(path);
@@ -136,21 +100,31 @@ Cgroups Cgroups::open(const Options& options) {
   for (const auto& [controller, mount] : cgroups.mounts_.controllers) {
     // Memory gives usage and out-of-memory kills; pids keeps a list where there is no version 2.
     bool wanted = controller == "memory" || (controller == "pids" && cgroups.unified_.empty());
-    if (wanted && prepare(mount + '/' + cgroups.parent_v1_))
-      cgroups.controllers_v1_.push_back(mount + '/' + cgroups.parent_v1_);
+    if (wanted && prepare(mount + '/' + parent_v1))
+      cgroups.controllers_v1_.push_back(mount + '/' + parent_v1);
   }
   cgroups.available_ = !cgroups.unified_.empty() || !cgroups.controllers_v1_.empty();
   if (!cgroups.available_) {
     log::warn("client.cgroup", "tasks run without cgroups, by process groups only: {}", problem);
+    return cgroups;
   }
+  // Who shares out the processors tells users when it can't.
+  if (auto made = make_cpuset_groups(cgroups.mounts_, options.parent))
+    cgroups.cpusets_ = std::move(*made);
   return cgroups;
 }
 
 CgroupScope Cgroups::find(std::string_view key) const {
   CgroupScope scope;
   std::string name{key};
-  if (!unified_.empty() && is_directory(unified_ + '/' + name + ".scope")) {
-    scope.unified = unified_ + '/' + name + ".scope";
+  // Directly in the parent is where releases without cpusets had them.
+  for (const char* slice : {"/share.slice/", "/reserve.slice/", "/"}) {
+    const std::string directory = unified_ + slice + name + ".scope";
+    if (unified_.empty() || !is_directory(directory)) continue;
+    scope.unified = directory;
+    break;
+  }
+  if (!scope.unified.empty()) {
     scope.directories.push_back(scope.unified);
     scope.cpu = scope.unified;
     scope.cpu_is_v2 = true;
@@ -166,29 +140,49 @@ CgroupScope Cgroups::find(std::string_view key) const {
     if (::access((directory + "/memory.usage_in_bytes").c_str(), F_OK) == 0)
       scope.memory = directory;
   }
+  if (const auto own = cpusets_.reserved + '/' + name; holds_by_v1() && is_directory(own))
+    scope.directories.push_back(own);
   return scope;
+}
+
+bool Cgroups::holds_by_v1() const {
+  return !cpusets_.shared.empty() && mounts_.version != CgroupMounts::Version::v2;
+}
+
+Result<> Cgroups::make_directories(const std::string& name, const CgroupLimits& limits) const {
+  if (!unified_.empty()) {
+    std::string parent = unified_;
+    if (!cpusets_.shared.empty() && !holds_by_v1())
+      parent = limits.cpus.empty() ? cpusets_.shared : cpusets_.reserved;
+    NOMAD_TRY(make_group(parent + '/' + name + ".scope"));
+  }
+  for (const std::string& parent : controllers_v1_)
+    NOMAD_TRY(make_group(parent + '/' + name));
+  if (holds_by_v1() && !limits.cpus.empty())
+    NOMAD_TRY(make_cpuset_v1(cpusets_.reserved + '/' + name, limits.cpus));
+  return {};
 }
 
 Result<CgroupScope> Cgroups::create(std::string_view key, const CgroupLimits& limits) const {
   if (!available_) return CgroupScope{};
-  std::string name{key};
-  if (!unified_.empty()) NOMAD_TRY(make_directory(unified_ + '/' + name + ".scope"));
-  for (const std::string& parent : controllers_v1_)
-    NOMAD_TRY(make_directory(parent + '/' + name));
+  NOMAD_TRY(make_directories(std::string{key}, limits));
   CgroupScope scope = find(key);
+  if (holds_by_v1() && limits.cpus.empty()) scope.shared = cpusets_.shared;
   if (scope.memory_is_v2 || mounts_.version == CgroupMounts::Version::v2) {
     NOMAD_TRY(write_limits_v2(scope, limits));
+    if (!limits.cpus.empty() && !cpusets_.shared.empty() && !holds_by_v1())
+      NOMAD_TRY(write_group_file(scope.unified + "/cpuset.cpus", limits.cpus));
     return scope;
   }
   if (limits.memory_bytes != 0) {
-    NOMAD_TRY(
-        write_file(scope.memory + "/memory.limit_in_bytes", std::to_string(limits.memory_bytes)));
+    NOMAD_TRY(write_group_file(scope.memory + "/memory.limit_in_bytes",
+                               std::to_string(limits.memory_bytes)));
   }
   if (limits.memory_soft_bytes != 0) {
-    NOMAD_TRY(write_file(scope.memory + "/memory.soft_limit_in_bytes",
-                         std::to_string(limits.memory_soft_bytes)));
+    NOMAD_TRY(write_group_file(scope.memory + "/memory.soft_limit_in_bytes",
+                               std::to_string(limits.memory_soft_bytes)));
   }
-  if (limits.cpu_shares != 0 || limits.pids != 0 || !limits.cpus.empty())
+  if (limits.cpu_shares != 0 || limits.pids != 0)
     return Error{Errc::invalid_argument, "cpu and pids limits need cgroups of version 2"};
   return scope;
 }
@@ -207,7 +201,7 @@ std::vector<pid_t> Cgroups::processes(const CgroupScope& scope) {
 void Cgroups::kill(const CgroupScope& scope) {
   if (!scope.unified.empty()) {
     // Kernels before 5.14 lack the file; then each process is killed as on version 1.
-    if (!write_file(scope.unified + "/cgroup.kill", "1").has_error()
+    if (!write_group_file(scope.unified + "/cgroup.kill", "1").has_error()
         && scope.directories.size() == 1)
       return;
   }

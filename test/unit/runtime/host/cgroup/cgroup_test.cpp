@@ -1,4 +1,4 @@
-#include "runtime/host/cgroup.hpp"
+#include "runtime/host/cgroup/cgroup.hpp"
 
 #include <thread>
 
@@ -8,8 +8,10 @@
 
 #include <doctest/doctest.h>
 
-#include "temp_dir.hpp"
+#include "runtime/host/process/process_id.hpp"
+#include "test/support/cgroup_parents.hpp"
 #include "test/support/child_process.hpp"
+#include "test/unit/runtime/host/temp_dir.hpp"
 
 using namespace nomad;
 using namespace nomad::host;
@@ -82,6 +84,50 @@ TEST_CASE("cgroup: a scope holds, kills and releases processes") {
   CHECK_FALSE(Cgroups::remove(*scope).has_error());
   CHECK_FALSE(cgroups.find("key"));
 
-  for (const std::string& directory : scope->directories)
-    ::rmdir(std::filesystem::path{directory}.parent_path().c_str());
+  test::remove_cgroup_parents(cgroups.mounts(), parent);
+}
+
+TEST_CASE(
+    "cgroup: of version 2, a scope is in the slice of those that share or of those that do not") {
+  TempDir temp;
+  const std::string parent = temp / "nomad.slice";
+  const auto make = [&](const std::string& path, const char* file, const char* text) {
+    std::filesystem::create_directories(path);
+    write_text(path + '/' + file, text);
+  };
+  write_text(temp / "mountinfo", "30 22 0:26 / " + (temp / "") + " rw - cgroup2 cgroup2 rw\n");
+  for (const std::string& path :
+       {temp / "", parent, parent + "/share.slice", parent + "/reserve.slice"}) {
+    make(path, "cgroup.controllers", "cpuset cpu io memory pids\n");
+    make(path, "cgroup.procs", "");
+  }
+  make(parent + "/reserve.slice/own.scope", "cpuset.cpus", "");
+  make(parent + "/older.scope", "cgroup.procs", "");
+  const Cgroups cgroups = Cgroups::open({.mountinfo = temp / "mountinfo"});
+
+  const auto shares = cgroups.create("shares");
+  const auto own = cgroups.create("own", {.cpus = "0,2"});
+  REQUIRE(shares.has_value());
+  REQUIRE_MESSAGE(own.has_value(), own.error().what);
+  const auto in = [](const CgroupScope& scope, std::string_view end) {
+    return scope.unified.ends_with(end) && scope.shared.empty()
+           && scope.directories == std::vector{scope.unified};
+  };
+  CHECK(in(*shares, "/nomad.slice/share.slice/shares.scope"));
+  CHECK(in(*own, "/nomad.slice/reserve.slice/own.scope"));
+  CHECK(read_proc_file(own->unified + "/cpuset.cpus") == "0,2");
+  CHECK(in(cgroups.find("own"), "/nomad.slice/reserve.slice/own.scope"));
+  CHECK(in(cgroups.find("older"), "/nomad.slice/older.scope"));
+}
+
+TEST_CASE("cgroup: without the controller cpuset wanted processors are passed over") {
+  TempDir temp;
+  write_text(temp / "mountinfo", "30 22 0:26 / " + (temp / "") + " rw - cgroup2 cgroup2 rw\n");
+  write_text(temp / "cgroup.controllers", "cpu memory\n");
+  std::filesystem::create_directories(temp / "nomad.slice");
+  for (const char* file : {"cgroup.procs", "nomad.slice/cgroup.procs"})
+    write_text(temp / file, "");
+  const auto made = Cgroups::open({.mountinfo = temp / "mountinfo"}).create("key", {.cpus = "1"});
+  REQUIRE_MESSAGE(made.has_value(), made.error().what);
+  CHECK(made->unified.ends_with("/nomad.slice/key.scope"));
 }

@@ -5,9 +5,11 @@
 // container that mounts them read-only) `Cgroups::open` says so in the log once, scopes are empty,
 // and the executor falls back to walking the process tree.
 //
-//   v2      <mount>/nomad.slice/<key>.scope
+//   v2      <mount>/nomad.slice/{share,reserve}.slice/<key>.scope
 //   hybrid  <mount>/unified/nomad.slice/<key>.scope and <mount>/memory/nomad/<key>
 //   v1      <mount>/{memory,pids,cpu,...}/nomad/<key>
+//
+// and for the processors as runtime/host/cgroup/cpuset_groups.hpp says.
 //
 // Names follow from the task alone (`executor_key`), so after a crash the agent finds a scope
 // without having written down that it made it.
@@ -23,6 +25,7 @@
 #include <sys/types.h>
 
 #include "runtime/base/result.hpp"
+#include "runtime/host/cgroup/cpuset_groups.hpp"
 
 namespace nomad::host {
 
@@ -32,7 +35,9 @@ struct CgroupLimits {
   std::uint64_t memory_soft_bytes = 0;  ///< Reclaimed first above this.
   std::uint64_t cpu_shares = 0;         ///< v1 shares; converted to a weight on v2.
   std::uint64_t pids = 0;
-  std::string cpus{};  ///< cpuset list, "0-1,4".
+  /// Processors of its own, "0-1,4"; empty: those that all such scopes share. Without effect where
+  /// the cpuset controller can't be written.
+  std::string cpus{};
 };
 
 /// The directories that make up one task's scope; all empty when there are no cgroups.
@@ -41,6 +46,7 @@ struct CgroupScope {
   std::string unified{};                   ///< The version 2 directory among them, or empty.
   std::string memory{};                    ///< The one with memory figures, or empty.
   std::string cpu{};                       ///< The one with cpu figures, or empty.
+  std::string shared{};  ///< Of many tasks: a process joins it, too. Empty if not just created.
   bool memory_is_v2 = false;
   bool cpu_is_v2 = false;
 
@@ -96,10 +102,12 @@ public:
   static std::vector<pid_t> processes(const CgroupScope& scope);
 
 private:
+  bool holds_by_v1() const;
+  Result<> make_directories(const std::string& name, const CgroupLimits& limits) const;
+
   CgroupMounts mounts_;
   bool available_ = false;
-  std::string parent_v1_;
-  std::string parent_v2_;
+  CpusetGroups cpusets_;                     ///< Empty: tasks can't be held to processors.
   std::vector<std::string> controllers_v1_;  ///< Directories `<mount>/<parent>` that work.
   std::string unified_;                      ///< `<unified mount>/<parent>`, or empty.
 };
