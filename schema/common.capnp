@@ -87,7 +87,7 @@ struct RequestedDevice {
 
 struct Resources $nullable(true) {
   cpu @0 :Int64 $json("CPU") $works;  # MHz
-  cores @1 :Int64 $partly("cores are counted and told to the task, which is not pinned to them");
+  cores @1 :Int64 $works;
   memoryMb @2 :Int64 $json("MemoryMB") $hcl("memory") $default("300") $works;  # MiB
   memoryMaxMb @3 :Int64 $json("MemoryMaxMB") $hcl("memory_max") $works;
   diskMb @4 :Int64 $json("DiskMB") $hcl("disk") $update(inPlace)

@@ -304,7 +304,7 @@ struct TaskResources {
   memoryBytes @0 :UInt64;
   memoryMaxBytes @1 :UInt64;          # 0: no more than memoryBytes
   cpuShares @2 :UInt64;
-  cpuset @3 :Text;                    # "0-3,7"; empty: any
+  cpuset @3 :Text;                    # "0-3,7"; empty: those that tasks share
 }
 
 # All that a start needs, interpolated.

@@ -6,6 +6,7 @@
 
 #include "actors/client/client_facts.hpp"
 #include "actors/client/node/machine.hpp"
+#include "actors/client/node/node_cpus.hpp"
 #include "actors/client/node/node_disks.hpp"
 #include "actors/client/node/node_events.hpp"
 #include "actors/client/node/node_figures.hpp"
@@ -16,6 +17,7 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/host/cgroup/cpuset_groups.hpp"
 #include "runtime/host/host_stats.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/task_machine.hpp"
@@ -74,7 +76,8 @@ private:
 
   ClientSelf::pointer self_;
   ClientFacts facts_;
-  NodeAllocs allocs_{self_, facts_};
+  NodeCpus cpus_{self_, facts_};
+  NodeAllocs allocs_{self_, facts_, cpus_};
   ServerContact servers_{self_, facts_, allocs_};
   Machine machine_{self_, facts_, [this] { node_changed(); }};
   NodeMetadata metadata_{self_, facts_, [this] { node_changed(); }};
@@ -216,6 +219,7 @@ void ClientState::take_up() {
   metadata_.configure(fixed_meta(facts_.options));
   make_node();
   allocs_.take_up(std::exchange(*loaded_, {}));
+  cpus_.begin();
   log::info("client", "node {} starts with {} saved allocations", facts_.identity.id,
             allocs_.size());
   servers_.register_node();
@@ -227,6 +231,7 @@ void ClientState::take_up() {
 void ClientState::make_node() {
   facts_.node = build_node(facts_.options, facts_.identity, machine_.facts(), *drivers_,
                            metadata_.merged(), facts_.options.unix_now());
+  cpus_.set_reservable(machine_.facts().reservable_cores);
   make_context();
 }
 
@@ -420,6 +425,7 @@ Result<Client> start_client(const actor::Owner& owner,
                       .db = db,
                       .steps = steps,
                       .plugins = std::make_shared<const PluginCatalog>(std::move(plugins)),
+                      .share_cpus = host::share_cpus,
                       .task_metrics = std::move(task_metrics)});
   actor::give(db, client);
   actor::give(steps, client);

@@ -72,6 +72,9 @@ struct ClientParts {
   AllocRunnerFactory make_runner = spawn_alloc_runner;
   AllocCheck check_alloc = client::check_alloc;  ///< What `make_runner` may be asked to run.
   std::shared_ptr<const PluginCatalog> plugins;
+  /// Which processors tasks without cores may use, told from a step: the groups' parent and the
+  /// list, as host::share_cpus. Empty: nobody is held to any.
+  std::function<Result<>(const std::string& parent, const std::string& cpus)> share_cpus{};
   std::shared_ptr<telemetry::Registry> task_metrics{};  ///< Null: what tasks do is not counted.
 };
 

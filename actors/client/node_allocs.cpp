@@ -42,6 +42,7 @@ Result<access::Allowed> NodeAllocs::check_caller(const std::string& alloc_id,
 
 AllocRunner NodeAllocs::run(AllocSetup setup) {
   const auto alloc_id = copy(setup.alloc->getId());
+  cpus_.hold(*setup.alloc);
   auto runner = facts_.parts.make_runner(self_, std::move(setup));
   runners_.emplace(runner.address(), alloc_id);
   return runner;
@@ -410,6 +411,7 @@ actor::Answer<alloc_runner::Ended> NodeAllocs::await_end(const alloc_runner::Awa
 
 void NodeAllocs::tell_over(const std::string& alloc_id) {
   allocs_.at(alloc_id).over = true;
+  cpus_.release(alloc_id);
   awaited_.ended(alloc_id);
 }
 

@@ -15,6 +15,7 @@
 
 #include "actors/client/client_facts.hpp"
 #include "actors/client/node/awaited_ends.hpp"
+#include "actors/client/node/node_cpus.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/heartbeat_stop.hpp"
@@ -23,8 +24,9 @@ namespace nomad::client {
 
 class NodeAllocs {
 public:
-  /// Both outlive it.
-  NodeAllocs(ClientSelf::pointer self, const ClientFacts& facts) : self_{self}, facts_{facts} {}
+  /// All outlive it.
+  NodeAllocs(ClientSelf::pointer self, const ClientFacts& facts, NodeCpus& cpus)
+      : self_{self}, facts_{facts}, cpus_{cpus} {}
 
   NodeAllocs(const NodeAllocs&) = delete;
   NodeAllocs& operator=(const NodeAllocs&) = delete;
@@ -178,6 +180,7 @@ private:
 
   ClientSelf::pointer self_;
   const ClientFacts& facts_;
+  NodeCpus& cpus_;
 
   std::unordered_map<std::string, Alloc> allocs_;
   std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.

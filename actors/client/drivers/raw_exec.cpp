@@ -213,6 +213,7 @@ struct RawExecState {
                                     .max_files = logs.getMaxFiles(),
                                     .max_file_bytes = logs.getMaxFileBytes()};
     command.use_cgroup = use_cgroups;
+    command.cgroup_limits.cpus = copy(config.getResources().getCpuset());
     return command;
   }
 

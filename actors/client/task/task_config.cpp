@@ -13,6 +13,7 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/object/json_codec.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/node/cpu_sets.hpp"
 
 namespace nomad::client {
 namespace {
@@ -68,6 +69,7 @@ void write_resources(schema::AllocatedTaskResources::Reader from,
   to.setMemoryMaxBytes(megabytes(from.getMemory().getMemoryMaxMb()));
   to.setCpuShares(
       static_cast<std::uint64_t>(std::max<std::int64_t>(from.getCpu().getCpuShares(), 0)));
+  to.setCpuset(text(workload::core_list(from.getCpu().getReservedCores())));
 }
 
 /// What hooks have for the task to see, in their order.

@@ -159,6 +159,7 @@ struct ClientFixture : ActorFixture {
   Object<schema::Node> node;
   std::vector<std::string> node_events;  ///< "Driver: Healthy"
   std::shared_ptr<telemetry::Registry> task_metrics;
+  std::function<Result<>(const std::string&, const std::string&)> share_cpus;
 
   FakeServers servers;
   std::shared_ptr<std::optional<actor::Promise<client::server_link::AssignedAllocs>>> held
@@ -352,6 +353,7 @@ struct ClientFixture : ActorFixture {
                return runner;
              },
          .plugins = std::make_shared<const client::PluginCatalog>(plugins()),
+         .share_cpus = share_cpus,
          .task_metrics = task_metrics});
     settle();
   }
