@@ -37,10 +37,14 @@ def of_group(name, script, count):
     return made
 
 
+NODES_OWN = {"init.scope", "shared", "reserved", "share.slice", "reserve.slice"}
+
+
 def groups_below(root, parent):
-    """Control groups of tasks below `parent` (client.cgroup_parent), whatever the version."""
+    """Control groups of tasks below `parent` (client.cgroup_parent), whatever the version. Those that the node
+    shares its cores by stay."""
     return [folder for folder, _, _ in os.walk(root)
-            if os.path.basename(os.path.dirname(folder)) == parent and os.path.basename(folder) != "init.scope"]
+            if parent in folder.split("/")[:-1] and os.path.basename(folder) not in NODES_OWN]
 
 
 def mounts_below(directory):
