@@ -114,7 +114,7 @@ GroupSpec JobSpec::make_group(schema::TaskGroup::Reader group) const {
     spec.has_devices = spec.has_devices || task.getResources().getDevices().size() > 0;
   }
   std::ranges::sort(spec.drivers);
-  spec.drivers.erase(std::ranges::unique(spec.drivers).begin(), spec.drivers.end());
+  spec.drivers.erase(std::unique(spec.drivers.begin(), spec.drivers.end()), spec.drivers.end());
   for (const auto entry : group.getVolumes()) {
     const auto volume = entry.getValue();
     if (view(volume.getType()) == "host")

@@ -39,7 +39,7 @@ Result<std::vector<Port>> parse_port_ranges(std::string_view text) {
     text.remove_prefix(comma + 1);
   }
   std::ranges::sort(ports);
-  ports.erase(std::ranges::unique(ports).begin(), ports.end());
+  ports.erase(std::unique(ports.begin(), ports.end()), ports.end());
   return ports;
 }
 
