@@ -542,6 +542,9 @@ TEST_CASE("raw_exec: kill -9 of the agent at any moment neither loses nor double
   std::set<int> pids;
   for (int number = 0; number < count; ++number) {
     const auto root = dir.file("allocs/" + test::numbered_id(number, owner));
+    // A task answers when its shell runs, which is a moment before the shell has written anything.
+    REQUIRE(eventually(
+        [&] { return read_file(root + "/alloc/pids").find('\n') != std::string::npos; }));
     const auto started = read_file(root + "/alloc/pids");
     CHECK(std::count(started.begin(), started.end(), '\n') == 1);
     const int pid = std::stoi(started);
