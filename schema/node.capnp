@@ -162,22 +162,44 @@ struct Node {
   modifyIndex @30 :UInt64;
 }
 
+# What a pool's nodes are scheduled by in place of the cluster's configuration.
+struct NodePoolSchedulerConfiguration {
+  schedulerAlgorithm @0 :Text;         # "": the cluster's
+  memoryOversubscriptionEnabled :union $json("MemoryOversubscriptionEnabled") {
+    unset @1 :Void;                    # the cluster's
+    value @2 :Bool;
+  }
+}
+
 struct NodePool {
   name @0 :Text;
   description @1 :Text;
   meta @2 :List(Common.TextEntry) $map;
-  schedulerConfiguration @3 :Text $raw;
+  schedulerConfiguration @3 :NodePoolSchedulerConfiguration;
   hash @4 :Data;
   createIndex @5 :UInt64;
   modifyIndex @6 :UInt64;
+}
+
+# The task drivers of a namespace's jobs. None enabled: all that are not disabled.
+struct NamespaceCapabilities {
+  enabledTaskDrivers @0 :List(Text);
+  disabledTaskDrivers @1 :List(Text);
+}
+
+# The node pools of a namespace's jobs. At most one of the lists has names, which may be globs.
+struct NamespaceNodePoolConfiguration {
+  default @0 :Text;                    # of jobs that name none
+  allowed @1 :List(Text);
+  denied @2 :List(Text);
 }
 
 struct Namespace {
   name @0 :Text;
   description @1 :Text;
   quota @2 :Text;
-  capabilities @3 :Text $raw;
-  nodePoolConfiguration @4 :Text $raw;
+  capabilities @3 :NamespaceCapabilities;
+  nodePoolConfiguration @4 :NamespaceNodePoolConfiguration;
   meta @5 :List(Common.TextEntry) $map;
   hash @6 :Data;
   createIndex @7 :UInt64;
