@@ -1,12 +1,23 @@
-// scheduler_bench: what the schedulers cost, each with verification and apply, without disk:
-//   - one job of 5,000 tasks placed on one node (or as many as the first argument says);
-//   - 500 jobs of one task each on one node, one plan each;
-//   - one job of 5,000 tasks, and 500 of one task, on 5,000 nodes;
-//   - an evaluation of the large job that changes nothing.
-#include <chrono>
+// scheduler_bench: what the schedulers cost, each with verification and apply, without disk.
+//
+//   scheduler_bench [alike|classes|large [number]]…      all three without arguments
+//
+//   alike    one job of 5,000 tasks (or `number`) and 500 of one task on one node and on 5,000
+//   equal
+//            ones, and an evaluation that changes nothing;
+//   classes  jobs of one task and of 100 on 1,000, 10,000 and 50,000 nodes (or `number`) of 100
+//            classes: what an evaluation takes, and what a placement does;
+//   large    one job of 50,000 tasks (or `number`) on 5,000 nodes.
+//
+// Times are processor time of this thread, so that what else the machine does is not in them.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
@@ -20,11 +31,33 @@ namespace {
 
 using namespace nomad;
 using namespace nomad::scheduler;
-using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
+
+double percentile(std::vector<double>& values, double part) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(part * static_cast<double>(values.size() - 1))];
+}
+
+void require(bool done, const std::string& what) {
+  if (done) return;
+  std::fprintf(stderr, "not done: %s\n", what.c_str());
+  std::exit(1);
+}
+
+/// What a job of the bench is besides its count.
+struct JobShape {
+  std::int64_t cpu_mhz = 1;
+  std::int64_t memory_mb = 1;
+  bool port = false;
+  bool constrained = false;  ///< By class: three constraints, which nine in ten nodes meet.
+  bool spread = false;       ///< Over racks, and with an affinity: many nodes are compared.
+};
 
 struct World {
   state::Store store;
@@ -33,6 +66,7 @@ struct World {
   double deciding = 0;
   double verifying = 0;
   double applying = 0;
+  std::size_t largest_entry = 0;  ///< Bytes.
 
   template <class Fill>
   state::Outcome apply(Fill fill) {
@@ -44,37 +78,73 @@ struct World {
   state::Outcome apply(const Object<schema::Command>& command) {
     auto outcome = store.apply(++index, *command);
     store.publish();
-    if (outcome.error) {
-      std::fprintf(stderr, "refused: %s\n", outcome.error->what.c_str());
-      std::exit(1);
-    }
+    require(!outcome.error, outcome.error ? outcome.error->what : "");
     return outcome;
   }
 
-  void add_node(std::int64_t size) {
+  /// `kind` is one of 100, which differ in attributes.
+  void add_node(std::int64_t cpu_mhz, std::int64_t memory_mb, std::int64_t disk_mb, unsigned kind) {
     apply([&](schema::Command::Builder command) {
       auto node = command.initNodeRegister().initNode();
-      node.setId(text(make_uuid(random)));
-      node.setDatacenter("dc1");
+      const auto id = make_uuid(random);
+      node.setId(text(id));
+      node.setName(text("node-" + id.substr(0, 8)));
+      node.setDatacenter(kind % 4 == 0 ? "dc1" : "dc2");
       node.setNodePool("default");
       node.setStatus(schema::NodeStatus::READY);
       auto resources = node.initNodeResources();
-      resources.initCpu().setCpuShares(10 * size);
-      resources.initMemory().setMemoryMb(10 * size);
-      resources.initDisk().setDiskMb(10 * size);
+      resources.initCpu().setCpuShares(cpu_mhz);
+      resources.initMemory().setMemoryMb(memory_mb);
+      resources.initDisk().setDiskMb(disk_mb);
       auto network = resources.initNodeNetworks(1)[0];
       network.setMode("host");
       auto address = network.initAddresses(1)[0];
       address.setAlias("default");
       address.setAddress("10.0.0.1");
-      auto attributes = node.initAttributes(1);
-      attributes[0].setKey("driver.mock_driver");
-      attributes[0].setValue("1");
+      const std::pair<const char*, std::string> facts[]
+          = {{"driver.mock_driver", "1"},
+             {"kernel.name", "linux"},
+             {"kernel.version", "5." + std::to_string(kind % 10) + ".0"},
+             {"machine.type", "m" + std::to_string(kind)},
+             {"unique.hostname", id}};
+      auto attributes = node.initAttributes(std::size(facts));
+      for (unsigned i = 0; i < std::size(facts); ++i) {
+        attributes[i].setKey(facts[i].first);
+        attributes[i].setValue(text(facts[i].second));
+      }
+      auto meta = node.initMeta(1)[0];
+      meta.setKey("rack");
+      meta.setValue(text("r" + std::to_string(kind % 20)));
       node.setComputedClass(text(computed_class(node.asReader())));
     });
   }
 
-  Object<schema::Evaluation> add_job(const std::string& id, std::int64_t count, bool ports) {
+  static void constrain(schema::Job::Builder job) {
+    const char* wanted[][3] = {{"${attr.kernel.name}", "=", "linux"},
+                               {"${attr.kernel.version}", "version", ">= 5.1"},
+                               {"${attr.machine.type}", "regexp", "^m[0-9]+$"}};
+    auto constraints = job.initConstraints(std::size(wanted));
+    for (unsigned i = 0; i < std::size(wanted); ++i) {
+      constraints[i].setLTarget(wanted[i][0]);
+      constraints[i].setOperand(wanted[i][1]);
+      constraints[i].setRTarget(wanted[i][2]);
+    }
+  }
+
+  static void spread(schema::TaskGroup::Builder group) {
+    auto spread = group.initSpreads(1)[0];
+    spread.setAttribute("${meta.rack}");
+    spread.setWeight(50);
+    auto affinity = group.initAffinities(1)[0];
+    affinity.setLTarget("${node.datacenter}");
+    affinity.setOperand("=");
+    affinity.setRTarget("dc2");
+    affinity.setWeight(50);
+  }
+
+  Object<schema::Evaluation> add_job(const std::string& id,
+                                     std::int64_t count,
+                                     const JobShape& shape) {
     const auto eval_id = make_uuid(random);
     apply([&](schema::Command::Builder command) {
       auto entry = command.initJobRegister();
@@ -86,17 +156,19 @@ struct World {
       job.setPriority(50);
       job.setNodePool("default");
       job.initDatacenters(1).set(0, "*");
+      if (shape.constrained) constrain(job);
       auto group = job.initTaskGroups(1)[0];
       group.setName("group");
       group.setCount(count);
       group.initEphemeralDisk().setSizeMb(1);
-      if (ports) group.initNetworks(1)[0].initDynamicPorts(1)[0].setLabel("http");
+      if (shape.port) group.initNetworks(1)[0].initDynamicPorts(1)[0].setLabel("http");
+      if (shape.spread) spread(group);
       auto task = group.initTasks(1)[0];
       task.setName("task");
       task.setDriver("mock_driver");
       auto resources = task.initResources();
-      resources.setCpu(1);
-      resources.setMemoryMb(1);
+      resources.setCpu(shape.cpu_mhz);
+      resources.setMemoryMb(shape.memory_mb);
       auto eval = entry.initEvaluation();
       eval.setId(text(eval_id));
       eval.setNamespace("default");
@@ -109,55 +181,63 @@ struct World {
     return store.snapshot().eval(eval_id);
   }
 
+  /// Returns how many it placed.
   std::size_t process(const Object<schema::Evaluation>& eval) {
     std::size_t placed = 0;
     auto scheduler = make_scheduler(eval, random.next());
-    auto start = Clock::now();
+    auto start = cpu_seconds();
     auto snapshot = store.snapshot();
     auto step = scheduler->start({snapshot, 1, nullptr});
-    deciding += seconds_since(start);
+    deciding += cpu_seconds() - start;
     while (step.plan) {
       const auto plan = std::move(*step.plan);
       placed += plan.placement_count();
-      start = Clock::now();
+      start = cpu_seconds();
       snapshot = store.snapshot();
       VerifiedPlan verified{&plan, check_plan(plan, snapshot)};
       const auto command = make_plan_command({verified}, snapshot, 1, random);
-      verifying += seconds_since(start);
-      start = Clock::now();
+      largest_entry = std::max(largest_entry, command.size_in_bytes());
+      verifying += cpu_seconds() - start;
+      start = cpu_seconds();
       apply(command);
-      applying += seconds_since(start);
-      start = Clock::now();
+      applying += cpu_seconds() - start;
+      start = cpu_seconds();
       snapshot = store.snapshot();
       step = scheduler->resume({snapshot, 1, nullptr}, make_plan_result(verified, index));
-      deciding += seconds_since(start);
+      deciding += cpu_seconds() - start;
     }
     return placed;
   }
 
+  double spent() const { return deciding + verifying + applying; }
+
   void report(const char* what, std::size_t count, const char* unit) {
-    const double total = deciding + verifying + applying;
     std::printf(
         "%-44s %9.0f %s/s  (decide %5.1f, verify %5.1f, apply %5.1f us each)\n", what,
-        static_cast<double>(count) / total, unit, 1e6 * deciding / static_cast<double>(count),
+        static_cast<double>(count) / spent(), unit, 1e6 * deciding / static_cast<double>(count),
         1e6 * verifying / static_cast<double>(count), 1e6 * applying / static_cast<double>(count));
+    std::fflush(stdout);
     deciding = verifying = applying = 0;
   }
 };
 
-void run(std::size_t tasks, std::size_t nodes, bool ports, const char* suffix) {
+void run_alike(std::size_t tasks, std::size_t nodes, bool ports, const char* suffix) {
   World world;
   const auto jobs = tasks / 10;
+  const auto size = 10 * static_cast<std::int64_t>(tasks);
+  const JobShape shape{.port = ports};
   for (std::size_t i = 0; i < nodes; ++i)
-    world.add_node(static_cast<std::int64_t>(tasks));
+    world.add_node(size, size, size, 0);
   const std::string name{suffix};
   const auto placed
-      = world.process(world.add_job("large", static_cast<std::int64_t>(tasks), ports));
+      = world.process(world.add_job("large", static_cast<std::int64_t>(tasks), shape));
+  require(placed == tasks, std::to_string(tasks) + " tasks placed, " + name);
   world.report(("one job of " + std::to_string(placed) + " tasks, " + name).c_str(), placed,
                "placements");
   std::size_t done = 0;
   for (std::size_t i = 0; i < jobs; ++i)
-    done += world.process(world.add_job("small-" + std::to_string(i), 1, ports));
+    done += world.process(world.add_job("small-" + std::to_string(i), 1, shape));
+  require(done == jobs, std::to_string(jobs) + " jobs placed, " + name);
   world.report((std::to_string(done) + " jobs of one task, " + name).c_str(), done, "jobs");
   Draft<schema::Evaluation> again;
   again->setId("00000000-0000-4000-8000-000000000000");
@@ -165,17 +245,98 @@ void run(std::size_t tasks, std::size_t nodes, bool ports, const char* suffix) {
   again->setType("service");
   again->setTriggeredBy(schema::EvalTrigger::NODE_UPDATE);
   again->setJobId("large");
-  world.process(again.freeze());
+  require(world.process(again.freeze()) == 0, "an evaluation that changes nothing, " + name);
   world.report(("no change of " + std::to_string(placed) + " tasks, " + name).c_str(), placed,
                "allocations");
+}
+
+/// `jobs` jobs of `count` tasks each: the whole of an evaluation, decision, check and apply.
+void run_jobs(
+    World& world, std::size_t jobs, std::int64_t count, JobShape shape, const char* what) {
+  std::vector<double> decided;
+  std::vector<double> whole;
+  std::size_t placed = 0;
+  for (std::size_t i = 0; i < jobs; ++i) {
+    shape.port = i % 2 == 0;
+    const auto eval = world.add_job(std::string{what} + "-" + std::to_string(i), count, shape);
+    const auto before_deciding = world.deciding;
+    const auto before = world.spent();
+    placed += world.process(eval);
+    decided.push_back(1e6 * (world.deciding - before_deciding));
+    whole.push_back(1e6 * (world.spent() - before));
+  }
+  require(placed == jobs * static_cast<std::size_t>(count), what);
+  const auto each = [&](double seconds) { return 1e6 * seconds / static_cast<double>(placed); };
+  std::printf(
+      "  %-28s evaluation p50 %8.0f p99 %8.0f us, of it deciding p50 %8.0f p99 %8.0f us; %7.1f us "
+      "a "
+      "placement (decide %.1f, verify %.1f, apply %.1f)\n",
+      what, percentile(whole, 0.5), percentile(whole, 0.99), percentile(decided, 0.5),
+      percentile(decided, 0.99), each(world.spent()), each(world.deciding), each(world.verifying),
+      each(world.applying));
+  std::fflush(stdout);
+  world.deciding = world.verifying = world.applying = 0;
+}
+
+void run_classes(std::size_t nodes) {
+  World world;
+  constexpr unsigned kinds = 100;
+  auto start = cpu_seconds();
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const auto kind = static_cast<unsigned>(i % kinds);
+    const auto size = 1 + static_cast<std::int64_t>(kind % 4);  // 8 to 32 cores' worth
+    world.add_node(20'000 * size, 32'000 * size, 500'000, kind);
+  }
+  std::printf("%zu nodes of %u classes (registered in %.1f s)\n", nodes, kinds,
+              cpu_seconds() - start);
+  const JobShape shape{.cpu_mhz = 100, .memory_mb = 200, .constrained = true};
+  auto spread = shape;
+  spread.spread = true;
+  run_jobs(world, 1'000, 1, shape, "jobs of one task");
+  run_jobs(world, 100, 100, shape, "jobs of 100");
+  run_jobs(world, 200, 1, spread, "spread jobs of one task");
+  run_jobs(world, 20, 100, spread, "spread jobs of 100");
+}
+
+void run_large(std::int64_t count) {
+  World world;
+  constexpr std::size_t nodes = 5'000;
+  for (std::size_t i = 0; i < nodes; ++i)
+    world.add_node(40'000, 64'000, 500'000, static_cast<unsigned>(i % 100));
+  const auto placed
+      = world.process(world.add_job("large", count, {.cpu_mhz = 100, .memory_mb = 200}));
+  require(placed == static_cast<std::size_t>(count), "the large job placed");
+  std::printf("one job of %zu tasks on %zu nodes: %.2f s, largest entry %.1f MiB\n", placed, nodes,
+              world.spent(), static_cast<double>(world.largest_entry) / (1 << 20));
+  world.report("  of these", placed, "placements");
+}
+
+bool is(std::string_view name, const char* argument) {
+  return name == argument;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto tasks = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5000;
-  run(tasks, 1, false, "1 node");
-  run(tasks, 1, true, "1 node, a port each");
-  run(tasks, 5000, false, "5,000 nodes");
+  const bool all = argc < 2;
+  const auto number = [&](int at, std::size_t otherwise) {
+    if (at + 1 >= argc) return otherwise;
+    const auto value = std::strtoull(argv[at + 1], nullptr, 10);
+    return value > 0 ? static_cast<std::size_t>(value) : otherwise;
+  };
+  for (int at = all ? 0 : 1; at < argc; ++at) {
+    if (all || is("alike", argv[at])) {
+      const auto tasks = number(at, 5'000);
+      run_alike(tasks, 1, false, "1 node");
+      run_alike(tasks, 1, true, "1 node, a port each");
+      run_alike(tasks, 5000, false, "5,000 nodes");
+    }
+    if (all || is("classes", argv[at])) {
+      const auto only = number(at, 0);
+      for (const std::size_t nodes : {1'000, 10'000, 50'000})
+        if (only == 0 || only == nodes) run_classes(nodes);
+    }
+    if (all || is("large", argv[at])) run_large(static_cast<std::int64_t>(number(at, 50'000)));
+  }
   return 0;
 }
