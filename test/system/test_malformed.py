@@ -239,6 +239,21 @@ class Malformed(AgentTest):
             for path in ("/v1/jobs", "/v1/job/infinite/plan", "/v1/validate/job"):
                 self.assertEqual(self.check("PUT", path, body.encode()), 400, f"{path} {number[:20]}")
 
+    def test_monitors_that_go_away_unread(self):
+        """Each of the agent's threads logs, and so writes to monitors, while their clients are gone."""
+        head = "GET /v1/agent/monitor?log_level=debug HTTP/1.1\r\n" + HOST + "\r\n"
+        peers = [socket.create_connection(("127.0.0.1", self.agent.port), timeout=20) for _ in range(60)]
+        for peer in peers:
+            peer.sendall(head.encode())
+        for _ in range(300):
+            self.agent.get("/v1/job/" + "x" * 500)
+        for peer in peers:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # a reset
+            peer.close()
+            self.assertEqual(self.agent.get("/v1/jobs").status, 200)
+        for _ in range(100):
+            self.assertEqual(self.agent.get("/v1/jobs").status, 200)
+
     def test_pages_whose_next_id_no_header_may_hold(self):
         ids = ["page-\x07a", "page-b\r\nX-Evil:1", "page-ü%41"]
         for each in ids:
