@@ -1,6 +1,7 @@
 #include "runtime/object/flat_json.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include <boost/json.hpp>
@@ -96,7 +97,12 @@ struct FlatJson::Handler {
     return true;
   }
 
-  bool on_double(double number, Text, Failure&) {
+  /// A number beyond all doubles would be read as infinity, which can't be written again.
+  bool on_double(double number, Text, Failure& failure) {
+    if (!std::isfinite(number)) {
+      failure = boost::json::make_error_code(boost::json::error::exponent_overflow);
+      return false;
+    }
     add(JsonKind::real).real = number;
     return true;
   }

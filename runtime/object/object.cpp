@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <new>
 
 #include <capnp/dynamic.h>
@@ -94,15 +93,6 @@ Block* Block::make(std::size_t count) {
   void* memory = std::calloc(1, sizeof(Block) + count * sizeof(capnp::word));
   if (memory == nullptr) throw std::bad_alloc{};
   return new (memory) Block{1, count};
-}
-
-Block* Block::freeze(capnp::AnyStruct::Reader source) {
-  const auto drop = [](Block* unfinished) { unfinished->release(); };
-  std::unique_ptr<Block, decltype(drop)> block{
-      make(source.totalSize().wordCount + 1)};  // one for the root pointer
-  // Throws where the reader's limits end, which counting the words may not have met.
-  capnp::copyToUnchecked(source, kj::arrayPtr(block->words(), block->count));
-  return block.release();
 }
 
 Result<Block*> Block::from_bytes(std::span<const std::byte> bytes, capnp::StructSchema schema) {

@@ -26,6 +26,7 @@ public:
   struct Batch {
     std::uint64_t index = 0;
     std::vector<E> events;
+    std::size_t bytes = 0;  ///< What they hold, as who appended them counts it.
   };
 
   using BatchRef = std::shared_ptr<const Batch>;
@@ -36,21 +37,26 @@ public:
     std::uint64_t next_after = 0;
   };
 
-  /// `capacity` batches are kept (`event_buffer_size`), at least one.
-  explicit EventBuffer(std::size_t capacity = 100)
-      : capacity_{std::max<std::size_t>(capacity, 1)} {}
+  static constexpr std::size_t default_bytes = std::size_t{64} << 20;
+
+  /// `capacity` batches are kept (`event_buffer_size`), and no more than hold `most_bytes`; one at
+  /// least.
+  explicit EventBuffer(std::size_t capacity = 100, std::size_t most_bytes = default_bytes)
+      : capacity_{std::max<std::size_t>(capacity, 1)}, most_bytes_{most_bytes} {}
 
   /// Adds the events of one index, greater than all before, and calls those who wait.
-  void append(std::uint64_t index, std::vector<E> events) {
+  void append(std::uint64_t index, std::vector<E> events, std::size_t bytes = 0) {
     std::vector<std::function<void()>> woken;
-    BatchRef evicted;  // destroyed outside the lock
-    auto batch = std::make_shared<const Batch>(Batch{index, std::move(events)});
+    std::vector<BatchRef> evicted;  // destroyed outside the lock
+    auto batch = std::make_shared<const Batch>(Batch{index, std::move(events), bytes});
     {
       const std::lock_guard lock{mutex_};
       batches_.push_back(std::move(batch));
-      if (batches_.size() > capacity_) {
-        evicted = std::move(batches_.front());
-        lost_until_ = evicted->index;
+      bytes_ += bytes;
+      while (batches_.size() > capacity_ || (bytes_ > most_bytes_ && batches_.size() > 1)) {
+        bytes_ -= batches_.front()->bytes;
+        lost_until_ = batches_.front()->index;
+        evicted.push_back(std::move(batches_.front()));
         batches_.pop_front();
       }
       woken = take_waiters();
@@ -123,6 +129,7 @@ public:
     {
       const std::lock_guard lock{mutex_};
       dropped.swap(batches_);
+      bytes_ = 0;
       lost_until_ = std::max(index, lost_until_ + 1);
       woken = take_waiters();
     }
@@ -141,8 +148,10 @@ private:
   }
 
   const std::size_t capacity_;
+  const std::size_t most_bytes_;
   mutable std::mutex mutex_;
   std::deque<BatchRef> batches_;
+  std::size_t bytes_ = 0;         ///< Of all of them.
   std::uint64_t lost_until_ = 0;  ///< Events up to here may have been dropped.
   std::unordered_map<std::uint64_t, std::function<void()>> waiters_;
   std::uint64_t last_waiter_ = 0;

@@ -36,6 +36,13 @@ Tables initial_tables() {
   return t;
 }
 
+std::size_t bytes_of(const std::vector<Event>& events) {
+  std::size_t bytes = 0;
+  for (const auto& event : events)
+    bytes += std::visit([](const auto& object) { return object.size_in_bytes(); }, event.payload);
+  return bytes;
+}
+
 }  // namespace
 
 Store::Store() : Store(Options{}) {}
@@ -91,8 +98,10 @@ void Store::publish() {
     events_.reset(working_->applied);
   }
   auto pending = std::exchange(pending_events_, {});
-  for (auto& [index, events] : pending)
-    events_.append(index, std::move(events));
+  for (auto& [index, events] : pending) {
+    const auto bytes = bytes_of(events);
+    events_.append(index, std::move(events), bytes);
+  }
 }
 
 void Store::replace(Tables restored, Index applied) {

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import socket
 import unicodedata
 import unittest
 from urllib.parse import quote
@@ -33,6 +34,54 @@ ODD_JSON = [None, True, -1, 1.5, 10**30, "", "\x07", "\u0085", "ü", [], {}, [[]
             "99999999999999999999", [7], {"ID": 7}]
 ODD_BODIES = [b"", b"{", b"null", b"[]", b"7", b'"\x07"', b'{"a":\x1b}', b"\xff\xfe", b'{"\xff":1}', b"{}x",
               b'{"\\ud800":1}', b"[" * 2000, b'{"a":' * 200, b"x" * 50_000, b"\x1f\x8b\x08garbage"]
+
+
+# As text, for what no encoder of JSON would write.
+ODD_TEXTS = ["1e400", "-1e400", "1" * 400, "NaN", "01", "tru", "'a'", '"\x01"', '"\\ud800"', "[" * 70 + "]" * 70,
+             '{"a":' * 70 + "1" + "}" * 70, "-0", "0.1e1", '{"a":1,"a":2}', ""]
+
+HOST = "Host: 127.0.0.1\r\n"
+TO_JOBS = "PUT /v1/jobs HTTP/1.1\r\n" + HOST
+# What is no request, by the status that it gets. None of it may be taken for more than one.
+ODD_REQUESTS = {
+    400: ["\x00\x01\xff" * 50, "GET /v1/jobs\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+          "GET /v1/jobs HTTP/1.1\nHost: a\n\n", "GET /v1/jobs HTTP/3.0\r\n" + HOST + "\r\n",
+          "GET /v1/jobs HTTP/1.1\r\n\r\n", "GET /v1/jo bs HTTP/1.1\r\n" + HOST + "\r\n",
+          "GET /v1/job/\x07 HTTP/1.1\r\n" + HOST + "\r\n", "CONNECT a:1 HTTP/1.1\r\n" + HOST + "\r\n",
+          "GET /v1/jobs HTTP/1.1\r\n" + HOST + "Host: evil.example\r\n\r\n",
+          "GET /v1/jobs HTTP/1.1\r\n" + HOST + "X: a\x00b\r\n\r\n",
+          "GET /v1/jobs HTTP/1.1\r\n" + HOST + "none\r\n\r\n",
+          TO_JOBS + "Content-Length: -1\r\n\r\n{}", TO_JOBS + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+          TO_JOBS + "Content-Length: 99999999999999999999\r\n\r\n{}",
+          TO_JOBS + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+          TO_JOBS + "Transfer-Encoding: gzip\r\n\r\n", TO_JOBS + "Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+          TO_JOBS + "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+          TO_JOBS + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}XX0\r\n\r\n"],
+    413: [TO_JOBS + "Content-Length: 99999999999\r\n\r\n{}",
+          TO_JOBS + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n{}"],
+    431: ["A" * 70_000 + " / HTTP/1.1\r\n" + HOST + "\r\n", "GET /" + "a" * 70_000 + " HTTP/1.1\r\n" + HOST + "\r\n",
+          "GET /v1/jobs HTTP/1.1\r\n" + HOST + "".join(f"X-{i}: y\r\n" for i in range(20_000)) + "\r\n"],
+}
+
+
+def places(value, at=()):
+    """Where something stands in a JSON value, itself first."""
+    yield at
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        yield from places(part, at + (name,))
+
+
+def with_text(value, at, text):
+    """The JSON of `value` with `text` at a place."""
+    if not at:
+        return text
+    if isinstance(value, dict):
+        parts = (json.dumps(name) + ":" + (with_text(part, at[1:], text) if name == at[0] else json.dumps(part))
+                 for name, part in value.items())
+        return "{" + ",".join(parts) + "}"
+    return "[" + ",".join(with_text(part, at[1:], text) if i == at[0] else json.dumps(part)
+                          for i, part in enumerate(value)) + "]"
 
 
 def escaped(value):
@@ -150,6 +199,60 @@ class Malformed(AgentTest):
             for value in ("x", "-1", "1e3", "99999999999999999999", "\x07"):
                 self.assertEqual(self.check("GET", f"{path}?index={escaped(value)}"), 400)
                 self.assertEqual(self.check("GET", f"{path}?wait={escaped(value)}x"), 400)
+
+    def test_what_is_no_request(self):
+        for expected, requests in ODD_REQUESTS.items():
+            for request in requests:
+                with socket.create_connection(("127.0.0.1", self.agent.port), timeout=20) as peer:
+                    answer = b""
+                    try:
+                        peer.sendall(request.encode("latin-1"))
+                        while piece := peer.recv(65536):
+                            answer += piece
+                    except ConnectionError:
+                        pass  # it was closed while we still sent
+                statuses = [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d{3})", answer)]
+                self.assertEqual(statuses, [expected], f"{request[:200]!r}: {answer[:300]!r}")
+
+    def test_one_odd_value_at_every_place_of_a_job(self):
+        draw = random.Random(SEED)
+        whole = job("odd", count=0, Services=[{"Name": "s", "Provider": "nomad", "PortLabel": "p", "Checks": [
+            {"Type": "tcp", "Interval": 10**10, "Timeout": 10**9}]}], Networks=[{"DynamicPorts": [{"Label": "p"}]}],
+            Constraints=[{"LTarget": "${attr.kernel.name}", "RTarget": "linux", "Operand": "="}], Meta={"a": "b"},
+            RestartPolicy={"Attempts": 1, "Delay": 10**9, "Interval": 10**11, "Mode": "fail"})
+        self.assertEqual(self.agent.put("/v1/validate/job", {"Job": whole}).json["Error"], "")
+        counts = {}
+        for at in places(whole):
+            odd = [json.dumps(value) for value in draw.sample(ODD_JSON, 6)] + draw.sample(ODD_TEXTS, 4)
+            for text in odd:
+                body = '{"Job":' + with_text(whole, at, text) + "}"
+                path = draw.choice(("/v1/jobs", "/v1/job/odd/plan", "/v1/validate/job"))
+                status = self.check("PUT", path, body.encode("latin-1"))
+                counts[status] = counts.get(status, 0) + 1
+        print(dict(sorted(counts.items())), flush=True)
+
+    def test_numbers_that_nobody_could_write_again(self):
+        whole = job("infinite", count=0)
+        at = ("TaskGroups", 0, "Tasks", 0, "Config")
+        for number in ("1e400", "-1e400", "1" * 400):
+            body = '{"Job":' + with_text(whole, at, '{"run_for":' + number + "}") + "}"
+            for path in ("/v1/jobs", "/v1/job/infinite/plan", "/v1/validate/job"):
+                self.assertEqual(self.check("PUT", path, body.encode()), 400, f"{path} {number[:20]}")
+
+    def test_monitors_that_go_away_unread(self):
+        """Each of the agent's threads logs, and so writes to monitors, while their clients are gone."""
+        head = "GET /v1/agent/monitor?log_level=debug HTTP/1.1\r\n" + HOST + "\r\n"
+        peers = [socket.create_connection(("127.0.0.1", self.agent.port), timeout=20) for _ in range(60)]
+        for peer in peers:
+            peer.sendall(head.encode())
+        for _ in range(300):
+            self.agent.get("/v1/job/" + "x" * 500)
+        for peer in peers:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # a reset
+            peer.close()
+            self.assertEqual(self.agent.get("/v1/jobs").status, 200)
+        for _ in range(100):
+            self.assertEqual(self.agent.get("/v1/jobs").status, 200)
 
     def test_pages_whose_next_id_no_header_may_hold(self):
         ids = ["page-\x07a", "page-b\r\nX-Evil:1", "page-ü%41"]

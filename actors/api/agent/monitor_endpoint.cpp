@@ -10,7 +10,8 @@
 namespace nomad::api {
 namespace {
 
-constexpr std::chrono::seconds monitor_heartbeat{1};
+constexpr std::chrono::milliseconds look_interval{100};
+constexpr unsigned looks_per_heartbeat = 10;
 constexpr std::size_t most_queued = 1024 * 1024;  ///< A slower reader loses lines.
 
 /// "2026-…Z [INFO]  client: message" as an object, as `log_json` has it.
@@ -46,8 +47,35 @@ struct MonitorOptions {
   bool json = false;
 };
 
-/// One client of the log. The logger calls it on any thread, so all it does is queue bytes; it
-/// must not log itself.
+/// The lines that a client has not been sent. The logger adds them, in the middle of whatever logs
+/// and under its lock. To send is to log at times (that the client is gone), so it happens
+/// elsewhere.
+class Lines {
+public:
+  void add(std::string_view line) {
+    const std::lock_guard lock{guard_};
+    if (text_.size() > most_queued) {
+      ++dropped_;
+      return;
+    }
+    if (const auto dropped = std::exchange(dropped_, 0); dropped != 0)
+      text_
+          += "[WARN] Monitor dropped " + std::to_string(dropped) + " logs during monitor request\n";
+    (text_ += line) += '\n';
+  }
+
+  std::string take() {
+    const std::lock_guard lock{guard_};
+    return std::exchange(text_, {});
+  }
+
+private:
+  std::mutex guard_;
+  std::string text_;
+  std::uint64_t dropped_ = 0;
+};
+
+/// One client of the log, which is sent what there is by and by.
 class Monitor : public std::enable_shared_from_this<Monitor> {
 public:
   Monitor(std::shared_ptr<Context> context, net::BodyStream body, MonitorOptions options)
@@ -56,14 +84,14 @@ public:
   void start() {
     body_.on_abandoned([self = shared_from_this()] { self->end(); });
     const auto id = log::add_listener(
-        options_.level, [weak = weak_from_this()](log::Level, const std::string& line) {
-          if (const auto self = weak.lock()) self->take(line);
+        options_.level, [lines = lines_, json = options_.json](log::Level, const auto& line) {
+          lines->add(json ? line_as_json(line) : line);
         });
     {
       const std::lock_guard lock{guard_};
       listener_ = id;
       if (!is_done_) {
-        beat_later();
+        look_later();
         return;
       }
     }
@@ -71,38 +99,32 @@ public:
   }
 
 private:
-  void take(const std::string& line) {
-    const std::lock_guard lock{guard_};
-    if (is_done_) return;
-    if (body_.queued() > most_queued) {
-      ++dropped_;
-      return;
-    }
-    if (const auto dropped = std::exchange(dropped_, 0); dropped != 0)
-      write("[WARN] Monitor dropped " + std::to_string(dropped) + " logs during monitor request\n");
-    write((options_.json ? line_as_json(line) : line) + '\n');
+  void look_later() {
+    context_->timers.call_after(look_interval, [self = shared_from_this()] { self->look(); });
   }
 
-  void write(const std::string& text) {
+  void look() {
+    {
+      const std::lock_guard lock{guard_};
+      if (is_done_) return;
+      if (body_.queued() == 0) send(lines_->take());  // else he reads slowly, and may lose lines
+    }
+    look_later();
+  }
+
+  void send(std::string lines) {
+    if (lines.empty()) {
+      if (++quiet_looks_ % looks_per_heartbeat == 0 && !options_.plain) body_.write("{}");
+      return;
+    }
     if (options_.plain) {
-      body_.write(text);
+      body_.write(lines);
       return;
     }
     host::StreamChunk chunk;
-    chunk.data = text;
+    chunk.data = std::move(lines);
     chunk.event = "log";
     body_.write(file_frame(chunk));
-  }
-
-  void beat_later() {
-    context_->timers.call_after(monitor_heartbeat, [self = shared_from_this()] {
-      {
-        const std::lock_guard lock{self->guard_};
-        if (self->is_done_) return;
-        if (!self->options_.plain) self->body_.write("{}");
-      }
-      self->beat_later();
-    });
   }
 
   void end() {
@@ -121,8 +143,9 @@ private:
   std::mutex guard_;
   net::BodyStream body_;
   const MonitorOptions options_;
+  const std::shared_ptr<Lines> lines_ = std::make_shared<Lines>();
   std::uint64_t listener_ = 0;
-  std::uint64_t dropped_ = 0;
+  unsigned quiet_looks_ = 0;
   bool is_done_ = false;
 };
 

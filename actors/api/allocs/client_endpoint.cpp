@@ -13,9 +13,10 @@ namespace {
 
 namespace ca = client::client_api;
 
-/// The client of this node. What another node has does not come this far, so without one nobody
-/// knows the allocation.
+/// The client of this node, for the allocation of the path. What another node has does not come
+/// this far, so without one nobody knows the allocation.
 Result<client::ClientApi> client_of(const Call& call) {
+  NOMAD_TRY(check_id("alloc", call.rest));
   if (call.context->options.client) return call.context->options.client;
   return not_found("Unknown allocation \"" + call.rest + '"');
 }
@@ -32,6 +33,7 @@ Result<client::ClientApi> client_asked_for(const Call& call, std::string_view na
   const auto& options = call.context->options;
   if (options.client && (node.empty() || node == options.agent.node_id)) return options.client;
   if (node.empty()) return bad_request("No local Node and node_id not provided");
+  NOMAD_TRY(check_id("node", node));
   return not_found(is_known(call, node) ? std::string{"No path to node"}
                                         : "Unknown node " + std::string{node});
 }

@@ -56,6 +56,7 @@ Outcome send_disk(Call& call, const ca::AllocDir& dir) {
 Outcome alloc_snapshot(Call& call) {
   const auto client = call.context->options.client;
   if (!client) return bad_request("node is not running a Nomad Client");
+  NOMAD_TRY(check_id("alloc", call.rest));
   ca::DiskOf question{call.rest, std::string{call.request().header("X-Nomad-Token")}};
   const auto shared = share(std::move(call));
   shared->context->asker.ask<ca::AllocDir>(

@@ -97,6 +97,7 @@ Outcome exec_alloc(Call& call) {
   if (const auto refusal = check_handshake(call.request())) return handshake_refused(*refusal);
   const bool comes_later = asked.handshake && *asked.handshake;
   if (call.request().hops == 0) call.tell_failure = refuse_exec;
+  NOMAD_TRY(check_id("alloc", call.rest));
   if (!comes_later) call.asking.needed = Capability::alloc_exec;  // else judged with the token
   dispatch(Where::alloc_node, std::move(call),
            [asked](Call there) { serve_exec(std::move(there), asked); });

@@ -24,6 +24,7 @@ using Work = std::function<Outcome(Call& call, const AllocDir& dir, host::FileWa
 
 Outcome with_directory(Call& call, Work work) {
   if (call.rest.empty()) return bad_request("must provide a valid alloc id");
+  NOMAD_TRY(check_id("alloc", call.rest));
   if (!call.context->options.client) return not_found("Unknown allocation \"" + call.rest + '"');
   client::client_api::AllocDirOf request{call.rest, call.asking};
   const auto shared = share(std::move(call));

@@ -120,6 +120,7 @@ Outcome set_eligibility(Call& call) {
   if (eligibility != "eligible" && eligibility != "ineligible")
     return bad_request("invalid scheduling eligibility \"" + eligibility + '"');
   const auto id = named.empty() ? call.rest : named;
+  NOMAD_TRY(check_id("node", id));
   return write(
       call,
       [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
@@ -141,6 +142,7 @@ template <class Decide>
 Outcome update_node(Call& call, Decide decide) {
   const auto context = call.context;
   const auto id = call.rest;
+  NOMAD_TRY(check_id("node", id));
   return write(
       call,
       [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {

@@ -243,7 +243,10 @@ Result<> check_named(const Call& call) {
   const auto server = call.request().parameter_or_empty("server_id");
   if (!node.empty() && !server.empty())
     return bad_request("Cannot target node and server simultaneously");
-  if (!node.empty() && node != agent.node_id) return not_found("Unknown node " + std::string{node});
+  if (!node.empty() && node != agent.node_id) {
+    NOMAD_TRY(check_id("node", node));
+    return not_found("Unknown node " + std::string{node});
+  }
   if (!server.empty() && server != agent.server_id && server != agent.name + '.' + agent.region
       && server != "leader")
     return not_found("unknown Nomad server " + std::string{server});

@@ -109,12 +109,4 @@ inline constexpr auto keep_all = [](const auto&) -> Result<bool> { return true; 
 /// The walk of a list by namespace and id, from a token "<namespace>.<id>".
 Walk walk_by_name(const ReadOptions& options);
 
-/// Checks the `prefix` parameter of a list of UUIDs; the error is "<what> lookup failed: index
-/// error: …", without its beginning if `what` is empty. An odd number of digits,
-/// which Nomad refuses, is fine.
-Result<> check_id_prefix(std::string_view what, const ReadOptions& options);
-
-/// Checks a whole UUID of a path; the error is "<what> lookup failed: index error: …".
-Result<> check_id(std::string_view what, std::string_view id);
-
 }  // namespace nomad::api

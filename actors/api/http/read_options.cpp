@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/query/coerce.hpp"
 
 namespace nomad::api {
@@ -28,6 +29,11 @@ Result<> parse_blocking(const net::Request& request, ReadOptions& options) {
     if (!read_decimal(*index, options.min_index))
       return Error{Errc::invalid_argument, "Invalid index"};
   return {};
+}
+
+Error index_error(std::string_view what, std::string_view why) {
+  const auto begin = what.empty() ? std::string{} : std::string{what} + " lookup failed: ";
+  return {Errc::rejected, begin + "index error: " + std::string{why}};
 }
 
 }  // namespace
@@ -65,6 +71,19 @@ Result<bool> bool_parameter(const net::Request& request, std::string_view name, 
     return Error{Errc::rejected, "Failed to parse value of \"" + std::string{name} + "\" (" + *text
                                      + ") as a bool: " + value.error().what};
   return *value;
+}
+
+Result<> check_id_prefix(std::string_view what, const ReadOptions& options) {
+  const auto checked = check_uuid_prefix(options.prefix);
+  if (checked) return {};
+  return index_error(what, checked.error().what);
+}
+
+Result<> check_id(std::string_view what, std::string_view id) {
+  if (is_uuid(id)) return {};
+  const auto checked = check_uuid_prefix(id);
+  const bool is_short = id.size() != 36 || checked;
+  return index_error(what, is_short ? "UUID must be 36 characters" : checked.error().what);
 }
 
 }  // namespace nomad::api

@@ -1,5 +1,5 @@
 // ReadOptions: the query parameters that nearly every read takes, with Nomad's rules for what is
-// refused and what is passed over.
+// refused and what is passed over; and what ids must look like.
 #pragma once
 
 #include <chrono>
@@ -37,5 +37,13 @@ Result<ReadOptions> parse_read_options(const net::Request& request);
 Result<bool> bool_parameter(const net::Request& request,
                             std::string_view name,
                             bool absent = false);
+
+/// Checks the `prefix` parameter of a list of UUIDs; the error is "<what> lookup failed: index
+/// error: …", without its beginning if `what` is empty. An odd number of digits,
+/// which Nomad refuses, is fine.
+Result<> check_id_prefix(std::string_view what, const ReadOptions& options);
+
+/// Checks a whole UUID, of a path or a parameter; the error is as that of `check_id_prefix`.
+Result<> check_id(std::string_view what, std::string_view id);
 
 }  // namespace nomad::api

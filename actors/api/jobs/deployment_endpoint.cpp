@@ -53,6 +53,7 @@ Outcome read_deployment(Call& call) {
 
 Outcome deployment_allocations(Call& call) {
   return read_state(call, [id = call.rest](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("", id));
     return Read{.watch = {state::watch_key(Table::allocs_by_deployment, id)},
                 .index = index_of<Table::allocs>,
                 .answer = [id](const View& snapshot) {
@@ -81,7 +82,7 @@ Result<> check_deployment_id(BodyFields& fields, const Call& call) {
   NOMAD_TRY(fields.check());
   if (id.empty()) return Error{Errc::invalid_argument, "DeploymentID must be specified"};
   if (id != call.rest) return Error{Errc::invalid_argument, "Deployment ID does not match"};
-  return {};
+  return check_id("deployment", id);
 }
 
 Result<std::vector<std::string>> texts_of(BodyFields& fields, std::string_view name) {
@@ -98,6 +99,7 @@ Result<std::vector<std::string>> texts_of(BodyFields& fields, std::string_view n
 }
 
 Outcome fail_deployment(Call& call) {
+  NOMAD_TRY(check_id("deployment", call.rest));
   return write(
       call,
       [id = call.rest](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {

@@ -141,6 +141,7 @@ Outcome read_eval(Call& call) {
 
 Outcome eval_allocations(Call& call) {
   return read_state(call, [id = call.rest](const ReadOptions&) -> Result<Read> {
+    NOMAD_TRY(check_id("", id));
     return Read{.watch = {state::watch_key(Table::allocs_by_eval, id)},
                 .index = index_of<Table::allocs>,
                 .answer = [id](const View& snapshot) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <boost/beast/http/basic_parser.hpp>
 
@@ -38,7 +39,7 @@ public:
 
   bool wants_continue() const { return wants_continue_; }
 
-  /// What went wrong with the file of a body.
+  /// Why it failed, where that was not the parser's own judgement.
   const std::optional<Error>& trouble() const { return trouble_; }
 
   bool lacks_host() const { return request_.is_http11 && !has_host_; }
@@ -69,7 +70,12 @@ private:
       failure = http::error::header_limit;
       return;
     }
-    if (field == http::field::host) has_host_ = true;
+    // Whoever stands between may have looked at the other one.
+    if (field == http::field::host && std::exchange(has_host_, true))
+      return refuse("too many Host headers", failure);
+    // Where a body of another coding ends is not known: its rest must not be the next request.
+    if (field == http::field::transfer_encoding && !same_header(plain(value), "chunked"))
+      return refuse("unsupported Transfer-Encoding", failure);
     if (field == http::field::expect) wants_continue_ = same_header(plain(value), "100-continue");
     request_.add_header(plain(name), plain(value));
   }
@@ -97,6 +103,11 @@ private:
   void give_up(const Error& error, error_code& failure) {
     trouble_ = error;
     failure = http::error::body_limit;
+  }
+
+  void refuse(const char* what, error_code& failure) {
+    trouble_ = Error{Errc::invalid_argument, what};
+    failure = http::error::bad_value;
   }
 
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, error_code&) override {
@@ -158,7 +169,6 @@ RequestParser::Step RequestParser::feed(std::string_view bytes) {
     }
     failure_status_ = failure == http::error::body_limit     ? 413
                       : failure == http::error::header_limit ? 431
-                      : failure == http::error::bad_version  ? 505
                                                              : 400;
     failure_ = failure.message();
     return {State::failed, used};

@@ -107,3 +107,10 @@ TEST_CASE("flat_json: malformed text and too deep text are refused with their pl
   CHECK(flat_problem("12").empty());
   CHECK_FALSE(flat_problem(std::string(100, '[') + std::string(100, ']')).empty());
 }
+
+TEST_CASE("flat_json: numbers beyond all doubles are refused, for nobody could write them again") {
+  CHECK(flat_problem("[1e308,-1e308,1e-400]").empty());
+  CHECK(flat_problem("[1e400]").find("overflow") != std::string::npos);
+  CHECK(flat_problem("-1e400").find("overflow") != std::string::npos);
+  CHECK(flat_problem('[' + std::string(400, '1') + ']').find("overflow") != std::string::npos);
+}

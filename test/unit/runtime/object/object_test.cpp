@@ -109,6 +109,47 @@ TEST_CASE("Object: broken bytes are refused or read safely, never trusted") {
   CHECK(Object<Allocation>::from_bytes(object.bytes().first(16)).has_error());
 }
 
+TEST_CASE("Object: what is not set behind the last field that is takes no room") {
+  Draft<Allocation> draft;
+  auto events = draft->initTaskStates(1)[0].initValue().initEvents(2);
+  events[0].setType("Started");
+  events[1].setDisplayMessage("Task started by client");
+  const auto object = draft.freeze();
+  // Of an event time is the first word of data, and displayMessage the third pointer; texts take a
+  // word and three. The map's entry has two pointers, and the task's state the one to its events.
+  const auto words_of_list = 1 + 2 * (0 + 3) + 1 + 3;
+  const auto words_below = 1 + 2 + 1 + words_of_list;
+  const auto root = object->totalSize().wordCount - words_below;
+  CHECK(object.bytes().size() / 8 == 1 + root + words_below);
+  CHECK(object->getTaskStates()[0].getValue().getEvents()[1].getGenericSource() == "");
+  CHECK(object->getTaskStates()[0].getValue().getEvents()[0].getKillTimeout() == 0);
+
+  Draft<Allocation> change{object};
+  auto changed = change->getTaskStates()[0].getValue().getEvents();
+  changed[0].setGenericSource("here");
+  changed[0].setDiskLimit(7);
+  const auto longer = change.freeze();
+  const auto event = longer->getTaskStates()[0].getValue().getEvents()[0];
+  CHECK(event.getGenericSource() == "here");
+  CHECK(event.getDiskLimit() == 7);
+  CHECK(event.getType() == "Started");
+  CHECK(longer.size_in_bytes() > object.size_in_bytes());
+}
+
+TEST_CASE("Object: what is there but empty stays there, and its bytes are taken") {
+  Draft<Allocation> draft;
+  draft->initAllocatedResources();
+  draft->initTaskStates(5'000);
+  const auto object = draft.freeze();
+
+  const auto copied = Object<Allocation>::from_bytes(object.bytes());
+
+  REQUIRE(copied.has_value());
+  CHECK(copied->equals(object));
+  CHECK((*copied)->hasAllocatedResources());
+  CHECK((*copied)->getTaskStates().size() == 5'000);
+}
+
 TEST_CASE("entries: sorted entries are found by key") {
   Draft<Job> draft;
   nomad::fill_entries(draft->initMeta(3), {{"b", "2"}, {"a", "1"}, {"c", "3"}});

@@ -51,6 +51,22 @@ TEST_CASE("EventBuffer: a reader that fell behind is told, a new one gets the cl
   CHECK(indexes(buffer.read_after(20, 9)) == "21 ");
 }
 
+TEST_CASE("EventBuffer: large batches leave early, the newest never") {
+  Buffer buffer{100, 10};
+  for (std::uint64_t index : {3, 5, 8})
+    buffer.append(index, {"event"}, 4);
+  CHECK(indexes(buffer.read_after(2, 9)) == "lost");
+  CHECK(indexes(buffer.read_after(3, 9)) == "5 8 ");
+
+  buffer.append(9, {"event"}, 1000);
+  CHECK(indexes(buffer.read_after(8, 9)) == "9 ");
+  CHECK(indexes(buffer.read_after(5, 9)) == "lost");
+
+  buffer.append(10, {"event"}, 4);
+  buffer.append(11, {"event"}, 4);
+  CHECK(indexes(buffer.read_after(9, 9)) == "10 11 ");
+}
+
 TEST_CASE("EventBuffer: waiters are called once, when there is something for them") {
   Buffer buffer{2};
   buffer.append(3, {"event"});

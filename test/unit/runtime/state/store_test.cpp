@@ -91,6 +91,8 @@ TEST_CASE("Store: events show each object once as it became, with its command's 
   CHECK(std::get<Object<schema::Job>>(events[2].payload)->getStatus() == "running");
   CHECK(events[1].filter_keys() == std::vector<std::string_view>{"web"});
   CHECK(events[1].ns() == "default");
+  CHECK(page->batches[0]->bytes
+        > std::get<Object<schema::Job>>(events[2].payload).size_in_bytes());  // and the others
 
   state.run([](auto command) { command.initReap().initAllocationIds(1).set(0, "a"); });
   state.run([](auto command) { command.initNamespaceUpsert().setName("prod"); });

@@ -290,6 +290,9 @@ TEST_CASE("exec: what goes wrong later is told by the close") {
   fixture.failure = Error{Errc::permission_denied, "Permission denied"};
   CHECK(close_of(ExecFixture::target()) == "close 1008 Permission denied");
 
+  CHECK(close_of("/v1/client/allocation/zzz/exec?command=[]")
+        == "close 1008 alloc lookup failed: index error: UUID must be 36 characters");
+
   ExecFixture no_client{[](ApiOptions& options) { options.client = client::ClientApi{}; }};
   Peer lost{no_client.address(), ExecFixture::target()};
   CHECK(lost.next() == "close 1008 Unknown allocation \"" + own_alloc + '"');

@@ -88,7 +88,17 @@ TEST_CASE("http_server: malformed requests are refused and the connection closed
   const std::pair<std::string, const char*> cases[] = {
       {"nonsense\r\n\r\n", "400 Bad Request"},
       {"GET /hello HTTP/1.1\r\n\r\n", "400 Bad Request: missing required Host header"},
-      {"GET /hello HTTP/3.0\r\nHost: x\r\n\r\n", "505 "},
+      {"GET /hello HTTP/3.0\r\nHost: x\r\n\r\n", "400 Bad Request: bad version"},
+      {"GET /hello HTTP/1.1\nHost: x\n\n", "400 Bad Request: bad version"},
+      {"GET /hello HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+       "400 Bad Request: too many Host headers"},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
+       "400 Bad Request: unsupported Transfer-Encoding"},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+       "400 Bad Request: unsupported Transfer-Encoding"},
+      {"POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n",
+       "400 Bad Request: bad Transfer-Encoding"},
       {"GET /he%zzo HTTP/1.1\r\nHost: x\r\n\r\n", "400 Bad Request: malformed request target"},
       {"GET /hello HTTP/1.1\r\nHost: x\r\nX: " + std::string(4000, 'y') + "\r\n\r\n", "431 "},
       {"GET /" + std::string(4000, 'y') + " HTTP/1.1\r\nHost: x\r\n\r\n", "431 "},
@@ -110,6 +120,7 @@ TEST_CASE("http_server: malformed requests are refused and the connection closed
     CHECK(answer.starts_with("HTTP/1.1 " + std::string{expected}.substr(0, 4)));
     CHECK(answer.find(expected) != std::string::npos);
     CHECK(answer.find("Connection: close") != std::string::npos);
+    CHECK(answer.find("HTTP/1.1 ", 1) == std::string::npos);  // nothing of it was another request
   }
   CHECK(server.client().send({.target = "/hello"})->body == "hello");
 }
