@@ -7,8 +7,9 @@
 namespace nomad::scheduler {
 namespace {
 
-/// How many different metrics of one group a plan carries.
-constexpr std::size_t group_metrics_limit = 8;
+/// For how many placements of one group a plan tells what other nodes scored. Each has the scores
+/// of its own node.
+constexpr std::size_t most_comparisons = 32;
 
 std::vector<state::AllocRef> rows_of_job(const state::Snapshot& state,
                                          schema::Evaluation::Reader eval) {
@@ -163,16 +164,13 @@ std::uint32_t Attempt::keep_metric(const AllocEntry& alloc) {
 std::uint32_t Attempt::add_metric(std::string_view group,
                                   std::string_view node_id,
                                   const MetricBuilder& metrics) {
-  auto known = group_metrics_.find(group);
-  if (known == group_metrics_.end())
-    known = group_metrics_.emplace(std::string{group}, GroupMetrics{}).first;
-  auto& kept = known->second;
-  if (const auto same = kept.by_node.find(node_id); same != kept.by_node.end()) return same->second;
-  if (kept.by_node.size() >= group_metrics_limit) return kept.last;
-  kept.last = static_cast<std::uint32_t>(plan.metrics.size());
-  kept.by_node.emplace(node_id, kept.last);
-  plan.metrics.push_back(metrics.build());
-  return kept.last;
+  auto known = comparisons_.find(group);
+  if (known == comparisons_.end()) known = comparisons_.emplace(std::string{group}, 0).first;
+  const bool compares = known->second < most_comparisons;
+  if (compares) ++known->second;
+  const auto number = static_cast<std::uint32_t>(plan.metrics.size());
+  plan.metrics.push_back(compares ? metrics.build() : metrics.build_for(node_id));
+  return number;
 }
 
 std::optional<Selection> select_in_place(Attempt& attempt,

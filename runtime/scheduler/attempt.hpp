@@ -66,7 +66,8 @@ public:
   /// The number under which the plan carries the metrics that an existing row has.
   std::uint32_t keep_metric(const AllocEntry& alloc);
 
-  /// The number for a new row's metrics. Few of a group are kept: they hardly differ.
+  /// The number for the metrics of a new row on the node. Those of the first placements of a group
+  /// show the best nodes that it was compared with, later ones the node's own scores alone.
   std::uint32_t add_metric(std::string_view group,
                            std::string_view node_id,
                            const MetricBuilder& metrics);
@@ -75,14 +76,9 @@ public:
   const Object<schema::Node>* taint_of(const AllocEntry& alloc) const;
 
 private:
-  struct GroupMetrics {
-    std::map<std::string, std::uint32_t, std::less<>> by_node;
-    std::uint32_t last = 0;
-  };
-
   std::optional<PlannedStop> last_stop_;
   std::map<const void*, std::uint32_t> kept_metrics_;
-  std::map<std::string, GroupMetrics, std::less<>> group_metrics_;
+  std::map<std::string, std::size_t, std::less<>> comparisons_;  ///< By group.
 };
 
 /// Whether the node of an in-place update still suits the job: it is there, in scope and takes the

@@ -77,6 +77,15 @@ void MetricBuilder::merge_filters(const MetricBuilder& other) {
 }
 
 Object<schema::AllocMetric> MetricBuilder::build() const {
+  return build_with(best_);
+}
+
+Object<schema::AllocMetric> MetricBuilder::build_for(std::string_view node_id) const {
+  const auto own = std::ranges::find(best_, node_id, &ScoredNode::node_id);
+  return build_with(own == best_.end() ? std::span<const ScoredNode>{} : std::span{&*own, 1});
+}
+
+Object<schema::AllocMetric> MetricBuilder::build_with(std::span<const ScoredNode> scores) const {
   Draft<schema::AllocMetric> draft;
   auto& metric = *draft;
   metric.setNodesEvaluated(nodes_evaluated_);
@@ -94,13 +103,13 @@ Object<schema::AllocMetric> MetricBuilder::build() const {
     fill(metric.initClassExhausted(size(class_exhausted_)), class_exhausted_);
   if (!dimension_exhausted_.empty())
     fill(metric.initDimensionExhausted(size(dimension_exhausted_)), dimension_exhausted_);
-  if (best_.empty()) return draft.freeze();
-  auto nodes = metric.initScoreMetaData(size(best_));
+  if (scores.empty()) return draft.freeze();
+  auto nodes = metric.initScoreMetaData(size(scores));
   for (unsigned i = 0; i < nodes.size(); ++i) {
-    nodes[i].setNodeId(text(best_[i].node_id));
-    nodes[i].setNormScore(best_[i].normalized);
-    const auto scores = scores_by_name(best_[i]);
-    fill(nodes[i].initScores(size(scores)), scores);
+    nodes[i].setNodeId(text(scores[i].node_id));
+    nodes[i].setNormScore(scores[i].normalized);
+    const auto parts = scores_by_name(scores[i]);
+    fill(nodes[i].initScores(size(parts)), parts);
   }
   return draft.freeze();
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,13 @@ public:
 
   Object<schema::AllocMetric> build() const;
 
+  /// The same with the scores of one node only.
+  Object<schema::AllocMetric> build_for(std::string_view node_id) const;
+
 private:
   using Counts = std::map<std::string, std::int64_t, std::less<>>;
+
+  Object<schema::AllocMetric> build_with(std::span<const ScoredNode> scores) const;
 
   std::int64_t nodes_evaluated_ = 0;
   std::int64_t nodes_filtered_ = 0;
