@@ -32,7 +32,7 @@ private:
                const std::vector<SystemUpdate>& updates,
                std::vector<SystemPlacement>& place);
   void place_one(Attempt& attempt, const SystemPlacement& placement, const NodeChoice& nodes);
-  void block(Attempt& attempt, std::string_view node_id);
+  void block(Attempt& attempt);
   Step conclude(Attempt& attempt);
 
   DesiredUpdates& changes(std::string_view group) { return desired_updates_[std::string{group}]; }
@@ -48,7 +48,7 @@ private:
   std::map<std::string, MetricBuilder, std::less<>> filtered_;  ///< By group.
   std::map<std::string, std::int64_t, std::less<>> queued_;
   std::map<std::string, std::int64_t, std::less<>> placed_;
-  std::set<std::string, std::less<>> blocked_nodes_;
+  std::string full_node_;  ///< The first without room; empty if there is none.
   std::string next_eval_;
   std::optional<Step> finished_;
 };
@@ -75,7 +75,7 @@ Step SystemScheduler::attempt(const Moment& moment) {
   filtered_.clear();
   queued_.clear();
   placed_.clear();
-  blocked_nodes_.clear();
+  full_node_.clear();
   next_eval_.clear();
   SelectorOptions options;
   options.is_system = true;
@@ -97,6 +97,7 @@ Step SystemScheduler::attempt(const Moment& moment) {
     }
     for (const auto& placement : diff.place)
       place_one(ground, placement, nodes);
+    block(ground);
   }
   return conclude(ground);
 }
@@ -195,10 +196,13 @@ void SystemScheduler::replace(Attempt& attempt,
   attempt.plan.evaluations.push_back(draft.freeze());
 }
 
-void SystemScheduler::block(Attempt& attempt, std::string_view node_id) {
-  if (!blocked_nodes_.emplace(node_id).second) return;
+/// Waits for room. One evaluation does for all full nodes: it names the first, and whatever frees
+/// some of a node whose class is not known to be unfit wakes it. So it is made last, when all
+/// classes are known.
+void SystemScheduler::block(Attempt& attempt) {
+  if (full_node_.empty()) return;
   attempt.plan.evaluations.push_back(outcome_.make_blocked(
-      attempt.eligibility, attempt.moment.state.index(), attempt.moment.now, node_id));
+      attempt.eligibility, attempt.moment.state.index(), attempt.moment.now, full_node_));
 }
 
 void SystemScheduler::place_one(Attempt& attempt,
@@ -223,7 +227,7 @@ void SystemScheduler::place_one(Attempt& attempt,
   }
   if (!selection) {
     if (!outcome_.coalesce(group)) outcome_.fail(group, std::move(metrics));
-    block(attempt, view(placement.node->getId()));
+    if (full_node_.empty()) full_node_ = copy(placement.node->getId());
     return;
   }
   NewRow row;
