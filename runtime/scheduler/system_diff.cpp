@@ -100,8 +100,9 @@ private:
     if (wants_migration(entry) && !entry.row->terminal()) return diff_.migrate.push_back(&entry);
     const bool supports = supports_disconnect(entry);
     if (supports && is_expired(entry, attempt_.moment.now)) return diff_.lost.push_back(&entry);
+    // Also on a node that is back: its client has not said yet what has become of it.
     if (supports && status == ClientStatus::UNKNOWN
-        && alloc.getDesiredStatus() == DesiredStatus::RUN && taint != nullptr)
+        && alloc.getDesiredStatus() == DesiredStatus::RUN)
       return ignore(entry);
     if (supports && taint == nullptr && needs_reconnect(entry))
       return diff_.reconnecting.push_back(&entry);
