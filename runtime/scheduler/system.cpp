@@ -142,8 +142,13 @@ std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
   VersionComparison versions;
   for (const auto& update : diff.update) {
     std::optional<Selection> selection;
-    if (!versions.tasks_updated(*update.alloc, *attempt.job, *update.group))
+    if (!versions.tasks_updated(*update.alloc, *attempt.job, *update.group)) {
+      if (update.alloc->row->terminal()) {  // nothing runs that could take the update over
+        ++changes(update.group->name).in_place_update;
+        continue;
+      }
       selection = select_in_place(attempt, *update.alloc, *update.group);
+    }
     if (!selection) {
       destructive.push_back(update);
       continue;

@@ -143,6 +143,39 @@ TEST_CASE_FIXTURE(SystemHarness, "an ended allocation of a sysbatch job stays en
   CHECK(live().size() == 2);
 }
 
+TEST_CASE_FIXTURE(SystemHarness, "what an operator stopped of a sysbatch job stays stopped") {
+  add_node();
+  process(register_job(system_job("sysbatch")));
+  report_all_running();
+  apply([&](schema::Command::Builder command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId(live()[0]->alloc->getId());
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  process(evaluate(EvalTrigger::ALLOC_STOP));
+  REQUIRE(live().empty());
+  SUBCASE("before its client says that it has ended") {}
+  SUBCASE("and after") {
+    report(allocs()[0], ClientStatus::COMPLETE);
+  }
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+  CHECK(allocs().size() == 1);
+}
+
+TEST_CASE_FIXTURE(SystemHarness, "a sysbatch job runs again when its tasks are others") {
+  add_node();
+  process(register_job(system_job("sysbatch")));
+  report(live()[0], ClientStatus::COMPLETE);
+  process(register_job(
+      system_job("sysbatch", [](schema::Job::Builder job) { job.setPriority(60); })));
+  CHECK(live().empty());
+  process(register_job(system_job("sysbatch", [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setUser("nobody");
+  })));
+  CHECK(live().size() == 1);
+}
+
 TEST_CASE_FIXTURE(SystemHarness, "updates: in place, and rolling when destructive") {
   for (int i = 0; i < 3; ++i)
     add_node();
