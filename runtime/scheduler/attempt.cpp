@@ -2,6 +2,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/plan/placement_rules.hpp"
 #include "runtime/scheduler/reconcile/tasks_updated.hpp"
 
 namespace nomad::scheduler {
@@ -45,6 +46,13 @@ TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<Alloc
   return tainted;
 }
 
+bool may_preempt(std::string_view type, schema::PreemptionConfig::Reader config) {
+  if (type == "service") return config.getServiceSchedulerEnabled();
+  if (type == "batch") return config.getBatchSchedulerEnabled();
+  if (type == "system") return config.getSystemSchedulerEnabled();
+  return config.getSysBatchSchedulerEnabled();
+}
+
 }  // namespace
 
 NodeChoice choose_nodes(const state::Snapshot& state, schema::Job::Reader job) {
@@ -79,10 +87,10 @@ Attempt::Attempt(const Moment& given,
       proposal{given.state, rows, given.reservations} {
   const auto reader = *eval;
   const auto config = given.state.scheduler_configuration();
-  options.spread_fit = view(config->getSchedulerAlgorithm()) == "spread";
-  options.memory_oversubscription = config->getMemoryOversubscriptionEnabled();
+  options.preemption = may_preempt(view(reader.getType()), config->getPreemptionConfig());
   if (auto object = given.state.job(view(reader.getNamespace()), view(reader.getJobId()))) {
     job = std::make_unique<JobSpec>(std::move(object));
+    options = options_for(job->reader());
     selector = std::make_unique<Selector>(*job, given.state, rows, proposal, eligibility, random,
                                           options);
     plan.job = job->object();
@@ -91,6 +99,14 @@ Attempt::Attempt(const Moment& given,
   plan.eval_id = copy(reader.getId());
   plan.priority = reader.getPriority();
   plan.snapshot_index = given.state.index();
+}
+
+SelectorOptions Attempt::options_for(schema::Job::Reader version) const {
+  const auto rules = placement_rules(moment.state, view(version.getNodePool()));
+  auto result = options;
+  result.spread_fit = rules.spreads;
+  result.memory_oversubscription = rules.memory_oversubscription;
+  return result;
 }
 
 void Attempt::stop(PlannedStop stop) {
@@ -128,6 +144,16 @@ void Attempt::place(PlannedAlloc row, std::string_view group) {
     }
   }
   plan.nodes[node_id].placements.push_back(std::move(row));
+}
+
+void Attempt::place(PlannedAlloc row, std::string_view group, const Preempted& preempted) {
+  const auto id = copy(row.row->getId());
+  for (const auto& other : preempted) {
+    proposal.preempt(other);
+    plan.nodes[copy(other->alloc->getNodeId())].preemptions.push_back(
+        {other, schema::DesiredStatus::EVICT, {}, {}, {}, id});
+  }
+  place(std::move(row), group);
 }
 
 void Attempt::finish_lost_stops() {

@@ -51,6 +51,9 @@ public:
   std::unique_ptr<Selector> selector;  ///< Null without a job.
   Plan plan;
 
+  /// As a version of the job is placed, which may be of another node pool.
+  SelectorOptions options_for(schema::Job::Reader version) const;
+
   /// Stages the end of an allocation in plan and proposal.
   void stop(PlannedStop stop);
 
@@ -59,6 +62,9 @@ public:
 
   /// Stages a row; `group` is empty for one that uses no more than before.
   void place(PlannedAlloc row, std::string_view group);
+
+  /// Stages a new row of `group`, and the ends of those that are preempted for it.
+  void place(PlannedAlloc row, std::string_view group, const Preempted& preempted);
 
   /// Allocations whose node is gone or down, and that were told to end, have ended.
   void finish_lost_stops();

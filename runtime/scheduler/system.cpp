@@ -218,6 +218,7 @@ void SystemScheduler::place_one(Attempt& attempt,
   metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
   SelectRequest request;
   request.alloc_name = placement.name;
+  request.may_preempt = attempt.options.preemption;
   const auto selection
       = attempt.selector->select_on(placement.node, *placement.group, request, metrics);
   auto& queued = queued_.find(group)->second;
@@ -226,12 +227,13 @@ void SystemScheduler::place_one(Attempt& attempt,
     --queued;
     if (eval_->getAnnotatePlan()) --changes(group).place;
     filtered_[std::string{group}].merge_filters(metrics);
-    if (queued == 0 && !outcome_.coalesce(group))
+    if (queued == 0 && !outcome_.coalesce(*placement.group))
       outcome_.fail(group, filtered_.find(group)->second);
     return;
   }
   if (!selection) {
-    if (!outcome_.coalesce(group)) outcome_.fail(group, std::move(metrics));
+    metrics.exhaust_resources(*placement.group);
+    if (!outcome_.coalesce(*placement.group)) outcome_.fail(group, std::move(metrics));
     if (full_node_.empty()) full_node_ = copy(placement.node->getId());
     return;
   }
@@ -245,7 +247,8 @@ void SystemScheduler::place_one(Attempt& attempt,
   row.metric_number = attempt.add_metric(group, view(placement.node->getId()), metrics);
   row.memory_oversubscription = attempt.options.memory_oversubscription;
   row.now = attempt.moment.now;
-  attempt.place(make_row(row, random_), group);
+  changes(group).preemptions += selection->preempted.size();
+  attempt.place(make_row(row, random_), group, selection->preempted);
   ++placed_[std::string{group}];
 }
 

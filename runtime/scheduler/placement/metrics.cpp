@@ -59,6 +59,24 @@ void MetricBuilder::scored(std::string_view node_id, const Score& score) {
   if (best_.size() > kept_scores) best_.pop_back();
 }
 
+void MetricBuilder::restart() {
+  MetricBuilder anew;
+  anew.nodes_in_pool_ = nodes_in_pool_;
+  anew.nodes_available_ = std::move(nodes_available_);
+  *this = std::move(anew);
+}
+
+void MetricBuilder::exhaust_resources(const GroupSpec& group) {
+  if (dimension_exhausted_.empty()) return;
+  const bool cpu = dimension_exhausted_.contains("cpu");
+  const bool memory = dimension_exhausted_.contains("memory");
+  for (const auto& task : group.tasks) {
+    auto& exhausted = resources_exhausted_[std::string{task.name}];
+    if (cpu) exhausted.cpu += task.cpu;
+    if (memory) exhausted.memory_mb += task.memory_mb;
+  }
+}
+
 void MetricBuilder::set_nodes(std::int64_t in_pool,
                               const std::map<std::string, std::int64_t>& by_datacenter) {
   nodes_in_pool_ = in_pool;
@@ -103,6 +121,16 @@ Object<schema::AllocMetric> MetricBuilder::build_with(std::span<const ScoredNode
     fill(metric.initClassExhausted(size(class_exhausted_)), class_exhausted_);
   if (!dimension_exhausted_.empty())
     fill(metric.initDimensionExhausted(size(dimension_exhausted_)), dimension_exhausted_);
+  if (!resources_exhausted_.empty()) {
+    auto tasks = metric.initResourcesExhausted(size(resources_exhausted_));
+    unsigned next = 0;
+    for (const auto& [task, exhausted] : resources_exhausted_) {
+      tasks[next].setKey(text(task));
+      auto resources = tasks[next++].initValue();
+      resources.setCpu(exhausted.cpu);
+      resources.setMemoryMb(exhausted.memory_mb);
+    }
+  }
   if (scores.empty()) return draft.freeze();
   auto nodes = metric.initScoreMetaData(size(scores));
   for (unsigned i = 0; i < nodes.size(); ++i) {
