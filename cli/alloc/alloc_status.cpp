@@ -66,6 +66,16 @@ void add_rescheduling(Pairs& block, const View& alloc, bool verbose) {
     block.emplace_back("Replacement Alloc ID", shown_id(alloc["NextAllocation"].text(), verbose));
 }
 
+/// Whom the allocation has preempted, and who it.
+void add_preemption(Pairs& block, const View& alloc, bool verbose) {
+  if (const auto by = alloc["PreemptedByAllocation"].text(); !by.empty())
+    block.emplace_back("Preempted By Alloc ID", shown_id(by, verbose));
+  std::string ids;
+  for (const auto& id : alloc["PreemptedAllocations"].items())
+    ids.append(ids.empty() ? "" : ", ").append(shown_id(id.text(), verbose));
+  if (!ids.empty()) block.emplace_back("Preempted Alloc IDs", ids);
+}
+
 void print_brief(const View& alloc) {
   std::cout << pairs({{"ID", alloc["ID"].text()},
                       {"Name", alloc["Name"].text()},
@@ -90,6 +100,7 @@ void print_basics(Api& api, const View& alloc, bool verbose) {
               {"Modified", shown_instant(alloc["ModifyTime"].number(), verbose)}};
   add_deployment(block, alloc, verbose);
   add_rescheduling(block, alloc, verbose);
+  add_preemption(block, alloc, verbose);
   if (const auto followup = alloc["FollowupEvalID"].text();
       !followup.empty() && alloc["NextAllocation"].text().empty()) {
     auto eval = api.get("/v1/evaluation/" + followup);

@@ -1,5 +1,8 @@
 // job plan and job validate: what would happen, and whether the file is right.
 #include <iostream>
+#include <map>
+#include <string>
+#include <tuple>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -42,6 +45,34 @@ void print_dry_run(const View& plan) {
     std::cout << fmt::format("- If submitted now, next periodic launch would be at {} ({}).\n",
                              clock_time(*next), until(*next));
   std::cout << '\n';
+}
+
+/// So many allocations, or jobs, are listed one by one.
+constexpr std::size_t most_listed = 10;
+
+/// Who would be preempted: each allocation, or how many of each job, or of each type of jobs.
+void print_preemptions(const View& plan) {
+  const auto preempted = plan["Annotations"]["PreemptedAllocs"].items();
+  if (preempted.empty()) return;
+  using Job = std::tuple<std::string, std::string, std::string>;
+  std::map<Job, std::size_t> jobs;
+  std::map<std::string, std::size_t> types;
+  Rows rows{{"Alloc ID", "Job ID", "Task Group"}};
+  for (const auto& alloc : preempted) {
+    rows.push_back({alloc["ID"].text(), alloc["JobID"].text(), alloc["TaskGroup"].text()});
+    ++jobs[{alloc["JobType"].text(), alloc["JobID"].text(), alloc["Namespace"].text()}];
+    ++types[alloc["JobType"].text()];
+  }
+  if (preempted.size() >= most_listed && jobs.size() < most_listed) {
+    rows = {{"Job ID", "Namespace", "Job Type", "Preemptions"}};
+    for (const auto& [job, count] : jobs)
+      rows.push_back({std::get<1>(job), std::get<2>(job), std::get<0>(job), std::to_string(count)});
+  } else if (preempted.size() >= most_listed) {
+    rows = {{"Job Type", "Preemptions"}};
+    for (const auto& [type, count] : types)
+      rows.push_back({type, std::to_string(count)});
+  }
+  std::cout << colored("Preemptions:\n", "yellow") << '\n' << table(rows) << '\n';
 }
 
 /// 1 when the plan would create or destroy something.
@@ -93,6 +124,7 @@ Result<int> run_job_plan(const std::vector<std::string>& arguments) {
   print_dry_run(view);
   if (const auto warnings = view["Warnings"].text(); !warnings.empty())
     std::cout << colored("Job Warnings:\n" + warnings, "yellow") << "\n\n";
+  print_preemptions(view);
   const auto index = view["JobModifyIndex"].number();
   std::cout << fmt::format(
       "{}\nTo submit the job with version verification run:\n\n"

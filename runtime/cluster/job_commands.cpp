@@ -198,6 +198,27 @@ Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
   return decision;
 }
 
+namespace {
+
+/// Whether the allocation has failed, nothing has followed it, and its group places failed ones
+/// anew at all: then only the delay is overruled.
+bool may_be_forced(schema::Allocation::Reader alloc, schema::Job::Reader job) {
+  if (alloc.getClientStatus() != schema::ClientStatus::FAILED
+      || alloc.getNextAllocation().size() > 0
+      || alloc.getJobCreateIndex() != job.getCreateIndex())
+    return false;
+  const auto forced = alloc.getDesiredTransition().getForceReschedule();
+  if (forced.isValue() && forced.getValue()) return false;
+  for (const auto group : job.getTaskGroups()) {
+    if (view(group.getName()) != view(alloc.getTaskGroup())) continue;
+    const auto policy = group.getReschedulePolicy();
+    return group.hasReschedulePolicy() && (policy.getAttempts() > 0 || policy.getUnlimited());
+  }
+  return false;
+}
+
+}  // namespace
+
 Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
                                  const access::Asking& asking,
                                  std::string_view ns,
@@ -217,10 +238,8 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
   std::vector<std::string> failed;
   if (force_reschedule)
     for (const auto& entry : snapshot.allocs_by_job(ns, job_id)) {
-      const auto& alloc = entry.value()->alloc;
-      if (alloc->getClientStatus() == schema::ClientStatus::FAILED
-          && alloc->getNextAllocation().size() == 0)
-        failed.push_back(copy(alloc->getId()));
+      const auto alloc = *entry.value()->alloc;
+      if (may_be_forced(alloc, *job)) failed.push_back(copy(alloc.getId()));
     }
   if (failed.empty()) {
     decision.command = eval_update(eval);

@@ -59,7 +59,8 @@ Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
                                     std::string_view ns,
                                     std::string_view job_id);
 
-/// `force_reschedule`: failed allocations are placed anew whatever their policy's delay.
+/// `force_reschedule`: failed allocations are placed anew without the delay of their group's policy;
+/// those of groups that place nothing anew stay.
 Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
                                  const access::Asking& asking,
                                  std::string_view ns,

@@ -66,6 +66,11 @@ PlannedAlloc make_row(const NewRow& row, Random& random) {
   alloc.setModifyTime(row.now);
   fill_resources(alloc.initAllocatedResources(), *row.group, *row.selection,
                  row.memory_oversubscription);
+  if (const auto& preempted = row.selection->preempted; !preempted.empty()) {
+    auto ids = alloc.initPreemptedAllocations(static_cast<unsigned>(preempted.size()));
+    for (unsigned i = 0; i < ids.size(); ++i)
+      ids.set(i, preempted[i]->alloc->getId());
+  }
   if (!row.deployment_id.empty()) alloc.setDeploymentId(text(row.deployment_id));
   if (row.canary && !row.deployment_id.empty()) alloc.initDeploymentStatus().setCanary(true);
   if (row.previous != nullptr) {

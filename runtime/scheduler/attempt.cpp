@@ -2,13 +2,15 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/plan/placement_rules.hpp"
 #include "runtime/scheduler/reconcile/tasks_updated.hpp"
 
 namespace nomad::scheduler {
 namespace {
 
-/// How many different metrics of one group a plan carries.
-constexpr std::size_t group_metrics_limit = 8;
+/// For how many placements of one group a plan tells what other nodes scored. Each has the scores
+/// of its own node.
+constexpr std::size_t most_comparisons = 32;
 
 std::vector<state::AllocRef> rows_of_job(const state::Snapshot& state,
                                          schema::Evaluation::Reader eval) {
@@ -42,6 +44,13 @@ TaintedNodes tainted_nodes(const state::Snapshot& state, const std::vector<Alloc
     if (!node || is_tainted(*node)) tainted.emplace(id, std::move(node));
   }
   return tainted;
+}
+
+bool may_preempt(std::string_view type, schema::PreemptionConfig::Reader config) {
+  if (type == "service") return config.getServiceSchedulerEnabled();
+  if (type == "batch") return config.getBatchSchedulerEnabled();
+  if (type == "system") return config.getSystemSchedulerEnabled();
+  return config.getSysBatchSchedulerEnabled();
 }
 
 }  // namespace
@@ -78,10 +87,10 @@ Attempt::Attempt(const Moment& given,
       proposal{given.state, rows, given.reservations} {
   const auto reader = *eval;
   const auto config = given.state.scheduler_configuration();
-  options.spread_fit = view(config->getSchedulerAlgorithm()) == "spread";
-  options.memory_oversubscription = config->getMemoryOversubscriptionEnabled();
+  options.preemption = may_preempt(view(reader.getType()), config->getPreemptionConfig());
   if (auto object = given.state.job(view(reader.getNamespace()), view(reader.getJobId()))) {
     job = std::make_unique<JobSpec>(std::move(object));
+    options = options_for(job->reader());
     selector = std::make_unique<Selector>(*job, given.state, rows, proposal, eligibility, random,
                                           options);
     plan.job = job->object();
@@ -90,6 +99,14 @@ Attempt::Attempt(const Moment& given,
   plan.eval_id = copy(reader.getId());
   plan.priority = reader.getPriority();
   plan.snapshot_index = given.state.index();
+}
+
+SelectorOptions Attempt::options_for(schema::Job::Reader version) const {
+  const auto rules = placement_rules(moment.state, view(version.getNodePool()));
+  auto result = options;
+  result.spread_fit = rules.spreads;
+  result.memory_oversubscription = rules.memory_oversubscription;
+  return result;
 }
 
 void Attempt::stop(PlannedStop stop) {
@@ -129,6 +146,16 @@ void Attempt::place(PlannedAlloc row, std::string_view group) {
   plan.nodes[node_id].placements.push_back(std::move(row));
 }
 
+void Attempt::place(PlannedAlloc row, std::string_view group, const Preempted& preempted) {
+  const auto id = copy(row.row->getId());
+  for (const auto& other : preempted) {
+    proposal.preempt(other);
+    plan.nodes[copy(other->alloc->getNodeId())].preemptions.push_back(
+        {other, schema::DesiredStatus::EVICT, {}, {}, {}, id});
+  }
+  place(std::move(row), group);
+}
+
 void Attempt::finish_lost_stops() {
   for (const auto& entry : allocs) {
     const auto* node = taint_of(entry);
@@ -163,16 +190,13 @@ std::uint32_t Attempt::keep_metric(const AllocEntry& alloc) {
 std::uint32_t Attempt::add_metric(std::string_view group,
                                   std::string_view node_id,
                                   const MetricBuilder& metrics) {
-  auto known = group_metrics_.find(group);
-  if (known == group_metrics_.end())
-    known = group_metrics_.emplace(std::string{group}, GroupMetrics{}).first;
-  auto& kept = known->second;
-  if (const auto same = kept.by_node.find(node_id); same != kept.by_node.end()) return same->second;
-  if (kept.by_node.size() >= group_metrics_limit) return kept.last;
-  kept.last = static_cast<std::uint32_t>(plan.metrics.size());
-  kept.by_node.emplace(node_id, kept.last);
-  plan.metrics.push_back(metrics.build());
-  return kept.last;
+  auto known = comparisons_.find(group);
+  if (known == comparisons_.end()) known = comparisons_.emplace(std::string{group}, 0).first;
+  const bool compares = known->second < most_comparisons;
+  if (compares) ++known->second;
+  const auto number = static_cast<std::uint32_t>(plan.metrics.size());
+  plan.metrics.push_back(compares ? metrics.build() : metrics.build_for(node_id));
+  return number;
 }
 
 std::optional<Selection> select_in_place(Attempt& attempt,

@@ -51,6 +51,9 @@ public:
   std::unique_ptr<Selector> selector;  ///< Null without a job.
   Plan plan;
 
+  /// As a version of the job is placed, which may be of another node pool.
+  SelectorOptions options_for(schema::Job::Reader version) const;
+
   /// Stages the end of an allocation in plan and proposal.
   void stop(PlannedStop stop);
 
@@ -60,13 +63,17 @@ public:
   /// Stages a row; `group` is empty for one that uses no more than before.
   void place(PlannedAlloc row, std::string_view group);
 
+  /// Stages a new row of `group`, and the ends of those that are preempted for it.
+  void place(PlannedAlloc row, std::string_view group, const Preempted& preempted);
+
   /// Allocations whose node is gone or down, and that were told to end, have ended.
   void finish_lost_stops();
 
   /// The number under which the plan carries the metrics that an existing row has.
   std::uint32_t keep_metric(const AllocEntry& alloc);
 
-  /// The number for a new row's metrics. Few of a group are kept: they hardly differ.
+  /// The number for the metrics of a new row on the node. Those of the first placements of a group
+  /// show the best nodes that it was compared with, later ones the node's own scores alone.
   std::uint32_t add_metric(std::string_view group,
                            std::string_view node_id,
                            const MetricBuilder& metrics);
@@ -75,14 +82,9 @@ public:
   const Object<schema::Node>* taint_of(const AllocEntry& alloc) const;
 
 private:
-  struct GroupMetrics {
-    std::map<std::string, std::uint32_t, std::less<>> by_node;
-    std::uint32_t last = 0;
-  };
-
   std::optional<PlannedStop> last_stop_;
   std::map<const void*, std::uint32_t> kept_metrics_;
-  std::map<std::string, GroupMetrics, std::less<>> group_metrics_;
+  std::map<std::string, std::size_t, std::less<>> comparisons_;  ///< By group.
 };
 
 /// Whether the node of an in-place update still suits the job: it is there, in scope and takes the

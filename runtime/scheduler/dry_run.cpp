@@ -94,7 +94,7 @@ Result<DryRun> dry_run(const state::Snapshot& snapshot,
     collect(evals, eval_id, result);
     for (const auto& [node, changes] : step.plan->nodes)
       for (const auto& stop : changes.preemptions)
-        result.preempted.push_back(stop.alloc->alloc);
+        result.preempted.push_back(stop.alloc);
     PlanResult accepted;
     accepted.made_progress = true;
     accepted.completion_written = static_cast<bool>(step.plan->completion);

@@ -19,7 +19,7 @@ struct DryRun {
   Object<schema::Job> stored;          ///< The job as it is; empty if there is none.
   std::uint64_t job_modify_index = 0;  ///< Of `stored`; 0 if there is none.
   std::vector<std::pair<std::string, DesiredUpdates>> desired_updates;  ///< By group.
-  std::vector<Object<schema::Allocation>> preempted;
+  std::vector<state::AllocRef> preempted;                               ///< As they are stored.
   std::vector<std::pair<std::string, Object<schema::AllocMetric>>> failed_groups;  ///< By group.
   /// What would follow: blocked evaluations, follow-ups, the next step of a rolling update.
   std::vector<Object<schema::Evaluation>> created_evals;

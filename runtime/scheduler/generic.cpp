@@ -28,6 +28,8 @@ private:
   struct OtherVersion {
     std::unique_ptr<JobSpec> job;
     std::unique_ptr<Selector> selector;
+    NodeChoice nodes;
+    bool memory_oversubscription = false;
     std::string deployment_id;
   };
 
@@ -41,9 +43,7 @@ private:
                  const NodeChoice& nodes,
                  Reconciliation& result);
   SelectRequest select_request(Attempt& attempt, const PlaceRequest& request) const;
-  OtherVersion* other_version(Attempt& attempt,
-                              const PlaceRequest& request,
-                              const NodeChoice& nodes);
+  OtherVersion* other_version(Attempt& attempt, const PlaceRequest& request);
   Object<schema::Job> stable_version(Attempt& attempt,
                                      const PlaceRequest& request,
                                      std::string& deployment_id) const;
@@ -161,7 +161,6 @@ void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
   attempt.plan.deployment = result.deployment;
   attempt.plan.deployment_changes = result.deployment_changes;
   attempt.plan.evaluations = result.followups;
-  attempt.plan.desired_updates = result.desired_updates;
   desired_updates_ = result.desired_updates;
   for (const auto& stop : result.stop)
     attempt.stop({stop.alloc->row,
@@ -225,16 +224,20 @@ void GenericScheduler::place_one(Attempt& attempt,
   const JobSpec* job = attempt.job.get();
   const GroupSpec* group = request.group;
   auto* selector = attempt.selector.get();
+  const auto* looked_at = &nodes;
+  bool memory_oversubscription = attempt.options.memory_oversubscription;
   std::string_view deployment_id = deployment_id_;
   if (request.downgrade) {
-    if (auto* other = other_version(attempt, request, nodes)) {
+    if (auto* other = other_version(attempt, request)) {
+      looked_at = &other->nodes;
+      memory_oversubscription = other->memory_oversubscription;
       job = other->job.get();
       group = job->find(group_name);
       selector = other->selector.get();
       deployment_id = other->deployment_id;
     }
   }
-  if (outcome_.coalesce(group_name)) return;
+  if (outcome_.coalesce(*group)) return;
   if (request.stop_previous)
     attempt.stop({request.previous->row,
                   schema::DesiredStatus::STOP,
@@ -243,9 +246,10 @@ void GenericScheduler::place_one(Attempt& attempt,
                   {},
                   {}});
   MetricBuilder metrics;
-  metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
+  metrics.set_nodes(static_cast<std::int64_t>(looked_at->ready.size()), looked_at->by_datacenter);
   const auto selection = selector->select(*group, select_request(attempt, request), metrics);
   if (!selection) {
+    metrics.exhaust_resources(*group);
     outcome_.fail(group_name, std::move(metrics));
     if (request.stop_previous) attempt.unstop();
     return;
@@ -270,9 +274,11 @@ void GenericScheduler::place_one(Attempt& attempt,
   row.deployment_id = deployment_id;
   row.metric_number
       = attempt.add_metric(group_name, view(selection->node->reader().getId()), metrics);
-  row.memory_oversubscription = attempt.options.memory_oversubscription;
+  row.memory_oversubscription = memory_oversubscription;
   row.now = attempt.moment.now;
-  attempt.place(make_row(row, random_), group_name);
+  attempt.place(make_row(row, random_), group_name, selection->preempted);
+  const auto preempted = selection->preempted.size();
+  desired_updates_[std::string{group_name}].preemptions += preempted;
   outcome_.add_queued(group_name, -1);
 }
 
@@ -305,8 +311,7 @@ Object<schema::Job> GenericScheduler::stable_version(Attempt& attempt,
 }
 
 GenericScheduler::OtherVersion* GenericScheduler::other_version(Attempt& attempt,
-                                                                const PlaceRequest& request,
-                                                                const NodeChoice& nodes) {
+                                                                const PlaceRequest& request) {
   std::string deployment_id;
   auto object = stable_version(attempt, request, deployment_id);
   if (!object || object->getVersion() < request.min_job_version
@@ -318,10 +323,13 @@ GenericScheduler::OtherVersion* GenericScheduler::other_version(Attempt& attempt
   other.deployment_id = deployment_id;
   if (other.job != nullptr) return &other;
   other.job = std::make_unique<JobSpec>(std::move(object));
+  const auto options = attempt.options_for(other.job->reader());
+  other.memory_oversubscription = options.memory_oversubscription;
+  other.nodes = choose_nodes(attempt.moment.state, other.job->reader());
   other.selector
       = std::make_unique<Selector>(*other.job, attempt.moment.state, attempt.rows, attempt.proposal,
-                                   attempt.eligibility, random_, attempt.options);
-  other.selector->set_nodes(nodes.ready);
+                                   attempt.eligibility, random_, options);
+  other.selector->set_nodes(other.nodes.ready);
   return &other;
 }
 
@@ -347,6 +355,7 @@ Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
     return end;
   }
   made_blocked_ = made_blocked_ || !outcome_.blocked_id().empty();
+  attempt.plan.desired_updates = desired_updates_;
   attempt.plan.completion = last;
   Step step;
   step.lacks_room = failed;

@@ -33,10 +33,10 @@ void EvalOutcome::fail(std::string_view group, MetricBuilder metrics) {
   failed_.emplace(std::string{group}, std::move(metrics));
 }
 
-bool EvalOutcome::coalesce(std::string_view group) {
-  const auto known = failed_.find(group);
+bool EvalOutcome::coalesce(const GroupSpec& group) {
+  const auto known = failed_.find(group.name);
   if (known == failed_.end()) return false;
-  known->second.coalesce();
+  known->second.coalesce(group);
   return true;
 }
 

@@ -42,7 +42,7 @@ public:
   void fail(std::string_view group, MetricBuilder metrics);
 
   /// Whether the group has failed already; the next failure is only counted.
-  bool coalesce(std::string_view group);
+  bool coalesce(const GroupSpec& group);
 
   bool has_failures() const { return !failed_.empty(); }
 

@@ -32,7 +32,7 @@ private:
                const std::vector<SystemUpdate>& updates,
                std::vector<SystemPlacement>& place);
   void place_one(Attempt& attempt, const SystemPlacement& placement, const NodeChoice& nodes);
-  void block(Attempt& attempt, std::string_view node_id);
+  void block(Attempt& attempt);
   Step conclude(Attempt& attempt);
 
   DesiredUpdates& changes(std::string_view group) { return desired_updates_[std::string{group}]; }
@@ -48,7 +48,7 @@ private:
   std::map<std::string, MetricBuilder, std::less<>> filtered_;  ///< By group.
   std::map<std::string, std::int64_t, std::less<>> queued_;
   std::map<std::string, std::int64_t, std::less<>> placed_;
-  std::set<std::string, std::less<>> blocked_nodes_;
+  std::string full_node_;  ///< The first without room; empty if there is none.
   std::string next_eval_;
   std::optional<Step> finished_;
 };
@@ -75,7 +75,7 @@ Step SystemScheduler::attempt(const Moment& moment) {
   filtered_.clear();
   queued_.clear();
   placed_.clear();
-  blocked_nodes_.clear();
+  full_node_.clear();
   next_eval_.clear();
   SelectorOptions options;
   options.is_system = true;
@@ -97,6 +97,7 @@ Step SystemScheduler::attempt(const Moment& moment) {
     }
     for (const auto& placement : diff.place)
       place_one(ground, placement, nodes);
+    block(ground);
   }
   return conclude(ground);
 }
@@ -141,8 +142,13 @@ std::vector<SystemUpdate> SystemScheduler::update_in_place(Attempt& attempt,
   VersionComparison versions;
   for (const auto& update : diff.update) {
     std::optional<Selection> selection;
-    if (!versions.tasks_updated(*update.alloc, *attempt.job, *update.group))
+    if (!versions.tasks_updated(*update.alloc, *attempt.job, *update.group)) {
+      if (update.alloc->row->terminal()) {  // nothing runs that could take the update over
+        ++changes(update.group->name).in_place_update;
+        continue;
+      }
       selection = select_in_place(attempt, *update.alloc, *update.group);
+    }
     if (!selection) {
       destructive.push_back(update);
       continue;
@@ -195,10 +201,13 @@ void SystemScheduler::replace(Attempt& attempt,
   attempt.plan.evaluations.push_back(draft.freeze());
 }
 
-void SystemScheduler::block(Attempt& attempt, std::string_view node_id) {
-  if (!blocked_nodes_.emplace(node_id).second) return;
+/// Waits for room. One evaluation does for all full nodes: it names the first, and whatever frees
+/// some of a node whose class is not known to be unfit wakes it. So it is made last, when all
+/// classes are known.
+void SystemScheduler::block(Attempt& attempt) {
+  if (full_node_.empty()) return;
   attempt.plan.evaluations.push_back(outcome_.make_blocked(
-      attempt.eligibility, attempt.moment.state.index(), attempt.moment.now, node_id));
+      attempt.eligibility, attempt.moment.state.index(), attempt.moment.now, full_node_));
 }
 
 void SystemScheduler::place_one(Attempt& attempt,
@@ -209,6 +218,7 @@ void SystemScheduler::place_one(Attempt& attempt,
   metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
   SelectRequest request;
   request.alloc_name = placement.name;
+  request.may_preempt = attempt.options.preemption;
   const auto selection
       = attempt.selector->select_on(placement.node, *placement.group, request, metrics);
   auto& queued = queued_.find(group)->second;
@@ -217,13 +227,14 @@ void SystemScheduler::place_one(Attempt& attempt,
     --queued;
     if (eval_->getAnnotatePlan()) --changes(group).place;
     filtered_[std::string{group}].merge_filters(metrics);
-    if (queued == 0 && !outcome_.coalesce(group))
+    if (queued == 0 && !outcome_.coalesce(*placement.group))
       outcome_.fail(group, filtered_.find(group)->second);
     return;
   }
   if (!selection) {
-    if (!outcome_.coalesce(group)) outcome_.fail(group, std::move(metrics));
-    block(attempt, view(placement.node->getId()));
+    metrics.exhaust_resources(*placement.group);
+    if (!outcome_.coalesce(*placement.group)) outcome_.fail(group, std::move(metrics));
+    if (full_node_.empty()) full_node_ = copy(placement.node->getId());
     return;
   }
   NewRow row;
@@ -236,7 +247,8 @@ void SystemScheduler::place_one(Attempt& attempt,
   row.metric_number = attempt.add_metric(group, view(placement.node->getId()), metrics);
   row.memory_oversubscription = attempt.options.memory_oversubscription;
   row.now = attempt.moment.now;
-  attempt.place(make_row(row, random_), group);
+  changes(group).preemptions += selection->preempted.size();
+  attempt.place(make_row(row, random_), group, selection->preempted);
   ++placed_[std::string{group}];
 }
 

@@ -100,8 +100,9 @@ private:
     if (wants_migration(entry) && !entry.row->terminal()) return diff_.migrate.push_back(&entry);
     const bool supports = supports_disconnect(entry);
     if (supports && is_expired(entry, attempt_.moment.now)) return diff_.lost.push_back(&entry);
+    // Also on a node that is back: its client has not said yet what has become of it.
     if (supports && status == ClientStatus::UNKNOWN
-        && alloc.getDesiredStatus() == DesiredStatus::RUN && taint != nullptr)
+        && alloc.getDesiredStatus() == DesiredStatus::RUN)
       return ignore(entry);
     if (supports && taint == nullptr && needs_reconnect(entry))
       return diff_.reconnecting.push_back(&entry);
@@ -126,6 +127,12 @@ private:
     ignore(entry);  // draining: the drainer will say so
   }
 
+  /// What has ended of a job that runs once is over, whatever ended it: only other tasks begin anew.
+  /// What was preempted still has to run.
+  static bool is_over(const AllocEntry& ended) {
+    return ended.alloc().getDesiredStatus() != DesiredStatus::EVICT;
+  }
+
   template <class Live, class Ended>
   void fill_node(const Object<schema::Node>& node, const Live& live, const Ended& ended) {
     const auto id = view(node->getId());
@@ -142,11 +149,11 @@ private:
         const auto known = before->second.find(wanted.name);
         if (known != before->second.end()) previous = known->second;
       }
-      const bool ended_by_itself = previous != nullptr && previous->row->client_terminal
-                                   && previous->alloc().getDesiredStatus() == DesiredStatus::RUN
-                                   && previous->alloc().getClientStatus() != ClientStatus::LOST;
-      if (is_sysbatch_ && ended_by_itself && !is_outdated(*previous)) {
-        ignore(*previous);
+      if (is_sysbatch_ && previous != nullptr && is_over(*previous)) {
+        if (is_outdated(*previous))
+          diff_.update.push_back({previous, wanted.group});
+        else
+          ignore(*previous);
         continue;
       }
       diff_.place.push_back({wanted.name, wanted.group, node, previous});

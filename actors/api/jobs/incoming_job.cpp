@@ -5,6 +5,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/scheduler/plan/placement_rules.hpp"
 
 namespace nomad::api {
 
@@ -65,7 +66,7 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   if (const auto& store = call.context->options.store) {
     const auto snapshot = store->snapshot();
     rules.memory_oversubscription
-        = snapshot.scheduler_configuration()->getMemoryOversubscriptionEnabled();
+        = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;
     if (texts.only_validates) rules.state_errors = missing_places(snapshot, job);
   }
   incoming.validation = jobspec::validate(job, rules);

@@ -103,12 +103,9 @@ void append_preempted(JsonObject& object, const DryRun& planned) {
     object.null("PreemptedAllocs");
     return;
   }
-  append_json_list(object.raw("PreemptedAllocs"), planned.preempted,
-                   [](std::string& to, const Object<schema::Allocation>& alloc) {
-                     state::AllocRow row;
-                     row.alloc = alloc;
-                     append_alloc_stub(to, row);
-                   });
+  append_json_list(
+      object.raw("PreemptedAllocs"), planned.preempted,
+      [](std::string& to, const state::AllocRef& row) { append_alloc_stub(to, *row); });
 }
 
 /// What `job` changes of the stored one, as JSON text.

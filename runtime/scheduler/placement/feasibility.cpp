@@ -75,12 +75,20 @@ bool has_host_volumes(schema::Node::Reader node,
                       const GroupSpec& group,
                       std::string_view alloc_name) {
   const auto volumes = node.getHostVolumes();
-  return std::ranges::all_of(group.host_volumes, [&](const HostVolumeSpec& wanted) {
+  return std::ranges::all_of(group.host_volumes, [&](const VolumeSpec& wanted) {
     std::string source{wanted.source};
     if (wanted.per_alloc) source += index_suffix(alloc_name);
     const auto place = find_entry(volumes, source);
     return place && (wanted.read_only || !volumes[*place].getValue().getReadOnly());
   });
+}
+
+/// There are no CSI volumes yet, so the first that a group asks for is missing.
+std::string missing_csi_volume(const VolumeSpec& wanted, std::string_view alloc_name) {
+  std::string reason = "missing CSI Volume ";
+  reason.append(wanted.source);
+  if (wanted.per_alloc) reason.append(index_suffix(alloc_name));
+  return reason;
 }
 
 /// Why the node holds too many of the job already; empty if it does not.
@@ -165,7 +173,7 @@ bool Feasibility::check_group(const GroupSpec& group,
     reason = "missing drivers";
   } else if (!meets(group.constraints, node, metrics)) {
     fits = false;  // counted by `meets`
-  } else if (group.has_devices && !has_devices(node, group)) {
+  } else if (group.has_devices && !has_devices(node, group, operands_)) {
     reason = "missing devices";
   } else {
     reason = missing_network(node, group);
@@ -189,8 +197,8 @@ bool Feasibility::check(const GroupSpec& group,
   std::string reason;
   if (!has_host_volumes(node, group, alloc_name))
     reason = "missing compatible host volumes";
-  else if (group.has_csi_volumes)
-    reason = "CSI volume lookup failed";
+  else if (!group.csi_volumes.empty())
+    reason = missing_csi_volume(group.csi_volumes.front(), alloc_name);
   else if (breaks_distinct_hosts(group, here))
     reason = "distinct_hosts";
   else

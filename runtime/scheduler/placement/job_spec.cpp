@@ -117,11 +117,8 @@ GroupSpec JobSpec::make_group(schema::TaskGroup::Reader group) const {
   spec.drivers.erase(std::unique(spec.drivers.begin(), spec.drivers.end()), spec.drivers.end());
   for (const auto entry : group.getVolumes()) {
     const auto volume = entry.getValue();
-    if (view(volume.getType()) == "host")
-      spec.host_volumes.push_back(
-          {view(volume.getSource()), volume.getReadOnly(), volume.getPerAlloc()});
-    else
-      spec.has_csi_volumes = true;
+    auto& volumes = view(volume.getType()) == "host" ? spec.host_volumes : spec.csi_volumes;
+    volumes.push_back({view(volume.getSource()), volume.getReadOnly(), volume.getPerAlloc()});
   }
   return spec;
 }

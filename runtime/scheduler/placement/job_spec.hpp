@@ -53,7 +53,7 @@ struct TaskSpec {
   std::int64_t memory_max_mb = 0;
 };
 
-struct HostVolumeSpec {
+struct VolumeSpec {
   std::string_view source;
   bool read_only = false;
   bool per_alloc = false;
@@ -69,8 +69,8 @@ struct GroupSpec {
   std::vector<AffinitySpec> affinities;     ///< Of job, group and tasks.
   std::vector<SpreadSpec> spreads;          ///< Of job and group; the job's win.
   std::vector<DistinctProperty> distinct_properties;
-  std::vector<HostVolumeSpec> host_volumes;
-  bool has_csi_volumes = false;
+  std::vector<VolumeSpec> host_volumes;
+  std::vector<VolumeSpec> csi_volumes;
   bool has_devices = false;
   bool distinct_hosts_of_job = false;
   bool distinct_hosts_of_group = false;

@@ -59,6 +59,24 @@ void MetricBuilder::scored(std::string_view node_id, const Score& score) {
   if (best_.size() > kept_scores) best_.pop_back();
 }
 
+void MetricBuilder::restart() {
+  MetricBuilder anew;
+  anew.nodes_in_pool_ = nodes_in_pool_;
+  anew.nodes_available_ = std::move(nodes_available_);
+  *this = std::move(anew);
+}
+
+void MetricBuilder::exhaust_resources(const GroupSpec& group) {
+  if (dimension_exhausted_.empty()) return;
+  const bool cpu = dimension_exhausted_.contains("cpu");
+  const bool memory = dimension_exhausted_.contains("memory");
+  for (const auto& task : group.tasks) {
+    auto& exhausted = resources_exhausted_[std::string{task.name}];
+    if (cpu) exhausted.cpu += task.cpu;
+    if (memory) exhausted.memory_mb += task.memory_mb;
+  }
+}
+
 void MetricBuilder::set_nodes(std::int64_t in_pool,
                               const std::map<std::string, std::int64_t>& by_datacenter) {
   nodes_in_pool_ = in_pool;
@@ -77,6 +95,15 @@ void MetricBuilder::merge_filters(const MetricBuilder& other) {
 }
 
 Object<schema::AllocMetric> MetricBuilder::build() const {
+  return build_with(best_);
+}
+
+Object<schema::AllocMetric> MetricBuilder::build_for(std::string_view node_id) const {
+  const auto own = std::ranges::find(best_, node_id, &ScoredNode::node_id);
+  return build_with(own == best_.end() ? std::span<const ScoredNode>{} : std::span{&*own, 1});
+}
+
+Object<schema::AllocMetric> MetricBuilder::build_with(std::span<const ScoredNode> scores) const {
   Draft<schema::AllocMetric> draft;
   auto& metric = *draft;
   metric.setNodesEvaluated(nodes_evaluated_);
@@ -94,13 +121,23 @@ Object<schema::AllocMetric> MetricBuilder::build() const {
     fill(metric.initClassExhausted(size(class_exhausted_)), class_exhausted_);
   if (!dimension_exhausted_.empty())
     fill(metric.initDimensionExhausted(size(dimension_exhausted_)), dimension_exhausted_);
-  if (best_.empty()) return draft.freeze();
-  auto nodes = metric.initScoreMetaData(size(best_));
+  if (!resources_exhausted_.empty()) {
+    auto tasks = metric.initResourcesExhausted(size(resources_exhausted_));
+    unsigned next = 0;
+    for (const auto& [task, exhausted] : resources_exhausted_) {
+      tasks[next].setKey(text(task));
+      auto resources = tasks[next++].initValue();
+      resources.setCpu(exhausted.cpu);
+      resources.setMemoryMb(exhausted.memory_mb);
+    }
+  }
+  if (scores.empty()) return draft.freeze();
+  auto nodes = metric.initScoreMetaData(size(scores));
   for (unsigned i = 0; i < nodes.size(); ++i) {
-    nodes[i].setNodeId(text(best_[i].node_id));
-    nodes[i].setNormScore(best_[i].normalized);
-    const auto scores = scores_by_name(best_[i]);
-    fill(nodes[i].initScores(size(scores)), scores);
+    nodes[i].setNodeId(text(scores[i].node_id));
+    nodes[i].setNormScore(scores[i].normalized);
+    const auto parts = scores_by_name(scores[i]);
+    fill(nodes[i].initScores(size(parts)), parts);
   }
   return draft.freeze();
 }

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/object/object.hpp"
+#include "runtime/scheduler/placement/job_spec.hpp"
 #include "runtime/scheduler/placement/score.hpp"
 #include "schema/alloc.capnp.h"
 
@@ -35,11 +37,21 @@ public:
 
   void scored(std::string_view node_id, const Score& score);
 
+  /// Begins anew with another selection for the same allocation; keeps `set_nodes`.
+  void restart();
+
+  /// An allocation of the group was placed nowhere: what its tasks ask for of the exhausted cpu and
+  /// memory is added up. After the nodes were counted; does nothing if none was exhausted.
+  void exhaust_resources(const GroupSpec& group);
+
   /// Facts about the whole selection.
   void set_nodes(std::int64_t in_pool, const std::map<std::string, std::int64_t>& by_datacenter);
 
   /// One more allocation of the group failed after this one, without a try.
-  void coalesce() { ++coalesced_failures_; }
+  void coalesce(const GroupSpec& group) {
+    ++coalesced_failures_;
+    exhaust_resources(group);
+  }
 
   std::int64_t nodes_filtered() const { return nodes_filtered_; }
 
@@ -48,8 +60,18 @@ public:
 
   Object<schema::AllocMetric> build() const;
 
+  /// The same with the scores of one node only.
+  Object<schema::AllocMetric> build_for(std::string_view node_id) const;
+
 private:
+  struct TaskResources {
+    std::int64_t cpu = 0;
+    std::int64_t memory_mb = 0;
+  };
+
   using Counts = std::map<std::string, std::int64_t, std::less<>>;
+
+  Object<schema::AllocMetric> build_with(std::span<const ScoredNode> scores) const;
 
   std::int64_t nodes_evaluated_ = 0;
   std::int64_t nodes_filtered_ = 0;
@@ -61,6 +83,7 @@ private:
   Counts constraint_filtered_;
   Counts class_exhausted_;
   Counts dimension_exhausted_;
+  std::map<std::string, TaskResources, std::less<>> resources_exhausted_;  ///< By task.
   std::vector<ScoredNode> best_;
 };
 

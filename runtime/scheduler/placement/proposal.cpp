@@ -29,6 +29,15 @@ void Reservations::apply(std::string_view node_id, state::NodeUsage& usage) cons
   }
 }
 
+void Reservations::apply(std::string_view node_id, Bandwidth& used) const {
+  for (const auto& [eval, nodes] : plans_) {
+    const auto uses = nodes.find(node_id);
+    if (uses == nodes.end()) continue;
+    for (const auto& use : uses->second)
+      add_bandwidth(use.row->getAllocatedResources(), used);
+  }
+}
+
 const NodeNetwork* ProposedNode::network() {
   if (!network_) network_.emplace(NodeNetwork::make(*node_));
   return network_->has_value() ? &**network_ : nullptr;
@@ -77,6 +86,7 @@ void Proposal::stop(const state::AllocRef& row) {
   const auto alloc = *row->alloc;
   if (auto* known = node(view(alloc.getNodeId()))) known->remove(row->demand, alloc);
   count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), -1);
+  freed_.insert(copy(alloc.getId()));
 }
 
 void Proposal::unstop(const state::AllocRef& row) {
@@ -84,6 +94,35 @@ void Proposal::unstop(const state::AllocRef& row) {
   const auto alloc = *row->alloc;
   if (auto* known = node(view(alloc.getNodeId()))) known->add(row->demand, alloc);
   count(view(alloc.getNodeId()), view(alloc.getTaskGroup()), 1);
+  freed_.erase(copy(alloc.getId()));
+}
+
+void Proposal::preempt(const state::AllocRef& row) {
+  const auto alloc = *row->alloc;
+  if (auto* known = node(view(alloc.getNodeId()))) known->remove(row->demand, alloc);
+  freed_.insert(copy(alloc.getId()));
+  ++preemptions_[{copy(alloc.getNamespace()), copy(alloc.getJobId()), copy(alloc.getTaskGroup())}];
+}
+
+std::vector<state::AllocRef> Proposal::allocs_on(std::string_view node_id) const {
+  std::vector<state::AllocRef> rows;
+  for (const auto& entry : state_.allocs_by_node(node_id)) {
+    const auto& row = entry.value();
+    if (!row->client_terminal && !freed_.contains(view(row->alloc->getId()))) rows.push_back(row);
+  }
+  return rows;
+}
+
+Bandwidth Proposal::bandwidth(std::string_view node_id) const {
+  Bandwidth used;
+  for (const auto& row : allocs_on(node_id))
+    add_bandwidth(row->alloc->getAllocatedResources(), used);
+  if (const auto placed = with_bandwidth_.find(node_id); placed != with_bandwidth_.end()) {
+    for (const auto& row : placed->second)
+      add_bandwidth(row->getAllocatedResources(), used);
+  }
+  if (reservations_ != nullptr) reservations_->apply(node_id, used);
+  return used;
 }
 
 void Proposal::place(const PlannedAlloc& placed, std::string_view group) {
@@ -91,6 +130,9 @@ void Proposal::place(const PlannedAlloc& placed, std::string_view group) {
   const auto node_id = view(alloc.getNodeId());
   if (auto* known = node(node_id)) known->add(placed.demand, alloc);
   count(node_id, group, 1);
+  Bandwidth taken;
+  add_bandwidth(alloc.getAllocatedResources(), taken);
+  if (!taken.empty()) with_bandwidth_[std::string{node_id}].push_back(placed.row);
 }
 
 }  // namespace nomad::scheduler

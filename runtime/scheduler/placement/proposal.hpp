@@ -8,11 +8,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/scheduler/placement/preemption.hpp"
 #include "runtime/scheduler/plan/capacity.hpp"
 #include "runtime/scheduler/plan/network.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
@@ -31,8 +33,9 @@ public:
 
   bool empty() const { return plans_.empty(); }
 
-  /// Adds what is under way on the node to `usage`.
+  /// Adds what is under way on the node to `usage`, and to the bandwidth in use of its devices.
   void apply(std::string_view node_id, state::NodeUsage& usage) const;
+  void apply(std::string_view node_id, Bandwidth& used) const;
 
 private:
   struct Use {
@@ -100,6 +103,18 @@ public:
   /// Takes what the new row of group `group` uses.
   void place(const PlannedAlloc& placed, std::string_view group);
 
+  /// Frees what another job's allocation uses.
+  void preempt(const state::AllocRef& alloc);
+
+  /// How many each group of each job has lost so.
+  const PreemptionCounts& preemptions() const { return preemptions_; }
+
+  /// The stored allocations that still use something of the node.
+  std::vector<state::AllocRef> allocs_on(std::string_view node_id) const;
+
+  /// What is in use of the bandwidth of the node's devices.
+  Bandwidth bandwidth(std::string_view node_id) const;
+
 private:
   void count(std::string_view node_id, std::string_view group, int change);
 
@@ -107,6 +122,10 @@ private:
   const Reservations* reservations_;
   std::unordered_map<std::string, std::unique_ptr<ProposedNode>> nodes_;
   std::map<std::string, JobUsage, std::less<>> job_usage_;
+  std::set<std::string, std::less<>> freed_;  ///< Ids of stopped and preempted allocations.
+  PreemptionCounts preemptions_;
+  /// The new rows that have bandwidth, by node.
+  std::map<std::string, std::vector<Object<schema::Allocation>>, std::less<>> with_bandwidth_;
 };
 
 }  // namespace nomad::scheduler

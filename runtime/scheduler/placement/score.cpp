@@ -43,7 +43,8 @@ double Score::normalized() const {
   int counted = 0;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     if (!parts_[i]) continue;
-    if (*parts_[i] == 0 && i != static_cast<std::size_t>(ScoreName::binpack)) continue;
+    const auto name = static_cast<ScoreName>(i);
+    if (*parts_[i] == 0 && name != ScoreName::binpack && name != ScoreName::devices) continue;
     sum += *parts_[i];
     ++counted;
   }

@@ -1,5 +1,6 @@
 // Scores: the arithmetic by which nodes are compared. Each part is a number that is averaged with
-// the others; a part that is exactly 0 is left out, so that a neutral opinion does not dilute.
+// the others; a part that is exactly 0 is left out, so that a neutral opinion does not dilute
+// (other than how full a node gets, and whether devices are what was preferred).
 //
 // May depend on: runtime/state. Pure.
 #pragma once
@@ -46,7 +47,8 @@ public:
     return parts_[static_cast<std::size_t>(name)];
   }
 
-  /// The mean of the parts that count: binpack always does, others unless 0. 0 without parts.
+  /// The mean of the parts that count: binpack and devices if set, others unless 0. 0 without
+  /// parts.
   double normalized() const;
 
 private:

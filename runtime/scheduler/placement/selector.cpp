@@ -1,6 +1,7 @@
 #include "runtime/scheduler/placement/selector.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/object/draft.hpp"
 
@@ -21,6 +22,29 @@ state::Demand demand_of(const GroupSpec& group, const Selection& selection) {
   return state::demand_of(draft.reader());
 }
 
+/// What is taken of the devices' bandwidth by the tasks that have got theirs already.
+void add_bandwidth_of(const Selection& selection, Bandwidth& used) {
+  for (const auto& task : selection.tasks) {
+    if (!task.network) continue;
+    const auto ask = task.task->task.getResources().getNetworks()[0];
+    used[task.network->device] += ask.getMBits();
+  }
+}
+
+/// Nothing when no device is preferred to others.
+std::optional<double> device_score(const Selection& selection) {
+  double all = 0;
+  double met = 0;
+  for (const auto& task : selection.tasks) {
+    for (const auto request : task.task->task.getResources().getDevices())
+      for (const auto affinity : request.getAffinities())
+        all += std::abs(static_cast<double>(affinity.getWeight()));
+    for (const auto& device : task.devices)
+      met += device.affinity;
+  }
+  return all > 0 ? std::optional{met / all} : std::nullopt;
+}
+
 std::vector<Port> ports_of(const Selection& selection) {
   std::vector<Port> ports;
   const auto add = [&ports](const AssignedNetwork& network) {
@@ -37,6 +61,58 @@ std::vector<Port> ports_of(const Selection& selection) {
 }
 
 }  // namespace
+
+/// One node for one placement: what is in use there once all who are to be preempted have ended.
+class Selector::Room {
+public:
+  Room(ProposedNode& node, const Proposal& proposal) : node_{node}, proposal_{proposal} {}
+
+  ProposedNode& node() const { return node_; }
+
+  schema::Node::Reader reader() const { return node_.reader(); }
+
+  const state::NodeUsage& usage() const { return without_ ? *without_ : node_.usage(); }
+
+  /// Lets others be preempted for a placement of the job.
+  void allow_preemption(schema::Job::Reader job) {
+    const auto id = view(reader().getId());
+    preemptor_.emplace(job, proposal_.allocs_on(id), proposal_.preemptions());
+  }
+
+  /// Null if nobody may be.
+  const Preemptor* preemptor() const { return preemptor_ ? &*preemptor_ : nullptr; }
+
+  /// False when nobody is preempted.
+  bool preempt(const Preempted& more) {
+    if (more.empty()) return false;
+    if (!without_) without_ = node_.usage();
+    for (const auto& row : more)
+      without_->remove(row->demand, row->alloc->getAllocatedResources());
+    preempted_.insert(preempted_.end(), more.begin(), more.end());
+    preemptor_->remove(more);
+    return true;
+  }
+
+  const Preempted& preempted() const { return preempted_; }
+
+  Bandwidth bandwidth() const {
+    auto used = proposal_.bandwidth(view(reader().getId()));
+    for (const auto& row : preempted_) {
+      Bandwidth freed;
+      add_bandwidth(row->alloc->getAllocatedResources(), freed);
+      for (const auto& [device, mbits] : freed)
+        used[device] -= mbits;
+    }
+    return used;
+  }
+
+private:
+  ProposedNode& node_;
+  const Proposal& proposal_;
+  std::optional<state::NodeUsage> without_;  ///< Without the preempted; empty as long as none is.
+  std::optional<Preemptor> preemptor_;
+  Preempted preempted_;
+};
 
 Selector::Selector(const JobSpec& job,
                    const state::Snapshot& state,
@@ -105,8 +181,20 @@ void Selector::count_change(schema::Node::Reader node, std::string_view group, i
 std::optional<Selection> Selector::select(const GroupSpec& group,
                                           const SelectRequest& request,
                                           MetricBuilder& metrics) {
+  auto selection = select_once(group, request, metrics);
+  if (selection || !options_.preemption) return selection;
+  auto forceful = request;
+  forceful.may_preempt = true;
+  metrics.restart();
+  return select_once(group, forceful, metrics);
+}
+
+std::optional<Selection> Selector::select_once(const GroupSpec& group,
+                                               const SelectRequest& request,
+                                               MetricBuilder& metrics) {
   if (request.preferred) {
     if (auto selection = select_on(request.preferred, group, request, metrics)) return selection;
+    metrics.restart();
   }
   return best_of_ring(group, request, metrics);
 }
@@ -150,7 +238,9 @@ std::optional<Selection> Selector::select_on(const Object<schema::Node>& node,
     return std::nullopt;
   auto* proposed = proposal_.node(view(reader.getId()));
   if (proposed == nullptr) return std::nullopt;
-  auto selection = fit(group, known, *proposed, metrics);
+  Room room{*proposed, proposal_};
+  if (request.may_preempt) room.allow_preemption(job_.reader());
+  auto selection = fit(group, known, room, metrics);
   if (!selection) return std::nullopt;
   score(group, known, request, *selection);
   metrics.scored(view(reader.getId()), selection->score);
@@ -160,38 +250,58 @@ std::optional<Selection> Selector::select_on(const Object<schema::Node>& node,
 /// Gives out ports, devices and cores, and checks that the rest is enough.
 std::optional<Selection> Selector::fit(const GroupSpec& group,
                                        GroupState& known,
-                                       ProposedNode& node,
+                                       Room& room,
                                        MetricBuilder& metrics) {
-  const auto node_class = view(node.reader().getNodeClass());
+  auto& node = room.node();
   const auto exhausted = [&](std::string_view dimension) {
-    metrics.exhausted(node_class, dimension);
+    metrics.exhausted(view(node.reader().getNodeClass()), dimension);
     return std::nullopt;
   };
   Selection selection;
   selection.node = &node;
-  if (group.has_network()) {
-    const auto* network = node.network();
-    if (network == nullptr) return exhausted("network: invalid node");
-    auto assigned
-        = network->assign(group.group.getNetworks()[0], node.reader(), node.usage(), random_);
-    if (!assigned) return exhausted("network: " + assigned.error().what);
-    selection.network = std::move(*assigned);
-  }
   std::string reason;
-  if (!assign_tasks(group, node, selection, reason)) return exhausted(reason);
+  if (!assign_group_network(group, room, selection, reason)) return exhausted(reason);
+  if (!assign_tasks(group, room, selection, reason)) return exhausted(reason);
   selection.demand = known.demand ? *known.demand : demand_of(group, selection);
-  auto used = node.usage().total();
+  auto used = room.usage().total();
   used += selection.demand;
-  if (const auto dimension = node.capacity().exhausted_by(used); !dimension.empty())
-    return exhausted(dimension);
+  if (const auto dimension = node.capacity().exhausted_by(used); !dimension.empty()) {
+    const auto* preemptor = room.preemptor();
+    const auto free = node.capacity().left(room.usage().total());
+    if (preemptor == nullptr || !room.preempt(preemptor->for_resources(selection.demand, free)))
+      return exhausted(dimension);
+  }
+  // A node that is full of others scores as full, whoever of them goes.
   const auto free = node.capacity().free_share(used);
   selection.score.set(ScoreName::binpack,
                       options_.spread_fit ? spread_fit_score(free) : binpack_score(free));
+  if (const auto devices = device_score(selection))
+    selection.score.set(ScoreName::devices, *devices);
+  selection.preempted = room.preempted();
   return selection;
 }
 
+bool Selector::assign_group_network(const GroupSpec& group,
+                                    Room& room,
+                                    Selection& selection,
+                                    std::string& reason) {
+  if (!group.has_network()) return true;
+  const auto ask = group.group.getNetworks()[0];
+  const auto* network = room.node().network();
+  if (network == nullptr) return reason = "network: invalid node", false;
+  const auto assign = [&] { return network->assign(ask, room.reader(), room.usage(), random_); };
+  auto assigned = assign();
+  if (!assigned && room.preemptor() != nullptr) {
+    const auto ports = network->static_ports(ask, room.reader());
+    if (room.preempt(room.preemptor()->for_ports(ports))) assigned = assign();
+  }
+  if (!assigned) return reason = "network: " + assigned.error().what, false;
+  selection.network = std::move(*assigned);
+  return true;
+}
+
 bool Selector::assign_tasks(const GroupSpec& group,
-                            ProposedNode& node,
+                            Room& room,
                             Selection& selection,
                             std::string& reason) {
   std::vector<std::uint16_t> cores;
@@ -199,42 +309,85 @@ bool Selector::assign_tasks(const GroupSpec& group,
   selection.tasks.reserve(group.tasks.size());
   for (const auto& spec : group.tasks) {
     TaskAssignment task{&spec, spec.cpu, {}, {}, {}};
-    const auto resources = spec.task.getResources();
-    if (resources.getNetworks().size() > 0) {
-      const auto* network = node.network();
-      if (network == nullptr) return reason = "network: invalid node", false;
-      auto assigned = network->assign_task(resources.getNetworks()[0], node.usage(),
-                                           ports_of(selection), random_);
-      if (!assigned) return reason = "network: " + assigned.error().what, false;
-      task.network = std::move(*assigned);
-    }
-    for (const auto request : resources.getDevices()) {
-      auto assigned = assign_device(node.reader(), request, node.usage(), devices);
-      if (!assigned) return reason = "devices: no devices match request", false;
-      for (const auto id : assigned->ids)
-        devices.push_back(assigned->usage_key(id));
-      task.devices.push_back(std::move(*assigned));
-    }
-    if (spec.cores > 0 && !assign_cores(task, node, cores)) return reason = "cores", false;
+    if (!assign_task_network(task, room, selection, reason)) return false;
+    if (!assign_devices(task, room, devices, reason)) return false;
+    if (spec.cores > 0 && !assign_cores(task, room, cores)) return reason = "cores", false;
     selection.tasks.push_back(std::move(task));
+  }
+  return true;
+}
+
+bool Selector::assign_task_network(TaskAssignment& task,
+                                   Room& room,
+                                   const Selection& selection,
+                                   std::string& reason) {
+  const auto networks = task.task->task.getResources().getNetworks();
+  if (networks.size() == 0) return true;
+  const auto ask = networks[0];
+  const auto* network = room.node().network();
+  if (network == nullptr) return reason = "network: invalid node", false;
+  const auto used = [&] {
+    Bandwidth bandwidth;
+    if (ask.getMBits() == 0) return bandwidth;  // then nobody counts
+    bandwidth = room.bandwidth();
+    add_bandwidth_of(selection, bandwidth);
+    return bandwidth;
+  };
+  const auto assign = [&] {
+    return network->assign_task(ask, room.usage(), used(), ports_of(selection), random_);
+  };
+  auto assigned = assign();
+  if (!assigned && room.preemptor() != nullptr) {
+    const auto in_use = used();
+    for (const auto& device : network->task_networks()) {
+      const auto known = in_use.find(device.device);
+      const auto mbits = known == in_use.end() ? 0 : known->second;
+      if (!room.preempt(room.preemptor()->for_task_network(ask, device, mbits))) continue;
+      assigned = assign();
+      break;
+    }
+  }
+  if (!assigned) return reason = "network: " + assigned.error().what, false;
+  task.network = std::move(*assigned);
+  return true;
+}
+
+bool Selector::assign_devices(TaskAssignment& task,
+                              Room& room,
+                              std::vector<std::string>& taken,
+                              std::string& reason) {
+  for (const auto request : task.task->task.getResources().getDevices()) {
+    const auto assign
+        = [&] { return assign_device(room.reader(), request, room.usage(), taken, operands_); };
+    auto assigned = assign();
+    if (!assigned && room.preemptor() != nullptr) {
+      const auto others
+          = room.preemptor()->for_device(request, room.reader(), room.usage(), taken, operands_);
+      if (room.preempt(others)) assigned = assign();
+    }
+    if (!assigned) return reason = "devices: no devices match request", false;
+    for (const auto id : assigned->ids)
+      taken.push_back(assigned->usage_key(id));
+    task.devices.push_back(std::move(*assigned));
   }
   return true;
 }
 
 /// The lowest free core ids. `taken` are those of the allocation's earlier tasks.
 bool Selector::assign_cores(TaskAssignment& task,
-                            const ProposedNode& node,
+                            const Room& room,
                             std::vector<std::uint16_t>& taken) const {
+  const auto& capacity = room.node().capacity();
   const auto wanted = static_cast<std::size_t>(task.task->cores);
-  for (const auto core : node.capacity().cores) {
+  for (const auto core : capacity.cores) {
     if (task.cores.size() == wanted) break;
-    const bool in_use = std::ranges::binary_search(node.usage().cores(), core)
+    const bool in_use = std::ranges::binary_search(room.usage().cores(), core)
                         || std::ranges::find(taken, core) != taken.end();
     if (!in_use) task.cores.push_back(core);
   }
   if (task.cores.size() < wanted) return false;
   taken.insert(taken.end(), task.cores.begin(), task.cores.end());
-  task.cpu_mhz = node.capacity().shares_of_cores(task.task->cores);
+  task.cpu_mhz = capacity.shares_of_cores(task.task->cores);
   return true;
 }
 
@@ -255,6 +408,8 @@ void Selector::score(const GroupSpec& group,
     if (affinity != 0 || group.affinities.empty()) score.set(ScoreName::node_affinity, affinity);
     const double spread = known.spread ? known.spread->score(node) : 0;
     if (spread != 0) score.set(ScoreName::allocation_spread, spread);
+    if (!selection.preempted.empty())
+      score.set(ScoreName::preemption, preemption_score(net_priority(selection.preempted)));
   }
   selection.normalized = score.normalized();
 }

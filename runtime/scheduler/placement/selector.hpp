@@ -39,11 +39,13 @@ struct Selection {
   state::Demand demand;
   std::optional<AssignedNetwork> network;
   std::vector<TaskAssignment> tasks;
+  Preempted preempted;  ///< Who has to end first.
 };
 
 struct SelectorOptions {
   bool spread_fit = false;  ///< The "spread" algorithm instead of "binpack".
   bool memory_oversubscription = false;
+  bool preemption = false;  ///< Less important jobs may be preempted where nothing is free.
   bool is_batch = false;
   bool is_system = false;  ///< One node at a time, no comparison.
 };
@@ -52,6 +54,7 @@ struct SelectRequest {
   std::string_view alloc_name;
   std::set<std::string, std::less<>> penalty_nodes;  ///< Where a predecessor failed.
   Object<schema::Node> preferred;                    ///< Tried first, if not empty.
+  bool may_preempt = false;
 };
 
 class Selector {
@@ -69,7 +72,8 @@ public:
   void set_nodes(std::vector<const Object<schema::Node>*> nodes);
 
   /// The best node for one more allocation of `group`; nothing if there is none, and `metrics`
-  /// says why.
+  /// says why. With `options.preemption`, nodes where somebody has to end are looked at once no
+  /// other is found.
   std::optional<Selection> select(const GroupSpec& group,
                                   const SelectRequest& request,
                                   MetricBuilder& metrics);
@@ -93,16 +97,30 @@ private:
   };
 
   GroupState& state_of(const GroupSpec& group);
+  class Room;
+
+  std::optional<Selection> select_once(const GroupSpec& group,
+                                       const SelectRequest& request,
+                                       MetricBuilder& metrics);
   std::optional<Selection> fit(const GroupSpec& group,
                                GroupState& known,
-                               ProposedNode& node,
+                               Room& room,
                                MetricBuilder& metrics);
-  bool assign_tasks(const GroupSpec& group,
-                    ProposedNode& node,
-                    Selection& selection,
-                    std::string& reason);
+  bool assign_group_network(const GroupSpec& group,
+                            Room& room,
+                            Selection& selection,
+                            std::string& reason);
+  bool assign_tasks(const GroupSpec& group, Room& room, Selection& selection, std::string& reason);
+  bool assign_task_network(TaskAssignment& task,
+                           Room& room,
+                           const Selection& selection,
+                           std::string& reason);
+  bool assign_devices(TaskAssignment& task,
+                      Room& room,
+                      std::vector<std::string>& taken,
+                      std::string& reason);
   bool assign_cores(TaskAssignment& task,
-                    const ProposedNode& node,
+                    const Room& room,
                     std::vector<std::uint16_t>& taken) const;
   void score(const GroupSpec& group,
              GroupState& known,

@@ -28,6 +28,14 @@ std::string_view Capacity::exhausted_by(const state::Demand& used) const {
   return {};
 }
 
+state::Demand Capacity::left(const state::Demand& used) const {
+  state::Demand rest;
+  rest.cpu_mhz = cpu_mhz - used.cpu_mhz;
+  rest.memory_mb = memory_mb - used.memory_mb;
+  rest.disk_mb = disk_mb - used.disk_mb;
+  return rest;
+}
+
 std::int64_t Capacity::shares_of_cores(std::int64_t count) const {
   return total_cores > 0 ? total_cpu_mhz / total_cores * count : 0;
 }

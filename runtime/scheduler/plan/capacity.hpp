@@ -34,6 +34,9 @@ struct Capacity {
   /// "disk"); empty when all fit.
   std::string_view exhausted_by(const state::Demand& used) const;
 
+  /// What `used` leaves; below zero where it is more.
+  state::Demand left(const state::Demand& used) const;
+
   /// The MHz that a task with `count` reserved cores counts for.
   std::int64_t shares_of_cores(std::int64_t count) const;
 

@@ -25,6 +25,12 @@ Port dynamic_bound(std::int64_t configured, Port fallback) {
   return configured > 0 && configured <= 65'535 ? static_cast<Port>(configured) : fallback;
 }
 
+/// The alias that the port is to be on, by its name on this node.
+std::string alias_of(schema::Port::Reader port, schema::Node::Reader node) {
+  auto alias = interpolate(view(port.getHostNetwork()), node);
+  return alias.empty() ? std::string{default_alias} : alias;
+}
+
 AssignedPort describe_static(schema::Port::Reader port, std::string_view ip) {
   return {view(port.getLabel()), view(port.getHostNetwork()), ip, port.getValue(), port.getTo()};
 }
@@ -44,7 +50,8 @@ Result<NodeNetwork> NodeNetwork::make(schema::Node::Reader node) {
           .within("error parsing reserved_ports"));
   for (const auto network : resources.getNetworks()) {
     if (network.getDevice().size() == 0) continue;
-    index.task_networks_.push_back({view(network.getIp()), view(network.getDevice())});
+    index.task_networks_.push_back(
+        {view(network.getIp()), view(network.getDevice()), network.getMBits()});
     index.reserve(view(network.getIp()), everywhere);
   }
   for (const auto network : resources.getNodeNetworks()) {
@@ -133,23 +140,36 @@ Result<AssignedNetwork> NodeNetwork::assign(schema::NetworkResource::Reader ask,
                                             schema::Node::Reader node,
                                             const state::NodeUsage& usage,
                                             Random& random) const {
-  const auto alias_of = [&node](schema::Port::Reader port) {
-    auto alias = interpolate(view(port.getHostNetwork()), node);
-    return alias.empty() ? std::string{default_alias} : alias;
-  };
   AssignedNetwork network{{}, host_ip_, {}, {}};
   std::vector<Port> offered;
   for (const auto port : ask.getReservedPorts()) {
-    auto assigned = NOMAD_TRY(assign_static(port, alias_of(port), usage));
+    auto assigned = NOMAD_TRY(assign_static(port, alias_of(port, node), usage));
     offered.push_back(static_cast<Port>(assigned.value));
     network.static_ports.push_back(assigned);
   }
   for (const auto port : ask.getDynamicPorts()) {
-    auto assigned = NOMAD_TRY(assign_dynamic(port, alias_of(port), usage, offered, random));
+    auto assigned = NOMAD_TRY(assign_dynamic(port, alias_of(port, node), usage, offered, random));
     offered.push_back(static_cast<Port>(assigned.value));
     network.dynamic_ports.push_back(assigned);
   }
   return network;
+}
+
+std::vector<HostPort> NodeNetwork::static_ports(schema::NetworkResource::Reader ask,
+                                                schema::Node::Reader node) const {
+  std::vector<HostPort> ports;
+  for (const auto port : ask.getReservedPorts()) {
+    const auto found = addresses(alias_of(port, node));
+    if (found) ports.push_back({(*found)->front(), port.getValue()});
+  }
+  return ports;
+}
+
+void add_bandwidth(schema::AllocatedResources::Reader resources, Bandwidth& used) {
+  for (const auto entry : resources.getTasks()) {
+    for (const auto network : entry.getValue().getNetworks())
+      if (network.getMBits() > 0) used[view(network.getDevice())] += network.getMBits();
+  }
 }
 
 Result<AssignedNetwork> NodeNetwork::assign_task_on(const TaskNetwork& candidate,
@@ -176,10 +196,17 @@ Result<AssignedNetwork> NodeNetwork::assign_task_on(const TaskNetwork& candidate
 
 Result<AssignedNetwork> NodeNetwork::assign_task(schema::NetworkResource::Reader ask,
                                                  const state::NodeUsage& usage,
+                                                 const Bandwidth& used,
                                                  std::vector<Port> offered,
                                                  Random& random) const {
   Error last{Errc::not_found, "no networks available"};
   for (const auto& candidate : task_networks_) {
+    const auto taken = used.find(candidate.device);
+    const auto mbits = ask.getMBits() + (taken == used.end() ? 0 : taken->second);
+    if (ask.getMBits() > 0 && mbits > candidate.mbits) {
+      last = Error{Errc::overloaded, "bandwidth exceeded"};
+      continue;
+    }
     auto network = assign_task_on(candidate, ask, usage, offered, random);
     if (network) return network;
     last = network.error();

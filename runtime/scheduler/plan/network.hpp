@@ -34,6 +34,25 @@ struct AssignedNetwork {
   std::vector<AssignedPort> dynamic_ports;
 };
 
+/// A static port on one of a node's addresses.
+struct HostPort {
+  std::string_view ip;
+  std::int32_t value = 0;
+};
+
+/// Mbit/s that allocations were given, by network device: of job files from before Nomad 0.12.
+using Bandwidth = std::map<std::string_view, std::int64_t>;
+
+/// Adds what the resources hold; the names live as long as they.
+void add_bandwidth(schema::AllocatedResources::Reader resources, Bandwidth& used);
+
+/// A network device of a node, as tasks' own network blocks use it.
+struct TaskNetwork {
+  std::string_view ip;
+  std::string_view device;
+  std::int64_t mbits = 0;
+};
+
 class NodeNetwork {
 public:
   /// Error: the node's reserved ports can't be read.
@@ -47,21 +66,24 @@ public:
                                  Random& random) const;
 
   /// The same for the network block of a task (deprecated in job files, still accepted).
-  /// `offered` are ports that the same placement already got.
+  /// `offered` are ports that the same placement already got, `used` what is taken of the devices'
+  /// bandwidth: asked for only if the block says `mbits`.
   Result<AssignedNetwork> assign_task(schema::NetworkResource::Reader ask,
                                       const state::NodeUsage& usage,
+                                      const Bandwidth& used,
                                       std::vector<Port> offered,
                                       Random& random) const;
+
+  /// Where the static ports of a group's network block have to be.
+  std::vector<HostPort> static_ports(schema::NetworkResource::Reader ask,
+                                     schema::Node::Reader node) const;
+
+  const std::vector<TaskNetwork>& task_networks() const { return task_networks_; }
 
   /// Whether the node keeps the port for itself.
   bool is_reserved(std::string_view ip, Port port) const;
 
 private:
-  struct TaskNetwork {
-    std::string_view ip;
-    std::string_view device;
-  };
-
   using Addresses = std::vector<std::string_view>;
 
   NodeNetwork() = default;

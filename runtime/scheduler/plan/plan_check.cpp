@@ -80,10 +80,12 @@ std::string port_collision(const state::NodeUsage& usage,
   return reason;
 }
 
-bool has_ports(schema::Allocation::Reader row) {
+bool needs_network(schema::Allocation::Reader row) {
   bool found = false;
   for_each_port(row.getAllocatedResources(), [&](std::string_view, std::int32_t) { found = true; });
-  return found;
+  Bandwidth asked;
+  add_bandwidth(row.getAllocatedResources(), asked);
+  return found || !asked.empty();
 }
 
 /// Sorted values that occur twice.
@@ -92,15 +94,42 @@ bool has_twice(const Values& sorted) {
   return std::ranges::adjacent_find(sorted) != sorted.end();
 }
 
+/// Whether the new rows ask for more of a network device's bandwidth than others leave of it: those
+/// that are neither `freed` nor written anew.
+bool exceeds_bandwidth(const NodeNetwork& network,
+                       std::string_view node_id,
+                       const NodeChanges& changes,
+                       std::set<std::string_view> freed,
+                       const state::Snapshot& state) {
+  Bandwidth asked;
+  Bandwidth used;
+  for (const auto& placed : changes.placements) {
+    if (placed.is_new) add_bandwidth(placed.row->getAllocatedResources(), asked);
+    add_bandwidth(placed.row->getAllocatedResources(), used);
+    freed.insert(view(placed.row->getId()));
+  }
+  if (asked.empty()) return false;
+  for (const auto& entry : state.allocs_by_node(node_id)) {
+    const auto& row = *entry.value();
+    if (!row.client_terminal && !freed.contains(view(row.alloc->getId())))
+      add_bandwidth(row.alloc->getAllocatedResources(), used);
+  }
+  return std::ranges::any_of(network.task_networks(), [&](const TaskNetwork& device) {
+    return asked.contains(device.device) && used.at(device.device) > device.mbits;
+  });
+}
+
 /// Why the new rows don't fit on what the node has left; empty if they do.
 std::string check_fit(schema::Node::Reader node,
                       const NodeChanges& changes,
                       const state::Snapshot& state) {
   const auto* base = state.usage(view(node.getId()));
   state::NodeUsage usage = base != nullptr ? *base : state::NodeUsage{};
+  std::set<std::string_view> freed;
   const auto free = [&](const state::AllocRef& row) {
-    const auto stored = state.alloc(view(row->alloc->getId()));
-    if (stored && !stored->client_terminal)
+    const auto id = view(row->alloc->getId());
+    const auto stored = state.alloc(id);
+    if (stored && !stored->client_terminal && freed.insert(id).second)
       usage.remove(stored->demand, stored->alloc->getAllocatedResources());
   };
   for (const auto& stop : changes.stops)
@@ -115,13 +144,15 @@ std::string check_fit(schema::Node::Reader node,
       if (!existing || existing->client_terminal) continue;  // it uses nothing any more
       usage.remove(existing->demand, existing->alloc->getAllocatedResources());
     }
-    if (has_ports(row)) {
+    if (needs_network(row)) {
       if (!network) network.emplace(NodeNetwork::make(node));
       if (network->has_error()) return network->error().what;
       if (auto reason = port_collision(usage, **network, row); !reason.empty()) return reason;
     }
     usage.add(placed.demand, row.getAllocatedResources());
   }
+  if (network && exceeds_bandwidth(**network, view(node.getId()), changes, freed, state))
+    return "bandwidth exceeded";
   const auto capacity = Capacity::of(node);
   if (has_twice(usage.cores())) return "cores";
   if (has_twice(usage.devices())) return "device oversubscribed";

@@ -22,12 +22,17 @@ Parts accepted_parts(const VerifiedPlan& verified, const state::Snapshot& state)
   const auto is_known = [&state](const PlannedStop& stop) {
     return static_cast<bool>(state.alloc(view(stop.alloc->alloc->getId())));
   };
+  // What has ended, or has been told to, since the plan was made needs no end any more.
+  const auto is_live = [&state](const PlannedStop& stop) {
+    const auto stored = state.alloc(view(stop.alloc->alloc->getId()));
+    return stored && !stored->terminal();
+  };
   for (const auto& [node_id, changes] : verified.plan->nodes) {
     if (verified.verdict.rejected_nodes.contains(node_id)) continue;
     for (const auto& stop : changes.stops)
       if (is_known(stop)) parts.stopped.push_back(&stop);
     for (const auto& stop : changes.preemptions)
-      if (is_known(stop)) parts.preempted.push_back(&stop);
+      if (is_live(stop)) parts.preempted.push_back(&stop);
     for (const auto& placed : changes.placements)
       parts.placed.push_back(&placed);
   }

@@ -88,6 +88,15 @@ TEST_CASE("system evaluations are kept for each node") {
   CHECK(table.stats().blocked == 0);
 }
 
+TEST_CASE("a system evaluation also waits for nodes that it does not name") {
+  BlockedEvals table;
+  auto eval = blocked("eval", "sys", {"unfit"});
+  eval.node_id = "n1";
+  CHECK_FALSE(table.block(eval));
+  CHECK(table.unblock_class("unfit", 20).empty());
+  CHECK(ids(table.unblock_class("fit", 21)) == std::set<std::string>{"eval"});
+}
+
 TEST_CASE("failed attempts and untrack") {
   BlockedEvals table;
   auto attempts = blocked("attempts", "b", {"c"}, 30);

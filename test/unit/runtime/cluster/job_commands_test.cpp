@@ -125,6 +125,17 @@ struct Jobs : state::StateFixture {
     });
   }
 
+  /// The policy of the group "api".
+  void allow_reschedule(std::int64_t attempts, bool unlimited) {
+    run([&](auto command) {
+      auto job = command.initJobRegister().initJob();
+      fill(job, state::JobSpec{.groups = {{"api", 2}, {"cache", 1}}});
+      auto policy = job.getTaskGroups()[0].initReschedulePolicy();
+      policy.setAttempts(attempts);
+      policy.setUnlimited(unlimited);
+    });
+  }
+
   std::string scale(std::int64_t count,
                     std::string_view group = "api",
                     std::string_view job = "web") {
@@ -285,7 +296,7 @@ TEST_CASE_FIXTURE(Jobs,
 }
 
 TEST_CASE_FIXTURE(Jobs, "evaluating: what failed and has no successor may be placed at once") {
-  put(2);
+  allow_reschedule(0, true);
   place({{.id = "one"}, {.id = "two"}, {.id = "three"}, {.id = "four"}});
   report("one", schema::ClientStatus::FAILED);
   report("two", schema::ClientStatus::FAILED);
@@ -308,6 +319,22 @@ TEST_CASE_FIXTURE(Jobs, "evaluating: what failed and has no successor may be pla
   const auto plain
       = cluster::decide_evaluate(now(), nomad::test::anybody(), "default", "web", false, seed);
   CHECK(plain->command->which() == schema::Command::EVAL_UPDATE);
+}
+
+TEST_CASE_FIXTURE(Jobs, "evaluating: nothing is placed anew that its group would not place anew") {
+  const auto forced = [this] {
+    return cluster::decide_evaluate(now(), nomad::test::anybody(), "default", "web", true, seed)
+        ->command->which();
+  };
+  put(2);
+  place({{.id = "one"}});
+  report("one", schema::ClientStatus::FAILED);
+  allow_reschedule(0, false);
+  CHECK(forced() == schema::Command::EVAL_UPDATE);
+  allow_reschedule(1, false);
+  CHECK(forced() == schema::Command::ALLOC_TRANSITION);
+  allow_reschedule(0, true);
+  CHECK(forced() == schema::Command::ALLOC_TRANSITION);
 }
 
 TEST_CASE_FIXTURE(Jobs, "evaluating: neither what is not there nor what only makes children") {

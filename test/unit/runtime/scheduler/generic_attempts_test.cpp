@@ -335,17 +335,51 @@ TEST_CASE_FIXTURE(AttemptHarness, "what was told to stop is lost with its node, 
   }
 }
 
-TEST_CASE_FIXTURE(AttemptHarness, "a plan carries the metrics of eight nodes of a group") {
-  for (int i = 0; i < 10; ++i)
+namespace {
+
+/// How the allocation's own node was scored, by the metrics that it carries; -1 without.
+double own_score(const state::AllocRef& row, std::string_view name) {
+  if (!row->metric) return -1;
+  for (const auto node : row->metric->getScoreMetaData()) {
+    if (view(node.getNodeId()) != view(row->alloc->getNodeId())) continue;
+    for (const auto score : node.getScores())
+      if (view(score.getKey()) == name) return score.getValue();
+  }
+  return -1;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(AttemptHarness, "each allocation carries the scores of its own placement") {
+  SUBCASE("several on one node") {
     add_node();
-  process(register_job(make_job(10, [](schema::Job::Builder job) {
-    job.initConstraints(1)[0].setOperand("distinct_hosts");
-  })));
-  REQUIRE(plans.size() == 1);
-  CHECK(plans[0].nodes.size() == 10);
-  CHECK(plans[0].metrics.size() == 8);
+    process(register_job(make_job(7)));
+    std::set<double> scores;
+    for (const auto& row : live())
+      scores.insert(own_score(row, "binpack"));
+    CHECK(scores.size() == 7);
+  }
+  SUBCASE("on more nodes than anybody looks at one by one") {
+    for (int i = 0; i < 50; ++i)
+      add_node();
+    process(register_job(make_job(50, [](schema::Job::Builder job) {
+      job.initConstraints(1)[0].setOperand("distinct_hosts");
+    })));
+    CHECK(live().size() == 50);
+    for (const auto& row : live())
+      CHECK(own_score(row, "binpack") > 0);
+  }
+}
+
+TEST_CASE_FIXTURE(AttemptHarness,
+                  "of a large group, later placements show the scores of their own node alone") {
+  for (int i = 0; i < 80; ++i)
+    add_node();
+  process(register_job(make_job(80)));
+  std::size_t compared = 0;
   for (const auto& row : live())
-    CHECK(row->metric);
+    compared += row->metric->getScoreMetaData().size() > 1 ? 1 : 0;
+  CHECK(compared == 32);
 }
 
 TEST_CASE_FIXTURE(AttemptHarness,

@@ -70,6 +70,22 @@ TEST_CASE_FIXTURE(SystemAbsence,
 }
 
 TEST_CASE_FIXTURE(SystemAbsence,
+                  "system: what is still unknown on a node that is back is left until it is known") {
+  run_one(everywhere());
+  becomes(NodeStatus::DISCONNECTED);
+  const auto noted = only().getAllocStates().size();
+  set_status(node, NodeStatus::READY);
+  for (int evaluations = 0; evaluations < 3; ++evaluations) {
+    process(evaluate(EvalTrigger::NODE_UPDATE));
+    CHECK(plans.empty());
+  }
+  CHECK(only().getAllocStates().size() == noted);
+  report(allocs().at(0), ClientStatus::RUNNING);
+  process(evaluate(EvalTrigger::RECONNECT));
+  CHECK(last_noted() == "running");
+}
+
+TEST_CASE_FIXTURE(SystemAbsence,
                   "system: what is unknown is not lost as long as its absence is tolerated") {
   run_one(everywhere());
   becomes(NodeStatus::DISCONNECTED);

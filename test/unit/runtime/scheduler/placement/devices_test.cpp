@@ -51,7 +51,8 @@ schema::RequestedDevice::Reader request_of(const Object<schema::Job>& job) {
 
 bool fits(const std::vector<std::pair<const char*, unsigned>>& wanted) {
   const JobSpec job{job_asking(wanted)};
-  return has_devices(*node_with_devices(), job.groups().front());
+  OperandChecker operands;
+  return has_devices(*node_with_devices(), job.groups().front(), operands);
 }
 
 std::vector<std::string_view> assigned(const char* name,
@@ -60,7 +61,8 @@ std::vector<std::string_view> assigned(const char* name,
                                        const std::vector<std::string>& offered = {}) {
   static const auto node = node_with_devices();
   const auto job = job_asking({{name, count}});
-  const auto device = assign_device(*node, request_of(job), usage, offered);
+  OperandChecker operands;
+  const auto device = assign_device(*node, request_of(job), usage, offered, operands);
   return device ? device->ids : std::vector<std::string_view>{};
 }
 
@@ -109,7 +111,8 @@ TEST_CASE("devices: a request may ask for a vendor, a type or a model") {
     constraint.setOperand("=");
     constraint.setRTarget(wanted);
     const JobSpec spec{job.freeze()};
-    return has_devices(*node_with_devices(), spec.groups().front());
+    OperandChecker operands;
+    return has_devices(*node_with_devices(), spec.groups().front(), operands);
   };
   CHECK(asks("${device.vendor}", "nvidia"));
   CHECK_FALSE(asks("${device.vendor}", "amd"));
@@ -118,4 +121,106 @@ TEST_CASE("devices: a request may ask for a vendor, a type or a model") {
   CHECK(asks("${device.model}", "1080ti"));
   CHECK_FALSE(asks("${device.model}", "2080ti"));
   CHECK_FALSE(asks("${device.attr.memory}", "1"));
+}
+
+namespace {
+
+struct Preference {
+  const char* target;
+  const char* operand;
+  const char* value;
+  std::int8_t weight;
+};
+
+/// Two models of GPUs: "old" with the instances a and b and 8 GiB, "new" with c and 24 GiB.
+struct TwoModels {
+  Draft<schema::Node> node;
+  Draft<schema::Job> job{job_asking({{"gpu", 1}})};
+  OperandChecker operands;
+
+  TwoModels() {
+    auto groups = node->initNodeResources().initDevices(2);
+    fill(groups[0], "old", {"a", "b"}, R"({"memory":{"Int":8,"Unit":"GiB"},"ecc":{"Bool":false}})");
+    fill(groups[1], "new", {"c"},
+         R"({"memory":{"Int":24,"Unit":"GiB"},"ecc":{"Bool":true},"driver":{"String":"535.1"}})");
+  }
+
+  static void fill(schema::NodeDeviceGroup::Builder group,
+                   const char* name,
+                   const std::vector<const char*>& ids,
+                   const char* attributes) {
+    group.setVendor("nvidia");
+    group.setType("gpu");
+    group.setName(name);
+    group.setAttributes(attributes);
+    auto instances = group.initInstances(static_cast<unsigned>(ids.size()));
+    for (unsigned i = 0; i < instances.size(); ++i) {
+      instances[i].setId(ids[i]);
+      instances[i].setHealthy(true);
+    }
+  }
+
+  schema::RequestedDevice::Builder request() {
+    return job->getTaskGroups()[0].getTasks()[0].getResources().getDevices()[0];
+  }
+
+  std::optional<AssignedDevice> assign() {
+    return assign_device(node.reader(), request().asReader(), {}, {}, operands);
+  }
+
+  /// The instance that one request with this constraint gets; empty if none.
+  std::string with_constraint(const char* target, const char* operand, const char* value) {
+    auto constraint = request().initConstraints(1)[0];
+    constraint.setLTarget(target);
+    constraint.setOperand(operand);
+    constraint.setRTarget(value);
+    const auto device = assign();
+    return device ? std::string{device->ids.at(0)} : "";
+  }
+
+  void prefer(const std::vector<Preference>& wanted) {
+    auto affinities = request().initAffinities(static_cast<unsigned>(wanted.size()));
+    for (unsigned i = 0; i < affinities.size(); ++i) {
+      affinities[i].setLTarget(wanted[i].target);
+      affinities[i].setOperand(wanted[i].operand);
+      affinities[i].setRTarget(wanted[i].value);
+      affinities[i].setWeight(wanted[i].weight);
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(TwoModels, "devices: constraints compare attributes with their units") {
+  CHECK(with_constraint("${device.attr.memory}", ">", "10 GiB") == "c");
+  CHECK(with_constraint("${device.attr.memory}", "<=", "8192 MiB") == "a");
+  CHECK(with_constraint("${device.attr.memory}", "=", "24GiB") == "c");
+  CHECK(with_constraint("${device.attr.memory}", ">", "10 GHz").empty());
+  CHECK(with_constraint("${device.attr.memory}", ">", "10").empty());
+  CHECK(with_constraint("${device.attr.ecc}", "=", "true") == "c");
+  CHECK(with_constraint("${device.attr.ecc}", "!=", "true") == "a");
+  CHECK(with_constraint("${device.attr.driver}", "is_set", "") == "c");
+  CHECK(with_constraint("${device.attr.driver}", "is_not_set", "") == "a");
+  CHECK(with_constraint("${device.attr.driver}", "regexp", "^535") == "c");
+  CHECK(with_constraint("${device.attr.none}", "=", "1").empty());
+  CHECK(with_constraint("${device.what}", "=", "1").empty());
+}
+
+TEST_CASE_FIXTURE(TwoModels, "devices: single instances may be asked for") {
+  CHECK(with_constraint("${device.ids}", "set_contains", "b") == "b");
+  CHECK(with_constraint("${device.ids}", "set_contains_any", "b,x") == "b");
+  CHECK(with_constraint("${device.ids}", "set_contains", "x").empty());
+  request().setCount(2);
+  CHECK(with_constraint("${device.ids}", "set_contains", "b").empty());
+}
+
+TEST_CASE_FIXTURE(TwoModels, "devices: the model that meets the affinities best is given") {
+  CHECK(assign()->ids.at(0) == "a");
+  prefer({{"${device.attr.memory}", ">=", "20 GiB", 50}, {"${device.model}", "=", "old", 20}});
+  REQUIRE(assign());
+  CHECK(assign()->ids.at(0) == "c");
+  CHECK(assign()->affinity == 50);
+  prefer({{"${device.model}", "=", "old", -20}});
+  CHECK(assign()->ids.at(0) == "c");
+  CHECK(assign()->affinity == 0);
 }

@@ -107,7 +107,7 @@ TEST_CASE("feasibility: host volumes by name, and writable if they are written t
         == "placed");
   CHECK(outcome_of(has_volume("data", false), wants_volume("host", "data", false, true))
         == "missing compatible host volumes");
-  CHECK(outcome_of({}, wants_volume("csi", "data", false, false)) == "CSI volume lookup failed");
+  CHECK(outcome_of({}, wants_volume("csi", "data", false, false)) == "missing CSI Volume data");
 }
 
 TEST_CASE("feasibility: distinct_hosts of a job or of a group, unless it is switched off") {

@@ -42,7 +42,7 @@ TEST_CASE("metrics: why nodes fell out is counted by class and by reason") {
   metrics.filtered("", "distinct_hosts");
   metrics.exhausted("small", "cpu");
   metrics.exhausted("small", "memory");
-  metrics.coalesce();
+  metrics.coalesce(GroupSpec{});
   metrics.set_nodes(7, {{"dc1", 4}, {"dc2", 3}});
   const auto metric = metrics.build();
   CHECK(metric->getNodesEvaluated() == 5);
@@ -79,6 +79,64 @@ TEST_CASE("metrics: the five best scores are kept, the earlier of two equal ones
   CHECK(ranking(metrics) == "badce");
   metrics.scored("g", with_normalized(0.2));
   CHECK(ranking(metrics) == "badgc");
+}
+
+TEST_CASE("metrics: one node's scores can be shown alone") {
+  MetricBuilder metrics;
+  metrics.evaluated();
+  metrics.scored("a", with_normalized(0.3));
+  metrics.scored("b", with_normalized(0.5));
+  const auto metric = metrics.build_for("a");
+  CHECK(metric->getNodesEvaluated() == 1);
+  REQUIRE(metric->getScoreMetaData().size() == 1);
+  CHECK(view(metric->getScoreMetaData()[0].getNodeId()) == "a");
+  CHECK_FALSE(metrics.build_for("c")->hasScoreMetaData());
+}
+
+TEST_CASE("metrics: another selection counts anew, of the same nodes") {
+  MetricBuilder metrics;
+  metrics.set_nodes(3, {{"dc1", 3}});
+  metrics.evaluated();
+  metrics.filtered("large", "distinct_hosts");
+  metrics.exhausted("large", "cpu");
+  metrics.scored("a", with_normalized(0.3));
+  metrics.restart();
+  const auto metric = metrics.build();
+  CHECK(metric->getNodesInPool() == 3);
+  CHECK(entries_text(metric->getNodesAvailable()) == "dc1=3");
+  CHECK(metric->getNodesEvaluated() == 0);
+  CHECK(metrics.nodes_filtered() == 0);
+  CHECK_FALSE(metric->hasDimensionExhausted());
+  CHECK_FALSE(metric->hasScoreMetaData());
+}
+
+TEST_CASE("metrics: what the tasks ask for of exhausted cpu and memory adds up") {
+  GroupSpec group;
+  group.tasks.resize(2);
+  group.tasks[0].name = "server";
+  group.tasks[0].cpu = 500;
+  group.tasks[0].memory_mb = 256;
+  group.tasks[1].name = "log";
+  group.tasks[1].cpu = 100;
+  const auto shown = [](const MetricBuilder& metrics) {
+    const auto metric = metrics.build();
+    std::string joined;
+    for (const auto entry : metric->getResourcesExhausted())
+      joined += copy(entry.getKey()) + "=" + std::to_string(entry.getValue().getCpu()) + "/"
+                + std::to_string(entry.getValue().getMemoryMb()) + " ";
+    return joined;
+  };
+  MetricBuilder metrics;
+  metrics.exhaust_resources(group);
+  CHECK(shown(metrics).empty());  // no node was exhausted
+  metrics.exhausted("", "cpu");
+  metrics.exhaust_resources(group);
+  metrics.coalesce(group);
+  CHECK(shown(metrics) == "log=200/0 server=1000/0 ");
+  MetricBuilder disk;
+  disk.exhausted("", "disk");
+  disk.exhaust_resources(group);
+  CHECK(shown(disk) == "log=0/0 server=0/0 ");
 }
 
 TEST_CASE("metrics: each score carries its parts by name") {

@@ -2,6 +2,7 @@
 // chosen.
 #include "runtime/scheduler/placement/selector.hpp"
 
+#include <map>
 #include <set>
 
 #include "test/unit/runtime/scheduler/harness.hpp"
@@ -170,4 +171,92 @@ TEST_CASE_FIXTURE(SelectorHarness,
   REQUIRE(counted.size() == 2);
   CHECK(counted[0].getValue() == 2);
   CHECK(counted[1].getValue() == 1);
+}
+
+TEST_CASE_FIXTURE(SelectorHarness, "selector: the bandwidth of old jobs is given once") {
+  add_node([](schema::Node::Builder node) {
+    auto network = node.getNodeResources().initNetworks(1)[0];
+    network.setDevice("eth0");
+    network.setIp("10.0.0.1");
+    network.setMBits(1000);
+  });
+  const auto asking = [this](const char* id, std::int64_t count, std::int32_t mbits) {
+    return make_job(count, [=](schema::Job::Builder job) {
+      job.setId(id);
+      job.getTaskGroups()[0].getTasks()[0].getResources().initNetworks(1)[0].setMBits(mbits);
+    });
+  };
+  const auto full = process(register_job(asking("first", 3, 400)));
+  CHECK(exhausted(full) == "network: bandwidth exceeded");
+  CHECK(live("first").size() == 2);
+  CHECK(exhausted(process(register_job(asking("second", 1, 201))))
+        == "network: bandwidth exceeded");
+  CHECK(exhausted(process(register_job(asking("third", 1, 200)))).empty());
+  CHECK(exhausted(process(register_job(asking("fourth", 1, 0)))).empty());
+  report(live("first")[0], schema::ClientStatus::COMPLETE);
+  CHECK(exhausted(process(register_job(asking("fifth", 1, 400)))).empty());
+}
+
+TEST_CASE_FIXTURE(SelectorHarness,
+                  "selector: how well devices are preferred is a score of its own") {
+  add_node([](schema::Node::Builder node) {
+    auto group = node.getNodeResources().initDevices(1)[0];
+    group.setVendor("nvidia");
+    group.setType("gpu");
+    group.setName("1080ti");
+    auto instance = group.initInstances(1)[0];
+    instance.setId("a");
+    instance.setHealthy(true);
+  });
+  const auto scores = [this](std::vector<std::pair<const char*, std::int8_t>> models) {
+    process(register_job(make_job(1, [&](schema::Job::Builder job) {
+      job.setId("gpu");
+      auto device = job.getTaskGroups()[0].getTasks()[0].getResources().initDevices(1)[0];
+      device.setName("gpu");
+      device.setCount(1);
+      auto affinities = device.initAffinities(static_cast<unsigned>(models.size()));
+      for (unsigned i = 0; i < affinities.size(); ++i) {
+        affinities[i].setLTarget("${device.model}");
+        affinities[i].setOperand("=");
+        affinities[i].setRTarget(models[i].first);
+        affinities[i].setWeight(models[i].second);
+      }
+    })));
+    const auto node = live("gpu").at(0)->metric->getScoreMetaData()[0];
+    std::map<std::string, double> found{{"normalized", node.getNormScore()}};
+    for (const auto score : node.getScores())
+      found.emplace(copy(score.getKey()), score.getValue());
+    return found;
+  };
+  SUBCASE("met in part") {
+    const auto found = scores({{"1080ti", 75}, {"2080ti", 25}});
+    CHECK(found.at("devices") == doctest::Approx(0.75));
+    CHECK(found.at("normalized") == doctest::Approx((found.at("binpack") + 0.75) / 2));
+  }
+  SUBCASE("not met, which counts") {
+    const auto found = scores({{"2080ti", 25}});
+    CHECK(found.at("devices") == 0);
+    CHECK(found.at("normalized") == doctest::Approx(found.at("binpack") / 2));
+  }
+  SUBCASE("no preference") {
+    CHECK_FALSE(scores({}).contains("devices"));
+  }
+}
+
+TEST_CASE_FIXTURE(SelectorHarness, "selector: after the preferred node, the others count anew") {
+  const auto small
+      = [](schema::Node::Builder node) { node.getNodeResources().getCpu().setCpuShares(500); };
+  add_node(small);
+  const auto job = [this](std::int64_t cpu) {
+    return make_job(1, [cpu](schema::Job::Builder job) {
+      job.getTaskGroups()[0].getEphemeralDisk().setSticky(true);
+      job.getTaskGroups()[0].getTasks()[0].getResources().setCpu(cpu);
+    });
+  };
+  process(register_job(job(500)));
+  report_all_running();
+  add_node();
+  process(register_job(job(1000)));
+  REQUIRE(live().size() == 1);
+  CHECK(live()[0]->metric->getNodesEvaluated() == 2);
 }

@@ -277,3 +277,58 @@ TEST_CASE_FIXTURE(CheckHarness, "a change of deployments is written though every
   other.all_at_once = true;
   CHECK(check_plan(other, state()).accepts_nothing);
 }
+
+TEST_CASE_FIXTURE(CheckHarness,
+                  "preempted allocations count as gone, once, and end with the plan") {
+  const auto node = add_node();
+  process(register_job(named("low", 1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].getResources().setCpu(1000);
+  })));
+  process(register_job(named("other", 5)));
+  auto plan = plan_of(register_job(named("high", 1)));
+  const auto place
+      = [&](std::int64_t cpu) { plan.nodes.at(node).placements.at(0).demand.cpu_mhz = cpu; };
+  const auto low = live("low").at(0);
+  place(1500);
+  CHECK(reason(plan) == "cpu");
+  plan.nodes.at(node).preemptions.push_back(
+      {low, schema::DesiredStatus::EVICT, {}, {}, {}, "winner"});
+  CHECK(reason(plan).empty());
+  place(1501);
+  CHECK(reason(plan) == "cpu");
+  plan.nodes.at(node).preemptions.push_back(plan.nodes.at(node).preemptions.at(0));
+  plan.nodes.at(node).stops.push_back({low, schema::DesiredStatus::STOP, {}, {}, {}, {}});
+  CHECK(reason(plan) == "cpu");
+  plan.nodes.at(node).preemptions.pop_back();
+  plan.nodes.at(node).stops.pop_back();
+  place(500);
+  SUBCASE("it ends") {
+    CHECK(submit(plan).is_full());
+    CHECK(allocs("low").at(0)->alloc->getDesiredStatus() == schema::DesiredStatus::EVICT);
+  }
+  SUBCASE("it has ended meanwhile, and stays as it is") {
+    report(low, schema::ClientStatus::COMPLETE);
+    CHECK(submit(plan).is_full());
+    CHECK(allocs("low").at(0)->alloc->getDesiredStatus() == schema::DesiredStatus::RUN);
+  }
+}
+
+TEST_CASE_FIXTURE(CheckHarness, "two plans for the same bandwidth: the second is rejected") {
+  add_node([](schema::Node::Builder node) {
+    auto network = node.getNodeResources().initNetworks(1)[0];
+    network.setDevice("eth0");
+    network.setIp("10.0.0.1");
+    network.setMBits(1000);
+  });
+  const auto asking = [this](const char* id, int mbits) {
+    return named(id, 1, [mbits](schema::Job::Builder job) {
+      job.getTaskGroups()[0].getTasks()[0].getResources().initNetworks(1)[0].setMBits(mbits);
+    });
+  };
+  const auto first = plan_of(register_job(asking("one", 600)));
+  const auto second = plan_of(register_job(asking("two", 600)));
+  const auto third = plan_of(register_job(asking("three", 400)));
+  CHECK(submit(first).is_full());
+  CHECK(reason(second) == "bandwidth exceeded");
+  CHECK(reason(third).empty());
+}
