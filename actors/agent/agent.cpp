@@ -306,6 +306,7 @@ Result<std::unique_ptr<Agent>> Agent::start(const config::AgentConfig& config,
   std::unique_ptr<Agent> agent{new Agent{std::move(parts)}};  // stops what is started on an error
   auto& all = *agent->parts_;
   all.root = actor::spawn_root(all.system, std::move(on_fatal));
+  all.links.metrics = all.metrics;
   all.links.certificates = NOMAD_TRY(rpc_certificates(all.config));
   all.http_certificates = NOMAD_TRY(http_certificates(all.config));
   if (config.server.enabled) {

@@ -11,6 +11,7 @@
 #include "actors/rpc/tcp_transport.hpp"
 #include "runtime/config/agent_config.hpp"
 #include "runtime/net/tls/tls_context.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::agent {
 
@@ -18,6 +19,7 @@ namespace nomad::agent {
 struct AgentLinks {
   std::shared_ptr<net::TlsContext> certificates;  ///< Null without TLS.
   api::RemoteRequests requests;                   ///< Serves API requests that others pass on.
+  std::shared_ptr<telemetry::Registry> metrics;   ///< Null: nothing is measured.
 };
 
 /// How an agent reaches others, and is reached.

@@ -7,6 +7,7 @@
 #include "actors/core/supervise.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/object/draft.hpp"
 #include "runtime/storage/directory.hpp"
 
 namespace nomad::agent {
@@ -59,6 +60,28 @@ cluster::GcThresholds gc_thresholds(const config::Server& server) {
           .node = server.node_gc_threshold};
 }
 
+/// Empty if they are what every cluster begins with.
+Object<schema::SchedulerConfiguration> scheduler_defaults(const config::SchedulerDefaults& from) {
+  if (from == config::SchedulerDefaults{}) return {};
+  Draft<schema::SchedulerConfiguration> draft;
+  draft->setSchedulerAlgorithm(text(from.scheduler_algorithm));
+  draft->setMemoryOversubscriptionEnabled(from.memory_oversubscription_enabled);
+  draft->setRejectJobRegistration(from.reject_job_registration);
+  draft->setPauseEvalBroker(from.pause_eval_broker);
+  auto preemption = draft->initPreemptionConfig();
+  preemption.setSystemSchedulerEnabled(from.preemption_config.system_scheduler_enabled);
+  preemption.setSysBatchSchedulerEnabled(from.preemption_config.sysbatch_scheduler_enabled);
+  preemption.setBatchSchedulerEnabled(from.preemption_config.batch_scheduler_enabled);
+  preemption.setServiceSchedulerEnabled(from.preemption_config.service_scheduler_enabled);
+  return draft.freeze();
+}
+
+cluster::RejectedNodeOptions rejected_nodes(const config::PlanRejections& from) {
+  return {.enabled = from.enabled,
+          .node_threshold = static_cast<std::size_t>(from.node_threshold),
+          .node_window = from.node_window};
+}
+
 /// Schedulers keep a core busy each; one core is left to the log and the clients.
 unsigned worker_count(const config::Server& server) {
   if (server.num_schedulers > 0) return static_cast<unsigned>(server.num_schedulers);
@@ -106,22 +129,27 @@ Result<> ServerPart::start_parts(const config::AgentConfig& config,
       raft::start_raft(server_, raft_options(config, identity, *cluster_), fsm_, server_));
   raft_.emplace(std::move(raft));
   cluster_->attach(server_, *raft_);
-  start_duties(config);
+  start_duties(config, links.metrics);
   return {};
 }
 
-void ServerPart::start_duties(const config::AgentConfig& config) {
+void ServerPart::start_duties(const config::AgentConfig& config,
+                              const std::shared_ptr<telemetry::Registry>& metrics) {
   auto random = Random::from_system();
   const auto& proposer = raft_->proposer;
   const auto sealed
       = server::spawn_sealed_link(server_, proposer, cluster_->forwarder(), raft_->leader);
-  nodes_ = server::start_duties(server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
-                                {.heartbeats = {.leases = lease_options(config.server)},
-                                 .gc = {.interval = config.server.job_gc_interval,
-                                        .thresholds = gc_thresholds(config.server)},
-                                 .keyring = {},
-                                 .workers = worker_count(config.server)},
-                                random)
+  nodes_ = server::start_duties(
+               server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
+               {.heartbeats = {.leases = lease_options(config.server)},
+                .gc = {.interval = config.server.job_gc_interval,
+                       .thresholds = gc_thresholds(config.server)},
+                .keyring = {},
+                .workers = worker_count(config.server),
+                .default_configuration = scheduler_defaults(config.server.default_scheduler_config),
+                .plans = {.rejected_nodes = rejected_nodes(config.server.plan_rejection_tracker)},
+                .metrics = metrics},
+               random)
                .nodes;
   actor::tell(server_, server::AddDuty{cluster_->autopilot()});
   cluster_->serve_nodes(nodes_);

@@ -59,7 +59,8 @@ private:
                        const ServerIdentity& identity,
                        const std::string& http_address,
                        const AgentLinks& links);
-  void start_duties(const config::AgentConfig& config);
+  void start_duties(const config::AgentConfig& config,
+                    const std::shared_ptr<telemetry::Registry>& metrics);
   bool await_removal();
 
   actor::System* system_ = nullptr;

@@ -1,6 +1,8 @@
 #include "actors/server/eval_broker.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <limits>
 #include <list>
 
 #include "actors/core/supervise.hpp"
@@ -34,6 +36,11 @@ struct RetryFailed {
   using is_message = void;
 };
 
+/// The gauges are due.
+struct ShowGauges {
+  using is_message = void;
+};
+
 /// These could not be ended; try again. `term` counts leaderships.
 struct CancelAgain {
   using is_message = void;
@@ -46,11 +53,26 @@ using BrokerSelf = actor::WithInternal<EvalBroker,
                                        void(Due),
                                        void(WaitOver),
                                        void(RetryFailed),
+                                       void(ShowGauges),
                                        void(CancelAgain),
                                        void(WriteDone)>;
 
 constexpr std::size_t reap_batch = 728;
+constexpr std::size_t remembered_retries = 15;
 constexpr auto cancel_again_after = 1s;
+
+/// What is left of an evaluation's delay. It began when the evaluation was made, and goes on over
+/// changes of leader; a clock that has jumped makes it neither longer nor negative.
+std::chrono::nanoseconds delay_left(schema::Evaluation::Reader eval) {
+  const auto since_now = [](std::int64_t time) {
+    return std::max(std::chrono::nanoseconds{time - unix_now()}, std::chrono::nanoseconds{0});
+  };
+  auto left = since_now(eval.getWaitUntil());
+  if (eval.getWait() <= 0) return left;
+  const std::chrono::nanoseconds wait{eval.getWait()};
+  if (eval.getCreateTime() == 0) return std::max(left, wait);
+  return std::max(left, std::min(since_now(eval.getCreateTime() + eval.getWait()), wait));
+}
 
 cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint now) {
   cluster::EvalEntry entry{.id = copy(eval.getId()),
@@ -60,11 +82,7 @@ cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint 
                            .priority = static_cast<std::int32_t>(eval.getPriority()),
                            .create_index = eval.getCreateIndex(),
                            .modify_index = eval.getModifyIndex()};
-  if (eval.getWait() > 0) entry.not_before = now + std::chrono::nanoseconds{eval.getWait()};
-  if (eval.getWaitUntil() > 0) {
-    const auto left = std::chrono::nanoseconds{eval.getWaitUntil() - unix_now()};
-    if (left > 0ns) entry.not_before = now + left;
-  }
+  if (const auto left = delay_left(eval); left > 0ns) entry.not_before = now + left;
   return entry;
 }
 
@@ -83,6 +101,7 @@ cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string tok
       .max_plan_attempts = eval.getTriggeredBy() == EvalTrigger::MAX_PLAN_ATTEMPTS,
       .ineligible_classes = {},
       .eligible_classes = {},
+      .quota = copy(eval.getQuotaLimitReached()),
       .token = std::move(token)};
   for (auto entry : eval.getClassEligibility())
     (entry.getValue() ? blocked.eligible_classes : blocked.ineligible_classes)
@@ -118,14 +137,30 @@ struct BrokerState {
   cluster::EvalQueue queue;
   cluster::BlockedEvals blocked;
   Random random{0};
+  EvalBrokerOptions options;
   bool leads = false;
+  bool paused = false;     ///< By the operators, in the scheduler configuration.
   std::uint64_t term = 0;  ///< Counts leaderships.
   std::list<Waiter> waiters;
   std::uint64_t next_waiter = 1;
   std::uint64_t round = 0;                  ///< Of the newest Due timer.
   std::optional<cluster::TimePoint> armed;  ///< When that timer fires.
 
+  std::deque<std::uint64_t> past_indexes;  ///< Of the state, at each of the last RetryFailed.
+
   cluster::TimePoint now() const { return self->now(); }
+
+  void retry_failed() {
+    release(blocked.unblock_failed());
+    work();
+    // What changed so long ago concerns no evaluation that is yet to block.
+    past_indexes.push_back(store->snapshot().index());
+    if (past_indexes.size() > remembered_retries) {
+      blocked.prune(past_indexes.front());
+      past_indexes.pop_front();
+    }
+    actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
+  }
 
   void enqueue(const Object<schema::Evaluation>& eval) {
     queue.enqueue(entry_of(*eval, now()), now());
@@ -161,17 +196,59 @@ struct BrokerState {
     }
   }
 
+  /// Takes in what the state holds.
   void establish() {
     const auto snapshot = store->snapshot();
+    std::vector<Object<schema::Evaluation>> open;
+    auto oldest = std::numeric_limits<std::uint64_t>::max();
     for (const auto& entry : snapshot.evals()) {
-      const auto status = entry.value()->getStatus();
-      if (status == EvalStatus::PENDING || status == EvalStatus::BLOCKED) track(entry.value());
+      const auto& eval = entry.value();
+      if (state::is_terminal(eval->getStatus())) continue;
+      open.push_back(eval);
+      if (eval->getStatus() == EvalStatus::BLOCKED)
+        oldest = std::min<std::uint64_t>(oldest, eval->getSnapshotIndex());
+    }
+    note_changes(snapshot, oldest);
+    for (const auto& eval : open)
+      track(eval);
+  }
+
+  /// What grew after index `since`, when it was another's to wake those that it helps. The state
+  /// tells no more than that something of a node has changed: some are woken for nothing.
+  void note_changes(const state::Snapshot& snapshot, std::uint64_t since) {
+    if (since == std::numeric_limits<std::uint64_t>::max()) return;  // nobody waits
+    const auto note = [&](const Object<schema::Node>& node, std::uint64_t index) {
+      blocked.note_change(view(node->getComputedClass()), view(node->getId()), index);
+    };
+    for (const auto& entry : snapshot.nodes())
+      if (entry.value()->getModifyIndex() > since)
+        note(entry.value(), entry.value()->getModifyIndex());
+    for (const auto& entry : snapshot.allocs()) {
+      const auto& row = entry.value();
+      if (!row->client_terminal || row->alloc->getModifyIndex() <= since) continue;
+      if (const auto node = snapshot.node(view(row->alloc->getNodeId())))
+        note(node, row->alloc->getModifyIndex());
     }
   }
 
-  void revoke() {
+  void forget() {
     queue.clear();
     blocked.clear();
+  }
+
+  /// Whether that is as it was. While it is paused the broker knows of nothing.
+  bool obey_pause() {
+    const bool wanted = store->snapshot().scheduler_configuration()->getPauseEvalBroker();
+    if (wanted == paused) return true;
+    paused = wanted;
+    log::info("eval_broker", "{} by the scheduler configuration", paused ? "paused" : "goes on");
+    forget();
+    if (!paused) establish();
+    return false;
+  }
+
+  void revoke() {
+    forget();
     for (auto& waiter : waiters) {
       self->cancel(waiter.end);
       waiter.promise.deliver(no_leader());
@@ -248,7 +325,7 @@ struct BrokerState {
         ids.push_back(std::move(entry.id));
       cancel(ids, "canceled after more recent eval was processed");
     }
-    if (auto ids = blocked.take_duplicates(); !ids.empty()) cancel(ids, "");
+    if (auto ids = blocked.take_duplicates(reap_batch); !ids.empty()) cancel(ids, "");
     static const std::vector<std::string> failed{std::string{cluster::EvalQueue::failed_queue}};
     while (auto delivery = queue.dequeue(failed, now(), random))
       fail(delivery->eval.id, delivery->token);
@@ -344,8 +421,9 @@ struct BrokerState {
 
   void applied(const BatchApplied& batch) {
     if (!leads) return;
-    for (const auto& outcome : batch.outcomes)
-      apply(*outcome);
+    if (obey_pause() && !paused)
+      for (const auto& outcome : batch.outcomes)
+        apply(*outcome);
     work();
   }
 
@@ -354,8 +432,47 @@ struct BrokerState {
     ++term;
     leads = leads_now;
     if (!leads) return;
-    establish();
+    paused = store->snapshot().scheduler_configuration()->getPauseEvalBroker();
+    if (!paused) establish();
+    configure();
     work();
+  }
+
+  /// The agent's configuration has the scheduler's until somebody sets it.
+  void configure() {
+    const auto stored = store->snapshot().scheduler_configuration();
+    if (!options.default_configuration || stored->getModifyIndex() > 0) return;
+    const auto command = make_command([this](schema::Command::Builder command) {
+      command.setSchedulerConfiguration(*options.default_configuration);
+    });
+    writes->propose(BrokerSelf{self}, command, [](const Result<Committed>& done) {
+      if (!done)
+        log::warn("eval_broker", "the default scheduler configuration was not written: {}",
+                  done.error().what);
+    });
+  }
+
+  void show_gauges() {
+    const auto stats = queue.stats();
+    const auto waiting = blocked.stats();
+    std::vector<telemetry::Meter::Gauge> gauges;
+    const auto set = [&](const std::string& name, std::size_t value) {
+      gauges.push_back({name, static_cast<double>(value)});
+    };
+    set("broker.total_ready", stats.ready);
+    set("broker.total_unacked", stats.outstanding);
+    set("broker.total_pending", stats.pending);
+    set("broker.total_waiting", stats.waiting);
+    set("broker.total_cancelable", stats.cancelable);
+    for (const auto& [type, counts] : stats.by_type) {
+      set("broker." + type + ".ready", counts.first);
+      set("broker." + type + ".unacked", counts.second);
+    }
+    set("blocked_evals.total_blocked", waiting.blocked);
+    set("blocked_evals.total_escaped", waiting.escaped);
+    set("blocked_evals.total_quota_limit", waiting.quota_limit);
+    options.metrics->show("eval_broker", std::move(gauges));
+    actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowGauges{});
   }
 
   void due(std::uint64_t timer) {
@@ -384,6 +501,8 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
   state.writes.emplace(std::move(proposer), access::own_work("eval_broker"));
   state.queue = cluster::EvalQueue{options.queue};
   state.random = Random{self->seed(options.random_seed)};
+  state.options = options;
+  state.show_gauges();
   actor::on_exit(self, [self] {
     self->state.revoke();
     self->quit();
@@ -415,11 +534,8 @@ BrokerSelf::behavior_type eval_broker_actor(BrokerState::Self self,
       [self](Lead msg) { self->state.lead(msg.leads); },
       [self](Due msg) { self->state.due(msg.round); },
       [self](WaitOver msg) { self->state.wait_over(msg.waiter); },
-      [self, options](RetryFailed) {
-        self->state.release(self->state.blocked.unblock_failed());
-        self->state.work();
-        actor::send_self_after(self, options.retry_failed_interval, RetryFailed{});
-      },
+      [self](RetryFailed) { self->state.retry_failed(); },
+      [self](ShowGauges) { self->state.show_gauges(); },
       [self](const CancelAgain& msg) {
         if (msg.term == self->state.term) self->state.cancel(msg.ids, msg.why);
       },

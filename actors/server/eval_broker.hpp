@@ -4,7 +4,10 @@
 // Owns:   the eval queue and the blocked evaluations (runtime/cluster), rebuilt from the state when
 //         leadership begins. Nothing here is durable.
 // Takes:  what applied batches bring (BatchApplied), the workers' Dequeue, Ack, Nack, …
-// Writes: evaluations that end without a worker: cancelled duplicates, those delivered too often.
+//         What the scheduler configuration says: paused it hands nothing out and forgets all, as
+//         if it did not lead, but workers wait.
+// Writes: evaluations that end without a worker: cancelled duplicates, those delivered too often;
+//         the scheduler configuration of the agent's own, if the state has none.
 // Parent: server, restart. What is open is read from the state, as with a new leader.
 // Ends:   by the parent's exit message; waiting workers are answered with `unavailable`.
 #pragma once
@@ -19,7 +22,9 @@
 #include "actors/server/leadership.hpp"
 #include "runtime/cluster/eval_queue.hpp"
 #include "runtime/object/object.hpp"
+#include "runtime/telemetry/meter.hpp"
 #include "schema/eval.capnp.h"
+#include "schema/operator.capnp.h"
 
 namespace nomad::server {
 
@@ -99,6 +104,9 @@ struct EvalBrokerOptions {
   cluster::EvalQueueOptions queue;
   std::chrono::milliseconds retry_failed_interval{60'000};  ///< Of those out of plan attempts.
   std::uint64_t random_seed = 0;
+  /// Written by a new leader if the state has none; empty: nothing is.
+  Object<schema::SchedulerConfiguration> default_configuration = {};
+  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
 };
 
 EvalBroker spawn_eval_broker(const actor::Owner& owner,

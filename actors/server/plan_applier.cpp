@@ -2,10 +2,15 @@
 
 #include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "actors/core/supervise.hpp"
+#include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
 #include "runtime/base/clock.hpp"
+#include "runtime/base/guard.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/plan_queue.hpp"
 #include "runtime/scheduler/plan/plan_check.hpp"
@@ -22,7 +27,12 @@ struct Next {
   using is_message = void;
 };
 
-using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(WriteDone)>;
+/// The gauges are due.
+struct ShowGauges {
+  using is_message = void;
+};
+
+using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(ShowGauges), void(WriteDone)>;
 
 /// Plans verified against one continuation of the state before it is made anew.
 constexpr std::size_t most_speculative = 64;
@@ -35,18 +45,28 @@ struct ApplierState {
 
   using Self = ApplierSelf::stateful_pointer<ApplierState>;
 
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  /// A plan of which at least one part is not written.
   struct Waiting {
-    std::shared_ptr<const scheduler::Plan> plan;
+    scheduler::PlanParts plan;
     actor::Promise<PlanApplied> promise;
+    TimePoint since;
   };
+
+  using Waits = std::shared_ptr<Waiting>;
 
   Self self = nullptr;
   std::shared_ptr<state::Store> store;
   std::optional<ActorProposer> writes;
+  PlanApplierOptions options;
   Random random{0};
-  cluster::PlanQueue<Waiting> queue;
+  cluster::PlanQueue<Waits> queue;
+  std::vector<Waits> parked;  ///< Until something under way is settled.
+  cluster::RejectedNodes rejected_nodes;
   std::map<std::uint64_t, Object<schema::Command>> under_way;  ///< By order of proposal.
   std::uint64_t next_order = 1;
+  std::uint64_t term = 0;                      ///< Counts changes of leadership.
   std::unique_ptr<state::Store> continuation;  ///< The state with all that is under way.
   std::size_t verified_on_it = 0;
   bool knows_all = true;  ///< Nothing is under way that it does not know of.
@@ -61,11 +81,20 @@ struct ApplierState {
     });
   }
 
-  void submit(Waiting waiting) {
+  void enqueue(const Waits& waiting) {
     const auto was_empty = queue.empty();
-    const auto priority = static_cast<std::int32_t>(waiting.plan->priority);
-    queue.push(priority, std::move(waiting));
+    queue.push(static_cast<std::int32_t>(waiting->plan.whole().priority), waiting);
     if (was_empty) self->send(ApplierSelf{self}, Next{});
+  }
+
+  /// What waits was decided by order of a leadership that is over.
+  void lead() {
+    ++term;
+    continuation.reset();
+    for (const auto& waiting : queue.drain())
+      waiting->promise.deliver(no_leader());
+    for (const auto& waiting : std::exchange(parked, {}))
+      waiting->promise.deliver(no_leader());
   }
 
   /// The state to verify against: the published one, or with what is under way.
@@ -93,66 +122,149 @@ struct ApplierState {
 
   void next() {
     if (!knows_all) return;
-    auto waiting = queue.pop();
-    if (!waiting) return;
+    const auto first = queue.pop();
+    if (!first) return;
+    const auto& waiting = *first;
     if (!queue.empty()) self->send(ApplierSelf{self}, Next{});
+    const auto begun = self->now();
+    Result<> outcome;
+    try {
+      outcome = apply(waiting);
+    } catch (...) {  // a bad plan must not end what serves all others
+      outcome = thrown_now();
+    }
+    options.metrics->measure("plan.evaluate", self->now() - begun);
+    if (!outcome) waiting->promise.deliver(outcome.error());
+  }
+
+  /// Verifies what is next of the plan and proposes what fits. An error is the plan's end.
+  Result<> apply(const Waits& waiting) {
     auto state = basis();
-    scheduler::VerifiedPlan verified{waiting->plan.get(),
-                                     scheduler::check_plan(*waiting->plan, state)};
-    if (!verified.verdict.rejected_nodes.empty() && continuation) {
+    auto found = verify(waiting->plan, state);
+    if (continuation && (!found || !found->rejected_nodes.empty())) {
       // What was freed since the continuation was made is not in it: look once more.
       continuation.reset();
       state = basis();
-      verified.verdict = scheduler::check_plan(*waiting->plan, state);
+      found = verify(waiting->plan, state);
     }
-    for (const auto& [node, why] : verified.verdict.rejected_nodes)
-      log::info("plan_applier", "plan for evaluation {} rejected on node {}: {}",
-                waiting->plan->eval_id.substr(0, 8), node.substr(0, 8), why);
-    if (verified.verdict.accepts_nothing) {
-      auto result = scheduler::make_plan_result(verified, 0);
+    if (!found && is_open(waiting->plan)) {
+      parked.push_back(waiting);
+      return {};
+    }
+    const auto verdict = NOMAD_TRY(found);
+    note_rejections(waiting->plan.whole(), verdict);
+    if (verdict.accepts_nothing) {
+      auto result = scheduler::make_plan_result({&waiting->plan.next(), verdict}, 0);
       result.refresh_index = store->snapshot().index();
-      return actor::answer<PlanApplied>(waiting->promise, PlanApplied{std::move(result)});
+      settle(waiting, result);
+      return {};
     }
-    const auto command = scheduler::make_plan_command({verified}, state, unix_now(), random);
+    const auto command = scheduler::make_plan_command({{&waiting->plan.next(), verdict}}, state,
+                                                      unix_now(), random);
     const auto order = next_order++;
     if (continuation && !under_way.empty()) apply_ahead(command);
     under_way.emplace(order, command);
-    write(std::move(*waiting), std::move(verified.verdict), command, order);
+    write(waiting, verdict, command, order);
+    return {};
   }
 
-  void write(Waiting waiting,
-             scheduler::PlanVerdict verdict,
+  Result<scheduler::PlanVerdict> verify(const scheduler::PlanParts& plan,
+                                        const state::Snapshot& state) const {
+    if (options.mistake != PlanApplierMistake::forget_deliveries)
+      NOMAD_TRY(scheduler::check_evaluation(plan.next(), plan.known_index(), state));
+    if (plan.is_cut() && !plan.has_begun() && plan.whole().all_at_once) {
+      auto verdict = scheduler::check_plan(plan.whole(), state);
+      if (verdict.accepts_nothing) return verdict;
+    }
+    if (options.mistake == PlanApplierMistake::trust_schedulers) return scheduler::PlanVerdict{};
+    return scheduler::check_plan(plan.next(), state);
+  }
+
+  /// Whether only what is under way speaks against a plan, which may come to nothing.
+  bool is_open(const scheduler::PlanParts& plan) const {
+    return !under_way.empty()
+           && scheduler::check_evaluation(plan.next(), plan.known_index(), store->snapshot());
+  }
+
+  void note_rejections(const scheduler::Plan& plan, const scheduler::PlanVerdict& verdict) {
+    for (const auto& [node, why] : verdict.rejected_nodes) {
+      log::info("plan_applier", "plan for evaluation {} rejected on node {}: {}",
+                short_id(plan.eval_id), short_id(node), why);
+      options.metrics->count_rejected(node);
+      if (!rejected_nodes.add(node, self->now())) continue;
+      log::warn("plan_applier", "plans for node {} were rejected too often: it becomes ineligible",
+                node);
+      writes->propose(ApplierSelf{self}, cluster::take_out_rejected(node, unix_now()),
+                      [node = node](const Result<Committed>& done) {
+                        if (!done)
+                          log::warn("plan_applier", "node {} could not be made ineligible: {}",
+                                    node, done.error().what);
+                      });
+    }
+  }
+
+  void write(const Waits& waiting,
+             const scheduler::PlanVerdict& verdict,
              const Object<schema::Command>& command,
              std::uint64_t order) {
-    writes->propose(ApplierSelf{self}, command,
-                    [this, waiting, verdict, order](Result<Committed> committed) mutable {
-                      under_way.erase(order);
-                      if (!committed) continuation.reset();  // it holds what did not happen
-                      finish(waiting, std::move(verdict), committed);
-                    });
+    const auto begun = self->now();
+    const auto then = [this, waiting, verdict, order, begun,
+                       proposed_in = term](const Result<Committed>& committed) {
+      under_way.erase(order);
+      for (const auto& other : std::exchange(parked, {}))
+        enqueue(other);
+      options.metrics->measure("plan.apply", self->now() - begun);
+      if (const auto refused = why_refused(committed)) {
+        continuation.reset();  // it holds what did not happen
+        return waiting->promise.deliver(*refused);
+      }
+      const auto result
+          = scheduler::make_plan_result({&waiting->plan.next(), verdict}, committed->index);
+      if (proposed_in != term && waiting->plan.is_cut())
+        return waiting->promise.deliver(no_leader());  // the rest is of a leadership that is over
+      settle(waiting, result);
+    };
+    writes->propose(ApplierSelf{self}, command, then);
   }
 
-  static void finish(Waiting& waiting,
-                     scheduler::PlanVerdict verdict,
-                     const Result<Committed>& committed) {
-    if (!committed) return actor::answer<PlanApplied>(waiting.promise, committed.error());
+  static std::optional<Error> why_refused(const Result<Committed>& committed) {
+    if (!committed) return committed.error();
     const auto& plans = committed->outcome->plans;
-    if (!plans.empty() && plans.front())
-      return actor::answer<PlanApplied>(waiting.promise, *plans.front());
-    waiting.promise.deliver(PlanApplied{
-        scheduler::make_plan_result({waiting.plan.get(), std::move(verdict)}, committed->index)});
+    return plans.empty() ? std::nullopt : plans.front();
+  }
+
+  /// What was next of the plan is over: the rest has its turn, or who waits is answered.
+  void settle(const Waits& waiting, const scheduler::PlanResult& result) {
+    waiting->plan.settle(result);
+    if (!waiting->plan.is_done()) return enqueue(waiting);
+    options.metrics->measure("plan.submit", self->now() - waiting->since);
+    waiting->promise.deliver(PlanApplied{waiting->plan.result()});
+  }
+
+  void show_gauges() {
+    std::vector<telemetry::Meter::Gauge> gauges{
+        {"plan.queue_depth", static_cast<double>(queue.size())}};
+    for (const auto& [node, score] : rejected_nodes.scores(self->now()))
+      gauges.push_back(
+          {"plan.rejection_tracker.node_score", static_cast<double>(score), {{"node_id", node}}});
+    options.metrics->show("plan_applier", std::move(gauges));
+    actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowGauges{});
   }
 };
 
 ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
                                               std::shared_ptr<state::Store> store,
                                               raft::Proposer proposer,
-                                              std::uint64_t random_seed) {
+                                              std::uint64_t random_seed,
+                                              PlanApplierOptions options) {
   auto& state = self->state;
   state.self = self;
   state.store = std::move(store);
   state.writes.emplace(std::move(proposer), access::own_work("plan_applier"));
   state.random = Random{self->seed(random_seed)};
+  state.rejected_nodes = cluster::RejectedNodes{options.rejected_nodes};
+  state.options = std::move(options);
+  state.show_gauges();
   if (self->began_again()) state.await_log();
 
   return {
@@ -160,10 +272,14 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
         if (self->state.queue.size() >= most_waiting)
           return Error{Errc::overloaded, "too many plans are waiting"};
         auto promise = self->make_response_promise<PlanApplied>();
-        self->state.submit({msg.plan, promise});
+        auto& state = self->state;
+        state.enqueue(std::make_shared<ApplierState::Waiting>(
+            scheduler::PlanParts{msg.plan, state.options.parts}, promise, self->now()));
         return promise;
       },
+      [self](Lead) { self->state.lead(); },
       [self](Next) { self->state.next(); },
+      [self](ShowGauges) { self->state.show_gauges(); },
       [self](const WriteDone& msg) { self->state.writes->finish(msg); },
   };
 }
@@ -173,9 +289,10 @@ ApplierSelf::behavior_type plan_applier_actor(ApplierState::Self self,
 PlanApplier spawn_plan_applier(const actor::Owner& owner,
                                std::shared_ptr<state::Store> store,
                                raft::Proposer proposer,
-                               std::uint64_t random_seed) {
+                               std::uint64_t random_seed,
+                               PlanApplierOptions options) {
   return actor::spawn<actor::Policy::restart>(owner, plan_applier_actor, std::move(store),
-                                              std::move(proposer), random_seed);
+                                              std::move(proposer), random_seed, std::move(options));
 }
 
 }  // namespace nomad::server

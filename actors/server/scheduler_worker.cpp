@@ -1,6 +1,7 @@
 #include "actors/server/scheduler_worker.hpp"
 
-#include <unordered_map>
+#include <map>
+#include <set>
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/actor_proposer.hpp"
@@ -40,6 +41,7 @@ struct WorkerState {
   static constexpr const char* name = "scheduler_worker";
 
   using Self = WorkerSelf::stateful_pointer<WorkerState>;
+  using TimePoint = std::chrono::steady_clock::time_point;
 
   /// A delivery that is worked on. Several may be of one evaluation: the broker delivers again what
   /// took too long, and when its server leads again, while what was begun before is not over.
@@ -49,7 +51,13 @@ struct WorkerState {
     std::uint64_t needed_index = 0;
     int looks = 0;
     std::optional<scheduler::PlanResult> result;  ///< To resume with once the state is there.
-    bool deferred = false;                        ///< Waits for the reservations to be gone.
+    TimePoint since{};                            ///< Of what is measured next.
+
+    /// A step that found no room with plans under way in the way. It is right if these are written
+    /// as they are; a decision on the state with them would be the same. If not, decide anew.
+    std::optional<scheduler::Step> held;
+    std::set<std::string> held_for;  ///< The plans' tokens.
+    bool holds_true = true;          ///< Those that are settled were written in full.
   };
 
   Self self = nullptr;
@@ -58,9 +66,8 @@ struct WorkerState {
   EvalBroker broker;
   PlanApplier applier;
   SchedulerWorkerOptions options;
-  Random random{0};
   scheduler::Reservations reservations;
-  std::unordered_map<std::string, Work> works;  ///< By the delivery's token.
+  std::map<std::string, Work> works;  ///< By the delivery's token.
   bool asking = false;
   SchedulerWorkerStats stats;
 
@@ -69,10 +76,12 @@ struct WorkerState {
   void ask() {
     if (asking || works.size() >= options.most_at_once) return;
     asking = true;
+    const auto asked = self->now();
     self->request(broker, broker_timeout, eval_broker::Dequeue{options.types})
         .then(
-            [this](const eval_broker::Delivery& delivery) {
+            [this, asked](const eval_broker::Delivery& delivery) {
               asking = false;
+              options.metrics->measure("worker.dequeue_eval", self->now() - asked);
               if (delivery.eval) begin(delivery);
               ask();
             },
@@ -88,7 +97,8 @@ struct WorkerState {
     auto& work = works[token];
     work.delivery = delivery;
     work.needed_index = delivery.wait_index;
-    work.scheduler = scheduler::make_scheduler(delivery.eval, random.next());
+    work.scheduler = scheduler::make_scheduler(delivery.eval);
+    work.since = self->now();
     if (!work.scheduler) {
       log::error("scheduler_worker", "evaluation {} has the unknown type \"{}\"", name_of(token),
                  view(delivery.eval->getType()));
@@ -115,11 +125,15 @@ struct WorkerState {
       return;
     }
     work.looks = 0;
+    const auto begun = self->now();
+    options.metrics->measure("worker.wait_for_index", begun - std::exchange(work.since, begun));
     const scheduler::Moment moment{snapshot, unix_now(), &reservations};
     const auto result = std::exchange(work.result, std::nullopt);
     auto step = decide([&] {
       return result ? work.scheduler->resume(moment, *result) : work.scheduler->start(moment);
     });
+    options.metrics->measure("worker.invoke_scheduler." + copy(work.delivery.eval->getType()),
+                             self->now() - begun);
     if (step) return take(token, std::move(*step));
     log::error("scheduler_worker", "evaluation {}: {}", name_of(token), step.error().what);
     refuse(token);
@@ -138,10 +152,11 @@ struct WorkerState {
   // -- the scheduler's steps ---------------------------------------------------------------------
 
   void take(const std::string& token, scheduler::Step step) {
-    if (step.lacks_room && !reservations.empty()) {
-      works.at(token).deferred = true;
-      return;
-    }
+    if (step.lacks_room && !reservations.empty()) return hold(token, std::move(step));
+    carry_out(token, std::move(step));
+  }
+
+  void carry_out(const std::string& token, scheduler::Step step) {
     if (step.plan) return submit(token, std::move(*step.plan));
     if (step.evaluations.empty()) return settle(token);
     const auto command = make_command([&](schema::Command::Builder command) {
@@ -150,55 +165,98 @@ struct WorkerState {
       for (unsigned i = 0; i < list.size(); ++i)
         list.setWithCaveats(i, *step.evaluations[i]);
     });
-    writes->propose(WorkerSelf{self}, command, [this, token](Result<Committed> committed) {
+    keep(token, [this, token, command] { write(token, command); });
+  }
+
+  void write(const std::string& token, const Object<schema::Command>& command) {
+    const auto begun = self->now();
+    writes->propose(WorkerSelf{self}, command, [this, token, begun](Result<Committed> committed) {
+      options.metrics->measure("worker.update_eval", self->now() - begun);
+      if (!works.contains(token)) return;
       if (committed) return settle(token);
       log::warn("scheduler_worker", "evaluation {}: {}", name_of(token), committed.error().what);
       refuse(token);
     });
   }
 
+  /// Goes on with `then` if the delivery still counts, which it does from then on until it is
+  /// settled or resumed: what is paused does not time out.
+  template <class Then>
+  void keep(const std::string& token, Then then) {
+    self->request(broker, broker_timeout, eval_broker::PauseNack{id_of(token), token})
+        .then([then](eval_broker::Done) { then(); },
+              [this, token](const Error& err) { fail(token, err); });
+  }
+
   void submit(const std::string& token, scheduler::Plan plan) {
     ++stats.plans;
     plan.eval_token = token;
     auto shared = std::make_shared<const scheduler::Plan>(std::move(plan));
-    reservations.add(*shared);
-    // A paused delivery does not time out, so what is submitted is of the one that counts.
-    self->request(broker, broker_timeout, eval_broker::PauseNack{id_of(token), token})
-        .then([this, token, shared](eval_broker::Done) { apply(token, shared); },
-              [this, token](const Error& err) { fail(token, err); });
+    reservations.add(shared);
+    keep(token, [this, token, shared] { apply(token, shared); });
   }
 
   void apply(const std::string& token, const std::shared_ptr<const scheduler::Plan>& plan) {
+    const auto begun = self->now();
     self->request(applier, plan_timeout, SubmitPlan{plan})
         .then(
-            [this, token](PlanApplied& applied) {
-              reservations.remove(token);
+            [this, token, begun](PlanApplied& applied) {
+              options.metrics->measure("worker.submit_plan", self->now() - begun);
+              if (!works.contains(token)) return;
               resume_nack(token);
               auto& work = works.at(token);
               work.needed_index
                   = std::max(applied.result.refresh_index, applied.result.alloc_index);
+              work.since = self->now();
+              const bool is_full = applied.result.is_full();
               work.result = std::move(applied.result);
+              reservations.remove(token);
               go_on(token);
-              start_deferred();
+              release(token, is_full);
             },
             [this, token](const Error& err) { fail(token, err); });
   }
 
-  void start_deferred() {
-    if (!reservations.empty()) return;
-    std::vector<std::string> ready;
-    for (auto& [token, work] : works)
-      if (std::exchange(work.deferred, false)) ready.push_back(token);
-    for (const auto& token : ready) {
-      auto& work = works.at(token);
-      if (!reservations.empty()) {  // an earlier one of these has taken something
-        work.deferred = true;
-        continue;
-      }
-      work.scheduler = scheduler::make_scheduler(work.delivery.eval, random.next());
-      work.result.reset();
-      go_on(token);
+  // -- steps that wait for plans of others -------------------------------------------------------
+
+  /// What it wants to place is reserved meanwhile.
+  void hold(const std::string& token, scheduler::Step step) {
+    auto& work = works.at(token);
+    work.held_for = reservations.tokens();
+    work.holds_true = true;
+    if (step.plan) {
+      step.plan->eval_token = token;
+      reservations.add(std::make_shared<const scheduler::Plan>(*step.plan));
     }
+    work.held = std::move(step);
+    keep(token, [] {});
+  }
+
+  /// The plan under way of `settled` is over, and written in full or not.
+  void release(const std::string& settled, bool is_full) {
+    std::vector<std::string> ready;
+    for (auto& [token, work] : works) {
+      if (!work.held || work.held_for.erase(settled) == 0) continue;
+      work.holds_true = work.holds_true && is_full;
+      if (work.held_for.empty()) ready.push_back(token);
+    }
+    for (const auto& token : ready)
+      go_on_held(token);
+  }
+
+  void go_on_held(const std::string& token) {
+    const auto found = works.find(token);
+    if (found == works.end() || !found->second.held) return;
+    auto& work = found->second;
+    auto step = *std::exchange(work.held, std::nullopt);
+    if (work.holds_true) return carry_out(token, std::move(step));
+    resume_nack(token);
+    work.scheduler = scheduler::make_scheduler(work.delivery.eval);
+    work.result.reset();
+    work.since = self->now();
+    reservations.remove(token);
+    go_on(token);
+    if (step.plan) release(token, false);
   }
 
   // -- ends ---------------------------------------------------------------------------------------
@@ -212,21 +270,26 @@ struct WorkerState {
   }
 
   void fail(const std::string& token, const Error& error) {
-    reservations.remove(token);
+    if (!works.contains(token)) return;  // it was over before
     log::warn("scheduler_worker", "the plan of evaluation {} failed: {}", name_of(token),
               error.what);
+    reservations.remove(token);
     refuse(token);
-    start_deferred();
+    release(token, false);
   }
 
   void settle(const std::string& token) {
     const auto name = name_of(token);
+    const auto begun = self->now();
     self->request(broker, broker_timeout, eval_broker::Ack{id_of(token), token})
-        .then([](eval_broker::Done) {},
-              [name](const Error& err) {
-                log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}", name,
-                          err.what);
-              });
+        .then(
+            [this, begun](eval_broker::Done) {
+              options.metrics->measure("worker.send_ack", self->now() - begun);
+            },
+            [name](const Error& err) {
+              log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}", name,
+                        err.what);
+            });
     works.erase(token);
     ask();
   }
@@ -256,7 +319,6 @@ WorkerSelf::behavior_type scheduler_worker_actor(WorkerState::Self self,
   state.writes.emplace(std::move(proposer), access::own_work("scheduler_worker"));
   state.broker = std::move(broker);
   state.applier = std::move(applier);
-  state.random = Random{self->seed(options.random_seed)};
   state.options = std::move(options);
   state.ask();
 

@@ -1,6 +1,7 @@
 // SchedulerWorker: takes evaluations from the broker and runs schedulers on them. While the plans
-// of some are being written it works on others, with what those will take reserved; an evaluation
-// that finds no room because of a reservation starts again when it is settled.
+// of some are being written it works on others, with what those will take reserved. An evaluation
+// that finds no room with such plans in the way waits until these are settled, and those alone:
+// then its decision stands if they were written as they are, and is made anew if not.
 //
 // Owns:   the schedulers of the evaluations it works on; a thread.
 // Takes:  nothing but its own messages; asks the broker and the plan applier.
@@ -18,13 +19,14 @@
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/plan_applier.hpp"
 #include "runtime/state/store.hpp"
+#include "runtime/telemetry/meter.hpp"
 
 namespace nomad::server {
 
 struct SchedulerWorkerOptions {
   std::vector<std::string> types{"service", "batch", "system", "sysbatch"};
   std::size_t most_at_once = 32;  ///< Evaluations worked on at the same time.
-  std::uint64_t random_seed = 0;
+  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
   bool detached = true;  ///< Not in deterministic tests.
 };
 

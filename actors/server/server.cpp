@@ -73,12 +73,18 @@ Duties start_duties(const Server& server,
   const actor::Owner owner{server};
   const auto& store = parts.store;
   const auto& proposer = parts.proposer;
-  const auto broker
-      = spawn_eval_broker(owner, store, proposer, {.queue = {}, .random_seed = random.next()});
+  const auto metrics = telemetry::Meter::make(options.metrics);
+  const auto broker = spawn_eval_broker(owner, store, proposer,
+                                        {.queue = {},
+                                         .random_seed = random.next(),
+                                         .default_configuration = options.default_configuration,
+                                         .metrics = metrics});
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
   options.heartbeats.random_seed = random.next();
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
-  const auto applier = spawn_plan_applier(owner, store, proposer, random.next());
+  options.plans.metrics = metrics;
+  const auto applier
+      = spawn_plan_applier(owner, store, proposer, random.next(), std::move(options.plans));
   const auto gc = spawn_core_gc(owner, store, proposer, options.gc);
   const auto deployments
       = spawn_deployment_watcher(owner, store, proposer, {.random_seed = random.next()});
@@ -93,7 +99,7 @@ Duties start_duties(const Server& server,
   for (unsigned i = 0; i < options.workers; ++i)
     scheduling.helpers.emplace_back(spawn_scheduler_worker(
         owner, store, proposer, broker, applier,
-        {.random_seed = random.next(), .detached = options.detached_workers}));
+        SchedulerWorkerOptions{.metrics = metrics, .detached = options.detached_workers}));
   parts.fsm->set_listener([broker, server](auto outcomes) {
     const bool replaced = std::any_of(outcomes.begin(), outcomes.end(),
                                       [](const auto& outcome) { return outcome->replaced; });
@@ -102,7 +108,8 @@ Duties start_duties(const Server& server,
   });
   Duties duties{{tracker, nodes}, scheduling.helpers};
   actor::tell(server, std::move(scheduling));
-  for (const auto& duty : {LeaderDuty{tracker}, gc, deployments, periodic, keeper})
+  for (const LeaderDuty& duty : {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc},
+                                 LeaderDuty{deployments}, LeaderDuty{periodic}, LeaderDuty{keeper}})
     actor::tell(server, AddDuty{duty});
   for (const actor::Any& each :
        {actor::Any{broker}, actor::Any{nodes}, actor::Any{tracker}, actor::Any{applier},

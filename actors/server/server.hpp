@@ -22,6 +22,7 @@
 #include "actors/server/keyring_keeper.hpp"
 #include "actors/server/leadership.hpp"
 #include "actors/server/node_endpoint.hpp"
+#include "actors/server/plan_applier.hpp"
 
 namespace nomad::server {
 
@@ -59,6 +60,9 @@ struct DutyOptions {
   KeyringKeeperOptions keyring;
   unsigned workers = 1;
   bool detached_workers = true;  ///< Not in deterministic tests.
+  Object<schema::SchedulerConfiguration> default_configuration = {};  ///< If the state has none.
+  PlanApplierOptions plans = {};
+  std::shared_ptr<telemetry::Registry> metrics = {};  ///< Null: nothing is measured.
 };
 
 /// What `start_duties` has spawned.

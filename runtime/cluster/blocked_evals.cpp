@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 namespace nomad::cluster {
@@ -13,6 +14,18 @@ bool contains(const std::vector<std::string>& sorted, std::string_view value) {
 
 std::uint64_t recency(const BlockedEval& eval) {
   return std::max(eval.create_index, eval.snapshot_index);
+}
+
+using Changes = std::map<std::string, std::uint64_t, std::less<>>;
+
+void note(Changes& changes, std::string_view what, std::uint64_t index) {
+  auto& changed = changes[std::string{what}];
+  changed = std::max(changed, index);
+}
+
+bool has_changed(const Changes& changes, std::string_view what, std::uint64_t since) {
+  const auto change = changes.find(what);
+  return change != changes.end() && change->second > since;
 }
 
 bool is_system(const BlockedEval& eval) {
@@ -44,7 +57,9 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
   if (missed_unblock(eval)) return eval;
 
   slots_.emplace(slot, eval.id);
-  if (eval.escaped) {
+  if (!eval.quota.empty()) {
+    by_quota_[eval.quota].insert(eval.id);
+  } else if (eval.escaped) {
     escaped_.insert(eval.id);
   } else {
     captured_[eval.ineligible_classes].insert(eval.id);
@@ -58,15 +73,12 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
 
 /// Whether something that may help changed after the snapshot that `eval` was decided on (2).
 bool BlockedEvals::missed_unblock(const BlockedEval& eval) const {
+  if (!eval.quota.empty()) return has_changed(quota_changes_, eval.quota, eval.snapshot_index);
   for (const auto& [node_class, index] : class_changes_) {
     if (index <= eval.snapshot_index) continue;
     if (eval.escaped || !contains(eval.ineligible_classes, node_class)) return true;
   }
-  if (is_system(eval)) {
-    auto change = node_changes_.find(eval.node_id);
-    if (change != node_changes_.end() && change->second > eval.snapshot_index) return true;
-  }
-  return false;
+  return is_system(eval) && has_changed(node_changes_, eval.node_id, eval.snapshot_index);
 }
 
 BlockedEval BlockedEvals::remove(const std::string& id) {
@@ -80,9 +92,11 @@ BlockedEval BlockedEvals::remove(const std::string& id) {
     group->second.erase(id);
     if (group->second.empty()) captured_.erase(group);
   }
-  if (auto group = by_node_.find(eval.node_id); group != by_node_.end()) {
+  for (auto [groups, name] : {std::pair{&by_node_, &eval.node_id}, {&by_quota_, &eval.quota}}) {
+    const auto group = groups->find(*name);
+    if (group == groups->end()) continue;
     group->second.erase(id);
-    if (group->second.empty()) by_node_.erase(group);
+    if (group->second.empty()) groups->erase(group);
   }
   return eval;
 }
@@ -97,8 +111,7 @@ std::vector<BlockedEval> BlockedEvals::remove_all(const std::vector<std::string>
 
 std::vector<BlockedEval> BlockedEvals::unblock_class(std::string_view node_class,
                                                      std::uint64_t index) {
-  auto& changed = class_changes_[std::string{node_class}];
-  changed = std::max(changed, index);
+  note(class_changes_, node_class, index);
   std::vector<std::string> ids{escaped_.begin(), escaped_.end()};
   for (const auto& [ineligible, members] : captured_) {
     if (!contains(ineligible, node_class)) ids.insert(ids.end(), members.begin(), members.end());
@@ -107,11 +120,24 @@ std::vector<BlockedEval> BlockedEvals::unblock_class(std::string_view node_class
 }
 
 std::vector<BlockedEval> BlockedEvals::unblock_node(std::string_view node_id, std::uint64_t index) {
-  auto& changed = node_changes_[std::string{node_id}];
-  changed = std::max(changed, index);
+  note(node_changes_, node_id, index);
   auto group = by_node_.find(node_id);
   if (group == by_node_.end()) return {};
   return remove_all({group->second.begin(), group->second.end()});
+}
+
+std::vector<BlockedEval> BlockedEvals::unblock_quota(std::string_view quota, std::uint64_t index) {
+  note(quota_changes_, quota, index);
+  auto group = by_quota_.find(quota);
+  if (group == by_quota_.end()) return {};
+  return remove_all({group->second.begin(), group->second.end()});
+}
+
+void BlockedEvals::note_change(std::string_view node_class,
+                               std::string_view node_id,
+                               std::uint64_t index) {
+  note(class_changes_, node_class, index);
+  note(node_changes_, node_id, index);
 }
 
 std::vector<BlockedEval> BlockedEvals::unblock_failed() {
@@ -127,14 +153,20 @@ void BlockedEvals::untrack(std::string_view ns, std::string_view job_id) {
   remove_all(ids);
 }
 
-std::vector<std::string> BlockedEvals::take_duplicates() {
-  return std::exchange(duplicates_, {});
+std::vector<std::string> BlockedEvals::take_duplicates(std::size_t limit) {
+  const auto end
+      = duplicates_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, duplicates_.size()));
+  std::vector<std::string> taken{std::make_move_iterator(duplicates_.begin()),
+                                 std::make_move_iterator(end)};
+  duplicates_.erase(duplicates_.begin(), end);
+  return taken;
 }
 
 void BlockedEvals::prune(std::uint64_t index) {
   const auto is_old = [index](const auto& change) { return change.second <= index; };
   std::erase_if(class_changes_, is_old);
   std::erase_if(node_changes_, is_old);
+  std::erase_if(quota_changes_, is_old);
 }
 
 void BlockedEvals::clear() {
@@ -142,7 +174,10 @@ void BlockedEvals::clear() {
 }
 
 BlockedEvals::Stats BlockedEvals::stats() const {
-  return {.blocked = evals_.size(), .escaped = escaped_.size()};
+  Stats stats{.blocked = evals_.size(), .escaped = escaped_.size()};
+  for (const auto& [quota, members] : by_quota_)
+    stats.quota_limit += members.size();
+  return stats;
 }
 
 }  // namespace nomad::cluster

@@ -5,7 +5,7 @@
 // An evaluation blocks because some group found no node. It remembers which computed node classes
 // it found *ineligible*; capacity in any other class may help it. An *escaped* one depends on
 // facts outside the class (unique attributes), so any change may help. A system evaluation blocks
-// for one node.
+// for one node, one whose namespace has used up its quota for that quota.
 //
 // Invariants:
 //   (1) one blocked evaluation for each (job) of service and batch, one for each (job, node) of
@@ -40,7 +40,8 @@ struct BlockedEval {
   bool max_plan_attempts = false;               ///< Retried by `unblock_failed` as well.
   std::vector<std::string> ineligible_classes;  ///< Sorted.
   std::vector<std::string> eligible_classes;    ///< Sorted.
-  std::string token;  ///< Of the delivery that reblocks it; empty for a new one.
+  std::string quota = {};  ///< That its namespace has used up; empty: it waits for nodes.
+  std::string token;       ///< Of the delivery that reblocks it; empty for a new one.
 };
 
 class BlockedEvals {
@@ -48,6 +49,7 @@ public:
   struct Stats {
     std::size_t blocked = 0;
     std::size_t escaped = 0;
+    std::size_t quota_limit = 0;
   };
 
   /// Tracks `eval`. Returns it when a change since its snapshot may already help: it is not
@@ -60,16 +62,23 @@ public:
   /// Something changed on one node: the system evaluations waiting for it are free.
   std::vector<BlockedEval> unblock_node(std::string_view node_id, std::uint64_t index);
 
+  /// There is more of a quota at `index`. Returns, and forgets, what waits for it.
+  std::vector<BlockedEval> unblock_quota(std::string_view quota, std::uint64_t index);
+
+  /// Something of these grew at `index`, of which nobody was told: for a tracker that begins with
+  /// a state in which evaluations wait.
+  void note_change(std::string_view node_class, std::string_view node_id, std::uint64_t index);
+
   /// Those that gave up after too many plan attempts; called periodically.
   std::vector<BlockedEval> unblock_failed();
 
   /// The job needs nothing any more: it is stopped, or everything is placed.
   void untrack(std::string_view ns, std::string_view job_id);
 
-  /// Removes and returns the ids displaced by newer ones (1).
-  std::vector<std::string> take_duplicates();
+  /// Removes and returns at most `limit` ids displaced by newer ones (1), oldest first.
+  std::vector<std::string> take_duplicates(std::size_t limit);
 
-  /// Forgets class and node changes up to `index`: no evaluation of an older snapshot comes.
+  /// Forgets class, node and quota changes up to `index`: no evaluation of an older snapshot comes.
   void prune(std::uint64_t index);
 
   void clear();
@@ -89,9 +98,11 @@ private:
   std::set<std::string> escaped_;
   std::map<Signature, std::set<std::string>> captured_;
   std::map<std::string, std::set<std::string>, std::less<>> by_node_;
+  std::map<std::string, std::set<std::string>, std::less<>> by_quota_;
   std::set<std::string> max_plan_attempts_;
   std::map<std::string, std::uint64_t, std::less<>> class_changes_;
   std::map<std::string, std::uint64_t, std::less<>> node_changes_;
+  std::map<std::string, std::uint64_t, std::less<>> quota_changes_;
   std::vector<std::string> duplicates_;
 };
 

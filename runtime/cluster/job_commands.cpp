@@ -55,6 +55,14 @@ Result<> check_update(schema::Job::Reader stored, schema::Job::Reader job) {
   return {};
 }
 
+/// Whether operators let jobs in at present. (In Nomad a management token may always; without ACLs
+/// nobody has one.)
+Result<> check_registration_open(const state::Snapshot& snapshot) {
+  if (!snapshot.scheduler_configuration()->getRejectJobRegistration()) return {};
+  return Error{Errc::permission_denied,
+               "Job registration, dispatch, and scale are disabled by the scheduler configuration"};
+}
+
 Object<schema::Command> eval_update(const Object<schema::Evaluation>& eval) {
   Draft<schema::Command> draft;
   draft->initEvalUpdate().initEvaluations(1).setWithCaveats(0, *eval);
@@ -123,6 +131,7 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
                                  const EvalSeed& seed) {
   const auto job = *request.job;
   const auto allowed = NOMAD_TRY(access::authorize(asking, {view(job.getNamespace())}));
+  NOMAD_TRY(check_registration_open(snapshot));
   const auto stored = snapshot.job(view(job.getNamespace()), view(job.getId()));
   if (stored) NOMAD_TRY(check_update(*stored, job));
   // A condition that does not hold of this snapshot is for the log to refuse.
@@ -279,6 +288,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::int64_t max_count,
                                const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
+  NOMAD_TRY(check_registration_open(snapshot));
   const auto current = snapshot.job(ns, job_id);
   if (!current) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
   if (current->getVersion() == version)
@@ -312,6 +322,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
                               std::int64_t max_count,
                               const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
+  NOMAD_TRY(check_registration_open(snapshot));
   const auto job = snapshot.job(ns, job_id);
   if (!job) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
   if (view(job->getType()) == "system" || view(job->getType()) == "sysbatch")
@@ -416,6 +427,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
                                  const DispatchRequest& request,
                                  const EvalSeed& seed) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {request.ns}));
+  NOMAD_TRY(check_registration_open(snapshot));
   const auto parent = snapshot.job(request.ns, request.job_id);
   if (!parent) return Error{Errc::not_found, "parameterized job not found"};
   if (!parent->hasParameterizedJob())

@@ -74,6 +74,13 @@ Result<> validate_server(const AgentConfig& config) {
         "together, or name servers to join in server_join.retry_join");
   if (server.raft_multiplier < 1 || server.raft_multiplier > 10)
     return wrong("raft_multiplier: expected 1 to 10");
+  const auto& algorithm = server.default_scheduler_config.scheduler_algorithm;
+  if (algorithm != "binpack" && algorithm != "spread")
+    return wrong("default_scheduler_config.scheduler_algorithm: expected binpack or spread");
+  if (server.plan_rejection_tracker.enabled
+      && (server.plan_rejection_tracker.node_threshold < 1
+          || server.plan_rejection_tracker.node_window <= Nanoseconds{0}))
+    return wrong("plan_rejection_tracker: node_threshold and node_window must be greater than 0");
   return {};
 }
 

@@ -39,6 +39,34 @@ struct Join {
   Nanoseconds retry_interval = 30s;
 };
 
+/// Which schedulers may stop allocations of lower priority.
+struct Preemption {
+  bool system_scheduler_enabled = true;
+  bool sysbatch_scheduler_enabled = false;
+  bool batch_scheduler_enabled = false;
+  bool service_scheduler_enabled = false;
+
+  bool operator==(const Preemption&) const = default;
+};
+
+/// Of a cluster whose operators have not set theirs.
+struct SchedulerDefaults {
+  std::string scheduler_algorithm = "binpack";  ///< Or "spread".
+  bool memory_oversubscription_enabled = false;
+  bool reject_job_registration = false;
+  bool pause_eval_broker = false;
+  Preemption preemption_config;
+
+  bool operator==(const SchedulerDefaults&) const = default;
+};
+
+/// Nodes on which plans are refused again and again become ineligible.
+struct PlanRejections {
+  bool enabled = false;
+  std::int64_t node_threshold = 100;  ///< Refusals within the window.
+  Nanoseconds node_window = 5min;
+};
+
 struct Server {
   bool enabled = false;
   std::int64_t bootstrap_expect = 0;
@@ -66,6 +94,8 @@ struct Server {
   bool non_voting_server = false;
   std::string encrypt;  ///< Secret; never shown.
   Join join;
+  SchedulerDefaults default_scheduler_config;
+  PlanRejections plan_rejection_tracker;
 };
 
 /// What the leader does about the log's members by itself; operators change it at run time.

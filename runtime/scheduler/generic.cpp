@@ -11,10 +11,30 @@
 namespace nomad::scheduler {
 namespace {
 
+/// More allocations of a job are not even counted out: registrations are bound far below
+/// (`job_max_count`), and what came past them must not take all memory.
+constexpr std::int64_t most_allocations = 1'000'000;
+
+bool asks_for_too_many(const JobSpec& job) {
+  std::int64_t left = most_allocations;
+  for (const auto& group : job.groups()) {
+    if (group.group.getCount() > left) return true;
+    left -= std::max<std::int64_t>(group.group.getCount(), 0);
+  }
+  return false;
+}
+
 class GenericScheduler final : public Scheduler {
 public:
-  GenericScheduler(Object<schema::Evaluation> eval, std::uint64_t seed, bool is_batch)
-      : eval_{eval}, random_{seed}, is_batch_{is_batch}, outcome_{std::move(eval), random_} {}
+  GenericScheduler(Object<schema::Evaluation> eval,
+                   std::uint64_t salt,
+                   bool is_batch,
+                   Progress before)
+      : eval_{eval},
+        salt_{salt},
+        is_batch_{is_batch},
+        progress_{std::move(before)},
+        outcome_{std::move(eval), random_, progress_.blocked_id} {}
 
   Step start(const Moment& moment) override;
   Step resume(const Moment& moment, const PlanResult& result) override;
@@ -50,11 +70,11 @@ private:
   Step conclude(Attempt& attempt, Reconciliation& result);
 
   Object<schema::Evaluation> eval_;
-  Random random_;
+  std::uint64_t salt_;
+  Random random_{0};  ///< Of the attempt in progress.
   bool is_batch_;
+  Progress progress_;
   EvalOutcome outcome_;
-  int attempts_ = 0;
-  bool made_blocked_ = false;
   std::map<std::string, DesiredUpdates, std::less<>> desired_updates_;
 
   // Of the attempt in progress.
@@ -81,12 +101,12 @@ Step GenericScheduler::resume(const Moment& moment, const PlanResult& result) {
     if (result.completion_written) step.evaluations.clear();
     return step;
   }
-  attempts_ = result.made_progress ? 0 : attempts_ + 1;
-  if (!result.made_progress) {  // the blocked evaluation was not written either
-    made_blocked_ = false;
-    outcome_.forget_blocked();
-  }
-  if (attempts_ >= attempt_limit(is_batch_)) return give_up(moment);
+  progress_.fruitless = result.made_progress ? 0 : progress_.fruitless + 1;
+  if (result.made_progress)
+    progress_.blocked_id = outcome_.blocked_id();
+  else
+    outcome_.forget_blocked(progress_.blocked_id);
+  if (progress_.fruitless >= attempt_limit(is_batch_)) return give_up(moment);
   return attempt(moment);
 }
 
@@ -101,6 +121,9 @@ Step GenericScheduler::give_up(const Moment& moment) {
 }
 
 Step GenericScheduler::attempt(const Moment& moment) {
+  const auto inputs = inputs_of(eval_, moment, progress_, salt_);
+  random_ = Random{decision_seed(*inputs)};
+  ++progress_.attempts;
   outcome_.begin(moment.state.index());
   in_place_rows_.clear();
   other_versions_.clear();
@@ -108,6 +131,15 @@ Step GenericScheduler::attempt(const Moment& moment) {
   SelectorOptions options;
   options.is_batch = is_batch_;
   Attempt ground{moment, eval_, random_, options};
+  if (ground.job != nullptr && !ground.job->is_stopped() && asks_for_too_many(*ground.job)) {
+    Step step;
+    step.evaluations.push_back(outcome_.finished(schema::EvalStatus::FAILED,
+                                                 "the job asks for more than "
+                                                     + std::to_string(most_allocations)
+                                                     + " allocations; lower its count",
+                                                 moment.now));
+    return step;
+  }
   ground.finish_lost_stops();
 
   ReconcileInput input;
@@ -127,7 +159,9 @@ Step GenericScheduler::attempt(const Moment& moment) {
   auto result = reconcile(input, decide, random_);
   stage(ground, result);
   place_all(ground, result);
-  return conclude(ground, result);
+  auto step = conclude(ground, result);
+  step.inputs = inputs;
+  return step;
 }
 
 UpdateKind GenericScheduler::decide_update(Attempt& attempt,
@@ -341,7 +375,7 @@ Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
   const bool failed = outcome_.has_failures();
   Step end;
   end.lacks_room = failed;
-  if (failed && !outcome_.was_blocked() && !made_blocked_ && !delays_instead) {
+  if (failed && !outcome_.was_blocked() && outcome_.blocked_id().empty() && !delays_instead) {
     attempt.plan.evaluations.push_back(
         outcome_.make_blocked(attempt.eligibility, moment.state.index(), moment.now));
   }
@@ -354,7 +388,6 @@ Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
                            attempt.plan.evaluations.end());
     return end;
   }
-  made_blocked_ = made_blocked_ || !outcome_.blocked_id().empty();
   attempt.plan.desired_updates = desired_updates_;
   attempt.plan.completion = last;
   Step step;
@@ -367,9 +400,10 @@ Step GenericScheduler::conclude(Attempt& attempt, Reconciliation& result) {
 }  // namespace
 
 std::unique_ptr<Scheduler> make_generic_scheduler(Object<schema::Evaluation> eval,
-                                                  std::uint64_t seed,
-                                                  bool is_batch) {
-  return std::make_unique<GenericScheduler>(std::move(eval), seed, is_batch);
+                                                  std::uint64_t salt,
+                                                  bool is_batch,
+                                                  const Progress& before) {
+  return std::make_unique<GenericScheduler>(std::move(eval), salt, is_batch, before);
 }
 
 }  // namespace nomad::scheduler

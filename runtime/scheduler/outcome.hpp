@@ -19,8 +19,9 @@ namespace nomad::scheduler {
 
 class EvalOutcome {
 public:
-  EvalOutcome(Object<schema::Evaluation> eval, Random& random)
-      : eval_{std::move(eval)}, random_{random} {}
+  /// `blocked_id` as an earlier attempt has written it.
+  EvalOutcome(Object<schema::Evaluation> eval, Random& random, std::string blocked_id = {})
+      : eval_{std::move(eval)}, random_{random}, blocked_id_{std::move(blocked_id)} {}
 
   schema::Evaluation::Reader eval() const { return *eval_; }
 
@@ -62,8 +63,8 @@ public:
   /// The id of the blocked evaluation of an earlier attempt; empty if there is none.
   std::string_view blocked_id() const { return blocked_id_; }
 
-  /// The blocked evaluation that was made has not been written.
-  void forget_blocked() { blocked_id_.clear(); }
+  /// The blocked evaluation that was made has not been written; `written` is what was before.
+  void forget_blocked(std::string_view written = {}) { blocked_id_ = written; }
 
   /// This evaluation as it ends. Queued counts are as they are after a full commit of the plan.
   Object<schema::Evaluation> finished(schema::EvalStatus status,

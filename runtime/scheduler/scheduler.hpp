@@ -5,24 +5,49 @@
 //       │                                                   │
 //       └──────────────> Step without a plan: the end <─────┘
 //
-// May depend on: runtime/state. Deterministic given evaluation, snapshots, results, time and
-// random generator.
+// A decision is a function of its `DecisionInputs` and the state at their index: ids and choices
+// are drawn from a seed that evaluation, index and attempt make. Who keeps the inputs can make the
+// decision again (`decide_again`).
+//
+// May depend on: runtime/state. Deterministic.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/object/object.hpp"
-#include "runtime/scheduler/placement/proposal.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/scheduler/plan/reservations.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "schema/eval.capnp.h"
 
 namespace nomad::scheduler {
 
+/// What the attempts before have left to the next one.
+struct Progress {
+  std::uint32_t attempts = 0;   ///< That were made.
+  int fruitless = 0;            ///< Of them, the last ones in a row that came to nothing.
+  std::string blocked_id = {};  ///< Of the blocked evaluation that is written; empty: none.
+};
+
+/// All that one decision depends on, beside the state at `snapshot_index`. A value; the plans under
+/// way are shared.
+struct DecisionInputs {
+  Object<schema::Evaluation> eval;
+  std::uint64_t snapshot_index = 0;
+  std::int64_t now = 0;  ///< Unix nanoseconds.
+  Progress before;
+  std::uint64_t salt = 0;  ///< As of `make_scheduler`.
+  Reservations under_way;
+};
+
 struct Step {
+  /// What the decision was made from. Null when there was nothing to decide.
+  std::shared_ptr<const DecisionInputs> inputs;
+
   /// To be verified and written; the scheduler is then resumed with the result. Empty: the end.
   std::optional<Plan> plan;
 
@@ -57,7 +82,20 @@ public:
 };
 
 /// The scheduler for the evaluation's type: service, batch, system or sysbatch; null for others.
-/// `seed` makes ids and choices.
-std::unique_ptr<Scheduler> make_scheduler(Object<schema::Evaluation> eval, std::uint64_t seed);
+/// `salt` makes ids and choices others than they would be: for tests, and for dry runs, of which
+/// nothing may be what is written later.
+std::unique_ptr<Scheduler> make_scheduler(Object<schema::Evaluation> eval, std::uint64_t salt = 0);
+
+/// The decision of `inputs`, made again on the state at their index; null for an unknown type.
+std::optional<Step> decide_again(const DecisionInputs& inputs, const state::Snapshot& state);
+
+/// What ids and choices of one attempt are drawn from.
+std::uint64_t decision_seed(const DecisionInputs& inputs);
+
+/// What a decision at `moment` is made from.
+std::shared_ptr<const DecisionInputs> inputs_of(const Object<schema::Evaluation>& eval,
+                                                const Moment& moment,
+                                                const Progress& before,
+                                                std::uint64_t salt);
 
 }  // namespace nomad::scheduler

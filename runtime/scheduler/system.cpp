@@ -12,8 +12,15 @@ namespace {
 
 class SystemScheduler final : public Scheduler {
 public:
-  SystemScheduler(Object<schema::Evaluation> eval, std::uint64_t seed, bool is_sysbatch)
-      : eval_{eval}, random_{seed}, is_sysbatch_{is_sysbatch}, outcome_{std::move(eval), random_} {}
+  SystemScheduler(Object<schema::Evaluation> eval,
+                  std::uint64_t salt,
+                  bool is_sysbatch,
+                  Progress before)
+      : eval_{eval},
+        salt_{salt},
+        is_sysbatch_{is_sysbatch},
+        progress_{std::move(before)},
+        outcome_{std::move(eval), random_} {}
 
   Step start(const Moment& moment) override { return attempt(moment); }
 
@@ -38,10 +45,11 @@ private:
   DesiredUpdates& changes(std::string_view group) { return desired_updates_[std::string{group}]; }
 
   Object<schema::Evaluation> eval_;
-  Random random_;
+  std::uint64_t salt_;
+  Random random_{0};  ///< Of the attempt in progress.
   bool is_sysbatch_;
+  Progress progress_;
   EvalOutcome outcome_;
-  int attempts_ = 0;
   std::map<std::string, DesiredUpdates, std::less<>> desired_updates_;
 
   // Of the attempt in progress.
@@ -59,8 +67,8 @@ Step SystemScheduler::resume(const Moment& moment, const PlanResult& result) {
     if (result.completion_written) step.evaluations.clear();
     return step;
   }
-  attempts_ = result.made_progress ? 0 : attempts_ + 1;
-  if (attempts_ < attempt_limit(is_sysbatch_)) return attempt(moment);
+  progress_.fruitless = result.made_progress ? 0 : progress_.fruitless + 1;
+  if (progress_.fruitless < attempt_limit(is_sysbatch_)) return attempt(moment);
   Step step;
   step.evaluations.push_back(outcome_.finished(
       schema::EvalStatus::FAILED,
@@ -70,6 +78,9 @@ Step SystemScheduler::resume(const Moment& moment, const PlanResult& result) {
 }
 
 Step SystemScheduler::attempt(const Moment& moment) {
+  const auto inputs = inputs_of(eval_, moment, progress_, salt_);
+  random_ = Random{decision_seed(*inputs)};
+  ++progress_.attempts;
   outcome_.begin(moment.state.index());
   desired_updates_.clear();
   filtered_.clear();
@@ -99,7 +110,9 @@ Step SystemScheduler::attempt(const Moment& moment) {
       place_one(ground, placement, nodes);
     block(ground);
   }
-  return conclude(ground);
+  auto step = conclude(ground);
+  step.inputs = inputs;
+  return step;
 }
 
 void SystemScheduler::stage_row(Attempt& attempt, RowUpdate update) {
@@ -283,9 +296,10 @@ Step SystemScheduler::conclude(Attempt& attempt) {
 }  // namespace
 
 std::unique_ptr<Scheduler> make_system_scheduler(Object<schema::Evaluation> eval,
-                                                 std::uint64_t seed,
-                                                 bool is_sysbatch) {
-  return std::make_unique<SystemScheduler>(std::move(eval), seed, is_sysbatch);
+                                                 std::uint64_t salt,
+                                                 bool is_sysbatch,
+                                                 const Progress& before) {
+  return std::make_unique<SystemScheduler>(std::move(eval), salt, is_sysbatch, before);
 }
 
 }  // namespace nomad::scheduler

@@ -11,7 +11,8 @@
 namespace nomad::scheduler {
 
 std::unique_ptr<Scheduler> make_system_scheduler(Object<schema::Evaluation> eval,
-                                                 std::uint64_t seed,
-                                                 bool is_sysbatch);
+                                                 std::uint64_t salt,
+                                                 bool is_sysbatch,
+                                                 const Progress& before = {});
 
 }  // namespace nomad::scheduler

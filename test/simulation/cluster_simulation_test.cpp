@@ -112,6 +112,8 @@ std::vector<Mistake> mistakes() {
   all.push_back({"hasty_autopilot", {.server_mutation = ServerMutation::hasty_autopilot}});
   all.push_back({"keep_the_dead", {.server_mutation = ServerMutation::keep_the_dead}});
   all.push_back({"keep_learners", {.server_mutation = ServerMutation::keep_learners}});
+  all.push_back({"forget_deliveries", {.server_mutation = ServerMutation::forget_deliveries}});
+  all.push_back({"trust_schedulers", {.server_mutation = ServerMutation::trust_schedulers}});
   all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
   all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
   all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});

@@ -8,7 +8,8 @@
 // servers apply the same entries, and have the same state at the same index. (4) No process of an
 // allocation's task starts while another one of it runs, on whatever machine. (9) No actor ends by
 // an exception, an unhandled error or an unexpected message. (11) No server is removed from the log
-// that neither left nor died for good.
+// that neither left nor died for good. (14) No node is given more than it has. (15) No evaluation
+// places an allocation twice.
 // At the end, when the cluster was healed: (5) a leader within ten seconds, and a write answered
 // within ten more. (6) Every write that was answered is what the log holds at its index. (7) What
 // operators were answered about some jobs and variables is linearizable. (8) Every allocation is
@@ -220,6 +221,7 @@ private:
   void make_nodes_eligible();
   std::string unsettled();
   void check_states();
+  void check_placements();
   std::string find_lag();
   void check_answered();
   void check_registers();

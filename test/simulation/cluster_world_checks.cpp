@@ -1,10 +1,14 @@
 // ClusterWorld's rules; the numbers are those of the head of cluster_world.hpp.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "runtime/cluster/node_commands.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/capacity.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
 #include "test/support/anybody.hpp"
@@ -113,6 +117,7 @@ void ClusterWorld::heal_and_check() {
   if (violation_) return;
   if (!missing.empty()) return violated("a healed cluster does not come to rest: " + missing);
   check_states();
+  check_placements();
   check_answered();
   check_registers();
   check_repetitions();
@@ -241,6 +246,35 @@ void ClusterWorld::check_states() {
     lag = find_lag();
   }
   if (!lag.empty()) violated(lag);
+}
+
+/// (14) and (15), in the newest state of any server.
+void ClusterWorld::check_placements() {
+  for (auto* server : live_servers()) {
+    const auto state = server->store()->snapshot();
+    std::map<std::string, state::Demand> given;
+    std::set<std::tuple<std::string, std::string, std::string>> names;
+    for (const auto& entry : state.allocs()) {
+      const auto& row = *entry.value();
+      if (row.terminal()) continue;
+      given[copy(row.alloc->getNodeId())] += row.demand;
+      const auto type = view(row.job->getType());
+      if (type != "service" && type != "batch") continue;
+      if (!names
+               .emplace(copy(row.alloc->getEvalId()), copy(row.alloc->getJobId()),
+                        copy(row.alloc->getName()))
+               .second)
+        return violated(fmt::format("evaluation {} has placed {} twice",
+                                    view(row.alloc->getEvalId()), view(row.alloc->getName())));
+    }
+    for (const auto& [id, demand] : given) {
+      const auto node = state.node(id);
+      if (!node) continue;
+      const auto lacking = scheduler::Capacity::of(*node).exhausted_by(demand);
+      if (!lacking.empty())
+        return violated(fmt::format("node {} has less {} than its allocations have", id, lacking));
+    }
+  }
 }
 
 /// Which member has not applied what the leader has; "" when all have, and their states are equal.

@@ -41,6 +41,7 @@ void ClusterWorld::beat() {
   if (comes(faults.snapshots)) snapshot_somebody();
   if (++beats_ % beats_per_look == 0) look_at_members();
   if (random_.chance(0.05)) check_logs_match();
+  if (beats_ % beats_per_look == 0) check_placements();
   system_.at(system_.now() + beat_length, [this] { beat(); });
 }
 

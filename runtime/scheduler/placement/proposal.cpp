@@ -4,40 +4,6 @@
 
 namespace nomad::scheduler {
 
-std::size_t Plan::placement_count() const {
-  std::size_t count = 0;
-  for (const auto& [node, changes] : nodes)
-    count += changes.placements.size();
-  return count;
-}
-
-void Reservations::add(const Plan& plan) {
-  auto& uses = plans_[plan.eval_token];
-  for (const auto& [node, changes] : plan.nodes) {
-    for (const auto& placed : changes.placements) {
-      if (placed.is_new) uses[node].push_back({placed.demand, placed.row});
-    }
-  }
-}
-
-void Reservations::apply(std::string_view node_id, state::NodeUsage& usage) const {
-  for (const auto& [eval, nodes] : plans_) {
-    const auto uses = nodes.find(node_id);
-    if (uses == nodes.end()) continue;
-    for (const auto& use : uses->second)
-      usage.add(use.demand, use.row->getAllocatedResources());
-  }
-}
-
-void Reservations::apply(std::string_view node_id, Bandwidth& used) const {
-  for (const auto& [eval, nodes] : plans_) {
-    const auto uses = nodes.find(node_id);
-    if (uses == nodes.end()) continue;
-    for (const auto& use : uses->second)
-      add_bandwidth(use.row->getAllocatedResources(), used);
-  }
-}
-
 const NodeNetwork* ProposedNode::network() {
   if (!network_) network_.emplace(NodeNetwork::make(*node_));
   return network_->has_value() ? &**network_ : nullptr;

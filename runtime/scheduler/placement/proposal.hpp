@@ -18,33 +18,10 @@
 #include "runtime/scheduler/plan/capacity.hpp"
 #include "runtime/scheduler/plan/network.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/scheduler/plan/reservations.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::scheduler {
-
-/// Uses of nodes that a snapshot does not show yet, because the plans that bring them are under
-/// way. Keeps one worker from giving a place away twice.
-class Reservations {
-public:
-  /// Until `remove` is called with the plan's token.
-  void add(const Plan& plan);
-
-  void remove(const std::string& eval_token) { plans_.erase(eval_token); }
-
-  bool empty() const { return plans_.empty(); }
-
-  /// Adds what is under way on the node to `usage`, and to the bandwidth in use of its devices.
-  void apply(std::string_view node_id, state::NodeUsage& usage) const;
-  void apply(std::string_view node_id, Bandwidth& used) const;
-
-private:
-  struct Use {
-    state::Demand demand;
-    Object<schema::Allocation> row;
-  };
-
-  std::unordered_map<std::string, std::map<std::string, std::vector<Use>, std::less<>>> plans_;
-};
 
 /// One node in the plan in progress.
 class ProposedNode {

@@ -63,6 +63,7 @@ struct Plan {
   std::string eval_token;  ///< Of the delivery under which the plan was made.
   std::int64_t priority = 50;
   bool all_at_once = false;  ///< All nodes or none.
+  bool is_part = false;      ///< Of a plan that is too long for one entry (PlanParts).
   std::uint64_t snapshot_index = 0;
   Object<schema::Job> job;  ///< Empty when the job is gone.
 

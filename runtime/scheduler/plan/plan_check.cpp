@@ -178,6 +178,20 @@ std::string check_node(std::string_view node_id,
   return check_fit(*node, changes, state);
 }
 
+Result<> check_evaluation(const Plan& plan,
+                          std::uint64_t known_index,
+                          const state::Snapshot& state) {
+  if (plan.eval_id.empty()) return {};
+  const auto eval = state.eval(plan.eval_id);
+  if (!eval) return Error{Errc::conflict, "the evaluation of the plan is not there any more"};
+  if (state::is_terminal(eval->getStatus()))
+    return Error{Errc::conflict, "the evaluation of the plan has ended"};
+  if (eval->getModifyIndex() > known_index)
+    return Error{Errc::conflict,
+                 "another plan of the evaluation was written after this one's snapshot"};
+  return {};
+}
+
 PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state) {
   PlanVerdict verdict;
   for (const auto& [node_id, changes] : plan.nodes) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/result.hpp"
 #include "runtime/scheduler/plan/plan.hpp"
 #include "runtime/state/snapshot.hpp"
 
@@ -20,6 +21,14 @@ struct PlanVerdict {
   std::map<std::string, std::string, std::less<>> rejected_nodes;  ///< Why, by node.
   bool accepts_nothing = false;  ///< Every node was rejected, or all-at-once failed.
 };
+
+/// Whether the plan still is its evaluation's to make; `conflict` if not: the evaluation has ended
+/// or is gone, or a plan of another delivery has been written after `known_index`, the newest state
+/// in which this plan knows it. Each written plan touches its evaluation, so of two plans that
+/// know nothing of each other only one passes. A plan without an evaluation always does.
+Result<> check_evaluation(const Plan& plan,
+                          std::uint64_t known_index,
+                          const state::Snapshot& state);
 
 PlanVerdict check_plan(const Plan& plan, const state::Snapshot& state);
 

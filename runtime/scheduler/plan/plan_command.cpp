@@ -1,6 +1,7 @@
 #include "runtime/scheduler/plan/plan_command.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
@@ -10,7 +11,7 @@
 namespace nomad::scheduler {
 namespace {
 
-/// The accepted parts of one plan.
+/// What of one plan is accepted.
 struct Parts {
   std::vector<const PlannedStop*> stopped;
   std::vector<const PlannedStop*> preempted;
@@ -82,10 +83,13 @@ bool rejects_anything(const VerifiedPlan& verified) {
   return !verified.verdict.rejected_nodes.empty();
 }
 
-/// The deployment with only those canaries that are really placed.
-Object<schema::Deployment> corrected_deployment(const VerifiedPlan& verified, const Parts& parts) {
+/// The deployment with only those canaries that are really placed. Those that later parts of the
+/// plan bring are added as they are placed.
+Object<schema::Deployment> corrected_deployment(const VerifiedPlan& verified,
+                                                const Parts& parts,
+                                                const state::Snapshot& state) {
   const auto& deployment = verified.plan->deployment;
-  if (!rejects_anything(verified)) return deployment;
+  if (!rejects_anything(verified) && !verified.plan->is_part) return deployment;
   std::set<std::string_view> placed;
   for (const auto* alloc : parts.placed)
     placed.insert(view(alloc->row->getId()));
@@ -93,7 +97,8 @@ Object<schema::Deployment> corrected_deployment(const VerifiedPlan& verified, co
   for (auto entry : draft->getTaskGroups()) {
     std::vector<std::string> kept;
     for (const auto id : entry.getValue().getPlacedCanaries())
-      if (placed.contains(view(id.asReader()))) kept.push_back(copy(id.asReader()));
+      if (placed.contains(view(id.asReader())) || state.alloc(view(id.asReader())))
+        kept.push_back(copy(id.asReader()));
     auto canaries = entry.getValue().initPlacedCanaries(static_cast<unsigned>(kept.size()));
     for (unsigned i = 0; i < kept.size(); ++i)
       canaries.set(i, text(kept[i]));
@@ -103,11 +108,12 @@ Object<schema::Deployment> corrected_deployment(const VerifiedPlan& verified, co
 
 void fill_deployment(schema::PlanResult::Builder into,
                      const VerifiedPlan& verified,
-                     const Parts& parts) {
+                     const Parts& parts,
+                     const state::Snapshot& state) {
   const auto& plan = *verified.plan;
   const bool all_or_nothing_failed = plan.all_at_once && rejects_anything(verified);
   if (all_or_nothing_failed) return;
-  if (plan.deployment) into.setDeployment(*corrected_deployment(verified, parts));
+  if (plan.deployment) into.setDeployment(*corrected_deployment(verified, parts, state));
   auto updates = into.initDeploymentUpdates(static_cast<unsigned>(plan.deployment_changes.size()));
   for (unsigned i = 0; i < updates.size(); ++i) {
     const auto& change = plan.deployment_changes[i];
@@ -115,6 +121,26 @@ void fill_deployment(schema::PlanResult::Builder into,
     updates[i].setStatus(change.status);
     updates[i].setStatusDescription(text(change.description));
   }
+}
+
+/// The rows, and those of the plan's metrics that they have, under new numbers.
+void fill_placed(schema::PlanResult::Builder into,
+                 const Parts& parts,
+                 const std::vector<Object<schema::AllocMetric>>& metrics) {
+  std::map<std::uint32_t, std::uint32_t> numbers;
+  std::vector<const Object<schema::AllocMetric>*> used;
+  auto placed = into.initPlaced(static_cast<unsigned>(parts.placed.size()));
+  for (unsigned i = 0; i < placed.size(); ++i) {
+    placed.setWithCaveats(i, *parts.placed[i]->row);
+    const auto metric = placed[i].getMetricNumber();
+    if (metric >= metrics.size()) continue;
+    const auto [number, is_new] = numbers.emplace(metric, static_cast<std::uint32_t>(used.size()));
+    if (is_new) used.push_back(&metrics[metric]);
+    placed[i].setMetricNumber(number->second);
+  }
+  auto list = into.initMetrics(static_cast<unsigned>(used.size()));
+  for (unsigned i = 0; i < list.size(); ++i)
+    list.setWithCaveats(i, **used[i]);
 }
 
 void fill_plan(schema::PlanResult::Builder into,
@@ -133,15 +159,8 @@ void fill_plan(schema::PlanResult::Builder into,
   auto preempted = into.initPreempted(size(parts.preempted));
   for (unsigned i = 0; i < preempted.size(); ++i)
     fill_stop(preempted[i], *parts.preempted[i]);
-  auto placed = into.initPlaced(size(parts.placed));
-  for (unsigned i = 0; i < placed.size(); ++i)
-    placed.setWithCaveats(i, *parts.placed[i]->row);
-  if (!parts.placed.empty()) {
-    auto metrics = into.initMetrics(size(plan.metrics));
-    for (unsigned i = 0; i < metrics.size(); ++i)
-      metrics.setWithCaveats(i, *plan.metrics[i]);
-  }
-  fill_deployment(into, verified, parts);
+  fill_placed(into, parts, plan.metrics);
+  fill_deployment(into, verified, parts, state);
   auto evals = plan.evaluations;
   const auto preemptions = preemption_evals(parts, now, random);
   evals.insert(evals.end(), preemptions.begin(), preemptions.end());

@@ -1,6 +1,7 @@
 // The eval broker as workers see it.
 #include "actors/server/eval_broker.hpp"
 
+#include "runtime/base/clock.hpp"
 #include "server_fixture.hpp"
 
 using namespace nomad;
@@ -29,6 +30,17 @@ struct BrokerFixture : ServerFixture {
   static std::string id_of(const Answer<Delivery>& answer) {
     if (!*answer || !(*answer)->has_value() || !(**answer)->eval) return "";
     return copy((**answer)->eval->getId());
+  }
+
+  /// Registers a job whose evaluation is over.
+  void register_evaluated(const std::string& job) {
+    const auto id = register_job(make_job(job, 1));
+    CHECK(settle_delivery(dequeue()));
+    write([&](schema::Command::Builder command) {
+      auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+      fill_eval(eval, id, job);
+      eval.setStatus(schema::EvalStatus::COMPLETE);
+    });
   }
 
   bool settle_delivery(const Answer<Delivery>& answer, bool ack = true) {
@@ -171,4 +183,122 @@ TEST_CASE_FIXTURE(BrokerFixture, "a wait that is over is answered with nothing")
   REQUIRE(waiting->has_value());
   REQUIRE((*waiting)->has_value());
   CHECK_FALSE((**waiting)->eval);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a new leader knows what became free before it led") {
+  const auto node = add_node();
+  const auto register_blocked = [&](const char* job) {
+    register_evaluated(job);
+    const auto id = make_uuid(random);
+    write([&](schema::Command::Builder command) {
+      auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+      fill_eval(eval, id, job);
+      eval.setStatus(schema::EvalStatus::BLOCKED);
+      eval.setSnapshotIndex(index);
+    });
+    return id;
+  };
+  const auto waits = register_blocked("waits");
+  tell(broker, Lead{false});
+  tell(broker, Lead{true});
+  CHECK(id_of(dequeue()).empty());  // nothing has changed since
+  tell(broker, Lead{false});
+  add_node();  // nobody leads: the broker hears nothing of it
+  tell(broker, Lead{true});
+  CHECK(id_of(dequeue()) == waits);
+
+  tell(broker, Lead{false});
+  const auto alloc = make_uuid(random);
+  write([&](schema::Command::Builder command) {
+    auto placed = command.initPlanResults().initPlans(1)[0].initPlaced(1)[0];
+    placed.setId(text(alloc));
+    placed.setNamespace("default");
+    placed.setJobId("waits");
+    placed.setJobCreateIndex(state().job("default", "waits")->getCreateIndex());
+    placed.setNodeId(text(node));
+    placed.setTaskGroup("api");
+    placed.setClientStatus(schema::ClientStatus::RUNNING);
+  });
+  write([&](schema::Command::Builder command) {
+    auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+    fill_eval(eval, waits, "waits");
+    eval.setStatus(schema::EvalStatus::COMPLETE);
+  });
+  tell(broker, Lead{true});
+  const auto later = register_blocked("later");
+  tell(broker, Lead{false});
+  write([&](schema::Command::Builder command) {
+    auto ended = command.initAllocClientUpdate().initAllocations(1)[0];
+    ended.setId(text(alloc));
+    ended.setNodeId(text(node));
+    ended.setClientStatus(schema::ClientStatus::COMPLETE);
+  });
+  tell(broker, Lead{true});
+  CHECK(id_of(dequeue()) == later);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a paused broker hands nothing out, and goes on where it was") {
+  const auto pause = [&](bool paused) {
+    write([&](schema::Command::Builder command) {
+      command.initSchedulerConfiguration().setPauseEvalBroker(paused);
+    });
+  };
+  const auto first_id = register_job(make_job("first", 1));
+  const auto first = dequeue();
+  REQUIRE(id_of(first) == first_id);
+  pause(true);
+  const auto second_id = register_job(make_job("second", 1));
+  const auto waiting = dequeue();
+  CHECK(id_of(waiting).empty());
+  CHECK_FALSE(settle_delivery(first));  // what it had is given out again later
+  pause(false);
+  CHECK(id_of(waiting) == first_id);
+  CHECK(id_of(dequeue()) == second_id);
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a pause outlives the leader") {
+  write([&](schema::Command::Builder command) {
+    command.initSchedulerConfiguration().setPauseEvalBroker(true);
+  });
+  register_job(make_job("web", 1));
+  tell(broker, Lead{false});
+  tell(broker, Lead{true});
+  CHECK(id_of(dequeue()).empty());
+}
+
+TEST_CASE_FIXTURE(BrokerFixture, "a delay is not begun anew by a new leader") {
+  const auto id = make_uuid(random);
+  const auto now = unix_now();
+  register_evaluated("web");
+  write([&](schema::Command::Builder command) {
+    auto eval = command.initEvalUpdate().initEvaluations(1)[0];
+    fill_eval(eval, id, "web");
+    eval.setCreateTime(now - std::chrono::nanoseconds{50s}.count());
+    eval.setWait(std::chrono::nanoseconds{60s}.count());
+  });
+  tell(broker, Lead{false});
+  tell(broker, Lead{true});
+  const auto waiting = dequeue();
+  advance(5s);
+  CHECK(id_of(waiting).empty());
+  advance(6s);
+  CHECK(id_of(waiting) == id);
+}
+
+TEST_CASE_FIXTURE(ServerFixture, "a new leader writes the agent's scheduler configuration, once") {
+  Draft<schema::SchedulerConfiguration> defaults;
+  defaults->setSchedulerAlgorithm("spread");
+  EvalBrokerOptions options;
+  options.default_configuration = defaults.freeze();
+  const auto broker = adopt(spawn_eval_broker(system(), store, proposer, options));
+  tell(broker, Lead{true});
+  commit();
+  CHECK(view(state().scheduler_configuration()->getSchedulerAlgorithm()) == "spread");
+  write([](schema::Command::Builder command) {
+    command.initSchedulerConfiguration().setSchedulerAlgorithm("binpack");
+  });
+  tell(broker, Lead{false});
+  tell(broker, Lead{true});
+  commit();
+  CHECK(view(state().scheduler_configuration()->getSchedulerAlgorithm()) == "binpack");
 }

@@ -2,10 +2,7 @@
 #include "actors/roles/no_leader.hpp"
 #include "actors/server/deployment_watcher.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
-#include "actors/server/plan_applier.hpp"
-#include "actors/server/scheduler_worker.hpp"
-#include "runtime/scheduler/scheduler.hpp"
-#include "server_fixture.hpp"
+#include "scheduling_fixture.hpp"
 
 using namespace nomad;
 using namespace nomad::server;
@@ -13,35 +10,6 @@ using namespace nomad::test;
 using namespace std::chrono_literals;
 using plan_applier::PlanApplied;
 using plan_applier::SubmitPlan;
-
-namespace {
-
-struct SchedulingFixture : ServerFixture {
-  EvalBroker broker = adopt(spawn_eval_broker(system(), store, proposer, {}));
-  PlanApplier applier = adopt(spawn_plan_applier(system(), store, proposer, 7));
-
-  SchedulingFixture() {
-    listeners.push_back(broker);
-    tell(broker, Lead{true});
-  }
-
-  void start_worker() {
-    SchedulerWorkerOptions options;
-    options.detached = false;
-    adopt(spawn_scheduler_worker(system(), store, proposer, broker, applier, options));
-    commit();
-  }
-
-  std::shared_ptr<const scheduler::Plan> plan_of(const std::string& eval_id) {
-    const auto snapshot = state();
-    auto scheduler = scheduler::make_scheduler(snapshot.eval(eval_id), random.next());
-    auto step = scheduler->start({snapshot, 1, nullptr});
-    REQUIRE(step.plan.has_value());
-    return std::make_shared<const scheduler::Plan>(std::move(*step.plan));
-  }
-};
-
-}  // namespace
 
 TEST_CASE_FIXTURE(SchedulingFixture, "a registered job is placed and its evaluation completes") {
   add_node();

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "actors/raft/proposer.hpp"
+#include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/server/eval_broker.hpp"
@@ -44,8 +45,15 @@ struct ServerFixture : ActorFixture {
   }
 
   /// The same for what is proposed by now. Returns how many entries that were.
-  std::size_t commit_once() {
-    auto proposals = log->take();
+  std::size_t commit_once() { return commit_these(log->take()); }
+
+  /// Commits what was taken from the log's queue; what is too long for an entry is refused.
+  std::size_t commit_these(std::vector<raft::Proposal> proposals) {
+    std::erase_if(proposals, [](raft::Proposal& proposal) {
+      const bool is_long = proposal.payload.size() > raft::RaftOptions{}.max_entry_bytes;
+      if (is_long) proposal.callback(Error{Errc::too_large, "the write is too long for an entry"});
+      return is_long;
+    });
     if (proposals.empty()) return 0;
     std::vector<raft::Entry> batch;
     for (const auto& proposal : proposals) {
@@ -84,24 +92,25 @@ struct ServerFixture : ActorFixture {
     commit();
   }
 
-  std::string add_node() {
+  /// `size` times the usual room.
+  std::string add_node(std::int64_t size = 1) {
     const auto id = make_uuid(random);
     write([&](schema::Command::Builder command) {
-      fill_node(command.initNodeRegister().initNode(), id);
+      fill_node(command.initNodeRegister().initNode(), id, size);
     });
     return id;
   }
 
-  static void fill_node(schema::Node::Builder node, const std::string& id) {
+  static void fill_node(schema::Node::Builder node, const std::string& id, std::int64_t size = 1) {
     node.setId(text(id));
     node.setSecretId("secret");
     node.setDatacenter("dc1");
     node.setNodePool("default");
     node.setStatus(schema::NodeStatus::READY);
     auto resources = node.initNodeResources();
-    resources.initCpu().setCpuShares(4000);
-    resources.initMemory().setMemoryMb(8000);
-    resources.initDisk().setDiskMb(100'000);
+    resources.initCpu().setCpuShares(4000 * size);
+    resources.initMemory().setMemoryMb(8000 * size);
+    resources.initDisk().setDiskMb(100'000 * size);
     auto attribute = node.initAttributes(1)[0];
     attribute.setKey("driver.mock_driver");
     attribute.setValue("1");

@@ -64,9 +64,9 @@ TEST_CASE("one blocked evaluation for each job; the older is a duplicate") {
   BlockedEvals table;
   CHECK_FALSE(table.block(blocked("old", "a", {}, 10)));
   CHECK_FALSE(table.block(blocked("new", "a", {}, 12)));
-  CHECK(table.take_duplicates() == std::vector<std::string>{"old"});
+  CHECK(table.take_duplicates(10) == std::vector<std::string>{"old"});
   CHECK_FALSE(table.block(blocked("older", "a", {}, 11)));
-  CHECK(table.take_duplicates() == std::vector<std::string>{"older"});
+  CHECK(table.take_duplicates(10) == std::vector<std::string>{"older"});
   CHECK(ids(table.unblock_class("v1:1", 20)) == std::set<std::string>{"new"});
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("system evaluations are kept for each node") {
   two.node_id = "n2";
   CHECK_FALSE(table.block(one));
   CHECK_FALSE(table.block(two));
-  CHECK(table.take_duplicates().empty());
+  CHECK(table.take_duplicates(10).empty());
   CHECK(ids(table.unblock_node("n1", 20)) == std::set<std::string>{"one"});
   CHECK(table.unblock_node("n1", 21).empty());
   one.snapshot_index = 20;
@@ -142,4 +142,39 @@ TEST_CASE("random: no wake-up is lost") {
       REQUIRE(table.stats().blocked == waiting.size());
     }
   }
+}
+
+TEST_CASE("who waits for a quota is free when there is more of it, and not before") {
+  BlockedEvals table;
+  const auto waits_for = [](const char* id, const char* quota) {
+    auto eval = blocked(id, id);
+    eval.quota = quota;
+    eval.escaped = true;
+    return eval;
+  };
+  CHECK_FALSE(table.block(waits_for("a", "small")));
+  CHECK_FALSE(table.block(waits_for("b", "large")));
+  CHECK(table.stats().quota_limit == 2);
+  CHECK(table.unblock_class("class", 20).empty());
+  CHECK(ids(table.unblock_quota("small", 21)) == std::set<std::string>{"a"});
+  CHECK(table.stats().quota_limit == 1);
+  CHECK(table.block(waits_for("late", "small")));  // of a snapshot before the change
+  CHECK_FALSE(table.block(waits_for("other", "medium")));
+}
+
+TEST_CASE("a tracker that begins anew is told what grew before") {
+  BlockedEvals table;
+  table.note_change("class", "node", 15);
+  CHECK(table.block(blocked("old", "old", {}, 14)));
+  CHECK_FALSE(table.block(blocked("new", "new", {}, 15)));
+  CHECK_FALSE(table.block(blocked("not-here", "not-here", {"class"}, 14)));
+}
+
+TEST_CASE("displaced ones are handed out in portions") {
+  BlockedEvals table;
+  for (int i = 0; i < 25; ++i)
+    table.block(blocked("e" + std::to_string(i), "one job", {}, 10 + static_cast<unsigned>(i)));
+  CHECK(table.take_duplicates(10).front() == "e0");
+  CHECK(table.take_duplicates(10).size() == 10);
+  CHECK(table.take_duplicates(10).size() == 4);
 }

@@ -516,3 +516,20 @@ TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoev
   CHECK(refused(cluster::decide_stability(now(), asking, "default", "web", 0, true)));
   CHECK(cluster::decide_deregister(now(), asking, "a", "web", false, 0, seed).has_value());
 }
+
+TEST_CASE_FIXTURE(Jobs, "job commands: operators can close the door to new work, not to its end") {
+  put(2, 0, 0);
+  run([](auto command) { command.initSchedulerConfiguration().setRejectJobRegistration(true); });
+  const auto anybody = nomad::test::anybody();
+  const auto closed = [](const auto& result) {
+    return result.has_error() && result.error().code == Errc::permission_denied
+           && result.error().what
+                  == "Job registration, dispatch, and scale are disabled by the scheduler "
+                     "configuration";
+  };
+  CHECK(closed(cluster::decide_register(now(), anybody, {.job = submitted(1)}, seed)));
+  CHECK(closed(cluster::decide_revert(now(), anybody, "default", "web", 0, {}, 0, seed)));
+  CHECK(closed(cluster::decide_scale(now(), anybody, "default", "web", "api", 1, 0, seed)));
+  CHECK(closed(dispatch("", {})));
+  CHECK(cluster::decide_deregister(now(), anybody, "default", "web", false, 0, seed).has_value());
+}

@@ -190,7 +190,7 @@ TEST_CASE_FIXTURE(CheckHarness, "reservations keep a second plan off the same ro
   add_node();
   const auto first = plan_of(register_job(named("one", 5)));
   Reservations reservations;
-  reservations.add(first);
+  reservations.add(std::make_shared<const Plan>(first));
   auto scheduler = make_scheduler(register_job(named("two", 5)), seed++);
   const auto snapshot = state();
   const auto step = scheduler->start({snapshot, now, &reservations});

@@ -22,9 +22,10 @@ struct CommandHarness : Harness {
     return command->getPlanResults().getPlans();
   }
 
-  static PlannedAlloc placement(const char* id) {
+  static PlannedAlloc placement(const char* id, std::uint32_t metric = 0) {
     Draft<schema::Allocation> row;
     row->setId(id);
+    row->setMetricNumber(metric);
     return {row.freeze(), {}, true};
   }
 
@@ -74,7 +75,7 @@ TEST_CASE_FIXTURE(CommandHarness, "all of several plans is written, in their ord
   Plan first, next;
   first.eval_id = "one";
   next.eval_id = "two";
-  next.nodes["n"].placements = {placement("a"), placement("b")};
+  next.nodes["n"].placements = {placement("a"), placement("b", 1)};
   next.metrics = {Draft<schema::AllocMetric>{}.freeze(), metric.freeze()};
   next.deployment_changes = {{"d", schema::DeploymentState::CANCELLED, "first"},
                              {"e", schema::DeploymentState::FAILED, "second"}};
@@ -113,6 +114,31 @@ TEST_CASE_FIXTURE(CommandHarness, "all at once: without all of the plan, no depl
   plan.all_at_once = true;
   CHECK(write({&plan})[0].hasDeployment());
   CHECK_FALSE(write({&plan}, {{"bad", "full"}})[0].hasDeployment());
+}
+
+TEST_CASE_FIXTURE(CommandHarness, "of metrics only those are written that rows have") {
+  Draft<schema::AllocMetric> metric;
+  metric->setNodesEvaluated(7);
+  Plan plan;
+  plan.nodes["bad"].placements = {placement("a", 0)};
+  plan.nodes["good"].placements = {placement("b", 1), placement("c", 1)};
+  plan.metrics = {Draft<schema::AllocMetric>{}.freeze(), metric.freeze()};
+  const auto written = write({&plan}, {{"bad", "full"}})[0];
+  REQUIRE(written.getMetrics().size() == 1);
+  CHECK(written.getMetrics()[0].getNodesEvaluated() == 7);
+  REQUIRE(written.getPlaced().size() == 2);
+  CHECK(written.getPlaced()[0].getMetricNumber() == 0);
+  CHECK(written.getPlaced()[1].getMetricNumber() == 0);
+}
+
+TEST_CASE_FIXTURE(CommandHarness, "a deployment keeps canaries that were placed earlier") {
+  add_node();
+  process(register_job(make_job(1)));
+  const auto id = copy(live()[0]->alloc->getId());
+  Plan plan;
+  plan.nodes["bad"].placements = {placement("c")};
+  plan.deployment = with_canaries({id.c_str(), "c"});
+  CHECK(canaries_of(write({&plan}, {{"bad", "full"}})[0]) == id + " ");
 }
 
 TEST_CASE_FIXTURE(CommandHarness,

@@ -1,0 +1,41 @@
+#include "runtime/scheduler/plan/reservations.hpp"
+
+#include <utility>
+
+namespace nomad::scheduler {
+
+void Reservations::add(std::shared_ptr<const Plan> plan) {
+  auto token = plan->eval_token;
+  plans_.insert_or_assign(std::move(token), std::move(plan));
+}
+
+std::set<std::string> Reservations::tokens() const {
+  std::set<std::string> tokens;
+  for (const auto& [token, plan] : plans_)
+    tokens.insert(token);
+  return tokens;
+}
+
+template <class Visit>
+void Reservations::for_each_new(std::string_view node_id, const Visit& visit) const {
+  for (const auto& [token, plan] : plans_) {
+    const auto changes = plan->nodes.find(node_id);
+    if (changes == plan->nodes.end()) continue;
+    for (const auto& placed : changes->second.placements)
+      if (placed.is_new) visit(placed);
+  }
+}
+
+void Reservations::apply(std::string_view node_id, state::NodeUsage& usage) const {
+  for_each_new(node_id, [&usage](const auto& placed) {
+    usage.add(placed.demand, placed.row->getAllocatedResources());
+  });
+}
+
+void Reservations::apply(std::string_view node_id, Bandwidth& used) const {
+  for_each_new(node_id, [&used](const auto& placed) {
+    add_bandwidth(placed.row->getAllocatedResources(), used);
+  });
+}
+
+}  // namespace nomad::scheduler

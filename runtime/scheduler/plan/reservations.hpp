@@ -1,0 +1,43 @@
+// Reservations: uses of nodes that a snapshot does not show yet, because the plans that bring them
+// are under way. They keep one worker from giving a place away twice.
+//
+// May depend on: runtime/state. A value: copies share the plans.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "runtime/scheduler/plan/network.hpp"
+#include "runtime/scheduler/plan/plan.hpp"
+#include "runtime/state/usage.hpp"
+
+namespace nomad::scheduler {
+
+class Reservations {
+public:
+  /// Until `remove` is called with the plan's token. A token has one plan at a time.
+  void add(std::shared_ptr<const Plan> plan);
+
+  void remove(const std::string& eval_token) { plans_.erase(eval_token); }
+
+  bool empty() const { return plans_.empty(); }
+
+  /// Of the plans under way.
+  std::set<std::string> tokens() const;
+
+  /// Adds what is under way on the node to `usage`, and to the bandwidth in use of its devices.
+  void apply(std::string_view node_id, state::NodeUsage& usage) const;
+  void apply(std::string_view node_id, Bandwidth& used) const;
+
+private:
+  /// Calls `visit` with each new placement on the node.
+  template <class Visit>
+  void for_each_new(std::string_view node_id, const Visit& visit) const;
+
+  std::map<std::string, std::shared_ptr<const Plan>> plans_;
+};
+
+}  // namespace nomad::scheduler
