@@ -70,6 +70,7 @@ Result<std::string> choose_task(const View& alloc,
 
 /// Rows of an allocation list as several commands show them.
 std::string alloc_table(const View& allocs, bool verbose);
+std::string job_table(const View& jobs, bool with_namespace);
 std::string node_table(const View& nodes, bool verbose, bool with_os, bool with_allocs, Api* api);
 std::string eval_table(const View& evals, bool verbose);
 std::string deployment_table(const View& deployments, bool verbose);

@@ -13,6 +13,7 @@ using Service = import "service.capnp";
 using Operator = import "operator.capnp";
 using Common = import "common.capnp";
 using Variable = import "variable.capnp";
+using Scaling = import "scaling.capnp";
 
 # Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
 # follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
@@ -22,6 +23,11 @@ struct JobRegister {
   enforceIndex @2 :Bool;               # refuse unless the job's JobModifyIndex is as given
   jobModifyIndex @3 :UInt64;           # with enforceIndex; 0 means "must not exist"
   keepCounts @4 :Bool;                 # PreserveCounts: group counts of the stored job win
+  deployment @5 :Deployment.Deployment;  # null, or the new version's: takes over from an active one
+  sourceOf :union {                    # the version whose submission is the new one's, too
+    none @6 :Void;
+    version @7 :UInt64;
+  }
 }
 
 struct JobDeregister {
@@ -224,6 +230,16 @@ struct AutopilotUpdate {
   check @1 :Bool;
 }
 
+# What somebody asked of a group's count, or has to tell of it, and the registration that follows
+# from it; null: none. A registration that is refused leaves no event.
+struct JobScale {
+  registration @0 :JobRegister;
+  namespace @1 :Text;
+  jobId @2 :Text;
+  taskGroup @3 :Text;
+  event @4 :Scaling.ScalingEvent;
+}
+
 struct Command {
   union {
     noop @0 :Void;                        # a new leader's first entry
@@ -261,5 +277,7 @@ struct Command {
     autopilotUpdate @32 :AutopilotUpdate;
     nodeServices @33 :NodeServices;
     nodeEventsUpsert @34 :NodeEventsUpsert;
+    jobScale @35 :JobScale;
+    jobSubmission @36 :Scaling.JobSubmission;  # of the version that jobModifyIndex names
   }
 }

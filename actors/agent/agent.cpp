@@ -24,6 +24,7 @@
 #include "actors/core/system.hpp"
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/config/byte_size.hpp"
 #include "runtime/net/http/page_guard.hpp"
 #include "runtime/net/socket.hpp"
 #include "runtime/storage/data_dir_lock.hpp"
@@ -158,10 +159,12 @@ struct Agent::Parts {
     options.agent.node_id = node_id;
     shown->set(config::to_json(config));
     options.agent.config_json = [shown = shown] { return shown->get(); };
-    options.jobs = {.default_priority = config.server.job_default_priority,
-                    .max_priority = config.server.job_max_priority,
-                    .max_count = config.server.job_max_count,
-                    .allow_unsupported = config.server.allow_unsupported_blocks};
+    options.jobs = {
+        .default_priority = config.server.job_default_priority,
+        .max_priority = config.server.job_max_priority,
+        .max_count = config.server.job_max_count,
+        .max_source_bytes = config::parse_byte_size(config.server.job_max_source_size).value_or(0),
+        .allow_unsupported = config.server.allow_unsupported_blocks};
     options.metrics = metrics;
     options.prometheus = config.telemetry.prometheus_metrics;
     options.task_metrics = config.telemetry.publish_allocation_metrics;

@@ -76,7 +76,9 @@ void add_routes(Routes& routes) {
   add_alloc_routes(routes);
   add_eval_routes(routes);
   add_deployment_routes(routes);
+  add_node_pool_routes(routes);
   add_node_routes(routes);
+  add_scaling_routes(routes);
   add_service_routes(routes);
   add_namespace_routes(routes);
   add_variable_routes(routes);

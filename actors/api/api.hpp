@@ -61,7 +61,8 @@ struct JobLimits {
   std::int64_t default_priority = 50;
   std::int64_t max_priority = 100;
   std::int64_t max_count = 50'000;  ///< Allocations of one job, all groups together; 0: no limit.
-  bool allow_unsupported = false;   ///< What this release can't carry out is a warning, no error.
+  std::uint64_t max_source_bytes = 1'000'000;  ///< Of the job files that are kept.
+  bool allow_unsupported = false;  ///< What this release can't carry out is a warning, no error.
 };
 
 struct ClusterAccess;

@@ -22,6 +22,9 @@ std::optional<access::Target> target_of(schema::Command::Reader command) {
     return access::Target{view(command.getJobRegister().getJob().getNamespace())};
   if (command.isJobDeregister())
     return access::Target{view(command.getJobDeregister().getNamespace())};
+  if (command.isJobScale()) return access::Target{view(command.getJobScale().getNamespace())};
+  if (command.isJobSubmission())
+    return access::Target{view(command.getJobSubmission().getNamespace())};
   if (command.isJobStability())
     return access::Target{view(command.getJobStability().getNamespace())};
   if (command.isServiceDelete() && command.getServiceDelete().getKeys().size() > 0)

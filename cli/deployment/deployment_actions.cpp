@@ -1,4 +1,4 @@
-// deployment promote, fail, pause, resume: steering a rollout.
+// deployment promote, fail, pause, resume, unblock: steering a rollout.
 #include <iostream>
 
 #include <boost/json.hpp>
@@ -76,6 +76,21 @@ Result<int> run_deployment_pause(const std::vector<std::string>& arguments) {
   NOMAD_TRY(command.pause(true).within("Error pausing deployment"));
   std::cout << fmt::format("Deployment \"{}\" paused\n", command.id);
   return 0;
+}
+
+Result<int> run_deployment_unblock(const std::vector<std::string>& arguments) {
+  DeploymentCommand command{"deployment unblock [options] <deployment id>",
+                            "Ends the wait of a deployment for those of other regions."};
+  command.add_detach();
+  if (auto code = command.start(arguments)) return *code;
+  auto answer = NOMAD_TRY(command.api
+                              ->put("/v1/deployment/unblock/" + command.id,
+                                    boost::json::object{{"DeploymentID", command.id}})
+                              .within("Error unblocking deployment"));
+  std::cout << fmt::format("Deployment \"{}\" unblocked\n", command.id);
+  const auto eval_id = answer.view()["EvalID"].text();
+  if (!eval_id.empty() && !command.detach) std::cout << '\n';
+  return command.end(eval_id);
 }
 
 Result<int> run_deployment_resume(const std::vector<std::string>& arguments) {

@@ -1,5 +1,6 @@
 // job eval, revert, scale, scaling-events, promote, dispatch, periodic force: acting on a stored
 // job.
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <iostream>
@@ -183,6 +184,9 @@ Result<int> run_job_scaling_events(const std::vector<std::string>& arguments) {
   for (const auto& [group, status] : answer.view()["TaskGroups"].members())
     for (const auto& event : status["Events"].items())
       events.emplace_back(group, event);
+  std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
+    return a.second["Time"].number() > b.second["Time"].number();
+  });
   if (events.empty()) {
     std::cout << "No events found\n";
     return 0;

@@ -116,11 +116,21 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   options.functions = &functions;
   options.strict = flags.strict;
   options.environment = environment();
+  std::string variables;
   for (const auto& name : flags.variable_files) {
     auto content = NOMAD_TRY(read_text(name));
+    variables += content + '\n';
     options.var_files.push_back({name, std::move(content)});
   }
+  // What the job was made of is kept with it: values of the environment, over which flags go, and
+  // the files' text.
   boost::json::object variable_flags;
+  constexpr std::string_view prefix = "NOMAD_VAR_";
+  for (const auto& entry : options.environment)
+    if (const auto equals = entry.find('=');
+        entry.starts_with(prefix) && equals != std::string::npos && equals > prefix.size())
+      variable_flags[entry.substr(prefix.size(), equals - prefix.size())]
+          = entry.substr(equals + 1);
   for (const auto& given : flags.variables) {
     const auto equals = given.find('=');
     if (equals == std::string::npos)
@@ -142,8 +152,10 @@ Result<JobFile> read_job_file(const std::string& path, const JobFileFlags& flags
   }
   JobFile file;
   file.job = std::move(parsed.job);
-  file.submission = boost::json::object{
-      {"Source", text}, {"Format", "hcl2"}, {"VariableFlags", std::move(variable_flags)}};
+  file.submission = boost::json::object{{"Source", text},
+                                        {"Format", "hcl2"},
+                                        {"VariableFlags", std::move(variable_flags)},
+                                        {"Variables", std::move(variables)}};
   for (const auto& diagnostic : parsed.diagnostics)
     file.warnings.push_back(diagnostic.to_string());
   return file;

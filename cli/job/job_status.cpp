@@ -47,15 +47,7 @@ Result<int> list_jobs(Api& api) {
     std::cout << "No running jobs\n";
     return 0;
   }
-  Rows rows{{"ID", "Type", "Priority", "Status", "Submit Date"}};
-  if (api.all_namespaces()) rows[0].insert(rows[0].begin() + 1, "Namespace");
-  for (const auto& job : items) {
-    Row row{job["ID"].text(), shown_type(job), job["Priority"].text(), shown_status(job),
-            clock_time(job["SubmitTime"].number())};
-    if (api.all_namespaces()) row.insert(row.begin() + 1, job["JobSummary"]["Namespace"].text());
-    rows.push_back(std::move(row));
-  }
-  std::cout << table(rows) << '\n';
+  std::cout << job_table(jobs.view(), api.all_namespaces()) << '\n';
   return 0;
 }
 
@@ -163,6 +155,18 @@ Result<int> show_job(Api& api, const JobStatusFlags& flags, const std::string& i
 }
 
 }  // namespace
+
+std::string job_table(const View& jobs, bool with_namespace) {
+  Rows rows{{"ID", "Type", "Priority", "Status", "Submit Date"}};
+  if (with_namespace) rows[0].insert(rows[0].begin() + 1, "Namespace");
+  for (const auto& job : jobs.items()) {
+    Row row{job["ID"].text(), shown_type(job), job["Priority"].text(), shown_status(job),
+            clock_time(job["SubmitTime"].number())};
+    if (with_namespace) row.insert(row.begin() + 1, job["JobSummary"]["Namespace"].text());
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
 
 Result<int> run_job_status(const std::vector<std::string>& arguments) {
   JobStatusFlags flags;

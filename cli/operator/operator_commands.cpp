@@ -104,18 +104,4 @@ Result<int> run_system_reconcile_summaries(const std::vector<std::string>& argum
   return answer ? 0 : fail("Error running system summary reconciliation", answer.error());
 }
 
-Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
-  ApiCommand command{"namespace list [options]", "Lists the namespaces."};
-  OutputFlags output{command.parser};
-  if (auto code = command.start(arguments)) return *code;
-  auto& api = command.api;
-  auto answer = NOMAD_TRY(api->get("/v1/namespaces").within("Error retrieving namespaces"));
-  if (auto code = output.print(answer.body)) return *code;
-  Rows rows{{"Name", "Description"}};
-  for (const auto& ns : answer.view().items())
-    rows.push_back({ns["Name"].text(), ns["Description"].text()});
-  std::cout << table(rows) << '\n';
-  return 0;
-}
-
 }  // namespace nomad::cli

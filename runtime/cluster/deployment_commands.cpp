@@ -2,6 +2,7 @@
 
 #include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/enum_name.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -78,6 +79,19 @@ Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
              pause ? "can't pause terminal deployment" : "can't resume terminal deployment"));
   return status_update(snapshot, found, pause ? DeploymentState::PAUSED : DeploymentState::RUNNING,
                        pause ? "Deployment is paused" : "Deployment is running", seed);
+}
+
+Result<DeploymentDecision> decide_unblock(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
+                                          std::string_view deployment_id,
+                                          const EvalSeed& seed) {
+  const auto found
+      = NOMAD_TRY(active(snapshot, asking, deployment_id, "can't unblock terminal deployment"));
+  const auto status = found.deployment->getStatus();
+  if (status != DeploymentState::BLOCKED)
+    return Error{Errc::rejected, "can't unblock " + std::string{enum_name(status)} + " deployment"};
+  return status_update(snapshot, found, DeploymentState::SUCCESSFUL,
+                       "Deployment completed successfully", seed);
 }
 
 Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,

@@ -34,6 +34,12 @@ Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
                                         bool pause,
                                         const EvalSeed& seed);
 
+/// A multiregion deployment that is complete here stops waiting for its peers.
+Result<DeploymentDecision> decide_unblock(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
+                                          std::string_view deployment_id,
+                                          const EvalSeed& seed);
+
 /// `groups` empty with `all`: every group with canaries.
 Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
                                           const access::Asking& asking,

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/cluster/regions/multiregion.hpp"
 #include "runtime/jobspec/validate/total_count.hpp"
 #include "runtime/object/annotations.hpp"
 #include "runtime/object/draft.hpp"
@@ -55,26 +56,19 @@ Result<> check_update(schema::Job::Reader stored, schema::Job::Reader job) {
   return {};
 }
 
-/// Whether operators let jobs in at present. (In Nomad a management token may always; without ACLs
-/// nobody has one.)
-Result<> check_registration_open(const state::Snapshot& snapshot) {
-  if (!snapshot.scheduler_configuration()->getRejectJobRegistration()) return {};
-  return Error{Errc::permission_denied,
-               "Job registration, dispatch, and scale are disabled by the scheduler configuration"};
-}
-
 Object<schema::Command> eval_update(const Object<schema::Evaluation>& eval) {
   Draft<schema::Command> draft;
   draft->initEvalUpdate().initEvaluations(1).setWithCaveats(0, *eval);
   return draft.freeze();
 }
 
-/// The registration of `job` as a version of its own, with an evaluation unless it is a parent.
-Decision registration(const access::Allowed& allowed,
-                      schema::Job::Reader job,
-                      EvalTrigger trigger,
-                      std::int64_t eval_priority,
-                      const EvalSeed& seed) {
+}  // namespace
+
+Decision register_version(const access::Allowed& allowed,
+                          schema::Job::Reader job,
+                          EvalTrigger trigger,
+                          std::int64_t eval_priority,
+                          const EvalSeed& seed) {
   Draft<schema::Command> draft;
   Decision decision{.allowed = allowed};
   decision.job_id = copy(job.getId());
@@ -90,8 +84,6 @@ Decision registration(const access::Allowed& allowed,
   decision.command = draft.freeze();
   return decision;
 }
-
-}  // namespace
 
 Result<Decision> decide_stability(const state::Snapshot& snapshot,
                                   const access::Asking& asking,
@@ -121,6 +113,12 @@ bool same_specification(schema::Job::Reader a, schema::Job::Reader b) {
         job.clear(field);
     }
     (*draft)->setNomadTokenId("");
+    for (auto group : (*draft)->getTaskGroups()) {
+      if (!group.hasScaling()) continue;
+      group.getScaling().setId("");
+      group.getScaling().setCreateIndex(0);
+      group.getScaling().setModifyIndex(0);
+    }
   }
   return capnp::AnyStruct::Reader{left.reader()} == capnp::AnyStruct::Reader{right.reader()};
 }
@@ -149,10 +147,12 @@ Result<Decision> decide_register(const state::Snapshot& snapshot,
     return decision;
   }
   auto decision
-      = registration(allowed, job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
-  if (request.enforce_index || request.preserve_counts) {
+      = register_version(allowed, job, EvalTrigger::JOB_REGISTER, request.eval_priority, seed);
+  const auto deployment = first_deployment(job, request.eval_priority, *seed.random);
+  if (request.enforce_index || request.preserve_counts || deployment) {
     Draft<schema::Command> draft{decision.command};
     auto command = draft->getJobRegister();
+    if (deployment) command.setDeployment(*deployment);
     command.setEnforceIndex(request.enforce_index);
     command.setJobModifyIndex(request.job_modify_index);
     command.setKeepCounts(request.preserve_counts);
@@ -213,8 +213,7 @@ namespace {
 /// anew at all: then only the delay is overruled.
 bool may_be_forced(schema::Allocation::Reader alloc, schema::Job::Reader job) {
   if (alloc.getClientStatus() != schema::ClientStatus::FAILED
-      || alloc.getNextAllocation().size() > 0
-      || alloc.getJobCreateIndex() != job.getCreateIndex())
+      || alloc.getNextAllocation().size() > 0 || alloc.getJobCreateIndex() != job.getCreateIndex())
     return false;
   const auto forced = alloc.getDesiredTransition().getForceReschedule();
   if (forced.isValue() && forced.getValue()) return false;
@@ -266,18 +265,18 @@ Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
   return decision;
 }
 
-namespace {
+Result<> check_registration_open(const state::Snapshot& snapshot) {
+  if (!snapshot.scheduler_configuration()->getRejectJobRegistration()) return {};
+  return Error{Errc::permission_denied,
+               "Job registration, dispatch, and scale are disabled by the scheduler configuration"};
+}
 
-/// A version that is brought back, or a group that is scaled up, must keep to the bound of the
-/// present, as registrations do (`jobspec::validate`).
 Result<> check_count(schema::Job::Reader job, std::int64_t max_count) {
   jobspec::TotalCount total;
   for (const auto group : job.getTaskGroups())
     total.add(group.getCount());
   return total.check(max_count);
 }
-
-}  // namespace
 
 Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                const access::Asking& asking,
@@ -303,64 +302,13 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   draft->setStop(false);
   draft->setStable(false);
   draft->setVersion(0);
-  auto decision = registration(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+  auto decision = register_version(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
   Draft<schema::Command> command{decision.command};
+  command->getJobRegister().getSourceOf().setVersion(version);
   if (enforce_prior_version) {
     command->getJobRegister().setEnforceIndex(true);
     command->getJobRegister().setJobModifyIndex(current->getJobModifyIndex());
-    decision.command = command.freeze();
   }
-  return decision;
-}
-
-Result<Decision> decide_scale(const state::Snapshot& snapshot,
-                              const access::Asking& asking,
-                              std::string_view ns,
-                              std::string_view job_id,
-                              std::string_view group,
-                              std::int64_t count,
-                              std::int64_t max_count,
-                              const EvalSeed& seed) {
-  const auto allowed = NOMAD_TRY(access::authorize(asking, {ns}));
-  NOMAD_TRY(check_registration_open(snapshot));
-  const auto job = snapshot.job(ns, job_id);
-  if (!job) return Error{Errc::not_found, fmt::format("job \"{}\" not found", job_id)};
-  if (view(job->getType()) == "system" || view(job->getType()) == "sysbatch")
-    return Error{Errc::invalid_argument,
-                 fmt::format("cannot scale jobs of type \"{}\"", view(job->getType()))};
-  if (count < 0) return Error{Errc::invalid_argument, "scaling action count can't be negative"};
-  const auto deployment = snapshot.latest_deployment(ns, job_id);
-  if (deployment && deployment->getJobCreateIndex() == job->getCreateIndex()
-      && deployment->getStatus() <= schema::DeploymentState::UNBLOCKING)
-    return Error{Errc::invalid_argument, "job scaling blocked due to active deployment"};
-  Draft<schema::Job> draft{job};
-  bool found = false;
-  bool grows = false;
-  for (auto each : draft->getTaskGroups()) {
-    if (view(each.asReader().getName()) != group) continue;
-    found = true;
-    const auto scaling = each.asReader();
-    grows = count > scaling.getCount();
-    if (scaling.hasScaling() && count < scaling.getScaling().getMin())
-      return Error{Errc::invalid_argument,
-                   fmt::format("group count was less than scaling policy minimum: {} < {}", count,
-                               scaling.getScaling().getMin())};
-    if (scaling.hasScaling() && scaling.getScaling().getMax() > 0
-        && count > scaling.getScaling().getMax())
-      return Error{Errc::invalid_argument,
-                   fmt::format("group count was greater than scaling policy maximum: {} > {}",
-                               count, scaling.getScaling().getMax())};
-    each.setCount(count);
-  }
-  if (!found)
-    return Error{
-        Errc::invalid_argument,
-        fmt::format("task group \"{}\" specified for scaling does not exist in job", group)};
-  if (grows) NOMAD_TRY(check_count(draft.reader(), max_count));
-  auto decision = registration(allowed, draft.reader(), EvalTrigger::JOB_SCALING, 0, seed);
-  Draft<schema::Command> command{decision.command};
-  command->getJobRegister().setEnforceIndex(true);
-  command->getJobRegister().setJobModifyIndex(job->getJobModifyIndex());
   decision.command = command.freeze();
   return decision;
 }
@@ -451,7 +399,7 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
     child->setPayload(capnp::Data::Reader{
         reinterpret_cast<const unsigned char*>(request.payload.data()), request.payload.size()});
   merge_meta(*child, request.meta);
-  return registration(allowed, child.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
+  return register_version(allowed, child.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
 }
 
 Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
@@ -466,7 +414,7 @@ Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
   Draft<schema::Job> child{parent};
   make_child(child, fmt::format("{}/periodic-{}", job_id, unix_seconds(seed)));
   child->disownPeriodic();
-  return registration(allowed, child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
+  return register_version(allowed, child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
 }
 
 Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,

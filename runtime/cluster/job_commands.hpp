@@ -78,16 +78,6 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
                                std::int64_t max_count,
                                const EvalSeed& seed);
 
-/// `max_count` as of `decide_revert`.
-Result<Decision> decide_scale(const state::Snapshot& snapshot,
-                              const access::Asking& asking,
-                              std::string_view ns,
-                              std::string_view job_id,
-                              std::string_view group,
-                              std::int64_t count,
-                              std::int64_t max_count,
-                              const EvalSeed& seed);
-
 struct DispatchRequest {
   std::string ns;
   std::string job_id;
@@ -122,8 +112,24 @@ Result<Decision> decide_stability(const state::Snapshot& snapshot,
                                   std::uint64_t version,
                                   bool stable);
 
+/// The registration of `job` as a version of its own, with an evaluation unless it is a parent.
+Decision register_version(const access::Allowed& allowed,
+                          schema::Job::Reader job,
+                          schema::EvalTrigger trigger,
+                          std::int64_t eval_priority,
+                          const EvalSeed& seed);
+
+/// Whether operators let jobs in at present. Errors: permission_denied. (In Nomad a management token
+/// may always; without ACLs nobody has one.)
+Result<> check_registration_open(const state::Snapshot& snapshot);
+
+/// A version that is brought back, or a group that is scaled up, must keep to the bound of the
+/// present, as registrations do (`jobspec::validate`).
+Result<> check_count(schema::Job::Reader job, std::int64_t max_count);
+
 /// Whether both are the same specification: neither bookkeeping (as the schema calls status,
-/// version, indexes and times) nor the tokens that came with a request count.
+/// version, indexes and times), nor the ids and indexes of scaling policies, nor the tokens that
+/// came with a request count.
 bool same_specification(schema::Job::Reader a, schema::Job::Reader b);
 
 }  // namespace nomad::cluster

@@ -1,5 +1,13 @@
 #include "runtime/cluster/setting_commands.hpp"
 
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include "runtime/jobspec/validate/namespace_rules.hpp"
+#include "runtime/jobspec/validate/validate.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::cluster {
@@ -26,6 +34,177 @@ Result<Decision> decide_autopilot(const access::Asking& asking,
   update.setConfiguration(*configuration);
   update.setCheck(check_index.has_value());
   if (check_index) update.getConfiguration().setModifyIndex(*check_index);
+  return Decision{allowed, draft.freeze()};
+}
+
+namespace {
+
+constexpr std::size_t longest_description = 256;
+
+/// Between 1 and 128 letters, digits and what of `more` is allowed besides.
+bool is_place_name(std::string_view name, std::string_view more) {
+  const auto fits = [more](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')
+           || more.find(c) != std::string_view::npos;
+  };
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), fits);
+}
+
+/// The hash by which regions see that one of theirs differs, over all that users say of it.
+class PlaceHash {
+public:
+  PlaceHash() { crypto_generichash_init(&state_, nullptr, 0, sum_.size()); }
+
+  void add(std::string_view part) {
+    crypto_generichash_update(&state_, reinterpret_cast<const unsigned char*>(part.data()),
+                              part.size());
+  }
+
+  void add(capnp::Text::Reader part) { add(view(part)); }
+
+  template <class List>
+  void add_each(List parts) {
+    for (const auto part : parts)
+      add(part);
+  }
+
+  /// In the order of the keys, as they are stored.
+  template <class Entries>
+  void add_entries(Entries entries) {
+    for (const auto entry : entries) {
+      add(entry.getKey());
+      add(entry.getValue());
+    }
+  }
+
+  capnp::Data::Reader finish() {
+    crypto_generichash_final(&state_, sum_.data(), sum_.size());
+    return {sum_.data(), sum_.size()};
+  }
+
+private:
+  crypto_generichash_state state_{};
+  std::array<unsigned char, 32> sum_{};
+};
+
+std::vector<std::string> namespace_mistakes(schema::Namespace::Reader ns) {
+  std::vector<std::string> mistakes;
+  if (!is_place_name(view(ns.getName()), "-"))
+    mistakes.push_back(fmt::format("invalid name \"{}\". Must match regex ^[a-zA-Z0-9-]{{1,128}}$",
+                                   view(ns.getName())));
+  if (ns.getDescription().size() > longest_description)
+    mistakes.push_back(fmt::format("description longer than {}", longest_description));
+  if (ns.getQuota().size() != 0)
+    mistakes.push_back("quotas are not carried out: leave \"quota\" empty");
+  for (const auto& mistake : jobspec::node_pool_mistakes(ns.getNodePoolConfiguration()))
+    mistakes.push_back("invalid node pool configuration: " + mistake);
+  return mistakes;
+}
+
+std::vector<std::string> pool_mistakes(schema::NodePool::Reader pool) {
+  std::vector<std::string> mistakes;
+  if (!is_place_name(view(pool.getName()), "-_"))
+    mistakes.push_back(fmt::format("invalid name \"{}\", must match regex ^[a-zA-Z0-9-_]{{1,128}}$",
+                                   view(pool.getName())));
+  if (pool.getDescription().size() > longest_description)
+    mistakes.push_back(fmt::format("description longer than {}", longest_description));
+  const auto algorithm = view(pool.getSchedulerConfiguration().getSchedulerAlgorithm());
+  if (!algorithm.empty() && algorithm != "binpack" && algorithm != "spread")
+    mistakes.push_back(
+        fmt::format("invalid scheduler algorithm \"{}\": neither \"binpack\" nor "
+                    "\"spread\"",
+                    algorithm));
+  return mistakes;
+}
+
+bool is_live(const Object<schema::Job>& job) {
+  return view(job->getStatus()) != "dead";
+}
+
+}  // namespace
+
+Result<Decision> decide_namespace(const access::Asking& asking, schema::Namespace::Reader ns) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  if (const auto mistakes = namespace_mistakes(ns); !mistakes.empty())
+    return Error{Errc::rejected, fmt::format("Invalid namespace \"{}\": {}", view(ns.getName()),
+                                             jobspec::join_errors(mistakes))};
+  PlaceHash hash;
+  hash.add(ns.getName());
+  hash.add(ns.getDescription());
+  hash.add(ns.getQuota());
+  hash.add_each(ns.getCapabilities().getEnabledTaskDrivers());
+  hash.add_each(ns.getCapabilities().getDisabledTaskDrivers());
+  hash.add(ns.getNodePoolConfiguration().getDefault());
+  hash.add_each(ns.getNodePoolConfiguration().getAllowed());
+  hash.add_each(ns.getNodePoolConfiguration().getDenied());
+  hash.add_entries(ns.getMeta());
+  Draft<schema::Command> draft;
+  draft->setNamespaceUpsert(ns);
+  draft->getNamespaceUpsert().setHash(hash.finish());
+  return Decision{allowed, draft.freeze()};
+}
+
+Result<Decision> decide_namespace_delete(const state::Snapshot& snapshot,
+                                         const access::Asking& asking,
+                                         std::string_view name,
+                                         std::string_view region) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  if (name == "default") return Error{Errc::rejected, "can not delete default namespace"};
+  for (const auto& entry : snapshot.jobs(name))
+    if (is_live(entry.value()))
+      return Error{Errc::rejected,
+                   jobspec::join_errors({fmt::format(
+                       "namespace \"{}\" has non-terminal jobs in regions: [{}]", name, region)})};
+  Draft<schema::Command> draft;
+  draft->setNamespaceDelete(std::string{name});
+  return Decision{allowed, draft.freeze()};
+}
+
+Result<Decision> decide_node_pool(const access::Asking& asking, schema::NodePool::Reader pool) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  const auto name = view(pool.getName());
+  if (const auto mistakes = pool_mistakes(pool); !mistakes.empty())
+    return Error{Errc::invalid_argument,
+                 fmt::format("invalid node pool \"{}\": {}", name, jobspec::join_errors(mistakes))};
+  if (name == "default" || name == "all")
+    return Error{Errc::invalid_argument,
+                 fmt::format("modifying node pool \"{}\" is not allowed", name)};
+  PlaceHash hash;
+  hash.add(pool.getName());
+  hash.add(pool.getDescription());
+  const auto configuration = pool.getSchedulerConfiguration();
+  hash.add(configuration.getSchedulerAlgorithm());
+  if (const auto over = configuration.getMemoryOversubscriptionEnabled(); over.isValue())
+    hash.add(std::string_view{over.getValue() ? "memory_oversubscription_enabled"
+                                              : "memory_oversubscription_disabled"});
+  hash.add_entries(pool.getMeta());
+  Draft<schema::Command> draft;
+  draft->setNodePoolUpsert(pool);
+  draft->getNodePoolUpsert().setHash(hash.finish());
+  return Decision{allowed, draft.freeze()};
+}
+
+Result<Decision> decide_node_pool_delete(const state::Snapshot& snapshot,
+                                         const access::Asking& asking,
+                                         std::string_view name,
+                                         std::string_view region) {
+  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
+  if (name.empty()) return Error{Errc::invalid_argument, "node pool name is empty"};
+  std::vector<std::string> needed;
+  for (const auto& entry : snapshot.jobs()) {
+    if (view(entry.value()->getNodePool()) != name || !is_live(entry.value())) continue;
+    needed.push_back(
+        fmt::format("node pool \"{}\" has non-terminal jobs in regions: [{}]", name, region));
+    break;
+  }
+  for (const auto& entry : snapshot.nodes()) {
+    if (view(entry.value()->getNodePool()) != name) continue;
+    needed.push_back(fmt::format("node pool \"{}\" has nodes in regions: [{}]", name, region));
+    break;
+  }
+  if (!needed.empty()) return Error{Errc::rejected, jobspec::join_errors(needed)};
+  Draft<schema::Command> draft;
+  draft->setNodePoolDelete(std::string{name});
   return Decision{allowed, draft.freeze()};
 }
 

@@ -8,6 +8,7 @@
 
 #include "runtime/base/ip_network.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/config/byte_size.hpp"
 #include "runtime/config/config_file.hpp"
 #include "runtime/config/key_reader.hpp"
 
@@ -65,6 +66,8 @@ Result<> validate_server(const AgentConfig& config) {
   const auto wrong = [](std::string what) {
     return Error{Errc::invalid_argument, "server." + std::move(what)};
   };
+  if (const auto size = parse_byte_size(server.job_max_source_size); !size)
+    return wrong("job_max_source_size: " + size.error().what);
   if (server.bootstrap_expect < 0 || server.bootstrap_expect > 64)
     return wrong("bootstrap_expect: expected 0 to 64");
   const bool joins = !server.join.retry_join.empty() || !server.join.start_join.empty();

@@ -84,7 +84,8 @@ struct Server {
   std::int64_t event_buffer_size = 100;
   std::int64_t job_default_priority = 50;
   std::int64_t job_max_priority = 100;
-  std::int64_t job_max_count = 50'000;  ///< Most allocations of one job, all groups together.
+  std::string job_max_source_size = "1M";  ///< Larger job files are not kept; "0": none is.
+  std::int64_t job_max_count = 50'000;     ///< Most allocations of one job, all groups together.
   bool allow_unsupported_blocks
       = false;  ///< Ours: jobs with what can't be done are only warned of.
   std::int64_t raft_snapshot_threshold = 8192;  ///< Entries since the last snapshot.

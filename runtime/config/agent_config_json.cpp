@@ -35,6 +35,7 @@ boost::json::object server(const Server& from) {
           {"EnableEventBroker", true},
           {"JobDefaultPriority", from.job_default_priority},
           {"JobMaxPriority", from.job_max_priority},
+          {"JobMaxSourceSize", from.job_max_source_size},
           {"JobTrackedVersions", 6}};
 }
 

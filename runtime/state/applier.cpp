@@ -14,6 +14,7 @@ std::string_view event_type_of(schema::Command::Which which) {
   using Which = schema::Command::Which;
   switch (which) {
     case Which::JOB_REGISTER:
+    case Which::JOB_SCALE:
       return "JobRegistered";
     case Which::JOB_DEREGISTER:
       return "JobDeregistered";
@@ -63,6 +64,7 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::RESTORE_ROWS:
     case Which::RESTORE_FINISH:
     case Which::AUTOPILOT_UPDATE:
+    case Which::JOB_SUBMISSION:  // may hold secrets
       return "";
   }
   return "";
@@ -85,11 +87,11 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::NOOP:
       return;
     case Which::JOB_REGISTER:
-      return job_register(command.getJobRegister());
+    case Which::JOB_SCALE:
+    case Which::JOB_SUBMISSION:
     case Which::JOB_DEREGISTER:
-      return job_deregister(command.getJobDeregister());
     case Which::JOB_STABILITY:
-      return job_stability(command.getJobStability());
+      return job_command(command);
     case Which::EVAL_UPDATE:
       return eval_update(command.getEvalUpdate());
     case Which::ALLOC_CLIENT_UPDATE:

@@ -88,19 +88,33 @@ private:
   }
 
   // apply_job.cpp
+  void job_command(schema::Command::Reader command);
   void job_register(schema::JobRegister::Reader command);
   void job_deregister(schema::JobDeregister::Reader command);
   void job_stability(schema::JobStability::Reader command);
   std::optional<Error> check_job(JobReader job) const;
   std::optional<Error> check_enforced(schema::JobRegister::Reader command,
                                       const Object<schema::Job>* existing) const;
-  Object<schema::Job> put_job_spec(JobReader job, bool keep_counts);
+  Object<schema::Job> put_job_spec(JobReader job,
+                                   bool keep_counts,
+                                   std::optional<std::uint64_t> source_of = {});
   void put_job(const std::string& key, const Object<schema::Job>& job);
   void put_job_version(const std::string& key, const Object<schema::Job>& job);
   void drop_job_version(const Object<schema::Job>& job);
   void prune_versions(const std::string& key);
   void purge_job(const std::string& key);
   void set_stable(std::string_view ns, std::string_view id, std::uint64_t version, bool stable);
+
+  void job_scale(schema::JobScale::Reader command);
+  void put_scaling_event(schema::JobScale::Reader command);
+  void drop_scaling_events(const std::string& key);
+  void job_submission(schema::JobSubmission::Reader submission);
+  void put_submission(const std::string& key,
+                      schema::JobSubmission::Reader submission,
+                      JobReader job);
+  void copy_submission(const std::string& key, std::uint64_t from, JobReader job);
+  void drop_submission(const std::string& key, std::uint64_t version);
+  void list_policies(const Object<schema::Job>& before, const Object<schema::Job>& job);
 
   // apply_summary.cpp
   Summary* summary(std::string_view ns, std::string_view job_id);
@@ -150,6 +164,7 @@ private:
   std::optional<Error> check_health_ids(schema::DeploymentAllocHealth::Reader command) const;
   void put_deployment(Object<schema::Deployment> deployment);
   void upsert_deployment(schema::Deployment::Reader deployment);
+  void begin_deployment(schema::Deployment::Reader deployment, JobReader job);
   void update_deployment(schema::DeploymentUpdate::Reader update);
   void remove_deployment(std::string_view id);
   void set_health(std::string_view alloc_id, bool healthy, std::int64_t timestamp);

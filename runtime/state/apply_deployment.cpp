@@ -87,6 +87,31 @@ void Applier::upsert_deployment(schema::Deployment::Reader deployment) {
   put_deployment(draft.freeze());
 }
 
+/// The deployment that comes with a version of a job, in place of an active one.
+void Applier::begin_deployment(schema::Deployment::Reader deployment, JobReader job) {
+  Object<schema::Deployment> last;
+  for (const auto& entry :
+       t_.deployments_by_job.prefix(join_key(view(job.getNamespace()), view(job.getId()), "")))
+    last = entry.value();
+  if (last && is_active(last->getStatus())) {
+    Draft<schema::Deployment> ended{last};
+    ended->setStatus(State::CANCELLED);
+    ended->setStatusDescription("Cancelled due to newer version of job");
+    ended->setModifyIndex(index_);
+    put_deployment(ended.freeze());
+  }
+  Draft<schema::Deployment> draft{deployment};
+  draft->setNamespace(job.getNamespace());
+  draft->setJobId(job.getId());
+  draft->setJobVersion(job.getVersion());
+  draft->setJobCreateIndex(job.getCreateIndex());
+  draft->setJobModifyIndex(job.getModifyIndex());
+  draft->setJobSpecModifyIndex(job.getJobModifyIndex());
+  draft->setCreateIndex(index_);
+  draft->setModifyIndex(index_);
+  put_deployment(draft.freeze());
+}
+
 /// Passes over unknown and ended deployments.
 void Applier::update_deployment(schema::DeploymentUpdate::Reader update) {
   if (check_active(view(update.getDeploymentId()))) return;
@@ -118,7 +143,7 @@ void Applier::deployment_status_update(schema::DeploymentStatusUpdate::Reader co
   }
   update_deployment(command.getUpdate());
   if (command.hasJob()) {
-    put_job_spec(command.getJob(), false);
+    put_job_spec(command.getJob(), false, command.getJob().getVersion());
     outcome_.job_modify_index = index_;
   }
   if (command.hasEvaluation()) put_eval(command.getEvaluation());
@@ -229,7 +254,7 @@ void Applier::deployment_alloc_health(schema::DeploymentAllocHealth::Reader comm
   settle_deployments();  // before the status ends it
   if (command.hasUpdate()) update_deployment(command.getUpdate());
   if (command.hasJob()) {
-    put_job_spec(command.getJob(), false);
+    put_job_spec(command.getJob(), false, command.getJob().getVersion());
     outcome_.job_modify_index = index_;
   }
   if (command.hasEvaluation()) put_eval(command.getEvaluation());

@@ -1,4 +1,5 @@
-// Jobs and their versions: registering, stopping, removing, stability.
+// Jobs and their versions: registering, stopping, removing, stability; and what comes with them:
+// events of scaling, and the sources that versions were registered from.
 //
 // `jobs` has the current version with its status; `job_versions` the newest six, among them the
 // newest stable one; `retained_jobs` those older (or of a removed job) that allocations still run.
@@ -6,12 +7,14 @@
 #include <utility>
 
 #include "runtime/state/applier.hpp"
+#include "runtime/state/scaling_policies.hpp"
 
 namespace nomad::state {
 
 namespace {
 
 constexpr std::size_t tracked_versions = 6;
+constexpr unsigned kept_scaling_events = 20;
 
 std::string job_key(schema::Job::Reader job) {
   return join_key(view(job.getNamespace()), view(job.getId()));
@@ -24,6 +27,10 @@ std::string retained_key(schema::Job::Reader job) {
 
 std::string version_key(schema::Job::Reader job) {
   return join_key(view(job.getNamespace()), view(job.getId()), number_key(job.getVersion()));
+}
+
+std::string submission_key(const std::string& job_key, std::uint64_t version) {
+  return join_key(job_key, number_key(version));
 }
 
 /// PreserveCounts: groups that the stored job has too keep its counts.
@@ -40,6 +47,14 @@ Error refused(const std::string& id, const char* what, const std::string& name) 
 }
 
 }  // namespace
+
+void Applier::job_command(schema::Command::Reader command) {
+  if (command.isJobRegister()) return job_register(command.getJobRegister());
+  if (command.isJobScale()) return job_scale(command.getJobScale());
+  if (command.isJobSubmission()) return job_submission(command.getJobSubmission());
+  if (command.isJobDeregister()) return job_deregister(command.getJobDeregister());
+  job_stability(command.getJobStability());
+}
 
 std::optional<Error> Applier::check_job(JobReader job) const {
   const std::string id = copy(job.getId());
@@ -78,13 +93,22 @@ void Applier::job_register(schema::JobRegister::Reader command) {
     outcome_.error = std::move(error);
     return;
   }
-  put_job_spec(job, command.getKeepCounts());
+  const auto source = command.getSourceOf();
+  const auto stored
+      = put_job_spec(job, command.getKeepCounts(),
+                     source.isVersion() ? std::optional{source.getVersion()} : std::nullopt);
   outcome_.job_modify_index = index_;
-  if (command.hasEvaluation()) put_eval(command.getEvaluation(), index_);
+  if (command.hasDeployment()) begin_deployment(command.getDeployment(), *stored);
+  if (!command.hasEvaluation()) return;
+  Draft<schema::Evaluation> eval{command.getEvaluation()};
+  if (command.hasDeployment()) eval->setDeploymentId(command.getDeployment().getId());
+  put_eval(eval.reader(), index_);
 }
 
-/// Stores `job` as the newest version.
-Object<schema::Job> Applier::put_job_spec(JobReader job, bool keep_counts) {
+/// Stores `job` as the newest version. `source_of`: the version that it has its submission of.
+Object<schema::Job> Applier::put_job_spec(JobReader job,
+                                          bool keep_counts,
+                                          std::optional<std::uint64_t> source_of) {
   Draft<schema::Job> draft{job};
   if (job.getNamespace().size() == 0) draft->setNamespace("default");
   if (job.getNodePool().size() == 0) draft->setNodePool("default");
@@ -102,6 +126,7 @@ Object<schema::Job> Applier::put_job_spec(JobReader job, bool keep_counts) {
     draft->setCreateIndex(index_);
     draft->setVersion(0);
   }
+  name_policies(*draft, existing, index_);
   const std::string_view before = existing ? view(existing->getStatus()) : std::string_view{};
   const std::string_view status = status_of(key, draft.reader(), false);
   draft->setStatus(text(status));
@@ -110,7 +135,9 @@ Object<schema::Job> Applier::put_job_spec(JobReader job, bool keep_counts) {
   if (status != before) count_child(*stored, before, status);
   put_job(key, stored);
   put_job_version(key, stored);
+  if (source_of) copy_submission(key, *source_of, *stored);
   prune_versions(key);
+  list_policies(existing, stored);
   extend_summary(*stored);
   touched_jobs_.try_emplace(key, false);
   if (stored->getStop())
@@ -140,6 +167,7 @@ void Applier::drop_job_version(const Object<schema::Job>& job) {
     touch(Table::retained_jobs);
   }
   t_.job_versions.erase(version_key(*job));
+  drop_submission(job_key(*job), job->getVersion());
   last_version_ = {};
 }
 
@@ -167,7 +195,7 @@ void Applier::job_deregister(schema::JobDeregister::Reader command) {
       Draft<schema::Job> draft{**found};
       draft->setStop(true);
       if (command.getSubmitTime() != 0) draft->setSubmitTime(command.getSubmitTime());
-      put_job_spec(draft.reader(), false);
+      put_job_spec(draft.reader(), false, draft->getVersion());
       outcome_.job_modify_index = index_;
     }
   }
@@ -189,6 +217,8 @@ void Applier::purge_job(const std::string& key) {
   touch(Table::job_versions);
   changed(Table::job_versions, key);
 
+  list_policies(job, {});
+  drop_scaling_events(key);
   t_.jobs.erase(key);
   touch(Table::jobs);
   changed(Table::jobs, key);
@@ -225,6 +255,96 @@ void Applier::set_stable(std::string_view ns,
   job->setStable(stable);
   job->setModifyIndex(index_);
   put_job(key, job.freeze());
+}
+
+/// A registration that is refused leaves no event.
+void Applier::job_scale(schema::JobScale::Reader command) {
+  if (command.hasRegistration()) {
+    job_register(command.getRegistration());
+    if (outcome_.error) return;
+  } else if (!t_.jobs.contains(join_key(view(command.getNamespace()), view(command.getJobId())))) {
+    return refuse(Errc::not_found, "job \"" + copy(command.getJobId()) + "\" not found");
+  }
+  put_scaling_event(command);
+}
+
+void Applier::put_scaling_event(schema::JobScale::Reader command) {
+  const std::string key = join_key(view(command.getNamespace()), view(command.getJobId()));
+  const auto* found = t_.scaling_events.find(key);
+  std::map<std::string_view, std::vector<schema::ScalingEvent::Reader>> groups;
+  auto& events = groups[view(command.getTaskGroup())];
+  Draft<schema::ScalingEvent> newest{command.getEvent()};
+  newest->setCreateIndex(index_);
+  events.push_back(newest.reader());
+  if (found != nullptr)
+    for (const auto group : (*found)->getScalingEvents())
+      for (const auto event : group.getValue()) {
+        auto& kept = groups[view(group.getKey())];
+        if (kept.size() < kept_scaling_events) kept.push_back(event);
+      }
+  Draft<schema::JobScalingEvents> draft;
+  draft->setNamespace(command.getNamespace());
+  draft->setJobId(command.getJobId());
+  draft->setModifyIndex(index_);
+  auto entries = draft->initScalingEvents(static_cast<unsigned>(groups.size()));
+  unsigned at = 0;
+  for (const auto& [group, of_group] : groups) {
+    auto entry = entries[at++];
+    entry.setKey(text(group));
+    auto list = entry.initValue(static_cast<unsigned>(of_group.size()));
+    for (unsigned i = 0; i < of_group.size(); ++i)
+      list.setWithCaveats(i, of_group[i]);
+  }
+  t_.scaling_events.insert_or_assign(key, draft.freeze());
+  touch(Table::scaling_events);
+  changed(Table::scaling_events, key);
+}
+
+void Applier::drop_scaling_events(const std::string& key) {
+  if (!t_.scaling_events.contains(key)) return;
+  t_.scaling_events.erase(key);
+  touch(Table::scaling_events);
+  changed(Table::scaling_events, key);
+}
+
+/// Goes to the version of this JobModifyIndex. One that is not known any more needs none.
+void Applier::job_submission(schema::JobSubmission::Reader submission) {
+  const std::string key = join_key(view(submission.getNamespace()), view(submission.getJobId()));
+  for (const auto& entry : t_.job_versions.prefix(key + '\0'))
+    if (entry.value()->getJobModifyIndex() == submission.getJobModifyIndex())
+      return put_submission(key, submission, *entry.value());
+}
+
+void Applier::put_submission(const std::string& key,
+                             schema::JobSubmission::Reader submission,
+                             JobReader job) {
+  Draft<schema::JobSubmission> draft{submission};
+  draft->setVersion(job.getVersion());
+  draft->setJobModifyIndex(job.getJobModifyIndex());
+  t_.job_submissions.insert_or_assign(submission_key(key, job.getVersion()), draft.freeze());
+  touch(Table::job_submissions);
+  changed(Table::job_submissions, key);
+}
+
+/// A version that is made of an earlier one comes from the same source.
+void Applier::copy_submission(const std::string& key, std::uint64_t from, JobReader job) {
+  if (const auto* found = t_.job_submissions.find(submission_key(key, from))) {
+    const Object<schema::JobSubmission> submission = *found;
+    put_submission(key, *submission, job);
+  }
+}
+
+void Applier::drop_submission(const std::string& key, std::uint64_t version) {
+  if (!t_.job_submissions.erase(submission_key(key, version))) return;
+  touch(Table::job_submissions);
+  changed(Table::job_submissions, key);
+}
+
+/// Lists the scaling policies of `job` in place of those of `before`.
+void Applier::list_policies(const Object<schema::Job>& before, const Object<schema::Job>& job) {
+  if (replace_policies(t_, before, job,
+                       [this](std::string_view id) { changed(Table::scaling_policies, id); }))
+    t_.scaling_policies_index = index_;
 }
 
 }  // namespace nomad::state

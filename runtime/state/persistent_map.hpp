@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/state/tree_node.hpp"
+#include "runtime/state/map/tree_node.hpp"
 
 namespace nomad::state {
 

@@ -4,6 +4,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/state/alloc_index.hpp"
+#include "runtime/state/scaling_policies.hpp"
 #include "runtime/state/stored_tables.hpp"
 
 namespace nomad::state {
@@ -87,6 +88,14 @@ void derive_variables(Tables& t) {
         join_key(view(entry.value()->getKeyId()), std::string{entry.key()}), Nothing{});
 }
 
+/// Which of them went is not known any more; so the last change of any job stands for theirs, which
+/// nobody that waits can have heard of.
+void derive_policies(Tables& t) {
+  for (const auto& entry : t.jobs.all())
+    replace_policies(t, {}, entry.value(), [](std::string_view) {});
+  t.scaling_policies_index = t.indexes[static_cast<std::uint32_t>(Table::jobs)];
+}
+
 }  // namespace
 
 Result<> Restore::row(Table table, std::string_view key, std::span<const std::byte> bytes) {
@@ -149,6 +158,7 @@ Result<Tables> Restore::take() {
   derive_deployments(t);
   derive_services(t);
   derive_variables(t);
+  derive_policies(t);
   return std::move(t);
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "runtime/object/object.hpp"
-#include "runtime/state/shared.hpp"
+#include "runtime/state/map/shared.hpp"
 #include "runtime/state/usage.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/deployment.capnp.h"

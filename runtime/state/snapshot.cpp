@@ -51,6 +51,7 @@ Result<> visit_rows(const Object<T>& object, const Snapshot::RowVisitor& row) {
 Snapshot::Snapshot() : tables_{std::make_shared<const Tables>()} {}
 
 Index Snapshot::index(Table table) const {
+  if (table == Table::scaling_policies) return tables_->scaling_policies_index;
   const auto number = static_cast<std::uint32_t>(table);
   return number < stored_tables ? tables_->indexes[number] : 0;
 }
@@ -126,6 +127,26 @@ std::vector<Object<schema::Job>> Snapshot::job_versions(std::string_view ns,
     versions.push_back(entry.value());
   std::reverse(versions.begin(), versions.end());
   return versions;
+}
+
+Object<schema::JobSubmission> Snapshot::job_submission(std::string_view ns,
+                                                       std::string_view id,
+                                                       std::uint64_t version) const {
+  return value_or_empty(tables_->job_submissions, join_key(ns, id, number_key(version)));
+}
+
+Object<schema::ScalingPolicy> Snapshot::scaling_policy(std::string_view id) const {
+  return value_or_empty(tables_->scaling_policies, id);
+}
+
+Snapshot::Policies::Range Snapshot::scaling_policies_by_job(std::string_view ns,
+                                                            std::string_view job_id) const {
+  return tables_->scaling_policies_by_job.prefix(join_key(ns, job_id, ""));
+}
+
+Object<schema::JobScalingEvents> Snapshot::scaling_events(std::string_view ns,
+                                                          std::string_view job_id) const {
+  return value_or_empty(tables_->scaling_events, join_key(ns, job_id));
 }
 
 Snapshot::Allocs::Range Snapshot::allocs_by_node(std::string_view node_id) const {
@@ -299,6 +320,14 @@ Snapshot::Deployments::Range Snapshot::deployments_by_create() const {
 
 Snapshot::Services::Range Snapshot::services() const {
   return tables_->services.all();
+}
+
+const Snapshot::Policies& Snapshot::scaling_policies_map() const {
+  return tables_->scaling_policies;
+}
+
+const Snapshot::Policies& Snapshot::scaling_policies_by_job_map() const {
+  return tables_->scaling_policies_by_job;
 }
 
 const Snapshot::Jobs& Snapshot::jobs_map() const {

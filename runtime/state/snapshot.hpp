@@ -23,6 +23,7 @@
 #include "schema/command.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
+#include "schema/scaling.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
 
@@ -38,6 +39,7 @@ public:
   using Evals = PersistentMap<Object<schema::Evaluation>>;
   using Deployments = PersistentMap<Object<schema::Deployment>>;
   using Services = PersistentMap<Object<schema::ServiceRegistration>>;
+  using Policies = PersistentMap<Object<schema::ScalingPolicy>>;
   using Variables = PersistentMap<Object<schema::Variable>>;
   template <class T>
   using ObjectMap = PersistentMap<Object<T>>;
@@ -52,7 +54,7 @@ public:
   /// The last entry that it contains.
   Index index() const;
 
-  /// Of the last change of a stored table; 0 if there was none.
+  /// Of the last change of a stored table, or of the scaling policies; 0 if there was none.
   Index index(Table table) const;
 
   /// Of the stored table that has not changed for longest.
@@ -90,6 +92,17 @@ public:
   Jobs::Range jobs(std::string_view ns, std::string_view id_prefix = {}) const;
   /// The versions that are still known, newest first.
   std::vector<Object<schema::Job>> job_versions(std::string_view ns, std::string_view id) const;
+
+  /// What that version was registered from; empty if nobody said.
+  Object<schema::JobSubmission> job_submission(std::string_view ns,
+                                               std::string_view id,
+                                               std::uint64_t version) const;
+
+  // Scaling.
+  Object<schema::ScalingPolicy> scaling_policy(std::string_view id) const;
+  Policies::Range scaling_policies_by_job(std::string_view ns, std::string_view job_id) const;
+  Object<schema::JobScalingEvents> scaling_events(std::string_view ns,
+                                                  std::string_view job_id) const;
 
   // Nodes.
   Nodes::Range nodes() const;
@@ -168,6 +181,8 @@ public:
   const Evals& evals_by_create_map() const;
   const Deployments& deployments_map() const;
   const Deployments& deployments_by_create_map() const;
+  const Policies& scaling_policies_map() const;
+  const Policies& scaling_policies_by_job_map() const;
   const Services& services_map() const;
   const Services& services_by_name_map() const;
   const Services& services_by_alloc_map() const;

@@ -40,6 +40,8 @@ inline constexpr std::tuple stored_table_list{
     StoredTable{Table::key_holders, "key_holders", &Tables::key_holders},
     StoredTable{Table::restore_rows, "restore_rows", &Tables::restore_rows},
     StoredTable{Table::autopilot_config, "autopilot_config", &Tables::autopilot_config},
+    StoredTable{Table::scaling_events, "scaling_events", &Tables::scaling_events},
+    StoredTable{Table::job_submissions, "job_submissions", &Tables::job_submissions},
 };
 
 static_assert(std::apply(

@@ -12,7 +12,7 @@ namespace nomad::state {
 
 using Index = std::uint64_t;
 
-/// What can be watched and, up to `autopilot_config`, what is stored. The comment is the watched
+/// What can be watched and, up to `job_submissions`, what is stored. The comment is the watched
 /// key. A new stored table goes behind the last stored one: snapshots hold indexes by place.
 enum class Table : std::uint32_t {
   jobs,                  ///< namespace\0id
@@ -33,6 +33,8 @@ enum class Table : std::uint32_t {
   key_holders,           ///< server id
   restore_rows,          ///< (not watched)
   autopilot_config,      ///< ""
+  scaling_events,        ///< namespace\0job id
+  job_submissions,       ///< namespace\0job id
   allocs_by_node,        ///< node id: any change of its allocations
   allocs_for_node,       ///< node id: a change that servers made; what a client waits for
   allocs_by_job,         ///< namespace\0job id
@@ -43,11 +45,12 @@ enum class Table : std::uint32_t {
   services_by_name,      ///< namespace\0name
   services_by_alloc,     ///< allocation id
   services_by_job,       ///< namespace\0job id
+  scaling_policies,      ///< id
   applied,               ///< "": each publication
 };
 
 inline constexpr std::uint32_t stored_tables
-    = static_cast<std::uint32_t>(Table::autopilot_config) + 1;
+    = static_cast<std::uint32_t>(Table::job_submissions) + 1;
 
 /// The name of a stored table in snapshots: "jobs".
 std::string_view to_string(Table table);

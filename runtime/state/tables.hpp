@@ -14,6 +14,7 @@
 #include "schema/command.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
+#include "schema/scaling.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
 
@@ -42,6 +43,8 @@ struct Tables {
   ObjectMap<schema::KeyHolder> key_holders;    ///< server id
   ObjectMap<schema::RestoreRow> restore_rows;  ///< restore id\0number; "id" alone: it has begun
   Object<schema::AutopilotConfiguration> autopilot_config;  ///< Empty: as the agents are told.
+  ObjectMap<schema::JobScalingEvents> scaling_events;       ///< namespace\0job id
+  ObjectMap<schema::JobSubmission> job_submissions;         ///< namespace\0job id\0version
   std::array<Index, stored_tables> indexes{};               ///< Of each table's last change.
   Index applied = 0;                                        ///< The last applied entry.
   Index index_offset = 0;  ///< How far indexes here are ahead of the log's: see apply_restore.cpp.
@@ -62,8 +65,11 @@ struct Tables {
   ObjectMap<schema::ServiceRegistration> services_by_node;   ///< node id\0namespace\0id
   PersistentMap<Shared<NodeUsage>> usage;                    ///< node id
   PersistentMap<JobCounts> job_counts;                       ///< namespace\0job id
-  PersistentMap<std::uint64_t> version_uses;  ///< Allocations per key of `retained_jobs`.
-  PersistentMap<Nothing> variables_by_key;    ///< root key id\0namespace\0path
+  PersistentMap<std::uint64_t> version_uses;          ///< Allocations per key of `retained_jobs`.
+  PersistentMap<Nothing> variables_by_key;            ///< root key id\0namespace\0path
+  ObjectMap<schema::ScalingPolicy> scaling_policies;  ///< id
+  ObjectMap<schema::ScalingPolicy> scaling_policies_by_job;  ///< namespace\0job id\0id
+  Index scaling_policies_index = 0;                          ///< Of their last change.
 };
 
 }  // namespace nomad::state

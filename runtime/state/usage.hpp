@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/state/shared.hpp"
+#include "runtime/state/map/shared.hpp"
 #include "schema/alloc.capnp.h"
 
 namespace nomad::state {

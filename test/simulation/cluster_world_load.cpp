@@ -4,6 +4,7 @@
 
 #include "runtime/cluster/job_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
+#include "runtime/cluster/scale_commands.hpp"
 #include "runtime/object/draft.hpp"
 #include "test/simulation/cluster_jobs.hpp"
 #include "test/simulation/cluster_world.hpp"
@@ -90,8 +91,9 @@ void ClusterWorld::use_jobs(std::size_t by) {
   if (luck < 60)
     return change(by, [service, count = static_cast<std::int64_t>(random_.below(5))](
                           const Snapshot& state, const EvalSeed& seed) {
-      return cluster::decide_scale(state, nomad::test::anybody(), "default", service, "group",
-                                   count, 0, seed);
+      return cluster::decide_scale(
+          state, nomad::test::anybody(),
+          {.ns = "default", .job_id = service, .group = "group", .count = count}, 0, seed);
     });
   if (luck < 75)
     return change(

@@ -1,6 +1,7 @@
-// /v1/nodes, /v1/node/<id> and node pools.
+// /v1/nodes and /v1/node/<id>.
+#include "actors/api/cluster/node_endpoint.hpp"
+
 #include "actors/api/allocs/alloc_json.hpp"
-#include "actors/api/cluster/node_json.hpp"
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/http/list.hpp"
@@ -19,40 +20,8 @@ using state::Snapshot;
 using state::Table;
 using NodeRef = Object<schema::Node>;
 
-Result<NodeStubOptions> stub_options(const net::Request& request) {
-  const auto resources = bool_parameter(request, "resources");
-  const auto os = bool_parameter(request, "os");
-  for (const auto* parsed : {&resources, &os})
-    if (!*parsed)
-      return Error{Errc::invalid_argument,
-                   "Failed to parse node list fields: " + parsed->error().what};
-  return NodeStubOptions{*resources, *os};
-}
-
-/// The list of all nodes, or of those that `wanted` likes.
-Read node_list(const ReadOptions& options,
-               const NodeStubOptions& stub,
-               RowFilter filter,
-               std::function<bool(schema::Node::Reader)> wanted) {
-  return {
-      .watch = {state::watch_prefix(Table::nodes, options.prefix)},
-      .index = index_of<Table::nodes>,
-      .answer =
-          [options, stub, filter, wanted](const View& snapshot) {
-            return list_by_key(
-                snapshot, &state::Snapshot::nodes_map, options,
-                [&](const NodeRef& node) -> Result<bool> {
-                  if (wanted && !wanted(*node)) return false;
-                  return keeps(filter, *node);
-                },
-                [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); });
-          },
-      .is_heavy = is_long<&state::Snapshot::nodes_map>,
-      .cacheable = true};
-}
-
 Outcome list_nodes(Call& call) {
-  const auto stub = NOMAD_TRY(stub_options(call.request()));
+  const auto stub = NOMAD_TRY(node_stub_options(call.request()));
   return read_state(call, [&stub](const ReadOptions& options) -> Result<Read> {
     NOMAD_TRY(check_id_prefix("node", options));
     const auto filter = NOMAD_TRY(compile_filter(options));
@@ -171,53 +140,41 @@ Outcome purge_node(Call& call) {
   return update_node(call, cluster::decide_node_purge);
 }
 
-// --- pools
-// -----------------------------------------------------------------------------------------
-
-Outcome list_pools(Call& call) {
-  return read_state(call, [](const ReadOptions& options) -> Result<Read> {
-    const auto filter = NOMAD_TRY(compile_filter(options));
-    return Read{.watch = {state::watch_prefix(Table::node_pools, options.prefix)},
-                .index = index_of<Table::node_pools>,
-                .answer = [options, filter](const View& snapshot) {
-                  return list_by_key(
-                      snapshot, &state::Snapshot::node_pools_map, options,
-                      [&](const auto& pool) { return keeps(filter, *pool); }, append_whole);
-                }};
-  });
-}
-
-Outcome read_pool(Call& call) {
-  return read_state(call, [name = call.rest](const ReadOptions&) -> Result<Read> {
-    return read_row<Table::node_pools>(
-        name, "node pool",
-        [name](const View& snapshot) -> Result<Object<schema::NodePool>> {
-          return snapshot.node_pool(name);
-        },
-        whole);
-  });
-}
-
-Outcome pool_nodes(Call& call) {
-  const auto stub = NOMAD_TRY(stub_options(call.request()));
-  return read_state(call, [&, name = call.rest](const ReadOptions& options) -> Result<Read> {
-    if (!options.prefix.empty())
-      return Error{Errc::invalid_argument, "prefix argument not allowed"};
-    const auto filter = NOMAD_TRY(compile_filter(options));
-    return node_list(options, stub, filter, [name](schema::Node::Reader node) {
-      return name == "all" || view(node.getNodePool()) == name;
-    });
-  });
-}
-
 }  // namespace
+
+Result<NodeStubOptions> node_stub_options(const net::Request& request) {
+  const auto resources = bool_parameter(request, "resources");
+  const auto os = bool_parameter(request, "os");
+  for (const auto* parsed : {&resources, &os})
+    if (!*parsed)
+      return Error{Errc::invalid_argument,
+                   "Failed to parse node list fields: " + parsed->error().what};
+  return NodeStubOptions{*resources, *os};
+}
+
+Read node_list(const ReadOptions& options,
+               const NodeStubOptions& stub,
+               RowFilter filter,
+               std::function<bool(schema::Node::Reader)> wanted) {
+  return {
+      .watch = {state::watch_prefix(Table::nodes, options.prefix)},
+      .index = index_of<Table::nodes>,
+      .answer =
+          [options, stub, filter, wanted](const View& snapshot) {
+            return list_by_key(
+                snapshot, &state::Snapshot::nodes_map, options,
+                [&](const NodeRef& node) -> Result<bool> {
+                  if (wanted && !wanted(*node)) return false;
+                  return keeps(filter, *node);
+                },
+                [&](std::string& out, const NodeRef& node) { append_node_stub(out, *node, stub); });
+          },
+      .is_heavy = is_long<&state::Snapshot::nodes_map>,
+      .cacheable = true};
+}
 
 void add_node_routes(Routes& routes) {
   routes.exact("/v1/nodes", {{Methods::get, Capability::node_read, list_nodes}});
-  routes.exact("/v1/node/pools", {{Methods::get, Capability::node_pool_read, list_pools}});
-  routes.below("/v1/node/pool/",
-               {{"/nodes", {{Methods::get, Capability::node_pool_read, pool_nodes}}},
-                {"", {{Methods::get, Capability::node_pool_read, read_pool}}}});
   routes.below("/v1/node/",
                {{"/evaluate", {{Methods::write, Capability::node_write, evaluate_node}}},
                 {"/allocations", {{Methods::get, Capability::node_read, node_allocations}}},

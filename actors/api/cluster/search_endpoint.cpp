@@ -37,6 +37,8 @@ Matches match_ids(const View& snapshot, const std::string& prefix, const ReadOpt
     const auto object = *object_of(entry.value());
     if constexpr (requires { object.getNamespace(); })
       if (!options.wants(view(object.getNamespace()))) return true;
+    if constexpr (requires { namespace_of(object); })
+      if (!options.wants(namespace_of(object))) return true;
     return matches.add(entry.key());
   });
   return matches;
@@ -85,7 +87,8 @@ constexpr std::array contexts = std::to_array<SearchContext>({
      match_ids<&state::Snapshot::node_pools_map>},
     {"nodes", true, Table::nodes, Capability::node_read, match_ids<&state::Snapshot::nodes_map>},
     {"plugins", false, Table::nodes, Capability::none, match_nothing},
-    {"scaling_policy", false, Table::jobs, Capability::none, match_nothing},
+    {"scaling_policy", true, Table::scaling_policies, Capability::list_scaling_policies,
+     match_ids<&state::Snapshot::scaling_policies_map>},
     {"vars", false, Table::variables, Capability::variables_list,
      match_names<&state::Snapshot::variables_map, path_of>},
     {"volumes", false, Table::nodes, Capability::none, match_nothing},

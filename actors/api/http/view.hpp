@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "runtime/access/verdicts.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/state/snapshot.hpp"
 
 namespace nomad::api {
@@ -24,6 +25,11 @@ const Object<T>& object_of(const Object<T>& row) {
 
 inline const Object<schema::Allocation>& object_of(const state::AllocRef& row) {
   return row->alloc;
+}
+
+/// The namespace that a scaling policy's job is in.
+inline std::string_view namespace_of(schema::ScalingPolicy::Reader policy) {
+  return find_text(policy.getTarget(), "Namespace").value_or("default");
 }
 
 /// A table of rows, or an index of one: `&state::Snapshot::jobs_map`.
@@ -99,6 +105,13 @@ public:
     return if_allowed(snapshot_->deployment(id));
   }
 
+  Result<Object<schema::ScalingPolicy>> scaling_policy(std::string_view id) const {
+    auto policy = snapshot_->scaling_policy(id);
+    if (policy)
+      if (const auto& allowed = judge(namespace_of(*policy)); !allowed) return allowed.error();
+    return policy;
+  }
+
   Result<Object<schema::Job>> job(std::string_view ns, std::string_view id) const {
     const auto* all = NOMAD_TRY(in(ns));
     return all->job(ns, id);
@@ -161,6 +174,8 @@ bool View::sees(const Row& row) const {
         .has_value();
   else if constexpr (std::is_same_v<Row, Object<schema::Namespace>>)
     return judge(view(object.getName())).has_value();
+  else if constexpr (std::is_same_v<Row, Object<schema::ScalingPolicy>>)
+    return judge(namespace_of(object)).has_value();
   else if constexpr (requires { object.getNamespace(); })
     return judge(view(object.getNamespace())).has_value();
   else

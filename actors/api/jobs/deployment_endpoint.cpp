@@ -123,6 +123,18 @@ Outcome pause_deployment(Call& call) {
       changed_answer);
 }
 
+Outcome unblock_deployment(Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "DeploymentUnblockRequest"};
+  NOMAD_TRY(check_deployment_id(fields, call));
+  return write(
+      call,
+      [id = call.rest](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_unblock(state, asking, id, seed);
+      },
+      changed_answer);
+}
+
 Outcome promote_deployment(Call& call) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "DeploymentPromoteRequest"};
@@ -167,6 +179,8 @@ void add_deployment_routes(Routes& routes) {
                {{"", {{Methods::write, Capability::submit_job, pause_deployment}}}});
   routes.below("/v1/deployment/promote/",
                {{"", {{Methods::write, Capability::submit_job, promote_deployment}}}});
+  routes.below("/v1/deployment/unblock/",
+               {{"", {{Methods::write, Capability::submit_job, unblock_deployment}}}});
   routes.below("/v1/deployment/allocation-health/",
                {{"", {{Methods::write, Capability::submit_job, set_alloc_health}}}});
   routes.below("/v1/deployment/", {{"", {{Methods::get, Capability::read_job, read_deployment}}}});

@@ -5,22 +5,24 @@
 #include "actors/api/http/request_body.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/jobspec/canonical/canonicalize.hpp"
+#include "runtime/jobspec/validate/namespace_rules.hpp"
 #include "runtime/scheduler/plan/placement_rules.hpp"
 
 namespace nomad::api {
 
 namespace {
 
-/// What of the job's surroundings does not exist.
-std::vector<std::string> missing_places(const state::Snapshot& snapshot,
-                                        const jobspec::DraftBlock& job) {
+/// What of the job's surroundings does not exist, or does not take the job.
+std::vector<std::string> state_errors(const state::Snapshot& snapshot,
+                                      const Object<schema::Namespace>& ns,
+                                      const jobspec::DraftBlock& job) {
   std::vector<std::string> out;
   const auto add = [&](std::string_view what, std::string_view name) {
     out.push_back(
         fmt::format("job \"{}\" is in nonexistent {} \"{}\"", job.text("ID"), what, name));
   };
-  const std::string_view ns = job.text("Namespace");
-  if (!snapshot.get_namespace(ns)) add("namespace", ns);
+  if (!ns) add("namespace", job.text("Namespace"));
+  if (ns) out = jobspec::namespace_errors(job, *ns);
   const std::string_view pool = job.text("NodePool");
   if (!snapshot.node_pool(pool)) add("node pool", pool);
   return out;
@@ -58,16 +60,19 @@ Result<IncomingJob> take_job(const Call& call, std::string_view id, const JobTex
   const auto& limits = call.context->options.jobs;
   jobspec::AdmissionOptions admission;
   admission.default_priority = limits.default_priority;
+  const auto& store = call.context->options.store;
+  const auto snapshot = store ? store->snapshot() : state::Snapshot{};
+  const auto home = snapshot.get_namespace(ns);
+  if (home) admission.default_node_pool = jobspec::default_node_pool(*home);
   jobspec::admit(job, admission);
   jobspec::ValidateOptions rules;
   rules.max_priority = limits.max_priority;
   rules.max_count = limits.max_count;
   rules.allow_refused = limits.allow_unsupported;
-  if (const auto& store = call.context->options.store) {
-    const auto snapshot = store->snapshot();
+  if (store) {
     rules.memory_oversubscription
         = scheduler::placement_rules(snapshot, job.text("NodePool")).memory_oversubscription;
-    if (texts.only_validates) rules.state_errors = missing_places(snapshot, job);
+    rules.state_errors = state_errors(snapshot, home, job);
   }
   incoming.validation = jobspec::validate(job, rules);
   return incoming;

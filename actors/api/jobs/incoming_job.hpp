@@ -20,7 +20,7 @@ struct JobTexts {
   std::string_view without_id;
   std::string_view other_id;
   /// Only the job's mistakes are asked for: its id may be missing, its region is any, its namespace
-  /// its own, and whether namespace and node pool exist is among the rules.
+  /// its own.
   bool only_validates = false;
 };
 

@@ -4,6 +4,7 @@
 #include "actors/api/http/write.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
 #include "runtime/base/base64.hpp"
+#include "runtime/cluster/scale_commands.hpp"
 
 namespace nomad::api {
 namespace {
@@ -78,6 +79,30 @@ Result<cluster::DispatchRequest> read_dispatch(const Call& call) {
   return request;
 }
 
+Result<cluster::ScaleRequest> read_scale(const Call& call) {
+  const auto body = NOMAD_TRY(read_body(call.request()));
+  BodyFields fields{body, "ScalingRequest"};
+  cluster::ScaleRequest request;
+  request.ns = write_namespace(call.request());
+  request.job_id = call.rest;
+  if (const auto* target = fields.object("Target")) {
+    BodyFields inner{*target, "Target"};
+    request.group = inner.text("Group");
+    const auto ns = inner.text("Namespace");
+    const auto job = inner.text("Job");
+    NOMAD_TRY(inner.check());
+    if (!ns.empty() && ns != request.ns)
+      return bad_request("namespace in payload did not match header");
+    if (!job.empty() && job != call.rest) return bad_request("job ID in payload did not match URL");
+  }
+  if (fields.find("Count") != nullptr) request.count = fields.integer("Count");
+  request.message = fields.text("Message");
+  request.error = fields.boolean("Error");
+  if (const auto* meta = fields.object("Meta")) append_sorted_json(request.meta, *meta);
+  NOMAD_TRY(fields.check());
+  return request;
+}
+
 Answer job_dispatched(const Written<Decision>& done) {
   const bool is_new = done.outcome != nullptr;
   JsonObject object;
@@ -120,27 +145,12 @@ Outcome revert_job(Call& call) {
 }
 
 Outcome scale_job(Call& call) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
-  BodyFields fields{body, "ScalingRequest"};
-  std::string group;
-  if (const auto* target = fields.object("Target")) {
-    BodyFields inner{*target, "Target"};
-    group = inner.text("Group");
-    const auto job = inner.text("Job");
-    NOMAD_TRY(inner.check());
-    if (!job.empty() && job != call.rest) return bad_request("job ID in payload did not match URL");
-  }
-  const bool has_count = fields.find("Count") != nullptr;
-  const auto count = fields.integer("Count");
-  NOMAD_TRY(fields.check());
-  if (group.empty()) return bad_request("missing task group name for scaling action");
-  if (!has_count) return bad_request("missing count for scaling action");
-  if (count < 0) return bad_request("scaling action count can't be negative");
+  const auto request = NOMAD_TRY(read_scale(call));
   return write(
       call,
-      [&, job = name_of(call), max_count = call.context->options.jobs.max_count](
+      [&, max_count = call.context->options.jobs.max_count](
           const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
-        return cluster::decide_scale(state, asking, job.ns, job.id, group, count, max_count, seed);
+        return cluster::decide_scale(state, asking, request, max_count, seed);
       },
       evaluated);
 }

@@ -2,6 +2,8 @@
 // slashes, so the action is the end of the path. Writing is in job_write_endpoint.cpp.
 #include "actors/api/jobs/job_endpoint.hpp"
 
+#include <charconv>
+
 #include <boost/json.hpp>
 
 #include "actors/api/allocs/alloc_endpoint.hpp"
@@ -64,32 +66,8 @@ std::uint64_t jobs_index(const View& snapshot) {
 
 Outcome list_jobs(Call& call) {
   const bool with_meta = NOMAD_TRY(bool_parameter(call.request(), "meta"));
-  return read_state(call, [with_meta](const ReadOptions& options) -> Result<Read> {
-    auto filter = NOMAD_TRY(compile_filter(options));
-    const auto watched
-        = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
-    return Read{.watch = {state::watch_prefix(Table::jobs, watched),
-                          state::watch_prefix(Table::job_summaries, watched)},
-                .index = jobs_index,
-                .answer =
-                    [options, with_meta, filter](const View& snapshot) {
-                      return list_page(
-                          snapshot, &state::Snapshot::jobs_map, walk_by_name(options), options,
-                          [&](const JobRef& job) -> Result<bool> {
-                            if (!view(job->getId()).starts_with(options.prefix)) return false;
-                            return keeps(filter, *job);
-                          },
-                          [](std::string_view, const JobRef& job) {
-                            return query::NameToken::make(view(job->getNamespace()),
-                                                          view(job->getId()));
-                          },
-                          [&](std::string& out, const JobRef& job) {
-                            append_job_stub(out, snapshot, *job, with_meta);
-                          });
-                    },
-                .is_heavy = is_long<&state::Snapshot::jobs_map>,
-                .cacheable = true};
-  });
+  return read_state(
+      call, [with_meta](const ReadOptions& options) { return job_list(options, with_meta, {}); });
 }
 
 /// A read of something that belongs to one job: `snapshot` is for what is of the job's namespace.
@@ -258,18 +236,70 @@ Outcome job_versions(Call& call) {
   });
 }
 
-/// Sources of jobs are not kept; Nomad answers so for jobs that were registered without one.
+/// What a version was registered from.
 Outcome job_submission(Call& call) {
-  const auto version = call.request().parameter_or_empty("version");
-  if (version.empty() || version.find_first_not_of("0123456789") != std::string_view::npos)
+  const auto text = call.request().parameter_or_empty("version");
+  std::uint64_t version = 0;
+  const auto* end = text.data() + text.size();
+  const auto [stopped, failure] = std::from_chars(text.data(), end, version);
+  if (text.empty() || failure != std::errc{} || stopped != end)
     return bad_request("Unable to parse job submission version parameter");
-  return read_of_job(call, Table::jobs, Table::jobs,
-                     [](const Snapshot&, const std::string&, const std::string&) {
-                       return Answer::error(not_found("job source not found"));
-                     });
+  const auto& id = call.rest;
+  return read_state(call, [&](const ReadOptions& options) -> Result<Read> {
+    const auto find = [ns = options.ns, id,
+                       version](const View& snapshot) -> Result<Object<schema::JobSubmission>> {
+      const auto* all = NOMAD_TRY(snapshot.in(ns));
+      return all->job_submission(ns, id, version);
+    };
+    return Read{
+        .watch = {state::watch_key(Table::job_submissions, state::join_key(options.ns, id))},
+        .index =
+            [find](const View& snapshot) {
+              const auto found = find(snapshot);
+              if (!found) return at_once;
+              return *found ? (*found)->getJobModifyIndex()
+                            : table_index(snapshot, Table::job_submissions);
+            },
+        .answer =
+            [find](const View& snapshot) {
+              const auto found = find(snapshot);
+              if (!found) return Answer::error(found.error());
+              return *found ? Answer::json(to_json(**found))
+                            : Answer::error(not_found("job source not found"));
+            }};
+  });
 }
 
 }  // namespace
+
+Result<Read> job_list(const ReadOptions& options,
+                      bool with_meta,
+                      std::function<bool(schema::Job::Reader)> wanted) {
+  auto filter = NOMAD_TRY(compile_filter(options));
+  const auto watched = options.all_namespaces() ? "" : state::join_key(options.ns, options.prefix);
+  return Read{.watch = {state::watch_prefix(Table::jobs, watched),
+                        state::watch_prefix(Table::job_summaries, watched)},
+              .index = jobs_index,
+              .answer =
+                  [options, with_meta, filter, wanted](const View& snapshot) {
+                    return list_page(
+                        snapshot, &state::Snapshot::jobs_map, walk_by_name(options), options,
+                        [&](const JobRef& job) -> Result<bool> {
+                          if (!view(job->getId()).starts_with(options.prefix)) return false;
+                          if (wanted && !wanted(*job)) return false;
+                          return keeps(filter, *job);
+                        },
+                        [](std::string_view, const JobRef& job) {
+                          return query::NameToken::make(view(job->getNamespace()),
+                                                        view(job->getId()));
+                        },
+                        [&](std::string& out, const JobRef& job) {
+                          append_job_stub(out, snapshot, *job, with_meta);
+                        });
+                  },
+              .is_heavy = is_long<&state::Snapshot::jobs_map>,
+              .cacheable = true};
+}
 
 void add_job_routes(Routes& routes) {
   const auto read = [](std::string_view suffix, Handler run) {

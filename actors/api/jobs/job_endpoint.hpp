@@ -2,6 +2,9 @@
 // beside the reads.
 #pragma once
 
+#include <functional>
+
+#include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/call.hpp"
 #include "runtime/cluster/job_commands.hpp"
 
@@ -24,6 +27,11 @@ Outcome force_periodic(Call& call);
 
 // job_scale_endpoint.cpp
 Outcome job_scale_status(Call& call);
+
+/// The list of all jobs, or of those that `wanted` likes.
+Result<Read> job_list(const ReadOptions& options,
+                      bool with_meta,
+                      std::function<bool(schema::Job::Reader)> wanted);
 
 /// The answer to everything that ends in an evaluation of a job.
 Answer job_registered(const server::Written<cluster::Decision>& written, std::string_view warnings);

@@ -5,6 +5,7 @@
 #include "actors/api/http/blocking_read.hpp"
 #include "actors/api/http/json_out.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
+#include "runtime/object/entries.hpp"
 
 namespace nomad::api {
 namespace {
@@ -38,8 +39,22 @@ std::map<std::string_view, GroupCounts> count_groups(const Snapshot& snapshot,
   return groups;
 }
 
+/// The newest first.
+void append_events(JsonObject& object,
+                   const Object<schema::JobScalingEvents>& events,
+                   std::string_view group) {
+  const auto place = events ? find_entry(events->getScalingEvents(), group) : std::nullopt;
+  if (!place) {
+    object.null("Events");
+    return;
+  }
+  append_json_list(object.raw("Events"), events->getScalingEvents()[*place].getValue(),
+                   [](std::string& out, auto event) { append_json(out, event); });
+}
+
 Answer scale_answer(const Snapshot& snapshot, schema::Job::Reader job) {
   auto counts = count_groups(snapshot, job);
+  const auto events = snapshot.scaling_events(view(job.getNamespace()), view(job.getId()));
   JsonObject object;
   object.number("JobCreateIndex", job.getCreateIndex())
       .text("JobID", job.getId())
@@ -50,10 +65,10 @@ Answer scale_answer(const Snapshot& snapshot, schema::Job::Reader job) {
     JsonObject groups{object.raw("TaskGroups")};
     for (const auto group : job.getTaskGroups()) {
       const auto& count = counts[view(group.getName())];
-      JsonObject{groups.member(view(group.getName()))}
-          .number("Desired", group.getCount())
-          .null("Events")
-          .number("Healthy", count.healthy)
+      JsonObject object{groups.member(view(group.getName()))};
+      object.number("Desired", group.getCount());
+      append_events(object, events, view(group.getName()));
+      object.number("Healthy", count.healthy)
           .number("Placed", count.placed)
           .number("Running", count.running)
           .number("Unhealthy", count.unhealthy);
@@ -69,10 +84,12 @@ Outcome job_scale_status(Call& call) {
   return read_state(call, [&id](const ReadOptions& options) -> Result<Read> {
     const auto key = state::join_key(options.ns, id);
     return Read{
-        .watch = {state::watch_key(Table::jobs, key), state::watch_key(Table::allocs_by_job, key)},
+        .watch = {state::watch_key(Table::jobs, key), state::watch_key(Table::allocs_by_job, key),
+                  state::watch_key(Table::scaling_events, key)},
         .index =
             [](const View& snapshot) {
-              return std::max(table_index(snapshot, Table::jobs), snapshot.index(Table::allocs));
+              return std::max({table_index(snapshot, Table::jobs), snapshot.index(Table::allocs),
+                               snapshot.index(Table::scaling_events)});
             },
         .answer =
             [ns = options.ns, id](const View& snapshot) {

@@ -10,6 +10,7 @@
 #include "actors/api/http/write.hpp"
 #include "actors/api/jobs/incoming_job.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
+#include "actors/api/jobs/job_source.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "runtime/base/duration.hpp"
 #include "runtime/base/log.hpp"
@@ -52,6 +53,33 @@ Outcome pass_on(Call& call, const std::string& region, Handler handler) {
   return later;
 }
 
+/// Registers the job, keeps its source, and answers when both are written.
+Outcome write_registration(Call& call,
+                           const cluster::RegisterRequest& request,
+                           JobSource source,
+                           std::vector<std::string> warnings) {
+  const auto& writer = call.context->options.writer;
+  if (!writer) return no_leader();
+  const auto decide
+      = [&request, asking = call.asking](const Snapshot& state, const cluster::EvalSeed& seed) {
+          return cluster::decide_register(state, asking, request, seed);
+        };
+  const auto shared = share(std::move(call));
+  writer->write(decide, [shared, source = std::move(source), warnings = std::move(warnings),
+                         ns = copy(request.job->getNamespace())](Result<Written<Decision>> result) {
+    if (!result) return go_home(*shared, [shared, error = result.error()] { shared->fail(error); });
+    const auto done = std::make_shared<const Written<Decision>>(std::move(*result));
+    keep_source(*shared->context->options.writer, *done, source, ns,
+                [shared, done, warnings](const std::string& warning) {
+                  go_home(*shared, [shared, done, warnings, warning]() mutable {
+                    if (!warning.empty()) warnings.push_back(warning);
+                    shared->send(job_registered(*done, jobspec::join_warnings(warnings)));
+                  });
+                });
+  });
+  return later;
+}
+
 Outcome register_here(Call& call) {
   auto incoming = NOMAD_TRY(take_job(
       call, call.rest,
@@ -69,16 +97,10 @@ Outcome register_here(Call& call) {
   if (request.eval_priority != 0 && (request.eval_priority < 1 || request.eval_priority > 100))
     return bad_request("Eval priority must be between 1 and 100 inclusively");
   if (!incoming.validation.ok()) return Error{Errc::rejected, incoming.validation.error_text()};
+  auto source = NOMAD_TRY(take_source(fields, call.context->options.jobs.max_source_bytes));
   request.job = freeze_job(incoming.draft);
-  return write(
-      call,
-      [&request](const Snapshot& state, const access::Asking& asking,
-                 const cluster::EvalSeed& seed) {
-        return cluster::decide_register(state, asking, request, seed);
-      },
-      [warnings = incoming.validation.warning_text()](const Written<Decision>& done) {
-        return job_registered(done, warnings);
-      });
+  return write_registration(call, request, std::move(source),
+                            std::move(incoming.validation.warnings));
 }
 
 // --- plan ----------------------------------------------------------------------------------------

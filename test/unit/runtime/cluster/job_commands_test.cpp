@@ -5,6 +5,7 @@
 
 #include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
+#include "runtime/cluster/scale_commands.hpp"
 #include "runtime/cluster/variable_commands.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/support/anybody.hpp"
@@ -113,17 +114,8 @@ struct Jobs : state::StateFixture {
   Random random{3};
   const cluster::EvalSeed seed{5'000'000'000, &random};
 
-  /// "web" with the group "api" of this count and the scaling bounds, which 0 leaves out.
-  void put(std::int64_t count, std::int64_t least = 0, std::int64_t most = 0) {
-    run([&](auto command) {
-      auto job = command.initJobRegister().initJob();
-      fill(job, state::JobSpec{.groups = {{"api", count}, {"cache", 1}}});
-      if (least == 0 && most == 0) return;
-      auto scaling = job.getTaskGroups()[0].initScaling();
-      scaling.setMin(least);
-      scaling.setMax(most);
-    });
-  }
+  /// "web" with the group "api" of this count.
+  void put(std::int64_t count) { register_job({.groups = {{"api", count}, {"cache", 1}}}); }
 
   /// The policy of the group "api".
   void allow_reschedule(std::int64_t attempts, bool unlimited) {
@@ -134,19 +126,6 @@ struct Jobs : state::StateFixture {
       policy.setAttempts(attempts);
       policy.setUnlimited(unlimited);
     });
-  }
-
-  std::string scale(std::int64_t count,
-                    std::string_view group = "api",
-                    std::string_view job = "web") {
-    const auto decision = cluster::decide_scale(now(), nomad::test::anybody(), "default", job,
-                                                group, count, 0, seed);
-    if (!decision) return decision.error().what;
-    const auto registered = decision->command->getJobRegister();
-    CHECK(registered.getEnforceIndex());
-    CHECK(registered.getJobModifyIndex() == now().job("default", job)->getJobModifyIndex());
-    CHECK(registered.getJob().getTaskGroups()[1].getCount() == 1);
-    return std::to_string(registered.getJob().getTaskGroups()[0].getCount());
   }
 
   /// A job that is dispatched, and what its parameterized block says.
@@ -185,61 +164,6 @@ struct Jobs : state::StateFixture {
 };
 
 }  // namespace
-
-TEST_CASE_FIXTURE(Jobs, "scaling: within the policy's bounds, both of which are allowed") {
-  put(2, 1, 5);
-  CHECK(scale(1) == "1");
-  CHECK(scale(5) == "5");
-  CHECK(scale(0) == "group count was less than scaling policy minimum: 0 < 1");
-  CHECK(scale(6) == "group count was greater than scaling policy maximum: 6 > 5");
-  put(2, 1, 0);
-  CHECK(scale(100) == "100");  // no most
-  put(2, 1, 1);
-  CHECK(scale(2) == "group count was greater than scaling policy maximum: 2 > 1");
-}
-
-TEST_CASE_FIXTURE(Jobs, "scaling: without a policy to any number that is none below zero") {
-  put(2);
-  CHECK(scale(0) == "0");
-  CHECK(scale(1'000) == "1000");
-  CHECK(scale(-1) == "scaling action count can't be negative");
-}
-
-TEST_CASE_FIXTURE(Jobs,
-                  "scaling: needs a job and a group that are there, of a type that has counts") {
-  CHECK(scale(1) == "job \"web\" not found");
-  put(2);
-  CHECK(scale(1, "front") == "task group \"front\" specified for scaling does not exist in job");
-  for (const auto* type : {"system", "sysbatch"}) {
-    register_job({.id = type, .type = type});
-    CHECK(scale(1, "api", type) == std::string{"cannot scale jobs of type \""} + type + "\"");
-  }
-}
-
-TEST_CASE_FIXTURE(Jobs, "scaling: waits for a deployment of this job to end") {
-  put(2);
-  deploy("deployment", 2);
-  CHECK(scale(1) == "job scaling blocked due to active deployment");
-  const auto end = [this](schema::DeploymentState status) {
-    run([&](auto command) {
-      auto update = command.initDeploymentStatusUpdate().initUpdate();
-      update.setDeploymentId("deployment");
-      update.setStatus(status);
-    });
-  };
-  end(schema::DeploymentState::UNBLOCKING);
-  CHECK(scale(1) == "job scaling blocked due to active deployment");
-  end(schema::DeploymentState::SUCCESSFUL);
-  CHECK(scale(1) == "1");
-}
-
-TEST_CASE_FIXTURE(Jobs, "scaling: the deployment of an earlier job of that name is no hindrance") {
-  put(2);
-  deploy("deployment", 2);
-  deregister("web", true);
-  put(2);
-  CHECK(scale(1) == "1");
-}
 
 TEST_CASE_FIXTURE(Jobs, "reverting: an older version comes back as a new one that runs") {
   put(1);
@@ -482,8 +406,9 @@ TEST_CASE("job commands: scaling and reverting keep to the bound of counts") {
                                   0, {}, max_count, {state.now, &state.random});
   };
   const auto scale = [&](std::int64_t count, std::int64_t max_count) {
-    return cluster::decide_scale(state.store.snapshot(), nomad::test::anybody(), "default", "web",
-                                 "api", count, max_count, {state.now, &state.random});
+    return cluster::decide_scale(state.store.snapshot(), nomad::test::anybody(),
+                                 {.ns = "default", .job_id = "web", .group = "api", .count = count},
+                                 max_count, {state.now, &state.random});
   };
   CHECK(revert(5).has_value());
   CHECK(revert(0).has_value());
@@ -508,7 +433,8 @@ TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoev
   CHECK(refused(cluster::decide_skip_delays(now(), asking, "default", "web")));
   CHECK(refused(cluster::decide_evaluate(now(), asking, "default", "web", false, seed)));
   CHECK(refused(cluster::decide_revert(now(), asking, "default", "web", 0, {}, 0, seed)));
-  CHECK(refused(cluster::decide_scale(now(), asking, "default", "web", "api", 1, 0, seed)));
+  CHECK(refused(cluster::decide_scale(
+      now(), asking, {.ns = "default", .job_id = "web", .group = "api", .count = 1}, 0, seed)));
   cluster::DispatchRequest dispatch;
   dispatch.ns = "default";
   CHECK(refused(cluster::decide_dispatch(now(), asking, dispatch, seed)));
@@ -518,7 +444,7 @@ TEST_CASE_FIXTURE(Jobs, "job commands: the namespace of the job is judged, whoev
 }
 
 TEST_CASE_FIXTURE(Jobs, "job commands: operators can close the door to new work, not to its end") {
-  put(2, 0, 0);
+  put(2);
   run([](auto command) { command.initSchedulerConfiguration().setRejectJobRegistration(true); });
   const auto anybody = nomad::test::anybody();
   const auto closed = [](const auto& result) {
@@ -529,7 +455,8 @@ TEST_CASE_FIXTURE(Jobs, "job commands: operators can close the door to new work,
   };
   CHECK(closed(cluster::decide_register(now(), anybody, {.job = submitted(1)}, seed)));
   CHECK(closed(cluster::decide_revert(now(), anybody, "default", "web", 0, {}, 0, seed)));
-  CHECK(closed(cluster::decide_scale(now(), anybody, "default", "web", "api", 1, 0, seed)));
+  CHECK(closed(cluster::decide_scale(
+      now(), anybody, {.ns = "default", .job_id = "web", .group = "api", .count = 1}, 0, seed)));
   CHECK(closed(dispatch("", {})));
   CHECK(cluster::decide_deregister(now(), anybody, "default", "web", false, 0, seed).has_value());
 }

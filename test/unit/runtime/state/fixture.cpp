@@ -74,6 +74,8 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   add(lines, "services_by_alloc", t.services_by_alloc, id);
   add(lines, "services_by_node", t.services_by_node, id);
   add(lines, "variables_by_key", t.variables_by_key, nothing);
+  add(lines, "scaling_policies", t.scaling_policies, id);
+  add(lines, "scaling_policies_by_job", t.scaling_policies_by_job, id);
   add(lines, "usage", t.usage, show_usage);
   add(lines, "job_counts", t.job_counts, [](const JobCounts& counts) {
     return fmt::format("{} {} {} {}", counts.allocs, counts.live_allocs, counts.evals,

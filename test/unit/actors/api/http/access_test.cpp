@@ -10,6 +10,7 @@
 
 #include "actors/api/http/response_cache.hpp"
 #include "actors/api/http/routes.hpp"
+#include "runtime/object/entries.hpp"
 #include "test/support/access_policy.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 #include "test/unit/runtime/net/http/test_server.hpp"
@@ -41,6 +42,14 @@ struct TwoNamespaces : ApiFixture {
             const std::string& deployment) {
     add_namespace(ns);
     state().register_job({.id = job, .ns = ns}, {.id = eval, .job = job, .ns = ns});
+    state().run([&](auto command) {
+      auto named = command.initJobRegister().initJob();
+      state::fill(named, state::JobSpec{.id = job + "-scaled", .ns = ns});
+      auto policy = named.getTaskGroups()[0].initScaling();
+      fill_entries(policy.initTarget(3),
+                   std::map<std::string, std::string>{
+                       {"Group", "api"}, {"Job", job + "-scaled"}, {"Namespace", ns}});
+    });
     state().run([&](auto command) {
       auto made = command.initPlanResults().initPlans(1)[0].initDeployment();
       made.setId(text(deployment));
@@ -96,6 +105,29 @@ const std::string job_a = R"({"Job":{"ID":"a-web","Namespace":"a"}})";
 const std::string job_b = R"({"Job":{"ID":"bbb-web","Namespace":"bbb"}})";
 const std::string named_b = R"({"JobID":"bbb-web","JobVersion":0,"Stable":true})";
 
+/// The id of the only scaling policy of namespace "bbb": made of what the fixture makes.
+std::string policy_of_b() {
+  TwoNamespaces fixture;
+  const auto snapshot = fixture.state().now();
+  for (const auto& entry : snapshot.scaling_policies_by_job("bbb", "bbb-web-scaled"))
+    return std::string{entry.key().substr(entry.key().rfind('\0') + 1)};
+  return {};
+}
+
+Cases scaling_cases() {
+  const auto id = policy_of_b();
+  return {
+      {"GET /v1/scaling/policies", {"/v1/scaling/policies?namespace=bbb"}},
+      {"GET /v1/scaling/policies", {"/v1/scaling/policies?namespace=*", "", "bbb-web-scaled"}},
+      {"GET /v1/scaling/policies",
+       {"/v1/scaling/policies?namespace=*&job=bbb-web-scaled", "", "bbb-web-scaled"}},
+      {"GET /v1/scaling/policy/*", {"/v1/scaling/policy/" + id + "?namespace=a"}},
+      {"PUT /v1/search",
+       {"/v1/search?namespace=*",
+        R"({"Prefix":")" + id.substr(0, 8) + R"(","Context":"scaling_policy"})", id}},
+  };
+}
+
 Cases job_cases() {
   const std::string b = "?namespace=bbb";
   Cases cases{
@@ -113,6 +145,8 @@ Cases job_cases() {
       {"GET /v1/job/*/submission", {"/v1/job/bbb-web/submission" + b + "&version=0"}},
       {"PUT /v1/job/*/scale",
        {"/v1/job/bbb-web/scale" + b, R"({"Count":2,"Target":{"Group":"api"}})"}},
+      {"PUT /v1/job/*/scale",
+       {"/v1/job/bbb-web/scale" + b, R"({"Message":"m","Target":{"Group":"api"}})"}},
   };
   for (const auto* suffix : {"/allocations", "/evaluations", "/summary", "/versions",
                              "/deployments", "/deployment", "/scale", "/services", ""})
@@ -157,6 +191,8 @@ Cases object_cases() {
       {"PUT /v1/deployment/fail/*", {deployment("fail", deployment_b)}},
       {"PUT /v1/deployment/pause/*",
        {deployment("pause", deployment_b), of_deployment(deployment_b, R"("Pause":true)")}},
+      {"PUT /v1/deployment/unblock/*",
+       {deployment("unblock", deployment_b), of_deployment(deployment_b, R"("Detach":true)")}},
       {"PUT /v1/deployment/promote/*",
        {deployment("promote", deployment_b), of_deployment(deployment_b, R"("All":true)")}},
       {"PUT /v1/deployment/allocation-health/*",
@@ -172,6 +208,10 @@ Cases object_cases() {
       {"DELETE /v1/service/*", {"/v1/service/bbb-service/_bbb-web" + b}},
       {"GET /v1/namespaces", {"/v1/namespaces", "", "bbb"}},
       {"GET /v1/namespace/*", {"/v1/namespace/bbb" + a}},
+      {"PUT /v1/namespace", {"/v1/namespace", R"({"Name":"bbb","Description":"mine"})"}},
+      {"PUT /v1/namespace/*", {"/v1/namespace/bbb" + a, R"({"Name":"bbb"})"}},
+      {"DELETE /v1/namespace/*", {"/v1/namespace/bbb" + a}},
+      {"GET /v1/node/pool/*/jobs", {"/v1/node/pool/default/jobs?namespace=*", "", "bbb-web"}},
       {"GET /v1/vars", {"/v1/vars" + b}},
       {"GET /v1/vars", {"/v1/vars" + all, "", "bbb/path"}},
       {"GET /v1/var/*", {"/v1/var/bbb/path" + b}},
@@ -273,6 +313,7 @@ TEST_CASE("access: no route shows or changes anything of a namespace that is not
   auto cases = job_cases();
   cases.merge(object_cases());
   cases.merge(node_cases());
+  cases.merge(scaling_cases());
   Routes routes{nullptr};
   add_routes(routes);
   REQUIRE(routes.listed().size() > 100);

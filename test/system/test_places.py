@@ -1,0 +1,196 @@
+"""Namespaces, node pools, scaling and the sources of jobs, by command and HTTP, over a restart."""
+import json
+import os
+import unittest
+
+import harness
+from harness import job, wait_until
+
+POOL = """
+node_pool "gpu" {
+  description = "fast ones"
+  meta {
+    owner = "sre"
+  }
+  scheduler_config {
+    scheduler_algorithm             = "spread"
+    memory_oversubscription_enabled = true
+  }
+}
+"""
+
+NAMESPACE = """
+name        = "dev"
+description = "for trying things"
+meta {
+  owner = "sre"
+}
+capabilities {
+  enabled_task_drivers  = ["mock_driver"]
+}
+node_pool_config {
+  default = "default"
+  denied  = ["gpu"]
+}
+"""
+
+JOB = """
+variable "secret" {
+  default = "none"
+}
+job "sourced" {
+  group "group" {
+    count = 1
+    scaling {
+      enabled = true
+      min     = 0
+      max     = 3
+      policy {
+        cooldown = "1m"
+      }
+    }
+    task "task" {
+      driver = "mock_driver"
+      config {
+        run_for = "1h"
+      }
+      env {
+        SECRET = var.secret
+      }
+      resources {
+        cpu    = 5
+        memory = 10
+      }
+    }
+  }
+}
+"""
+
+
+class PlacesTest(harness.AgentTest):
+    def ok(self, *words, stdin=None):
+        return self.agent.run(*words, check=True, stdin=stdin).stdout
+
+    def refused(self, *words):
+        done = self.agent.run(*words)
+        self.assertEqual(1, done.returncode, f"{words}: {done.stdout}{done.stderr}")
+        return done.stderr
+
+    def file(self, name, text):
+        path = os.path.join(self.agent.dir, name)
+        with open(path, "w") as f:
+            f.write(text)
+        return path
+
+    def settled(self, name, ns="default"):
+        """Waits until no deployment of the job is under way."""
+        def done():
+            last = self.agent.get(f"/v1/job/{name}/deployment?namespace={ns}").json
+            return last is None or last["Status"] in ("successful", "failed", "cancelled")
+        wait_until(done, what=f"the end of the deployment of {name}")
+
+    def test_node_pools(self):
+        self.assertEqual('Successfully applied node pool "gpu"!\n',
+                         self.ok("node", "pool", "apply", self.file("pool.hcl", POOL)))
+        self.assertRegex(self.ok("node", "pool", "list"), r"(?m)^gpu +fast ones$")
+        shown = self.ok("node", "pool", "info", "gpu")
+        for line in (r"Name +  = gpu", r"owner = sre", r"Scheduler Algorithm +  = spread",
+                     r"Memory Oversubscription Enabled += true"):
+            self.assertRegex(shown, line.replace(" +  =", " *="))
+        self.assertEqual("No nodes\n", self.ok("node", "pool", "nodes", "gpu"))
+        self.assertRegex(self.ok("node", "pool", "nodes", "default"), r"ready")
+        self.assertEqual("No jobs\n", self.ok("node", "pool", "jobs", "gpu"))
+
+        waiting = dict(job("waits-for-gpu"), NodePool="gpu")
+        self.agent.register(waiting)
+        self.assertIn("waits-for-gpu", self.ok("node", "pool", "jobs", "gpu"))
+        self.assertIn("has non-terminal jobs in regions: [global]",
+                      self.refused("node", "pool", "delete", "gpu"))
+        self.ok("job", "stop", "-detach", "-purge", "waits-for-gpu")
+        wait_until(lambda: self.agent.run("node", "pool", "delete", "gpu").returncode == 0,
+                   what="the pool's end")
+        self.assertIn("is not allowed", self.refused("node", "pool", "delete", "all"))
+
+        example = os.path.join(self.agent.dir, "example.hcl")
+        self.ok("node", "pool", "init", example)
+        self.assertEqual('Successfully applied node pool "example"!\n',
+                         self.ok("node", "pool", "apply", example))
+        self.assertIn("already exists", self.refused("node", "pool", "init", example))
+
+    def test_namespaces(self):
+        self.assertEqual('Successfully applied namespace "dev"!\n',
+                         self.ok("namespace", "apply", "-", stdin=NAMESPACE))
+        shown = self.ok("namespace", "status", "dev")
+        for line in (r"(?m)^Name +=? *= dev$", r"EnabledDrivers += mock_driver",
+                     r"DisabledDrivers += <none>", r"owner = sre", r"Denied += gpu"):
+            self.assertRegex(shown, line.replace("+=? *", "*"))
+        self.assertEqual("for trying things",
+                         json.loads(self.ok("namespace", "inspect", "dev"))["Description"])
+        self.ok("namespace", "apply", "-description", "changed", "dev")
+        changed = json.loads(self.ok("namespace", "inspect", "dev"))
+        self.assertEqual("changed", changed["Description"])
+        self.assertEqual(["mock_driver"], changed["Capabilities"]["EnabledTaskDrivers"])
+
+        answer = self.agent.put("/v1/jobs?namespace=dev", {"Job": job("raw", "raw_exec", {"command": "/bin/true"})})
+        self.assertEqual(400, answer.status)
+        self.assertIn('used task driver "raw_exec" is not allowed in namespace "dev"', answer.body)
+        answer = self.agent.put("/v1/jobs?namespace=dev", {"Job": job("mocked")})
+        self.assertEqual(200, answer.status, answer)
+        self.assertIn('namespace "dev" has non-terminal jobs in regions: [global]',
+                      self.refused("namespace", "delete", "dev"))
+        self.ok("job", "stop", "-namespace", "dev", "-detach", "-purge", "mocked")
+        wait_until(lambda: self.agent.run("namespace", "delete", "dev").returncode == 0,
+                   what="the namespace's end")
+        self.assertIn("can not delete default namespace", self.refused("namespace", "delete", "default"))
+
+    def test_scaling_and_sources(self):
+        path = self.file("sourced.nomad.hcl", JOB)
+        self.ok("job", "run", "-detach", "-var", "secret=hidden-word", path)
+        submission = self.agent.get("/v1/job/sourced/submission?version=0").json
+        self.assertEqual(JOB, submission["Source"])
+        self.assertEqual("hcl2", submission["Format"])
+        self.assertEqual({"secret": "hidden-word"}, submission["VariableFlags"])
+
+        listed = self.agent.get("/v1/scaling/policies").json
+        policy = next(p for p in listed if p["Target"]["Job"] == "sourced")
+        self.assertRegex(self.ok("scaling", "policy", "list", "-job", "sourced"),
+                         f"{policy['ID'][:8]} +true +horizontal +Namespace:default,Job:sourced,Group:group")
+        info = self.ok("scaling", "policy", "info", policy["ID"][:8])
+        self.assertRegex(info, r"Max += 3")
+        self.assertIn('"cooldown": "1m"', info)
+
+        self.assertEqual("No events found\n", self.ok("job", "scaling-events", "sourced"))
+        self.settled("sourced")
+        self.ok("job", "scale", "-detach", "sourced", "2")
+        self.agent.wait_for_allocs("sourced", "running", 2)
+        self.assertIn("group count was greater than scaling policy maximum: 9 > 3",
+                      self.refused("job", "scale", "-detach", "sourced", "9"))
+        told = self.agent.put("/v1/job/sourced/scale",
+                              {"Message": "nothing to do", "Target": {"Group": "group"}})
+        self.assertEqual(200, told.status, told)
+        events = self.ok("job", "scaling-events", "-verbose", "sourced").splitlines()
+        self.assertRegex(events[0], "Task Group +Count +PrevCount +Error +Message +Eval ID +Date")
+        self.assertRegex(events[1], "nothing to do")
+        self.assertRegex(events[2], r"group +2 +1 +false +submitted using")
+
+        self.agent.kill9()
+        self.agent.start()
+        self.assertIn(policy["ID"], [p["ID"] for p in self.agent.get("/v1/scaling/policies").json])
+        self.assertEqual(2, len(self.ok("job", "scaling-events", "sourced").splitlines()) - 1)
+        self.assertEqual(JOB, self.agent.get("/v1/job/sourced/submission?version=1").json["Source"])
+        self.assertNotIn("hidden-word", self.agent.log())
+
+    def test_regions(self):
+        answer = self.agent.put("/v1/jobs", {"Job": dict(job("regions"), Multiregion={
+            "Regions": [{"Name": "a"}, {"Name": "b"}]})})
+        self.assertEqual(400, answer.status)
+        self.assertIn("Multiregion jobs are unlicensed.", answer.body)
+        self.agent.register(job("single", Update={"MaxParallel": 1, "MinHealthyTime": 10 ** 10}))
+        deployment = wait_until(lambda: self.agent.get("/v1/job/single/deployment").json,
+                                what="a deployment")
+        self.assertIn("can't unblock running deployment",
+                      self.refused("deployment", "unblock", "-detach", deployment["ID"]))
+
+
+if __name__ == "__main__":
+    harness.main()
