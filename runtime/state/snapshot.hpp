@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 #include "runtime/state/rows.hpp"
 #include "runtime/state/table.hpp"
 #include "schema/command.capnp.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "runtime/object/object.hpp"
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 #include "runtime/state/rows.hpp"
 #include "runtime/state/table.hpp"
 #include "schema/command.capnp.h"

@@ -1,4 +1,4 @@
-#include "runtime/state/tree_node.hpp"
+#include "runtime/state/map/tree_node.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/state/tree_node.hpp"
+#include "runtime/state/map/tree_node.hpp"
 
 namespace nomad::state {
 
@@ -298,5 +298,5 @@ private:
 
 }  // namespace nomad::state
 
-#include "runtime/state/persistent_map_cursor.hpp"
-#include "runtime/state/persistent_map_erase.hpp"
+#include "runtime/state/map/persistent_map_cursor.hpp"
+#include "runtime/state/map/persistent_map_erase.hpp"
