@@ -23,6 +23,7 @@
 #include "schema/command.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
+#include "schema/periodic.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
 
@@ -64,6 +65,8 @@ public:
                                   std::string_view id,
                                   std::uint64_t version) const;
   Object<schema::JobSummary> job_summary(std::string_view ns, std::string_view id) const;
+  /// The newest launch of a periodic job.
+  Object<schema::PeriodicLaunch> periodic_launch(std::string_view ns, std::string_view id) const;
   Object<schema::Node> node(std::string_view id) const;
   Object<schema::NodePool> node_pool(std::string_view name) const;
   Object<schema::Namespace> get_namespace(std::string_view name) const;

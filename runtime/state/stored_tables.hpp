@@ -40,6 +40,7 @@ inline constexpr std::tuple stored_table_list{
     StoredTable{Table::key_holders, "key_holders", &Tables::key_holders},
     StoredTable{Table::restore_rows, "restore_rows", &Tables::restore_rows},
     StoredTable{Table::autopilot_config, "autopilot_config", &Tables::autopilot_config},
+    StoredTable{Table::periodic_launches, "periodic_launches", &Tables::periodic_launches},
 };
 
 static_assert(std::apply(

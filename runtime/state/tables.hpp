@@ -14,6 +14,7 @@
 #include "schema/command.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
+#include "schema/periodic.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
 
@@ -42,6 +43,7 @@ struct Tables {
   ObjectMap<schema::KeyHolder> key_holders;    ///< server id
   ObjectMap<schema::RestoreRow> restore_rows;  ///< restore id\0number; "id" alone: it has begun
   Object<schema::AutopilotConfiguration> autopilot_config;  ///< Empty: as the agents are told.
+  ObjectMap<schema::PeriodicLaunch> periodic_launches;      ///< namespace\0job id
   std::array<Index, stored_tables> indexes{};               ///< Of each table's last change.
   Index applied = 0;                                        ///< The last applied entry.
   Index index_offset = 0;  ///< How far indexes here are ahead of the log's: see apply_restore.cpp.
