@@ -192,23 +192,4 @@ std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snap
   return commands;
 }
 
-Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
-                                     const access::Asking& asking,
-                                     const std::vector<std::string>& eval_ids) {
-  const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
-  if (!snapshot.scheduler_configuration()->getPauseEvalBroker())
-    return Error{Errc::rejected,
-                 "eval broker is enabled; eval broker must be paused to delete evals"};
-  for (const auto& id : eval_ids) {
-    const auto eval = snapshot.eval(id);
-    if (!eval) return Error{Errc::not_found, "eval not found"};
-    NOMAD_TRY(access::authorize(asking, {view(eval->getNamespace())}));
-  }
-  Draft<schema::Command> draft;
-  auto list = draft->initReap().initEvaluationIds(static_cast<unsigned>(eval_ids.size()));
-  for (unsigned i = 0; i < list.size(); ++i)
-    list.set(i, text(eval_ids[i]));
-  return Decision{allowed, draft.freeze()};
-}
-
 }  // namespace nomad::cluster

@@ -37,10 +37,4 @@ std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snap
                                                      const GcThresholds& thresholds,
                                                      std::int64_t now);
 
-/// Removes what an operator names, each of which he must have the right to. Refused unless the eval
-/// broker is paused, so that no scheduler works on it.
-Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
-                                     const access::Asking& asking,
-                                     const std::vector<std::string>& eval_ids);
-
 }  // namespace nomad::cluster

@@ -279,37 +279,3 @@ TEST_CASE_FIXTURE(Garbage, "one entry of the log removes no more than a bounded 
   CHECK(commands[1]->getReap().getEvaluationIds().size() == 1);
   CHECK(at(100).size() == most + 1);
 }
-
-TEST_CASE_FIXTURE(Garbage,
-                  "evaluations are deleted by name while the broker is paused, known ones only") {
-  put_eval({.id = "one"});
-  put_eval({.id = "two"});
-  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one"}).error().code
-        == Errc::rejected);
-  run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "x"}).error().code
-        == Errc::not_found);
-  const auto decision = cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "two"});
-  REQUIRE(decision);
-  const auto ids = decision->command->getReap().getEvaluationIds();
-  REQUIRE(ids.size() == 2);
-  CHECK(view(ids[0]) == "one");
-  CHECK(view(ids[1]) == "two");
-}
-
-TEST_CASE_FIXTURE(Garbage, "evaluations are deleted by who may have each that he names") {
-  put_eval({.id = "ours", .ns = "a"});
-  put_eval({.id = "theirs", .ns = "b"});
-  run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  const auto policy
-      = [](const access::Caller&, access::Capability, const access::Target& target) -> Result<> {
-    if (target.ns != "b") return {};
-    return Error{Errc::permission_denied, "Permission denied"};
-  };
-  const access::Asking asking{{access::Caller{}, std::make_shared<const access::Policy>(policy)},
-                              access::Capability::management};
-
-  CHECK(cluster::decide_delete_evals(now(), asking, {"ours"}).has_value());
-  CHECK(cluster::decide_delete_evals(now(), asking, {"ours", "theirs"}).error().code
-        == Errc::permission_denied);
-}
