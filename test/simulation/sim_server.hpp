@@ -76,6 +76,7 @@ enum class ServerMutation : std::uint8_t {
   hasty_autopilot,  ///< Takes servers for gone for ever as soon as they do not answer.
   keep_the_dead,    ///< Never lets go of servers that are gone for ever.
   keep_learners,    ///< Never promotes new servers.
+  drowsy_watchers,  ///< Looks at each deployment once in an hour, whatever happens to it.
 };
 
 /// Where servers and nodes reach the server of that id.
