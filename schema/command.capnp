@@ -14,6 +14,7 @@ using Operator = import "operator.capnp";
 using Common = import "common.capnp";
 using Variable = import "variable.capnp";
 using Scaling = import "scaling.capnp";
+using Periodic = import "periodic.capnp";
 
 # Puts a job (its `version`, `status` and indexes are set by apply) and the evaluation that
 # follows from it, in one entry. `evaluation` is null for periodic and parameterized jobs.
@@ -155,7 +156,31 @@ struct Reap {
   evaluationIds @0 :List(Text);
   allocationIds @1 :List(Text);
   deploymentIds @2 :List(Text);
-  jobs @3 :List(JobKey);
+  jobs @3 :List(JobKey);               # in old entries only: see JobsReap
+}
+
+# Purges jobs that garbage collection chose. One that is no longer dead, or of which something is
+# left, is passed over: it was registered again meanwhile.
+struct JobsReap { jobs @0 :List(Reap.JobKey); }
+
+# Removes what an operator wants to be forgotten, while the eval broker is paused and only what is
+# safe to delete (runtime/state/eval_rules). Those that are named: all, or none if one of them is not
+# safe; ids that are not there are passed over. By filter: of the evaluations with after < id <=
+# through that are of `namespaces` and that it holds for, the first `limit`.
+struct EvalDelete {
+  evaluationIds @0 :List(Text);
+  filter @1 :Text;                     # empty: those that are named
+  after @2 :Text;
+  through @3 :Text;
+  limit @4 :UInt32;
+  namespaces @5 :List(Text);
+}
+
+# Registers a launch of a periodic job and notes its time, by which a later leader knows what was
+# missed.
+struct PeriodicLaunchRegister {
+  launch @0 :Periodic.PeriodicLaunch;
+  child @1 :JobRegister;
 }
 
 struct ServiceUpsert { services @0 :List(Service.ServiceRegistration); }
@@ -279,5 +304,8 @@ struct Command {
     nodeEventsUpsert @34 :NodeEventsUpsert;
     jobScale @35 :JobScale;
     jobSubmission @36 :Scaling.JobSubmission;  # of the version that jobModifyIndex names
+    evalDelete @37 :EvalDelete;
+    periodicLaunchRegister @38 :PeriodicLaunchRegister;
+    jobsReap @39 :JobsReap;
   }
 }

@@ -3,7 +3,7 @@
 #include "actors/agent/rpc_setup.hpp"
 #include "actors/core/asker.hpp"
 #include "actors/core/supervise.hpp"
-#include "actors/server/raft_carrier.hpp"
+#include "actors/server/members/raft_carrier.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/base/random.hpp"
 #include "schema/rpc.capnp.h"

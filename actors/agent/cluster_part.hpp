@@ -15,7 +15,7 @@
 #include "actors/roles/server_link.hpp"
 #include "actors/rpc/forwarder.hpp"
 #include "actors/server/autopilot.hpp"
-#include "actors/server/membership.hpp"
+#include "actors/server/members/membership.hpp"
 #include "actors/server/node_service.hpp"
 #include "actors/server/sealed_service.hpp"
 #include "runtime/base/random.hpp"

@@ -142,7 +142,7 @@ void ServerPart::start_duties(const config::AgentConfig& config,
   nodes_ = server::start_duties(
                server_, {store_, fsm_, proposer, raft_->lease, keyring_, sealed},
                {.heartbeats = {.leases = lease_options(config.server)},
-                .gc = {.interval = config.server.job_gc_interval,
+                .gc = {.job_interval = config.server.job_gc_interval,
                        .thresholds = gc_thresholds(config.server)},
                 .keyring = {},
                 .workers = worker_count(config.server),

@@ -14,7 +14,7 @@
 #include "actors/core/actor.hpp"
 #include "actors/raft/raft_node.hpp"
 #include "actors/server/leadership.hpp"
-#include "actors/server/membership.hpp"
+#include "actors/server/members/membership.hpp"
 #include "runtime/cluster/autopilot.hpp"
 #include "runtime/state/store.hpp"
 

@@ -1,8 +1,9 @@
 // CoreGc: collects, on the leader, what has ended long enough ago, and what the restore of a
 // snapshot left behind whose leader did not finish it.
 //
-// Owns:   its timer.
-// Takes:  Lead. Writes the entries that runtime/cluster/gc_rules chooses, one after the other.
+// Owns:   its timers, and the entries that are still to be written.
+// Takes:  Lead. Writes the entries that runtime/cluster/gc_rules chooses, each when the one before
+//         it is applied, so that other writes never wait behind more than one.
 // Parent: server, restart.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -20,6 +21,7 @@ namespace nomad::server {
 
 struct CoreGcOptions {
   std::chrono::nanoseconds interval = std::chrono::minutes{5};
+  std::chrono::nanoseconds job_interval = std::chrono::minutes{5};  ///< Of jobs.
   cluster::GcThresholds thresholds;
 };
 

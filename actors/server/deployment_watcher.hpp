@@ -1,24 +1,28 @@
-// DeploymentWatcher: moves deployments on, on the leader: when allocations report health, when
-// canaries may be promoted, when progress is overdue.
+// DeploymentWatcher: moves one deployment on: when its allocations report health, when its canaries
+// may be promoted, when its progress is overdue.
 //
-// Owns:   a subscription and a deadline for each active deployment; found again in the state when
-//         leadership begins.
-// Takes:  Lead. Hears of changes through the state's watches and asks runtime/cluster/rollout what
-//         follows from them.
+// Owns:   a subscription to its deployment and its allocations, and the timer of its deadline; all
+//         of it found again in the state when it begins.
+// Takes:  nothing. Hears of changes through the state's watches and asks runtime/cluster/rollout
+//         what follows from them.
 // Writes: evaluations, promotions, failures with their rollback.
-// Parent: server, restart.
-// Ends:   by the parent's exit message.
+// Parent: deployment_watchers, report: another one follows. One for each active deployment.
+// Ends:   by itself when the deployment is over, else by the parent's exit message.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "actors/core/actor.hpp"
+#include "actors/core/supervise.hpp"
 #include "actors/raft/proposer.hpp"
-#include "actors/server/leadership.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {
+
+using DeploymentWatcher = actor::Interface<>;
 
 struct DeploymentWatcherOptions {
   /// A deployment is looked at at most this often, so that reports that come close together call
@@ -27,9 +31,10 @@ struct DeploymentWatcherOptions {
   std::uint64_t random_seed = 0;
 };
 
-LeaderDuty spawn_deployment_watcher(const actor::Owner& owner,
-                                    std::shared_ptr<state::Store> store,
-                                    raft::Proposer proposer,
-                                    DeploymentWatcherOptions options);
+DeploymentWatcher spawn_deployment_watcher(const actor::Owner& owner,
+                                           std::shared_ptr<state::Store> store,
+                                           raft::Proposer proposer,
+                                           std::string deployment_id,
+                                           DeploymentWatcherOptions options);
 
 }  // namespace nomad::server

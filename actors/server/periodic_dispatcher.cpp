@@ -113,17 +113,23 @@ struct DispatcherState {
     const auto asking = access::Asking::of_cluster("periodic_dispatcher");
     const auto decision = cluster::decide_periodic_launch(
         snapshot, asking, launch.ns, launch.job_id, {launch.time * second, &random});
-    if (!decision) {
-      log::warn("periodic", "job {} is not launched: {}", launch.job_id, decision.error().what);
-      return;
-    }
+    if (!decision) return warn(launch.job_id, decision.error());
     if (snapshot.job(launch.ns, decision->job_id)) return;
-    writes->propose(DispatcherSelf{self}, decision->command,
-                    [id = launch.job_id](const Result<Committed>& committed) {
-                      if (!committed)
-                        log::warn("periodic", "job {} is not launched: {}", id,
-                                  committed.error().what);
-                    });
+    writes->propose(
+        DispatcherSelf{self}, decision->command,
+        [this, id = launch.job_id, command = decision->command](const Result<Committed>& done) {
+          if (done) return;
+          if (done.error().code != Errc::rejected) return warn(id, done.error());
+          // Perhaps some server can't apply it yet. Whatever else is wrong will be refused again.
+          writes->propose(DispatcherSelf{self}, cluster::launch_without_record(command),
+                          [id](const Result<Committed>& again) {
+                            if (!again) warn(id, again.error());
+                          });
+        });
+  }
+
+  static void warn(const std::string& id, const Error& error) {
+    log::warn("periodic", "job {} is not launched: {}", id, error.what);
   }
 };
 

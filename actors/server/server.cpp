@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "actors/server/deployment_watcher.hpp"
+#include "actors/server/deployment_watchers.hpp"
 #include "actors/server/eval_broker.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
 #include "actors/server/plan_applier.hpp"
@@ -86,8 +86,8 @@ Duties start_duties(const Server& server,
   const auto applier
       = spawn_plan_applier(owner, store, proposer, random.next(), std::move(options.plans));
   const auto gc = spawn_core_gc(owner, store, proposer, options.gc);
-  const auto deployments
-      = spawn_deployment_watcher(owner, store, proposer, {.random_seed = random.next()});
+  options.deployments.random_seed = random.next();
+  const auto deployments = spawn_deployment_watchers(owner, store, proposer, options.deployments);
   const auto periodic = spawn_periodic_dispatcher(owner, store, proposer,
                                                   {.random_seed = random.next(), .wall_clock = {}});
   options.keyring.random_seed = random.next();

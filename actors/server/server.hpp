@@ -18,6 +18,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/core_gc.hpp"
+#include "actors/server/deployment_watcher.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
 #include "actors/server/keyring_keeper.hpp"
 #include "actors/server/leadership.hpp"
@@ -57,6 +58,7 @@ struct ServerParts {
 struct DutyOptions {
   HeartbeatOptions heartbeats;
   CoreGcOptions gc;
+  DeploymentWatcherOptions deployments = {};
   KeyringKeeperOptions keyring;
   unsigned workers = 1;
   bool detached_workers = true;  ///< Not in deterministic tests.

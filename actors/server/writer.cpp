@@ -13,13 +13,15 @@
 namespace nomad::server {
 namespace {
 
-/// Of a sequence, in the log and not yet applied.
-constexpr std::size_t commands_at_once = 8;
+/// Of a sequence, in the log and not yet applied: one is applied while the next is made durable.
+constexpr std::size_t commands_at_once = 2;
 
 /// Of the commands that name what they change; of the others, nobody can say by looking at them.
 std::optional<access::Target> target_of(schema::Command::Reader command) {
   if (command.isJobRegister())
     return access::Target{view(command.getJobRegister().getJob().getNamespace())};
+  if (command.isPeriodicLaunchRegister())
+    return access::Target{view(command.getPeriodicLaunchRegister().getLaunch().getNamespace())};
   if (command.isJobDeregister())
     return access::Target{view(command.getJobDeregister().getNamespace())};
   if (command.isJobScale()) return access::Target{view(command.getJobScale().getNamespace())};
@@ -39,16 +41,19 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
   Sequence(Writer through,
            const access::Allowed& by,
            std::vector<Object<schema::Command>> given,
-           std::function<void(const Result<Committed>&)> done)
+           std::function<void(const Result<Committed>&)> done,
+           std::function<void(const Committed&)> each_done)
       : writer{std::move(through)},
         allowed{by},
         commands{std::move(given)},
-        then{std::move(done)} {}
+        then{std::move(done)},
+        each{std::move(each_done)} {}
 
   Writer writer;
   const access::Allowed allowed;
   const std::vector<Object<schema::Command>> commands;
   std::function<void(const Result<Committed>&)> then;
+  std::function<void(const Committed&)> each;
   std::mutex mutex;  ///< Of what follows: answers come while the first commands are proposed.
   std::size_t next = 0;
   std::size_t in_flight = 0;
@@ -79,6 +84,7 @@ struct Sequence : std::enable_shared_from_this<Sequence> {
       if (failed) return;
       failed = !done;
     }
+    if (done && each) each(*done);
     if (!done || is_last)
       then(done);
     else
@@ -120,8 +126,10 @@ void Writer::propose_raw(const access::Allowed& allowed,
 
 void Writer::propose_all(const access::Allowed& allowed,
                          std::vector<Object<schema::Command>> commands,
-                         std::function<void(const Result<Committed>&)> then) const {
-  std::make_shared<Sequence>(*this, allowed, std::move(commands), std::move(then))->go_on();
+                         std::function<void(const Result<Committed>&)> then,
+                         std::function<void(const Committed&)> each) const {
+  std::make_shared<Sequence>(*this, allowed, std::move(commands), std::move(then), std::move(each))
+      ->go_on();
 }
 
 cluster::EvalSeed Writer::seed() const {

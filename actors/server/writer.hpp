@@ -79,9 +79,11 @@ public:
 
   /// Proposes commands in order, a few at a time, so that many do not fill the log's queue; the
   /// last one when all others are applied. Stops at the first that is refused. There must be one.
+  /// `each` hears of every one that is applied, in their order and before `then`.
   void propose_all(const access::Allowed& allowed,
                    std::vector<Object<schema::Command>> commands,
-                   std::function<void(const Result<Committed>&)> then) const;
+                   std::function<void(const Result<Committed>&)> then,
+                   std::function<void(const Committed&)> each = {}) const;
 
 private:
   cluster::EvalSeed seed() const;

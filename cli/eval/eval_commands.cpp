@@ -52,6 +52,21 @@ void print_eval(const View& eval, bool verbose) {
         shown_id(eval["BlockedEval"].text(), verbose));
 }
 
+/// The command that shows the next page, but for its token.
+std::string next_page_command(const std::vector<std::string>& arguments) {
+  std::string command = "eval list";
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto& one = arguments[i];
+    if (one.starts_with("-page-token") || one.starts_with("--page-token")) {
+      i += one.find('=') == std::string::npos ? 1 : 0;
+      continue;
+    }
+    const bool quoted = one.find_first_of(" \"'") != std::string::npos;
+    command += quoted ? " '" + one + '\'' : ' ' + one;
+  }
+  return command;
+}
+
 }  // namespace
 
 Result<int> run_eval_list(const std::vector<std::string>& arguments) {
@@ -83,7 +98,7 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
     return 0;
   }
   std::cout << eval_table(evals.view(), verbose) << '\n';
-  print_page_hint("eval list -per-page " + per_page, evals.next_token);
+  print_page_hint(next_page_command(arguments), evals.next_token);
   return 0;
 }
 

@@ -414,7 +414,22 @@ Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
   Draft<schema::Job> child{parent};
   make_child(child, fmt::format("{}/periodic-{}", job_id, unix_seconds(seed)));
   child->disownPeriodic();
-  return register_version(allowed, child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
+  auto decision = register_version(allowed, child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
+  Draft<schema::Command> draft;
+  auto command = draft->initPeriodicLaunchRegister();
+  command.setChild(decision.command->getJobRegister());
+  auto launch = command.initLaunch();
+  launch.setNamespace(text(ns));
+  launch.setJobId(text(job_id));
+  launch.setTime(unix_seconds(seed));
+  decision.command = draft.freeze();
+  return decision;
+}
+
+Object<schema::Command> launch_without_record(const Object<schema::Command>& launch) {
+  Draft<schema::Command> draft;
+  draft->setJobRegister(launch->getPeriodicLaunchRegister().getChild());
+  return draft.freeze();
 }
 
 Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,

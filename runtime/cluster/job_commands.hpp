@@ -99,6 +99,9 @@ Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
                                         std::string_view job_id,
                                         const EvalSeed& seed);
 
+/// The same launch for servers that can't note its time yet: they are being upgraded.
+Object<schema::Command> launch_without_record(const Object<schema::Command>& launch);
+
 Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
                                    const access::Asking& asking,
                                    std::string_view alloc_id,

@@ -1,5 +1,6 @@
 #include "runtime/cluster/periodic.hpp"
 
+#include <algorithm>
 #include <charconv>
 
 #include "runtime/jobspec/cron/cron.hpp"
@@ -26,10 +27,11 @@ std::optional<std::int64_t> launch_time(std::string_view child_id) {
   return time;
 }
 
-/// The newest launch whose child is still known.
+/// The newest launch that is known.
 std::optional<std::int64_t> last_launch(const state::Snapshot& snapshot,
                                         std::string_view ns,
                                         std::string_view job_id) {
+  if (const auto launch = snapshot.periodic_launch(ns, job_id)) return launch->getTime();
   std::optional<std::int64_t> last;
   for (const auto& entry : snapshot.jobs(ns, std::string{job_id} + "/periodic-")) {
     const auto time = launch_time(view(entry.value()->getId()));
@@ -104,9 +106,10 @@ std::vector<PeriodicSchedule::Launch> PeriodicSchedule::missed(const state::Snap
   for (const auto& [key, tracked] : jobs_) {
     const auto job = snapshot.job(key.first, key.second);
     if (!job) continue;
-    const auto last = last_launch(snapshot, key.first, key.second);
-    if (!last) continue;
-    const auto due = next_periodic_launch(job->getPeriodic(), *last);
+    const auto last = last_launch(snapshot, key.first, key.second).value_or(0);
+    const auto from = std::max(last, job->getSubmitTime() / 1'000'000'000);
+    if (from == 0) continue;
+    const auto due = next_periodic_launch(job->getPeriodic(), from);
     if (due && *due <= now) launches.push_back({key.first, key.second, now});
   }
   return launches;

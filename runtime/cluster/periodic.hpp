@@ -4,9 +4,10 @@
 // May depend on: runtime/base, object, state, jobspec. Time is passed in, as Unix seconds: launches
 // have no finer grain.
 //
-// A child's id holds the time of its launch, so a new leader sees from the newest child whether a
-// launch was missed while nobody led; it catches up with one launch at most. When all children are
-// collected, nothing is known to be missed.
+// The time of each launch is a row of the state, so a new leader sees whether one was missed while
+// nobody led; it catches up with one launch at most. A launch of a release without that row is
+// known by its child's id, which holds its time, until the child is collected. What was due before
+// the job became what it is now (registered, changed, stopped and started again) was not missed.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ public:
   /// those that are gone or stopped are forgotten.
   void sync(const state::Snapshot& snapshot, std::int64_t now);
 
-  /// The jobs that had a launch due after their newest child's and by `now`; for a new leader.
+  /// The jobs that had a launch due after their last one and by `now`; for a new leader.
   std::vector<Launch> missed(const state::Snapshot& snapshot, std::int64_t now) const;
 
   /// Removes and returns what is due by `now`; each job is then due at its next time.

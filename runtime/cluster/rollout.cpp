@@ -90,8 +90,10 @@ bool is_marked(schema::Allocation::Reader alloc) {
   return mark.isValue() && mark.getValue();
 }
 
-/// Every group with canaries promotes them by itself, and all of them are healthy.
+/// Every group with canaries promotes them by itself, and all of them are healthy. Nothing is
+/// promoted while an operator has paused the deployment, or while it waits for other regions.
 bool is_ripe_for_promotion(schema::Deployment::Reader deployment, const Rows& rows) {
+  if (deployment.getStatus() != DeploymentState::RUNNING) return false;
   bool has_canaries = false;
   for (const auto entry : deployment.getTaskGroups()) {
     const auto group = entry.getValue();

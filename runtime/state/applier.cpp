@@ -15,6 +15,7 @@ std::string_view event_type_of(schema::Command::Which which) {
   switch (which) {
     case Which::JOB_REGISTER:
     case Which::JOB_SCALE:
+    case Which::PERIODIC_LAUNCH_REGISTER:
       return "JobRegistered";
     case Which::JOB_DEREGISTER:
       return "JobDeregistered";
@@ -49,6 +50,8 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::NOOP:
     case Which::JOB_STABILITY:
     case Which::REAP:
+    case Which::JOBS_REAP:
+    case Which::EVAL_DELETE:
     case Which::SERVICE_UPSERT:  // services' events have types of their own
     case Which::SERVICE_DELETE:
     case Which::NODE_SERVICES:
@@ -92,6 +95,8 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::JOB_DEREGISTER:
     case Which::JOB_STABILITY:
       return job_command(command);
+    case Which::PERIODIC_LAUNCH_REGISTER:
+      return periodic_launch_register(command.getPeriodicLaunchRegister());
     case Which::EVAL_UPDATE:
       return eval_update(command.getEvalUpdate());
     case Which::ALLOC_CLIENT_UPDATE:
@@ -114,7 +119,9 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::DEPLOYMENT_ALLOC_HEALTH:
       return deployment_alloc_health(command.getDeploymentAllocHealth());
     case Which::REAP:
-      return reap(command.getReap());
+    case Which::JOBS_REAP:
+    case Which::EVAL_DELETE:
+      return forget(command);
     case Which::SERVICE_UPSERT:
     case Which::SERVICE_DELETE:
     case Which::NODE_SERVICES:
@@ -134,13 +141,10 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::VARIABLE_APPLY:
       return variable_apply(command.getVariableApply());
     case Which::ROOT_KEY_UPSERT:
-      return root_key_upsert(command.getRootKeyUpsert());
     case Which::ROOT_KEY_DELETE:
-      return root_key_delete(view(command.getRootKeyDelete()));
     case Which::KEY_HOLDER_UPSERT:
-      return key_holder_upsert(command.getKeyHolderUpsert());
     case Which::KEY_HOLDER_DELETE:
-      return key_holder_delete(view(command.getKeyHolderDelete()));
+      return keyring(command);
     case Which::RESTORE_BEGIN:
     case Which::RESTORE_ROWS:
     case Which::RESTORE_FINISH:

@@ -92,6 +92,7 @@ private:
   void job_register(schema::JobRegister::Reader command);
   void job_deregister(schema::JobDeregister::Reader command);
   void job_stability(schema::JobStability::Reader command);
+  void periodic_launch_register(schema::PeriodicLaunchRegister::Reader command);
   std::optional<Error> check_job(JobReader job) const;
   std::optional<Error> check_enforced(schema::JobRegister::Reader command,
                                       const Object<schema::Job>* existing) const;
@@ -134,6 +135,10 @@ private:
   void cancel_blocked(schema::Evaluation::Reader complete);
   void touch_eval(std::string_view id);
   void remove_eval(std::string_view id);
+  void forget(schema::Command::Reader command);
+  Result<std::vector<std::string>> evals_to_delete(schema::EvalDelete::Reader command);
+  void eval_delete(schema::EvalDelete::Reader command);
+  void jobs_reap(schema::JobsReap::Reader command);
   void reap(schema::Reap::Reader command);
 
   // apply_alloc.cpp
@@ -216,6 +221,7 @@ private:
                        const Object<schema::Variable>& stored);
   void put_variable(schema::Variable::Reader variable, const Object<schema::Variable>& stored);
   void drop_variable(const std::string& key, const Object<schema::Variable>& stored);
+  void keyring(schema::Command::Reader command);
   void root_key_upsert(schema::RootKeyUpsert::Reader command);
   void step_back(const Object<schema::RootKey>& key, bool rekey);
   void put_root_key(const Object<schema::RootKey>& key);

@@ -1,5 +1,6 @@
 // Evaluations: new and changed ones, and the removal of what garbage collection chose.
 #include "runtime/state/applier.hpp"
+#include "runtime/state/eval_rules.hpp"
 
 namespace nomad::state {
 
@@ -132,6 +133,60 @@ void Applier::remove_eval(std::string_view id) {
   touch(Table::evals);
   changed(Table::evals, id);
   changed(Table::evals_by_job, job);
+}
+
+void Applier::forget(schema::Command::Reader command) {
+  if (command.isReap()) reap(command.getReap());
+  if (command.isJobsReap()) jobs_reap(command.getJobsReap());
+  if (command.isEvalDelete()) eval_delete(command.getEvalDelete());
+}
+
+/// The ids that an operator's deletion takes: all are chosen before the first is removed.
+Result<std::vector<std::string>> Applier::evals_to_delete(schema::EvalDelete::Reader command) {
+  NOMAD_TRY(check_broker_is_paused(t_));
+  std::vector<std::string> ids;
+  if (command.getFilter().size() == 0) {
+    for (const auto id : command.getEvaluationIds()) {
+      const auto* eval = t_.evals.find(view(id));
+      if (eval == nullptr) continue;
+      if (!is_safe_to_delete(t_, **eval)) return not_safe_to_delete(view(id));
+      ids.push_back(copy(id));
+    }
+    return ids;
+  }
+  const auto filter = NOMAD_TRY(query::Filter::compile(view(command.getFilter())));
+  std::set<std::string_view> namespaces;
+  for (const auto ns : command.getNamespaces())
+    namespaces.insert(view(ns));
+  const auto after = view(command.getAfter());
+  for (auto cursor = t_.evals.lower_bound(after);
+       cursor.valid() && cursor.key() <= view(command.getThrough())
+       && ids.size() < command.getLimit();
+       cursor.next()) {
+    const auto eval = *cursor.value();
+    if (cursor.key() == after || !namespaces.contains(view(eval.getNamespace()))) continue;
+    if (is_to_be_deleted(t_, filter, eval)) ids.push_back(copy(eval.getId()));
+  }
+  return ids;
+}
+
+void Applier::eval_delete(schema::EvalDelete::Reader command) {
+  const auto ids = evals_to_delete(command);
+  if (!ids) return refuse(ids.error().code, ids.error().what);
+  for (const auto& id : *ids)
+    remove_eval(id);
+  outcome_.evals_deleted = ids->size();
+}
+
+/// What is dead and has nothing left is still what was chosen.
+void Applier::jobs_reap(schema::JobsReap::Reader command) {
+  for (const auto job : command.getJobs()) {
+    const std::string key = join_key(view(job.getNamespace()), view(job.getId()));
+    const auto* found = t_.jobs.find(key);
+    const auto* counts = t_.job_counts.find(key);
+    const bool is_empty = counts == nullptr || counts->empty();
+    if (found != nullptr && is_empty && view((*found)->getStatus()) == "dead") purge_job(key);
+  }
 }
 
 void Applier::reap(schema::Reap::Reader command) {

@@ -227,7 +227,28 @@ void Applier::purge_job(const std::string& key) {
   touch(Table::job_summaries);
   changed(Table::job_summaries, key);
   event(job);
+  if (t_.periodic_launches.erase(key)) {
+    touch(Table::periodic_launches);
+    changed(Table::periodic_launches, key);
+  }
   outcome_.jobs_stopped.emplace_back(copy(job->getNamespace()), copy(job->getId()));
+}
+
+void Applier::periodic_launch_register(schema::PeriodicLaunchRegister::Reader command) {
+  job_register(command.getChild());
+  if (outcome_.error) return;
+  const auto launch = command.getLaunch();
+  const std::string key = join_key(view(launch.getNamespace()), view(launch.getJobId()));
+  const auto* known = t_.periodic_launches.find(key);
+  // An operator's launch may overtake the schedule's.
+  if (known != nullptr && (*known)->getTime() >= launch.getTime()) return;
+  if (!t_.jobs.contains(key)) return;  // purged meanwhile
+  Draft<schema::PeriodicLaunch> draft{launch};
+  draft->setCreateIndex(known != nullptr ? (*known)->getCreateIndex() : index_);
+  draft->setModifyIndex(index_);
+  t_.periodic_launches.insert_or_assign(key, draft.freeze());
+  touch(Table::periodic_launches);
+  changed(Table::periodic_launches, key);
 }
 
 void Applier::job_stability(schema::JobStability::Reader command) {

@@ -78,6 +78,13 @@ void Applier::drop_variable(const std::string& key, const Object<schema::Variabl
   changed(Table::variables, key);
 }
 
+void Applier::keyring(schema::Command::Reader command) {
+  if (command.isRootKeyUpsert()) root_key_upsert(command.getRootKeyUpsert());
+  if (command.isRootKeyDelete()) root_key_delete(view(command.getRootKeyDelete()));
+  if (command.isKeyHolderUpsert()) key_holder_upsert(command.getKeyHolderUpsert());
+  if (command.isKeyHolderDelete()) key_holder_delete(view(command.getKeyHolderDelete()));
+}
+
 void Applier::root_key_upsert(schema::RootKeyUpsert::Reader command) {
   const auto key = command.getKey();
   const auto* found = t_.root_keys.find(view(key.getKeyId()));

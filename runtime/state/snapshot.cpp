@@ -70,6 +70,11 @@ Object<schema::JobSummary> Snapshot::job_summary(std::string_view ns, std::strin
   return value_or_empty(tables_->job_summaries, join_key(ns, id));
 }
 
+Object<schema::PeriodicLaunch> Snapshot::periodic_launch(std::string_view ns,
+                                                         std::string_view id) const {
+  return value_or_empty(tables_->periodic_launches, join_key(ns, id));
+}
+
 Object<schema::Node> Snapshot::node(std::string_view id) const {
   return value_or_empty(tables_->nodes, id);
 }

@@ -17,12 +17,13 @@
 #include <vector>
 
 #include "runtime/base/result.hpp"
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 #include "runtime/state/rows.hpp"
 #include "runtime/state/table.hpp"
 #include "schema/command.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
+#include "schema/periodic.capnp.h"
 #include "schema/scaling.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
@@ -66,6 +67,8 @@ public:
                                   std::string_view id,
                                   std::uint64_t version) const;
   Object<schema::JobSummary> job_summary(std::string_view ns, std::string_view id) const;
+  /// The newest launch of a periodic job.
+  Object<schema::PeriodicLaunch> periodic_launch(std::string_view ns, std::string_view id) const;
   Object<schema::Node> node(std::string_view id) const;
   Object<schema::NodePool> node_pool(std::string_view name) const;
   Object<schema::Namespace> get_namespace(std::string_view name) const;

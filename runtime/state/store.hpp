@@ -43,6 +43,8 @@ struct Outcome {
   /// Evaluations as they are now stored: pending ones are to be enqueued, blocked ones to be
   /// tracked, complete ones without failures end what blocks for their job.
   std::vector<Object<schema::Evaluation>> evals;
+  /// How many an operator's deletion has removed.
+  std::uint64_t evals_deleted = 0;
   /// Nodes that may take more than before: registered, ready or eligible again.
   std::vector<Object<schema::Node>> nodes_opened;
   /// Nodes on which allocations ended.

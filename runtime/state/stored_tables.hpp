@@ -42,6 +42,7 @@ inline constexpr std::tuple stored_table_list{
     StoredTable{Table::autopilot_config, "autopilot_config", &Tables::autopilot_config},
     StoredTable{Table::scaling_events, "scaling_events", &Tables::scaling_events},
     StoredTable{Table::job_submissions, "job_submissions", &Tables::job_submissions},
+    StoredTable{Table::periodic_launches, "periodic_launches", &Tables::periodic_launches},
 };
 
 static_assert(std::apply(

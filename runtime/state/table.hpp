@@ -12,7 +12,7 @@ namespace nomad::state {
 
 using Index = std::uint64_t;
 
-/// What can be watched and, up to `job_submissions`, what is stored. The comment is the watched
+/// What can be watched and, up to `periodic_launches`, what is stored. The comment is the watched
 /// key. A new stored table goes behind the last stored one: snapshots hold indexes by place.
 enum class Table : std::uint32_t {
   jobs,                  ///< namespace\0id
@@ -35,6 +35,7 @@ enum class Table : std::uint32_t {
   autopilot_config,      ///< ""
   scaling_events,        ///< namespace\0job id
   job_submissions,       ///< namespace\0job id
+  periodic_launches,     ///< namespace\0job id
   allocs_by_node,        ///< node id: any change of its allocations
   allocs_for_node,       ///< node id: a change that servers made; what a client waits for
   allocs_by_job,         ///< namespace\0job id
@@ -50,7 +51,7 @@ enum class Table : std::uint32_t {
 };
 
 inline constexpr std::uint32_t stored_tables
-    = static_cast<std::uint32_t>(Table::job_submissions) + 1;
+    = static_cast<std::uint32_t>(Table::periodic_launches) + 1;
 
 /// The name of a stored table in snapshots: "jobs".
 std::string_view to_string(Table table);

@@ -8,12 +8,13 @@
 #include <cstdint>
 
 #include "runtime/object/object.hpp"
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 #include "runtime/state/rows.hpp"
 #include "runtime/state/table.hpp"
 #include "schema/command.capnp.h"
 #include "schema/node.capnp.h"
 #include "schema/operator.capnp.h"
+#include "schema/periodic.capnp.h"
 #include "schema/scaling.capnp.h"
 #include "schema/service.capnp.h"
 #include "schema/variable.capnp.h"
@@ -45,6 +46,7 @@ struct Tables {
   Object<schema::AutopilotConfiguration> autopilot_config;  ///< Empty: as the agents are told.
   ObjectMap<schema::JobScalingEvents> scaling_events;       ///< namespace\0job id
   ObjectMap<schema::JobSubmission> job_submissions;         ///< namespace\0job id\0version
+  ObjectMap<schema::PeriodicLaunch> periodic_launches;      ///< namespace\0job id
   std::array<Index, stored_tables> indexes{};               ///< Of each table's last change.
   Index applied = 0;                                        ///< The last applied entry.
   Index index_offset = 0;  ///< How far indexes here are ahead of the log's: see apply_restore.cpp.

@@ -114,6 +114,7 @@ std::vector<Mistake> mistakes() {
   all.push_back({"keep_learners", {.server_mutation = ServerMutation::keep_learners}});
   all.push_back({"forget_deliveries", {.server_mutation = ServerMutation::forget_deliveries}});
   all.push_back({"trust_schedulers", {.server_mutation = ServerMutation::trust_schedulers}});
+  all.push_back({"drowsy_watchers", {.server_mutation = ServerMutation::drowsy_watchers}});
   all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
   all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
   all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});

@@ -15,7 +15,8 @@
 // operators were answered about some jobs and variables is linearizable. (8) Every allocation is
 // accounted for: what should run does so exactly once, on a node that knows it, and nothing else
 // does. (10) Every member can open every root key. (12) The log's voters are the servers that are
-// there, and no others. (13) No operator's write is in the log twice.
+// there, and no others. (13) No operator's write is in the log twice. (14) Every deployment has
+// succeeded, failed or been cancelled.
 #pragma once
 
 #include <functional>
@@ -229,6 +230,7 @@ private:
   std::string account_for_allocations(const state::Snapshot& state);
   std::string account_for_processes(const state::Snapshot& state);
   std::string account_for_jobs(const state::Snapshot& state);
+  std::string account_for_deployments(const state::Snapshot& state);
   std::string account_for_evaluations(const state::Snapshot& state);
 
   ClusterWorldOptions options_;

@@ -157,7 +157,8 @@ std::string ClusterWorld::unsettled() {
   }
   if (auto why = account_for_allocations(state); !why.empty()) return why;
   if (auto why = account_for_processes(state); !why.empty()) return why;
-  return account_for_jobs(state);
+  if (auto why = account_for_jobs(state); !why.empty()) return why;
+  return account_for_deployments(state);
 }
 
 std::string ClusterWorld::account_for_evaluations(const state::Snapshot& state) {
@@ -233,6 +234,17 @@ std::string ClusterWorld::account_for_jobs(const state::Snapshot& state) {
                             && deployment->getStatus() == schema::DeploymentState::FAILED;
     if (running > wanted || (running < wanted && !has_failed))
       return fmt::format("job {} has {} allocations of {}", view(job.getId()), running, wanted);
+  }
+  return {};
+}
+
+/// Nobody pauses deployments here, and each has a deadline of its progress.
+std::string ClusterWorld::account_for_deployments(const state::Snapshot& state) {
+  for (const auto& entry : state.deployments()) {
+    const auto deployment = *entry.value();
+    if (state::is_active(deployment.getStatus()))
+      return fmt::format("the deployment {} of job {} has neither succeeded nor failed",
+                         view(deployment.getId()), view(deployment.getJobId()));
   }
   return {};
 }

@@ -311,8 +311,12 @@ void SimServer::start_duties(const Proposer& proposer) {
        = {.leases
           = {.min_ttl = 2s, .max_heartbeats_per_second = 50, .grace = 2s, .failover_ttl = 8s}},
        .gc = {.interval = 20s,
+              .job_interval = 20s,
               .thresholds
               = {.eval = 20s, .batch_eval = 20s, .job = 20s, .deployment = 20s, .node = 1h}},
+       .deployments = {.batch_period = options_.mutation == ServerMutation::drowsy_watchers
+                                           ? std::chrono::milliseconds{1h}
+                                           : std::chrono::milliseconds{200}},
        .keyring = {.interval = 500ms,
                    .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()}},
        .workers = 2,

@@ -78,6 +78,7 @@ enum class ServerMutation : std::uint8_t {
   keep_learners,      ///< Never promotes new servers.
   forget_deliveries,  ///< Plans are written whoever's evaluation they are of.
   trust_schedulers,   ///< Plans are written unread.
+  drowsy_watchers,    ///< Looks at each deployment once in an hour, whatever happens to it.
 };
 
 /// Where servers and nodes reach the server of that id.

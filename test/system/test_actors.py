@@ -19,7 +19,7 @@ TASKS = 3
 # Kinds that begin anew.
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "heartbeat_tracker", "near_servers",
-    "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watcher", "autopilot",
+    "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "autopilot",
     "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.
@@ -31,6 +31,7 @@ REPORTED = {
     "services_hook": "services_hook: ended by an exception",
     "checks_hook": "checks_hook: ended by an exception",
     "predecessor_hook": "predecessor_hook: ended by an exception",
+    "deployment_watcher": "another one follows",
 }
 # Kinds without which the agent cannot go on.
 FATAL = ["raft_node", "log_writer", "snapshotter", "membership", "server", "client", "client_db"]

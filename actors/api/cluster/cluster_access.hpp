@@ -6,7 +6,7 @@
 
 #include "actors/raft/raft_node.hpp"
 #include "actors/server/autopilot.hpp"
-#include "actors/server/membership.hpp"
+#include "actors/server/members/membership.hpp"
 
 namespace nomad::api {
 

@@ -9,7 +9,7 @@
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
 #include "actors/roles/no_leader.hpp"
-#include "runtime/cluster/gc_rules.hpp"
+#include "runtime/cluster/eval_deletion.hpp"
 #include "runtime/object/enum_name.hpp"
 #include "schema/eval.capnp.h"
 
@@ -78,14 +78,13 @@ Outcome count_evals(Call& call) {
                 .answer =
                     [selection](const View& snapshot) {
                       std::uint64_t count = 0;
-                      Result<bool> kept = true;
                       snapshot.walk(&state::Snapshot::evals_map,
                                     {.prefix = selection.options.prefix}, [&](const auto& entry) {
-                                      kept = selection.keeps_eval(entry.value());
+                                      const auto kept = selection.keeps_eval(entry.value());
+                                      // As deletions, which pass over what a filter can't judge.
                                       count += kept && *kept ? 1 : 0;
-                                      return kept.has_value();
+                                      return true;
                                     });
-                      if (!kept) return Answer::error(kept.error());
                       JsonObject object;
                       object.number("Count", count);
                       append_query_meta(object, table_index(snapshot, Table::evals), true);
@@ -150,58 +149,70 @@ Outcome eval_allocations(Call& call) {
   });
 }
 
-/// The ids that a deletion names, or those that its filter finds.
-Result<std::vector<std::string>> evals_to_delete(const Call& call) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
+/// What a deletion names, or else a filter.
+struct EvalsToDelete {
+  std::vector<std::string> ids = {};
+  std::string filter = {};
+};
+
+Result<EvalsToDelete> evals_to_delete(const net::Request& request) {
+  const auto body = NOMAD_TRY(read_body(request));
   BodyFields fields{body, "EvalDeleteRequest"};
-  const auto filter_text = fields.text("Filter");
+  EvalsToDelete wanted{.filter = fields.text("Filter")};
   const auto* ids = fields.array("EvalIDs");
   NOMAD_TRY(fields.check());
   const bool has_ids = ids != nullptr && ids->size != 0;
   const auto bad = [](std::string what) { return Error{Errc::invalid_argument, std::move(what)}; };
-  if (has_ids && !filter_text.empty()) return bad("evals cannot be deleted by both ID and filter");
-  if (!has_ids && filter_text.empty()) return bad("evals must be deleted by either ID or filter");
-  std::vector<std::string> found;
-  if (has_ids) {
-    if (ids->size > most_deleted)
-      return bad("request includes " + std::to_string(ids->size) + " evaluation IDs, must be "
-                 + std::to_string(most_deleted) + " or fewer");
-    for (const JsonNode& id : ids->elements()) {
-      if (!id.is(JsonKind::text)) return bad("evaluation IDs must be strings");
-      found.emplace_back(id.text());
-    }
-    return found;
+  if (has_ids && !wanted.filter.empty())
+    return bad("evals cannot be deleted by both ID and filter");
+  if (!has_ids && wanted.filter.empty()) return bad("evals must be deleted by either ID or filter");
+  if (!has_ids) return wanted;
+  if (ids->size > most_deleted)
+    return bad("request includes " + std::to_string(ids->size) + " evaluation IDs, must be "
+               + std::to_string(most_deleted) + " or fewer");
+  for (const JsonNode& id : ids->elements()) {
+    if (!id.is(JsonKind::text)) return bad("evaluation IDs must be strings");
+    wanted.ids.emplace_back(id.text());
   }
-  ReadOptions options;
-  options.filter = filter_text;
-  const auto filter = NOMAD_TRY(compile_filter(options));
-  if (!call.context->options.store) return no_leader();
-  const auto snapshot = call.context->options.store->snapshot();
-  access::Verdicts verdicts{call.asking.who};
-  Result<bool> kept = true;
-  View{snapshot, verdicts, call.asking.needed}.walk(
-      &state::Snapshot::evals_map, {}, [&](const auto& entry) {
-        kept = keeps(filter, *entry.value());
-        if (kept && *kept) found.push_back(copy(entry.value()->getId()));
-        return kept && found.size() < most_deleted;
-      });
-  if (!kept) return kept.error();
-  return found;
+  return wanted;
+}
+
+Answer deleted_answer(std::uint64_t count, std::uint64_t index) {
+  return Answer::json(JsonObject{}.number("Count", count).number("Index", index).take())
+      .with_index(index);
+}
+
+Outcome delete_by_filter(Call& call, std::string_view filter) {
+  const auto& options = call.context->options;
+  if (!options.writer) return no_leader();
+  const auto snapshot = options.store->snapshot();
+  auto deletion = NOMAD_TRY(cluster::decide_delete_by_filter(snapshot, call.asking, filter));
+  if (deletion.commands.empty()) return deleted_answer(0, snapshot.index());
+  const auto& writer = *options.writer;
+  const auto count = std::make_shared<std::uint64_t>(0);  // of the Raft node's thread
+  writer.propose_all(
+      deletion.allowed, std::move(deletion.commands),
+      responding<server::Committed>(
+          share(std::move(call)),
+          [count](const server::Committed& done) { return deleted_answer(*count, done.index); }),
+      [count](const server::Committed& done) { *count += done.outcome->evals_deleted; });
+  return later;
 }
 
 Outcome delete_evals_here(Call& call) {
-  const auto ids = NOMAD_TRY(evals_to_delete(call));
+  const auto wanted = NOMAD_TRY(evals_to_delete(call.request()));
+  if (wanted.ids.empty()) return delete_by_filter(call, wanted.filter);
   return write(
       call,
       [&](const Snapshot& state, const access::Asking& asking, const cluster::EvalSeed&) {
-        return cluster::decide_delete_evals(state, asking, ids);
+        return cluster::decide_delete_evals(state, asking, wanted.ids);
       },
-      [count = ids.size()](const server::Written<cluster::Decision>& done) {
-        return Answer::json(JsonObject{}.number("Count", count).number("Index", done.index).take())
-            .with_index(done.index);
+      [](const server::Written<cluster::Decision>& done) {
+        return deleted_answer(done.outcome->evals_deleted, done.index);
       });
 }
 
+/// Finding what a filter holds for takes as long as the table is.
 Outcome delete_evals(Call& call) {
   return on_pool(call, delete_evals_here);
 }

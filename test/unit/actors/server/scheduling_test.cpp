@@ -1,6 +1,9 @@
 // Worker, plan applier and broker together: from a registered job to its allocations.
+#include <algorithm>
+
+#include "actors/core/actor_registry.hpp"
 #include "actors/roles/no_leader.hpp"
-#include "actors/server/deployment_watcher.hpp"
+#include "actors/server/deployment_watchers.hpp"
 #include "actors/server/periodic_dispatcher.hpp"
 #include "scheduling_fixture.hpp"
 
@@ -140,7 +143,7 @@ TEST_CASE_FIXTURE(SchedulingFixture,
                   "a deployment goes on by itself as its allocations get healthy") {
   add_node();
   start_worker();
-  auto watcher = adopt(spawn_deployment_watcher(system(), store, proposer, {}));
+  auto watcher = adopt(spawn_deployment_watchers(system(), store, proposer, {}));
   tell(watcher, Lead{true});
   const auto job = [](const char* config) {
     Draft<schema::Job> draft{make_job("web", 3)};
@@ -181,6 +184,49 @@ TEST_CASE_FIXTURE(SchedulingFixture,
   REQUIRE(live("web").size() == 3);
   for (const auto& row : live("web"))
     CHECK(row->alloc->getJobVersion() == 1);
+}
+
+TEST_CASE_FIXTURE(SchedulingFixture,
+                  "each active deployment has a watcher of its own, for as long as it is active") {
+  const auto deploy = [&](const char* id, schema::DeploymentState status) {
+    write([&](schema::Command::Builder command) {
+      auto deployment = command.initPlanResults().initPlans(1)[0].initDeployment();
+      deployment.setId(id);
+      deployment.setNamespace("default");
+      deployment.setJobId(id);
+      deployment.setStatus(status);
+    });
+  };
+  const auto fail = [&](const char* id) {
+    write([&](schema::Command::Builder command) {
+      auto update = command.initDeploymentStatusUpdate().initUpdate();
+      update.setDeploymentId(id);
+      update.setStatus(schema::DeploymentState::FAILED);
+    });
+  };
+  const auto watching = [&] {
+    advance(1s);
+    commit();
+    return std::ranges::count_if(actor::list_actors(system()), [](const auto& each) {
+      return each.name == "deployment_watcher";
+    });
+  };
+  deploy("ended", schema::DeploymentState::SUCCESSFUL);
+  deploy("one", schema::DeploymentState::RUNNING);
+  auto watchers = adopt(spawn_deployment_watchers(system(), store, proposer, {}));
+  CHECK(watching() == 0);
+  tell(watchers, Lead{true});
+  CHECK(watching() == 1);
+
+  deploy("two", schema::DeploymentState::PAUSED);
+  CHECK(watching() == 2);
+  fail("one");
+  CHECK(watching() == 1);
+
+  tell(watchers, Lead{false});
+  CHECK(watching() == 0);
+  tell(watchers, Lead{true});
+  CHECK(watching() == 1);
 }
 
 TEST_CASE_FIXTURE(SchedulingFixture, "a periodic job is launched at its times") {

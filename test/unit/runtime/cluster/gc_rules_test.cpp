@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "test/support/anybody.hpp"
 #include "test/unit/runtime/state/fixture.hpp"
 
 using namespace nomad;
@@ -39,13 +38,16 @@ struct Garbage : StateFixture {
         add("node:", command->getNodeDeregister().getNodeIds());
         continue;
       }
+      if (command->isJobsReap()) {
+        for (const auto job : command->getJobsReap().getJobs())
+          names.insert("job:" + copy(job.getNamespace()) + "/" + copy(job.getId()));
+        continue;
+      }
       REQUIRE(command->isReap());
       const auto reap = command->getReap();
       add("alloc:", reap.getAllocationIds());
       add("eval:", reap.getEvaluationIds());
       add("deployment:", reap.getDeploymentIds());
-      for (const auto job : reap.getJobs())
-        names.insert("job:" + copy(job.getNamespace()) + "/" + copy(job.getId()));
     }
     return names;
   }
@@ -75,6 +77,32 @@ struct Garbage : StateFixture {
     report("b", ClientStatus::RUNNING);
   }
 
+  /// The job "web" with a policy for what fails, and an allocation "a" that failed at 2000 and was
+  /// preceded by others at the times `replaced_at`; and an evaluation that keeps the job alive.
+  void fail_under(std::int64_t attempts,
+                  bool unlimited,
+                  const std::vector<std::int64_t>& replaced_at = {},
+                  std::int64_t interval = 500) {
+    register_node();
+    run([&](auto command) {
+      auto job = command.initJobRegister().initJob();
+      fill(job, JobSpec{});
+      auto policy = job.getTaskGroups()[0].initReschedulePolicy();
+      policy.setAttempts(attempts);
+      policy.setUnlimited(unlimited);
+      policy.setInterval(interval);
+    });
+    put_eval({.id = "waits"});
+    end_eval("eval", 1000);
+    place({{.id = "a"}}, [&](schema::PlanResult::Builder plan) {
+      auto events = plan.getPlaced()[0].initRescheduleTracker().initEvents(
+          static_cast<unsigned>(replaced_at.size()));
+      for (unsigned i = 0; i < events.size(); ++i)
+        events[i].setRescheduleTime(replaced_at[i]);
+    });
+    report("a", ClientStatus::FAILED);
+  }
+
   /// "a" is replaced.
   void replace() {
     place({{.id = "after-a", .eval = "other", .previous = "a"}});
@@ -86,10 +114,53 @@ struct Garbage : StateFixture {
 
 TEST_CASE_FIXTURE(Garbage, "an evaluation goes when it and its allocations have ended long ago") {
   run_once();
-  CHECK(at(1'000'000).empty());  // "a" is to run: its successor is looked for
-  replace();
   CHECK(at(2099).empty());
   CHECK(at(2100) == Names{"alloc:a", "eval:eval"});
+}
+
+TEST_CASE("a failed allocation that nobody will look back at goes while its job lives") {
+  const Names gone{"alloc:a", "eval:eval"};
+  SUBCASE("its group has no policy") {
+    Garbage state;
+    state.run_once();
+    state.report("a", ClientStatus::FAILED);
+    CHECK(state.at(2100) == gone);
+  }
+  SUBCASE("its group places nothing anew") {
+    Garbage state;
+    state.fail_under(0, false);
+    CHECK(state.at(2099).empty());
+    CHECK(state.at(2100) == gone);
+  }
+  SUBCASE("its last try is out of the interval in which tries are counted") {
+    Garbage state;
+    state.fail_under(2, false, {1100, 1900});
+    CHECK(state.at(2400).empty());
+    CHECK(state.at(2401) == gone);
+  }
+}
+
+TEST_CASE("a failed allocation stays as long as its replacement has to know its attempts") {
+  SUBCASE("without limit") {
+    Garbage state;
+    state.fail_under(0, true, {100});
+    CHECK(state.at(1'000'000).empty());
+    state.replace();
+    CHECK(state.at(1'000'000) == Names{"alloc:a", "eval:eval"});
+  }
+  SUBCASE("the first try is still to come") {
+    Garbage state;
+    state.fail_under(2, false);
+    CHECK(state.at(1'000'000).empty());
+  }
+}
+
+TEST_CASE_FIXTURE(Garbage, "an allocation that was lost from sight goes once it is to stop") {
+  run_once();
+  place({{.id = "c", .eval = "other"}});
+  stop("c", ClientStatus::UNKNOWN);
+  CHECK(at(2100) == Names{"alloc:a", "eval:eval"});
+  CHECK(at(1'000'100) == Names{"alloc:a", "alloc:c", "eval:eval"});
 }
 
 TEST_CASE_FIXTURE(Garbage, "an allocation that is not over keeps its evaluation") {
@@ -157,22 +228,30 @@ TEST_CASE_FIXTURE(Garbage, "allocations of a job that is stopped, gone or anothe
   }
 }
 
-TEST_CASE_FIXTURE(Garbage, "an allocation that was to stop goes when it has") {
-  run_once({.type = "batch"});
-  place({{.id = "c"}});
-  stop("c");
-  report("c", ClientStatus::COMPLETE);
-  CHECK(at(2199).empty());
-  CHECK(at(2200) == Names{"alloc:c"});
+TEST_CASE("an allocation that was to stop goes when it has, unless it did a batch job's work") {
+  for (const bool batch : {false, true}) {
+    Garbage state;
+    state.register_node();
+    state.register_job({.type = batch ? "batch" : "service"});
+    state.end_eval("other", 1'000'000);
+    state.place({{.id = "b", .eval = "other"}, {.id = "c", .eval = "other"}});
+    state.report("b", ClientStatus::RUNNING);
+    state.stop("c");
+    CHECK(state.at(1'000'200).empty());
+    state.report("c", ClientStatus::COMPLETE);
+    CHECK(state.at(1'000'200) == (batch ? Names{} : Names{"alloc:c"}));
+    if (!batch) continue;
+    state.register_job({.type = "batch"});  // another version: the work is to be done anew
+    CHECK(state.at(1'000'200) == Names{"alloc:c"});
+  }
 }
 
 TEST_CASE_FIXTURE(Garbage, "allocations whose evaluation is gone are collected by themselves") {
   register_node();
   register_job({});
   place({{.id = "a", .eval = "gone"}, {.id = "c", .eval = "gone"}});
+  report("c", ClientStatus::RUNNING);
   report("a", ClientStatus::FAILED);
-  CHECK(at(2100).empty());
-  place({{.id = "b", .eval = "gone", .previous = "a"}});
   CHECK(at(2099).empty());
   CHECK(at(2100) == Names{"alloc:a"});
 }
@@ -191,13 +270,31 @@ TEST_CASE_FIXTURE(Garbage, "a deployment goes when it has ended and nothing of i
   };
   end(DeploymentState::PAUSED);
   stop("a", ClientStatus::LOST);
-  CHECK(at(300).empty());
+  const std::string gone = "deployment:d";
+  CHECK_FALSE(at(1'000'000).contains(gone));
   end(DeploymentState::SUCCESSFUL);
-  CHECK(at(299).empty());
-  CHECK(at(300) == Names{"deployment:d"});
+  CHECK_FALSE(at(1299).contains(gone));
+  CHECK(at(1300).contains(gone));
 
   place({{.id = "b", .eval = "gone", .deployment = "d"}});
-  CHECK(at(300).empty());
+  CHECK_FALSE(at(1'000'000).contains(gone));
+}
+
+TEST_CASE_FIXTURE(Garbage, "a deployment's age counts from its end and not from its beginning") {
+  register_node();
+  register_job({});
+  deploy("d", 1);
+  run([](auto command) {
+    auto update = command.initDeploymentStatusUpdate();
+    update.initUpdate().setDeploymentId("d");
+    update.getUpdate().setStatus(DeploymentState::FAILED);
+    auto eval = update.initEvaluation();
+    nomad::state::fill(eval, EvalSpec{.id = "its-failure"});
+    eval.setDeploymentId("d");
+    eval.setModifyTime(5000);
+  });
+  CHECK_FALSE(at(5299).contains("deployment:d"));
+  CHECK(at(5300).contains("deployment:d"));
 }
 
 TEST_CASE_FIXTURE(Garbage, "a dead job goes with the last of its evaluations and allocations") {
@@ -208,13 +305,58 @@ TEST_CASE_FIXTURE(Garbage, "a dead job goes with the last of its evaluations and
   CHECK_FALSE(at(1'000'100).contains("job:default/web"));
   report("after-a", ClientStatus::COMPLETE);
   CHECK(at(1'000'099) == Names{"alloc:a", "eval:eval"});
-  CHECK(at(1'000'100)
-        == Names{"alloc:a", "alloc:b", "alloc:after-a", "eval:eval", "eval:other",
-                 "job:default/web"});
+  CHECK(at(1'000'100) == Names{"alloc:a", "alloc:b", "alloc:after-a", "eval:eval", "eval:other"});
+  CHECK_FALSE(at(1'000'399).contains("job:default/web"));
+  CHECK(at(1'000'400).contains("job:default/web"));
 
   after.job = Nanoseconds{2'000'000};
-  CHECK_FALSE(at(1'999'999).contains("job:default/web"));
-  CHECK(at(2'000'000).contains("job:default/web"));
+  CHECK_FALSE(at(2'999'999).contains("job:default/web"));
+  CHECK(at(3'000'000).contains("job:default/web"));
+}
+
+TEST_CASE_FIXTURE(Garbage, "a finished batch job goes with all of it by the threshold of jobs") {
+  after.batch_eval = Nanoseconds{10'000'000};
+  register_node();
+  register_job({.type = "batch"});
+  end_eval("eval", 1000, EvalStatus::COMPLETE, "batch");
+  place({{.id = "a"}});
+  report("a", ClientStatus::COMPLETE);
+  CHECK(at(2399).empty());
+  CHECK(at(2400) == Names{"alloc:a", "eval:eval", "job:default/web"});
+}
+
+TEST_CASE_FIXTURE(Garbage, "a service that died without being stopped is there to be looked at") {
+  register_node();
+  register_job({});
+  end_eval("eval", 1000);
+  place({{.id = "a"}});
+  report("a", ClientStatus::FAILED);
+  REQUIRE(job_status("web") == "dead");
+  CHECK_FALSE(at(1'000'000).contains("job:default/web"));
+}
+
+TEST_CASE_FIXTURE(Garbage, "a job that was registered again while it was collected stays") {
+  register_job({.type = "batch"});
+  end_eval("eval", 1000, EvalStatus::COMPLETE, "batch");
+  const auto commands = collect_garbage(now(), GcThresholds::none(), 1000);
+  register_job({.type = "batch"}, EvalSpec{.id = "again"});
+  for (const auto& command : commands)
+    store.apply(++index, *command);
+  store.publish();
+  CHECK(now().job("default", "web"));
+  CHECK(now().eval("again"));
+  CHECK_FALSE(now().eval("eval"));
+}
+
+TEST_CASE_FIXTURE(Garbage, "jobs are looked for by themselves, and everything else without them") {
+  register_job({.type = "batch"});
+  end_eval("eval", 1000, EvalStatus::COMPLETE, "batch");
+  const auto none = GcThresholds::none();
+  const auto jobs = collect_garbage(now(), none, 1000, {.jobs = true, .others = false});
+  CHECK(jobs.size() == 2);  // and what is left of them
+  const auto others = collect_garbage(now(), none, 1000, {.jobs = false, .others = true});
+  REQUIRE(others.size() == 1);
+  CHECK(others[0]->getReap().getEvaluationIds().size() == 1);
 }
 
 TEST_CASE_FIXTURE(Garbage, "a job that lives stays, and a parent until it is stopped") {
@@ -278,38 +420,4 @@ TEST_CASE_FIXTURE(Garbage, "one entry of the log removes no more than a bounded 
   CHECK(commands[0]->getReap().getEvaluationIds().size() == most);
   CHECK(commands[1]->getReap().getEvaluationIds().size() == 1);
   CHECK(at(100).size() == most + 1);
-}
-
-TEST_CASE_FIXTURE(Garbage,
-                  "evaluations are deleted by name while the broker is paused, known ones only") {
-  put_eval({.id = "one"});
-  put_eval({.id = "two"});
-  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one"}).error().code
-        == Errc::rejected);
-  run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  CHECK(cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "x"}).error().code
-        == Errc::not_found);
-  const auto decision = cluster::decide_delete_evals(now(), nomad::test::anybody(), {"one", "two"});
-  REQUIRE(decision);
-  const auto ids = decision->command->getReap().getEvaluationIds();
-  REQUIRE(ids.size() == 2);
-  CHECK(view(ids[0]) == "one");
-  CHECK(view(ids[1]) == "two");
-}
-
-TEST_CASE_FIXTURE(Garbage, "evaluations are deleted by who may have each that he names") {
-  put_eval({.id = "ours", .ns = "a"});
-  put_eval({.id = "theirs", .ns = "b"});
-  run([](auto command) { command.initSchedulerConfiguration().setPauseEvalBroker(true); });
-  const auto policy
-      = [](const access::Caller&, access::Capability, const access::Target& target) -> Result<> {
-    if (target.ns != "b") return {};
-    return Error{Errc::permission_denied, "Permission denied"};
-  };
-  const access::Asking asking{{access::Caller{}, std::make_shared<const access::Policy>(policy)},
-                              access::Capability::management};
-
-  CHECK(cluster::decide_delete_evals(now(), asking, {"ours"}).has_value());
-  CHECK(cluster::decide_delete_evals(now(), asking, {"ours", "theirs"}).error().code
-        == Errc::permission_denied);
 }

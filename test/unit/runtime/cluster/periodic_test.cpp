@@ -130,6 +130,49 @@ TEST_CASE_FIXTURE(PeriodicHarness, "what was missed counts from the newest launc
   CHECK(schedule.missed(state(), noon + 3 * 3600 - 1).empty());
 }
 
+TEST_CASE_FIXTURE(PeriodicHarness, "what was missed is known when all children are collected") {
+  add_periodic("hourly", "0 * * * *");
+  launch("hourly", noon);
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId(text("hourly/periodic-" + std::to_string(noon)));
+    stop.setPurge(true);
+  });
+  schedule.sync(state(), noon + 1);
+  CHECK(schedule.missed(state(), noon + 3599).empty());
+  CHECK(schedule.missed(state(), noon + 3600).size() == 1);
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "a job that was never launched has missed what came after it") {
+  add_periodic("hourly", "0 * * * *", [](auto job) { job.setSubmitTime((noon + 1) * second); });
+  schedule.sync(state(), noon + 2);
+  CHECK(schedule.missed(state(), noon + 3599).empty());
+  CHECK(schedule.missed(state(), noon + 3600).size() == 1);
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "a changed job has missed nothing that its change asks for") {
+  add_periodic("daily", "0 0 * * *", [](auto job) { job.setSubmitTime((noon - 86400) * second); });
+  launch("daily", noon - 43200);
+  add_periodic("daily", "0 11 * * *", [](auto job) { job.setSubmitTime(noon * second); });
+  schedule.sync(state(), noon + 1);
+  CHECK(schedule.missed(state(), noon + 2).empty());
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "a purged job takes the record of its launches along") {
+  add_periodic("hourly", "0 * * * *");
+  launch("hourly", noon);
+  REQUIRE(state().periodic_launch("default", "hourly"));
+  CHECK(state().periodic_launch("default", "hourly")->getTime() == noon);
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("hourly");
+    stop.setPurge(true);
+  });
+  CHECK_FALSE(state().periodic_launch("default", "hourly"));
+}
+
 TEST_CASE_FIXTURE(PeriodicHarness, "what is named like a launch, but has no time, is none") {
   add_periodic("hourly", "0 * * * *");
   for (const auto* id : {"hourly/periodic-", "hourly/periodic-x", "hourly/periodic-1700049600x"})

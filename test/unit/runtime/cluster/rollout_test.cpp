@@ -176,6 +176,34 @@ TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries are promoted if their group 
     CHECK(row->alloc->getJobVersion() == 1);
 }
 
+TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries of a paused deployment wait until it goes on") {
+  add_node();
+  const auto canaries = [](schema::Job::Builder job) {
+    auto update = job.getTaskGroups()[0].getUpdate();
+    update.setCanary(1);
+    update.setAutoPromote(true);
+  };
+  const auto first = deploy(2, "{\"v\":1}", canaries);
+  for (const auto& row : live())
+    report_health(row, true);
+  take(next(first));
+  const auto id = deploy(2, "{\"v\":2}", canaries);
+  const auto pause = [&](bool paused) {
+    const auto decision
+        = cluster::decide_pause(state(), nomad::test::anybody(), id, paused, {now, &random});
+    REQUIRE(decision.has_value());
+    store.apply(++next_index, *decision->command);
+    store.publish();
+  };
+  pause(true);
+  for (const auto& row : live())
+    if (row->alloc->getJobVersion() == 1) report_health(row, true);
+  CHECK(next(id).reason != "its canaries are healthy");
+
+  pause(false);
+  CHECK(next(id).reason == "its canaries are healthy");
+}
+
 TEST_CASE_FIXTURE(RolloutHarness, "the deadline is that of the first group that is not done") {
   add_node();
   bool api_first = true;

@@ -1,4 +1,4 @@
-#include "actors/server/membership.hpp"
+#include "actors/server/members/membership.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 
 #include <map>
 #include <memory>

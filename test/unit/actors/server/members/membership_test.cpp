@@ -1,6 +1,6 @@
 // actors/server/membership and autopilot: servers find each other, notice who is gone, found one
 // cluster and no second. The transport is played, the clock is virtual.
-#include "actors/server/membership.hpp"
+#include "actors/server/members/membership.hpp"
 
 #include <map>
 #include <set>

@@ -6,7 +6,7 @@
 
 #include <cassert>
 
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 
 namespace nomad::state {
 

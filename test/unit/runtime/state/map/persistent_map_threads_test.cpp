@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "runtime/base/random.hpp"
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 
 using nomad::Random;
 using nomad::state::PersistentMap;

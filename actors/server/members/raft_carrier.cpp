@@ -1,4 +1,4 @@
-#include "actors/server/raft_carrier.hpp"
+#include "actors/server/members/raft_carrier.hpp"
 
 #include <map>
 #include <mutex>

@@ -1,5 +1,5 @@
 // Raft's messages: the transport makes the connection, which then takes them without it.
-#include "actors/server/raft_carrier.hpp"
+#include "actors/server/members/raft_carrier.hpp"
 
 #include <string>
 #include <vector>

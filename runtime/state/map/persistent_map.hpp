@@ -298,5 +298,5 @@ private:
 
 }  // namespace nomad::state
 
-#include "runtime/state/persistent_map_cursor.hpp"
-#include "runtime/state/persistent_map_erase.hpp"
+#include "runtime/state/map/persistent_map_cursor.hpp"
+#include "runtime/state/map/persistent_map_erase.hpp"

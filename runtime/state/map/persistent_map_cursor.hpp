@@ -4,7 +4,7 @@
 #include <cassert>
 #include <iterator>
 
-#include "runtime/state/persistent_map.hpp"
+#include "runtime/state/map/persistent_map.hpp"
 
 namespace nomad::state {
 

@@ -1,0 +1,32 @@
+// Which evaluations an operator may have forgotten. Judged where the deletion is decided on, and
+// again where it is applied, for allocations are placed and start meanwhile.
+//
+// May depend on: runtime/base, object, query. Pure. Source: Nomad's EvalIsUserDeleteSafe.
+#pragma once
+
+#include "runtime/base/result.hpp"
+#include "runtime/query/filter.hpp"
+#include "schema/eval.capnp.h"
+
+namespace nomad::state {
+
+struct Tables;
+
+/// False while an allocation of the evaluation runs or may run, or has failed and its replacement
+/// has to know of it; unless the job is over.
+bool is_safe_to_delete(const Tables& tables, schema::Evaluation::Reader eval);
+
+/// Whether a deletion by filter takes the evaluation: one that the expression cannot be asked of
+/// stays.
+bool is_to_be_deleted(const Tables& tables,
+                      const query::Filter& filter,
+                      schema::Evaluation::Reader eval);
+
+/// Deletions are refused unless the eval broker is paused: no scheduler may be at work on what
+/// goes.
+Result<> check_broker_is_paused(const Tables& tables);
+
+/// That of a deletion that names an evaluation which is not safe to delete.
+Error not_safe_to_delete(std::string_view eval_id);
+
+}  // namespace nomad::state
