@@ -1,6 +1,7 @@
 // agent: runs a node of the cluster until it is told to end.
 #include "actors/agent/agent.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
@@ -155,6 +156,22 @@ public:
     }
   }
 
+  /// Waits so long. False: a signal came that ends agents, or it cannot go on.
+  bool is_quiet(std::chrono::milliseconds time) const {
+    const auto end = std::chrono::steady_clock::now() + time;
+    for (;;) {
+      const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+          end - std::chrono::steady_clock::now());
+      if (left.count() <= 0) return true;
+      pollfd inputs[] = {{signals_, POLLIN, 0}, {fatal_, POLLIN, 0}};
+      if (poll(inputs, 2, static_cast<int>(left.count())) <= 0) continue;
+      if ((inputs[1].revents & POLLIN) != 0) return false;
+      signalfd_siginfo info{};
+      if (read(signals_, &info, sizeof info) != sizeof info) return false;
+      if (info.ssi_signo != SIGHUP) return false;
+    }
+  }
+
 private:
   int signals_ = -1;
   int fatal_ = -1;
@@ -219,6 +236,8 @@ Result<int> run_agent(const std::vector<std::string>& arguments) {
   const bool leaves = (signal == SIGINT && config->leave_on_interrupt)
                       || (signal == SIGTERM && config->leave_on_terminate);
   log::info("agent", "{}", leaves ? "leaving" : "stopping");
+  if (leaves)
+    (*agent)->drain([&end](std::chrono::milliseconds time) { return end.is_quiet(time); });
   (*agent)->stop(leaves);
   return signal == 0 ? 1 : 0;
 }

@@ -55,6 +55,15 @@ Result<Answer> find_by_prefix(Api& api,
   return api.get(std::string{kind.read_path} + match["ID"].text()).within(kind.error);
 }
 
+Result<std::string> own_node(Api& api) {
+  const auto self = NOMAD_TRY(api.get("/v1/agent/self")
+                                  .within("failed querying self endpoint")
+                                  .within("Error querying agent info"));
+  auto id = self.view()["stats"]["client"]["node_id"].text();
+  if (id.empty()) return mistake("Agent is not running in client mode");
+  return id;
+}
+
 Result<std::string> find_job(Api& api, const std::string& id, const JobKind& kind) {
   const auto list = NOMAD_TRY(
       api.get("/v1/jobs", {{"prefix", id}}).within("Error querying job prefix \"" + id + '"'));

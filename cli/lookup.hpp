@@ -33,6 +33,9 @@ Result<Answer> find_by_prefix(Api& api,
                               const std::string& prefix,
                               bool verbose);
 
+/// The id of the agent's own node.
+Result<std::string> own_node(Api& api);
+
 /// Which jobs a command takes.
 struct JobKind {
   std::string_view adjective;  ///< "periodic ", in `No periodic job(s) with prefix or ID "x" found`

@@ -90,6 +90,7 @@ struct NodeDrainUpdate {
   updatedAt @4 :Int64;
   event @5 :Node.NodeEvent;
   evaluations @6 :List(Eval.Evaluation);
+  onlyOf @7 :Node.DrainStrategy;         # refuse unless the node drains by it; null: whatever it does
 }
 
 struct NodeDeregister {

@@ -105,6 +105,16 @@ struct NodeEmitEventsRequest {
   events @1 :List(Node.NodeEvent);
 }
 
+# A node drains itself, or asks whether it is done.
+struct NodeUpdateDrainRequest {
+  nodeId @0 :Text;
+  start @1 :Bool;                  # otherwise only asks
+  deadline @2 :Int64;              # ns; negative: at once, 0: none
+  ignoreSystemJobs @3 :Bool;
+}
+
+struct NodeUpdateDrainReply { draining @0 :Bool; }
+
 struct NodeAwaitPreviousRequest {
   nodeId @0 :Text;
   allocId @1 :Text;                # of the node; what it replaces is meant

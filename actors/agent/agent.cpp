@@ -15,6 +15,7 @@
 #include "actors/agent/client_part.hpp"
 #include "actors/agent/near_servers.hpp"
 #include "actors/agent/rpc_setup.hpp"
+#include "actors/agent/self_drain.hpp"
 #include "actors/agent/server_part.hpp"
 #include "actors/agent/temporary_directory.hpp"
 #include "actors/api/api.hpp"
@@ -255,6 +256,23 @@ Agent::Agent(std::unique_ptr<Parts> parts) : parts_{std::move(parts)} {}
 
 Agent::~Agent() {
   stop(false);
+}
+
+void Agent::drain(const std::function<bool(std::chrono::milliseconds)>& wait) {
+  auto& all = *parts_;
+  const auto& wish = all.config.client.drain_on_shutdown;
+  if (!all.client || !wish.wanted || all.config.dev_mode || all.stopped) return;
+  log::info("agent", "draining the node before the agent leaves");
+  const auto drained
+      = drain_own_node(all.system, all.near_servers ? all.near_servers : all.remote_servers,
+                       {.node_id = all.node_id,
+                        .deadline = wish.force ? Nanoseconds{-1s} : wish.deadline,
+                        .ignore_system_jobs = wish.ignore_system_jobs},
+                       wait);
+  if (drained)
+    log::info("agent", "the node is drained");
+  else
+    log::error("agent", "the node is not drained: {}", drained.error().what);
 }
 
 void Agent::stop(bool leaving) {

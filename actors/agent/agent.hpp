@@ -6,6 +6,7 @@
 // Used from one thread, the one that started it.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,6 +31,11 @@ public:
 
   /// Stops everything, if `stop` has not. Tasks go on, except in dev mode.
   ~Agent();
+
+  /// Drains the client's node, if the configuration has `drain_on_shutdown` and this is no dev
+  /// agent, and blocks until that is over, which may take as long as its deadline. `wait` is called
+  /// between looks: it blocks for so long and says whether to go on.
+  void drain(const std::function<bool(std::chrono::milliseconds)>& wait);
 
   /// `leaving`: this node goes for good, and the others are told (leave_on_interrupt).
   void stop(bool leaving);

@@ -59,6 +59,9 @@ client::ServerLink::behavior_type near_servers(NearPointer self,
       [self, state](const link::EmitEvents& msg) {
         return hand_on(self, state->writes_here(), state->own.endpoint, msg);
       },
+      [self, state](const link::DrainNode& msg) {
+        return hand_on(self, state->writes_here(), state->own.endpoint, msg);
+      },
       [self, state](const link::AwaitPrevious& msg) {
         return hand_on(self, state->lease->holds(), state->own.endpoint, msg);
       },

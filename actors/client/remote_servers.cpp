@@ -21,9 +21,11 @@ using rpc::transport::Delivery;
 using server_link::AssignedAllocs;
 using server_link::AwaitPrevious;
 using server_link::DeregisterServices;
+using server_link::DrainNode;
 using server_link::EmitEvents;
 using server_link::Heartbeat;
 using server_link::Lease;
+using server_link::NodeDrain;
 using server_link::Previous;
 using server_link::Registered;
 using server_link::RegisterNode;
@@ -238,6 +240,20 @@ struct RemoteState {
         });
   }
 
+  actor::Answer<NodeDrain> drain(const DrainNode& msg) {
+    auto body = rpc::make_body<wire::NodeUpdateDrainRequest>([&](auto& request) {
+      request.setNodeId(text(msg.node_id));
+      request.setStart(msg.start);
+      request.setDeadline(msg.deadline.count());
+      request.setIgnoreSystemJobs(msg.ignore_system_jobs);
+    });
+    return exchange<wire::NodeUpdateDrainReply, NodeDrain>(
+        Method::node_update_drain, std::move(body), options.timeout,
+        [](const Object<wire::NodeUpdateDrainReply>& reply) -> Result<NodeDrain> {
+          return NodeDrain{.draining = reply->getDraining()};
+        });
+  }
+
   actor::Answer<Previous> await_previous(const AwaitPrevious& msg) {
     auto body = rpc::make_body<wire::NodeAwaitPreviousRequest>([&](auto& request) {
       request.setNodeId(text(msg.node_id));
@@ -288,6 +304,7 @@ RemoteSelf::behavior_type remote_servers(RemoteState::Self self,
       [self](const RegisterServices& msg) { return self->state.add_services(msg); },
       [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
       [self](const EmitEvents& msg) { return self->state.emit(msg); },
+      [self](const DrainNode& msg) { return self->state.drain(msg); },
       [self](const AwaitPrevious& msg) { return self->state.await_previous(msg); },
       [self](const Rebalance&) { self->state.rebalance(); },
   };

@@ -66,6 +66,7 @@ ServerLink::behavior_type metered_link(ServerLink::pointer self,
         return hand_on<link::Updated>(self, to, meter, msg, [](const link::Updated&) {});
       },
       [self, to](const link::EmitEvents& msg) { return self->delegate(to, msg); },
+      [self, to](const link::DrainNode& msg) { return self->delegate(to, msg); },
       [self, to](const link::AwaitPrevious& msg) { return self->delegate(to, msg); },
   };
 }

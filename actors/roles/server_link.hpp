@@ -144,6 +144,22 @@ struct EmitEvents {
   std::vector<Object<schema::NodeEvent>> events;
 };
 
+/// How the drain of a node stands.
+struct NodeDrain {
+  using is_message = void;
+  bool draining = false;
+};
+
+/// The node is about to leave: with `start` its allocations are to be moved away, and it stays
+/// ineligible. Otherwise it asks whether that is done. `not_found` when the node is unknown.
+struct DrainNode {
+  using is_message = void;
+  std::string node_id;
+  bool start = false;
+  std::chrono::nanoseconds deadline{0};  ///< Negative: at once; 0: none.
+  bool ignore_system_jobs = false;
+};
+
 /// Asks how the allocation stands that `alloc_id`, one of this node's, replaces; held until that
 /// has ended, is unknown or not known any more, or until `max_wait` is over. `not_found`,
 /// `permission_denied`: `alloc_id` is not known, or another node's.
@@ -172,6 +188,7 @@ using ServerLink = actor::Interface<server_link::Registered(server_link::Registe
                                     server_link::Updated(server_link::RegisterServices),
                                     server_link::Updated(server_link::DeregisterServices),
                                     server_link::Updated(server_link::EmitEvents),
+                                    server_link::NodeDrain(server_link::DrainNode),
                                     server_link::Previous(server_link::AwaitPrevious)>;
 
 }  // namespace nomad::client

@@ -11,6 +11,7 @@
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
+#include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
 #include "runtime/cluster/predecessor.hpp"
 
@@ -21,7 +22,9 @@ using namespace std::chrono_literals;
 using client::server_link::AssignedAllocs;
 using client::server_link::AwaitPrevious;
 using client::server_link::DeregisterServices;
+using client::server_link::DrainNode;
 using client::server_link::EmitEvents;
+using client::server_link::NodeDrain;
 using client::server_link::Previous;
 using client::server_link::RegisterServices;
 using client::server_link::UpdateAllocs;
@@ -325,6 +328,28 @@ struct NodeEndpointState {
     return promise;
   }
 
+  // -- a node that leaves -----------------------------------------------------------------------
+
+  actor::Answer<NodeDrain> drain(const DrainNode& msg) {
+    const auto snapshot = store->snapshot();
+    if (lease && !lease->holds()) return no_leader();
+    if (!msg.start) {
+      const auto node = snapshot.node(msg.node_id);
+      if (!node) return Error{Errc::not_found, "node not found"};
+      return NodeDrain{.draining = node->hasDrainStrategy()};
+    }
+    const auto decision = NOMAD_TRY(cluster::decide_own_drain(
+        snapshot, msg.node_id, {msg.deadline.count(), msg.ignore_system_jobs}, seed()));
+    auto promise = self->make_response_promise<NodeDrain>();
+    write(decision.command, [promise](Result<Committed> written) mutable {
+      if (written)
+        promise.deliver(NodeDrain{.draining = true});
+      else
+        promise.deliver(written.error());
+    });
+    return promise;
+  }
+
   void write_reports() {
     if (writing_reports || reports.empty()) return;
     if (!reports_hurry) {
@@ -397,6 +422,7 @@ NodeEndpointSelf::behavior_type node_endpoint_actor(NodeEndpointState::Self self
       [self](const RegisterServices& msg) { return self->state.add_services(msg); },
       [self](const DeregisterServices& msg) { return self->state.remove_services(msg); },
       [self](const EmitEvents& msg) { return self->state.note_events(msg); },
+      [self](const DrainNode& msg) { return self->state.drain(msg); },
       [self](const AwaitPrevious& msg) { return self->state.await_previous(msg); },
       [self](const PredecessorDue& msg) { self->state.predecessor_due(msg); },
       [self](ReportsDue) {

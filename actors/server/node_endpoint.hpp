@@ -3,9 +3,10 @@
 //
 // Owns:   the blocking watches of nodes, the reports and changes of services that wait to be
 //         written.
-// Takes:  WatchAllocs, AwaitPrevious, UpdateAllocs, RegisterServices, DeregisterServices and
-//         EmitEvents. Reports are written at once while none is being written, else together with
-//         the others that came meanwhile: one log entry at a time. So are changes of services.
+// Takes:  WatchAllocs, AwaitPrevious, UpdateAllocs, RegisterServices, DeregisterServices,
+//         EmitEvents and DrainNode. Reports are written at once while none is being written, else
+//         together with the others that came meanwhile: one log entry at a time. So are changes of
+//         services.
 // Parent: server, restart. Nodes ask and report again.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -26,6 +27,7 @@ using NodeEndpoint
                        client::server_link::Updated(client::server_link::RegisterServices),
                        client::server_link::Updated(client::server_link::DeregisterServices),
                        client::server_link::Updated(client::server_link::EmitEvents),
+                       client::server_link::NodeDrain(client::server_link::DrainNode),
                        client::server_link::Previous(client::server_link::AwaitPrevious)>;
 
 /// The servers' side of client::ServerLink: who takes which of its messages.

@@ -150,6 +150,7 @@ void NodeService::add_to(rpc::MethodRouter& router) {
   add_allocs(router);
   add_updates(router);
   add_services(router);
+  add_drains(router);
   add_predecessors(router);
   add_events(router);
 }
@@ -294,6 +295,28 @@ void NodeService::add_services(rpc::MethodRouter& router) const {
         for (const auto id : request->getIds())
           message.ids.push_back(copy(id));
         service.write(std::move(message), caller, inbound);
+      });
+}
+
+void NodeService::add_drains(rpc::MethodRouter& router) const {
+  router.on_inbound<wire::NodeUpdateDrainRequest>(
+      Method::node_update_drain,
+      [service = *this, shared = shared_](const Caller& caller,
+                                          const Object<wire::NodeUpdateDrainRequest>& request,
+                                          const Inbound& inbound) {
+        const link::DrainNode message{.node_id = copy(request->getNodeId()),
+                                      .start = request->getStart(),
+                                      .deadline = std::chrono::nanoseconds{request->getDeadline()},
+                                      .ignore_system_jobs = request->getIgnoreSystemJobs()};
+        if (auto allowed = check_node(service, caller, message.node_id); !allowed)
+          return inbound.reply(allowed.error());
+        shared->asker.ask<link::NodeDrain>(
+            shared->endpoint(), message, time_left_of(inbound.envelope),
+            [inbound](Result<link::NodeDrain> drain) {
+              if (!drain) return inbound.reply(drain.error());
+              inbound.reply(rpc::make_body<wire::NodeUpdateDrainReply>(
+                  [&](auto& reply) { reply.setDraining(drain->draining); }));
+            });
       });
 }
 

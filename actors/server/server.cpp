@@ -88,6 +88,8 @@ Duties start_duties(const Server& server,
   const auto gc = spawn_core_gc(owner, store, proposer, options.gc);
   options.deployments.random_seed = random.next();
   const auto deployments = spawn_deployment_watchers(owner, store, proposer, options.deployments);
+  options.drainer.random_seed = random.next();
+  const auto drainer = spawn_node_drainer(owner, store, proposer, options.drainer);
   const auto periodic = spawn_periodic_dispatcher(owner, store, proposer,
                                                   {.random_seed = random.next(), .wall_clock = {}});
   options.keyring.random_seed = random.next();
@@ -108,12 +110,13 @@ Duties start_duties(const Server& server,
   });
   Duties duties{{tracker, nodes}, scheduling.helpers};
   actor::tell(server, std::move(scheduling));
-  for (const LeaderDuty& duty : {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc},
-                                 LeaderDuty{deployments}, LeaderDuty{periodic}, LeaderDuty{keeper}})
+  for (const LeaderDuty& duty :
+       {LeaderDuty{tracker}, LeaderDuty{applier}, LeaderDuty{gc}, LeaderDuty{deployments},
+        LeaderDuty{drainer}, LeaderDuty{periodic}, LeaderDuty{keeper}})
     actor::tell(server, AddDuty{duty});
-  for (const actor::Any& each :
-       {actor::Any{broker}, actor::Any{nodes}, actor::Any{tracker}, actor::Any{applier},
-        actor::Any{gc}, actor::Any{deployments}, actor::Any{periodic}, actor::Any{keeper}})
+  for (const actor::Any& each : {actor::Any{broker}, actor::Any{nodes}, actor::Any{tracker},
+                                 actor::Any{applier}, actor::Any{gc}, actor::Any{deployments},
+                                 actor::Any{drainer}, actor::Any{periodic}, actor::Any{keeper}})
     duties.all.push_back(each);
   return duties;
 }

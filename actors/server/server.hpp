@@ -19,6 +19,7 @@
 #include "actors/raft/state_fsm.hpp"
 #include "actors/server/core_gc.hpp"
 #include "actors/server/deployment_watcher.hpp"
+#include "actors/server/drain/node_drainer.hpp"
 #include "actors/server/heartbeat_tracker.hpp"
 #include "actors/server/keyring_keeper.hpp"
 #include "actors/server/leadership.hpp"
@@ -60,6 +61,7 @@ struct DutyOptions {
   CoreGcOptions gc;
   DeploymentWatcherOptions deployments = {};
   KeyringKeeperOptions keyring;
+  NodeDrainerOptions drainer{};
   unsigned workers = 1;
   bool detached_workers = true;  ///< Not in deterministic tests.
   Object<schema::SchedulerConfiguration> default_configuration = {};  ///< If the state has none.

@@ -233,16 +233,6 @@ Result<int> show_node(Api& api, const NodeStatusFlags& flags, const Answer& answ
 
 }  // namespace
 
-/// The id of the agent's own node.
-Result<std::string> own_node(Api& api) {
-  const auto self = NOMAD_TRY(api.get("/v1/agent/self")
-                                  .within("failed querying self endpoint")
-                                  .within("Error querying agent info"));
-  auto id = self.view()["stats"]["client"]["node_id"].text();
-  if (id.empty()) return mistake("Agent is not running in client mode");
-  return id;
-}
-
 Result<int> run_node_status(const std::vector<std::string>& arguments) {
   NodeStatusFlags flags;
   Arguments parser{"node status [options] [node]", "Lists the nodes, or shows one."};

@@ -132,6 +132,14 @@ struct Reserved {
   std::string cores;  ///< "0-3,7"
 };
 
+/// What becomes of a node's allocations when its agent leaves for good.
+struct DrainOnShutdown {
+  bool wanted = false;        ///< The block is there, maybe an empty one.
+  Nanoseconds deadline = 1h;  ///< 0: none.
+  bool force = false;         ///< At once.
+  bool ignore_system_jobs = false;
+};
+
 struct Client {
   bool enabled = false;
   std::string state_dir;  ///< Empty: <data_dir>/client.
@@ -163,6 +171,7 @@ struct Client {
   std::string reservable_cores;  ///< "0-3,7"; empty: those that the agent may use.
   std::string cni_config_dir = "/opt/cni/config";
   Reserved reserved;
+  DrainOnShutdown drain_on_shutdown;
   std::map<std::string, HostVolume> host_volumes;
   std::map<std::string, HostNetwork> host_networks;
   Join join;

@@ -13,6 +13,38 @@ bool is_unresponsive(Status status) {
   return status == Status::DOWN || status == Status::DISCONNECTED;
 }
 
+bool is_same(schema::DrainStrategy::Reader one, schema::DrainStrategy::Reader other) {
+  return one.getDeadline() == other.getDeadline()
+         && one.getIgnoreSystemJobs() == other.getIgnoreSystemJobs()
+         && one.getForceDeadline() == other.getForceDeadline()
+         && one.getStartedAt() == other.getStartedAt();
+}
+
+constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
+
+/// What is kept of a drain once it is over: a new one begins with what `command` says, and what
+/// comes later says only what it changes.
+void note_drain(schema::Node::Builder node,
+                schema::Node::Reader before,
+                schema::NodeDrainUpdate::Reader command) {
+  const bool begins = !before.hasDrainStrategy();
+  if (begins || !before.hasLastDrain()) {
+    const auto started = begins ? command.getUpdatedAt() * nanoseconds_per_second
+                                : before.getDrainStrategy().getStartedAt() / nanoseconds_per_second
+                                      * nanoseconds_per_second;
+    node.initLastDrain().setStartedAt(started);
+  }
+  auto last = node.getLastDrain();
+  last.setUpdatedAt(command.getUpdatedAt() * nanoseconds_per_second);
+  const auto given = command.getLastDrain();
+  if (given.getMeta().size() > 0) last.setMeta(given.getMeta());
+  if (given.getAccessorId().size() > 0) last.setAccessorId(given.getAccessorId());
+  if (command.hasDrainStrategy())
+    last.setStatus("draining");
+  else
+    last.setStatus(command.hasOnlyOf() ? "complete" : "canceled");
+}
+
 bool is_open(schema::Node::Reader node) {
   return node.getStatus() == Status::READY && !node.hasDrainStrategy()
          && node.getSchedulingEligibility() == Eligibility::ELIGIBLE;
@@ -96,6 +128,8 @@ void Applier::node_register(schema::NodeRegister::Reader command) {
     draft->setLastMissedHeartbeatIndex(old->getLastMissedHeartbeatIndex());
     draft->setLastAllocUpdateIndex(old->getLastAllocUpdateIndex());
   } else {
+    draft->disownDrainStrategy();
+    draft->disownLastDrain();
     draft->setCreateIndex(index_);
     auto event = draft->initEvents(1)[0];
     event.setMessage("Node registered");
@@ -156,17 +190,23 @@ void Applier::node_drain_update(schema::NodeDrainUpdate::Reader command) {
   const auto* found = find_node(view(command.getNodeId()));
   if (found == nullptr) return;
   const Object<schema::Node> old = *found;
+  if (command.hasOnlyOf()
+      && !(old->hasDrainStrategy() && is_same(old->getDrainStrategy(), command.getOnlyOf())))
+    return refuse(Errc::conflict, "the node does not drain any more, or by another strategy");
   Draft<schema::Node> draft{old};
   draft->setStatusUpdatedAt(command.getUpdatedAt());
   if (command.hasEvent()) append_event(*draft, command.getEvent());
+  if (old->hasDrainStrategy() || command.hasDrainStrategy()) note_drain(*draft, *old, command);
   if (command.hasDrainStrategy()) {
     draft->setDrainStrategy(command.getDrainStrategy());
     draft->setSchedulingEligibility(Eligibility::INELIGIBLE);
+    t_.draining_nodes.insert_or_assign(view(command.getNodeId()), {});
   } else {
     draft->disownDrainStrategy();
     if (command.getMarkEligible()) draft->setSchedulingEligibility(Eligibility::ELIGIBLE);
+    t_.draining_nodes.erase(view(command.getNodeId()));
   }
-  if (command.hasLastDrain()) draft->setLastDrain(command.getLastDrain());
+  changed(Table::draining_nodes, view(command.getNodeId()));
   draft->setModifyIndex(index_);
   const Object<schema::Node> stored = draft.freeze();
   put_node(stored);
@@ -190,6 +230,7 @@ void Applier::node_deregister(schema::NodeDeregister::Reader command) {
     if (found == nullptr) continue;
     const Object<schema::Node> node = *found;
     t_.nodes.erase(view(id));
+    if (t_.draining_nodes.erase(view(id))) changed(Table::draining_nodes, view(id));
     touch(Table::nodes);
     changed(Table::nodes, view(id));
     event(node);

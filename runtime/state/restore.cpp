@@ -96,6 +96,11 @@ void derive_policies(Tables& t) {
   t.scaling_policies_index = t.indexes[static_cast<std::uint32_t>(Table::jobs)];
 }
 
+void derive_drains(Tables& t) {
+  for (const auto& entry : t.nodes.all())
+    if (entry.value()->hasDrainStrategy()) t.draining_nodes.insert_or_assign(entry.key(), {});
+}
+
 }  // namespace
 
 Result<> Restore::row(Table table, std::string_view key, std::span<const std::byte> bytes) {
@@ -154,6 +159,7 @@ Result<Tables> Restore::take() {
     t.allocs.insert_or_assign(view(alloc.getId()), row);
     index_alloc(t, nullptr, row, none);
   }
+  derive_drains(t);
   derive_evals(t);
   derive_deployments(t);
   derive_services(t);

@@ -125,6 +125,13 @@ Snapshot::Jobs::Range Snapshot::jobs(std::string_view ns, std::string_view id_pr
   return tables_->jobs.prefix(join_key(ns, id_prefix));
 }
 
+std::vector<std::string> Snapshot::draining_nodes() const {
+  std::vector<std::string> ids;
+  for (const auto& entry : tables_->draining_nodes.all())
+    ids.emplace_back(entry.key());
+  return ids;
+}
+
 std::vector<Object<schema::Job>> Snapshot::job_versions(std::string_view ns,
                                                         std::string_view id) const {
   std::vector<Object<schema::Job>> versions;

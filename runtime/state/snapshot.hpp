@@ -111,6 +111,8 @@ public:
   Nodes::Range nodes() const;
 
   Nodes::Range nodes(std::string_view id_prefix) const;
+  /// The ids of the nodes that drain.
+  std::vector<std::string> draining_nodes() const;
 
   // Allocations.
   Allocs::Range allocs() const;

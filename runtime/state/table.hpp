@@ -47,6 +47,7 @@ enum class Table : std::uint32_t {
   services_by_alloc,     ///< allocation id
   services_by_job,       ///< namespace\0job id
   scaling_policies,      ///< id
+  draining_nodes,        ///< node id: a drain begins, changes or ends
   applied,               ///< "": each publication
 };
 

@@ -55,6 +55,7 @@ struct Tables {
   PersistentMap<AllocRef> allocs_by_create;                 ///< create index, id
   PersistentMap<AllocRef> allocs_by_node;                   ///< node id\0alloc modify index, id
   PersistentMap<std::uint64_t> alloc_counts_of_nodes;       ///< node id
+  PersistentMap<Nothing> draining_nodes;                    ///< node id
   PersistentMap<AllocRef> allocs_by_job;                    ///< namespace\0job id\0id
   PersistentMap<Nothing> allocs_by_eval;                    ///< evaluation id\0id
   PersistentMap<Nothing> allocs_by_deployment;              ///< deployment id\0id

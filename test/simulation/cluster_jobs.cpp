@@ -83,6 +83,11 @@ Object<schema::Job> service_job(const std::string& id, Random& random) {
               : fmt::format(R"({{"version":{}}})", random.below(3));
   auto group = draft->initTaskGroups(1)[0];
   fill_group(group, static_cast<std::int64_t>(random.below(5)), config);
+  auto migrate = group.initMigrate();
+  migrate.setMaxParallel(static_cast<std::int64_t>(random.below(3)));
+  migrate.setHealthCheck("task_states");
+  migrate.setMinHealthyTime(nanoseconds(500ms));
+  migrate.setHealthyDeadline(nanoseconds(10s));
   if (random.chance(0.5)) {
     auto update = group.initUpdate();
     update.setStagger(nanoseconds(1s));

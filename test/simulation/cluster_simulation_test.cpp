@@ -55,9 +55,10 @@ TEST_CASE("cluster simulation: no seed breaks a rule") {
   MESSAGE(text);
   if (seed_count < 2) return;  // a replay
   // What only some seeds meet is counted by long runs of `simulate`.
-  for (const char* name : {"lost messages", "partitions", "log entries", "compared states",
-                           "started tasks", "ended tasks", "killed tasks", "leaders",
-                           "requests to the API passed on", "writes by the HTTP API", "answered"})
+  for (const char* name :
+       {"lost messages", "partitions", "log entries", "compared states", "started tasks",
+        "ended tasks", "killed tasks", "leaders", "requests to the API passed on",
+        "writes by the HTTP API", "answered", "complete drains"})
     CHECK_MESSAGE(sum[name] > 0, name << " was never met");
 }
 
@@ -115,6 +116,9 @@ std::vector<Mistake> mistakes() {
   all.push_back({"forget_deliveries", {.server_mutation = ServerMutation::forget_deliveries}});
   all.push_back({"trust_schedulers", {.server_mutation = ServerMutation::trust_schedulers}});
   all.push_back({"drowsy_watchers", {.server_mutation = ServerMutation::drowsy_watchers}});
+  all.push_back({"hasty_drainer", {.server_mutation = ServerMutation::hasty_drainer}});
+  all.push_back({"late_drainer", {.server_mutation = ServerMutation::late_drainer}});
+  all.push_back({"greedy_drainer", {.server_mutation = ServerMutation::greedy_drainer}});
   all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
   all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
   all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});

@@ -240,6 +240,7 @@ std::vector<std::pair<const char*, std::uint64_t>> ClusterWorldCounts::all() con
           {"written variables", written_variables},
           {"removed variables", removed_variables},
           {"refused check-and-sets", refused_sets},
+          {"complete drains", drained},
           {"rotations of root keys", rotations},
           {"log entries", entries},
           {"compared states", states_compared},

@@ -15,17 +15,21 @@
 // operators were answered about some jobs and variables is linearizable. (8) Every allocation is
 // accounted for: what should run does so exactly once, on a node that knows it, and nothing else
 // does. (10) Every member can open every root key. (12) The log's voters are the servers that are
-// there, and no others. (13) No operator's write is in the log twice. (14) Every deployment has
-// succeeded, failed or been cancelled.
+// there, and no others. (13) No operator's write is in the log twice. (16) Every deployment has
+// succeeded, failed or been cancelled. (17) The drainer marks no allocation twice, of a service no
+// more at once than its migrate block allows before the deadline, and calls a drain complete when
+// all that is to go was told so, and not later than its deadline.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/net/http/http_message.hpp"
 #include "test/simulation/linearizability.hpp"
 #include "test/simulation/sim_call.hpp"
@@ -87,6 +91,7 @@ struct ClusterWorldCounts {
   std::uint64_t written_variables = 0;
   std::uint64_t removed_variables = 0;
   std::uint64_t refused_sets = 0;  ///< Of variables, for another index than expected.
+  std::uint64_t drained = 0;       ///< Drains of nodes that came to their end.
   std::uint64_t rotations = 0;     ///< Of root keys, with all variables sealed anew.
   std::uint64_t entries = 0;
   std::uint64_t states_compared = 0;
@@ -216,6 +221,11 @@ private:
   void end_change(std::size_t by, std::size_t id, bool is_done);
   SimServer* contact();
 
+  // cluster_world_drains.cpp
+  cluster::DrainWish some_drain();
+  void end_drains();
+  void check_drains();
+
   // cluster_world_checks.cpp
   void check_logs_match();
   bool comes_back_to_life();
@@ -255,6 +265,7 @@ private:
   std::vector<Operation> operations_;
   std::vector<std::size_t> under_way_;  ///< By operator.
   std::vector<Answered> answered_;
+  std::set<std::string> hurried_;  ///< Nodes whose drains were given a deadline at the end.
   std::map<std::pair<int, std::uint64_t>, std::uint64_t> seen_index_;  ///< By key and value.
 };
 

@@ -105,11 +105,13 @@ void ClusterWorld::heal_and_check() {
   }
   if (!comes_back_to_life()) return;
   loaded_ = false;
+  end_drains();
   make_nodes_eligible();
   const auto deadline = system_.now() + rest;
   run_until(system_.now() + 20s);
   auto missing = unsettled();
   while (!violation_ && !missing.empty() && system_.now() < deadline) {
+    end_drains();
     make_nodes_eligible();
     run_until(system_.now() + 10s);
     missing = unsettled();
@@ -121,6 +123,7 @@ void ClusterWorld::heal_and_check() {
   check_answered();
   check_registers();
   check_repetitions();
+  check_drains();
 }
 
 /// The last thing that the operators do: jobs have a right to all allocations only where nodes may
@@ -152,6 +155,7 @@ std::string ClusterWorld::unsettled() {
     const auto known = state.node(node->id());
     if (!known) return node->name() + " is not registered";
     if (known->getStatus() != schema::NodeStatus::READY) return node->name() + " is not ready";
+    if (known->hasDrainStrategy()) return node->name() + " drains for longer than its deadline";
     if (known->getSchedulingEligibility() != Eligibility::ELIGIBLE)
       return node->name() + " is not eligible";
   }

@@ -122,6 +122,11 @@ void ClusterWorld::use_jobs(std::size_t by) {
   }
   const auto& node = *nodes_[random_.below(nodes_.size())];
   if (node.id().empty()) return system_.at(system_.now() + 100ms, [this, by] { act(by); });
+  if (random_.chance(0.5))
+    return change(by,
+                  [id = node.id(), wish = some_drain()](const Snapshot& now, const EvalSeed& seed) {
+                    return cluster::decide_drain(now, nomad::test::anybody(), id, wish, seed);
+                  });
   change(by, [id = node.id(), eligible = random_.chance(0.6)](const Snapshot& now,
                                                               const EvalSeed& seed) {
     return cluster::decide_eligibility(now, nomad::test::anybody(), id, eligible, seed);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "actors/core/supervise.hpp"
+#include "test/simulation/drain/sim_drainer.hpp"
 
 namespace nomad::test {
 
@@ -319,6 +320,7 @@ void SimServer::start_duties(const Proposer& proposer) {
                                            : std::chrono::milliseconds{200}},
        .keyring = {.interval = 500ms,
                    .thresholds = {.rotation = Time{25s}.count(), .retention = Time{15s}.count()}},
+       .drainer = {.decide = drain_decision(options_.mutation)},
        .workers = 2,
        .detached_workers = false,
        .default_configuration = {},

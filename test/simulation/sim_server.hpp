@@ -79,6 +79,9 @@ enum class ServerMutation : std::uint8_t {
   forget_deliveries,  ///< Plans are written whoever's evaluation they are of.
   trust_schedulers,   ///< Plans are written unread.
   drowsy_watchers,    ///< Looks at each deployment once in an hour, whatever happens to it.
+  hasty_drainer,      ///< Calls drains complete at once.
+  late_drainer,       ///< Forgets the deadlines of drains.
+  greedy_drainer,     ///< Moves all of a service at once.
 };
 
 /// Where servers and nodes reach the server of that id.

@@ -87,6 +87,7 @@ inline FakeServersActor::behavior_type fake_servers(
       [self](const RegisterServices&) { return Updated{++self->state.index}; },
       [self](const DeregisterServices&) { return Updated{++self->state.index}; },
       [self](const EmitEvents&) { return Updated{++self->state.index}; },
+      [](const DrainNode&) { return NodeDrain{}; },
       [](const AwaitPrevious&) { return Previous{.ended = true}; },
       [self](BoardChanged) { self->state.answer(); },
   };

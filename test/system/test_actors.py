@@ -19,7 +19,7 @@ TASKS = 3
 # Kinds that begin anew.
 RESTARTED = [
     "eval_broker", "scheduler_worker", "plan_applier", "node_endpoint", "heartbeat_tracker", "near_servers",
-    "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "autopilot",
+    "alloc_sync", "check_runner", "driver_manager", "step_runner", "step_worker", "periodic_dispatcher", "deployment_watchers", "node_drainer", "autopilot",
     "keyring_keeper", "core_gc", "gateway", "stats_reader", "sealed_link", "wal_checkpointer",
 ]
 # Kinds whose owner knows what to do, and what it says.

@@ -8,6 +8,7 @@
 #include "actors/api/http/request_body.hpp"
 #include "actors/api/http/routes.hpp"
 #include "actors/api/http/write.hpp"
+#include "runtime/cluster/drain/drain_commands.hpp"
 #include "runtime/cluster/node_commands.hpp"
 
 namespace nomad::api {
@@ -80,6 +81,55 @@ std::uint64_t node_modify_index(const Context& context, const std::string& id) {
   return node ? node->getModifyIndex() : 0;
 }
 
+/// What a change of a node's drain or eligibility is answered with; nothing but zeros if nothing
+/// was changed.
+Answer node_changed(const Context& context,
+                    const std::string& id,
+                    const Written<NodeDecision>& done) {
+  const auto index = done.outcome ? done.index : 0;
+  JsonObject object;
+  object.number("EvalCreateIndex", eval_index(done));
+  append_ids(object, done.decision.eval_ids);
+  object.number("Index", index)
+      .number("NodeModifyIndex", index == 0 ? 0 : node_modify_index(context, id));
+  return Answer::json(object.take()).with_index(index);
+}
+
+Result<cluster::DrainWish> read_drain(const net::Request& request) {
+  const auto body = NOMAD_TRY(read_body(request));
+  BodyFields fields{body, "NodeUpdateDrainRequest"};
+  cluster::DrainWish wish;
+  wish.mark_eligible = fields.boolean("MarkEligible");
+  const auto* spec = fields.object("DrainSpec");
+  const auto* meta = fields.object("Meta");
+  NOMAD_TRY(fields.check());
+  if (spec != nullptr) {
+    BodyFields inner{*spec, "NodeUpdateDrainRequest.DrainSpec"};
+    wish.spec = {inner.integer("Deadline"), inner.boolean("IgnoreSystemJobs")};
+    NOMAD_TRY(inner.check());
+  }
+  if (meta != nullptr) {
+    BodyFields values{*meta, "NodeUpdateDrainRequest.Meta"};
+    for (const JsonNode* key : sorted_keys(*meta))
+      wish.meta.emplace(key->text(), values.text(key->text()));
+    NOMAD_TRY(values.check());
+  }
+  return wish;
+}
+
+Outcome set_drain(Call& call) {
+  const auto wish = NOMAD_TRY(read_drain(call.request()));
+  const auto id = call.rest;
+  return write(
+      call,
+      [&](const Snapshot& state, const access::Asking& asking, const EvalSeed& seed) {
+        return cluster::decide_drain(state, asking, id, wish, seed);
+      },
+      [context = call.context, id](const Written<NodeDecision>& done) {
+        return node_changed(*context, id, done);
+      });
+}
+
 Outcome set_eligibility(Call& call) {
   const auto body = NOMAD_TRY(read_body(call.request()));
   BodyFields fields{body, "NodeUpdateEligibilityRequest"};
@@ -96,12 +146,7 @@ Outcome set_eligibility(Call& call) {
         return cluster::decide_eligibility(state, asking, id, eligibility == "eligible", seed);
       },
       [context = call.context, id](const Written<NodeDecision>& done) {
-        JsonObject object;
-        object.number("EvalCreateIndex", eval_index(done));
-        append_ids(object, done.decision.eval_ids);
-        object.number("Index", done.index)
-            .number("NodeModifyIndex", node_modify_index(*context, id));
-        return Answer::json(object.take()).with_index(done.index);
+        return node_changed(*context, id, done);
       });
 }
 
@@ -178,6 +223,7 @@ void add_node_routes(Routes& routes) {
   routes.below("/v1/node/",
                {{"/evaluate", {{Methods::write, Capability::node_write, evaluate_node}}},
                 {"/allocations", {{Methods::get, Capability::node_read, node_allocations}}},
+                {"/drain", {{Methods::write, Capability::node_write, set_drain}}},
                 {"/eligibility", {{Methods::write, Capability::node_write, set_eligibility}}},
                 {"/purge", {{Methods::write, Capability::node_write, purge_node}}},
                 {"", {{Methods::get, Capability::node_read, read_node}}}});

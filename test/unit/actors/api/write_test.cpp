@@ -290,6 +290,48 @@ TEST_CASE("write: allocations and nodes") {
   CHECK_FALSE(state.now().node(own_node));
 }
 
+TEST_CASE("write: a node's drain is set, changed and cancelled") {
+  ApiFixture fixture;
+  auto& state = fixture.state();
+  state.register_node({.id = own_node});
+  const auto path = "/v1/node/" + own_node + "/drain";
+
+  const auto set = fixture.send(
+      "POST", path,
+      R"({"DrainSpec":{"Deadline":-1,"IgnoreSystemJobs":true},"Meta":{"message":"why"}})");
+  const auto index = std::to_string(state.index);
+  CHECK(set.status == 200);
+  CHECK(set.body
+        == R"({"EvalCreateIndex":0,"EvalIDs":null,"Index":)" + index + R"(,"NodeModifyIndex":)"
+               + index + "}");
+  auto node = fixture.json("/v1/node/" + own_node).as_object();
+  CHECK(node.at("DrainStrategy").at("Deadline") == -1);
+  CHECK(node.at("DrainStrategy").at("IgnoreSystemJobs") == true);
+  CHECK(node.at("LastDrain").at("Status") == "draining");
+  CHECK(node.at("LastDrain").at("Meta").at("message") == "why");
+  CHECK(node.at("SchedulingEligibility") == "ineligible");
+  CHECK(fixture.refusal("PUT", "/v1/node/" + own_node + "/eligibility",
+                        R"({"Eligibility":"eligible"})")
+        == "400 can not set node's scheduling eligibility to eligible while it is draining");
+
+  CHECK(fixture.send("PUT", path, R"({"DrainSpec":null,"MarkEligible":true})").status == 200);
+  node = fixture.json("/v1/node/" + own_node).as_object();
+  CHECK(node.at("DrainStrategy").is_null());
+  CHECK(node.at("LastDrain").at("Status") == "canceled");
+  CHECK(node.at("SchedulingEligibility") == "eligible");
+  CHECK(
+      fixture.send("PUT", "/v1/node/" + own_node + "/eligibility", R"({"Eligibility":"eligible"})")
+          .body
+      == R"({"EvalCreateIndex":0,"EvalIDs":null,"Index":0,"NodeModifyIndex":0})");
+
+  CHECK(fixture.refusal("PUT", "/v1/node/" + uuid(7) + "/drain", "{}") == "404 node not found");
+  CHECK(fixture.refusal("PUT", path, "").starts_with("400 "));
+  CHECK(fixture.refusal("PUT", path, R"({"DrainSpec":{"Deadline":"1h"}})").starts_with("400 "));
+  CHECK(fixture.refusal("PUT", path, R"({"DrainSpec":{"Deadline":9223372036854775807}})")
+            .starts_with("400 the deadline of a drain"));
+  CHECK(fixture.refusal("PUT", path, R"({"Meta":{"a":1}})").starts_with("400 "));
+}
+
 TEST_CASE("write: the cluster's settings and its garbage") {
   ApiFixture fixture;
   auto& state = fixture.state();

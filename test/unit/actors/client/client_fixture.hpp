@@ -243,6 +243,7 @@ struct ClientFixture : ActorFixture {
               node_events.push_back(copy(event->getSubsystem()) + ": " + copy(event->getMessage()));
             return Updated{++index};
           },
+          [](const DrainNode&) { return NodeDrain{}; },
           [this, self](const AwaitPrevious& msg) { return tell_of_previous(self, msg); },
           [this](Push) {
             if (const auto news = std::exchange(news_of_previous, {})) held_previous.deliver(*news);

@@ -257,6 +257,7 @@ TEST_CASE_FIXTURE(ForgetfulDriver,
                   [self, servers_away](EmitEvents& msg) -> actor::Answer<Updated> {
                     return self->delegate(servers_away, std::move(msg));
                   },
+                  [](const DrainNode&) { return NodeDrain{}; },
                   [](const AwaitPrevious&) { return Previous{.ended = true}; },
                   [](Push) {}};
         }));

@@ -26,6 +26,7 @@ client::ServerLink::behavior_type hand_on(client::ServerLink::pointer self,
         return self->delegate(endpoint, msg);
       },
       [self, endpoint](const link::EmitEvents& msg) { return self->delegate(endpoint, msg); },
+      [self, endpoint](const link::DrainNode& msg) { return self->delegate(endpoint, msg); },
       [self, endpoint](const link::AwaitPrevious& msg) { return self->delegate(endpoint, msg); },
   };
 }

@@ -106,6 +106,7 @@ TEST_CASE_FIXTURE(ServiceFixture, "node_service: a change of ClientStatus overta
                 [](const server_link::RegisterServices&) { return server_link::Updated{}; },
                 [](const server_link::DeregisterServices&) { return server_link::Updated{}; },
                 [](const server_link::EmitEvents&) { return server_link::Updated{}; },
+                [](const server_link::DrainNode&) { return server_link::NodeDrain{}; },
                 [](const server_link::AwaitPrevious&) { return server_link::Previous{}; }};
       }));
   settle();
