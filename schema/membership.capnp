@@ -1,4 +1,4 @@
-# What servers tell each other of the servers there are: runtime/cluster/membership.hpp in its form
+# What servers tell each other of the servers there are: runtime/cluster/members/membership.hpp in its form
 # on the wire. Fields are only ever added.
 @0xb9c64d1f08a7e352;
 using Cxx = import "/capnp/c++.capnp";

@@ -1,6 +1,6 @@
-// Autopilot: what a server does about the log's members by itself (runtime/cluster/autopilot.hpp):
-// founds the cluster when all expected servers are there; on the leader, takes in new servers,
-// promotes them, and lets go of those that are gone.
+// Autopilot: what a server does about the log's members by itself
+// (runtime/cluster/members/autopilot.hpp): founds the cluster when all expected servers are there;
+// on the leader, takes in new servers, promotes them, and lets go of those that are gone.
 //
 // Owns:   the health of the members. The settings are the state's, once an operator has set them.
 // Takes:  Lead, MembersChanged, questions of operators, a timer.
@@ -15,7 +15,7 @@
 #include "actors/raft/raft_node.hpp"
 #include "actors/server/leadership.hpp"
 #include "actors/server/members/membership.hpp"
-#include "runtime/cluster/autopilot.hpp"
+#include "runtime/cluster/members/autopilot.hpp"
 #include "runtime/state/store.hpp"
 
 namespace nomad::server {

@@ -3,7 +3,7 @@
 // stay bounded and this server stays in its own.
 #include <memory>
 
-#include "runtime/cluster/member_codec.hpp"
+#include "runtime/cluster/members/member_codec.hpp"
 #include "test/fuzz/input.hpp"
 
 namespace {

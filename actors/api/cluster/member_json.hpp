@@ -4,7 +4,7 @@
 #include <string>
 
 #include "actors/api/api.hpp"
-#include "runtime/cluster/membership.hpp"
+#include "runtime/cluster/members/membership.hpp"
 
 namespace nomad::api {
 

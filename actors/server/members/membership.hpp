@@ -1,5 +1,5 @@
-// Membership: keeps the table of servers (runtime/cluster/membership.hpp) up to date by exchanging
-// it with the others, and tells whoever wants to know.
+// Membership: keeps the table of servers (runtime/cluster/members/membership.hpp) up to date by
+// exchanging it with the others, and tells whoever wants to know.
 //
 // Owns:   the table; the join that is being retried.
 // Takes:  exchanges and probes that other servers ask for (by the MethodRouter), join, leave and
@@ -17,8 +17,8 @@
 
 #include "actors/core/actor.hpp"
 #include "actors/rpc/transport.hpp"
-#include "runtime/cluster/member_codec.hpp"
-#include "runtime/cluster/membership.hpp"
+#include "runtime/cluster/members/member_codec.hpp"
+#include "runtime/cluster/members/membership.hpp"
 #include "schema/membership.capnp.h"
 
 namespace nomad::server {

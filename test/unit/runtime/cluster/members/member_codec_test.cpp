@@ -1,5 +1,5 @@
 // Tables of members as bytes: their limits, and what is not one.
-#include "runtime/cluster/member_codec.hpp"
+#include "runtime/cluster/members/member_codec.hpp"
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "runtime/base/result.hpp"
-#include "runtime/cluster/membership.hpp"
+#include "runtime/cluster/members/membership.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/membership.capnp.h"
 

@@ -1,5 +1,5 @@
-// runtime/cluster/autopilot: who comes in, who becomes a voter, who goes, and who may not.
-#include "runtime/cluster/autopilot.hpp"
+// runtime/cluster/members/autopilot: who comes in, who becomes a voter, who goes, and who may not.
+#include "runtime/cluster/members/autopilot.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/cluster/autopilot.hpp"
+#include "runtime/cluster/members/autopilot.hpp"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-// runtime/cluster/membership: tables meet, failures need several witnesses, rumours are answered.
-#include "runtime/cluster/membership.hpp"
+// runtime/cluster/members/membership: tables meet, failures need several witnesses, rumours are answered.
+#include "runtime/cluster/members/membership.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include <doctest/doctest.h>
 
-#include "runtime/cluster/member_codec.hpp"
+#include "runtime/cluster/members/member_codec.hpp"
 #include "test/support/result_text.hpp"
 
 using namespace nomad;

@@ -1,4 +1,4 @@
-#include "runtime/cluster/member_codec.hpp"
+#include "runtime/cluster/members/member_codec.hpp"
 
 #include <algorithm>
 #include <tuple>

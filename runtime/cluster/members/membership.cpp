@@ -1,4 +1,4 @@
-#include "runtime/cluster/membership.hpp"
+#include "runtime/cluster/members/membership.hpp"
 
 #include <algorithm>
 

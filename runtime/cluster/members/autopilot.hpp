@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cluster/membership.hpp"
+#include "runtime/cluster/members/membership.hpp"
 #include "runtime/raft/config_change.hpp"
 
 namespace nomad::cluster {
