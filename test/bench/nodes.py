@@ -9,6 +9,7 @@ Scenarios, all of them without a name:
     beats     one server that wants each node's heartbeat every second
     updates   one server, allocations that end all the time: updates, entries of the log, scheduling
     sync      -sync-nodes nodes, chatty tasks, prioritised sync and none: entries, times of ClientStatus
+    big       one server, one job of 50,000 allocations: placed, run, stopped; a write beside it each 50 ms
     failover  three servers, the leader killed: all nodes armed again, no live one marked down, and
               all of them down after the simulator was killed
 Prints figures with their units; docs/BENCHMARKS.md records them.
@@ -19,6 +20,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
@@ -209,6 +211,62 @@ def sync(arguments):
     print(f"    saved entries: {saved * 100:.0f} %")
 
 
+def allocations(server, job_id):
+    """How many allocations of the job there are, by desired status and client status."""
+    found = {}
+    for alloc in server.request("GET", f"/v1/job/{job_id}/allocations", timeout=60).json:
+        key = (alloc["DesiredStatus"], alloc["ClientStatus"])
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+class WritesBeside:
+    """A small write each 50 ms, from a thread of its own; the longest time to an answer in ms."""
+
+    def __init__(self, server):
+        self.server, self.longest, self.over = server, 0, threading.Event()
+        self.thread = threading.Thread(target=self.run)
+        self.thread.start()
+
+    def run(self):
+        while not self.over.wait(0.05):
+            begin = time.monotonic()
+            self.server.request("PUT", "/v1/var/beside", {"Path": "beside", "Items": {"a": "b"}}, timeout=60)
+            self.longest = max(self.longest, (time.monotonic() - begin) * 1e3)
+
+    def stop(self):
+        self.over.set()
+        self.thread.join()
+        return self.longest
+
+
+def big(arguments):
+    count = 50_000
+    with Run(1, arguments.nodes, report="1h") as run:
+        server = run.leader
+        task = {"Name": "t", "Driver": "mock_driver", "Config": {"run_for": "1h"},
+                "LogConfig": {"MaxFiles": 1, "MaxFileSizeMB": 1}, "Resources": {"CPU": 10, "MemoryMB": 10}}
+        group = {"Name": "g", "Count": count, "EphemeralDisk": {"SizeMB": 10}, "Tasks": [task]}
+        job = {"ID": "big", "Name": "big", "Type": "service", "Datacenters": ["dc1"], "TaskGroups": [group]}
+        for what, method, path, body, is_done in (
+                ("placed and running", "PUT", "/v1/jobs", {"Job": job},
+                 lambda found: found.get(("run", "running")) == count),
+                ("stopped", "DELETE", "/v1/job/big", None,
+                 lambda found: sum(n for (wanted, _), n in found.items() if wanted == "stop") == count)):
+            beside, first, begin = WritesBeside(server), log_index(server), time.monotonic()
+            answer = server.request(method, path, body, timeout=60)
+            assert answer.status == 200, answer
+            eval_id = answer.json["EvalID"]
+            harness.wait_until(lambda: server.request("GET", f"/v1/evaluation/{eval_id}").json["Status"] == "complete",
+                               timeout=300, interval=0.1, what="the evaluation's end")
+            decided = time.monotonic() - begin
+            harness.wait_until(lambda: is_done(allocations(server, "big")), timeout=300, interval=1,
+                               what=f"{count} allocations {what}")
+            print(f"    {count} allocations on {arguments.nodes} nodes: evaluation complete after {decided:.1f} s, all "
+                  f"{what} within {time.monotonic() - begin:.0f} s, {log_index(server) - first} log entries; longest "
+                  f"write beside it {beside.stop():.0f} ms", flush=True)
+
+
 def failover(arguments):
     extra = ('  min_heartbeat_ttl = "5s"\n  max_heartbeats_per_second = 500\n  heartbeat_grace = "10s"\n'
              '  failover_heartbeat_ttl = "30s"')
@@ -235,7 +293,7 @@ def failover(arguments):
         print(f"    all {arguments.nodes} nodes down {time.monotonic() - begin:.0f} s after the simulator was killed")
 
 
-SCENARIOS = {"rest": rest, "beats": beats, "updates": updates, "sync": sync, "failover": failover}
+SCENARIOS = {"rest": rest, "beats": beats, "updates": updates, "sync": sync, "big": big, "failover": failover}
 
 
 def main():

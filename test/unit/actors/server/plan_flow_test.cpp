@@ -144,3 +144,56 @@ TEST_CASE_FIXTURE(PlanFlowFixture, "a count that nobody can serve fails its eval
   CHECK(eval_status(good) == schema::EvalStatus::COMPLETE);
   CHECK(live("good").size() == 2);
 }
+
+TEST_CASE_FIXTURE(PlanFlowFixture, "a node that refuses plan after plan becomes ineligible") {
+  PlanApplierOptions options;
+  options.rejected_nodes = {.enabled = true, .node_threshold = 2};
+  const auto strict = adopt(spawn_plan_applier(system(), store, proposer, 8, options));
+  const auto node = add_node();
+  const auto first = plan_of(register_job(make_job("one", 5)));
+  const auto second = plan_of(register_job(make_job("two", 5)));
+  const auto eligibility = [&] { return state().node(node)->getSchedulingEligibility(); };
+  ask<PlanApplied>(strict, SubmitPlan{first});
+  commit();
+  ask<PlanApplied>(strict, SubmitPlan{second});
+  commit();
+  CHECK(eligibility() == schema::SchedulingEligibility::ELIGIBLE);
+  ask<PlanApplied>(strict, SubmitPlan{second});
+  commit();
+  CHECK(eligibility() == schema::SchedulingEligibility::INELIGIBLE);
+}
+
+TEST_CASE_FIXTURE(PlanFlowFixture, "what waits in the applier ends with its leadership") {
+  for (int i = 0; i < 5; ++i)
+    add_node(10);
+  const auto plan = plan_of(register_job(make_small_job("many", 30'000)));
+  const auto answer = ask<PlanApplied>(applier, SubmitPlan{plan});
+  commit_once();  // the first part
+  settle();
+  const auto placed = live("many").size();
+  CHECK(placed > 0);
+  CHECK(placed < 30'000);
+  tell(applier, Lead{false});
+  tell(applier, Lead{true});
+  commit();
+  REQUIRE(answer->has_value());
+  CHECK((*answer)->error().code == Errc::no_leader);
+  start_worker();  // the evaluation is delivered again
+  CHECK(live("many").size() == 30'000);
+}
+
+TEST_CASE_FIXTURE(PlanFlowFixture, "who found no room decides anew if that was not taken") {
+  add_node();
+  start_worker();
+  propose_job(make_job("one", 5));
+  auto held = commit_and_take();  // the plan of "one"
+  REQUIRE(held.size() == 1);
+  const auto two = propose_job(make_job("two", 5));
+  CHECK(commit_and_take().empty());  // it finds room for three, and waits
+  for (auto& proposal : held)
+    proposal.callback(Error{Errc::overloaded, "not now"});
+  settle();
+  commit();
+  CHECK(eval_status(two) == schema::EvalStatus::COMPLETE);
+  CHECK(live("two").size() == 5);
+}

@@ -188,6 +188,35 @@ TEST_CASE("key_reader: switches that are on stay on, as in Nomad") {
   CHECK_FALSE(config->autopilot.cleanup_dead_servers);
 }
 
+TEST_CASE("key_reader: the scheduler's defaults, and nodes that refuse plans") {
+  auto config = with({}, R"(server {
+    default_scheduler_config {
+      scheduler_algorithm = "spread"
+      pause_eval_broker   = true
+      preemption_config {
+        system_scheduler_enabled  = false
+        service_scheduler_enabled = true
+      }
+    }
+    plan_rejection_tracker {
+      enabled        = true
+      node_threshold = 7
+      node_window    = "90s"
+    }
+  })");
+  REQUIRE(config.has_value());
+  const auto& defaults = config->server.default_scheduler_config;
+  CHECK(defaults.scheduler_algorithm == "spread");
+  CHECK(defaults.pause_eval_broker);
+  CHECK_FALSE(defaults.reject_job_registration);
+  CHECK_FALSE(defaults.preemption_config.system_scheduler_enabled);
+  CHECK(defaults.preemption_config.service_scheduler_enabled);
+  const auto& rejections = config->server.plan_rejection_tracker;
+  CHECK(rejections.enabled);
+  CHECK(rejections.node_threshold == 7);
+  CHECK(rejections.node_window == std::chrono::seconds{90});
+}
+
 TEST_CASE("key_reader: a list of blocks is one block of all that they say") {
   const auto config = with({}, R"({"client": [{"meta": {"a": "1"}, "enabled": true},
                                               {"meta": [{"b": "2"}, {"c": 3}]}], "server": []})");
