@@ -8,15 +8,13 @@
 #include "runtime/object/draft.hpp"
 #include "runtime/object/flat_json.hpp"
 
-using namespace nomad;
+using namespace nomad::jobspec;
 
 namespace {
 
-using Rules = schema::NamespaceNodePoolConfiguration::Builder;
-
 /// What namespace "dev" has against a job with these drivers in this pool.
 struct Home {
-  Draft<schema::Namespace> ns;
+  nomad::Draft<nomad::schema::Namespace> ns;
 
   Home() { ns->setName("dev"); }
 
@@ -39,10 +37,10 @@ struct Home {
         {"ID", "web"},
         {"NodePool", pool},
         {"TaskGroups", boost::json::array{boost::json::object{{"Name", "g"}, {"Tasks", tasks}}}}};
-    const auto flat = FlatJson::of(job);
-    auto draft = jobspec::JobDraft::decode(flat.root());
+    const auto flat = nomad::FlatJson::of(job);
+    auto draft = JobDraft::decode(flat.root());
     REQUIRE(draft.has_value());
-    return jobspec::namespace_errors(draft->job(), ns.reader());
+    return namespace_errors(draft->job(), ns.reader());
   }
 
   bool takes(const std::string& pool) { return errors({"raw_exec"}, pool).empty(); }
@@ -53,7 +51,7 @@ struct Home {
 TEST_CASE_FIXTURE(Home, "namespace rules: without rules every driver and pool is allowed") {
   CHECK(errors({"raw_exec", "docker"}).empty());
   CHECK(takes("gpu"));
-  CHECK(jobspec::default_node_pool(ns.reader()) == "default");
+  CHECK(default_node_pool(ns.reader()) == "default");
 }
 
 TEST_CASE_FIXTURE(Home, "namespace rules: drivers are enabled or disabled, with Nomad's texts") {
@@ -77,7 +75,7 @@ TEST_CASE_FIXTURE(Home, "namespace rules: pools are allowed by name or glob, the
   rules.setDefault("base");
   rules.initAllowed(2).set(0, "gpu-*");
   rules.getAllowed().set(1, "c*u");
-  CHECK(jobspec::default_node_pool(ns.reader()) == "base");
+  CHECK(default_node_pool(ns.reader()) == "base");
   CHECK(takes("base"));
   CHECK(takes("gpu-1"));
   CHECK(takes("gpu-"));
