@@ -26,8 +26,8 @@ struct JobRegister {
   keepCounts @4 :Bool;                 # PreserveCounts: group counts of the stored job win
   deployment @5 :Deployment.Deployment;  # null, or the new version's: takes over from an active one
   sourceOf :union {                    # the version whose submission is the new one's, too
-    none @6 :Void;
-    version @7 :UInt64;
+    unset @6 :Void;
+    value @7 :UInt64;
   }
 }
 

@@ -18,11 +18,8 @@ struct ScalingEvent {
   message @4 :Text;
   error @5 :Bool;
   meta @6 :Text $raw;                  # an object of anything
-  evalId :union $json("EvalID") {
-    unset @7 :Void;
-    value @8 :Text;
-  }
-  createIndex @9 :UInt64;
+  evalId @7 :Text $json("EvalID");     # "": none, which the API shows as null
+  createIndex @8 :UInt64;
 }
 
 struct GroupScalingEvents { key @0 :Text; value @1 :List(ScalingEvent); }

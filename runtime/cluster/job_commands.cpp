@@ -304,7 +304,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   draft->setVersion(0);
   auto decision = register_version(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
   Draft<schema::Command> command{decision.command};
-  command->getJobRegister().getSourceOf().setVersion(version);
+  command->getJobRegister().getSourceOf().setValue(version);
   if (enforce_prior_version) {
     command->getJobRegister().setEnforceIndex(true);
     command->getJobRegister().setJobModifyIndex(current->getJobModifyIndex());

@@ -92,7 +92,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
     auto registration = command.getRegistration();
     registration.setEnforceIndex(true);
     registration.setJobModifyIndex(job->getJobModifyIndex());
-    registration.getSourceOf().setVersion(job->getVersion());
+    registration.getSourceOf().setValue(job->getVersion());
   }
   command.setNamespace(request.ns);
   command.setJobId(request.job_id);
@@ -104,7 +104,7 @@ Result<Decision> decide_scale(const state::Snapshot& snapshot,
   event.setMessage(request.message);
   event.setError(request.error);
   if (!request.meta.empty()) event.setMeta(request.meta);
-  if (!decision.eval_id.empty()) event.getEvalId().setValue(decision.eval_id);
+  event.setEvalId(decision.eval_id);
   decision.command = draft.freeze();
   return decision;
 }

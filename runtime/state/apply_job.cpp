@@ -96,7 +96,7 @@ void Applier::job_register(schema::JobRegister::Reader command) {
   const auto source = command.getSourceOf();
   const auto stored
       = put_job_spec(job, command.getKeepCounts(),
-                     source.isVersion() ? std::optional{source.getVersion()} : std::nullopt);
+                     source.isValue() ? std::optional{source.getValue()} : std::nullopt);
   outcome_.job_modify_index = index_;
   if (command.hasDeployment()) begin_deployment(command.getDeployment(), *stored);
   if (!command.hasEvaluation()) return;

@@ -39,6 +39,25 @@ std::map<std::string_view, GroupCounts> count_groups(const Snapshot& snapshot,
   return groups;
 }
 
+void append_scaling_event(std::string& out, schema::ScalingEvent::Reader event) {
+  JsonObject object{out};
+  if (event.getCount().isValue())
+    object.number("Count", event.getCount().getValue());
+  else
+    object.null("Count");
+  object.number("CreateIndex", event.getCreateIndex()).boolean("Error", event.getError());
+  if (event.getEvalId().size() != 0)
+    object.text("EvalID", event.getEvalId());
+  else
+    object.null("EvalID");
+  object.text("Message", event.getMessage());
+  if (event.getMeta().size() != 0)
+    object.raw("Meta") += view(event.getMeta());
+  else
+    object.null("Meta");
+  object.number("PreviousCount", event.getPreviousCount()).number("Time", event.getTime());
+}
+
 /// The newest first.
 void append_events(JsonObject& object,
                    const Object<schema::JobScalingEvents>& events,
@@ -49,7 +68,7 @@ void append_events(JsonObject& object,
     return;
   }
   append_json_list(object.raw("Events"), events->getScalingEvents()[*place].getValue(),
-                   [](std::string& out, auto event) { append_json(out, event); });
+                   append_scaling_event);
 }
 
 Answer scale_answer(const Snapshot& snapshot, schema::Job::Reader job) {

@@ -25,9 +25,9 @@ namespace nomad::cluster {
 struct RegionBlock {
   std::string name;
   std::int64_t count = 0;  ///< Of groups whose own count is 0.
-  std::vector<std::string> datacenters;
-  std::string node_pool;
-  std::map<std::string, std::string> meta;
+  std::vector<std::string> datacenters{};
+  std::string node_pool{};
+  std::map<std::string, std::string> meta{};
 };
 
 struct MultiregionBlock {

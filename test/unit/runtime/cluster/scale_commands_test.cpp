@@ -116,7 +116,7 @@ TEST_CASE_FIXTURE(Scaling, "scaling: the event says what was, what is to be, and
   CHECK(event.getTime() == seed.now);
   CHECK(event.getPreviousCount() == 2);
   CHECK(event.getCount().getValue() == 3);
-  CHECK(view(event.getEvalId().getValue()) == decision->eval_id);
+  CHECK(view(event.getEvalId()) == decision->eval_id);
   CHECK(view(event.getMessage()) == "more");
   CHECK(view(event.getMeta()) == R"({"k":1})");
 }
@@ -133,7 +133,7 @@ TEST_CASE_FIXTURE(Scaling,
   const auto command = decision->command->getJobScale();
   CHECK_FALSE(command.hasRegistration());
   CHECK(command.getEvent().getCount().isUnset());
-  CHECK(command.getEvent().getEvalId().isUnset());
+  CHECK(command.getEvent().getEvalId().size() == 0);
   CHECK(command.getEvent().getError());
   CHECK(ask({.ns = "default", .job_id = "web", .group = "api", .count = 6, .error = true})
             .error()

@@ -214,7 +214,7 @@ TEST_CASE_FIXTURE(ScalingState, "sources: a version that is brought back brings 
   run([&](auto command) {
     auto body = command.initJobRegister();
     fill(body.initJob(), JobSpec{});
-    body.getSourceOf().setVersion(0);
+    body.getSourceOf().setValue(0);
   });
   CHECK(source(2) == "first");
 }

@@ -1,7 +1,7 @@
 // The sources of jobs: kept with a registration, shown to who may read the job, and nowhere else.
 #include <doctest/doctest.h>
 
-#include "runtime/state/event.hpp"
+#include "runtime/object/json_codec.hpp"
 #include "test/unit/actors/api/api_fixture.hpp"
 
 using namespace nomad;
