@@ -106,24 +106,23 @@ TEST_CASE("scaling: each request leaves an event, with or without a count") {
 TEST_CASE("scaling: what is refused leaves neither a version nor an event") {
   ApiFixture fixture;
   REQUIRE(fixture.send("PUT", "/v1/jobs", scaled_job("web")).status == 200);
-  const std::pair<const char*, const char*> cases[]
-      = {{R"({"Count":2})", "400 missing task group name for scaling action"},
-         {R"({"Count":-1,"Target":{"Group":"g"}})", "400 scaling action count can't be negative"},
-         {R"({"Count":2,"Error":true,"Target":{"Group":"g"}})",
-          "400 scaling action should not contain count if error is true"},
-         {R"({"Count":9,"Target":{"Group":"g"}})",
-          "400 group count was greater than scaling policy maximum: 9 > 5"},
-         {R"({"Count":0,"Target":{"Group":"g"}})",
-          "400 group count was less than scaling policy minimum: 0 < 1"},
-         {R"({"Count":2,"Target":{"Group":"x"}})",
-          "400 task group \"x\" specified for scaling does not exist in job"},
-         {R"({"Count":2,"Target":{"Group":"g","Job":"x"}})",
-          "400 job ID in payload did not match URL"},
-         {R"({"Count":2,"Target":{"Group":"g","Namespace":"x"}})",
-          "400 namespace in payload did not match header"},
-         {R"({"Count":"2","Target":{"Group":"g"}})",
-          "400 json: cannot unmarshal string into Go struct field ScalingRequest.Count of type "
-          "int64"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"Count":2})", "400 missing task group name for scaling action"},
+      {R"({"Count":-1,"Target":{"Group":"g"}})", "400 scaling action count can't be negative"},
+      {R"({"Count":2,"Error":true,"Target":{"Group":"g"}})",
+       "400 scaling action should not contain count if error is true"},
+      {R"({"Count":9,"Target":{"Group":"g"}})",
+       "400 group count was greater than scaling policy maximum: 9 > 5"},
+      {R"({"Count":0,"Target":{"Group":"g"}})",
+       "400 group count was less than scaling policy minimum: 0 < 1"},
+      {R"({"Count":2,"Target":{"Group":"x"}})",
+       "400 task group \"x\" specified for scaling does not exist in job"},
+      {R"({"Count":2,"Target":{"Group":"g","Job":"x"}})",
+       "400 job ID in payload did not match URL"},
+      {R"({"Count":2,"Target":{"Group":"g","Namespace":"x"}})",
+       "400 namespace in payload did not match header"},
+      {R"({"Count":"2","Target":{"Group":"g"}})",
+       "400 json: cannot unmarshal string into Go struct field ScalingRequest.Count of type int"}};
   for (const auto& [body, expected] : cases) {
     CAPTURE(body);
     CHECK(scale(fixture, body) == expected);

@@ -31,9 +31,13 @@ std::shared_ptr<const Plan> long_plan(int nodes, int each) {
   return std::make_shared<const Plan>(std::move(plan));
 }
 
+/// Room for so many rows beside what a long plan has once.
 PartLimits room_for(int rows) {
-  return {.part_bytes
-          = static_cast<std::size_t>(rows) * placement("0-0").row.size_in_bytes() + 1500};
+  const auto plan = long_plan(0, 0);
+  return {.part_bytes = static_cast<std::size_t>(rows) * placement("0-0").row.size_in_bytes()
+                        + plan->deployment.size_in_bytes()
+                        + plan->evaluations.front().size_in_bytes()
+                        + plan->completion.size_in_bytes()};
 }
 
 PlanResult written(std::uint64_t index) {
