@@ -66,6 +66,7 @@ std::vector<std::string> describe(const Snapshot& snapshot) {
   add(lines, "allocs_by_job", t.allocs_by_job, row);
   add(lines, "allocs_by_eval", t.allocs_by_eval, nothing);
   add(lines, "allocs_by_deployment", t.allocs_by_deployment, nothing);
+  add(lines, "draining_nodes", t.draining_nodes, nothing);
   add(lines, "evals_by_create", t.evals_by_create, id);
   add(lines, "evals_by_job", t.evals_by_job, id);
   add(lines, "deployments_by_create", t.deployments_by_create, id);

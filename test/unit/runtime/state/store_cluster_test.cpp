@@ -241,6 +241,39 @@ TEST_CASE("Store: eligibility and drain") {
   CHECK_FALSE(state.now().node("node"));
 }
 
+TEST_CASE("Store: which nodes drain is known, and told") {
+  StateFixture state;
+  state.register_node();
+  int told = 0;
+  const auto drain = [&](const std::optional<int>& deadline, const std::optional<int>& only = {}) {
+    const auto subscription = state.store.watches().subscribe(
+        {watch_key(Table::draining_nodes, "node")}, [&told] { ++told; });
+    return state.run([&](auto command) {
+      auto body = command.initNodeDrainUpdate();
+      body.setNodeId("node");
+      if (deadline) body.initDrainStrategy().setDeadline(*deadline);
+      if (only) body.initOnlyOf().setDeadline(*only);
+    });
+  };
+  const auto status = [&] { return copy(state.now().node("node")->getLastDrain().getStatus()); };
+  CHECK(drain({}, 1).error->code == Errc::conflict);
+  CHECK(told == 0);
+  drain(1);
+  CHECK(state.now().draining_nodes() == std::vector<std::string>{"node"});
+  CHECK(drain({}, 2).error->code == Errc::conflict);
+  CHECK(status() == "draining");
+  drain({}, 1);
+  CHECK(status() == "complete");
+  CHECK(state.now().draining_nodes().empty());
+  CHECK(told == 2);
+
+  drain(1);
+  state.register_node();
+  CHECK(state.now().draining_nodes().size() == 1);
+  state.run([](auto command) { command.initNodeDeregister().initNodeIds(1).set(0, "node"); });
+  CHECK(state.now().draining_nodes().empty());
+}
+
 TEST_CASE("Store: namespaces and node pools that are used or built in stay") {
   StateFixture state;
   CHECK(state.now().get_namespace("default"));

@@ -151,6 +151,7 @@ private:
         body.setNodeId(text(name("node", 4)));
         if (random_.chance(0.5)) body.initDrainStrategy().setDeadline(1);
         body.setMarkEligible(random_.chance(0.5));
+        if (random_.chance(0.3)) body.initOnlyOf().setDeadline(1);
         return;
       }
       default:

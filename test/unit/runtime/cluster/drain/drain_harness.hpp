@@ -289,6 +289,8 @@ struct DrainHarness : Harness {
       }
       now += second;
       process_pending();
+      for (const auto& job : jobs)  // What was blocked for want of room: nobody wakes it here.
+        process(evaluate(schema::EvalTrigger::QUEUED_ALLOCS, job.job.c_str()));
       checked_round(jobs);
     }
     REQUIRE(state().draining_nodes().empty());
