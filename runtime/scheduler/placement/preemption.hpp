@@ -29,8 +29,8 @@ using Preempted = std::vector<state::AllocRef>;
 
 class Preemptor {
 public:
-  /// `on_node` are the allocations that hold resources of the node in the plan in progress. All
-  /// arguments outlive this.
+  /// `on_node` are the allocations that hold resources of the node in the plan in progress. Keeps
+  /// none of its arguments.
   Preemptor(schema::Job::Reader job,
             const std::vector<state::AllocRef>& on_node,
             const PreemptionCounts& counts);

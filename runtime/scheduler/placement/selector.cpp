@@ -74,13 +74,17 @@ public:
   const state::NodeUsage& usage() const { return without_ ? *without_ : node_.usage(); }
 
   /// Lets others be preempted for a placement of the job.
-  void allow_preemption(schema::Job::Reader job) {
-    const auto id = view(reader().getId());
-    preemptor_.emplace(job, proposal_.allocs_on(id), proposal_.preemptions());
-  }
+  void allow_preemption(schema::Job::Reader job) { job_ = job; }
 
-  /// Null if nobody may be.
-  const Preemptor* preemptor() const { return preemptor_ ? &*preemptor_ : nullptr; }
+  /// Null if nobody may be. Made when it is first asked for: mostly there is room.
+  const Preemptor* preemptor() {
+    if (!job_) return nullptr;
+    if (!preemptor_) {
+      const auto id = view(reader().getId());
+      preemptor_.emplace(*job_, proposal_.allocs_on(id), proposal_.preemptions());
+    }
+    return &*preemptor_;
+  }
 
   /// False when nobody is preempted.
   bool preempt(const Preempted& more) {
@@ -110,6 +114,7 @@ private:
   ProposedNode& node_;
   const Proposal& proposal_;
   std::optional<state::NodeUsage> without_;  ///< Without the preempted; empty as long as none is.
+  std::optional<schema::Job::Reader> job_;   ///< For which others may be preempted.
   std::optional<Preemptor> preemptor_;
   Preempted preempted_;
 };
@@ -267,8 +272,8 @@ std::optional<Selection> Selector::fit(const GroupSpec& group,
   used += selection.demand;
   if (const auto dimension = node.capacity().exhausted_by(used); !dimension.empty()) {
     const auto* preemptor = room.preemptor();
-    const auto free = node.capacity().left(room.usage().total());
-    if (preemptor == nullptr || !room.preempt(preemptor->for_resources(selection.demand, free)))
+    const auto left = node.capacity().left(room.usage().total());
+    if (preemptor == nullptr || !room.preempt(preemptor->for_resources(selection.demand, left)))
       return exhausted(dimension);
   }
   // A node that is full of others scores as full, whoever of them goes.
