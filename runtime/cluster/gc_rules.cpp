@@ -39,11 +39,6 @@ bool is_batch(std::string_view type) {
   return type == "batch" || type == "sysbatch";
 }
 
-/// Nobody will work for the job again, unless it is registered anew.
-bool is_over(const Object<schema::Job>& job) {
-  return !job || job->getStop() || view(job->getStatus()) == "dead";
-}
-
 /// Whether the allocation's task is over, for those who wanted it and for the client as far as one
 /// can know.
 bool has_ended(const state::AllocRow& row) {
@@ -74,13 +69,21 @@ bool awaits_replacement(schema::Allocation::Reader alloc,
 }
 
 /// Whether an allocation of `job`, the one that its job's name has now, may be forgotten.
-bool may_forget(const state::AllocRow& row, const Object<schema::Job>& job, const Age& age) {
+/// `with_job`: the job goes, too.
+bool may_forget(const state::AllocRow& row,
+                const Object<schema::Job>& job,
+                const Age& age,
+                bool with_job = false) {
   const auto alloc = *row.alloc;
   if (!has_ended(row) || !age.is_old(alloc.getModifyTime())) return false;
-  if (is_over(job) || job->getCreateIndex() != alloc.getJobCreateIndex()) return true;
-  // What a batch task did is what says that its work is done: only older versions' are forgotten.
-  if (is_batch(view(job->getType()))) return alloc.getCreateIndex() < job->getJobModifyIndex();
-  if (alloc.getDesiredStatus() == DesiredStatus::STOP) return true;
+  if (!job || job->getCreateIndex() != alloc.getJobCreateIndex()) return true;
+  const bool is_dead = view(job->getStatus()) == "dead";
+  // What a batch task did is what says that its work is done: without it, a finished job that is
+  // evaluated again does it again. Only older versions' is forgotten.
+  if (is_batch(view(job->getType())))
+    return (is_dead && (job->getStop() || with_job))
+           || alloc.getCreateIndex() < job->getJobModifyIndex();
+  if (is_dead || job->getStop() || alloc.getDesiredStatus() == DesiredStatus::STOP) return true;
   if (alloc.getClientStatus() != ClientStatus::FAILED) return true;
   return !awaits_replacement(alloc, job, age.now);
 }
@@ -177,7 +180,7 @@ void choose_jobs(const state::Snapshot& snapshot,
       free = free && state::is_terminal(eval.value()->getStatus())
              && age.is_old(eval.value()->getModifyTime());
     for (const auto& row : allocs)
-      free = free && may_forget(*row.value(), job, age);
+      free = free && may_forget(*row.value(), job, age, true);
     if (!free) continue;
     for (const auto& eval : evals)
       chosen.evals.insert(copy(eval.value()->getId()));

@@ -136,7 +136,9 @@ private:
   void touch_eval(std::string_view id);
   void remove_eval(std::string_view id);
   void forget(schema::Command::Reader command);
-  Result<std::vector<std::string>> evals_to_delete(schema::EvalDelete::Reader command);
+  void drop_eval(const Object<schema::Evaluation>& eval);
+  Result<std::vector<Object<schema::Evaluation>>> evals_to_delete(
+      schema::EvalDelete::Reader command);
   void eval_delete(schema::EvalDelete::Reader command);
   void jobs_reap(schema::JobsReap::Reader command);
   void reap(schema::Reap::Reader command);

@@ -118,9 +118,12 @@ void Applier::store_eval(const Object<schema::Evaluation>* before,
 
 void Applier::remove_eval(std::string_view id) {
   const auto* found = t_.evals.find(id);
-  if (found == nullptr) return;
-  const Object<schema::Evaluation> eval = *found;
+  if (found != nullptr) drop_eval(Object<schema::Evaluation>{*found});
+}
+
+void Applier::drop_eval(const Object<schema::Evaluation>& eval) {
   const std::string job = job_key(*eval);
+  const auto id = view(eval->getId());
   t_.evals.erase(id);
   t_.evals_by_create.erase(by_create_key(*eval));
   t_.evals_by_job.erase(by_job_key(*eval));
@@ -141,18 +144,20 @@ void Applier::forget(schema::Command::Reader command) {
   if (command.isEvalDelete()) eval_delete(command.getEvalDelete());
 }
 
-/// The ids that an operator's deletion takes: all are chosen before the first is removed.
-Result<std::vector<std::string>> Applier::evals_to_delete(schema::EvalDelete::Reader command) {
+/// What an operator's deletion takes: all is chosen before the first is removed.
+Result<std::vector<Object<schema::Evaluation>>> Applier::evals_to_delete(
+    schema::EvalDelete::Reader command) {
   NOMAD_TRY(check_broker_is_paused(t_));
-  std::vector<std::string> ids;
+  std::vector<Object<schema::Evaluation>> chosen;
   if (command.getFilter().size() == 0) {
+    std::set<std::string_view> seen;
     for (const auto id : command.getEvaluationIds()) {
       const auto* eval = t_.evals.find(view(id));
-      if (eval == nullptr) continue;
+      if (eval == nullptr || !seen.insert(view(id)).second) continue;
       if (!is_safe_to_delete(t_, **eval)) return not_safe_to_delete(view(id));
-      ids.push_back(copy(id));
+      chosen.push_back(*eval);
     }
-    return ids;
+    return chosen;
   }
   const auto filter = NOMAD_TRY(query::Filter::compile(view(command.getFilter())));
   std::set<std::string_view> namespaces;
@@ -161,21 +166,21 @@ Result<std::vector<std::string>> Applier::evals_to_delete(schema::EvalDelete::Re
   const auto after = view(command.getAfter());
   for (auto cursor = t_.evals.lower_bound(after);
        cursor.valid() && cursor.key() <= view(command.getThrough())
-       && ids.size() < command.getLimit();
+       && chosen.size() < command.getLimit();
        cursor.next()) {
-    const auto eval = *cursor.value();
-    if (cursor.key() == after || !namespaces.contains(view(eval.getNamespace()))) continue;
-    if (is_to_be_deleted(t_, filter, eval)) ids.push_back(copy(eval.getId()));
+    const auto& eval = cursor.value();
+    if (cursor.key() == after || !namespaces.contains(view(eval->getNamespace()))) continue;
+    if (is_to_be_deleted(t_, filter, *eval)) chosen.push_back(eval);
   }
-  return ids;
+  return chosen;
 }
 
 void Applier::eval_delete(schema::EvalDelete::Reader command) {
-  const auto ids = evals_to_delete(command);
-  if (!ids) return refuse(ids.error().code, ids.error().what);
-  for (const auto& id : *ids)
-    remove_eval(id);
-  outcome_.evals_deleted = ids->size();
+  const auto chosen = evals_to_delete(command);
+  if (!chosen) return refuse(chosen.error().code, chosen.error().what);
+  for (const auto& eval : *chosen)
+    drop_eval(eval);
+  outcome_.evals_deleted = chosen->size();
 }
 
 /// What is dead and has nothing left is still what was chosen.

@@ -68,9 +68,10 @@ TEST_CASE_FIXTURE(Deletion, "evaluations are deleted while the broker is paused,
   pause(true);
   CHECK(cluster::decide_delete_evals(now(), anybody(), {"one", "x"}).error().code
         == Errc::not_found);
-  const auto decision = cluster::decide_delete_evals(now(), anybody(), {"one", "two"});
+  const auto decision = cluster::decide_delete_evals(now(), anybody(), {"one", "two", "one"});
   REQUIRE(decision);
   CHECK(apply(decision->command).evals_deleted == 2);
+  CHECK(now().job_counts("default", "web").evals == 0);
   CHECK(left().empty());
 }
 

@@ -325,6 +325,19 @@ TEST_CASE_FIXTURE(Garbage, "a finished batch job goes with all of it by the thre
   CHECK(at(2400) == Names{"alloc:a", "eval:eval", "job:default/web"});
 }
 
+TEST_CASE_FIXTURE(Garbage, "a finished batch job keeps what it did until it goes itself") {
+  after.job = Nanoseconds{1'000'000'000};
+  register_node();
+  register_job({.type = "batch"});
+  end_eval("eval", 1000, EvalStatus::COMPLETE, "batch");
+  place({{.id = "a"}});
+  report("a", ClientStatus::COMPLETE);
+  REQUIRE(job_status("web") == "dead");
+  CHECK(at(1'000'000).empty());
+  deregister("web", false);
+  CHECK(at(1'000'000) == Names{"alloc:a", "eval:eval"});
+}
+
 TEST_CASE_FIXTURE(Garbage, "a service that died without being stopped is there to be looked at") {
   register_node();
   register_job({});
