@@ -20,6 +20,13 @@ bool is_known(std::string_view host, const HostRules& rules) {
          || same_header(host, rules.advertised) || is_named(host, rules);
 }
 
+/// Whom Host names; nobody if an address in brackets is followed by anything but a port.
+std::string_view named_by(std::string_view host) {
+  const auto close = host.starts_with('[') ? host.find(']') : std::string_view::npos;
+  const bool is_more = close != std::string_view::npos && close + 1 < host.size();
+  return is_more && host[close + 1] != ':' ? std::string_view{} : host_of(host);
+}
+
 /// "https://a.example:8080" as "a.example:8080"; "" for "null" and what is no origin.
 std::string_view authority_of(std::string_view origin) {
   const auto scheme = origin.find("://");
@@ -31,7 +38,7 @@ std::string_view authority_of(std::string_view origin) {
 std::optional<std::string> refuse_page(const Request& request, const HostRules& rules, bool acts) {
   const auto host = request.header("Host");
   const bool is_unix = request.remote == "@";
-  if (rules.known_only && !is_unix && !host.empty() && !is_known(host_of(host), rules))
+  if (rules.known_only && !is_unix && !host.empty() && !is_known(named_by(host), rules))
     return "this agent is not known as " + quote(host)
            + "; ask it by its address, or add the name to http_allowed_hosts";
   if (!acts) return {};

@@ -38,7 +38,7 @@ TEST_CASE("page_guard: programs name an agent by its address or a known name") {
          {"127.0.0.1:4646", "localhost:4646", "LOCALHOST", "[::1]:4646", "10.1.2.3"})
       CHECK(takes({{"Host", host}}, acts));
     for (const auto* host : {"evil.example", "evil.example:4646", "127.0.0.1.evil.example:4646",
-                             "localhost.evil.example", "x"})
+                             "localhost.evil.example", "[::1].evil.example", "[::1]x:80", "x"})
       CHECK_FALSE(takes({{"Host", host}}, acts));
     CHECK(takes({}, acts));  // HTTP/1.0, which no browser sends
     CHECK(takes({{"Host", "Nomad.Example:80"}}, acts,
