@@ -228,7 +228,7 @@ def main():
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     scenarios = chosen(options.words, options.suite)
-    play.PATIENCE = 60 if options.record else 15
+    play.PATIENCE = 60 if options.record else 45
     harness.clear_abandoned()
     return record(scenarios, options) if options.record else compare(scenarios, options)
 
