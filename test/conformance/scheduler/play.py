@@ -295,12 +295,14 @@ class Play:
         return shown, rests
 
     def do_see(self, what=None, nodes=False, scores=False, details=False, children=False, calm=CALM):
-        """Everything about the jobs, once nothing has moved for `calm` seconds."""
+        """Everything about the jobs, once nothing has moved for `calm` seconds; longer on a machine that is slow to answer."""
         wants = [name for name, wanted in (("nodes", nodes), ("scores", scores), ("details", details)) if wanted]
         end = time.monotonic() + 20
         last, since, rests = None, time.monotonic(), False
         while time.monotonic() < min(end, since + max(calm, 5)) and (not rests or time.monotonic() - since < calm):
+            asked = time.monotonic()
             now, rests = self.shown(children, wants)
+            calm = max(calm, min(5, 10 * (time.monotonic() - asked)))
             if now != last:
                 last, since = now, time.monotonic()
             time.sleep(0.15)
