@@ -38,7 +38,8 @@ def differences(real, ours, path=""):
 
 
 class Known:
-    """The differences that are on purpose: each with where it is seen, what the two answer (null: anything), why."""
+    """The differences that are known: each with where it is seen, what the two answer (none: anything), and why; those that
+    are faults of ours are "open"."""
 
     def __init__(self, rules):
         self.rules = rules
@@ -51,3 +52,7 @@ class Known:
                 self.used.add(number)
                 return True
         return False
+
+    def needless(self):
+        """Rules that have explained nothing."""
+        return [rule["where"] for number, rule in enumerate(self.rules) if number not in self.used]

@@ -26,6 +26,17 @@ def in_order(value):
     return json.dumps(value, sort_keys=True)
 
 
+# Whether an evaluation meets another one of its job is a matter of time.
+OVERTAKEN = ("canceled after more recent eval was processed", "existing blocked evaluation exists")
+OF_A_RUN = {"Time", "CreateIndex", "ModifyIndex", "JobModifyIndex", "JobCreateIndex", "EvalCreateIndex"}
+
+
+def without_times(value):
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in OF_A_RUN}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
 class Names:
     """Replaces what is of one run by what is of the scenario."""
 
@@ -73,7 +84,9 @@ def alloc_of(alloc, job_id):
         "client": alloc["ClientStatus"],
         "says": alloc.get("ClientDescription"),
         "canary": health.get("Canary"),
-        "health": {True: "healthy", False: "unhealthy"}.get(health.get("Healthy")),
+        # Which of the two is first with a task that fails at once, its end or its health, is a matter of time.
+        "health": None if alloc["ClientStatus"] == "failed" else
+                  {True: "healthy", False: "unhealthy"}.get(health.get("Healthy")),
         "replaced": bool(alloc.get("NextAllocation")),
         "reschedules": len((alloc.get("RescheduleTracker") or {}).get("Events") or []),
         "follow-up": bool(alloc.get("FollowupEvalID")),
@@ -93,6 +106,8 @@ def evals_of(evals):
     """By trigger and status, because how many there are is a matter of time."""
     found = {}
     for each in evals:
+        if (each.get("StatusDescription") or "").startswith(OVERTAKEN):
+            continue
         status = status_of(each) + (f" ({each['StatusDescription']})" if each.get("StatusDescription") else "")
         entry = found.setdefault(f"{each['TriggeredBy']}: {status}", {"priority": [], "queued": [], "failed": [],
                                                                      "blocks": False, "delayed": False})
@@ -157,7 +172,17 @@ class JobView:
         starting = any(alloc["DesiredStatus"] == "run" and alloc["ClientStatus"] == "pending" for alloc in self.allocs)
         ending = any(alloc["DesiredStatus"] != "run" and alloc["ClientStatus"] in ("running", "pending")
                      for alloc in self.allocs)
-        return pending, starting, ending
+        return pending, starting, ending, self.is_judging()
+
+    def is_judging(self):
+        """Whether the health of an allocation of the running deployment is still to be told."""
+        latest = self.latest_deployment() or {}
+        by_hand = any((group.get("Update") or {}).get("HealthCheck") == "manual"
+                      for group in (self.job or {}).get("TaskGroups") or [])
+        return latest.get("Status") == "running" and not by_hand and any(
+            alloc["ClientStatus"] == "running" and alloc["DesiredStatus"] == "run"
+            and alloc["JobVersion"] == latest["JobVersion"] and alloc["TaskGroup"] in (latest.get("TaskGroups") or {})
+            and (alloc.get("DeploymentStatus") or {}).get("Healthy") is None for alloc in self.allocs)
 
     def shown(self, names, world, wants):
         """The observation. `wants` are the things that not every scenario compares."""
@@ -178,7 +203,7 @@ class JobView:
         if "details" in wants or "scores" in wants:
             whole = [world.read(f"/v1/allocation/{alloc['ID']}") for alloc in self.allocs]
             shown["details"] = sorted((details_of(each, self.id, names, "scores" in wants) for each in whole if each),
-                                      key=in_order)
+                                      key=alloc_order)
         return names.of(full(shown))
 
 
@@ -222,7 +247,7 @@ def details_of(alloc, job_id, names, with_scores):
 def node_shown(node):
     drain = node.get("DrainStrategy") or {}
     return full({"status": node["Status"], "eligibility": node["SchedulingEligibility"],
-                 "drains": bool(node["Drain"]), "last drain": (node.get("LastDrain") or {}).get("Status"),
+                 "drains": bool(node["Drain"]),
                  "ignores system jobs": drain.get("IgnoreSystemJobs")})
 
 

@@ -80,7 +80,8 @@ class Play:
         if answer.status != 200:
             return {"status": answer.status, "error": answer.body.strip()}
         found = answer.json if answer.body.strip() else {}
-        return observe.full({name: found.get(name) for name in shown} if isinstance(found, dict) else {})
+        return observe.without_times(observe.full({name: found.get(name) for name in shown}
+                                                  if isinstance(found, dict) else {}))
 
     def of_job(self, name, path, body=None, method="PUT", **more):
         return self.ask(method, f"/v1/job/{self.id_of(name)}{path}?namespace={self.space_of(name)}", body, **more)
@@ -208,9 +209,8 @@ class Play:
         """Waits for what a node is to become, and shows it."""
         def there():
             node = self.world.read(f"/v1/node/{self.world.node_id(what)}")
-            fits = (status in (None, node["Status"]) and eligibility in (None, node["SchedulingEligibility"])
+            return (status in (None, node["Status"]) and eligibility in (None, node["SchedulingEligibility"])
                     and drained in (None, not node["Drain"]))
-            return fits
         self.wait(there, f"node {what}")
         return observe.node_shown(self.world.read(f"/v1/node/{self.world.node_id(what)}"))
 
@@ -295,12 +295,14 @@ class Play:
         return shown, rests
 
     def do_see(self, what=None, nodes=False, scores=False, details=False, children=False, calm=CALM):
-        """Everything about the jobs, once nothing has moved for `calm` seconds."""
+        """Everything about the jobs, once nothing has moved for `calm` seconds; longer on a machine that is slow to answer."""
         wants = [name for name, wanted in (("nodes", nodes), ("scores", scores), ("details", details)) if wanted]
         end = time.monotonic() + 20
         last, since, rests = None, time.monotonic(), False
-        while time.monotonic() < end and (not rests or time.monotonic() - since < calm):
+        while time.monotonic() < min(end, since + max(calm, 5)) and (not rests or time.monotonic() - since < calm):
+            asked = time.monotonic()
             now, rests = self.shown(children, wants)
+            calm = max(calm, min(5, 10 * (time.monotonic() - asked)))
             if now != last:
                 last, since = now, time.monotonic()
             time.sleep(0.15)

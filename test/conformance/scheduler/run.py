@@ -210,6 +210,8 @@ def compare(scenarios, options):
         known = judge.Known(json.load(f))
     verdicts = Judge(known, options.show)
     Stage(scenarios, False, options.clusters, options.players, verdicts).run()
+    if not options.words and not options.suite:
+        print(f"needless in differences.json: {known.needless()}")
     print(f"differing: {sorted(verdicts.failed)}")
     print(f"{verdicts.passed} passed, {len(verdicts.failed)} failed, 0 skipped")
     return 1 if verdicts.failed else 0
@@ -226,7 +228,7 @@ def main():
     parser.add_argument("words", nargs="*")
     options = parser.parse_args()
     scenarios = chosen(options.words, options.suite)
-    play.PATIENCE = 60 if options.record else 20
+    play.PATIENCE = 60 if options.record else 45
     harness.clear_abandoned()
     return record(scenarios, options) if options.record else compare(scenarios, options)
 

@@ -145,7 +145,8 @@ server {
                 client.start()
             node = self.node_id(name)
             with contextlib.suppress(OSError):
-                self.ask("PUT", f"/v1/node/{node}/drain", {"DrainSpec": None, "MarkEligible": True})
+                if self.read(f"/v1/node/{node}")["Drain"]:
+                    self.ask("PUT", f"/v1/node/{node}/drain", {"DrainSpec": None, "MarkEligible": True})
                 self.ask("PUT", f"/v1/node/{node}/eligibility", {"Eligibility": "eligible"})
         self.ask("PUT", "/v1/operator/scheduler/configuration",
                  {"SchedulerAlgorithm": "binpack", "PreemptionConfig": {"SystemSchedulerEnabled": True}})
