@@ -177,7 +177,7 @@ class DrainTest(cluster.Case):
         self.assertEqual(("complete", "shutting down", node, "ineligible"),
                          (last["LastDrain"]["Status"], last["LastDrain"]["Meta"]["message"],
                           last["LastDrain"]["AccessorID"], last["SchedulingEligibility"]))
-        self.assertEqual(2, len(self.healthy("leaver")))
+        wait_until(lambda: len(self.healthy("leaver")) == 2, what="all of it elsewhere")
 
 
 if __name__ == "__main__":
