@@ -20,7 +20,7 @@ node_pool "gpu" {
 """
 
 NAMESPACE = """
-name        = "dev"
+name        = "trial"
 description = "for trying things"
 meta {
   owner = "sre"
@@ -118,28 +118,28 @@ class PlacesTest(harness.AgentTest):
         self.assertIn("already exists", self.refused("node", "pool", "init", example))
 
     def test_namespaces(self):
-        self.assertEqual('Successfully applied namespace "dev"!\n',
+        self.assertEqual('Successfully applied namespace "trial"!\n',
                          self.ok("namespace", "apply", "-", stdin=NAMESPACE))
-        shown = self.ok("namespace", "status", "dev")
-        for line in (r"(?m)^Name +=? *= dev$", r"EnabledDrivers += mock_driver",
+        shown = self.ok("namespace", "status", "trial")
+        for line in (r"(?m)^Name +=? *= trial$", r"EnabledDrivers += mock_driver",
                      r"DisabledDrivers += <none>", r"owner = sre", r"Denied += gpu"):
             self.assertRegex(shown, line.replace("+=? *", "*"))
         self.assertEqual("for trying things",
-                         json.loads(self.ok("namespace", "inspect", "dev"))["Description"])
-        self.ok("namespace", "apply", "-description", "changed", "dev")
-        changed = json.loads(self.ok("namespace", "inspect", "dev"))
+                         json.loads(self.ok("namespace", "inspect", "trial"))["Description"])
+        self.ok("namespace", "apply", "-description", "changed", "trial")
+        changed = json.loads(self.ok("namespace", "inspect", "trial"))
         self.assertEqual("changed", changed["Description"])
         self.assertEqual(["mock_driver"], changed["Capabilities"]["EnabledTaskDrivers"])
 
-        answer = self.agent.put("/v1/jobs?namespace=dev", {"Job": job("raw", "raw_exec", {"command": "/bin/true"})})
+        answer = self.agent.put("/v1/jobs?namespace=trial", {"Job": job("raw", "raw_exec", {"command": "/bin/true"})})
         self.assertEqual(400, answer.status)
-        self.assertIn('used task driver "raw_exec" is not allowed in namespace "dev"', answer.body)
-        answer = self.agent.put("/v1/jobs?namespace=dev", {"Job": job("mocked")})
+        self.assertIn('used task driver "raw_exec" is not allowed in namespace "trial"', answer.body)
+        answer = self.agent.put("/v1/jobs?namespace=trial", {"Job": job("mocked")})
         self.assertEqual(200, answer.status, answer)
-        self.assertIn('namespace "dev" has non-terminal jobs in regions: [global]',
-                      self.refused("namespace", "delete", "dev"))
-        self.ok("job", "stop", "-namespace", "dev", "-detach", "-purge", "mocked")
-        wait_until(lambda: self.agent.run("namespace", "delete", "dev").returncode == 0,
+        self.assertIn('namespace "trial" has non-terminal jobs in regions: [global]',
+                      self.refused("namespace", "delete", "trial"))
+        self.ok("job", "stop", "-namespace", "trial", "-detach", "-purge", "mocked")
+        wait_until(lambda: self.agent.run("namespace", "delete", "trial").returncode == 0,
                    what="the namespace's end")
         self.assertIn("can not delete default namespace", self.refused("namespace", "delete", "default"))
 
@@ -182,7 +182,7 @@ class PlacesTest(harness.AgentTest):
 
     def test_regions(self):
         answer = self.agent.put("/v1/jobs", {"Job": dict(job("regions"), Multiregion={
-            "Regions": [{"Name": "a"}, {"Name": "b"}]})})
+            "Regions": [{"Name": "global"}, {"Name": "b"}]})})
         self.assertEqual(400, answer.status)
         self.assertIn("Multiregion jobs are unlicensed.", answer.body)
         self.agent.register(job("single", Update={"MaxParallel": 1, "MinHealthyTime": 10 ** 10}))
