@@ -40,8 +40,11 @@ def without_times(value):
 class Names:
     """Replaces what is of one run by what is of the scenario."""
 
-    def __init__(self, prefix, nodes):
-        self.prefix, self.nodes = prefix, nodes
+    def __init__(self, prefix, nodes, classes):
+        self.prefix, self.nodes, self.classes = prefix, nodes, classes
+
+    def class_of(self, node_id):
+        return self.classes.get(self.nodes.get(node_id), "")
 
     def of(self, value):
         if isinstance(value, dict):
@@ -65,9 +68,11 @@ def failures_of(groups):
 
 
 def scores_of(metric, names):
-    return {names.of(entry["NodeID"]): {name: round(score, 6) for name, score in
-                                        {**(entry.get("Scores") or {}), "norm": entry["NormScore"]}.items() if score}
-            for entry in metric.get("ScoreMetaData") or []}
+    """By the class of the node, because which of two equal nodes is taken is chance."""
+    return sorted(({"class": names.class_of(entry["NodeID"]),
+                    **{name: round(score, 6) for name, score in
+                       {**(entry.get("Scores") or {}), "norm": entry["NormScore"]}.items() if score}}
+                   for entry in metric.get("ScoreMetaData") or []), key=in_order)
 
 
 def transition_of(alloc):
@@ -204,7 +209,15 @@ class JobView:
             whole = [world.read(f"/v1/allocation/{alloc['ID']}") for alloc in self.allocs]
             shown["details"] = sorted((details_of(each, self.id, names, "scores" in wants) for each in whole if each),
                                       key=alloc_order)
+        if "alike" in wants:
+            shown["allocs"] = without_index(shown["allocs"])
+            shown["details"] = without_index(shown.get("details", []))
         return names.of(full(shown))
+
+
+def without_index(shown):
+    """For scenarios in which it is chance what becomes of which of several equal allocations."""
+    return sorted(({**each, "name": each["name"].partition("[")[0]} for each in shown), key=alloc_order)
 
 
 def alloc_order(shown):
@@ -238,7 +251,7 @@ def details_of(alloc, job_id, names, with_scores):
                               (alloc.get("RescheduleTracker") or {}).get("Events") or []],
     }
     if with_scores:
-        shown["node"] = names.of(alloc["NodeID"])
+        shown["class"] = names.class_of(alloc["NodeID"])
         shown["scores"] = scores_of(alloc.get("Metrics") or {}, names)
         shown["metrics"] = metrics_of(alloc.get("Metrics") or {})
     return full(shown)

@@ -18,7 +18,7 @@ class Play:
     def __init__(self, world, name, scenario):
         self.world, self.scenario = world, scenario
         self.prefix = name.replace("/", "-").replace("_", "-") + "-"
-        self.names = observe.Names(self.prefix, world.node_ids)
+        self.names = observe.Names(self.prefix, world.node_ids, world.classes)
         self.steps = {}  # by job: the step that described it last
         self.spaces = {}  # by job: its namespace
         self.made = []  # namespaces and pools, as paths
@@ -294,9 +294,11 @@ class Play:
                 rests = rests and not any(view.is_moving())
         return shown, rests
 
-    def do_see(self, what=None, nodes=False, scores=False, details=False, children=False, calm=CALM):
+    def do_see(self, what=None, nodes=False, scores=False, details=False, children=False, alike=False,
+               calm=CALM):
         """Everything about the jobs, once nothing has moved for `calm` seconds; longer on a machine that is slow to answer."""
-        wants = [name for name, wanted in (("nodes", nodes), ("scores", scores), ("details", details)) if wanted]
+        wants = [name for name, wanted in (("nodes", nodes), ("scores", scores), ("details", details),
+                                     ("alike", alike)) if wanted]
         end = time.monotonic() + 20
         last, since, rests = None, time.monotonic(), False
         while time.monotonic() < min(end, since + max(calm, 5)) and (not rests or time.monotonic() - since < calm):

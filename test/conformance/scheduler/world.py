@@ -92,6 +92,7 @@ server {
             self.clients[node[0]] = cluster.Member(self.root, node[0], harness.free_port(),
                                                    client_config(node, self.server.rpc, volumes) + more)
         self.node_ids = {}
+        self.classes = {node[0]: node[2] for node in NODES}
         self.frozen = set()
 
     def start(self):
