@@ -6,6 +6,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
+#include "runtime/scheduler/reconcile/reschedule.hpp"
 
 namespace nomad::cluster {
 namespace {
@@ -54,14 +55,28 @@ bool stops_without_servers(const state::AllocRow& row) {
   return false;
 }
 
+/// Whether its group's policy lets an allocation that fails now be replaced. Without, there is
+/// nothing to decide: a system allocation in particular would be placed anew as often as it fails.
+bool may_be_rescheduled(schema::Allocation::Reader alloc,
+                        schema::Job::Reader job,
+                        std::int64_t now) {
+  const auto group = scheduler::find_group(job, view(alloc.getTaskGroup()));
+  return group && group->hasReschedulePolicy()
+         && scheduler::reschedule_time(alloc, group->getReschedulePolicy(), now).eligible;
+}
+
 /// What a client's report of `status` means for the scheduler; none for most.
-EvalTrigger trigger_of(const state::AllocRow& row, ClientStatus status) {
+EvalTrigger trigger_of(const state::AllocRow& row,
+                       schema::Job::Reader job,
+                       ClientStatus status,
+                       std::int64_t now) {
   // Its client was away and is back: of it and its replacement, one stays.
   if (row.alloc->getClientStatus() == ClientStatus::UNKNOWN) return EvalTrigger::RECONNECT;
   if (row.terminal() || row.alloc->getFollowupEvalId().size() > 0) return EvalTrigger::NONE;
   // A service that ended although it was wanted: its client was without servers for too long.
   const bool gave_up = status == ClientStatus::COMPLETE && stops_without_servers(row);
-  return status == ClientStatus::FAILED || gave_up ? EvalTrigger::ALLOC_FAILURE : EvalTrigger::NONE;
+  const bool failed = status == ClientStatus::FAILED && may_be_rescheduled(*row.alloc, job, now);
+  return failed || gave_up ? EvalTrigger::ALLOC_FAILURE : EvalTrigger::NONE;
 }
 
 }  // namespace
@@ -121,10 +136,10 @@ std::vector<Object<schema::Evaluation>> evals_for_reports(
   for (const auto& report : reports) {
     const auto row = snapshot.alloc(view(report->getId()));
     if (!row) continue;
-    const auto trigger = trigger_of(*row, report->getClientStatus());
-    if (trigger == EvalTrigger::NONE) continue;
     const auto job = snapshot.job(view(row->alloc->getNamespace()), view(row->alloc->getJobId()));
     if (!job || job->getStop()) continue;
+    const auto trigger = trigger_of(*row, *job, report->getClientStatus(), seed.now);
+    if (trigger == EvalTrigger::NONE) continue;
     if (seen.emplace(copy(job->getNamespace()), copy(job->getId())).second)
       evals.push_back(eval_for_job(*job, trigger, seed));
   }

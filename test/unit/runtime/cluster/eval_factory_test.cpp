@@ -92,6 +92,22 @@ TEST_CASE_FIXTURE(FactoryHarness, "a failure calls for an evaluation, an ordinar
   CHECK(evals_of_report(row, ClientStatus::FAILED).empty());  // known already
 }
 
+TEST_CASE_FIXTURE(FactoryHarness, "a failure that nothing may replace calls for no evaluation") {
+  add_node();
+  process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.setType("system");
+    job.getTaskGroups()[0].disownReschedulePolicy();
+  })));
+  // Its scheduler would place it anew as often as it fails.
+  CHECK(evals_of_report(live().at(0), ClientStatus::FAILED).empty());
+
+  process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.setId("db");
+    job.getTaskGroups()[0].getReschedulePolicy().setUnlimited(false);
+  })));
+  CHECK(evals_of_report(live("db").at(0), ClientStatus::FAILED).empty());
+}
+
 TEST_CASE_FIXTURE(FactoryHarness, "an unknown allocation calls for nothing") {
   Draft<schema::Allocation> report;
   report->setId("00000000-0000-4000-8000-000000000000");
