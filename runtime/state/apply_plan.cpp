@@ -180,7 +180,9 @@ void Applier::end_alloc(schema::Allocation::Reader change,
   }
   if (may_overrule_client(change.getClientStatus()) && !before->client_terminal) {
     draft->setClientStatus(change.getClientStatus());
-    draft->setClientDescription(change.getClientDescription());
+    // What its client said last stays: why it ends is the description of what is desired.
+    if (change.getClientDescription().size() > 0)
+      draft->setClientDescription(change.getClientDescription());
   }
   draft->setModifyIndex(index_);
   draft->setAllocModifyIndex(index_);

@@ -103,6 +103,20 @@ TEST_CASE("Store: an update in place keeps what the client said") {
   CHECK(state.now().allocs_by_eval("second").size() == 1);
 }
 
+TEST_CASE("Store: a lost allocation keeps what its client said last") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{}});
+  state.report("alloc", ClientStatus::RUNNING,
+               [](auto alloc) { alloc.setClientDescription("Tasks are running"); });
+
+  state.stop("alloc", ClientStatus::LOST);
+
+  const AllocRef row = state.now().alloc("alloc");
+  CHECK(row->alloc->getClientStatus() == ClientStatus::LOST);
+  CHECK(view(row->alloc->getClientDescription()) == "Tasks are running");
+}
+
 TEST_CASE("Store: stops, evictions and losses") {
   StateFixture state;
   state.register_job({}, {});
