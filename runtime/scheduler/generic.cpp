@@ -220,9 +220,10 @@ void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
 }
 
 void GenericScheduler::place_all(Attempt& attempt, Reconciliation& result) {
-  if (attempt.job == nullptr || attempt.job->is_stopped()) return;
+  if (attempt.job == nullptr) return;
   for (const auto& group : attempt.job->groups())
-    outcome_.set_queued(group.name, 0);
+    outcome_.set_queued(group.name, 0);  // what waited for room waits no more
+  if (attempt.job->is_stopped()) return;
   if (result.destructive.empty() && result.place.empty()) return;
   auto nodes = choose_nodes(attempt.moment.state, attempt.job->reader());
   attempt.selector->set_nodes(nodes.ready);

@@ -36,6 +36,21 @@ TEST_CASE_FIXTURE(Harness, "a new job is placed, and a second evaluation changes
   CHECK(last_updates.at("api").ignore == 5);
 }
 
+TEST_CASE_FIXTURE(Harness, "a job that is stopped while it waits for room has nothing queued") {
+  const auto waiting = process(register_job(make_job(2)));
+  REQUIRE(waiting->getQueuedAllocations().size() == 1);
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+  });
+
+  const auto stopped = process(evaluate(EvalTrigger::JOB_DEREGISTER));
+
+  REQUIRE(stopped->getQueuedAllocations().size() == 1);
+  CHECK(stopped->getQueuedAllocations()[0].getValue() == 0);
+}
+
 TEST_CASE_FIXTURE(Harness, "what finds no room waits in a blocked evaluation") {
   add_node();
   const auto eval = process(register_job(make_job(10)));  // 8 fit by cpu
