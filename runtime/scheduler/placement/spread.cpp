@@ -30,11 +30,12 @@ double SpreadScorer::score(schema::Node::Reader node) {
   double total = 0;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const auto value = resolve_target(counts_[i].attribute(), node);
-    if (targets_[i].desired.empty()) {
-      if (counts_[i].counts().empty()) continue;  // nothing placed yet: no opinion
-      total += value ? even_spread_score(counts_[i], *value) : -1;
-    } else {
-      total += value ? target_score(targets_[i], counts_[i], *value) : -1;
+    if (!value) {
+      total -= 1;
+    } else if (!targets_[i].desired.empty()) {
+      total += target_score(targets_[i], counts_[i], *value);
+    } else if (!counts_[i].counts().empty()) {  // nothing placed yet: no opinion
+      total += even_spread_score(counts_[i], *value);
     }
   }
   return total;

@@ -70,7 +70,7 @@ TEST_CASE_FIXTURE(Spreading,
                   "an even spread has no opinion on the first, and minds what is unknown") {
   const auto group = ten({});
   CHECK(score(group, {}, "r1") == 0);
-  CHECK(score(group, {}, "none") == 0);
+  CHECK(score(group, {}, "none") == -1);
   CHECK(score(group, {{"r1", 1}}, "none") == -1);
   CHECK(score(group, {{"r1", 1}}, "r2") == 1);
 }
