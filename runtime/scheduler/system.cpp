@@ -228,7 +228,6 @@ void SystemScheduler::place_one(Attempt& attempt,
                                 const NodeChoice& nodes) {
   const auto group = placement.group->name;
   MetricBuilder metrics;
-  metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
   SelectRequest request;
   request.alloc_name = placement.name;
   request.may_preempt = attempt.options.preemption;
@@ -244,6 +243,7 @@ void SystemScheduler::place_one(Attempt& attempt,
       outcome_.fail(group, filtered_.find(group)->second);
     return;
   }
+  metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
   if (!selection) {
     metrics.exhaust_resources(*placement.group);
     if (!outcome_.coalesce(*placement.group)) outcome_.fail(group, std::move(metrics));

@@ -65,8 +65,11 @@ TEST_CASE_FIXTURE(SystemHarness, "a job that no node wants fails as a whole") {
   add_node([](schema::Node::Builder node) { node.initAttributes(0); });
   const auto eval = process(register_job(system_job()));
   REQUIRE(eval->getFailedTgAllocs().size() == 1);
-  CHECK(view(eval->getFailedTgAllocs()[0].getValue().getConstraintFiltered()[0].getKey())
-        == "missing drivers");
+  const auto metric = eval->getFailedTgAllocs()[0].getValue();
+  CHECK(view(metric.getConstraintFiltered()[0].getKey()) == "missing drivers");
+  // Of the nodes that there are, only those say something that the job would take.
+  CHECK(metric.getNodesInPool() == 0);
+  CHECK(metric.getNodesAvailable().size() == 0);
 }
 
 TEST_CASE_FIXTURE(SystemHarness, "one blocked evaluation waits for all full nodes") {
@@ -167,8 +170,8 @@ TEST_CASE_FIXTURE(SystemHarness, "a sysbatch job runs again when its tasks are o
   add_node();
   process(register_job(system_job("sysbatch")));
   report(live()[0], ClientStatus::COMPLETE);
-  process(register_job(
-      system_job("sysbatch", [](schema::Job::Builder job) { job.setPriority(60); })));
+  process(
+      register_job(system_job("sysbatch", [](schema::Job::Builder job) { job.setPriority(60); })));
   CHECK(live().empty());
   process(register_job(system_job("sysbatch", [](schema::Job::Builder job) {
     job.getTaskGroups()[0].getTasks()[0].setUser("nobody");
