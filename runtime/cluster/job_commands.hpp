@@ -59,8 +59,8 @@ Result<Decision> decide_skip_delays(const state::Snapshot& snapshot,
                                     std::string_view ns,
                                     std::string_view job_id);
 
-/// `force_reschedule`: failed allocations are placed anew without the delay of their group's policy;
-/// those of groups that place nothing anew stay.
+/// `force_reschedule`: failed allocations are placed anew without the delay of their group's
+/// policy; those of groups that place nothing anew stay.
 Result<Decision> decide_evaluate(const state::Snapshot& snapshot,
                                  const access::Asking& asking,
                                  std::string_view ns,
@@ -122,8 +122,8 @@ Decision register_version(const access::Allowed& allowed,
                           std::int64_t eval_priority,
                           const EvalSeed& seed);
 
-/// Whether operators let jobs in at present. Errors: permission_denied. (In Nomad a management token
-/// may always; without ACLs nobody has one.)
+/// Whether operators let jobs in at present. Errors: permission_denied. (In Nomad a management
+/// token may always; without ACLs nobody has one.)
 Result<> check_registration_open(const state::Snapshot& snapshot);
 
 /// A version that is brought back, or a group that is scaled up, must keep to the bound of the

@@ -127,8 +127,8 @@ private:
     ignore(entry);  // draining: the drainer will say so
   }
 
-  /// What has ended of a job that runs once is over, whatever ended it: only other tasks begin anew.
-  /// What was preempted still has to run.
+  /// What has ended of a job that runs once is over, whatever ended it: only other tasks begin
+  /// anew. What was preempted still has to run.
   static bool is_over(const AllocEntry& ended) {
     return ended.alloc().getDesiredStatus() != DesiredStatus::EVICT;
   }

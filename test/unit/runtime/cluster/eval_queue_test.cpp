@@ -318,3 +318,30 @@ TEST_CASE_FIXTURE(Fixture, "what is enqueued again with another's token is not t
   REQUIRE(queue.ack("one", token, start));
   CHECK(next().empty());
 }
+
+TEST_CASE_FIXTURE(Fixture, "of 10,000 evaluations of one job at once two are worked on") {
+  constexpr std::size_t count = 10'000;
+  for (std::size_t i = 0; i < count; ++i)
+    queue.enqueue(eval("eval-" + std::to_string(i), "web", 50, 10 + i), start);
+  CHECK(next() == "eval-0");
+  CHECK(next().empty());
+  REQUIRE(queue.ack("eval-0", last ? last->token : "", start).has_error());  // nothing was given
+  CHECK(queue.stats().pending == count - 1);
+  queue.enqueue(eval("eval-0"), start);  // told again
+  CHECK(queue.stats().pending == count - 1);
+
+  const auto token = std::string{*queue.outstanding("eval-0")};
+  REQUIRE(queue.ack("eval-0", token, start));
+  CHECK(next() == "eval-9999");
+  REQUIRE(queue.ack("eval-9999", last->token, start));
+  CHECK(next().empty());
+  std::size_t cancelled = 0;
+  while (true) {
+    const auto batch = queue.take_cancelable(1'000);
+    if (batch.empty()) break;
+    CHECK(batch.size() <= 1'000);
+    cancelled += batch.size();
+  }
+  CHECK(cancelled == count - 2);
+  CHECK_FALSE(queue.next_deadline());  // nothing wakes anybody
+}

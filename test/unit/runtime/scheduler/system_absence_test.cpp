@@ -69,8 +69,9 @@ TEST_CASE_FIXTURE(SystemAbsence,
   CHECK(plans.empty());
 }
 
-TEST_CASE_FIXTURE(SystemAbsence,
-                  "system: what is still unknown on a node that is back is left until it is known") {
+TEST_CASE_FIXTURE(
+    SystemAbsence,
+    "system: what is still unknown on a node that is back is left until it is known") {
   run_one(everywhere());
   becomes(NodeStatus::DISCONNECTED);
   const auto noted = only().getAllocStates().size();

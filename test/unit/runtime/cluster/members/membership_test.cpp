@@ -1,4 +1,5 @@
-// runtime/cluster/members/membership: tables meet, failures need several witnesses, rumours are answered.
+// runtime/cluster/members/membership: tables meet, failures need several witnesses, rumours are
+// answered.
 #include "runtime/cluster/members/membership.hpp"
 
 #include <algorithm>
