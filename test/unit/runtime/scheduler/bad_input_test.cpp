@@ -86,6 +86,28 @@ TEST_CASE_FIXTURE(BadInput, "bad input: a constraint that nothing can meet fails
   }
 }
 
+TEST_CASE_FIXTURE(BadInput, "bad input: resources beyond every number fit nowhere") {
+  const std::int64_t sizes[] = {most, most - 100, most / 2 + 1, 1'000'000'000'000};
+  for (const auto size : sizes) {
+    CAPTURE(size);
+    BadInput fresh;
+    fresh.add_node();
+    fresh.process(fresh.register_job(
+        fresh.make_job(1, [](schema::Job::Builder job) { job.setId("other"); })));
+    fresh.check_fails(fresh.make_job(2, [&](schema::Job::Builder job) {
+      auto tasks = job.getTaskGroups()[0].initTasks(2);
+      for (unsigned i = 0; i < 2; ++i) {
+        tasks[i].setName(i == 0 ? "a" : "b");
+        tasks[i].setDriver("mock_driver");
+        tasks[i].initResources().setCpu(size);
+        tasks[i].getResources().setMemoryMb(size);
+      }
+      job.getTaskGroups()[0].getEphemeralDisk().setSizeMb(size);
+    }));
+    CHECK(fresh.blocked()->getFailedTgAllocs()[0].getValue().getNodesExhausted() == 1);
+  }
+}
+
 TEST_CASE_FIXTURE(BadInput, "bad input: of nothing, and of less than nothing, nothing is placed") {
   add_node();
   for (const std::int64_t count : {std::int64_t{0}, std::int64_t{-1}, -most}) {
