@@ -50,6 +50,13 @@ def serve(agent):
     agent.register(served)
 
 
+def drain_a_moment(agent):
+    """The survivors are batch tasks, which nobody moves before a deadline."""
+    node = f"/v1/node/{agent.get('/v1/nodes').json[0]['ID']}/drain"
+    agent.put(node, {"DrainSpec": {"Deadline": 3600 * 10**9}})
+    agent.put(node, {"DrainSpec": None, "MarkEligible": True})
+
+
 # What makes an agent use a kind; the others are used by the load.
 USES = {
     "gateway": lambda agent: agent.get("/v1/agent/self"),
@@ -62,6 +69,7 @@ USES = {
     "mock_driver": lambda agent: agent.register(job("mocked")),
     "services_hook": serve,
     "checks_hook": serve,
+    "node_drainer": drain_a_moment,
 }
 
 
@@ -123,7 +131,7 @@ class Actors(unittest.TestCase):
         self.addCleanup(self.agent.destroy)
         self.orders = Orders(self.agent.dir)
         self.orders.start(self.agent)
-        self.agent.register(shell_job("survivor", "echo $$ >> local/pids; sleep 1000", count=TASKS))
+        self.agent.register(dict(shell_job("survivor", "echo $$ >> local/pids; sleep 1000", count=TASKS), Type="batch"))
         self.agent.wait_for_allocs("survivor", "running", TASKS, timeout=60)
         self.pids = wait_until(self.all_pids)
         self.load = Load(self.agent)

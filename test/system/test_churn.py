@@ -19,9 +19,13 @@ class Churn(unittest.TestCase):
         """Ends all jobs, waits until nothing of them is left, and looks what the agent holds."""
         for each in self.agent.get("/v1/jobs").json:
             self.agent.request("DELETE", f"/v1/job/{each['ID']}?purge=true")
-        self.agent.put("/v1/system/gc")
         wait_until(lambda: not self.agent.get("/v1/jobs").json, timeout=60, what="the end of all jobs")
-        wait_until(lambda: not self.agent.get("/v1/allocations").json, timeout=60, what="no allocation")
+
+        def collected():
+            """Of what has ended by now; by itself the agent looks each five minutes."""
+            self.agent.put("/v1/system/gc")
+            return not self.agent.get("/v1/allocations").json
+        wait_until(collected, timeout=60, interval=0.5, what="no allocation")
         return churn.figures(self.agent)
 
     def test_series_files_and_threads_are_what_they_were(self):

@@ -13,6 +13,9 @@ import harness
 from harness import job, shell_job, wait_until
 
 
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
 class ForwardTest(cluster.Case):
     count = 3
 
@@ -233,7 +236,7 @@ class NodeForwardTest(cluster.Case):
             connection.request("GET", f"/v1/agent/monitor?log_level=debug&plain=true&{target}")
             self.assertEqual(200, connection.getresponse().status, target)
             connection.close()
-        for target in ("server_id=nobody", "node_id=" + "0" * 36):
+        for target in ("server_id=nobody", f"node_id={NOBODY}"):
             self.assertEqual(404, asked.request("GET", f"/v1/agent/monitor?{target}").status, target)
 
     def test_the_actors_of_any_agent(self):
@@ -242,7 +245,7 @@ class NodeForwardTest(cluster.Case):
             shown = agent.run("operator", "actors", "-node", node)
             self.assertIn("alloc_runner", shown.stdout, f"{agent.name}: {shown}")
             self.assertNotIn("raft_node", shown.stdout)
-            for target in ("server_id=nobody", "node_id=" + "0" * 36):
+            for target in ("server_id=nobody", f"node_id={NOBODY}"):
                 answer = agent.request("GET", f"/v1/agent/actors?{target}")
                 self.assertEqual(404, answer.status, f"{agent.name} {target}: {answer}")
             self.assertIn("raft_node", agent.request("GET", "/v1/agent/actors?server_id=leader").body)
