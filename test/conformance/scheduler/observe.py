@@ -79,7 +79,7 @@ def transition_of(alloc):
     return sorted(name for name, value in (alloc.get("DesiredTransition") or {}).items() if value)
 
 
-def alloc_of(alloc, job_id):
+def alloc_of(alloc, job_id, is_deployed):
     health = alloc.get("DeploymentStatus") or {}
     return full({
         "name": alloc["Name"][len(job_id) + 1:] if alloc["Name"].startswith(job_id) else alloc["Name"],
@@ -90,7 +90,7 @@ def alloc_of(alloc, job_id):
         "says": alloc.get("ClientDescription"),
         "canary": health.get("Canary"),
         # Which of the two is first with a task that fails at once, its end or its health, is a matter of time.
-        "health": None if alloc["ClientStatus"] == "failed" else
+        "health": None if alloc["ClientStatus"] == "failed" or not is_deployed else
                   {True: "healthy", False: "unhealthy"}.get(health.get("Healthy")),
         "replaced": bool(alloc.get("NextAllocation")),
         "reschedules": len((alloc.get("RescheduleTracker") or {}).get("Events") or []),
@@ -179,6 +179,11 @@ class JobView:
                      for alloc in self.allocs)
         return pending, starting, ending, self.is_judging()
 
+    def is_deployed(self, alloc):
+        """Whether a deployment of its version has its group. Of others it is a matter of time when health is told."""
+        return any(each["JobVersion"] == alloc["JobVersion"] and alloc["TaskGroup"] in (each.get("TaskGroups") or {})
+                   for each in self.deployments)
+
     def is_judging(self):
         """Whether the health of an allocation of the running deployment is still to be told."""
         latest = self.latest_deployment() or {}
@@ -199,7 +204,8 @@ class JobView:
                                   "stable": [each["Version"] for each in self.versions if each["Stable"]],
                                   "versions": len(self.versions)}),
                      "summary": summary_of(self.summary)}
-        shown["allocs"] = sorted((alloc_of(alloc, self.id) for alloc in self.allocs), key=alloc_order)
+        shown["allocs"] = sorted((alloc_of(alloc, self.id, self.is_deployed(alloc)) for alloc in self.allocs),
+                                 key=alloc_order)
         deployments = sorted(self.deployments, key=lambda each: each["CreateIndex"])
         shown["deployments"] = [deployment_of(each) for each in deployments]
         shown["evaluations"] = evals_of(self.evals)
