@@ -65,11 +65,13 @@ void for_each_device(schema::AllocatedResources::Reader resources, Visit visit) 
               + "/" + copy(id));
 }
 
-/// What no number holds is the greatest one: it must fit nowhere, rather than wrap and fit anywhere.
+/// What no number holds is the greatest one: it must fit nowhere, rather than wrap and fit
+/// anywhere.
 std::int64_t sum(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (!__builtin_add_overflow(a, b, &result)) return result;
-  return a < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+  return a < 0 ? std::numeric_limits<std::int64_t>::min()
+               : std::numeric_limits<std::int64_t>::max();
 }
 
 template <class T>
