@@ -238,8 +238,7 @@ struct Identity $json("WorkloadIdentity") {
 struct ScalingPolicy {
   min @4 :Int64 $int64 $nullable(true) $works;
   max @5 :Int64 $int64 $nullable(true) $works;
-  policy @3 :Text $raw
-      $unheeded("no autoscaler hears of it; count stays within min and max");
+  policy @3 :Text $raw $works;
   enabled @6 :Bool $nullable(true) $works;
   type @1 :Text $works;
   id @0 :Text $json("ID") $hcl("");
@@ -279,7 +278,7 @@ struct Task {
   kind @23 :Text $update(inPlace)
       $unheeded("it marks the proxies of a service mesh, and there is none");
   scalingPolicies @21 :List(ScalingPolicy) $hcl("scaling") $update(inPlace)
-      $unheeded("scaling policies are not listed for an autoscaler");
+      $unheeded("policies of tasks are not listed, as in Nomad's community build");
   identity @25 :Identity $works;
 }
 
@@ -297,7 +296,7 @@ struct TaskGroup {
   reschedulePolicy @10 :ReschedulePolicy $hcl("reschedule") $update(inPlace) $works;
   ephemeralDisk @8 :EphemeralDisk $works;
   update @2 :UpdateStrategy $update(inPlace) $works;
-  migrate @3 :MigrateStrategy $update(inPlace) $partly("nodes can't be drained yet");
+  migrate @3 :MigrateStrategy $update(inPlace) $works;
   networks @13 :List(Common.NetworkResource) $hcl("network") $update(special) $works;
   meta @9 :List(Common.TextEntry) $map $update(special) $works;
   services @15 :List(Service) $hcl("service") $update(special) $works;

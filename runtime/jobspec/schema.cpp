@@ -92,8 +92,7 @@ const std::vector<RequestField>& request_fields() {
       {{id_of<schema::Job>(), "Migrate", capnp::Schema::from<schema::MigrateStrategy>()},
        "Reschedule",
        "migrate",
-       Support::partly,
-       "nodes can't be drained yet"},
+       Support::works},
   };
   return all;
 }

@@ -269,7 +269,9 @@ TEST_CASE_FIXTURE(EndpointFixture, "a restored state makes the next answer compl
 
 TEST_CASE_FIXTURE(EndpointFixture,
                   "reports: the first at once, those that come meanwhile together") {
-  register_job(make_job("web", 3));
+  Draft<schema::Job> job{make_job("web", 3)};
+  job->getTaskGroups()[0].initReschedulePolicy().setUnlimited(true);
+  register_job(job.freeze());
   REQUIRE(register_node().has_value());
   const auto first = place(0);
   const auto second = place(1);
