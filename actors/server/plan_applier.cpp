@@ -170,13 +170,11 @@ struct ApplierState {
 
   Result<scheduler::PlanVerdict> verify(const scheduler::PlanParts& plan,
                                         const state::Snapshot& state) const {
-    if (options.mistake != PlanApplierMistake::forget_deliveries)
-      NOMAD_TRY(scheduler::check_evaluation(plan.next(), plan.known_index(), state));
+    NOMAD_TRY(scheduler::check_evaluation(plan.next(), plan.known_index(), state));
     if (plan.is_cut() && !plan.has_begun() && plan.whole().all_at_once) {
       auto verdict = scheduler::check_plan(plan.whole(), state);
       if (verdict.accepts_nothing) return verdict;
     }
-    if (options.mistake == PlanApplierMistake::trust_schedulers) return scheduler::PlanVerdict{};
     return scheduler::check_plan(plan.next(), state);
   }
 

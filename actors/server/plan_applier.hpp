@@ -49,18 +49,10 @@ struct PlanApplied {
 using PlanApplier
     = actor::Interface<plan_applier::PlanApplied(plan_applier::SubmitPlan), void(Lead)>;
 
-/// Deliberate ones, for simulations to find.
-enum class PlanApplierMistake : std::uint8_t {
-  none,
-  forget_deliveries,  ///< Whose plan it is does not matter.
-  trust_schedulers,   ///< No plan is looked at.
-};
-
 struct PlanApplierOptions {
   scheduler::PartLimits parts = {};
   cluster::RejectedNodeOptions rejected_nodes = {};
   std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
-  PlanApplierMistake mistake = PlanApplierMistake::none;
 };
 
 PlanApplier spawn_plan_applier(const actor::Owner& owner,

@@ -117,8 +117,6 @@ std::vector<Mistake> mistakes() {
   all.push_back({"hasty_drainer", {.server_mutation = ServerMutation::hasty_drainer}});
   all.push_back({"late_drainer", {.server_mutation = ServerMutation::late_drainer}});
   all.push_back({"greedy_drainer", {.server_mutation = ServerMutation::greedy_drainer}});
-  // The plan applier's mistakes (forget_deliveries, trust_schedulers) are left out: nodes here have
-  // room for all jobs, and little waits when leadership changes, so that nothing comes of them.
   all.push_back({"deny_delivery", {.rpc_mutation = RpcMutation::deny_delivery}});
   all.push_back({"forget_processes", {.node_mutation = NodeMutation::forget_processes}});
   all.push_back({"forget_saved", {.node_mutation = NodeMutation::forget_saved}});

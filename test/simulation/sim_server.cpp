@@ -28,14 +28,6 @@ config::AgentConfig config_of(const SimServerOptions& options) {
   return config;
 }
 
-server::PlanApplierMistake mistake_of(ServerMutation mutation) {
-  if (mutation == ServerMutation::forget_deliveries)
-    return server::PlanApplierMistake::forget_deliveries;
-  if (mutation == ServerMutation::trust_schedulers)
-    return server::PlanApplierMistake::trust_schedulers;
-  return server::PlanApplierMistake::none;
-}
-
 /// States are compared at every so many entries.
 constexpr Index compared_states = 32;
 
@@ -324,7 +316,6 @@ void SimServer::start_duties(const Proposer& proposer) {
        .workers = 2,
        .detached_workers = false,
        .default_configuration = {},
-       .plans = {.mistake = mistake_of(options_.mutation)},
        .metrics = {}},
       random_);
   for (const auto& each : duties.all)

@@ -69,19 +69,17 @@ std::uint64_t digest_of(const raft::Fsm& fsm);
 /// Deliberate mistakes of state machines and wirings, for the checks to find.
 enum class ServerMutation : std::uint8_t {
   none,
-  skip_entry,         ///< One server passes over an entry now and then.
-  apply_at_random,    ///< What is applied depends on the server.
-  ack_unwritten,      ///< Answers some writes before they are committed.
-  read_stale,         ///< Any server answers any read from what it has.
-  hasty_autopilot,    ///< Takes servers for gone for ever as soon as they do not answer.
-  keep_the_dead,      ///< Never lets go of servers that are gone for ever.
-  keep_learners,      ///< Never promotes new servers.
-  forget_deliveries,  ///< Plans are written whoever's evaluation they are of.
-  trust_schedulers,   ///< Plans are written unread.
-  drowsy_watchers,    ///< Looks at each deployment once in an hour, whatever happens to it.
-  hasty_drainer,      ///< Calls drains complete at once.
-  late_drainer,       ///< Forgets the deadlines of drains.
-  greedy_drainer,     ///< Moves all of a service at once.
+  skip_entry,       ///< One server passes over an entry now and then.
+  apply_at_random,  ///< What is applied depends on the server.
+  ack_unwritten,    ///< Answers some writes before they are committed.
+  read_stale,       ///< Any server answers any read from what it has.
+  hasty_autopilot,  ///< Takes servers for gone for ever as soon as they do not answer.
+  keep_the_dead,    ///< Never lets go of servers that are gone for ever.
+  keep_learners,    ///< Never promotes new servers.
+  drowsy_watchers,  ///< Looks at each deployment once in an hour, whatever happens to it.
+  hasty_drainer,    ///< Calls drains complete at once.
+  late_drainer,     ///< Forgets the deadlines of drains.
+  greedy_drainer,   ///< Moves all of a service at once.
 };
 
 /// Where servers and nodes reach the server of that id.
