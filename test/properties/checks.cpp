@@ -1,0 +1,356 @@
+#include "test/properties/checks.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "test/properties/judge.hpp"
+#include "test/properties/violation.hpp"
+
+namespace nomad::properties {
+namespace {
+
+using schema::DeploymentState;
+
+constexpr std::string_view updating = "alloc is being updated due to job update";
+
+std::string brief(const state::AllocRow& row) {
+  const auto alloc = *row.alloc;
+  return copy(alloc.getName()) + " (" + copy(alloc.getId()).substr(0, 8) + ", version "
+         + std::to_string(alloc.getJobVersion()) + ")";
+}
+
+Rows rows_on(const state::Snapshot& state, std::string_view node_id) {
+  Rows rows;
+  for (const auto& entry : state.allocs_by_node(node_id))
+    rows.push_back(entry.value());
+  return rows;
+}
+
+Rows rows_of(const state::Snapshot& state, std::string_view job_id) {
+  Rows rows;
+  for (const auto& entry : state.allocs_by_job("default", job_id))
+    rows.push_back(entry.value());
+  return rows;
+}
+
+/// Each allocation occurs once in a plan.
+void check_once(const scheduler::Plan& plan) {
+  std::set<std::string> seen;
+  const auto take = [&seen](std::string id) {
+    require(seen.insert(id).second, "an allocation occurs once in a plan", id);
+  };
+  for (const auto& [node, changes] : plan.nodes) {
+    for (const auto& stop : changes.stops)
+      take(copy(stop.alloc->alloc->getId()));
+    for (const auto& stop : changes.preemptions)
+      take(copy(stop.alloc->alloc->getId()));
+    for (const auto& placed : changes.placements) {
+      take(copy(placed.row->getId()));
+      require(view(placed.row->getNodeId()) == node, "a row is planned on its node", node);
+    }
+  }
+}
+
+/// What is preempted counts less, by ten at least, and only where it is switched on.
+void check_preemptions(const Work& work, const scheduler::Plan& plan) {
+  const auto config = work.seen.scheduler_configuration()->getPreemptionConfig();
+  const auto type = view(work.eval->getType());
+  const bool allowed = type == "system"     ? config.getSystemSchedulerEnabled()
+                       : type == "sysbatch" ? config.getSysBatchSchedulerEnabled()
+                       : type == "batch"    ? config.getBatchSchedulerEnabled()
+                                            : config.getServiceSchedulerEnabled();
+  for (const auto& [node, changes] : plan.nodes) {
+    for (const auto& stop : changes.preemptions) {
+      require(allowed, "nothing is preempted where it is switched off", std::string{type});
+      require(stop.alloc->job->getPriority() + 10 <= plan.job->getPriority(),
+              "what is preempted has a lower priority", brief(*stop.alloc));
+      require(is_live(*stop.alloc->alloc), "what is preempted lives", brief(*stop.alloc));
+      require(!changes.placements.empty(), "preemptions make room for something", node);
+    }
+  }
+}
+
+/// New allocations go where they may.
+void check_suitable(const Work& work, const scheduler::Plan& plan) {
+  for (const auto& [node_id, changes] : plan.nodes) {
+    for (const auto& placed : changes.placements) {
+      if (!placed.is_new) continue;
+      const auto node = work.seen.node(node_id);
+      require(static_cast<bool>(node), "placements are on known nodes", node_id);
+      const bool ready
+          = node->getStatus() == schema::NodeStatus::READY && !node->hasDrainStrategy()
+            && node->getSchedulingEligibility() == schema::SchedulingEligibility::ELIGIBLE;
+      require(ready, "placements are on nodes that are ready", copy(placed.row->getName()));
+      const auto job = work.seen.job_version("default", view(placed.row->getJobId()),
+                                             placed.row->getJobVersion());
+      require(static_cast<bool>(job), "placements are of known versions",
+              copy(placed.row->getName()));
+      const auto why = unsuitable(*node, *job, group_of(*job, view(placed.row->getTaskGroup())));
+      require(why.empty(), "constraints hold", copy(placed.row->getName()) + ": " + why);
+    }
+  }
+}
+
+std::optional<schema::DeploymentGroup::Reader> group_state(
+    const Object<schema::Deployment>& deployment, std::string_view group) {
+  if (!deployment) return std::nullopt;
+  for (const auto entry : deployment->getTaskGroups())
+    if (view(entry.getKey()) == group) return entry.getValue();
+  return std::nullopt;
+}
+
+/// How many of a group the plan replaces by a new version.
+std::size_t replaced(const scheduler::Plan& plan, std::string_view group) {
+  std::size_t count = 0;
+  for (const auto& [node, changes] : plan.nodes)
+    count += static_cast<std::size_t>(std::ranges::count_if(changes.stops, [&](const auto& stop) {
+      return stop.description == updating && view(stop.alloc->alloc->getTaskGroup()) == group;
+    }));
+  return count;
+}
+
+bool stops(const scheduler::Plan& plan, const state::AllocRow& row) {
+  const auto changes = plan.nodes.find(view(row.alloc->getNodeId()));
+  if (changes == plan.nodes.end()) return false;
+  return std::ranges::any_of(changes->second.stops, [&row](const auto& stop) {
+    return view(stop.alloc->alloc->getId()) == view(row.alloc->getId());
+  });
+}
+
+/// How many of the deployment's allocations are not healthy yet, and whether one never will be.
+struct Progress {
+  std::size_t waiting = 0;
+  bool failed = false;
+};
+
+Progress progress_of(const Work& work,
+                     const scheduler::Plan& plan,
+                     const Object<schema::Deployment>& deployment,
+                     std::string_view group) {
+  Progress progress;
+  for (const auto& row : rows_of(work.seen, view(work.eval->getJobId()))) {
+    const auto alloc = *row->alloc;
+    if (view(alloc.getTaskGroup()) != group || !is_live(alloc) || stops(plan, *row)) continue;
+    if (view(alloc.getDeploymentId()) != view(deployment->getId())) continue;
+    const auto node = work.seen.node(view(alloc.getNodeId()));
+    if (!node || node->getStatus() != schema::NodeStatus::READY) continue;
+    const auto healthy = alloc.getDeploymentStatus().getHealthy();
+    if (!healthy.isValue()) ++progress.waiting;
+    progress.failed = progress.failed || (healthy.isValue() && !healthy.getValue());
+  }
+  return progress;
+}
+
+/// How many a plan may replace at once, by the group's update strategy.
+void check_group_update(const Work& work,
+                        const scheduler::Plan& plan,
+                        schema::TaskGroup::Reader group) {
+  const auto name = view(group.getName());
+  const auto count = replaced(plan, name);
+  const auto update = group.getUpdate();
+  if (count == 0 || update.getMaxParallel() <= 0) return;
+  const auto text = copy(plan.job->getId()) + "." + std::string{name} + " replaces "
+                    + std::to_string(count) + " at once";
+  auto deployment = work.seen.latest_deployment("default", view(plan.job->getId()));
+  if (deployment
+      && (deployment->getJobVersion() != plan.job->getVersion()
+          || deployment->getJobCreateIndex() != plan.job->getCreateIndex()
+          || deployment->getStatus() == DeploymentState::CANCELLED))
+    deployment = {};
+  const auto state = group_state(deployment, name);
+  require(update.getCanary() == 0 || (state && state->getPromoted()),
+          "nothing is replaced before canaries are promoted", text);
+  require(count <= static_cast<std::size_t>(update.getMaxParallel()), "max_parallel holds", text);
+  if (!deployment) return;
+  const auto status = deployment->getStatus();
+  require(status != DeploymentState::PAUSED && status != DeploymentState::FAILED,
+          "nothing is replaced while a deployment is paused or has failed", text);
+  if (!state::is_active(status)) return;
+  const auto progress = progress_of(work, plan, deployment, name);
+  require(count + progress.waiting <= static_cast<std::size_t>(update.getMaxParallel()),
+          "max_parallel holds",
+          text + " while " + std::to_string(progress.waiting) + " are not healthy");
+  require(!progress.failed, "nothing is replaced while a new one is unhealthy", text);
+}
+
+void check_updates(const Work& work, const scheduler::Plan& plan) {
+  if (!plan.job || plan.job->getStop()) return;
+  const auto type = view(plan.job->getType());
+  if (type == "system" && plan.job->getUpdate().getStagger() > 0
+      && plan.job->getUpdate().getMaxParallel() > 0) {
+    std::size_t count = 0;
+    for (const auto group : plan.job->getTaskGroups())
+      count += replaced(plan, view(group.getName()));
+    require(count <= static_cast<std::size_t>(plan.job->getUpdate().getMaxParallel()),
+            "max_parallel holds", copy(plan.job->getId()));
+  }
+  if (type != "service") return;
+  for (const auto group : plan.job->getTaskGroups())
+    check_group_update(work, plan, group);
+}
+
+/// What an allocation was given stays its own when it goes on with a new version.
+void check_kept(const Work& work, const scheduler::Plan& plan) {
+  const auto given = [](schema::Allocation::Reader alloc) {
+    std::string all;
+    for (const auto port : alloc.getAllocatedResources().getShared().getPorts())
+      all += copy(port.getLabel()) + "=" + copy(port.getHostIp()) + ":"
+             + std::to_string(port.getValue()) + " ";
+    for (const auto task : alloc.getAllocatedResources().getTasks()) {
+      for (const auto core : task.getValue().getCpu().getReservedCores())
+        all += copy(task.getKey()) + " core " + std::to_string(core) + " ";
+      for (const auto device : task.getValue().getDevices())
+        for (const auto id : device.getDeviceIds())
+          all += copy(task.getKey()) + " device " + copy(device.getName()) + copy(id) + " ";
+    }
+    return all;
+  };
+  for (const auto& [node, changes] : plan.nodes) {
+    for (const auto& placed : changes.placements) {
+      if (placed.is_new) continue;
+      const auto before = work.seen.alloc(view(placed.row->getId()));
+      require(given(*before->alloc) == given(*placed.row),
+              "what goes on keeps its ports, cores and devices", copy(placed.row->getName()));
+    }
+  }
+}
+
+}  // namespace
+
+void PlanChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
+  require(!nothing_to_do, "an evaluation of an unchanged state plans nothing",
+          copy(work.eval->getJobId()));
+  check_once(plan);
+  check_preemptions(work, plan);
+  check_suitable(work, plan);
+  check_updates(work, plan);
+  check_kept(work, plan);
+}
+
+/// A class is called ineligible only if none of its nodes can run what was not placed.
+void PlanChecks::on_evaluations(const Work& work,
+                                const std::vector<Object<schema::Evaluation>>& evaluations) {
+  require(evaluations.size() <= 24, "an evaluation makes few others",
+          copy(work.eval->getJobId()) + ": " + std::to_string(evaluations.size()));
+  const auto job = work.seen.job("default", view(work.eval->getJobId()));
+  for (const auto& eval : evaluations) {
+    if (eval->getStatus() != schema::EvalStatus::BLOCKED || eval->getEscapedComputedClass() || !job)
+      continue;
+    for (const auto known : eval->getClassEligibility()) {
+      if (known.getValue()) continue;
+      for (const auto& node : work.seen.nodes()) {
+        if (view(node.value()->getComputedClass()) != view(known.getKey())) continue;
+        for (const auto failed : eval->getFailedTgAllocs()) {
+          if (!has_group(*job, view(failed.getKey()))) continue;
+          const auto group = group_of(*job, view(failed.getKey()));
+          require(!unsuitable(*node.value(), *job, group).empty(),
+                  "a class is ineligible only if none of its nodes is eligible",
+                  copy(job->getId()) + " on " + copy(node.value()->getName()));
+        }
+      }
+    }
+  }
+}
+
+namespace {
+
+bool is_new(const scheduler::NodeChanges& changes, const state::AllocRow& row) {
+  return std::ranges::any_of(changes.placements, [&row](const auto& placed) {
+    return placed.is_new && view(placed.row->getId()) == view(row.alloc->getId());
+  });
+}
+
+/// What new rows of a plan take fits beside all that has not ended, but for what the plan ends: of
+/// that, and of what another plan has ended, the client may still be at work.
+void check_fits(const UnderWay& under_way,
+                const std::string& node_id,
+                const scheduler::NodeChanges& changes,
+                const state::Snapshot& after) {
+  const auto node = after.node(node_id);
+  if (!node) return;
+  std::set<std::string_view> ended;
+  for (const auto* stops : {&changes.stops, &changes.preemptions})
+    for (const auto& stop : *stops)
+      ended.insert(view(stop.alloc->alloc->getId()));
+  auto rows = rows_on(after, node_id);
+  std::erase_if(rows, [&](const auto& row) {
+    return has_ended(*row->alloc) || ended.contains(view(row->alloc->getId()));
+  });
+  const auto place = copy(under_way.plan->job->getId()) + " on " + copy(node->getName()) + ": ";
+  auto why = excess(*node, rows);
+  require(why.empty(), "a plan leaves no node overcommitted", place + why);
+  for (const auto& row : rows) {
+    if (!is_new(changes, *row)) continue;
+    for (const auto& other : rows) {
+      if (view(other->alloc->getId()) == view(row->alloc->getId())) continue;
+      why = clash(*node, {row, other});
+      require(why.empty(), "a plan gives nothing twice", place + why);
+    }
+  }
+}
+
+void check_canaries(const state::Snapshot& state, schema::Job::Reader job) {
+  for (const auto& entry : state.deployments_by_job("default", view(job.getId()))) {
+    const auto& deployment = entry.value();
+    if (!state::is_active(deployment->getStatus())) continue;
+    for (const auto group : deployment->getTaskGroups()) {
+      const auto wanted = group.getValue().getDesiredCanaries();
+      const auto rows = rows_of(state, view(job.getId()));
+      const auto count = std::ranges::count_if(rows, [&](const auto& row) {
+        const auto alloc = *row->alloc;
+        return is_live(alloc) && alloc.getClientStatus() != schema::ClientStatus::UNKNOWN
+               && alloc.getDeploymentStatus().getCanary()
+               && view(alloc.getDeploymentId()) == view(deployment->getId())
+               && view(alloc.getTaskGroup()) == view(group.getKey());
+      });
+      require(count <= wanted, "there are no more canaries than wanted",
+              copy(job.getId()) + ": " + std::to_string(count) + " of " + std::to_string(wanted));
+    }
+  }
+}
+
+}  // namespace
+
+void PlanChecks::on_commit(const UnderWay& under_way,
+                           const state::Snapshot& before,
+                           const state::Snapshot& after) {
+  const auto& plan = *under_way.plan;
+  const bool whole = under_way.verdict.rejected_nodes.empty();
+  for (const auto& [node_id, changes] : plan.nodes) {
+    if (under_way.verdict.rejected_nodes.contains(node_id)) continue;
+    bool has_new = false;
+    for (const auto& placed : changes.placements) {
+      if (!placed.is_new) continue;
+      has_new = true;
+      require(!before.alloc(view(placed.row->getId())), "a new allocation has a new id",
+              copy(placed.row->getId()));
+      const auto row = after.alloc(view(placed.row->getId()));
+      require(static_cast<bool>(row), "what was accepted is there", copy(placed.row->getName()));
+      if (const auto node = after.node(node_id)) {
+        const auto why = wrong_resources(*node, *row);
+        require(why.empty(), "an allocation gets what its group asks for",
+                brief(*row) + ": " + why);
+        auto others = rows_of(after, view(plan.job->getId()));
+        std::erase_if(others, [&](const auto& other) {
+          return view(other->alloc->getId()) == view(row->alloc->getId());
+        });
+        // Without its stops on other nodes a plan may break them for a while.
+        const auto broken = whole ? not_distinct(after, row, others) : std::string{};
+        require(broken.empty(), "distinct constraints hold", brief(*row) + ": " + broken);
+      }
+    }
+    if (has_new) check_fits(under_way, node_id, changes, after);
+  }
+  if (whole && plan.job && view(plan.job->getType()) == "service") check_canaries(after, *plan.job);
+}
+
+void check_nodes(const state::Snapshot& state) {
+  for (const auto& node : state.nodes()) {
+    auto rows = rows_on(state, node.key());
+    std::erase_if(rows, [](const auto& row) { return !is_live(*row->alloc); });
+    for (const auto& why : {excess(*node.value(), rows), clash(*node.value(), rows)})
+      require(why.empty(), "no node is overcommitted", copy(node.value()->getName()) + ": " + why);
+  }
+}
+
+}  // namespace nomad::properties

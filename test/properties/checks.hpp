@@ -1,0 +1,33 @@
+// The properties of single plans and of the states that they lead to.
+#pragma once
+
+#include <string>
+
+#include "test/properties/cluster.hpp"
+
+namespace nomad::properties {
+
+class PlanChecks : public Checks {
+public:
+  void on_plan(const Work& work, const scheduler::Plan& plan) override;
+  void on_evaluations(const Work& work,
+                      const std::vector<Object<schema::Evaluation>>& evaluations) override;
+  void on_commit(const UnderWay& plan,
+                 const state::Snapshot& before,
+                 const state::Snapshot& after) override;
+
+  /// From now on nothing changes but by plans, so there must be none.
+  bool nothing_to_do = false;
+};
+
+/// No node gives more than it has to what is wanted there.
+void check_nodes(const state::Snapshot& state);
+
+/// Not more allocations than a job wants: of one whose evaluations are all done.
+void check_surplus(const state::Snapshot& state, const std::string& job_id);
+
+/// All that a job wants is there, or has no place: nothing is due any more, and clients have done
+/// as they were told. `waits`: an evaluation of the job waits for capacity.
+void check_settled(const state::Snapshot& state, const std::string& job_id, bool waits);
+
+}  // namespace nomad::properties

@@ -1,0 +1,94 @@
+// Script: what happens to a cluster in one case, step by step. Internal to case.cpp.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "test/properties/case.hpp"
+#include "test/properties/checks.hpp"
+#include "test/properties/cluster.hpp"
+#include "test/properties/judge.hpp"
+
+namespace nomad::properties {
+
+/// PlanChecks that also count.
+class CountingChecks : public PlanChecks {
+public:
+  explicit CountingChecks(Counts& counts) : counts_{counts} {}
+
+  void on_plan(const Work& work, const scheduler::Plan& plan) override;
+  void on_commit(const UnderWay& plan,
+                 const state::Snapshot& before,
+                 const state::Snapshot& after) override;
+
+private:
+  Counts& counts_;
+};
+
+class Script {
+public:
+  Script(const CaseOptions& options, Counts& counts, std::vector<std::string>& trace);
+
+  /// Throws a Violation.
+  void run();
+
+private:
+  using Act = void (Script::*)(Random&);
+
+  struct Choice {
+    Act act;
+    unsigned weight;
+    std::optional<Feature> feature;
+  };
+
+  void step(std::size_t number);
+  void check();
+  void come_to_rest();
+  bool calm_down();
+  void check_rest();
+
+  // What happens.
+  void add_node(Random& random);
+  void change_job(Random& random);
+  void scale_job(Random& random);
+  void stop_job(Random& random);
+  void purge_job(Random& random);
+  void change_node_status(Random& random);
+  void deregister_node(Random& random);
+  void change_eligibility(Random& random);
+  void drain_node(Random& random);
+  void change_facts(Random& random);
+  void report_all(Random& random);
+  void pass_time(Random& random);
+  void stop_alloc(Random& random);
+  void operate_deployment(Random& random);
+  void promote(const Object<schema::Deployment>& deployment);
+  void set_status(const Object<schema::Deployment>& deployment,
+                  schema::DeploymentState status,
+                  const char* text);
+  void change_leader(Random& random);
+  void lose_work(Random& random);
+  void change_settings(Random& random);
+  void reap(Random& random);
+
+  void register_node(const std::string& id, std::size_t number, Random parts, Random facts);
+  void register_job(const Object<schema::Job>& job);
+  void set_node_status(const std::string& id, schema::NodeStatus status);
+  std::vector<Cluster::Report> reports_of_calm_clients(bool ends_batch) const;
+  std::optional<std::string> some_node(Random& random) const;
+
+  void say(std::string text) { trace_.push_back(std::move(text)); }
+
+  CaseOptions options_;
+  Counts& counts_;
+  std::vector<std::string>& trace_;
+  CountingChecks checks_;
+  Cluster cluster_;
+  std::map<std::string, std::size_t> numbers_;  ///< Of nodes, by id.
+  std::map<std::size_t, std::uint64_t> structures_;
+  std::set<std::string> jobs_;
+};
+
+}  // namespace nomad::properties
