@@ -1,8 +1,8 @@
 #include "runtime/state/usage.hpp"
 
 #include <algorithm>
-#include <limits>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/entries.hpp"
 
 namespace nomad::state {
@@ -65,15 +65,6 @@ void for_each_device(schema::AllocatedResources::Reader resources, Visit visit) 
               + "/" + copy(id));
 }
 
-/// What no number holds is the greatest one: it must fit nowhere, rather than wrap and fit
-/// anywhere.
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (!__builtin_add_overflow(a, b, &result)) return result;
-  return a < 0 ? std::numeric_limits<std::int64_t>::min()
-               : std::numeric_limits<std::int64_t>::max();
-}
-
 template <class T>
 void insert_sorted(std::vector<T>& sorted, T value) {
   sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), value), std::move(value));
@@ -91,10 +82,10 @@ bool erase_sorted(std::vector<T>& sorted, const T& value) {
 }  // namespace
 
 Demand& Demand::operator+=(const Demand& other) {
-  cpu_mhz = sum(cpu_mhz, other.cpu_mhz);
-  memory_mb = sum(memory_mb, other.memory_mb);
-  memory_max_mb = sum(memory_max_mb, other.memory_max_mb);
-  disk_mb = sum(disk_mb, other.disk_mb);
+  cpu_mhz = saturated_sum(cpu_mhz, other.cpu_mhz);
+  memory_mb = saturated_sum(memory_mb, other.memory_mb);
+  memory_max_mb = saturated_sum(memory_max_mb, other.memory_max_mb);
+  disk_mb = saturated_sum(disk_mb, other.disk_mb);
   return *this;
 }
 

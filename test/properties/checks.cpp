@@ -53,7 +53,8 @@ void check_once(const scheduler::Plan& plan) {
 
 /// What is preempted counts less, by ten at least, and only where it is switched on.
 void check_preemptions(const Work& work, const scheduler::Plan& plan) {
-  const auto config = work.seen.scheduler_configuration()->getPreemptionConfig();
+  const auto configuration = work.seen.scheduler_configuration();
+  const auto config = configuration->getPreemptionConfig();
   const auto type = view(work.eval->getType());
   const bool allowed = type == "system"     ? config.getSystemSchedulerEnabled()
                        : type == "sysbatch" ? config.getSysBatchSchedulerEnabled()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/base/saturated.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::scheduler {
@@ -72,8 +73,8 @@ void MetricBuilder::exhaust_resources(const GroupSpec& group) {
   const bool memory = dimension_exhausted_.contains("memory");
   for (const auto& task : group.tasks) {
     auto& exhausted = resources_exhausted_[std::string{task.name}];
-    if (cpu) exhausted.cpu += task.cpu;
-    if (memory) exhausted.memory_mb += task.memory_mb;
+    if (cpu) exhausted.cpu = saturated_sum(exhausted.cpu, task.cpu);
+    if (memory) exhausted.memory_mb = saturated_sum(exhausted.memory_mb, task.memory_mb);
   }
 }
 
