@@ -64,11 +64,11 @@ TEST_CASE("scaling: policies are listed by job, type and namespace, and read by 
 TEST_CASE("scaling: an autoscaler that waits hears of policies, and of nothing else") {
   ApiFixture fixture;
   REQUIRE(fixture.send("PUT", "/v1/jobs", scaled_job("web")).status == 200);
-  const auto index = fixture.get("/v1/scaling/policies").header("X-Nomad-Index");
+  const std::string index{fixture.get("/v1/scaling/policies").header("X-Nomad-Index")};
   fixture.state().register_job({.id = "without"});
   CHECK(fixture.get("/v1/scaling/policies").header("X-Nomad-Index") == index);
   auto waiting = std::async(std::launch::async, [&] {
-    return fixture.json("/v1/scaling/policies?wait=1m&index=" + std::string{index});
+    return fixture.json("/v1/scaling/policies?wait=1m&index=" + index);
   });
   REQUIRE(net::eventually([&] { return fixture.state().store.watches().size() > 0; }));
   REQUIRE(fixture.send("PUT", "/v1/jobs", scaled_job("second")).status == 200);
