@@ -19,7 +19,7 @@ void fill_tracker(schema::Allocation::Builder alloc, const AllocEntry& previous,
   }
 }
 
-/// Keeps what the client was given of networks and devices.
+/// Keeps what the client was given of networks, devices and cores.
 void keep_assignments(schema::AllocatedResources::Builder resources,
                       schema::AllocatedResources::Reader existing) {
   const auto shared = existing.getShared();
@@ -30,6 +30,8 @@ void keep_assignments(schema::AllocatedResources::Builder resources,
       if (view(old.getKey()) != view(entry.getKey().asReader())) continue;
       if (old.getValue().hasNetworks()) entry.getValue().setNetworks(old.getValue().getNetworks());
       if (old.getValue().hasDevices()) entry.getValue().setDevices(old.getValue().getDevices());
+      if (const auto cpu = old.getValue().getCpu(); cpu.hasReservedCores())
+        entry.getValue().getCpu().setReservedCores(cpu.getReservedCores());
     }
   }
 }

@@ -30,8 +30,8 @@ struct NewRow {
 
 PlannedAlloc make_row(const NewRow& row, Random& random);
 
-/// The row of an allocation that takes a new version of its job over in place. Networks, ports and
-/// devices stay as they were given out.
+/// The row of an allocation that takes a new version of its job over in place. Networks, ports,
+/// devices and cores stay as they were given out.
 PlannedAlloc make_in_place_row(const AllocEntry& existing,
                                std::string_view eval_id,
                                const JobSpec& job,

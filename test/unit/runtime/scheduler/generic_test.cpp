@@ -218,6 +218,43 @@ TEST_CASE_FIXTURE(Harness, "an in-place change keeps allocations, another one re
   }
 }
 
+TEST_CASE_FIXTURE(Harness, "an in-place change leaves a task the cores that it was given") {
+  add_node([](schema::Node::Builder node) {
+    auto cpu = node.getNodeResources().getCpu();
+    cpu.setTotalCpuCores(4);
+    auto cores = cpu.initReservableCpuCores(4);
+    for (unsigned core = 0; core < 4; ++core)
+      cores.set(core, static_cast<std::uint16_t>(core));
+  });
+  const auto version = [this](std::int64_t count, std::int64_t kill_timeout) {
+    return make_job(count, [kill_timeout](schema::Job::Builder job) {
+      auto task = job.getTaskGroups()[0].getTasks()[0];
+      task.getResources().setCores(1);
+      task.setKillTimeout(kill_timeout);
+    });
+  };
+  const auto cores = [this] {
+    std::map<std::string, std::uint16_t> given;
+    for (const auto& row : live())
+      given.emplace(copy(row->alloc->getId()), row->alloc->getAllocatedResources()
+                                                   .getTasks()[0]
+                                                   .getValue()
+                                                   .getCpu()
+                                                   .getReservedCores()[0]);
+    return given;
+  };
+  process(register_job(version(3, 5 * second)));
+  report_all_running();
+  report(live().at(0), ClientStatus::COMPLETE);  // the lowest core is free again
+  const auto before = cores();
+  REQUIRE(before.size() == 2);
+
+  process(register_job(version(2, 9 * second)));
+
+  CHECK(last_updates.at("api").in_place_update == 2);
+  CHECK(cores() == before);
+}
+
 namespace {
 
 void add_update(schema::Job::Builder job, std::int64_t parallel, std::int64_t canary = 0) {
