@@ -133,6 +133,7 @@ Preemptor::Preemptor(schema::Job::Reader job,
                      const std::vector<state::AllocRef>& on_node,
                      const PreemptionCounts& counts) {
   for (const auto& row : on_node) {
+    if (row->server_terminal) continue;  // it ends anyway
     const auto alloc = *row->alloc;
     const std::int64_t priority = row->job->getPriority();
     const bool is_own = view(alloc.getJobId()) == view(job.getId())

@@ -1,10 +1,10 @@
 // Preemption: which allocations of less important jobs end so that a placement finds room on a
 // node.
 //
-// Candidates are allocations of other jobs whose priority is lower by at least ten. The least
-// important go first, and of equally important ones those that are nearest to what is needed; a
-// group that has lost as many as its `migrate` block allows at once is spared as long as it goes.
-// What is chosen and turns out not to be needed is let off.
+// Candidates are allocations of other jobs whose priority is lower by at least ten; not those that
+// were told to end before. The least important go first, and of equally important ones those that
+// are nearest to what is needed; a group that has lost as many as its `migrate` block allows at
+// once is spared as long as it goes. What is chosen and turns out not to be needed is let off.
 //
 // May depend on: runtime/state. Deterministic: of equal candidates the youngest goes first.
 #pragma once

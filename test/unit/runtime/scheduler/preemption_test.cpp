@@ -120,6 +120,26 @@ TEST_CASE_FIXTURE(PreemptionHarness,
   CHECK(live("low").size() == 1);
 }
 
+TEST_CASE_FIXTURE(PreemptionHarness, "preemption: who was told to stop is not preempted as well") {
+  allow({"service"});
+  add_node();
+  run(job("leaving", "service", 10, 1900));
+  run(job("low", "service", 20, 1900));
+  report_all_running();
+  apply([](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("leaving");
+  });
+  process(evaluate(EvalTrigger::JOB_DEREGISTER, "leaving"));
+
+  run(job("high", "service", 90, 1500));
+
+  CHECK(evicted("leaving").empty());
+  CHECK(evicted("low").size() == 1);
+  CHECK(live("high").size() == 1);
+}
+
 TEST_CASE_FIXTURE(PreemptionHarness, "preemption: nobody goes as long as another node has room") {
   allow({"service"});
   add_node();
