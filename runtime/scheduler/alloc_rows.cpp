@@ -106,9 +106,10 @@ PlannedAlloc make_in_place_row(const AllocEntry& existing,
 }
 
 PlannedAlloc make_updated_row(const RowUpdate& update,
+                              const Object<schema::Allocation>& row,
                               std::uint32_t metric_number,
                               std::int64_t now) {
-  Draft<schema::Allocation> draft{update.alloc->row->alloc};
+  Draft<schema::Allocation> draft{row};
   auto& alloc = *draft;
   alloc.setMetricNumber(metric_number);
   if (update.client_status) alloc.setClientStatus(*update.client_status);

@@ -40,9 +40,10 @@ PlannedAlloc make_in_place_row(const AllocEntry& existing,
                                std::uint32_t metric_number,
                                bool memory_oversubscription);
 
-/// The row with what the reconciler changes of it. `metric_number` is that of its metrics in the
-/// new plan.
+/// The row, as it is stored or updated in place, with what the reconciler changes of it.
+/// `metric_number` is that of its metrics in the new plan.
 PlannedAlloc make_updated_row(const RowUpdate& update,
+                              const Object<schema::Allocation>& row,
                               std::uint32_t metric_number,
                               std::int64_t now);
 

@@ -156,6 +156,14 @@ void Attempt::place(PlannedAlloc row, std::string_view group, const Preempted& p
   place(std::move(row), group);
 }
 
+void Attempt::withdraw_update(const AllocEntry& alloc) {
+  const auto changes = plan.nodes.find(view(alloc.alloc().getNodeId()));
+  if (changes == plan.nodes.end()) return;
+  std::erase_if(changes->second.placements, [&alloc](const PlannedAlloc& placed) {
+    return view(placed.row->getId()) == alloc.id();
+  });
+}
+
 void Attempt::finish_lost_stops() {
   for (const auto& entry : allocs) {
     const auto* node = taint_of(entry);

@@ -66,6 +66,9 @@ public:
   /// Stages a new row of `group`, and the ends of those that are preempted for it.
   void place(PlannedAlloc row, std::string_view group, const Preempted& preempted);
 
+  /// Takes the changed row of one that ends back, if one was staged.
+  void withdraw_update(const AllocEntry& alloc);
+
   /// Allocations whose node is gone or down, and that were told to end, have ended.
   void finish_lost_stops();
 

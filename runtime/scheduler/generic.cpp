@@ -203,9 +203,16 @@ void GenericScheduler::stage(Attempt& attempt, const Reconciliation& result) {
                   stop.client_status,
                   stop.followup_eval_id,
                   {}});
-  for (const auto& update : result.row_updates)
-    attempt.place(make_updated_row(update, attempt.keep_metric(*update.alloc), attempt.moment.now),
-                  {});
+  for (const auto& update : result.row_updates) {
+    const auto in_place = in_place_rows_.find(update.alloc);
+    const bool is_stored = in_place == in_place_rows_.end();
+    auto row = make_updated_row(update, is_stored ? update.alloc->row->alloc : in_place->second.row,
+                                attempt.keep_metric(*update.alloc), attempt.moment.now);
+    if (is_stored)
+      attempt.place(std::move(row), {});
+    else
+      in_place->second = std::move(row);
+  }
   const auto joined = current ? copy(current->getId()) : std::string{};
   for (const auto* alloc : result.in_place) {
     auto& row = in_place_rows_.at(alloc);
@@ -289,6 +296,7 @@ void GenericScheduler::place_one(Attempt& attempt,
     if (request.stop_previous) attempt.unstop();
     return;
   }
+  if (request.stop_previous) attempt.withdraw_update(*request.previous);
   std::string name = request.name;
   if (auto names = result.name_indexes.find(group_name); names != result.name_indexes.end()) {
     const auto index = alloc_index(name);

@@ -116,7 +116,8 @@ Step SystemScheduler::attempt(const Moment& moment) {
 }
 
 void SystemScheduler::stage_row(Attempt& attempt, RowUpdate update) {
-  attempt.place(make_updated_row(update, attempt.keep_metric(*update.alloc), attempt.moment.now),
+  attempt.place(make_updated_row(update, update.alloc->row->alloc,
+                                 attempt.keep_metric(*update.alloc), attempt.moment.now),
                 {});
 }
 

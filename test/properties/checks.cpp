@@ -1,6 +1,7 @@
 #include "test/properties/checks.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "test/properties/judge.hpp"
@@ -35,17 +36,19 @@ Rows rows_of(const state::Snapshot& state, std::string_view job_id) {
 
 /// Each allocation occurs once in a plan.
 void check_once(const scheduler::Plan& plan) {
-  std::set<std::string> seen;
-  const auto take = [&seen](std::string id) {
-    require(seen.insert(id).second, "an allocation occurs once in a plan", id);
+  std::map<std::string, std::string> seen;
+  const auto take = [&seen](std::string id, std::string as) {
+    const auto [before, is_first] = seen.emplace(std::move(id), as);
+    require(is_first, "an allocation occurs once in a plan",
+            before->first + " as " + before->second + " and " + as);
   };
   for (const auto& [node, changes] : plan.nodes) {
     for (const auto& stop : changes.stops)
-      take(copy(stop.alloc->alloc->getId()));
+      take(copy(stop.alloc->alloc->getId()), "stopped: " + stop.description);
     for (const auto& stop : changes.preemptions)
-      take(copy(stop.alloc->alloc->getId()));
+      take(copy(stop.alloc->alloc->getId()), "preempted");
     for (const auto& placed : changes.placements) {
-      take(copy(placed.row->getId()));
+      take(copy(placed.row->getId()), placed.is_new ? "placed" : "updated");
       require(view(placed.row->getNodeId()) == node, "a row is planned on its node", node);
     }
   }

@@ -1,4 +1,6 @@
 // The scheduler of service and batch jobs on a real state store.
+#include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "test/unit/runtime/scheduler/harness.hpp"
@@ -253,6 +255,60 @@ TEST_CASE_FIXTURE(Harness, "an in-place change leaves a task the cores that it w
 
   CHECK(last_updates.at("api").in_place_update == 2);
   CHECK(cores() == before);
+}
+
+namespace {
+
+/// How often the plan writes each allocation, most often.
+std::size_t most_writes(const Plan& plan) {
+  std::map<std::string, std::size_t> writes;
+  for (const auto& [node, changes] : plan.nodes) {
+    for (const auto& stop : changes.stops)
+      ++writes[copy(stop.alloc->alloc->getId())];
+    for (const auto& placed : changes.placements)
+      ++writes[copy(placed.row->getId())];
+  }
+  return std::ranges::max(writes | std::views::values);
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(Harness, "one that waits to be rescheduled and is replaced is just stopped") {
+  add_node();
+  process(register_job(make_job(1)));
+  const auto failed = live().at(0);
+  report(failed, ClientStatus::FAILED);
+
+  process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].setConfig(R"({"run_for":"20s"})");
+  })));
+
+  REQUIRE(plans.size() == 1);
+  CHECK(most_writes(plans[0]) == 1);
+  CHECK(state().alloc(view(failed->alloc->getId()))->server_terminal);
+  CHECK(live().size() == 1);
+}
+
+TEST_CASE_FIXTURE(Harness, "one whose client is away takes an update over and becomes unknown") {
+  const auto node = add_node();
+  const auto version = [this](std::int64_t kill_timeout) {
+    return make_job(1, [kill_timeout](schema::Job::Builder job) {
+      auto group = job.getTaskGroups()[0];
+      group.getMaxClientDisconnect().setValue(600 * second);
+      group.getTasks()[0].setKillTimeout(kill_timeout);
+    });
+  };
+  process(register_job(version(5 * second)));
+  report_all_running();
+  const auto id = copy(live().at(0)->alloc->getId());
+  set_status(node, schema::NodeStatus::DISCONNECTED);
+
+  process(register_job(version(9 * second)));
+
+  REQUIRE_FALSE(plans.empty());
+  CHECK(most_writes(plans[0]) == 1);
+  CHECK(state().alloc(id)->alloc->getJobVersion() == 1);
+  CHECK(state().alloc(id)->alloc->getClientStatus() == ClientStatus::UNKNOWN);
 }
 
 namespace {
