@@ -190,8 +190,10 @@ void SystemScheduler::replace(Attempt& attempt,
       continue;
     }
     ++changes(group->name).destructive_update;
-    attempt.stop(
-        {alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
+    // Ended work whose successor found no room was stopped by an earlier evaluation.
+    if (!alloc->row->server_terminal)
+      attempt.stop(
+          {alloc->row, schema::DesiredStatus::STOP, std::string{alloc_updating}, {}, {}, {}});
     auto node = attempt.moment.state.node(view(alloc->alloc().getNodeId()));
     if (!node) continue;
     place.push_back({std::string{alloc->name()}, group, std::move(node), alloc});

@@ -166,6 +166,21 @@ TEST_CASE_FIXTURE(SystemHarness, "what an operator stopped of a sysbatch job sta
   CHECK(allocs().size() == 1);
 }
 
+TEST_CASE_FIXTURE(SystemHarness, "ended work that finds no room anew is stopped but once") {
+  add_node();
+  process(register_job(system_job("sysbatch")));
+  report(live().at(0), ClientStatus::COMPLETE);
+  process(register_job(system_job("sysbatch", [](schema::Job::Builder job) {
+    job.getTaskGroups()[0].getTasks()[0].getResources().setCpu(5000);  // of 4000
+  })));
+  CHECK(plans.size() == 1);
+  CHECK(live().empty());
+
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+
+  CHECK(plans.empty());
+}
+
 TEST_CASE_FIXTURE(SystemHarness, "a sysbatch job runs again when its tasks are others") {
   add_node();
   process(register_job(system_job("sysbatch")));
