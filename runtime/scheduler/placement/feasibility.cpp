@@ -161,7 +161,7 @@ bool Feasibility::check_group(const GroupSpec& group,
                               MetricBuilder& metrics) {
   const auto node_class = view(node.getComputedClass());
   const auto known = eligibility_.group_state(group.name, node_class);
-  if (known == ClassState::eligible) return true;
+  if (known == ClassState::eligible) return check_parts(group, node, metrics);
   if (known == ClassState::ineligible) {
     metrics.filtered(class_of(node), "computed class ineligible");
     return false;
@@ -173,17 +173,24 @@ bool Feasibility::check_group(const GroupSpec& group,
     reason = "missing drivers";
   } else if (!meets(group.constraints, node, metrics)) {
     fits = false;  // counted by `meets`
-  } else if (group.has_devices && !has_devices(node, group, operands_)) {
-    reason = "missing devices";
-  } else {
-    reason = missing_network(node, group);
   }
-  if (!reason.empty()) {
-    fits = false;
-    metrics.filtered(class_of(node), reason);
-  }
+  if (!reason.empty()) metrics.filtered(class_of(node), reason);
   eligibility_.record_group(group.name, node_class, fits);
-  return fits;
+  return fits && check_parts(group, node, metrics);
+}
+
+/// What nodes of one class need not have in common: how many devices work, and networks.
+bool Feasibility::check_parts(const GroupSpec& group,
+                              schema::Node::Reader node,
+                              MetricBuilder& metrics) {
+  std::string reason;
+  if (group.has_devices && !has_devices(node, group, operands_))
+    reason = "missing devices";
+  else
+    reason = missing_network(node, group);
+  if (reason.empty()) return true;
+  metrics.filtered(class_of(node), reason);
+  return false;
 }
 
 bool Feasibility::check(const GroupSpec& group,

@@ -37,6 +37,7 @@ public:
 private:
   bool check_job(schema::Node::Reader node, MetricBuilder& metrics);
   bool check_group(const GroupSpec& group, schema::Node::Reader node, MetricBuilder& metrics);
+  bool check_parts(const GroupSpec& group, schema::Node::Reader node, MetricBuilder& metrics);
   bool meets(const std::vector<ConstraintSpec>& constraints,
              schema::Node::Reader node,
              MetricBuilder& metrics);

@@ -187,6 +187,24 @@ TEST_CASE("feasibility: what a class of nodes lacks is found once, what is uniqu
         == std::vector<std::string>{"${node.unique.name} = other: 2"});
 }
 
+TEST_CASE("feasibility: networks are those of a node, whatever others of its class have") {
+  Harness harness;
+  for (int i = 0; i < 4; ++i) {
+    harness.add_node([i](schema::Node::Builder node) {
+      auto address = node.getNodeResources().getNodeNetworks()[0].getAddresses()[0];
+      if (i % 2 == 0) address.setAlias("public");
+    });
+  }
+  const auto eval
+      = harness.process(harness.register_job(harness.make_job(1, [](schema::Job::Builder job) {
+          job.setType("system");
+          job.getTaskGroups()[0].disownReschedulePolicy();
+          wants_port_on("public", false)(job);
+        })));
+  CHECK(harness.live().size() == 2);
+  CHECK(eval->getFailedTgAllocs().size() == 0);
+}
+
 TEST_CASE("feasibility: affinities count by the share of their weights that a node has") {
   Harness harness;
   const auto id = harness.add_node();
