@@ -34,6 +34,22 @@ Rows rows_of(const state::Snapshot& state, std::string_view job_id) {
   return rows;
 }
 
+/// What a plan would do.
+std::string brief(const scheduler::Plan& plan) {
+  std::string all = copy(plan.job ? plan.job->getId() : capnp::Text::Reader{});
+  for (const auto& [node, changes] : plan.nodes) {
+    for (const auto& stop : changes.stops)
+      all += "; stops " + brief(*stop.alloc) + ": " + stop.description;
+    for (const auto& stop : changes.preemptions)
+      all += "; preempts " + brief(*stop.alloc);
+    for (const auto& placed : changes.placements)
+      all += (placed.is_new ? "; places " : "; updates ") + copy(placed.row->getName());
+  }
+  for (const auto& change : plan.deployment_changes)
+    all += "; a deployment: " + change.description;
+  return plan.deployment ? all + "; writes a deployment" : all;
+}
+
 /// Each allocation occurs once in a plan.
 void check_once(const scheduler::Plan& plan) {
   std::map<std::string, std::string> seen;
@@ -222,8 +238,7 @@ void check_kept(const Work& work, const scheduler::Plan& plan) {
 }  // namespace
 
 void PlanChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
-  require(!nothing_to_do, "an evaluation of an unchanged state plans nothing",
-          copy(work.eval->getJobId()));
+  require(!nothing_to_do, "an evaluation of an unchanged state plans nothing", brief(plan));
   check_once(plan);
   check_preemptions(work, plan);
   check_suitable(work, plan);

@@ -548,6 +548,14 @@ void Script::check_rest() {
     if (waits) ++counts_.waiting;
     check_settled(state, id, waits);
   }
+  // What a failed deployment held back may go on in place once others have left room for it: no
+  // evaluation waits for that.
+  for (const auto& id : jobs_) {
+    const auto deployment = state.latest_deployment("default", id);
+    if (!deployment || deployment->getStatus() != schema::DeploymentState::FAILED) continue;
+    cluster_.evaluate(id, schema::EvalTrigger::NODE_UPDATE);
+    cluster_.work_off(200);
+  }
   checks_.nothing_to_do = true;
   for (const auto& id : jobs_) {
     if (!state.job("default", id)) continue;
