@@ -76,7 +76,7 @@ Decision register_version(const access::Allowed& allowed,
   command.setJob(job);
   command.getJob().setSubmitTime(seed.now);
   command.getJob().setStatus("");
-  if (!has_no_evals(job) && !job.getStop()) {
+  if (!has_no_evals(job)) {
     const auto eval = eval_for_job(job, trigger, seed, eval_priority);
     command.setEvaluation(*eval);
     decision.eval_id = copy(eval->getId());

@@ -72,6 +72,20 @@ TEST_CASE("job commands: the same job again is no new version, but is evaluated"
   CHECK(state.version() == 1);
 }
 
+TEST_CASE("job commands: a job that is registered as a stopped one is evaluated, and dead then") {
+  Registrations state;
+  Draft<schema::Job> stopped{submitted(1)};
+  stopped->setStop(true);
+  const auto eval_id = state.submit(stopped.freeze()).eval_id;
+  REQUIRE(state.state().eval(eval_id));
+  state.apply([&](schema::Command::Builder command) {
+    Draft<schema::Evaluation> eval{state.state().eval(eval_id)};
+    eval->setStatus(schema::EvalStatus::COMPLETE);
+    command.initEvalUpdate().initEvaluations(1).setWithCaveats(0, eval.reader());
+  });
+  CHECK(view(state.state().job("default", "web")->getStatus()) == "dead");
+}
+
 TEST_CASE("job commands: a condition that holds does not make a version") {
   Registrations state;
   state.submit(submitted(2));

@@ -140,3 +140,19 @@ TEST_CASE_FIXTURE(Scaling,
             .what
         == "scaling action should not contain count if error is true");
 }
+
+TEST_CASE_FIXTURE(Scaling, "scaling: a stopped job is evaluated like any other") {
+  put(2);
+  run([](auto command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+  });
+  REQUIRE(now().job("default", "web")->getStop());
+  const auto decision = ask({.ns = "default", .job_id = "web", .group = "api", .count = 3});
+  REQUIRE(decision.has_value());
+  const auto registered = decision->command->getJobScale().getRegistration();
+  REQUIRE(registered.hasEvaluation());
+  CHECK(registered.getEvaluation().getTriggeredBy() == schema::EvalTrigger::JOB_SCALING);
+  CHECK_FALSE(decision->eval_id.empty());
+}
