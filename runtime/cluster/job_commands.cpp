@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/ids.hpp"
+#include "runtime/cluster/periodic.hpp"
 #include "runtime/cluster/regions/multiregion.hpp"
 #include "runtime/jobspec/validate/total_count.hpp"
 #include "runtime/object/annotations.hpp"
@@ -402,6 +403,23 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
   return register_version(allowed, child.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
 }
 
+namespace {
+
+/// The launch that has this child already; nothing is to be written for it.
+Decision launched_before(const state::Snapshot& snapshot,
+                         const access::Allowed& allowed,
+                         schema::Job::Reader child) {
+  Decision decision{.allowed = allowed};
+  decision.job_id = copy(child.getId());
+  decision.job_modify_index = child.getJobModifyIndex();
+  for (const auto& entry : snapshot.evals_by_job(view(child.getNamespace()), view(child.getId())))
+    if (entry.value()->getTriggeredBy() == EvalTrigger::PERIODIC_JOB)
+      decision.eval_id = copy(entry.value()->getId());
+  return decision;
+}
+
+}  // namespace
+
 Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
                                         const access::Asking& asking,
                                         std::string_view ns,
@@ -411,13 +429,22 @@ Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
   const auto parent = snapshot.job(ns, job_id);
   if (!parent) return job_not_found();
   if (!parent->hasPeriodic()) return refused("can't force launch non-periodic job");
+  if (!is_periodic_active(*parent))
+    return refused(
+        fmt::format("force launch for job \"{0}\" failed: "
+                    "can't force run non-tracked job \"{0}\" ({1})",
+                    job_id, ns));
+  const auto child_id = fmt::format("{}/periodic-{}", job_id, unix_seconds(seed));
+  if (const auto known = snapshot.job(ns, child_id))
+    return launched_before(snapshot, allowed, *known);
   Draft<schema::Job> child{parent};
-  make_child(child, fmt::format("{}/periodic-{}", job_id, unix_seconds(seed)));
+  make_child(child, child_id);
   child->disownPeriodic();
   auto decision = register_version(allowed, child.reader(), EvalTrigger::PERIODIC_JOB, 0, seed);
   Draft<schema::Command> draft;
   auto command = draft->initPeriodicLaunchRegister();
   command.setChild(decision.command->getJobRegister());
+  command.getChild().setEnforceIndex(true);  // that there is none yet
   auto launch = command.initLaunch();
   launch.setNamespace(text(ns));
   launch.setJobId(text(job_id));

@@ -92,7 +92,9 @@ Result<Decision> decide_dispatch(const state::Snapshot& snapshot,
                                  const DispatchRequest& request,
                                  const EvalSeed& seed);
 
-/// A child of a periodic job, launched now.
+/// A child of a periodic job, launched now. The job must be one that is launched by its schedule. A
+/// second launch within a second is the first one: no command, and the ids of the child and its
+/// evaluation.
 Result<Decision> decide_periodic_launch(const state::Snapshot& snapshot,
                                         const access::Asking& asking,
                                         std::string_view ns,

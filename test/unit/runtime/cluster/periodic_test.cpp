@@ -93,6 +93,54 @@ TEST_CASE_FIXTURE(PeriodicHarness, "disabled, stopped and ordinary jobs are left
   CHECK_FALSE(schedule.next());
 }
 
+TEST_CASE_FIXTURE(PeriodicHarness, "a job that has no schedule now is not launched by force") {
+  const auto refusal = [this](const char* id) {
+    const auto decision = cluster::decide_periodic_launch(state(), nomad::test::anybody(),
+                                                          "default", id, {noon * second, &random});
+    return decision ? std::string{"launched"} : decision.error().what;
+  };
+  add_periodic("disabled", "* * * * *",
+               [](schema::Job::Builder job) { job.getPeriodic().setEnabled(false); });
+  CHECK(refusal("disabled")
+        == "force launch for job \"disabled\" failed: "
+           "can't force run non-tracked job \"disabled\" (default)");
+  add_periodic("stopped", "* * * * *", [](schema::Job::Builder job) { job.setStop(true); });
+  CHECK(refusal("stopped")
+        == "force launch for job \"stopped\" failed: "
+           "can't force run non-tracked job \"stopped\" (default)");
+  add_periodic("on", "* * * * *");
+  CHECK(refusal("on") == "launched");
+}
+
+TEST_CASE_FIXTURE(PeriodicHarness, "two launches by force within a second are one") {
+  add_periodic("job", "0 * * * *");
+  const auto decide = [this] {
+    return cluster::decide_periodic_launch(state(), nomad::test::anybody(), "default", "job",
+                                           {noon * second, &random});
+  };
+  const auto first = decide();
+  const auto meanwhile = decide();
+  REQUIRE(first.has_value());
+  REQUIRE(meanwhile.has_value());
+  const auto write = [this](const cluster::Decision& decision) {
+    const auto outcome = store.apply(++next_index, *decision.command);
+    store.publish();
+    return outcome.error;
+  };
+  REQUIRE_FALSE(write(*first));
+  SUBCASE("the second one is told of the first") {
+    const auto again = decide();
+    REQUIRE(again.has_value());
+    CHECK_FALSE(again->command);
+    CHECK(again->job_id == first->job_id);
+    CHECK(again->eval_id == first->eval_id);
+  }
+  SUBCASE("one that was decided at the same time is refused") {
+    CHECK(write(*meanwhile));
+  }
+  CHECK(state().job("default", first->job_id)->getVersion() == 0);
+}
+
 TEST_CASE_FIXTURE(PeriodicHarness, "a changed job is due by its new schedule") {
   add_periodic("job", "0 * * * *");
   schedule.sync(state(), noon);
