@@ -38,11 +38,11 @@ std::string attach(CommandBuilder command, const Object<schema::Evaluation>& eva
   return copy(eval->getId());
 }
 
-DeploymentDecision status_update(const state::Snapshot& snapshot,
-                                 const Active& found,
+/// `eval`: what follows from it; none if empty.
+DeploymentDecision status_update(const Active& found,
                                  DeploymentState status,
                                  std::string_view description,
-                                 const EvalSeed& seed) {
+                                 const Object<schema::Evaluation>& eval) {
   Draft<schema::Command> draft;
   auto command = draft->initDeploymentStatusUpdate();
   auto update = command.initUpdate();
@@ -50,7 +50,7 @@ DeploymentDecision status_update(const state::Snapshot& snapshot,
   update.setStatus(status);
   update.setStatusDescription(text(description));
   DeploymentDecision decision{.allowed = found.allowed};
-  decision.eval_id = attach(command, deployment_eval(snapshot, found.deployment, seed));
+  decision.eval_id = attach(command, eval);
   decision.command = draft.freeze();
   return decision;
 }
@@ -77,8 +77,9 @@ Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
   const auto found = NOMAD_TRY(
       active(snapshot, asking, deployment_id,
              pause ? "can't pause terminal deployment" : "can't resume terminal deployment"));
-  return status_update(snapshot, found, pause ? DeploymentState::PAUSED : DeploymentState::RUNNING,
-                       pause ? "Deployment is paused" : "Deployment is running", seed);
+  if (pause) return status_update(found, DeploymentState::PAUSED, "Deployment is paused", {});
+  return status_update(found, DeploymentState::RUNNING, "Deployment is running",
+                       deployment_eval(snapshot, found.deployment, seed));
 }
 
 Result<DeploymentDecision> decide_unblock(const state::Snapshot& snapshot,
@@ -90,8 +91,8 @@ Result<DeploymentDecision> decide_unblock(const state::Snapshot& snapshot,
   const auto status = found.deployment->getStatus();
   if (status != DeploymentState::BLOCKED)
     return Error{Errc::rejected, "can't unblock " + std::string{enum_name(status)} + " deployment"};
-  return status_update(snapshot, found, DeploymentState::SUCCESSFUL,
-                       "Deployment completed successfully", seed);
+  return status_update(found, DeploymentState::SUCCESSFUL, "Deployment completed successfully",
+                       deployment_eval(snapshot, found.deployment, seed));
 }
 
 Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,

@@ -28,6 +28,7 @@ Result<DeploymentDecision> decide_fail(const state::Snapshot& snapshot,
                                        std::string_view deployment_id,
                                        const EvalSeed& seed);
 
+/// Only to resume makes an evaluation: nothing follows from a pause.
 Result<DeploymentDecision> decide_pause(const state::Snapshot& snapshot,
                                         const access::Asking& asking,
                                         std::string_view deployment_id,

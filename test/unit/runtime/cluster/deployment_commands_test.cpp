@@ -63,19 +63,20 @@ TEST_CASE_FIXTURE(Operator, "deployments that are unknown or over are refused by
         == "must specify at least one healthy/unhealthy allocation ID");
 }
 
-TEST_CASE_FIXTURE(Operator, "a paused deployment is resumed, each with an evaluation") {
+TEST_CASE_FIXTURE(Operator, "a deployment is paused without an evaluation, and resumed with one") {
   const auto id = deploy(1, "{}");
   const auto pause = cluster::decide_pause(state(), nomad::test::anybody(), id, true, draw());
   write(pause->command);
   CHECK(status(id) == DeploymentState::PAUSED);
   CHECK(description(id) == "Deployment is paused");
-  CHECK(state().eval(pause->eval_id)->getTriggeredBy() == schema::EvalTrigger::DEPLOYMENT_WATCHER);
+  CHECK(pause->eval_id.empty());
+  CHECK_FALSE(pause->command->getDeploymentStatusUpdate().hasEvaluation());
 
   const auto resume = cluster::decide_pause(state(), nomad::test::anybody(), id, false, draw());
   write(resume->command);
   CHECK(status(id) == DeploymentState::RUNNING);
   CHECK(description(id) == "Deployment is running");
-  CHECK(state().eval(resume->eval_id));
+  CHECK(state().eval(resume->eval_id)->getTriggeredBy() == schema::EvalTrigger::DEPLOYMENT_WATCHER);
   CHECK_FALSE(resume->reverted_to);
 }
 
