@@ -210,7 +210,7 @@ void SystemScheduler::replace(Attempt& attempt,
   draft->setJobId(eval_->getJobId());
   draft->setJobModifyIndex(eval_->getJobModifyIndex());
   draft->setStatus(schema::EvalStatus::PENDING);
-  draft->setWaitUntil(attempt.moment.now + strategy.getStagger());
+  draft->setWait(strategy.getStagger());
   draft->setPreviousEval(eval_->getId());
   draft->setCreateTime(attempt.moment.now);
   draft->setModifyTime(attempt.moment.now);
