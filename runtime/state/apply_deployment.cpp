@@ -15,6 +15,15 @@ std::string by_create_key(schema::Deployment::Reader deployment) {
   return number_key(deployment.getCreateIndex()).append(view(deployment.getId()));
 }
 
+/// As Nomad tells of several mistakes, and of one.
+std::string listed(const std::vector<std::string>& problems) {
+  auto text = std::to_string(problems.size())
+              + (problems.size() == 1 ? " error occurred:\n" : " errors occurred:\n");
+  for (const auto& problem : problems)
+    text += "\t* " + problem + '\n';
+  return text + '\n';
+}
+
 std::string job_key(schema::Deployment::Reader deployment) {
   return join_key(view(deployment.getNamespace()), view(deployment.getJobId()));
 }
@@ -165,16 +174,16 @@ void Applier::deployment_promotion(schema::DeploymentPromotion::Reader command) 
   std::map<std::string_view, std::int64_t> healthy;
   for (const AllocRef& row : promotable)
     ++healthy[view(row->alloc->getTaskGroup())];
-  std::string problems;
+  std::vector<std::string> problems;
   for (auto group : deployment->getTaskGroups()) {
     const std::string_view name = view(group.getKey());
     const std::int64_t needed = group.getValue().getDesiredCanaries();
     if (!chosen.contains(name) || healthy[name] >= needed) continue;
-    problems += problems.empty() ? "" : "\n";
-    problems += "Task group \"" + std::string{name} + "\" has " + std::to_string(healthy[name])
-                + "/" + std::to_string(needed) + " healthy allocations";
+    problems.push_back("Task group \"" + std::string{name} + "\" has "
+                       + std::to_string(healthy[name]) + "/" + std::to_string(needed)
+                       + " healthy allocations");
   }
-  if (!problems.empty()) return refuse(Errc::conflict, std::move(problems));
+  if (!problems.empty()) return refuse(Errc::conflict, listed(problems));
 
   Draft<schema::Deployment> draft{deployment};
   const std::int64_t now = command.hasEvaluation() ? command.getEvaluation().getModifyTime() : 0;

@@ -98,7 +98,8 @@ TEST_CASE("Store: promotion needs enough healthy canaries, and makes them ordina
                {.id = "b", .deployment = "d", .canary = true}});
   CHECK(group_of(state.now().deployment("d")).getPlacedCanaries().size() == 2);
   report_health(state, "a", true);
-  CHECK(promote(state).error->what == "Task group \"api\" has 1/2 healthy allocations");
+  CHECK(promote(state).error->what
+        == "1 error occurred:\n\t* Task group \"api\" has 1/2 healthy allocations\n\n");
   CHECK_FALSE(state.now().eval("promotion"));
 
   report_health(state, "b", true);

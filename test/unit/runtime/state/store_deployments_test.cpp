@@ -152,12 +152,14 @@ TEST_CASE_FIXTURE(Deploying, "deployments: an update in place is no placement") 
 TEST_CASE_FIXTURE(Deploying, "promotion: what every group lacks is said at once") {
   place_canaries();
   CHECK(promote({})
-        == "Task group \"api\" has 0/1 healthy allocations\n"
-           "Task group \"db\" has 0/1 healthy allocations");
+        == "2 errors occurred:\n"
+           "\t* Task group \"api\" has 0/1 healthy allocations\n"
+           "\t* Task group \"db\" has 0/1 healthy allocations\n\n");
   say_health("a", false);
-  CHECK(promote({"api"}) == "Task group \"api\" has 0/1 healthy allocations");
+  CHECK(promote({"api"})
+        == "1 error occurred:\n\t* Task group \"api\" has 0/1 healthy allocations\n\n");
   say_health("b", true);
-  CHECK(promote({}) == "Task group \"api\" has 0/1 healthy allocations");
+  CHECK(promote({}) == "1 error occurred:\n\t* Task group \"api\" has 0/1 healthy allocations\n\n");
   CHECK_FALSE(is_promoted(1));
 }
 
@@ -165,10 +167,12 @@ TEST_CASE_FIXTURE(Deploying, "promotion: only canaries that run count") {
   place_canaries();
   place({{.id = "ordinary", .group = "api", .deployment = "d"}});
   say_health("ordinary", true);
-  CHECK(promote({"api"}) == "Task group \"api\" has 0/1 healthy allocations");
+  CHECK(promote({"api"})
+        == "1 error occurred:\n\t* Task group \"api\" has 0/1 healthy allocations\n\n");
   say_health("a", true);
   stop("a");
-  CHECK(promote({"api"}) == "Task group \"api\" has 0/1 healthy allocations");
+  CHECK(promote({"api"})
+        == "1 error occurred:\n\t* Task group \"api\" has 0/1 healthy allocations\n\n");
 }
 
 TEST_CASE_FIXTURE(Deploying, "promotion: one group at a time") {
