@@ -140,6 +140,41 @@ TEST_CASE_FIXTURE(Harness, "a purged job's allocations are stopped") {
   CHECK(live().empty());
 }
 
+TEST_CASE_FIXTURE(Harness, "a job that is purged and back before it is looked at takes over") {
+  add_node();
+  const auto job = make_job(2);
+  process(register_job(job));
+  report_all_running();
+  std::set<std::string> before;
+  for (const auto& row : live())
+    before.insert(copy(row->alloc->getId()));
+  const auto id = make_uuid(random);
+  apply([&](schema::Command::Builder command) {
+    auto stop = command.initJobDeregister();
+    stop.setNamespace("default");
+    stop.setJobId("web");
+    stop.setPurge(true);
+    fill_eval(stop.initEvaluation(), *job, id, EvalTrigger::JOB_DEREGISTER);
+  });
+  bool keeps = true;
+  SUBCASE("the same job keeps its allocations, as its own") {
+    register_job(make_job(2));
+  }
+  SUBCASE("another one replaces them") {
+    keeps = false;
+    register_job(make_job(2, [](schema::Job::Builder other) {
+      other.getTaskGroups()[0].getTasks()[0].setUser("somebody");
+    }));
+  }
+  CHECK(process(state().eval(id))->getStatus() == EvalStatus::COMPLETE);
+  const auto incarnation = state().job("default", "web")->getCreateIndex();
+  CHECK(live().size() == 2);
+  for (const auto& row : live()) {
+    CHECK(row->alloc->getJobCreateIndex() == incarnation);
+    CHECK(before.contains(copy(row->alloc->getId())) == keeps);
+  }
+}
+
 TEST_CASE_FIXTURE(Harness, "a failed allocation is replaced after its delay") {
   add_node();
   process(register_job(make_job(1)));
