@@ -179,8 +179,11 @@ AllocSet GroupReconciler::cancel_unneeded_canaries(AllocSet all) {
   if (context_.old_deployment) collect(*context_.old_deployment, true, unneeded);
   if (context_.deployment && context_.deployment_failed)
     collect(*context_.deployment, true, unneeded);
+  // One that was to be replaced is not: it is told so.
   const auto stopped = filtered(all, [&](const AllocEntry& alloc) {
-    return unneeded.contains(alloc.id()) && !alloc.row->server_terminal;
+    return unneeded.contains(alloc.id())
+           && (!alloc.row->server_terminal
+               || view(alloc.alloc().getDesiredDescription()) == alloc_rescheduled);
   });
   context_.stop(stopped, alloc_not_needed);
   changes_.stop += stopped.size();

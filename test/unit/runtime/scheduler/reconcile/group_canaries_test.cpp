@@ -93,6 +93,24 @@ TEST_CASE_FIXTURE(GroupRun, "canaries: one that is stopped already is not stoppe
   CHECK(stopped().empty());
 }
 
+TEST_CASE_FIXTURE(GroupRun, "canaries: one that was replaced is told that it is not needed, once") {
+  want(1, rolling(1, 1));
+  add("a", 0, 0);
+  std::string_view reason = alloc_rescheduled;
+  SUBCASE("first") {}
+  SUBCASE("again") {
+    reason = alloc_not_needed;
+  }
+  add("c", 0, 1, [reason](auto alloc) {
+    alloc.setDesiredStatus(DesiredStatus::STOP);
+    alloc.setDesiredDescription(text(reason));
+    alloc.setClientStatus(ClientStatus::FAILED);
+  });
+  deploy(DeploymentState::FAILED, with_canaries({"c"}, false));
+  run();
+  CHECK(stopped() == (reason == alloc_rescheduled ? "c" : ""));
+}
+
 TEST_CASE_FIXTURE(GroupRun, "canaries: one on a node that is lost is given up at once") {
   want(1, rolling(1, 1));
   taint("n", NodeStatus::DOWN);
