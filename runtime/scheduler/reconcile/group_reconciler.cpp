@@ -415,8 +415,9 @@ void GroupReconciler::compute_updates() {
   changes_.in_place_update += in_place_.size();
 }
 
+/// A group that is replaced at once has no deployment that could promote canaries.
 bool GroupReconciler::requires_canaries() const {
-  return group_.group.hasUpdate() && !destructive_.empty() && !state_.promoted
+  return rolls_ && !destructive_.empty() && !state_.promoted
          && static_cast<std::int64_t>(canaries_.size()) < update_.getCanary();
 }
 

@@ -137,3 +137,25 @@ TEST_CASE_FIXTURE(CanaryHarness, "canaries: no version older than the lost one i
 
   CHECK(replaced_as() == Versions{2, 2});
 }
+
+TEST_CASE_FIXTURE(Harness, "without rolling there is no deployment, and there are no canaries") {
+  add_node();
+  const auto version = [this](const char* config) {
+    return make_job(2, [config](schema::Job::Builder job) {
+      auto update = job.getTaskGroups()[0].initUpdate();
+      update.setMaxParallel(0);
+      update.setCanary(1);
+      job.getTaskGroups()[0].getTasks()[0].setConfig(config);
+    });
+  };
+  process(register_job(version(R"({"run_for":"1s"})")));
+  report_all_running();
+
+  process(register_job(version(R"({"run_for":"2s"})")));
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+
+  CHECK_FALSE(state().latest_deployment("default", "web"));
+  REQUIRE(live().size() == 2);
+  for (const auto& row : live())
+    CHECK(row->alloc->getJobVersion() == 1);
+}
