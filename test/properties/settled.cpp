@@ -175,9 +175,15 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id) {
   if (!holding.is_wanted() || once_per_node(holding)) return;
   for (const auto group : holding.job->getTaskGroups()) {
     const auto known = count_known(holding, view(group.getName()));
+    std::string text = job_id + "." + copy(group.getName()) + ": " + std::to_string(known) + " of "
+                       + std::to_string(group.getCount());
+    for (const auto& row : holding.rows)
+      if (holding.is_of(row, view(group.getName())))
+        text += "; " + copy(row->alloc->getName()) + "@"
+                + std::to_string(row->alloc->getJobVersion())
+                + (is_live(*row->alloc) ? "" : " over") + (holding.is_canary(row) ? " canary" : "");
     require(known <= static_cast<std::size_t>(group.getCount()), "there is no more than wanted",
-            job_id + "." + copy(group.getName()) + ": " + std::to_string(known) + " of "
-                + std::to_string(group.getCount()));
+            text);
   }
 }
 
