@@ -1,18 +1,27 @@
 #include "runtime/scheduler/outcome.hpp"
 
+#include <vector>
+
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::scheduler {
 namespace {
 
-void fill_classes(schema::Evaluation::Builder eval, const Eligibility& eligibility) {
+/// For what found no room: `failed` are its groups.
+template <class Failed>
+void fill_classes(schema::Evaluation::Builder eval,
+                  const Eligibility& eligibility,
+                  const Failed& failed) {
   eval.setEscapedComputedClass(eligibility.has_escaped());
   if (eligibility.has_escaped()) {
     eval.initClassEligibility(0);
     return;
   }
-  const auto classes = eligibility.classes();
+  std::vector<std::string_view> groups;
+  for (const auto& [group, metrics] : failed)
+    groups.push_back(group);
+  const auto classes = eligibility.classes(groups);
   auto entries = eval.initClassEligibility(static_cast<unsigned>(classes.size()));
   unsigned next = 0;
   for (const auto& [node_class, eligible] : classes) {
@@ -85,7 +94,7 @@ Object<schema::Evaluation> EvalOutcome::make_blocked(const Eligibility& eligibil
   blocked.setSnapshotIndex(snapshot_index);
   blocked.setCreateTime(now);
   blocked.setModifyTime(now);
-  fill_classes(blocked, eligibility);
+  fill_classes(blocked, eligibility, failed_);
   fill_failures(blocked);
   return draft.freeze();
 }
@@ -124,7 +133,7 @@ Object<schema::Evaluation> EvalOutcome::reblocked(const Eligibility& eligibility
   blocked.setStatus(schema::EvalStatus::BLOCKED);
   blocked.setSnapshotIndex(snapshot_index);
   blocked.setModifyTime(now);
-  fill_classes(blocked, eligibility);
+  fill_classes(blocked, eligibility, failed_);
   fill_failures(blocked);
   fill_queued(blocked);
   return draft.freeze();

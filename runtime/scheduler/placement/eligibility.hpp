@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nomad::scheduler {
 
@@ -49,13 +50,22 @@ public:
     return job_escapes_;
   }
 
-  /// Each class met: true if some group may run on it.
-  std::map<std::string, bool> classes() const {
+  /// Each class met: true if one of these groups may run on it, false if none of them may. One that
+  /// was not tried there may.
+  std::map<std::string, bool> classes(const std::vector<std::string_view>& groups) const {
     std::map<std::string, bool> result;
-    for (const auto& [name, group] : groups_) {
-      for (const auto& [node_class, eligible] : group.classes)
+    std::map<std::string, std::size_t> tried;
+    for (const auto name : groups) {
+      const auto group = groups_.find(name);
+      if (group == groups_.end()) continue;
+      for (const auto& [node_class, eligible] : group->second.classes) {
         result[node_class] |= eligible;
+        ++tried[node_class];
+      }
     }
+    std::erase_if(result, [&](const auto& known) {
+      return !known.second && tried[known.first] < groups.size();
+    });
     for (const auto& [node_class, eligible] : job_) {
       if (eligible)
         result.emplace(node_class, true);

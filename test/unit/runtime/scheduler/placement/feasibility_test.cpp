@@ -205,6 +205,22 @@ TEST_CASE("feasibility: networks are those of a node, whatever others of its cla
   CHECK(eval->getFailedTgAllocs().size() == 0);
 }
 
+TEST_CASE("feasibility: a class is unfit if all that found no room were tried there in vain") {
+  Eligibility known;
+  known.set_job(false);
+  for (const auto* group : {"a", "b", "c"})
+    known.set_group(group, false);
+  known.record_job("small", true);
+  known.record_group("a", "small", false);
+  known.record_group("c", "small", true);
+  using Classes = std::map<std::string, bool>;
+  CHECK(known.classes({"a"}) == Classes{{"small", false}});
+  CHECK(known.classes({"a", "b"}) == Classes{{"small", true}});
+  known.record_group("b", "small", false);
+  CHECK(known.classes({"a", "b"}) == Classes{{"small", false}});
+  CHECK(known.classes({"a", "b", "c"}) == Classes{{"small", true}});
+}
+
 TEST_CASE("feasibility: affinities count by the share of their weights that a node has") {
   Harness harness;
   const auto id = harness.add_node();
