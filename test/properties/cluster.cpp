@@ -184,7 +184,8 @@ bool Cluster::retry_failed() {
   return std::erase_if(blocked_,
                        [&](const auto& entry) {
                          const bool failed = entry.second->getTriggeredBy()
-                                             == schema::EvalTrigger::MAX_PLAN_ATTEMPTS;
+                                                 == schema::EvalTrigger::MAX_PLAN_ATTEMPTS
+                                             && retried_.insert(entry.first).second;
                          if (failed) pending_.emplace(entry.first, entry.second);
                          return failed;
                        })

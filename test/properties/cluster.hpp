@@ -122,7 +122,8 @@ public:
   /// A worker loses one of its evaluations, which is delivered again.
   void lose_work();
 
-  /// All that gave up after too many plan attempts try again; false if there are none.
+  /// All that gave up after too many plan attempts try again, each once: those that find no room
+  /// then wait for it as others do. False if there are none.
   bool retry_failed();
 
   const std::map<std::string, Object<schema::Evaluation>>& blocked() const { return blocked_; }
@@ -157,6 +158,7 @@ private:
 
   std::map<std::string, Object<schema::Evaluation>> pending_;  ///< By id.
   std::map<std::string, Object<schema::Evaluation>> blocked_;
+  std::set<std::string> retried_;  ///< Ids of those that gave up and tried again.
   std::map<std::string, std::uint64_t, std::less<>> class_changes_;
   std::map<std::string, std::uint64_t, std::less<>> node_changes_;
   std::map<std::string, Work> works_;  ///< By token.
