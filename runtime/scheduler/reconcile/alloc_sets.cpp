@@ -166,7 +166,10 @@ AllocSet& classify(const AllocEntry& entry,
   if (node != tainted.end() && node->second) {
     if (auto* set = by_node(entry, node->second, supports, reconnect, now, sets)) return *set;
   }
-  if (entry.row->terminal() && !reconnect) return supports ? sets.ignore : sets.untainted;
+  // What stood in for one that came back is over; finished work counts as done.
+  const bool finished = wanted && status == ClientStatus::COMPLETE;
+  if (entry.row->terminal() && !reconnect)
+    return supports && !finished ? sets.ignore : sets.untainted;
   if (wants_migration(entry)) return sets.migrate;
   if (supports && is_expired(entry, now)) return sets.lost;
   if (supports && status == ClientStatus::UNKNOWN && wanted) return sets.untainted;

@@ -342,3 +342,18 @@ TEST_CASE_FIXTURE(Disconnection, "disconnect: allocations of system jobs wait fo
   CHECK(status_of(original) == ClientStatus::RUNNING);
   CHECK(allocs().size() == 1);
 }
+
+TEST_CASE_FIXTURE(Harness,
+                  "finished work of a batch job whose clients may go away is not repeated") {
+  add_node();
+  process(register_job(make_job(1, [](schema::Job::Builder job) {
+    job.setType("batch");
+    job.getTaskGroups()[0].getMaxClientDisconnect().setValue(600 * second);
+  })));
+  report(live().at(0), ClientStatus::COMPLETE);
+
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+
+  CHECK(plans.empty());
+  CHECK(allocs().size() == 1);
+}

@@ -217,7 +217,7 @@ TEST_CASE_FIXTURE(Sorting, "a disconnected node: what its group tolerates decide
   CHECK(taint_set(plain, with(ClientStatus::COMPLETE)) == "untainted");
   CHECK(taint_set(tolerant) == "disconnecting");
   CHECK(taint_set(tolerant, with(ClientStatus::PENDING)) == "lost");
-  CHECK(taint_set(tolerant, with(ClientStatus::COMPLETE)) == "ignore");
+  CHECK(taint_set(tolerant, with(ClientStatus::COMPLETE)) == "untainted");
   CHECK(taint_set(tolerant, away(ClientStatus::UNKNOWN, now - second)) == "untainted");
   CHECK(taint_set(tolerant, away(ClientStatus::UNKNOWN, now - absence)) == "lost");
 }
@@ -235,7 +235,7 @@ TEST_CASE_FIXTURE(Sorting, "a client that is back: what reconnects, and what com
     CHECK(taint_set(tolerant, away(ClientStatus::RUNNING, now - absence)) == "reconnecting");
     CHECK(taint_set(tolerant, away(ClientStatus::FAILED, recent)) == "reconnecting");
     CHECK(taint_set(tolerant, away(ClientStatus::UNKNOWN, now - absence)) == "lost");
-    CHECK(taint_set(tolerant, away(ClientStatus::COMPLETE, recent)) == "ignore");
+    CHECK(taint_set(tolerant, away(ClientStatus::COMPLETE, recent)) == "untainted");
     CHECK(taint_set(plain, away(ClientStatus::RUNNING, recent)) == "untainted");
     CHECK(taint_set(tolerant) == "untainted");
   }
