@@ -19,6 +19,10 @@ constexpr int checkpoint_after_pages = 2'048;
 /// A checkpoint of the largest write-ahead log on a slow disk takes less.
 constexpr auto checkpoint_timeout = std::chrono::minutes{10};
 
+/// Cutting the log may take one part in so many of the writer's time: nobody waits for it, and
+/// behind every turn of it waits a write.
+constexpr int rest_after_cut = 4;
+
 /// Between two looks whether a full disk has room again.
 constexpr std::chrono::seconds room_pause{1};
 
@@ -146,6 +150,7 @@ void look_for_room(Self self, const LogWriterListener& listener) {
 void truncate(Self self, const LogWriterListener& listener, log_writer::TruncatePrefix msg) {
   if (self->state.failed) return;
   auto& log = *self->state.log;
+  const auto began = std::chrono::steady_clock::now();
   auto more = log.truncate_prefix(msg.through);
   if (!more && is_full(more.error()) && make_room(self, listener, more.error()))
     more = log.truncate_prefix(msg.through);
@@ -156,7 +161,8 @@ void truncate(Self self, const LogWriterListener& listener, log_writer::Truncate
   }
   ++self->state.counters->log_commits;
   ask_for_checkpoint(self);
-  if (*more) actor::send_self(self, msg);
+  const auto took = std::chrono::steady_clock::now() - began;
+  if (*more) actor::send_self_after(self, rest_after_cut * took, msg);
 }
 
 WriterSelf::behavior_type log_writer_actor(Self self,

@@ -1,5 +1,6 @@
 // LogWriter: makes log writes durable. Everything that waits in its mailbox becomes one SQLite
-// transaction with one fsync (group commit); long truncations go in pieces between such batches.
+// transaction with one fsync (group commit); long truncations go in short pieces between such
+// batches, and take a fifth of its time at most.
 //
 // Owns:   the log's writing connection, the reserve beside it (storage/reserve.hpp), and the
 //         wal_checkpointer (its child), which copies the write-ahead log into the file on another

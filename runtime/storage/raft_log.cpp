@@ -16,6 +16,9 @@ namespace nomad::storage {
 namespace {
 
 constexpr raft::Index max_rows_per_truncation = 2'000;
+
+/// Writes wait for a turn of cutting the log's beginning: 1 to 2 ms.
+constexpr raft::Index max_rows_per_cut = 500;
 /// Version 2: with a mark.
 constexpr FileFormat format_of_log{.name = "raft log", .id = 0x6e6d'524c, .version = 2};
 constexpr std::uint64_t seed_of_log = 0x6c6f'6700'0000'0001;
@@ -284,7 +287,7 @@ Result<> RaftLog::write(std::span<const LogWrite> writes) {
 Result<bool> RaftLog::truncate_prefix(raft::Index through) {
   auto& known = parts_->known;
   if (known.empty() || through < known.first) return false;
-  const auto end = std::min({through, known.last, known.first + max_rows_per_truncation - 1});
+  const auto end = std::min({through, known.last, known.first + max_rows_per_cut - 1});
   parts_->erase_to.bind(1, to_sql(end + 1));
   NOMAD_TRY(parts_->erase_to.run("cannot truncate the log"));
   known.first = end + 1;

@@ -67,7 +67,7 @@ public:
 
   Result<> write(const LogWrite& write) { return this->write(std::span{&write, 1}); }
 
-  /// Removes entries up to and including `through`, at most 2,000 of them. True: more remain.
+  /// Removes entries up to and including `through`, at most 500 of them. True: more remain.
   Result<bool> truncate_prefix(raft::Index through);
 
   /// Entries `first`…`last`, fewer when they exceed `max_bytes` (but at least one). An index that
