@@ -24,8 +24,7 @@ public:
       : call_{std::move(call)},
         options_{std::move(options)},
         read_{std::move(read)},
-        context_{*call_.context},
-        target_{call_.request().target} {
+        context_{*call_.context} {
     if (options_.min_index != 0) {
       const auto extra = static_cast<std::uint64_t>(options_.wait.count()) / wait_jitter;
       end_ = Clock::now() + options_.wait
@@ -193,8 +192,8 @@ private:
 
   bool answer_from_cache(const View& view) {
     if (!read_.cacheable) return false;
-    const auto kept = context_.cache.find(target_, version(view), call_.request().accepts_gzip(),
-                                          call_.asking.who);
+    const auto kept = context_.cache.find(call_.request().target, version(view),
+                                          call_.request().accepts_gzip(), call_.asking.who);
     if (!kept) return false;
     Answer answer;
     answer.shared_body = kept->body;
@@ -210,8 +209,8 @@ private:
     auto answer = read_.answer(view);
     const auto index = read_.index(view);
     if (read_.cacheable && answer.status == 200)
-      if (auto kept = context_.cache.offer(target_, version(view), answer.body, answer.next_token,
-                                           verdicts.all()))
+      if (auto kept = context_.cache.offer(call_.request().target, version(view), answer.body,
+                                           answer.next_token, verdicts.all()))
         answer.shared_body = kept->body;
     send(std::move(answer), index);
   }
@@ -234,7 +233,6 @@ private:
   const ReadOptions options_;
   const Read read_;
   Context& context_;
-  const std::string target_;
   Clock::time_point end_;
   bool is_armed_ = false;
   net::TimerQueue::Id timer_ = 0;

@@ -181,6 +181,7 @@ void Connection::need_more(bool nothing_left) {
 void Connection::dispatch() {
   auto& request = exchange_->request;
   keep_alive_ = parser_.keep_alive() && !worker_.stopping;
+  parser_.end();  // the request may wait for long
   request.remote.assign(remote_);
   request.received = Clock::now();
   if (!split_target(request)) {

@@ -148,6 +148,10 @@ void RequestParser::begin(Request& target) {
   failure_status_ = 0;
 }
 
+void RequestParser::end() {
+  impl_.reset();
+}
+
 RequestParser::Step RequestParser::feed(std::string_view bytes) {
   std::size_t used = 0;
   error_code failure;

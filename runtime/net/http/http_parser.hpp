@@ -41,6 +41,9 @@ public:
   /// Takes the next bytes. Those not consumed must be passed again, with more behind them.
   Step feed(std::string_view bytes);
 
+  /// Lets go of what is known of the message. `feed` and what follows need another `begin`.
+  void end();
+
   /// Valid once the header is complete.
   bool header_done() const;
   bool wants_continue() const;
