@@ -187,10 +187,13 @@ void ManagerState::feels_bad(Slot& slot, const std::string& why) {
   publish();
 }
 
-/// Nothing is told before everybody has said how he feels, so that the node is registered once.
+/// Nothing is told before everybody has said how he feels, so that the node is registered once;
+/// of who is retired it is enough that he is there, to end what he left running.
 void ManagerState::publish() {
-  const auto is_unknown
-      = [](const auto& entry) { return !entry.second.known.health && !entry.second.known.retired; };
+  const auto is_unknown = [](const auto& entry) {
+    const auto& known = entry.second.known;
+    return !known.health && !(known.retired && known.driver);
+  };
   if (!published_ && std::ranges::any_of(slots_, is_unknown)) return;
   published_ = true;
   auto drivers = std::make_shared<KnownDrivers>();

@@ -106,6 +106,27 @@ TEST_CASE_FIXTURE(ManagerFixture,
   owed = {};
 }
 
+TEST_CASE_FIXTURE(ManagerFixture,
+                  "driver_manager: who may run nothing is there, to end what he left running") {
+  actor::Promise<Answered> asked;
+  Answered description;
+  add("one", [&](auto self, const auto&, auto request) -> Act {
+    if (request.isSignalTask()) asked.deliver(description);
+    if (!request.isDescribe()) return std::nullopt;
+    description = good_answer(request);
+    asked = self->template make_response_promise<Answered>();
+    return asked;
+  });
+  start([](const std::string&) { return false; });
+  CHECK(published == 0);
+
+  tell(drivers.back(), client::driver::signal_task({"", ""}, ""));
+  settle();
+  REQUIRE(known);
+  CHECK(one().driver);
+  asked = {};
+}
+
 TEST_CASE_FIXTURE(ManagerFixture, "driver_manager: without drivers there is nothing to wait for") {
   start();
   REQUIRE(known);
