@@ -219,7 +219,7 @@ class Lost(unittest.TestCase):
         shutil.rmtree(os.path.join(self.agent.data_dir, "server"))
         self.agent.start()
         wait_until(lambda: not tasks_of(self.agent) and not executors_of(self.agent), what="their end")
-        self.assertEqual([], os.listdir(os.path.join(self.client, "executors")))
+        wait_until(lambda: not os.listdir(os.path.join(self.client, "executors")), what="their directories")
 
     def test_driver_is_gone(self):
         """A node that may not run them any more ends them, and says so."""
