@@ -216,12 +216,17 @@ Filter judge_service(const AllocEntry& entry) {
   return ended ? Filter::ignore : Filter::candidate;
 }
 
+/// Its client is away, and this evaluation was made for its replacement.
+bool is_due_since_unknown(const AllocEntry& entry, const RescheduleInput& input) {
+  return entry.alloc().getClientStatus() == ClientStatus::UNKNOWN
+         && view(entry.alloc().getFollowupEvalId()) == input.eval_id;
+}
+
 RescheduleTime time_of(const AllocEntry& entry, const RescheduleInput& input) {
   const auto alloc = entry.alloc();
   const auto group = find_group(entry.job(), view(alloc.getTaskGroup()));
-  const bool own_followup = view(alloc.getFollowupEvalId()) == input.eval_id;
-  const bool was_unknown = alloc.getClientStatus() == ClientStatus::UNKNOWN && own_followup;
-  if (!input.disconnecting && !was_unknown) return reschedule_time(alloc, entry.job());
+  if (!input.disconnecting && !is_due_since_unknown(entry, input))
+    return reschedule_time(alloc, entry.job());
   if (!group || !group->hasReschedulePolicy()) return {};
   const auto since = input.disconnecting ? input.now : last_unknown(entry);
   return reschedule_time(alloc, group->getReschedulePolicy(), since);
@@ -261,7 +266,11 @@ ByReschedule filter_by_reschedule(const AllocSet& set, const RescheduleInput& in
       case Filter::ignore:
         break;
       case Filter::untainted:
-        if (!input.disconnecting) sets.untainted.push_back(entry);
+        // Batch work on a node that is away is looked at as services are.
+        if (input.disconnecting || is_due_since_unknown(*entry, input))
+          place_candidate(entry, input, sets);
+        else
+          sets.untainted.push_back(entry);
         break;
       case Filter::candidate:
         place_candidate(entry, input, sets);

@@ -369,6 +369,22 @@ TEST_CASE_FIXTURE(Sorting, "reschedule: the evaluation of an absence replaces wh
   CHECK(reschedule_set(missing, input) == "untainted");
 }
 
+TEST_CASE_FIXTURE(Sorting, "reschedule: batch work whose client is away waits as services do") {
+  const RescheduleInput leaving{
+      .is_batch = true, .disconnecting = true, .eval_id = {}, .active_deployment = {}};
+  CHECK(reschedule_set(entry(tolerant), leaving) == "untainted later in 30");
+
+  const auto missing = entry(tolerant, [this](auto alloc) {
+    away(ClientStatus::UNKNOWN, now - 10 * second)(alloc);
+    alloc.setFollowupEvalId("mine");
+  });
+  RescheduleInput input{.is_batch = true, .eval_id = "mine", .active_deployment = {}};
+  CHECK(reschedule_set(missing, input) == "now");
+  input.eval_id = "another";
+  CHECK(reschedule_set(missing, input) == "untainted");
+  CHECK(reschedule_set(entry(tolerant), input) == "untainted");
+}
+
 TEST_CASE_FIXTURE(Sorting, "lost allocations may run on until their client gives them up") {
   const auto patient = [this](std::int64_t patience, std::int64_t kill_timeout) {
     return make_job(1, [=](schema::Job::Builder job) {
