@@ -138,6 +138,10 @@ void UsedPorts::erase(std::uint16_t port) {
   parts_[index / part_words].writable()[index % part_words] &= ~(std::uint64_t{1} << (port % 64));
 }
 
+bool UsedPorts::is_shared(std::uint16_t port) const {
+  return std::ranges::binary_search(again_, port);
+}
+
 const UsedPorts* NodeUsage::ports(std::string_view host_ip) const {
   for (const auto& address : addresses_)
     if (address.ip == host_ip) return &address.ports;

@@ -52,6 +52,9 @@ public:
   void insert(std::uint16_t port);
   void erase(std::uint16_t port);
 
+  /// Whether it is taken more than once.
+  bool is_shared(std::uint16_t port) const;
+
 private:
   static constexpr unsigned part_words = 16;
   using Part = std::array<std::uint64_t, part_words>;

@@ -12,7 +12,11 @@ Error invalid_port(std::int32_t value) {
   return {Errc::conflict, "invalid port " + std::to_string(value) + " (out of range)"};
 }
 
-Error collision(schema::Port::Reader port) {
+/// While one that was evicted and its successor both hold the port, Nomad blames no one's label.
+Error collision(schema::Port::Reader port, std::string_view ip, const state::NodeUsage& usage) {
+  const auto* used = usage.ports(ip);
+  if (used != nullptr && used->is_shared(static_cast<Port>(port.getValue())))
+    return {Errc::conflict, "port collision"};
   return {Errc::conflict, "reserved port collision " + copy(port.getLabel()) + "="
                               + std::to_string(port.getValue())};
 }
@@ -118,7 +122,7 @@ Result<AssignedPort> NodeNetwork::assign_static(schema::Port::Reader port,
   const auto candidates = NOMAD_TRY(addresses(alias));
   if (!is_valid(port.getValue())) return invalid_port(port.getValue());
   const auto ip = candidates->front();
-  if (is_taken(ip, static_cast<Port>(port.getValue()), usage)) return collision(port);
+  if (is_taken(ip, static_cast<Port>(port.getValue()), usage)) return collision(port, ip, usage);
   return describe_static(port, ip);
 }
 
@@ -181,7 +185,7 @@ Result<AssignedNetwork> NodeNetwork::assign_task_on(const TaskNetwork& candidate
   for (const auto port : ask.getReservedPorts()) {
     if (!is_valid(port.getValue())) return invalid_port(port.getValue());
     const auto value = static_cast<Port>(port.getValue());
-    if (is_taken(candidate.ip, value, usage)) return collision(port);
+    if (is_taken(candidate.ip, value, usage)) return collision(port, candidate.ip, usage);
     offered.push_back(value);
     network.static_ports.push_back(describe_static(port, candidate.ip));
   }

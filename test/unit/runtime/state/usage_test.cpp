@@ -111,10 +111,13 @@ TEST_CASE("ports: one that is taken twice is free when both have given it back")
   CHECK(ports.word(0) == ((std::uint64_t{1} << 63) | 1));
   CHECK(ports.word(1) == 1);
 
+  CHECK_FALSE(ports.is_shared(64));
   ports.insert(64);
   ports.insert(64);
   ports.erase(64);
+  CHECK(ports.is_shared(64));
   ports.erase(64);
+  CHECK_FALSE(ports.is_shared(64));
   CHECK(ports.contains(64));
   ports.erase(64);
   CHECK_FALSE(ports.contains(64));

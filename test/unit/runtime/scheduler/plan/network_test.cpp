@@ -5,6 +5,36 @@
 using namespace nomad;
 using namespace nomad::test;
 
+TEST_CASE("networks: a port that two hold at once is nobody's in the reason") {
+  Draft<schema::Node> node;
+  auto network = node->initNodeResources().initNodeNetworks(1)[0];
+  network.setMode("host");
+  network.initAddresses(1)[0].setAddress("10.0.0.1");
+  const auto made = NodeNetwork::make(node.reader());
+  REQUIRE(made.has_value());
+
+  // One that was evicted still runs beside the one that was placed for it.
+  Draft<schema::AllocatedResources> holder;
+  auto held = holder->initShared().initPorts(1)[0];
+  held.setValue(8080);
+  held.setHostIp("10.0.0.1");
+  Draft<schema::NetworkResource> request;
+  auto port = request->initReservedPorts(1)[0];
+  port.setLabel("p");
+  port.setValue(8080);
+  state::NodeUsage usage;
+  Random random{1};
+  const auto refusal = [&] {
+    const auto given = made->assign(request.reader(), node.reader(), usage, random);
+    return given ? std::string{} : given.error().what;
+  };
+  CHECK(refusal().empty());
+  usage.add({}, holder.reader());
+  CHECK(refusal() == "reserved port collision p=8080");
+  usage.add({}, holder.reader());
+  CHECK(refusal() == "port collision");
+}
+
 TEST_CASE("networks: reserved ports, aliases and a second address") {
   Draft<schema::Node> node;
   node->initReservedResources().initNetworks().setReservedHostPorts("22");
