@@ -101,9 +101,11 @@ Reconciliation reconcile(const ReconcileInput& input, const UpdateDecider& decid
     if (const auto* group = input.job->find(name)) {
       complete = GroupReconciler{context, *group}.run(all) && complete;
     } else {
-      const auto live
-          = filtered(all, [](const AllocEntry& alloc) { return !alloc.row->terminal(); });
-      result.desired_updates[std::string{name}].stop = stop_all(context, live);
+      // Also what has ended by itself: nobody wants it to run any more.
+      const auto wanted
+          = filtered(all, [](const AllocEntry& alloc) { return !alloc.row->server_terminal; });
+      stop_all(context, wanted);
+      result.desired_updates[std::string{name}].stop = all.size();
     }
   }
   finish_deployment(context, complete);

@@ -33,16 +33,22 @@ TEST_CASE_FIXTURE(GroupRun, "a stopped job: every allocation that runs somewhere
   CHECK(stopped() == "a b c d e");
 }
 
-TEST_CASE_FIXTURE(GroupRun, "a group that the job no longer has: what has ended is left alone") {
+TEST_CASE_FIXTURE(GroupRun,
+                  "a group that the job no longer has: also what has ended is stopped, once") {
   want(0);
   add("a", 0, 1, [](auto alloc) { alloc.setTaskGroup("gone"); });
   add("b", 1, 1, [](auto alloc) {
     alloc.setTaskGroup("gone");
     alloc.setClientStatus(ClientStatus::COMPLETE);
   });
+  add("c", 2, 1, [](auto alloc) {
+    alloc.setTaskGroup("gone");
+    alloc.setClientStatus(ClientStatus::COMPLETE);
+    alloc.setDesiredStatus(schema::DesiredStatus::STOP);
+  });
   run();
-  CHECK(stopped() == "a");
-  CHECK(result.desired_updates.at("gone").stop == 1);
+  CHECK(stopped() == "a b");
+  CHECK(result.desired_updates.at("gone").stop == 3);
 }
 
 TEST_CASE_FIXTURE(GroupRun,
