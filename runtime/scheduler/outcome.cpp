@@ -36,6 +36,7 @@ void EvalOutcome::begin(std::uint64_t snapshot_index) {
   snapshot_index_ = snapshot_index;
   queued_.clear();
   failed_.clear();
+  kept_.reset();
 }
 
 void EvalOutcome::fail(std::string_view group, MetricBuilder metrics) {
@@ -49,14 +50,14 @@ bool EvalOutcome::coalesce(const GroupSpec& group) {
   return true;
 }
 
-void EvalOutcome::fill_failures(schema::Evaluation::Builder eval) const {
-  if (failed_.empty()) {
+void EvalOutcome::fill_failures(schema::Evaluation::Builder eval, const Failures& failed) {
+  if (failed.empty()) {
     eval.disownFailedTgAllocs();
     return;
   }
-  auto entries = eval.initFailedTgAllocs(static_cast<unsigned>(failed_.size()));
+  auto entries = eval.initFailedTgAllocs(static_cast<unsigned>(failed.size()));
   unsigned next = 0;
-  for (const auto& [group, metrics] : failed_) {
+  for (const auto& [group, metrics] : failed) {
     const auto metric = metrics.build();
     entries[next].setKey(text(group));
     entries[next++].setValue(*metric);
@@ -95,7 +96,7 @@ Object<schema::Evaluation> EvalOutcome::make_blocked(const Eligibility& eligibil
   blocked.setCreateTime(now);
   blocked.setModifyTime(now);
   fill_classes(blocked, eligibility, failed_);
-  fill_failures(blocked);
+  fill_failures(blocked, kept_ ? *kept_ : failed_);
   return draft.freeze();
 }
 
@@ -120,7 +121,7 @@ Object<schema::Evaluation> EvalOutcome::finished(schema::EvalStatus status,
   done.setBlockedEval(text(blocked_id_));
   done.setSnapshotIndex(snapshot_index_);
   done.setModifyTime(now);
-  fill_failures(done);
+  fill_failures(done, failed_);
   fill_queued(done);
   return draft.freeze();
 }
@@ -134,8 +135,7 @@ Object<schema::Evaluation> EvalOutcome::reblocked(const Eligibility& eligibility
   blocked.setSnapshotIndex(snapshot_index);
   blocked.setModifyTime(now);
   fill_classes(blocked, eligibility, failed_);
-  fill_failures(blocked);
-  fill_queued(blocked);
+  fill_queued(blocked);  // why it was blocked at first stays its reason
   return draft.freeze();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,10 @@ public:
   /// Whether the group has failed already; the next failure is only counted.
   bool coalesce(const GroupSpec& group);
 
+  /// The blocked evaluation of a system job tells of this first node without room, not of how many
+  /// follow: what has failed so far is kept for it.
+  void keep_failures() { kept_ = failed_; }
+
   bool has_failures() const { return !failed_.empty(); }
 
   const std::map<std::string, MetricBuilder, std::less<>>& failures() const { return failed_; }
@@ -77,13 +82,16 @@ public:
                                        std::int64_t now) const;
 
 private:
-  void fill_failures(schema::Evaluation::Builder eval) const;
+  using Failures = std::map<std::string, MetricBuilder, std::less<>>;
+
+  static void fill_failures(schema::Evaluation::Builder eval, const Failures& failed);
   void fill_queued(schema::Evaluation::Builder eval) const;
 
   Object<schema::Evaluation> eval_;
   Random& random_;
   std::map<std::string, std::int64_t> queued_;
-  std::map<std::string, MetricBuilder, std::less<>> failed_;
+  Failures failed_;
+  std::optional<Failures> kept_;
   std::uint64_t snapshot_index_ = 0;
   std::string blocked_id_;
   std::string deployment_id_;

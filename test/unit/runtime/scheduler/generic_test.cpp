@@ -72,11 +72,32 @@ TEST_CASE_FIXTURE(Harness, "what finds no room waits in a blocked evaluation") {
   CHECK(blocked->getClassEligibility().size() == 1);
   CHECK(blocked->getClassEligibility()[0].getValue());
 
-  // Still no room: blocked again. Then room comes.
-  CHECK(process(blocked)->getStatus() == EvalStatus::BLOCKED);
+  // Still no room: blocked again, with the reasons that it had at first. Then room comes.
+  add_node([](schema::Node::Builder node) { node.getNodeResources().getCpu().setCpuShares(100); });
+  const auto tried = process(blocked);
+  CHECK(tried->getStatus() == EvalStatus::BLOCKED);
+  CHECK(tried->getFailedTgAllocs()[0].getValue().getNodesExhausted() == 1);
   add_node();
   CHECK(process(state().eval(view(blocked->getId())))->getStatus() == EvalStatus::COMPLETE);
   CHECK(live().size() == 10);
+}
+
+TEST_CASE_FIXTURE(Harness, "what has ended of a group that is gone is stopped, once") {
+  add_node();
+  process(register_job(make_job(1)));
+  const auto failed = live().at(0);
+  report(failed, ClientStatus::FAILED);
+
+  process(register_job(
+      make_job(1, [](schema::Job::Builder job) { job.getTaskGroups()[0].setName("another"); })));
+
+  const auto row = state().alloc(view(failed->alloc->getId()))->alloc;
+  CHECK(row->getDesiredStatus() == schema::DesiredStatus::STOP);
+  CHECK(view(row->getDesiredDescription()) == "alloc not needed due to job update");
+  CHECK(row->getClientStatus() == ClientStatus::FAILED);
+  report_all_running();
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
 }
 
 TEST_CASE_FIXTURE(Harness, "constraints, drivers and datacenters filter nodes") {
