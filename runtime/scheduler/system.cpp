@@ -56,7 +56,7 @@ private:
   std::map<std::string, MetricBuilder, std::less<>> filtered_;  ///< By group.
   std::map<std::string, std::int64_t, std::less<>> queued_;
   std::map<std::string, std::int64_t, std::less<>> placed_;
-  std::string full_node_;  ///< The first without room; empty if there is none.
+  std::string full_node_;  ///< The first without room for the last such group; empty: none.
   std::string next_eval_;
   std::optional<Step> finished_;
 };
@@ -185,11 +185,8 @@ void SystemScheduler::replace(Attempt& attempt,
   const auto limit = rolls ? static_cast<std::size_t>(strategy.getMaxParallel()) : updates.size();
   for (std::size_t i = 0; i < updates.size(); ++i) {
     const auto& [alloc, group] = updates[i];
-    if (i >= limit) {
-      ++changes(group->name).ignore;
-      continue;
-    }
-    ++changes(group->name).destructive_update;
+    ++changes(group->name).destructive_update;  // sooner or later
+    if (i >= limit) continue;
     // Ended work whose successor found no room was stopped by an earlier evaluation.
     if (!alloc->row->server_terminal)
       attempt.stop(
@@ -217,7 +214,7 @@ void SystemScheduler::replace(Attempt& attempt,
   attempt.plan.evaluations.push_back(draft.freeze());
 }
 
-/// Waits for room. One evaluation does for all full nodes: it names the first, and whatever frees
+/// Waits for room. One evaluation does for all full nodes: it names one, and whatever frees
 /// some of a node whose class is not known to be unfit wakes it. So it is made last, when all
 /// classes are known.
 void SystemScheduler::block(Attempt& attempt) {
@@ -249,8 +246,11 @@ void SystemScheduler::place_one(Attempt& attempt,
   metrics.set_nodes(static_cast<std::int64_t>(nodes.ready.size()), nodes.by_datacenter);
   if (!selection) {
     metrics.exhaust_resources(*placement.group);
-    if (!outcome_.coalesce(*placement.group)) outcome_.fail(group, std::move(metrics));
-    if (full_node_.empty()) full_node_ = copy(placement.node->getId());
+    const bool is_first = !outcome_.coalesce(*placement.group);
+    if (is_first) outcome_.fail(group, std::move(metrics));
+    if (!is_first && !full_node_.empty()) return;
+    full_node_ = copy(placement.node->getId());
+    outcome_.keep_failures();
     return;
   }
   NewRow row;

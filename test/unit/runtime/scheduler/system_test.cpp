@@ -91,6 +91,11 @@ TEST_CASE_FIXTURE(SystemHarness, "one blocked evaluation waits for all full node
   CHECK(eval->getBlockedEval().size() == 0);
   REQUIRE(blocked().size() == 1);
   CHECK(full.contains(copy(blocked()[0]->getNodeId())));
+  const auto coalesced = [](const Object<schema::Evaluation>& from) {
+    return from->getFailedTgAllocs()[0].getValue().getCoalescedFailures();
+  };
+  CHECK(coalesced(eval) == 2);
+  CHECK(coalesced(blocked()[0]) == 0);  // it tells of the node that it names
   // What any of them gives free helps: none of their classes is known to be unfit.
   for (const auto entry : blocked()[0]->getClassEligibility())
     CHECK(entry.getValue());
@@ -274,7 +279,7 @@ TEST_CASE_FIXTURE(PlannedSystem,
   CHECK(in_place.destructive_update == 0);
 }
 
-TEST_CASE_FIXTURE(PlannedSystem, "a rolling plan replaces so many at once, and leaves the others") {
+TEST_CASE_FIXTURE(PlannedSystem, "a rolling plan counts all that it replaces, at once or later") {
   for (int at = 0; at < 3; ++at)
     add_node();
   process(register_job(system_job()));
@@ -287,9 +292,9 @@ TEST_CASE_FIXTURE(PlannedSystem, "a rolling plan replaces so many at once, and l
       update.setMaxParallel(static_cast<int>(parallel));
     }));
   };
-  CHECK(rolling(second, 1).destructive_update == 1);
-  CHECK(rolling(second, 1).ignore == 2);
-  CHECK(rolling(1, 2).destructive_update == 2);
+  CHECK(rolling(second, 1).destructive_update == 3);
+  CHECK(rolling(second, 1).ignore == 0);
+  CHECK(rolling(1, 2).destructive_update == 3);
   CHECK(rolling(0, 1).destructive_update == 3);
   CHECK(rolling(second, 0).destructive_update == 3);
   CHECK(rolling(second, 3).ignore == 0);
