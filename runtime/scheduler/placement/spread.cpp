@@ -5,6 +5,12 @@
 #include "runtime/scheduler/plan/node_facts.hpp"
 
 namespace nomad::scheduler {
+namespace {
+
+/// The target of all values that no other target names.
+constexpr std::string_view all_others = "*";
+
+}  // namespace
 
 SpreadScorer::SpreadScorer(const GroupSpec& group, const std::vector<PropertyCounts>& counts)
     : counts_{counts} {
@@ -18,9 +24,13 @@ SpreadScorer::SpreadScorer(const GroupSpec& group, const std::vector<PropertyCou
     double sum = 0;
     for (const auto& target : spread.targets) {
       const double desired = target.percent / 100 * count;
-      targets.desired[target.value] = desired;
+      if (target.value == all_others)
+        targets.rest = desired;
+      else
+        targets.desired[target.value] = desired;
       sum += desired;
     }
+    targets.is_even = spread.targets.empty();
     if (sum > 0 && sum < count) targets.rest = count - sum;
     targets_.push_back(std::move(targets));
   }
@@ -32,7 +42,7 @@ double SpreadScorer::score(schema::Node::Reader node) {
     const auto value = resolve_target(counts_[i].attribute(), node);
     if (!value) {
       total -= 1;
-    } else if (!targets_[i].desired.empty()) {
+    } else if (!targets_[i].is_even) {
       total += target_score(targets_[i], counts_[i], *value);
     } else if (!counts_[i].counts().empty()) {  // nothing placed yet: no opinion
       total += even_spread_score(counts_[i], *value);

@@ -24,9 +24,10 @@ public:
 
 private:
   struct Targets {
-    std::map<std::string_view, double> desired;  ///< By value; empty: spread evenly.
+    std::map<std::string_view, double> desired;  ///< By value.
     double rest = -1;                            ///< For values that are not named; negative: none.
     double weight = 0;                           ///< Share of all spreads' weights.
+    bool is_even = true;                         ///< No targets: all values get equally many.
   };
 
   double target_score(const Targets& targets, const PropertyCounts& counts, std::string_view value);

@@ -55,6 +55,14 @@ struct Spreading : Harness {
 
 }  // namespace
 
+TEST_CASE_FIXTURE(Spreading, "a star is the target of all values that are not named") {
+  const auto group = ten({{"r1", 20}, {"*", 80}});
+  CHECK(score(group, {}, "r1") == Approx(0.5));
+  CHECK(score(group, {}, "r2") == Approx(7.0 / 8));
+  CHECK(score(group, {{"r2", 3}}, "r3") == Approx(4.0 / 8));  // they share it
+  CHECK(score(ten({{"*", 50}}), {}, "r2") == Approx(4.0 / 5));
+}
+
 TEST_CASE_FIXTURE(Spreading, "an even spread prefers who has least, by how far others are ahead") {
   CHECK(even({{"r1", 2}}, "r2") == 1);
   CHECK(even({{"r1", 2}, {"r2", 2}}, "r1") == -1);
