@@ -11,7 +11,7 @@ namespace {
 using schema::ClientStatus;
 using schema::DesiredStatus;
 
-/// Items due within this time of the first one share a follow-up evaluation.
+/// Items due less than this after the first one share a follow-up evaluation.
 constexpr std::int64_t followup_window = 5'000'000'000;
 
 std::vector<std::string_view> names_of(const AllocSet& set) {
@@ -239,7 +239,7 @@ GroupReconciler::Ids GroupReconciler::make_followups(std::vector<Delayed> delaye
   std::int64_t batch_start = 0;
   std::string id;
   for (const auto& item : delayed) {
-    if (id.empty() || item.time - batch_start > followup_window) {
+    if (id.empty() || item.time - batch_start >= followup_window) {
       id = make_uuid(context_.random);
       batch_start = item.time;
       context_.result.followups.push_back(make_followup(input_, id, trigger, item.time));

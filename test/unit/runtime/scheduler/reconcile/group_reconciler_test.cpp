@@ -210,18 +210,18 @@ TEST_CASE_FIXTURE(GroupRun, "failed ones are stopped as they are replaced") {
   CHECK(result.place.at(0).previous->id() == "a");
 }
 
-TEST_CASE_FIXTURE(GroupRun, "waiting: failures within five seconds share an evaluation") {
+TEST_CASE_FIXTURE(GroupRun, "waiting: failures within less than five seconds share an evaluation") {
   want(3);
-  add("a", 0, 1, failed_before(5 * second));
+  add("a", 0, 1, failed_before(5 * second - 1));
   add("b", 1, 1, failed_before(0));
   run();
   REQUIRE(result.followups.size() == 1);
-  CHECK(result.followups[0]->getWaitUntil() == now + 25 * second);
+  CHECK(result.followups[0]->getWaitUntil() == now + 25 * second + 1);
   REQUIRE(result.row_updates.size() == 2);
   CHECK(result.row_updates[0].followup_eval_id == result.row_updates[1].followup_eval_id);
 
   entries.clear();
-  add("a", 0, 1, failed_before(5 * second + 1));
+  add("a", 0, 1, failed_before(5 * second));
   add("b", 1, 1, failed_before(0));
   add("c", 2, 1, failed_before(0));
   run();
