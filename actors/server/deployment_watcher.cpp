@@ -34,6 +34,7 @@ struct WatcherState {
   std::string id;
   state::Watches::Subscription subscription;
   std::chrono::steady_clock::time_point looked_at{};
+  std::optional<std::chrono::steady_clock::time_point> waits_since;  ///< With a step that may wait.
   bool look_is_due = false;  ///< A LookAtDeployment is on its way.
   bool is_writing = false;
   std::int64_t deadline = 0;  ///< A LookAtDeployment is set for it.
@@ -67,7 +68,21 @@ struct WatcherState {
     const auto step = cluster::next_rollout_step(store->snapshot(), id, {unix_now(), &random});
     if (step.is_over) return self->quit();
     if (step.look_again != 0 && step.look_again != deadline) set_deadline(step.look_again);
-    if (step.command) write(step);
+    if (step.command && !must_wait(step)) write(step);
+  }
+
+  /// Whether the step is for later; then it is looked for again.
+  bool must_wait(const cluster::RolloutStep& step) {
+    if (!step.may_wait) return false;
+    const auto now = self->now();
+    if (!waits_since) waits_since = now;
+    const auto left = *waits_since + options.replace_delay - now;
+    if (left <= 0ns) {
+      waits_since.reset();
+      return false;
+    }
+    look_after(left);
+    return true;
   }
 
   void subscribe() {

@@ -28,6 +28,8 @@ struct DeploymentWatcherOptions {
   /// A deployment is looked at at most this often, so that reports that come close together call
   /// for one evaluation.
   std::chrono::milliseconds batch_period{200};
+  /// Unhealthy allocations are replaced this long after the first of them was noticed.
+  std::chrono::milliseconds replace_delay{1000};
   std::uint64_t random_seed = 0;
 };
 

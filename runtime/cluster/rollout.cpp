@@ -301,6 +301,7 @@ RolloutStep next_rollout_step(const state::Snapshot& snapshot,
   } else if (!unhealthy.replaceable.empty()) {
     step.command = replace_command(unhealthy.replaceable, eval);
     step.reason = "unhealthy allocations are replaced";
+    step.may_wait = true;  // what fails together is replaced together, unless the rollout fails
   } else if (eval && has_news(rows, latest_eval_index(snapshot, *deployment))) {
     step.command = evaluate_command(eval);
     step.reason = "allocations are healthy";

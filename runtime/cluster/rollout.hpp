@@ -24,6 +24,7 @@ struct RolloutStep {
   bool is_over = false;             ///< The deployment has ended or is gone: stop watching it.
   Object<schema::Command> command;  ///< To write now; empty: nothing to do.
   std::string_view reason;          ///< What the command does, for the log.
+  bool may_wait = false;            ///< The command is better written a little later.
   std::int64_t look_again = 0;      ///< When progress is due, in Unix nanoseconds; 0: no deadline.
 };
 

@@ -187,6 +187,49 @@ TEST_CASE_FIXTURE(SchedulingFixture,
 }
 
 TEST_CASE_FIXTURE(SchedulingFixture,
+                  "unhealthy allocations of a deployment are replaced a second later") {
+  add_node();
+  start_worker();
+  auto watcher = adopt(spawn_deployment_watchers(system(), store, proposer, {}));
+  tell(watcher, Lead{true});
+  Draft<schema::Job> draft{make_job("web", 2)};
+  auto group = draft->getTaskGroups()[0];
+  auto update = group.initUpdate();
+  update.setMaxParallel(1);
+  update.setProgressDeadline(600'000'000'000);
+  auto policy = group.initReschedulePolicy();
+  policy.setUnlimited(true);
+  policy.setDelay(30'000'000'000);
+  register_job(draft.freeze());
+  const auto report_unhealthy = [&](std::size_t number) {
+    write([&](schema::Command::Builder command) {
+      auto alloc = command.initAllocClientUpdate().initAllocations(1)[0];
+      alloc.setId(live("web").at(number)->alloc->getId());
+      alloc.setClientStatus(schema::ClientStatus::RUNNING);
+      auto health = alloc.initDeploymentStatus();
+      health.getHealthy().setValue(false);
+      health.setTimestamp(1);
+    });
+    commit();
+  };
+  const auto marked = [&] {
+    return std::ranges::count_if(live("web"), [](const auto& row) {
+      const auto mark = row->alloc->getDesiredTransition().getReschedule();
+      return mark.isValue() && mark.getValue();
+    });
+  };
+
+  report_unhealthy(0);
+  advance(500ms);
+  report_unhealthy(1);
+  commit();
+  CHECK(marked() == 0);  // more may follow, or the deployment may end
+  advance(1s);
+  commit();
+  CHECK(marked() == 2);
+}
+
+TEST_CASE_FIXTURE(SchedulingFixture,
                   "each active deployment has a watcher of its own, for as long as it is active") {
   const auto deploy = [&](const char* id, schema::DeploymentState status) {
     write([&](schema::Command::Builder command) {
