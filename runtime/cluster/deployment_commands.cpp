@@ -1,7 +1,10 @@
 #include "runtime/cluster/deployment_commands.hpp"
 
+#include <algorithm>
+
 #include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/object/entries.hpp"
 #include "runtime/object/enum_name.hpp"
 
 namespace nomad::cluster {
@@ -116,6 +119,25 @@ Result<DeploymentDecision> decide_promote(const state::Snapshot& snapshot,
   return decision;
 }
 
+namespace {
+
+/// Whether one of the allocations is of a group that asks for a rollback, and there is a version to
+/// go back to.
+bool rolls_back(const state::Snapshot& snapshot,
+                schema::Deployment::Reader deployment,
+                const std::vector<std::string>& unhealthy) {
+  if (!has_stable_version(snapshot, deployment)) return false;
+  return std::ranges::any_of(unhealthy, [&](const std::string& id) {
+    const auto row = snapshot.alloc(id);
+    if (!row || view(row->alloc->getDeploymentId()) != view(deployment.getId())) return false;
+    const auto groups = deployment.getTaskGroups();
+    const auto place = find_entry(groups, view(row->alloc->getTaskGroup()));
+    return place && groups[*place].getValue().getAutoRevert();
+  });
+}
+
+}  // namespace
+
 Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
                                                const access::Asking& asking,
                                                std::string_view deployment_id,
@@ -144,7 +166,7 @@ Result<DeploymentDecision> decide_alloc_health(const state::Snapshot& snapshot,
   if (!unhealthy.empty()) {
     const auto failed
         = fail_rollout(snapshot, found.deployment, "Failed due to unhealthy allocations",
-                       reverts_on_failure(*found.deployment), seed);
+                       rolls_back(snapshot, *found.deployment, unhealthy), seed);
     const auto failure = failed.command->getDeploymentStatusUpdate();
     command.setUpdate(failure.getUpdate());
     if (failure.hasJob()) command.setJob(failure.getJob());

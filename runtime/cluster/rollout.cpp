@@ -222,6 +222,10 @@ std::string version_text(std::uint64_t version) {
 
 }  // namespace
 
+bool has_stable_version(const state::Snapshot& snapshot, schema::Deployment::Reader deployment) {
+  return static_cast<bool>(stable_version(snapshot, deployment));
+}
+
 FailedRollout fail_rollout(const state::Snapshot& snapshot,
                            const Object<schema::Deployment>& deployment,
                            std::string_view description,
@@ -244,7 +248,6 @@ FailedRollout fail_rollout(const state::Snapshot& snapshot,
       why += " - rolling back to job version " + version_text(stable->getVersion());
       result.reverted_to = stable->getVersion();
       Draft<schema::Job> job{stable};
-      job->setStable(false);  // its own deployment will say so
       job->setSubmitTime(seed.now);
       command.setJob(job.reader());
     }

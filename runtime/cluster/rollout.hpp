@@ -46,6 +46,9 @@ FailedRollout fail_rollout(const state::Snapshot& snapshot,
                            bool rollback,
                            const EvalSeed& seed);
 
+/// Whether some version of the deployment's job is known to work.
+bool has_stable_version(const state::Snapshot& snapshot, schema::Deployment::Reader deployment);
+
 /// Whether some group of the deployment asks for a rollback on failure.
 bool reverts_on_failure(schema::Deployment::Reader deployment);
 

@@ -104,6 +104,47 @@ TEST_CASE_FIXTURE(Operator, "canaries are promoted, all or by the names of their
   }
 }
 
+TEST_CASE_FIXTURE(Operator, "only the group whose allocation is unhealthy decides on a rollback") {
+  const auto two = [](schema::Job::Builder job) {
+    const Object<schema::Job> one{Draft<schema::Job>{job.asReader()}.freeze()};
+    auto groups = job.initTaskGroups(2);
+    for (unsigned at = 0; at < 2; ++at) {
+      groups.setWithCaveats(at, one->getTaskGroups()[0]);
+      groups[at].setName(at == 0 ? "a" : "b");
+      groups[at].getUpdate().setAutoRevert(at == 1);
+    }
+  };
+  const auto of_group = [this](const char* name) {
+    for (const auto& row : live())
+      if (view(row->alloc->getTaskGroup()) == name) return copy(row->alloc->getId());
+    return std::string{};
+  };
+  const auto say_unhealthy = [&](const std::string& deployment, const std::string& alloc) {
+    const auto decision = cluster::decide_alloc_health(state(), nomad::test::anybody(), deployment,
+                                                       {}, {alloc}, draw());
+    REQUIRE(decision);
+    write(decision->command);
+    return decision->reverted_to;
+  };
+
+  // There is nothing to go back to, and it is not spoken of.
+  auto id = deploy(1, R"({"v":1})", two);
+  CHECK_FALSE(say_unhealthy(id, of_group("b")));
+  CHECK(description(id) == "Failed due to unhealthy allocations");
+
+  id = deploy(1, R"({"v":2})", two);
+  apply([](schema::Command::Builder command) {
+    auto stability = command.initJobStability();
+    stability.setNamespace("default");
+    stability.setJobId("web");
+    stability.setVersion(0);
+    stability.setStable(true);
+  });
+  CHECK_FALSE(say_unhealthy(id, of_group("a")));
+  id = deploy(1, R"({"v":3})", two);
+  CHECK(say_unhealthy(id, of_group("b")) == 0);
+}
+
 TEST_CASE_FIXTURE(Operator, "an operator's word on health counts") {
   const auto id = deploy_canary();
   const auto alloc = copy(canary()->alloc->getId());
