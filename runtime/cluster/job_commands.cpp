@@ -301,8 +301,7 @@ Result<Decision> decide_revert(const state::Snapshot& snapshot,
   NOMAD_TRY(check_count(*target, max_count));
   Draft<schema::Job> draft{target};
   draft->setStop(false);
-  draft->setStable(false);
-  draft->setVersion(0);
+  draft->setVersion(0);  // it stays as stable as it was
   auto decision = register_version(allowed, draft.reader(), EvalTrigger::JOB_REGISTER, 0, seed);
   Draft<schema::Command> command{decision.command};
   command->getJobRegister().getSourceOf().setValue(version);
@@ -353,7 +352,7 @@ void merge_meta(schema::Job::Builder job,
   fill_entries(job.initMeta(static_cast<unsigned>(all.size())), all);
 }
 
-/// What a child job has of its parent, under a name of its own.
+/// What a child job has of its parent, its version too, under a name of its own.
 Draft<schema::Job>& make_child(Draft<schema::Job>& child, const std::string& id) {
   const auto parent = copy(child.reader().getId());
   child->setParentId(text(parent));
@@ -361,7 +360,6 @@ Draft<schema::Job>& make_child(Draft<schema::Job>& child, const std::string& id)
   child->setName(text(id));
   child->setStatus("");
   child->setStable(false);
-  child->setVersion(0);
   return child;
 }
 

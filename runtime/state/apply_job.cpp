@@ -124,7 +124,7 @@ Object<schema::Job> Applier::put_job_spec(JobReader job,
     if (keep_counts) keep_group_counts(*draft, *existing);
   } else {
     draft->setCreateIndex(index_);
-    draft->setVersion(0);
+    if (job.getParentId().size() == 0) draft->setVersion(0);  // a child has its parent's
   }
   name_policies(*draft, existing, index_);
   const std::string_view before = existing ? view(existing->getStatus()) : std::string_view{};

@@ -194,7 +194,7 @@ TEST_CASE_FIXTURE(Jobs, "reverting: an older version comes back as a new one tha
   CHECK(registered.getEvaluation().getPriority() == now().job("default", "web")->getPriority());
 }
 
-TEST_CASE_FIXTURE(Jobs, "reverting: a stable version is not so before it has proven itself again") {
+TEST_CASE_FIXTURE(Jobs, "reverting: what a stable version comes back as is stable") {
   register_job({.stable = true, .groups = {{"api", 1}}});
   put(2);
   put(3);
@@ -209,7 +209,7 @@ TEST_CASE_FIXTURE(Jobs, "reverting: a stable version is not so before it has pro
   const auto decision = cluster::decide_revert(now(), nomad::test::anybody(), "default", "web", 1,
                                                std::nullopt, 0, seed);
   REQUIRE(decision);
-  CHECK_FALSE(decision->command->getJobRegister().getJob().getStable());
+  CHECK(decision->command->getJobRegister().getJob().getStable());
   CHECK(decision->command->getJobRegister().getJob().getVersion() == 0);
 }
 
@@ -363,6 +363,19 @@ TEST_CASE_FIXTURE(Jobs, "dispatching: the child has its payload and its keys ove
   REQUIRE(child.getMeta().size() == 2);
   CHECK(view(child.getMeta()[0].getValue()) == "2");
   CHECK_FALSE(dispatch("", {{"must", "1"}})->command->getJobRegister().getJob().hasPayload());
+}
+
+TEST_CASE_FIXTURE(Jobs, "dispatching: the child is of its parent's version") {
+  put_parameterized("forbidden");
+  put_parameterized("optional");
+  REQUIRE(now().job("default", "web")->getVersion() == 1);
+  const auto decision = dispatch("", {{"must", "1"}});
+  REQUIRE(decision);
+  const auto child = copy(decision->command->getJobRegister().getJob().getId());
+  run([&](auto command) {
+    command.initJobRegister().setJob(decision->command->getJobRegister().getJob());
+  });
+  CHECK(now().job("default", child)->getVersion() == 1);
 }
 
 TEST_CASE_FIXTURE(Jobs, "dispatching: the same token again finds the child that is there") {
