@@ -22,6 +22,8 @@ Result<Decision> decide_scheduler_configuration(
     return Decision{allowed};
   Draft<schema::Command> draft;
   draft->setSchedulerConfiguration(*configuration);
+  auto stored = draft->getSchedulerConfiguration();
+  if (stored.getSchedulerAlgorithm().size() == 0) stored.setSchedulerAlgorithm("binpack");
   return Decision{allowed, draft.freeze()};
 }
 

@@ -32,6 +32,10 @@ TEST_CASE("setting_commands: the scheduler's configuration is written unless ano
   CHECK_FALSE(cluster::decide_scheduler_configuration(fixture.now(), nomad::test::anybody(), wanted,
                                                       index + 1)
                   ->command);
+
+  const auto unsaid = cluster::decide_scheduler_configuration(
+      fixture.now(), nomad::test::anybody(), Draft<schema::SchedulerConfiguration>{}.freeze(), {});
+  CHECK(view(unsaid->command->getSchedulerConfiguration().getSchedulerAlgorithm()) == "binpack");
 }
 
 TEST_CASE("setting_commands: autopilot's settings say whether they are checked") {
