@@ -393,3 +393,21 @@ TEST_CASE_FIXTURE(AttemptHarness,
   REQUIRE(live().size() == 1);
   CHECK(view(live()[0]->alloc->getNodeId()) == other);
 }
+
+TEST_CASE_FIXTURE(Harness, "what has ended of a group that is gone is stopped, once") {
+  add_node();
+  process(register_job(make_job(1)));
+  const auto failed = live().at(0);
+  report(failed, ClientStatus::FAILED);
+
+  process(register_job(
+      make_job(1, [](schema::Job::Builder job) { job.getTaskGroups()[0].setName("another"); })));
+
+  const auto row = state().alloc(view(failed->alloc->getId()))->alloc;
+  CHECK(row->getDesiredStatus() == schema::DesiredStatus::STOP);
+  CHECK(view(row->getDesiredDescription()) == "alloc not needed due to job update");
+  CHECK(row->getClientStatus() == ClientStatus::FAILED);
+  report_all_running();
+  process(evaluate(EvalTrigger::NODE_UPDATE));
+  CHECK(plans.empty());
+}

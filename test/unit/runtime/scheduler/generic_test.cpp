@@ -82,24 +82,6 @@ TEST_CASE_FIXTURE(Harness, "what finds no room waits in a blocked evaluation") {
   CHECK(live().size() == 10);
 }
 
-TEST_CASE_FIXTURE(Harness, "what has ended of a group that is gone is stopped, once") {
-  add_node();
-  process(register_job(make_job(1)));
-  const auto failed = live().at(0);
-  report(failed, ClientStatus::FAILED);
-
-  process(register_job(
-      make_job(1, [](schema::Job::Builder job) { job.getTaskGroups()[0].setName("another"); })));
-
-  const auto row = state().alloc(view(failed->alloc->getId()))->alloc;
-  CHECK(row->getDesiredStatus() == schema::DesiredStatus::STOP);
-  CHECK(view(row->getDesiredDescription()) == "alloc not needed due to job update");
-  CHECK(row->getClientStatus() == ClientStatus::FAILED);
-  report_all_running();
-  process(evaluate(EvalTrigger::NODE_UPDATE));
-  CHECK(plans.empty());
-}
-
 TEST_CASE_FIXTURE(Harness, "constraints, drivers and datacenters filter nodes") {
   add_node([](schema::Node::Builder node) { node.setDatacenter("dc2"); });
   add_node([](schema::Node::Builder node) { node.initAttributes(0); });
