@@ -3,7 +3,7 @@ import copy
 import re
 
 DURATIONS = {"MinHealthyTime", "HealthyDeadline", "ProgressDeadline", "Delay", "Interval", "MaxDelay", "Stagger",
-             "KillTimeout", "MaxClientDisconnect", "StopAfterClientDisconnect", "ShutdownDelay"}
+             "KillTimeout", "MaxClientDisconnect", "StopAfterClientDisconnect", "ShutdownDelay", "Timeout", "TTL"}
 UNITS = {"ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3600_000_000_000}
 
 TASK = {

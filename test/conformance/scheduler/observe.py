@@ -28,7 +28,9 @@ def in_order(value):
 
 # Whether an evaluation meets another one of its job is a matter of time.
 OVERTAKEN = ("canceled after more recent eval was processed", "existing blocked evaluation exists")
-OF_A_RUN = {"Time", "CreateIndex", "ModifyIndex", "JobModifyIndex", "JobCreateIndex", "EvalCreateIndex"}
+OF_A_RUN = {"Time", "CreateIndex", "ModifyIndex", "JobModifyIndex", "JobCreateIndex", "EvalCreateIndex", "CreateTime",
+            "ModifyTime", "SubmitTime", "AllocModifyIndex", "JobSpecModifyIndex", "SnapshotIndex", "RequireProgressBy",
+            "WaitUntil", "AllocationTime", "Timestamp"}
 
 
 def without_times(value):
@@ -123,9 +125,35 @@ def evals_of(evals):
             if value and value not in entry[key]:
                 entry[key].append(value)
     for entry in found.values():
+        entry["priority"].sort()
         entry["queued"].sort(key=in_order)
         entry["failed"].sort(key=in_order)
     return full(found)
+
+
+def fields_of(evals, world):
+    """How evaluations refer to each other, to nodes and deployments, and which nodes they know to be fit."""
+    triggers = {each["ID"]: each["TriggeredBy"] for each in evals}
+    classes = {}
+    for node_id, name in world.node_ids.items():
+        classes[(world.read(f"/v1/node/{node_id}") or {}).get("ComputedClass")] = name
+    found = []
+    for each in evals:
+        if (each.get("StatusDescription") or "").startswith(OVERTAKEN):
+            continue
+        shown = full({
+            "trigger": each["TriggeredBy"], "status": status_of(each), "type": each["Type"],
+            "says": each.get("StatusDescription"), "priority": each["Priority"], "wait": each.get("Wait"),
+            "after": triggers.get(each.get("PreviousEval")), "next": triggers.get(each.get("NextEval")),
+            "blocks": triggers.get(each.get("BlockedEval")), "of a node": bool(each.get("NodeID")),
+            "of a deployment": bool(each.get("DeploymentID")), "escaped": each.get("EscapedComputedClass"),
+            "fit": sorted(classes.get(key, "?") for key, fit in (each.get("ClassEligibility") or {}).items() if fit),
+            "unfit": sorted(classes.get(key, "?") for key, fit in (each.get("ClassEligibility") or {}).items() if not fit),
+            "queued": each.get("QueuedAllocations"),
+        })
+        if shown not in found:
+            found.append(shown)
+    return sorted(found, key=in_order)
 
 
 def deployment_of(deployment):
@@ -177,7 +205,7 @@ class JobView:
         starting = any(alloc["DesiredStatus"] == "run" and alloc["ClientStatus"] == "pending" for alloc in self.allocs)
         ending = any(alloc["DesiredStatus"] != "run" and alloc["ClientStatus"] in ("running", "pending")
                      for alloc in self.allocs)
-        return pending, starting, ending, self.is_judging()
+        return pending, starting, ending, self.is_judging(), self.is_about_to_succeed()
 
     def is_deployed(self, alloc):
         """Whether a deployment of its version has its group. Of others it is a matter of time when health is told."""
@@ -193,6 +221,14 @@ class JobView:
             alloc["ClientStatus"] == "running" and alloc["DesiredStatus"] == "run"
             and alloc["JobVersion"] == latest["JobVersion"] and alloc["TaskGroup"] in (latest.get("TaskGroups") or {})
             and (alloc.get("DeploymentStatus") or {}).get("Healthy") is None for alloc in self.allocs)
+
+    def is_about_to_succeed(self):
+        """The real one waits a second before it looks at what has become healthy."""
+        latest = self.latest_deployment() or {}
+        groups = (latest.get("TaskGroups") or {}).values()
+        return latest.get("Status") == "running" and all(
+            group["HealthyAllocs"] >= max(group["DesiredTotal"], group["DesiredCanaries"])
+            and (group["Promoted"] or not group["DesiredCanaries"]) for group in groups)
 
     def shown(self, names, world, wants):
         """The observation. `wants` are the things that not every scenario compares."""
@@ -250,6 +286,8 @@ def details_of(alloc, job_id, names, with_scores):
         "follows": bool(alloc.get("PreviousAllocation")),
         "static ports": sorted(port["Value"] for port in resources.get("Ports") or [] if port["Value"] < 20000),
         "ports": sorted(port["Label"] for port in resources.get("Ports") or []),
+        "memory": {task: [each["Memory"]["MemoryMB"], each["Memory"]["MemoryMaxMB"]] for task, each in tasks.items()
+                   if each["Memory"].get("MemoryMaxMB")},
         "cores": {task: len((each.get("Cpu") or {}).get("ReservedCores") or []) for task, each in tasks.items()},
         "tasks": {task: {"state": state["State"], "failed": state["Failed"], "restarts": state["Restarts"]}
                   for task, state in (alloc.get("TaskStates") or {}).items()},

@@ -5,12 +5,14 @@ what. README.md has them all.
 """
 import base64
 import inspect
+import re
 import time
 
 import jobs
 import observe
 
 PATIENCE = 60  # seconds that something may take which is to come
+IDS = re.compile(r"\$(node|alloc|deployment|eval)\(([^,)]+)(?:,([^)]*))?\)")
 CALM = 1.0  # seconds without any change after which nothing more is taken to come
 
 
@@ -54,12 +56,27 @@ class Play:
         return self.prefix + name
 
     def filled(self, value):
-        """"@x" is the scenario's own x."""
+        """"@x" is the scenario's own x, "$alloc(web,g[0])" an id."""
         if isinstance(value, dict):
             return {key: self.filled(each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.filled(each) for each in value]
-        return value.replace("@", self.prefix) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value
+        return IDS.sub(self.id_for, value).replace("@", self.prefix)
+
+    def id_for(self, found):
+        """Of the newest deployment or evaluation of a job, of its newest allocation of a name, or of a node."""
+        kind, name, which = found.groups()
+        if kind == "node":
+            return self.world.node_id(name)
+        if kind == "alloc":
+            return self.alloc(name, which)["ID"]
+        view = self.view(name)
+        if kind == "deployment":
+            return view.latest_deployment()["ID"]
+        return max((each for each in view.evals if which in (None, each["TriggeredBy"])),
+                   key=lambda each: each["CreateIndex"])["ID"]
 
     def space_of(self, name):
         return self.spaces.get(name, "default")
@@ -79,9 +96,11 @@ class Play:
         answer = self.world.ask(method, path, body)
         if answer.status != 200:
             return {"status": answer.status, "error": answer.body.strip()}
+        if not shown:
+            return {}
         found = answer.json if answer.body.strip() else {}
-        return observe.without_times(observe.full({name: found.get(name) for name in shown}
-                                                  if isinstance(found, dict) else {}))
+        of_each = [{name: each.get(name) for name in shown} for each in (found if isinstance(found, list) else [found])]
+        return observe.without_times(observe.full(of_each if isinstance(found, list) else of_each[0]))
 
     def of_job(self, name, path, body=None, method="PUT", **more):
         return self.ask(method, f"/v1/job/{self.id_of(name)}{path}?namespace={self.space_of(name)}", body, **more)
@@ -121,8 +140,9 @@ class Play:
         return self.of_job(what, "/scale", {"Target": {"Group": group}, "Count": count, "Message": message,
                                             "Error": error})
 
-    def do_dispatch(self, what, meta=None, payload=None):
-        encoded = base64.b64encode(payload.encode()).decode() if payload is not None else None
+    def do_dispatch(self, what, meta=None, payload=None, size=1):
+        """`size`: how often the payload is repeated."""
+        encoded = base64.b64encode((payload * size).encode()).decode() if payload is not None else None
         return self.of_job(what, "/dispatch", {"Meta": meta or {}, "Payload": encoded})
 
     def do_force(self, what):
@@ -136,6 +156,10 @@ class Play:
 
     def do_stable(self, what, version, to=True):
         return self.of_job(what, "/stable", {"JobID": self.id_of(what), "JobVersion": version, "Stable": to})
+
+    def do_evals(self, what):
+        """The fields of its evaluations, each kind once."""
+        return observe.fields_of(self.view(what).evals, self.world)
 
     # -- deployments -------------------------------------------------------------------------------
 
