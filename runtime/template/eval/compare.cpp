@@ -1,0 +1,93 @@
+#include "runtime/template/eval/compare.hpp"
+
+#include <cstdint>
+
+#include "runtime/template/value/format.hpp"
+
+namespace nomad::templates {
+namespace {
+
+Error mistake(std::string what) {
+  return {Errc::invalid_argument, std::move(what)};
+}
+
+bool is_basic(Kind kind) {
+  return kind != Kind::any && kind <= Kind::text;
+}
+
+std::string shown_as_text(const Value& value) {
+  return print_format("%s", std::span{&value, 1}, 4096).value_or("?");
+}
+
+bool equal_basics(const Value& a, const Value& b) {
+  switch (a.kind()) {
+    case Kind::boolean:
+      return a.as_boolean() == b.as_boolean();
+    case Kind::integer:
+      return a.as_integer() == b.as_integer();
+    case Kind::natural:
+      return a.as_natural() == b.as_natural();
+    case Kind::number:
+      return a.as_number() == b.as_number();
+    default:
+      return a.as_text() == b.as_text();
+  }
+}
+
+/// Of what is neither a number nor a text nor a boolean.
+Result<bool> equal_others(const Value& a, const Value& b) {
+  if (!a.is_invalid() && !b.is_invalid() && a.kind() != b.kind())
+    return mistake("non-comparable types " + shown_as_text(a) + ": " + std::string{type_name(a)}
+                   + ", " + std::string{type_name(b)} + ": " + shown(b));
+  if (a.is_nil() || b.is_nil()) return a.is_nil() == b.is_nil();
+  const bool by_address = b.kind() == Kind::structure && b.type()->is_pointer;
+  if (b.kind() != Kind::structure)
+    return mistake("non-comparable type " + shown_as_text(b) + ": " + std::string{type_name(b)});
+  return by_address ? &a.fields() == &b.fields() : deep_equal(a, b);
+}
+
+Result<bool> equal(const Value& a, const Value& b) {
+  const bool basic = is_basic(a.kind()) || is_basic(b.kind());
+  if (!basic) return equal_others(a, b);
+  if (a.kind() == b.kind()) return equal_basics(a, b);
+  if (a.kind() == Kind::integer && b.kind() == Kind::natural)
+    return a.as_integer() >= 0 && static_cast<std::uint64_t>(a.as_integer()) == b.as_natural();
+  if (a.kind() == Kind::natural && b.kind() == Kind::integer)
+    return b.as_integer() >= 0 && static_cast<std::uint64_t>(b.as_integer()) == a.as_natural();
+  if (!a.is_invalid() && !b.is_invalid()) return mistake("incompatible types for comparison");
+  return false;
+}
+
+}  // namespace
+
+Result<bool> is_equal(const Value& first, std::span<const Value> others) {
+  if (others.empty()) return mistake("missing argument for comparison");
+  for (const Value& other : others)
+    if (NOMAD_TRY(equal(first, other))) return true;
+  return false;
+}
+
+Result<bool> is_less(const Value& a, const Value& b) {
+  if (!is_basic(a.kind()) || !is_basic(b.kind())) return mistake("invalid type for comparison");
+  if (a.kind() != b.kind()) {
+    if (a.kind() == Kind::integer && b.kind() == Kind::natural)
+      return a.as_integer() < 0 || static_cast<std::uint64_t>(a.as_integer()) < b.as_natural();
+    if (a.kind() == Kind::natural && b.kind() == Kind::integer)
+      return b.as_integer() >= 0 && a.as_natural() < static_cast<std::uint64_t>(b.as_integer());
+    return mistake("incompatible types for comparison");
+  }
+  switch (a.kind()) {
+    case Kind::integer:
+      return a.as_integer() < b.as_integer();
+    case Kind::natural:
+      return a.as_natural() < b.as_natural();
+    case Kind::number:
+      return a.as_number() < b.as_number();
+    case Kind::text:
+      return a.as_text() < b.as_text();
+    default:
+      return mistake("invalid type for comparison");
+  }
+}
+
+}  // namespace nomad::templates

@@ -1,0 +1,171 @@
+#include "runtime/template/functions/regex.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <re2/re2.h>
+
+#include "runtime/base/re2_words.hpp"
+#include "runtime/base/text.hpp"
+#include "runtime/base/utf8.hpp"
+
+namespace nomad::templates {
+namespace {
+
+using Groups = std::vector<re2::StringPiece>;
+
+/// Calls `found` for each match that does not overlap the one before, as Go's regexp counts them.
+/// Ends when `found` returns false.
+template <class Found>
+void each_match(const RE2& regex, std::string_view text, Found found) {
+  Groups groups(static_cast<std::size_t>(regex.NumberOfCapturingGroups()) + 1);
+  std::size_t last_end = std::string_view::npos;
+  for (std::size_t at = 0; at <= text.size();) {
+    if (!regex.Match({text.data(), text.size()}, at, text.size(), RE2::UNANCHORED, groups.data(),
+                     static_cast<int>(groups.size())))
+      return;
+    const auto begin = static_cast<std::size_t>(groups[0].data() - text.data());
+    const std::size_t end = begin + groups[0].size();
+    // An empty match right behind another one does not count.
+    const bool counts = end != begin || begin != last_end;
+    if (counts && !found(begin, end, groups)) return;
+    last_end = end;
+    if (end > at)
+      at = end;
+    else
+      at += at < text.size() ? decode_utf8(text, at).length : 1;
+  }
+}
+
+/// The name of a group behind "$": takes it off, with its braces.
+std::string_view take_name(std::string_view& rest) {
+  if (rest.starts_with('{')) {
+    const std::size_t close = rest.find('}');
+    if (close == std::string_view::npos) return {};
+    const std::string_view name = rest.substr(1, close - 1);
+    if (name.empty()
+        || !std::ranges::all_of(name, [](char c) { return is_alphanumeric(c) || c == '_'; }))
+      return {};
+    rest.remove_prefix(close + 1);
+    return name;
+  }
+  std::size_t size = 0;
+  while (size < rest.size() && (is_alphanumeric(rest[size]) || rest[size] == '_'))
+    ++size;
+  const std::string_view name = rest.substr(0, size);
+  rest.remove_prefix(size);
+  return name;
+}
+
+void append_group(std::string& out, const RE2& regex, const Groups& groups, std::string_view name) {
+  std::size_t place = groups.size();
+  if (is_digits(name)) {
+    place = name.size() > 6 ? groups.size() : static_cast<std::size_t>(leading_number(name));
+  } else {
+    const auto& names = regex.NamedCapturingGroups();
+    if (const auto known = names.find(std::string{name}); known != names.end())
+      place = static_cast<std::size_t>(known->second);
+  }
+  if (place < groups.size()) out.append(groups[place].data(), groups[place].size());
+}
+
+void expand(std::string& out, const RE2& regex, const Groups& groups, std::string_view with) {
+  for (;;) {
+    const std::size_t dollar = with.find('$');
+    out += with.substr(0, dollar);
+    if (dollar == std::string_view::npos) return;
+    with.remove_prefix(dollar + 1);
+    if (with.starts_with('$')) {
+      out += '$';
+      with.remove_prefix(1);
+      continue;
+    }
+    const std::string_view name = take_name(with);
+    if (name.empty())
+      out += '$';
+    else
+      append_group(out, regex, groups, name);
+  }
+}
+
+}  // namespace
+
+Regex::Regex(std::unique_ptr<re2::RE2> compiled) : compiled_{std::move(compiled)} {}
+
+Regex::Regex(Regex&&) noexcept = default;
+Regex& Regex::operator=(Regex&&) noexcept = default;
+Regex::~Regex() = default;
+
+Result<Regex> Regex::compile(std::string_view pattern) {
+  RE2::Options options{RE2::Quiet};
+  options.set_max_mem(std::int64_t{8} << 20U);
+  auto compiled = std::make_unique<RE2>(re2::StringPiece{pattern.data(), pattern.size()}, options);
+  if (!compiled->ok()) {
+    return function_error("error parsing regexp: " + std::string{go_words(compiled->error_code())}
+                          + ": `" + compiled->error_arg() + '`');
+  }
+  return Regex{std::move(compiled)};
+}
+
+bool Regex::matches(std::string_view text) const {
+  return RE2::PartialMatch({text.data(), text.size()}, *compiled_);
+}
+
+Result<std::string> Regex::replace_all(Context& context,
+                                       std::string_view text,
+                                       std::string_view with,
+                                       bool expands) const {
+  std::string out;
+  std::size_t copied = 0;
+  const std::size_t room = context.room();
+  each_match(*compiled_, text, [&](std::size_t begin, std::size_t end, const Groups& groups) {
+    out += text.substr(copied, begin - copied);
+    if (expands)
+      expand(out, *compiled_, groups, with);
+    else
+      out += with;
+    copied = end;
+    return out.size() <= room;
+  });
+  out += text.substr(copied);
+  NOMAD_TRY(context.make(out.size()));
+  return out;
+}
+
+std::vector<std::string> Regex::find_all(std::string_view text, std::int64_t most) const {
+  std::vector<std::string> out;
+  if (most == 0) return out;
+  each_match(*compiled_, text, [&](std::size_t begin, std::size_t end, const Groups&) {
+    out.emplace_back(text.substr(begin, end - begin));
+    return most < 0 || static_cast<std::int64_t>(out.size()) < most;
+  });
+  return out;
+}
+
+std::vector<std::string> Regex::split(std::string_view text, std::int64_t most) const {
+  std::vector<std::string> out;
+  if (most == 0) return out;
+  if (!compiled_->pattern().empty() && text.empty()) return {""};
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  each_match(*compiled_, text, [&](std::size_t from, std::size_t to, const Groups&) {
+    if (most > 0 && static_cast<std::int64_t>(out.size()) == most - 1) return false;
+    end = from;
+    if (to != 0) out.emplace_back(text.substr(begin, end - begin));
+    begin = to;
+    return true;
+  });
+  if (end != text.size()) out.emplace_back(text.substr(begin));
+  return out;
+}
+
+std::string quote_meta(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view{"\\.+*?()|[]{}^$"}.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+}  // namespace nomad::templates

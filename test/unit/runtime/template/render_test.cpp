@@ -1,0 +1,154 @@
+#include "runtime/template/render.hpp"
+
+#include <doctest/doctest.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/template/functions/library.hpp"
+#include "test/unit/runtime/template/cases.hpp"
+
+using namespace nomad;
+using namespace nomad::templates;
+
+namespace {
+
+const Functions& functions() {
+  static const std::vector<std::string> denied{"plugin", "writeToFile"};
+  static const Functions made = task_functions(denied);
+  return made;
+}
+
+Result<Rendered> render(std::string text, TaskTemplateOptions options = {}, Limits limits = {}) {
+  CaseSources sources;
+  const auto parsed = TaskTemplate::parse(std::move(text), functions(), std::move(options));
+  if (!parsed) return parsed.error();
+  return parsed->render(sources, limits);
+}
+
+/// As the cases were written down.
+Result<std::string> text_and_missing(const Case& each) {
+  auto rendered = render(each.text, {.delimiters = each.delimiters,
+                                     .errors_on_missing_key = each.missing_key == "error"});
+  if (!rendered) return rendered.error();
+  const auto missing = rendered->dependencies.missing();
+  return rendered->text + (missing.empty() ? "" : "\nMissing: " + join(missing, ", "));
+}
+
+}  // namespace
+
+TEST_CASE("render: gives and says what consul-template does, byte by byte") {
+  for (const Case& each : load_cases("consul_template.json")) {
+    CAPTURE(each.text);
+    const auto expected = each.output ? *each.output : "error: " + each.error;
+    const auto found = outcome(text_and_missing(each));
+    CHECK(found == expected);
+  }
+}
+
+TEST_CASE("render: says what it asked for and what of it is missing") {
+  const auto rendered
+      = render("{{nomadVarExists \"app/gone\"}}{{nomadVar \"new\"}}{{nomadService \"db\"}}");
+
+  REQUIRE(rendered.has_value());
+  CHECK(rendered->dependencies.asked.size() == 3);
+  CHECK_FALSE(rendered->is_complete());
+  CHECK(join(rendered->dependencies.missing(), ", ")
+        == "nomad.service(db), nomad.var.block(new@default.global)");
+}
+
+TEST_CASE("render: variables without a namespace are of the task's") {
+  const auto rendered
+      = render("{{nomadVarExists \"x\"}}{{nomadVarList \"y\" | len}}", {.name_space = "prod"});
+
+  REQUIRE(rendered.has_value());
+  CHECK(join(rendered->dependencies.missing(), ", ")
+        == "nomad.var.get(x@prod.global), nomad.var.list(y@prod.global)");
+}
+
+TEST_CASE("render: what needs Consul or Vault says that there is none") {
+  for (const std::string call :
+       {"key \"a\"", "keyExists \"a\"", "keyOrDefault \"a\" \"b\"", "ls \"a\"", "safeLs \"a\"",
+        "tree \"a\"", "safeTree \"a\"", "service \"a\"", "services", "nodes", "datacenters"}) {
+    CAPTURE(call);
+    CHECK(render("{{" + call + "}}").error().what.find("no Consul is configured")
+          != std::string::npos);
+  }
+  for (const std::string call : {"secret \"a\"", "secrets \"a\"", "pkiCert \"a\""}) {
+    CAPTURE(call);
+    CHECK(render("{{" + call + "}}").error().what.find("no Vault is configured")
+          != std::string::npos);
+  }
+}
+
+TEST_CASE("render: values of variables are not shown by errors") {
+  const auto error
+      = render("{{with nomadVar \"app/config\"}}{{parseInt .user.Value}}{{end}}").error();
+
+  CHECK(error.what.find("[redacted]") != std::string::npos);
+  CHECK(error.what.find("admin") == std::string::npos);
+}
+
+TEST_CASE("render: the clock is the sources'") {
+  CHECK(render("{{timestamp}}")->text == "2023-11-14T22:13:20Z");
+  CHECK(render("{{timestamp \"unix\"}}")->text == "1700000000");
+  CHECK(render("{{timestamp \"2006\"}}")->text == "2023");
+  CHECK(render("{{sprig_now | sprig_date \"15:04\"}}")->text == "22:13");
+}
+
+TEST_CASE("render: addresses and random texts come from the sources") {
+  CHECK(render("{{sockaddr \"GetPrivateIP\"}}")->text == "{{ GetPrivateIP }}");
+  CHECK(render("{{sprig_uuidv4}}")->text == "07070707-0707-4707-8707-070707070707");
+  CHECK(render("{{sprig_randNumeric 4}}")->text == "7777");
+}
+
+TEST_CASE("render: ends, whatever a template wants") {
+  const Limits limits{.steps = 10'000, .output = 10'000, .made = 100'000};
+  for (const std::string text :
+       {"{{define \"a\"}}{{template \"a\"}}{{end}}{{template \"a\"}}",
+        "{{define \"a\"}}{{executeTemplate \"a\"}}{{end}}{{executeTemplate \"a\"}}",
+        "{{range loop 1000000000}}x{{end}}", "{{sprig_repeat 1000000000 \"x\"}}",
+        "{{range loop 2000}}0123456789{{end}}", "{{printf \"%1000000d\" 1}}",
+        "{{range loop 90}}{{range loop 90}}{{range loop 90}}x{{end}}{{end}}{{end}}",
+        "{{indent 1000000000 \"x\"}}",
+        "{{replaceAll \"\" (sprig_repeat 1000 \"y\") (sprig_repeat 1000 \"x\")}}",
+        "{{sprig_until 1000000000}}", "{{sprig_untilStep 0 9223372036854775807 1}}",
+        "{{$x := \"0123456789\"}}{{range loop 100}}{{$x = print $x $x}}{{end}}"}) {
+    CAPTURE(text);
+    const auto rendered = render(text, {}, limits);
+    REQUIRE_FALSE(rendered.has_value());
+    CHECK(rendered.error().code == Errc::too_large);
+    CHECK(rendered.error().what.starts_with("execute: template: :1:"));
+  }
+}
+
+TEST_CASE("render: values as deep as a template makes them are shown not at all, and end well") {
+  const Limits limits{.steps = 400'000};
+  const std::string deep = "{{$l := sprig_list}}{{range loop 30000}}{{$l = sprig_list $l}}{{end}}";
+
+  CHECK(render(deep + "ok", {}, limits)->text == "ok");
+  for (const std::string use :
+       {"{{$l}}", "{{toJSON $l}}", "{{toYAML $l}}", "{{toTOML $l}}", "{{printf \"%d\" $l}}"}) {
+    CAPTURE(use);
+    CHECK(render(deep + use, {}, limits).error().code == Errc::too_large);
+  }
+}
+
+TEST_CASE("render: a map can't come to hold itself") {
+  for (const std::string text :
+       {"{{$d := sprig_dict}}{{sprig_set $d \"a\" $d}}",
+        "{{$d := sprig_dict}}{{$e := sprig_dict \"d\" (sprig_list $d)}}{{sprig_set $d \"e\" $e}}",
+        "{{scratch.MapSet \"m\" \"x\" 1}}{{scratch.MapSet \"m\" \"y\" (scratch.Get \"m\")}}",
+        "{{$d := sprig_dict}}{{sprig_merge $d (sprig_dict \"x\" $d)}}"}) {
+    CAPTURE(text);
+    CHECK(render(text).error().what.find("can't hold itself") != std::string::npos);
+  }
+}
+
+TEST_CASE("render: each rendering has a scratch of its own") {
+  CaseSources sources;
+  const auto parsed
+      = TaskTemplate::parse("{{scratch.Key \"a\"}}{{scratch.Set \"a\" 1}}", functions());
+  REQUIRE(parsed.has_value());
+
+  CHECK(parsed->render(sources)->text == "false");
+  CHECK(parsed->render(sources)->text == "false");
+}
