@@ -5,7 +5,8 @@
 # newest version that both speak, and what runs. Later releases add fields and union members at the
 # end; a member that a receiver does not know is answered by `failed`.
 #
-# Version 2: an exit has a reason where its code does not tell it.
+# Version 2: an exit has a reason where its code does not tell it. Version 3: a start may ask for
+# isolation, which must not be asked of an executor that does not know it.
 @0xc0f5b2a7d4e18a31;
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("nomad::schema::executor");
@@ -76,11 +77,47 @@ struct Start {
   user @6 :User;            # Null: the executor's.
   logs @7 :Logs;            # Null: /dev/null.
   limits @8 :List(Limit);
-  networkNamespace @9 :Text;
+  networkNamespace @9 :Text;  # Path of the one to enter; empty: the executor's. Opened at the start
+                            # alone: commands beside the task enter the one that the task is in.
   cgroupDirectories @10 :List(Text);
   cgroupUnified @11 :Text;  # One of them, of version 2.
   oomEvents @12 :Text;      # File with a line "oom_kill <count>".
   cgroupShared @13 :Text;   # To be joined, too; others are in it. Empty: none.
+  isolation @14 :Isolation; # Null: the task lives in the executor's place. From version 3.
+}
+
+# A place of the task's own. The executor does what stands here, in this order, and decides nothing.
+struct Isolation {
+  root @0 :Text;            # Directory of the host that becomes the task's "/".
+  pivot @1 :Bool;           # By pivot_root(2); false: moved over the old root.
+  privatePids @2 :Bool;
+  privateIpc @3 :Bool;
+  mounts @4 :List(Mount);
+  rootAttributes @5 :UInt64;  # MOUNT_ATTR_… of the root.
+  programs @6 :List(Text);  # Paths in the task at which the command may be; the first that is there.
+  capabilities @7 :UInt64;  # All that the task ever has; a bit for each, by number.
+  ambient @8 :Bool;         # They stay with a user who is not root.
+  noNewPrivileges @9 :Bool;
+  filter @10 :Data;         # Of system calls: a seccomp program (struct sock_filter[]). Empty: none.
+}
+
+struct Mount {
+  kind @0 :Kind;
+  target @1 :Text;          # In the task, absolute. Made when it is not there, if not said otherwise.
+  source @2 :Text;
+  options @3 :List(Text);   # "name=value" or "name"; of new file systems.
+  attributes @4 :UInt64;    # MOUNT_ATTR_…
+  propagation @5 :UInt64;   # MS_PRIVATE, …
+  work @6 :Text;            # Of an overlay.
+
+  enum Kind {
+    bind @0;                # `source` is a directory or file of the host, with all that is mounted below.
+    overlay @1;             # `source`, a directory of the host, below what the task's root has there.
+    fresh @2;               # A new file system of the type `source`.
+    link @3;                # A symbolic link that says `source`; left out where something is.
+    mask @4;                # Nothing is to be seen there; left out where nothing is.
+    readOnly @5;            # What is there can't be written; left out where nothing is.
+  }
 }
 
 # Another command in the task's place, with its standard streams in the agent's hands. `execStarted`

@@ -115,6 +115,9 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
   options.min_dynamic_port = from.min_dynamic_port;
   options.max_dynamic_port = from.max_dynamic_port;
   options.options = from.options;
+  options.chroot_env = from.chroot_env;
+  options.private_dirs = {options.state_dir};
+  if (!config.data_dir.empty()) options.private_dirs.push_back(config.data_dir);
   options.drivers = config.plugins;
   take_raw_exec_options(options);
   options.disable_remote_exec = from.disable_remote_exec;
@@ -153,9 +156,10 @@ Result<ClientPart> ClientPart::start(const actor::Owner& owner,
   NOMAD_TRY(storage::make_private_directory(options.state_dir));
   NOMAD_TRY(storage::make_directory(options.alloc_dir, storage::passable_mode));
   warn_if_impassable(options.alloc_dir);
+  auto plugins = client::builtin_plugins(is_enabled(config, "mock_driver"),
+                                         client::read_user_rules(options.options));
   auto client = NOMAD_TRY(
-      client::start_client(owner, std::move(options), servers,
-                           client::builtin_plugins(is_enabled(config, "mock_driver")),
+      client::start_client(owner, std::move(options), servers, std::move(plugins),
                            config.telemetry.publish_allocation_metrics ? metrics : nullptr));
   return ClientPart{owner.system(), std::move(client), executor_path, http_address};
 }

@@ -141,7 +141,10 @@ void ClientState::spawn_drivers() {
                                                 .unix_now = facts_.options.unix_now,
                                                 .host = {},
                                                 .name = {},
-                                                .config = {}},
+                                                .config = {},
+                                                .alloc_dir = facts_.options.alloc_dir,
+                                                .private_dirs = facts_.options.private_dirs,
+                                                .chroot_env = facts_.options.chroot_env},
                                      .configs = facts_.options.drivers,
                                      .is_allowed =
                                          [options = facts_.options](const std::string& driver) {

@@ -54,8 +54,12 @@ struct ClientOptions {
   std::int64_t max_dynamic_port = 32'000;
 
   /// `client { options { … } }`: driver.allowlist, driver.denylist, fingerprint.allowlist,
-  /// fingerprint.denylist, env.denylist (comma-separated lists).
+  /// fingerprint.denylist, env.denylist, user.denylist, user.checked_drivers (comma-separated
+  /// lists).
   std::map<std::string, std::string> options;
+  std::map<std::string, std::string> chroot_env;  ///< Host path to task path; empty: the usual.
+  std::vector<std::string> private_dirs;          ///< Of the agent, that no task is to see.
+
   /// By driver: `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::map<std::string, std::string>> drivers;
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "actors/client/drivers/exec.hpp"
 #include "actors/client/drivers/mock_driver.hpp"
 #include "actors/client/drivers/raw_exec.hpp"
 #include "actors/client/hooks/checks_hook.hpp"
@@ -61,14 +62,15 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
   return ordered;
 }
 
-PluginCatalog builtin_plugins(bool with_mock_driver) {
+PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
   PluginCatalog plugins;
   plugins.alloc_hooks = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(),
                                   health_hook(), group_services_hook(), checks_hook()})
                             .value();
-  plugins.task_hooks = in_order({validate_hook(), task_dir_hook(), volumes_hook(),
+  plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), volumes_hook(),
                                  dispatch_payload_hook(), task_services_hook()})
                            .value();
+  plugins.drivers.emplace("exec", exec_entry());
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());
   plugins.fingerprinters = host::fingerprinters();

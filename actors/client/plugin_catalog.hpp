@@ -13,6 +13,7 @@
 
 #include "actors/client/driver.hpp"
 #include "actors/client/hooks/hook.hpp"
+#include "actors/client/hooks/user_rules.hpp"
 #include "actors/client/stats_reader.hpp"
 #include "runtime/host/fingerprint/fingerprint.hpp"
 
@@ -33,6 +34,9 @@ struct DriverOptions {
   std::string name;  ///< Its own, in the catalog.
   /// The agent's `plugin "<driver>" { config { … } }`.
   std::map<std::string, std::string> config;
+  std::string alloc_dir{};
+  std::vector<std::string> private_dirs{};          ///< Of the host, that no task is to see.
+  std::map<std::string, std::string> chroot_env{};  ///< Host path to task path; empty: the usual.
 };
 
 struct DriverEntry {
@@ -54,6 +58,6 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks);
 std::vector<workload::TaskHookTraits> task_hook_traits(const PluginCatalog& plugins);
 
 /// The built-in ones. `mock_driver` only with `with_mock_driver`.
-PluginCatalog builtin_plugins(bool with_mock_driver);
+PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users = {});
 
 }  // namespace nomad::client

@@ -148,6 +148,7 @@ struct Client {
   std::string node_class;
   std::string node_pool = "default";
   TextMap options;
+  TextMap chroot_env;  ///< Host path to task path; empty: the usual ones.
   TextMap meta;
   std::string network_interface;
   std::int64_t network_speed = 0;  ///< Mbit/s; 0: as fingerprinted.

@@ -111,6 +111,7 @@ private:
     Number given{};
     if (!to_number(as_text(value), given)) return std::string{expected};
     change<Number>(target_, [&](auto& member) { member = given; });
+    change<std::string>(target_, [&](auto& member) { member = as_text(value); });
     return {};
   }
 
@@ -127,6 +128,12 @@ private:
     change<std::vector<std::string>>(target_, [&](auto& member) {
       for (const auto& item : value.get_array())
         member.push_back(as_text(item));
+    });
+    // The settings of drivers are texts.
+    change<std::string>(target_, [&](auto& member) {
+      member.clear();
+      for (const auto& item : value.get_array())
+        member += (member.empty() ? "" : ",") + as_text(item);
     });
     return {};
   }

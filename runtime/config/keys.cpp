@@ -27,6 +27,8 @@ std::vector<Key> make_keys() {
   all.push_back({#member, Kind::kind, KeyState::works, "not in Nomad 1.6", {}, MEMBER(member)});
 #define KEY_AS(path, kind, member) \
   all.push_back({path, Kind::kind, KeyState::works, {}, {}, MEMBER(member)});
+#define OURS_AS(path, kind, member) \
+  all.push_back({path, Kind::kind, KeyState::works, "not in Nomad 1.6", {}, MEMBER(member)});
 #define PARTLY(path, kind, member, note) \
   all.push_back({path, Kind::kind, KeyState::partly, note, {}, MEMBER(member)});
 #define MOOT(kind, block, names, note) \
@@ -40,6 +42,7 @@ std::vector<Key> make_keys() {
 #undef KEY
 #undef OURS
 #undef KEY_AS
+#undef OURS_AS
 #undef PARTLY
 #undef MOOT
 #undef UNHEEDED

@@ -71,9 +71,11 @@ Result<std::unique_ptr<ExecutorClient>> ExecutorClient::open(const Options& opti
   UniqueFd epoll{::epoll_create1(EPOLL_CLOEXEC)};
   UniqueFd wake{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   if (!epoll || !wake) return errno_error("making the executors' loop", errno);
-  auto loop = std::make_unique<Loop>(
-      options, Cgroups::open({.parent = options.cgroup_parent, .enabled = options.use_cgroups}),
-      std::move(directory), std::move(epoll), std::move(wake));
+  auto loop = std::make_unique<Loop>(options,
+                                     Cgroups::open({.parent = options.cgroup_parent,
+                                                    .enabled = options.use_cgroups,
+                                                    .limits = options.limits}),
+                                     std::move(directory), std::move(epoll), std::move(wake));
   loop->run_thread();
   return std::unique_ptr<ExecutorClient>(new ExecutorClient(std::move(loop)));
 }

@@ -36,6 +36,7 @@
 #include "runtime/base/result.hpp"
 #include "runtime/host/cgroup/cgroup.hpp"
 #include "runtime/host/exec_session.hpp"
+#include "runtime/host/isolation/isolation.hpp"
 #include "runtime/host/process/process_id.hpp"
 #include "runtime/host/process/unique_fd.hpp"
 #include "runtime/host/users.hpp"
@@ -72,8 +73,9 @@ struct TaskCommand {
   std::optional<TaskUser> user{};          ///< None: the agent's.
   std::optional<TaskLogs> logs{};          ///< None: /dev/null.
   std::vector<ResourceLimit> limits{};
-  std::string network_namespace{};  ///< Path of one to enter, or empty.
-  bool use_cgroup = true;           ///< false: no_cgroups of raw_exec.
+  std::string network_namespace{};       ///< Path of one to enter, or empty: the agent's.
+  bool use_cgroup = true;                ///< false: no_cgroups of raw_exec.
+  std::optional<Isolation> isolation{};  ///< None: the task lives in the agent's place.
   CgroupLimits cgroup_limits{};
 };
 
@@ -121,6 +123,7 @@ public:
     std::string state_dir{};      ///< Created with 0700 when missing.
     std::string cgroup_parent{};  ///< As Cgroups::Options::parent.
     bool use_cgroups = true;
+    bool limits = false;  ///< As Cgroups::Options::limits.
   };
 
   /// Starts the thread. `io` when `state_dir` cannot be used.

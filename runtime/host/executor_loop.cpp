@@ -252,7 +252,15 @@ void ExecutorClient::Loop::on_welcome(Task& task, executor::Message::Reader mess
   bool idle = task.state.run_id.empty();
   if (task.goal == Goal::purge && (idle || task.state.exit)) return leave(task);
   if (task.goal != Goal::purge && !task.announced) {
-    if (idle && task.goal == Goal::start) return send_start(task);
+    if (idle && task.goal == Goal::start) {
+      if (!task.command->isolation || welcome.getVersion() >= executor::isolation_version)
+        return send_start(task);
+      // It would start the task without.
+      task.failure = {Errc::unavailable, "the program " + options_.executor_path
+                                             + " is of a release that can't isolate tasks; "
+                                               "install that of this agent"};
+      return leave(task);
+    }
     if (idle) {
       task.failure = {Errc::not_found, "executor " + task.key + " was never started"};
       return leave(task);

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/base/similar_name.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
@@ -123,6 +124,18 @@ bool has_field(ConfigFields::Reader fields, std::string_view name) {
   return false;
 }
 
+std::string unknown_field(ConfigFields::Reader fields,
+                          std::string_view where,
+                          std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const auto field : fields)
+    names.push_back(view(field.getName()));
+  auto text = fmt::format("{}no argument or block type is named \"{}\"", where, name);
+  if (const auto meant = closest_name(name, names); !meant.empty())
+    text += fmt::format("; did you mean \"{}\"?", meant);
+  return text;
+}
+
 Result<boost::json::object> apply(ConfigFields::Reader fields,
                                   const boost::json::object& config,
                                   const std::string& where);
@@ -155,7 +168,7 @@ Result<boost::json::object> apply(ConfigFields::Reader fields,
   for (const auto& member : config)
     if (const std::string_view key{member.key().data(), member.key().size()};
         !has_field(fields, key))
-      return refused(fmt::format("{}no argument or block type is named \"{}\"", where, key));
+      return refused(unknown_field(fields, where, key));
   return made;
 }
 

@@ -4,7 +4,9 @@
 
 #include "actors/client/hooks/function_hook.hpp"
 #include "actors/client/task/task_config.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/host/alloc_dir.hpp"
+#include "runtime/host/users.hpp"
 #include "runtime/object/draft.hpp"
 
 namespace nomad::client {
@@ -28,11 +30,18 @@ Result<HookResult> make_task_dir(const HookCall& call) {
   return HookResult{.data = {{"is_done", "true"}}};
 }
 
-Result<HookResult> validate(const HookCall& call) {
+/// Nomad compares names alone; here "0" is root, too.
+bool is_refused(const UserRules& rules, const std::string& user) {
+  if (rules.refused.contains(user)) return true;
+  const auto known = host::find_user(user);
+  return known && rules.refused.contains(known->name);
+}
+
+Result<HookResult> validate(const UserRules& rules, const HookCall& call) {
   const auto task = task_of(call.scope);
   if (!task || task->getUser().size() == 0) return HookResult{.done = true};
   const auto user = call.env().replace(view(task->getUser()));
-  if (user == "root" || user == "Administrator")
+  if (is_refused(rules, user))
     return Error{Errc::rejected, fmt::format("running as user \"{}\" is disallowed", user)};
   return HookResult{.done = true};
 }
@@ -129,18 +138,32 @@ HookEntry alloc_dir_hook() {
            {DESTROY, plain([](const HookCall& call) { return directory_of(call).destroy(); })}})};
 }
 
-HookEntry validate_hook() {
+UserRules read_user_rules(const std::map<std::string, std::string>& options) {
+  UserRules rules;
+  const auto take = [&options](const char* key, auto& into) {
+    const auto found = options.find(key);
+    if (found == options.end()) return;
+    into.clear();
+    for (const auto name : split(found->second, ','))
+      if (!trim(name).empty()) into.emplace(trim(name));
+  };
+  take("user.denylist", rules.refused);
+  take("user.checked_drivers", rules.drivers);
+  return rules;
+}
+
+HookEntry validate_hook(const UserRules& rules) {
   return {.name = "validate",
           .phases = {PRESTART},
           .reads_environment = true,
           .wanted =
-              [](const HookScope& scope) {
+              [rules](const HookScope& scope) {
                 const auto task = task_of(scope);
-                if (!task || task->getUser().size() == 0) return false;
-                const auto driver = view(task->getDriver());
-                return driver == "exec" || driver == "qemu" || driver == "java";
+                return task && task->getUser().size() > 0
+                       && rules.drivers.contains(view(task->getDriver()));
               },
-          .spawn = function_hook({{PRESTART, validate}})};
+          .spawn = function_hook(
+              {{PRESTART, [rules](const HookCall& call) { return validate(rules, call); }}})};
 }
 
 HookEntry task_dir_hook() {

@@ -8,8 +8,8 @@ namespace nomad::client {
 /// "alloc_dir": makes the part that a group's tasks share, and removes the whole tree at the end.
 HookEntry alloc_dir_hook();
 
-/// "validate": refuses tasks of isolating drivers that want to be root.
-HookEntry validate_hook();
+/// "validate": refuses tasks whose user is not allowed with their driver, root with exec.
+HookEntry validate_hook(const UserRules& rules);
 
 /// "task_dir": makes a task's directories.
 HookEntry task_dir_hook();

@@ -10,6 +10,7 @@
 #include "runtime/base/log.hpp"
 #include "runtime/base/text.hpp"
 #include "runtime/host/cgroup/cgroup_files.hpp"
+#include "runtime/host/cgroup/cgroup_plan.hpp"
 #include "runtime/host/process/process_id.hpp"
 
 namespace nomad::host {
@@ -27,20 +28,8 @@ std::vector<pid_t> read_processes(const std::string& directory) {
   return pids;
 }
 
-Result<> write_limits_v2(const CgroupScope& scope, const CgroupLimits& limits) {
-  auto set = [&](const char* file, const std::string& value) {
-    return write_group_file(scope.unified + '/' + file, value);
-  };
-  if (limits.memory_bytes != 0) NOMAD_TRY(set("memory.max", std::to_string(limits.memory_bytes)));
-  if (limits.memory_soft_bytes != 0)
-    NOMAD_TRY(set("memory.low", std::to_string(limits.memory_soft_bytes)));
-  if (limits.cpu_shares != 0) {
-    // The usual conversion of 2..262144 shares to a weight of 1..10000.
-    std::uint64_t shares = std::clamp<std::uint64_t>(limits.cpu_shares, 2, 262144);
-    NOMAD_TRY(set("cpu.weight", std::to_string(1 + (shares - 2) * 9999 / 262142)));
-  }
-  if (limits.pids != 0) NOMAD_TRY(set("pids.max", std::to_string(limits.pids)));
-  return {};
+bool has_file(const std::string& directory, const char* name) {
+  return ::access((directory + name).c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -99,9 +88,12 @@ Cgroups Cgroups::open(const Options& options) {
   }
   for (const auto& [controller, mount] : cgroups.mounts_.controllers) {
     // Memory gives usage and out-of-memory kills; pids keeps a list where there is no version 2.
-    bool wanted = controller == "memory" || (controller == "pids" && cgroups.unified_.empty());
-    if (wanted && prepare(mount + '/' + parent_v1))
-      cgroups.controllers_v1_.push_back(mount + '/' + parent_v1);
+    bool wanted = controller == "memory" || (controller == "cpu" && options.limits)
+                  || (controller == "pids" && (options.limits || cgroups.unified_.empty()));
+    const std::string path = mount + '/' + parent_v1;
+    if (wanted && std::ranges::find(cgroups.controllers_v1_, path) == cgroups.controllers_v1_.end()
+        && prepare(path))
+      cgroups.controllers_v1_.push_back(path);
   }
   cgroups.available_ = !cgroups.unified_.empty() || !cgroups.controllers_v1_.empty();
   if (!cgroups.available_) {
@@ -128,17 +120,19 @@ CgroupScope Cgroups::find(std::string_view key) const {
     scope.directories.push_back(scope.unified);
     scope.cpu = scope.unified;
     scope.cpu_is_v2 = true;
-    if (::access((scope.unified + "/memory.current").c_str(), F_OK) == 0) {
-      scope.memory = scope.unified;
-      scope.memory_is_v2 = true;
-    }
+    scope.memory_is_v2 = has_file(scope.unified, "/memory.current");
+    if (scope.memory_is_v2) scope.memory = scope.unified;
+    scope.shares_are_weights = has_file(scope.unified, "/cpu.weight");
+    if (scope.shares_are_weights) scope.shares = scope.unified;
+    if (has_file(scope.unified, "/pids.max")) scope.pids = scope.unified;
   }
   for (const std::string& parent : controllers_v1_) {
     std::string directory = parent + '/' + name;
     if (!is_directory(directory)) continue;
     scope.directories.push_back(directory);
-    if (::access((directory + "/memory.usage_in_bytes").c_str(), F_OK) == 0)
-      scope.memory = directory;
+    if (has_file(directory, "/memory.usage_in_bytes")) scope.memory = directory;
+    if (has_file(directory, "/cpu.shares")) scope.shares = directory;
+    if (has_file(directory, "/pids.max")) scope.pids = directory;
   }
   if (const auto own = cpusets_.reserved + '/' + name; holds_by_v1() && is_directory(own))
     scope.directories.push_back(own);
@@ -168,23 +162,30 @@ Result<CgroupScope> Cgroups::create(std::string_view key, const CgroupLimits& li
   NOMAD_TRY(make_directories(std::string{key}, limits));
   CgroupScope scope = find(key);
   if (holds_by_v1() && limits.cpus.empty()) scope.shared = cpusets_.shared;
-  if (scope.memory_is_v2 || mounts_.version == CgroupMounts::Version::v2) {
-    NOMAD_TRY(write_limits_v2(scope, limits));
-    if (!limits.cpus.empty() && !cpusets_.shared.empty() && !holds_by_v1())
-      NOMAD_TRY(write_group_file(scope.unified + "/cpuset.cpus", limits.cpus));
-    return scope;
-  }
-  if (limits.memory_bytes != 0) {
-    NOMAD_TRY(write_group_file(scope.memory + "/memory.limit_in_bytes",
-                               std::to_string(limits.memory_bytes)));
-  }
-  if (limits.memory_soft_bytes != 0) {
-    NOMAD_TRY(write_group_file(scope.memory + "/memory.soft_limit_in_bytes",
-                               std::to_string(limits.memory_soft_bytes)));
-  }
-  if (limits.cpu_shares != 0 || limits.pids != 0)
-    return Error{Errc::invalid_argument, "cpu and pids limits need cgroups of version 2"};
+  for (const auto& file : NOMAD_TRY(plan_limits(scope, limits)))
+    if (auto written = write_group_file(file.path, file.text); !written && !file.may_fail)
+      return written.error();
+  if (!limits.cpus.empty() && !cpusets_.shared.empty() && !holds_by_v1())
+    NOMAD_TRY(write_group_file(scope.unified + "/cpuset.cpus", limits.cpus));
   return scope;
+}
+
+std::string Cgroups::lacking() const {
+  std::string text = read_proc_file(unified_ + "/cgroup.controllers");
+  const auto handed_down = split(trim(text), ' ');
+  std::string missing;
+  for (const char* controller : {"memory", "cpu", "pids"}) {
+    const bool has_v1 = std::ranges::any_of(mounts_.controllers, [&](const auto& mount) {
+      return mount.first == controller
+             && std::ranges::any_of(controllers_v1_, [&](const std::string& path) {
+                  return path.starts_with(mount.second + '/');
+                });
+    });
+    if (has_v1 || std::ranges::find(handed_down, controller) != handed_down.end()) continue;
+    if (!missing.empty()) missing += ", ";
+    missing += controller;
+  }
+  return missing;
 }
 
 std::vector<pid_t> Cgroups::processes(const CgroupScope& scope) {

@@ -46,9 +46,12 @@ struct CgroupScope {
   std::string unified{};                   ///< The version 2 directory among them, or empty.
   std::string memory{};                    ///< The one with memory figures, or empty.
   std::string cpu{};                       ///< The one with cpu figures, or empty.
+  std::string shares{};  ///< The one that takes cpu.weight or cpu.shares, or empty.
+  std::string pids{};    ///< The one that takes pids.max, or empty.
   std::string shared{};  ///< Of many tasks: a process joins it, too. Empty if not just created.
   bool memory_is_v2 = false;
   bool cpu_is_v2 = false;
+  bool shares_are_weights = false;
 
   explicit operator bool() const { return !directories.empty(); }
 };
@@ -73,6 +76,7 @@ public:
     std::string parent{};  ///< Empty: "nomad.slice" (v2) or "nomad" (v1).
     std::string mountinfo = "/proc/self/mountinfo";
     bool enabled = true;  ///< false: behave as if nothing were permitted.
+    bool limits = false;  ///< Tasks will have limits of processors and of their number, too.
   };
 
   /// Detects, and makes the parent groups where permitted. Never fails: without permission the
@@ -82,6 +86,9 @@ public:
   bool available() const { return available_; }
 
   const CgroupMounts& mounts() const { return mounts_; }
+
+  /// The controllers by which limits can't be kept here: "cpu, pids"; empty: there are all.
+  std::string lacking() const;
 
   /// Makes the scope `key` (or finds it) and writes limits. An unavailable controller whose limit
   /// is wanted is an error. An empty scope when cgroups are not available.

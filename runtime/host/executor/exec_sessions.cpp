@@ -7,10 +7,14 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <capnp/message.h>
@@ -49,15 +53,21 @@ bool find(schema::executor::Exec::Reader exec,
     return false;
   }
   program.directory = exec.getDirectory().cStr();
-  if (program.directory.empty()) program.directory = place.getTaskDirectory().cStr();
+  if (program.directory.empty())
+    program.directory = place.hasIsolation() ? "/" : place.getTaskDirectory().cStr();
   const std::string& name = program.arguments.front();
   if (name.find('/') != std::string::npos) {
     program.path = name;
     return true;
   }
+  program.missing = "exec: \"" + name + "\": executable file not found in $PATH";
+  if (place.hasIsolation()) {
+    // It is looked for where the task's files are.
+    program.candidates = paths_of(name, place.getSearchPath().cStr());
+    return true;
+  }
   program.path = find_in_path(name, place.getSearchPath().cStr());
-  if (program.path.empty())
-    error = cannot_start("exec: \"" + name + "\": executable file not found in $PATH");
+  if (program.path.empty()) error = cannot_start(program.missing);
   return !program.path.empty();
 }
 
@@ -65,10 +75,33 @@ UniqueFd duplicate(const UniqueFd& descriptor) {
   return UniqueFd{::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 3)};
 }
 
+// The task's own terminals, so that the command finds its one below /dev/pts. Whoever is root in a
+// task may have put anything there: what is no such device is not taken.
+UniqueFd open_master(schema::executor::Start::Reader place, pid_t task) {
+  constexpr int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
+  if (place.hasIsolation()) {
+    const std::string path = "/proc/" + std::to_string(task) + "/root";
+    const UniqueFd root{::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    open_how how{};
+    how.flags = flags | O_NONBLOCK;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+    UniqueFd master{
+        static_cast<int>(::syscall(SYS_openat2, root.get(), "dev/pts/ptmx", &how, sizeof how))};
+
+    struct stat status {};
+
+    if (master && ::fstat(master.get(), &status) == 0 && S_ISCHR(status.st_mode)
+        && status.st_rdev == makedev(5, 2) && ::fcntl(master.get(), F_SETFL, 0) == 0)
+      return master;
+  }
+  return UniqueFd{::posix_openpt(flags)};
+}
+
 bool open_terminal(schema::executor::Start::Reader place,
+                   pid_t task,
                    Program& program,
                    std::vector<UniqueFd>& ends) {
-  UniqueFd master{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  UniqueFd master = open_master(place, task);
   if (!master || ::unlockpt(master.get()) != 0) return false;
   // Not by its name, which may mean another terminal, or none, where the task lives.
   UniqueFd terminal{::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC)};
@@ -125,6 +158,11 @@ void ExecSessions::remember(schema::executor::Start::Reader start) {
   root.disownCommand();
   root.disownArguments();
   root.disownLogs();
+  if (root.hasIsolation()) {
+    auto isolation = root.getIsolation();
+    isolation.disownMounts();
+    isolation.disownPrograms();
+  }
   capnp::MallocMessageBuilder builder;  // without what was left out
   builder.setRoot(root.asReader());
   kj::Array<capnp::word> words = capnp::messageToFlatArray(builder);
@@ -132,6 +170,7 @@ void ExecSessions::remember(schema::executor::Start::Reader start) {
 }
 
 std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
+                                         pid_t task,
                                          int epoll,
                                          LaunchError& error) {
   if (sessions_.size() >= max_sessions) {
@@ -153,7 +192,7 @@ std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
   }
   Session session{0, UniqueFd{pair[0]}};
   ends.emplace_back(pair[1]);
-  if (!(exec.getTty() ? open_terminal(place, program, ends) : open_pipes(program, ends))) {
+  if (!(exec.getTty() ? open_terminal(place, task, program, ends) : open_pipes(program, ends))) {
     error = {std::string{exec.getTty() ? "failed to open a tty: " : "failed to set command io: "}
                  + reason(errno),
              0};
@@ -167,10 +206,11 @@ std::vector<UniqueFd> ExecSessions::open(schema::executor::Exec::Reader exec,
     return {};
   }
   std::string path = program.path;
-  session.pid = launch_in(place, std::move(program), error);
+  session.pid = launch_in(place, task, std::move(program), error);
   if (session.pid == 0) {
-    error = cannot_start((error.executing ? "fork/exec " + path : error.what) + ": "
-                         + reason(error.error_number));
+    if (error.executing) error.what = "fork/exec " + path;
+    if (error.error_number != 0) error.what += ": " + reason(error.error_number);
+    error = cannot_start(error.what);
     return {};
   }
   sessions_.push_back(std::move(session));

@@ -32,9 +32,13 @@ public:
   /// Keeps what commands need of the task's start.
   void remember(schema::executor::Start::Reader start);
 
-  /// Starts a command and returns what the agent gets with `execStarted`; empty, with `error` set,
-  /// when there is none. `epoll` then watches the session's socket.
-  std::vector<UniqueFd> open(schema::executor::Exec::Reader exec, int epoll, LaunchError& error);
+  /// Starts a command beside the task's main process `task`, and returns what the agent gets with
+  /// `execStarted`; empty, with `error` set, when there is none. `epoll` then watches the session's
+  /// socket.
+  std::vector<UniqueFd> open(schema::executor::Exec::Reader exec,
+                             pid_t task,
+                             int epoll,
+                             LaunchError& error);
 
   /// Takes an event of a session's socket; false when it is none.
   bool on_event(int descriptor);

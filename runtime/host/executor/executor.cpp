@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -334,7 +335,8 @@ void Executor::answer_acknowledge(Client& client, Message::Reader request) {
 void Executor::answer_exec(Client& client, Message::Reader request) {
   if (phase_ != Phase::running) return fail(client, request.getId(), "the task is not running");
   LaunchError error;
-  std::vector<UniqueFd> ends = sessions_.open(request.getExec(), epoll_.get(), error);
+  std::vector<UniqueFd> ends
+      = sessions_.open(request.getExec(), state_.process.pid, epoll_.get(), error);
   if (ends.empty()) return fail(client, request.getId(), error.what, error.error_number);
   send(client, frame(request.getId(), [](Message::Builder message) { message.setExecStarted(); }),
        ends);

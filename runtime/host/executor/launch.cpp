@@ -1,10 +1,14 @@
 #include "runtime/host/executor/launch.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <optional>
 #include <vector>
 
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -16,6 +20,8 @@
 
 #include <grp.h>
 #include <sched.h>
+
+#include "runtime/host/executor/enter.hpp"
 
 namespace nomad::host::executor {
 
@@ -29,6 +35,11 @@ struct Plan {
   std::vector<UniqueFd> cgroup_files;  // of the groups that clone3 does not join
   UniqueFd unified;
   UniqueFd network;
+  std::optional<schema::executor::Isolation::Reader> isolation;
+  bool is_beside = false;  // a command that enters the task's place, instead of making it
+  TaskPlace place;         // of that
+  UniqueFd report;         // the parent's end
+  UniqueFd pids, own_pids;
   std::vector<std::pair<int, rlimit>> limits;
   std::vector<gid_t> groups;
   uid_t uid = 0;
@@ -37,8 +48,8 @@ struct Plan {
 };
 
 struct ChildError {
-  int error_number = 0;
   int step = 0;
+  EnterFailure failure;  // its text, where the step's name does not say it
 };
 
 constexpr const char* step_names[] = {"joining the cgroup",
@@ -48,15 +59,20 @@ constexpr const char* step_names[] = {"joining the cgroup",
                                       "setting groups",
                                       "setting the user",
                                       "entering the task directory",
-                                      "executing"};
+                                      "executing",
+                                      "isolating"};
 
-enum Step { join, network, output, limits, groups, user, directory, execute };
+enum Step { join, network, output, limits, groups, user, directory, execute, isolate };
 
-[[noreturn]] void fail(int report, Step step) {
-  ChildError error{errno, step};
+[[noreturn]] void fail_with(int report, Step step, const EnterFailure& failure) {
+  ChildError error{step, failure};
   // If the pipe is gone, so is the parent, and nobody wants to know.
   if (::write(report, &error, sizeof error) < 0) ::_exit(126);
   ::_exit(127);
+}
+
+[[noreturn]] void fail(int report, Step step) {
+  fail_with(report, step, EnterFailure{errno, {}});
 }
 
 void reset_signals() {
@@ -77,46 +93,103 @@ void reset_oom_score() {
   if (file && ::write(file.get(), "0", 1) < 0) return;
 }
 
-void die_with_parent(pid_t parent) {
+// Who is in another namespace of processes does not see its parent; the other end of the report,
+// which the parent alone has, tells whether it lives.
+void die_with_parent(int report) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(125);
+  pollfd other_end{report, 0, 0};
+  if (::poll(&other_end, 1, 0) > 0 && (other_end.revents & POLLERR) != 0) ::_exit(125);
 }
 
-[[noreturn]] void run_child(const Plan& plan, int report, pid_t parent) {
-  ::setsid();
-  die_with_parent(parent);
-  for (const UniqueFd& file : plan.cgroup_files) {
-    if (::write(file.get(), "0", 1) < 0) fail(report, join);
+// What is written may be opened again, by /dev/stdout, by the task's user.
+void give_streams(uid_t owner) {
+  for (const int stream : {0, 1, 2}) {
+    struct stat status {};
+
+    // Who may not give them away leaves them as they are: only opening them again fails.
+    if (::fstat(stream, &status) == 0 && S_ISFIFO(status.st_mode)
+        && ::fchown(stream, owner, static_cast<gid_t>(-1)) != 0)
+      return;
   }
-  if (plan.network && ::setns(plan.network.get(), CLONE_NEWNET) != 0) fail(report, network);
+}
+
+void take_streams(const Plan& plan, int report) {
   if (::dup2(plan.program.input.get(), 0) < 0 || ::dup2(plan.program.output.get(), 1) < 0
       || ::dup2(plan.program.errors.get(), 2) < 0
       || (plan.program.terminal && ::ioctl(0, TIOCSCTTY, 0) != 0))
     fail(report, output);
+  if (plan.isolation) give_streams(plan.uid);
+}
+
+void switch_user(const Plan& plan, int report) {
+  if (!plan.switch_user) return;
+  if (::setgroups(plan.groups.size(), plan.groups.data()) != 0) fail(report, groups);
+  EnterFailure failure;
+  if (plan.isolation) {
+    if (!take_identity(*plan.isolation, plan.uid, plan.gid, failure))
+      fail_with(report, isolate, failure);
+  } else if (::setresgid(plan.gid, plan.gid, plan.gid) != 0
+             || ::setresuid(plan.uid, plan.uid, plan.uid) != 0) {
+    fail(report, user);
+  }
+  die_with_parent(report);  // a change of user takes it back
+}
+
+// The program to execute. What has to be looked for is looked for here, where the task's files are.
+const char* find_in_place(const Plan& plan, int report) {
+  if (plan.program.candidates.empty()) return plan.program.path.c_str();
+  const char* found = find_program(plan.program.candidates, plan.is_beside);
+  if (found == nullptr) {
+    EnterFailure failure;
+    std::snprintf(failure.what, sizeof failure.what, "%s", plan.program.missing.c_str());
+    fail_with(report, isolate, failure);
+  }
+  return found;
+}
+
+[[noreturn]] void run_child(Plan& plan, int report) {
+  ::setsid();
+  plan.report.reset();
+  die_with_parent(report);
+  for (const UniqueFd& file : plan.cgroup_files) {
+    if (::write(file.get(), "0", 1) < 0) fail(report, join);
+  }
+  if (plan.network && ::setns(plan.network.get(), CLONE_NEWNET) != 0) fail(report, network);
+  take_streams(plan, report);
   reset_oom_score();
+  EnterFailure failure;
+  if (plan.isolation
+      && !(plan.is_beside ? join_place(plan.place, failure) : enter_root(*plan.isolation, failure)))
+    fail_with(report, isolate, failure);
   for (const auto& [resource, limit] : plan.limits) {
     if (::setrlimit(static_cast<__rlimit_resource_t>(resource), &limit) != 0) fail(report, limits);
   }
-  if (plan.switch_user) {
-    if (::setgroups(plan.groups.size(), plan.groups.data()) != 0) fail(report, groups);
-    if (::setresgid(plan.gid, plan.gid, plan.gid) != 0
-        || ::setresuid(plan.uid, plan.uid, plan.uid) != 0)
-      fail(report, user);
-    die_with_parent(parent);  // a change of user takes it back
-  }
+  const char* path = find_in_place(plan, report);
+  if (plan.isolation && !install_filter(*plan.isolation, failure))
+    fail_with(report, isolate, failure);
+  switch_user(plan, report);
   if (::chdir(plan.program.directory.c_str()) != 0) fail(report, directory);
   ::umask(022);
   reset_signals();
   ::syscall(SYS_close_range, 3U, ~0U, 4U /* CLOSE_RANGE_CLOEXEC */);
-  ::execve(plan.program.path.c_str(), plan.arguments.data(), plan.environment.data());
+  if (plan.arguments.front() == nullptr) plan.arguments.front() = const_cast<char*>(path);
+  ::execve(path, plan.arguments.data(), plan.environment.data());
   fail(report, execute);
 }
 
-pid_t clone_into(int cgroup) {
+// The flags of the namespaces that the child begins.
+std::uint64_t namespaces_of(const Plan& plan) {
+  if (!plan.isolation || plan.is_beside) return 0;
+  return CLONE_NEWNS | (plan.isolation->getPrivatePids() ? CLONE_NEWPID : 0)
+         | (plan.isolation->getPrivateIpc() ? CLONE_NEWIPC : 0);
+}
+
+pid_t clone_into(int cgroup, std::uint64_t namespaces) {
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
+  arguments.flags = namespaces;
   if (cgroup >= 0) {
-    arguments.flags = CLONE_INTO_CGROUP;
+    arguments.flags |= CLONE_INTO_CGROUP;
     arguments.cgroup = static_cast<std::uint64_t>(cgroup);
   }
   return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
@@ -199,16 +272,23 @@ bool open_cgroups(schema::executor::Start::Reader start, Plan& plan, LaunchError
   }
   std::string shared{start.getCgroupShared().cStr()};
   if (!shared.empty() && !open_cgroup(shared, plan, error)) return false;
-  std::string network{start.getNetworkNamespace().cStr()};
-  if (!network.empty()) {
-    plan.network.reset(::open(network.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!plan.network) error = {"cannot open network namespace " + network, errno};
-    return static_cast<bool>(plan.network);
-  }
   return true;
 }
 
-void take_identity(schema::executor::Start::Reader start, Plan& plan) {
+// Beside a task it is the one that the task is in: its path may be gone, or lead to another one.
+bool open_network(schema::executor::Start::Reader start,
+                  pid_t beside,
+                  Plan& plan,
+                  LaunchError& error) {
+  std::string network{start.getNetworkNamespace().cStr()};
+  if (network.empty()) return true;
+  if (beside != 0) network = "/proc/" + std::to_string(beside) + "/ns/net";
+  plan.network.reset(::open(network.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!plan.network) error = {"cannot open network namespace " + network, errno};
+  return static_cast<bool>(plan.network);
+}
+
+void take_identity_of(schema::executor::Start::Reader start, Plan& plan) {
   for (auto limit : start.getLimits()) {
     plan.limits.emplace_back(limit.getResource(), rlimit{limit.getSoft(), limit.getHard()});
   }
@@ -224,17 +304,51 @@ void take_identity(schema::executor::Start::Reader start, Plan& plan) {
 
 // Clones, falling back to joining by cgroup.procs where the kernel does not clone into a cgroup.
 pid_t spawn(Plan& plan, schema::executor::Start::Reader start, int report, LaunchError& error) {
-  pid_t parent = ::getpid();
-  pid_t child = clone_into(plan.unified.get());
+  const auto namespaces = namespaces_of(plan);
+  // Children are born into the namespace of processes that their parent has chosen for them.
+  if (plan.pids && ::setns(plan.pids.get(), CLONE_NEWPID) != 0) {
+    error = {"entering the task's processes", errno};
+    return -1;
+  }
+  pid_t child = clone_into(plan.unified.get(), namespaces);
   if (child < 0 && plan.unified) {
     std::string file = std::string{start.getCgroupUnified().cStr()} + "/cgroup.procs";
     plan.cgroup_files.emplace_back(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-    if (plan.cgroup_files.back()) child = clone_into(-1);
+    if (plan.cgroup_files.back()) child = clone_into(-1, namespaces);
   }
-  if (child < 0 && errno == ENOSYS) child = ::fork();
-  if (child == 0) run_child(plan, report, parent);
+  if (child < 0 && errno == ENOSYS && namespaces == 0) child = ::fork();
+  if (child == 0) run_child(plan, report);
   if (child < 0) error = {"cannot make a process", errno};
+  if (plan.own_pids) ::setns(plan.own_pids.get(), CLONE_NEWPID);
   return child;
+}
+
+bool open_isolation(schema::executor::Start::Reader place,
+                    pid_t beside,
+                    Plan& plan,
+                    LaunchError& error) {
+  if (!place.hasIsolation()) return true;
+  plan.isolation = place.getIsolation();
+  plan.is_beside = beside != 0;
+  if (!plan.is_beside) return true;
+  EnterFailure failure;
+  if (!open_place(beside, *plan.isolation, plan.place, failure)) {
+    error = {failure.what, failure.error_number};
+    return false;
+  }
+  if (!plan.isolation->getPrivatePids()) return true;
+  plan.pids.reset(
+      ::open(("/proc/" + std::to_string(beside) + "/ns/pid").c_str(), O_RDONLY | O_CLOEXEC));
+  plan.own_pids.reset(::open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC));
+  if (!plan.pids || !plan.own_pids) error = {"cannot open the task's processes", errno};
+  return plan.pids && plan.own_pids;
+}
+
+LaunchError to_launch_error(const ChildError& failure, const std::string& path) {
+  if (failure.failure.what[0] != '\0') return {failure.failure.what, failure.failure.error_number};
+  const bool executing = failure.step == execute;
+  return {std::string{step_names[failure.step]} + (executing ? " " : " for ") + path,
+          failure.failure.error_number, executing};
 }
 
 }  // namespace
@@ -247,19 +361,24 @@ bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   return true;
 }
 
-std::string find_in_path(const std::string& command, const std::string& search_path) {
-  std::size_t begin = 0;
-  while (begin <= search_path.size()) {
-    std::size_t end = search_path.find(':', begin);
-    if (end == std::string::npos) end = search_path.size();
-    std::string candidate = search_path.substr(begin, end - begin) + '/' + command;
+std::vector<std::string> paths_of(const std::string& command, const std::string& search_path) {
+  std::vector<std::string> paths;
+  for (std::size_t begin = 0; begin <= search_path.size();) {
+    const std::size_t end = std::min(search_path.find(':', begin), search_path.size());
+    if (search_path[begin] == '/')
+      paths.push_back(search_path.substr(begin, end - begin) + '/' + command);
+    begin = end + 1;
+  }
+  return paths;
+}
 
+std::string find_in_path(const std::string& command, const std::string& search_path) {
+  for (const std::string& candidate : paths_of(command, search_path)) {
     struct stat status {};
 
-    if (candidate.front() == '/' && ::stat(candidate.c_str(), &status) == 0
-        && S_ISREG(status.st_mode) && (status.st_mode & 0111) != 0)
+    if (::stat(candidate.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+        && (status.st_mode & 0111) != 0)
       return candidate;
-    begin = end + 1;
   }
   return {};
 }
@@ -291,32 +410,48 @@ std::string find_command(const std::string& task_directory,
 Launched launch(schema::executor::Start::Reader start, LaunchError& error) {
   Launched launched;
   Program program;
-  program.directory = start.getTaskDirectory().cStr();
-  program.path = find_command(program.directory, start.getCommand().cStr(),
-                              start.getSearchPath().cStr(), error);
-  if (program.path.empty() || !open_outputs(start, program, launched, error)) return {};
-  program.arguments.push_back(program.path);
+  if (start.hasIsolation()) {
+    program.directory = "/";
+    for (auto place : start.getIsolation().getPrograms())
+      program.candidates.emplace_back(place.cStr());
+    program.missing = std::string{"file "} + start.getCommand().cStr() + " not found under path";
+    if (program.candidates.empty()) error = {program.missing, 0};
+    if (program.candidates.empty()) return {};
+  } else {
+    program.directory = start.getTaskDirectory().cStr();
+    program.path = find_command(program.directory, start.getCommand().cStr(),
+                                start.getSearchPath().cStr(), error);
+    if (program.path.empty()) return {};
+  }
+  if (!open_outputs(start, program, launched, error)) return {};
+  program.arguments.emplace_back();
   for (auto argument : start.getArguments())
     program.arguments.emplace_back(argument.cStr());
-  launched.pid = launch_in(start, std::move(program), error);
+  launched.pid = launch_in(start, 0, std::move(program), error);
   if (launched.pid == 0) return {};
   return launched;
 }
 
-pid_t launch_in(schema::executor::Start::Reader place, Program program, LaunchError& error) {
+pid_t launch_in(schema::executor::Start::Reader place,
+                pid_t beside,
+                Program program,
+                LaunchError& error) {
   Plan plan;
   plan.program = std::move(program);
-  if (!open_cgroups(place, plan, error)) return 0;
-  take_identity(place, plan);
+  if (!open_cgroups(place, plan, error) || !open_network(place, beside, plan, error)
+      || !open_isolation(place, beside, plan, error))
+    return 0;
+  take_identity_of(place, plan);
   for (std::string& argument : plan.program.arguments)
     plan.arguments.push_back(argument.data());
+  if (beside == 0) plan.arguments.front() = nullptr;  // the program's path, once it is known
   plan.arguments.push_back(nullptr);
   for (auto variable : place.getEnvironment())
     plan.environment.push_back(const_cast<char*>(variable.cStr()));
   plan.environment.push_back(nullptr);
 
-  UniqueFd report, report_end;
-  if (!make_pipe(report, report_end)) {
+  UniqueFd report_end;
+  if (!make_pipe(plan.report, report_end)) {
     error = {"cannot make a pipe", errno};
     return 0;
   }
@@ -326,13 +461,11 @@ pid_t launch_in(schema::executor::Start::Reader place, Program program, LaunchEr
   ChildError failure;
   ssize_t got = 0;
   do {
-    got = ::read(report.get(), &failure, sizeof failure);
+    got = ::read(plan.report.get(), &failure, sizeof failure);
   } while (got < 0 && errno == EINTR);
   if (got == 0) return child;  // closed by a successful exec
   ::waitpid(child, nullptr, 0);
-  bool executing = failure.step == execute;
-  error = {std::string{step_names[failure.step]} + (executing ? " " : " for ") + plan.program.path,
-           failure.error_number, executing};
+  error = to_launch_error(failure, plan.program.path);
   return 0;
 }
 

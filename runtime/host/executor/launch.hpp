@@ -1,8 +1,9 @@
 // Launch: turns a start request into a running process, and runs further commands in its place.
 //
-// The child is made by clone3(2) straight into its version 2 cgroup where there is one, joins the
-// others, takes its limits and user, and is in a session of its own before it executes. It dies
-// with the executor (PR_SET_PDEATHSIG), so no task is left without someone who knows its status.
+// The child is made by clone3(2) straight into its version 2 cgroup and its namespaces where there
+// are any, joins the others, enters or makes the task's place (enter.hpp), takes its limits and
+// user, and is in a session of its own before it executes. It dies with the executor
+// (PR_SET_PDEATHSIG), so no task is left without someone who knows its status.
 #pragma once
 
 #include <string>
@@ -31,7 +32,10 @@ struct LaunchError {
 /// What to run in a task's place.
 struct Program {
   std::string path{};
-  std::vector<std::string> arguments{};  ///< The program's name first.
+  std::vector<std::string> candidates{};  ///< In place of the path: the first that is there counts.
+  std::string missing{};                  ///< What to say if none of them is.
+  std::vector<std::string>
+      arguments{};  ///< The program's name first; the task's own gets its path.
   std::string directory{};
   UniqueFd input{};
   UniqueFd output{};
@@ -52,8 +56,15 @@ std::string find_command(const std::string& task_directory,
 Launched launch(schema::executor::Start::Reader start, LaunchError& error);
 
 /// Runs a program with the environment, cgroups, namespaces, limits and user of `place`. Returns
-/// as `launch` does: the pid, or 0 and `error`.
-pid_t launch_in(schema::executor::Start::Reader place, Program program, LaunchError& error);
+/// as `launch` does: the pid, or 0 and `error`. `beside` is a process of the task, whose namespaces
+/// it then has; 0 when it is the task itself.
+pid_t launch_in(schema::executor::Start::Reader place,
+                pid_t beside,
+                Program program,
+                LaunchError& error);
+
+/// The paths that a command has in the directories of `search_path`.
+std::vector<std::string> paths_of(const std::string& command, const std::string& search_path);
 
 /// The executable file of that name in the directories of `search_path`; empty without one.
 std::string find_in_path(const std::string& command, const std::string& search_path);

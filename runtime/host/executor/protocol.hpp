@@ -17,7 +17,10 @@ namespace nomad::host::executor {
 /// Executors and tasks outlive upgrades of the agent, and downgrades: both sides speak all versions
 /// from the oldest on, and use the newest that the other knows.
 inline constexpr std::uint16_t oldest_version = 1;
-inline constexpr std::uint16_t protocol_version = 2;
+inline constexpr std::uint16_t protocol_version = 3;
+
+/// The first in which a start may ask for isolation.
+inline constexpr std::uint16_t isolation_version = 3;
 
 /// The newest version that this release and one that speaks `min` to `max` share; 0: none.
 constexpr std::uint16_t common_version(std::uint16_t min, std::uint16_t max) {

@@ -68,8 +68,9 @@ TEST_CASE_FIXTURE(ClientFixture,
   const auto job = make_job({.tasks = {{.config = R"({"run_fore":"1s"})"}}});
   assign(make_alloc(job, 1), job);
   advance(1s);
-  CHECK(view(task(1).getEvents()[2].getDisplayMessage())
-        == R"(failed to parse config: no argument or block type is named "run_fore")");
+  CHECK(
+      view(task(1).getEvents()[2].getDisplayMessage())
+      == R"(failed to parse config: no argument or block type is named "run_fore"; did you mean "run_for"?)");
 }
 
 TEST_CASE_FIXTURE(ClientFixture, "alloc_runner: a failed task takes its siblings along") {

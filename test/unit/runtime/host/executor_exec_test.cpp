@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -432,4 +433,50 @@ TEST_CASE("exec: an executor of an earlier release says that it is too old") {
   executors.reopen();  // its connection closes
   old.join();
   std::filesystem::remove_all(place);
+}
+
+TEST_CASE(
+    "executor: a task enters the network namespace of a path, commands beside it after the path is "
+    "gone, too") {
+  if (::geteuid() != 0) return;  // nobody else may enter one
+  Executors executors;
+  const std::string path = executors.directory() / "netns";
+  std::filesystem::create_directory(executors.directory().path());
+  const std::string make
+      = "touch " + path + " && unshare -n sh -c 'mount --bind /proc/self/ns/net " + path + "'";
+  REQUIRE(std::system(make.c_str()) == 0);
+  const auto namespace_of = [](pid_t pid) {
+    return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/ns/net").string();
+  };
+  TaskCommand command = executors.shell("readlink /proc/self/ns/net; sleep 1000");
+  command.network_namespace = path;
+  Heard heard;
+  executors.client().start(exec_key, std::move(command), heard.listener());
+  const auto task = heard.started();
+  REQUIRE_MESSAGE(!task.has_error(), task.error().what);
+  const std::string entered = namespace_of(task->process.pid);
+  CHECK(entered != namespace_of(::getpid()));
+  REQUIRE(::umount2(path.c_str(), MNT_DETACH) == 0);
+  std::filesystem::remove(path);
+
+  auto beside = exec(executors, exec_key, {"readlink", "/proc/self/ns/net"});
+
+  REQUIRE_FALSE(beside.has_error());
+  RunningCommand running{std::move(*beside)};
+  CHECK(running.exited().exit_code == 0);
+  CHECK(running.out() == entered + "\n");
+}
+
+TEST_CASE("executor: a network namespace that is not there fails the start, which says which") {
+  Executors executors;
+  TaskCommand command = executors.shell("sleep 1000");
+  command.network_namespace = "/run/netns/no-such-namespace";
+  Heard heard;
+
+  executors.client().start(exec_key, std::move(command), heard.listener());
+
+  const auto started = heard.started();
+  REQUIRE(started.has_error());
+  CHECK(started.error().what.find("network namespace /run/netns/no-such-namespace")
+        != std::string::npos);
 }

@@ -65,7 +65,7 @@ TEST_CASE("config_schema: what is null is not there") {
 TEST_CASE("config_schema: what does not belong there is said by its name") {
   const std::string head = "failed to parse config: ";
   CHECK(problem(R"({"command":"ls","cuont":1})")
-        == head + "no argument or block type is named \"cuont\"");
+        == head + "no argument or block type is named \"cuont\"; did you mean \"count\"?");
   CHECK(problem(R"({"command":"ls","in":{"deep":1,"x":1}})")
         == head + "in.no argument or block type is named \"x\"");
   CHECK(problem("{}") == head + "missing required argument \"command\"");

@@ -1,0 +1,470 @@
+#include "actors/client/drivers/executor_tasks.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include "actors/client/drivers/config_reader.hpp"
+#include "actors/client/drivers/usage_feed.hpp"
+#include "actors/core/supervise.hpp"
+#include "runtime/base/log.hpp"
+#include "runtime/host/signals.hpp"
+
+namespace nomad::client {
+
+using driver::Answered;
+using driver::TaskId;
+using executor_tasks::CommandKnown;
+using executor_tasks::OrderDone;
+using executor_tasks::ProcessEnded;
+using executor_tasks::ProcessKnown;
+using executor_tasks::ReadingDue;
+using Request = schema::plugin::DriverRequest;
+
+namespace {
+
+constexpr auto stats_timeout = std::chrono::seconds{10};
+
+}  // namespace
+
+struct ExecutorTasks::State {
+  struct Process {
+    std::string asked;   ///< The run that was asked for; empty: any.
+    std::string run_id;  ///< That there is.
+    pid_t executor_pid = 0;
+    bool ended = false;
+    actor::Promise<Answered> starting;  ///< One of the two while it is not known.
+    actor::Promise<Answered> recovering;
+    std::optional<workload::ExitResult> early_exit;  ///< Told before it was known what runs.
+  };
+
+  explicit State(ExecutorDriver::pointer actor) : self{actor} {}
+
+  ExecutorDriver::pointer self;
+  std::string name;
+  ExecutorTraits traits;
+  StatsReader stats;
+  PluginHost host;
+  std::unique_ptr<host::ExecutorClient> executors;
+  std::map<TaskId, Process> processes;
+  std::map<std::uint64_t, actor::Promise<Answered>> orders;
+  std::map<std::uint64_t, actor::Promise<Answered>> commands;
+  std::uint64_t tickets = 0;
+  UsageFeed feed;
+  std::optional<Nanoseconds> wakes_at;  ///< For the feed.
+  std::uint64_t wake_round = 0;         ///< Tells that wake from those that it came before.
+  bool is_reading = false;              ///< For the feed.
+
+  Nanoseconds now() const { return self->now().time_since_epoch(); }
+
+  void init(const DriverOptions& options, ExecutorTraits wanted) {
+    stats = options.stats;
+    host = options.host;
+    name = options.name;
+    traits = std::move(wanted);
+    // What ran while it was enabled has to end.
+    if (std::error_code failure;
+        !traits.enabled && !std::filesystem::exists(traits.state_dir, failure))
+      return;
+    auto opened = host::ExecutorClient::open({.executor_path = options.executor_path,
+                                              .state_dir = traits.state_dir,
+                                              .cgroup_parent = options.cgroup_parent,
+                                              .use_cgroups = traits.use_cgroups,
+                                              .limits = traits.limits});
+    if (opened) {
+      executors = std::move(*opened);
+      return;
+    }
+    log::error("client", "{} cannot be used: {}", name, opened.error().what);
+    if (traits.enabled) traits.problem = opened.error().what;
+  }
+
+  host::TaskListener listener_for(const TaskId& id, const std::string& run_id) {
+    const ExecutorDriver internal{self};
+    return {.started =
+                [internal, id, run_id](Result<host::TaskStarted> outcome) {
+                  actor::tell(internal, ProcessKnown{id, run_id, std::move(outcome)});
+                },
+            .exited =
+                [internal, id, run_id](const host::TaskExit& exit) {
+                  actor::tell_urgent(
+                      internal,
+                      ProcessEnded{id,
+                                   run_id,
+                                   {.code = exit.exit_code,
+                                    .signal = exit.signal,
+                                    .oom_killed = exit.oom_killed,
+                                    .error = exit.oom_killed ? "OOM Killed" : exit.reason}});
+                },
+            .lost =
+                [internal, id, run_id](const Error& err) {
+                  actor::tell_urgent(internal,
+                                     ProcessEnded{id, run_id, {.code = 1, .error = err.what}});
+                }};
+  }
+
+  // -- starting and finding ----------------------------------------------------------------------
+
+  actor::Answer<Answered> start(schema::plugin::TaskConfig::Reader config) {
+    if (!traits.enabled) return driver::failed({Errc::rejected, name + " is disabled"});
+    if (!executors || !traits.problem.empty())
+      return driver::failed({Errc::rejected, traits.problem});
+    auto command = traits.make_command(config);
+    if (!command) return driver::failed(command.error());
+    const auto id = driver::read_id(config.getId());
+    auto& process = processes[id];
+    feed.drop(id);
+    process = {.asked = command->run_id,
+               .run_id = command->run_id,
+               .starting = self->make_response_promise<Answered>(),
+               .recovering = {},
+               .early_exit = {}};
+    auto answer = process.starting;
+    executors->start(key(id), std::move(*command), listener_for(id, process.run_id));
+    return answer;
+  }
+
+  actor::Answer<Answered> recover(schema::plugin::RecoverTask::Reader order) {
+    if (!executors) return driver::failed({Errc::unavailable, traits.problem});
+    const auto id = driver::read_id(order.getId());
+    const auto run_id = copy(order.getRunId());
+    auto& process = processes[id];
+    feed.drop(id);
+    process = {.asked = run_id,
+               .run_id = run_id,
+               .starting = {},
+               .recovering = self->make_response_promise<Answered>(),
+               .early_exit = {}};
+    auto answer = process.recovering;
+    executors->attach(key(id), run_id, listener_for(id, run_id));
+    return answer;
+  }
+
+  void known(ProcessKnown& msg) {
+    const auto found = processes.find(msg.id);
+    if (found == processes.end() || found->second.asked != msg.run_id) return;
+    auto& process = found->second;
+    auto starting = std::exchange(process.starting, {});
+    auto recovering = std::exchange(process.recovering, {});
+    if (!msg.outcome) {
+      processes.erase(found);
+      feed.drop(msg.id);
+      const auto err = msg.outcome.error();
+      if (starting.pending())
+        starting.deliver(driver::failed(
+            {err.code, "failed to launch command with executor: " + err.what}, may_pass(err)));
+      if (recovering.pending()) recovering.deliver(driver::failed(err));
+      return;
+    }
+    process.executor_pid = msg.outcome->executor_pid;
+    process.run_id = msg.outcome->run_id;
+    if (starting.pending()) starting.deliver(driver::started({traits.handle_version, msg.run_id}));
+    if (recovering.pending()) recovering.deliver(driver::recovered(process.run_id));
+    if (process.early_exit) tell_end(msg.id, process, *process.early_exit);
+  }
+
+  /// Whether the executor could not be started for a reason that need not last.
+  static bool may_pass(const Error& err) {
+    return err.code == Errc::unavailable || err.code == Errc::timeout
+           || err.code == Errc::overloaded;
+  }
+
+  void tell_end(const TaskId& id, const Process& process, const workload::ExitResult& result) {
+    actor::send_urgent(self, host, driver::exited(id, process.run_id, result));
+  }
+
+  void ended(const ProcessEnded& msg) {
+    const auto found = processes.find(msg.id);
+    if (found == processes.end() || found->second.asked != msg.run_id) return;
+    auto& process = found->second;
+    process.ended = true;
+    feed.drop(msg.id);
+    if (process.run_id.empty())
+      process.early_exit = msg.result;
+    else
+      tell_end(msg.id, process, msg.result);
+  }
+
+  // -- orders ------------------------------------------------------------------------------------
+
+  static std::string key(const TaskId& id) { return host::executor_key(id.alloc_id, id.task); }
+
+  /// Gives an order whose outcome comes back as OrderDone.
+  template <class Give>
+  actor::Answer<Answered> order(const Give& give) {
+    const auto ticket = ++tickets;
+    const ExecutorDriver internal{self};
+    auto answer = self->make_response_promise<Answered>();
+    orders.emplace(ticket, answer);
+    give([internal, ticket](Result<> outcome) {
+      actor::tell(internal, OrderDone{ticket, std::move(outcome)});
+    });
+    return answer;
+  }
+
+  void order_done(const OrderDone& msg) {
+    auto waiting = orders.extract(msg.ticket);
+    if (waiting.empty()) return;
+    waiting.mapped().deliver(
+        msg.outcome ? driver::done()
+                    : driver::failed(msg.outcome.error(), may_pass(msg.outcome.error())));
+  }
+
+  actor::Answer<Answered> stop(schema::plugin::StopTask::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    const auto found = processes.find(id);
+    if (!executors || found == processes.end()) return driver::found_nothing();
+    if (found->second.ended) return driver::done();
+    int number = SIGINT;
+    if (const auto wanted = view(order_to.getSignal()); !wanted.empty()) {
+      if (const auto parsed = host::parse_signal(wanted))
+        number = *parsed;
+      else
+        log::warn("client", "unknown kill signal {}; using SIGINT", wanted);
+    }
+    const auto grace = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::max(Nanoseconds{order_to.getGrace()}, Nanoseconds{0}));
+    return order([&](auto done) { executors->stop(key(id), number, grace, std::move(done)); });
+  }
+
+  actor::Answer<Answered> destroy(const TaskId& id) {
+    if (!executors) return driver::done();
+    const auto found = processes.find(id);
+    const bool ended = found != processes.end() && found->second.ended;
+    if (found != processes.end()) processes.erase(found);
+    feed.drop(id);
+    self->send(stats, stats::ForgetTask{key(id)});
+    return order([&](auto done) {
+      if (ended)
+        executors->acknowledge(key(id), std::move(done));
+      else
+        executors->purge(key(id), std::move(done));
+    });
+  }
+
+  Answered end_others(capnp::List<schema::plugin::TaskId>::Reader wanted) {
+    if (!executors) return driver::done();
+    const auto found = executors->keys();
+    if (!found) return driver::failed(found.error());
+    std::set<std::string> kept;
+    for (const auto id : wanted)
+      kept.insert(key(driver::read_id(id)));
+    for (const auto& [id, process] : processes)
+      kept.insert(key(id));
+    for (const auto& name : *found) {
+      if (kept.contains(name)) continue;
+      log::warn("client", "no allocation of this node has the task {}: ending what is left of it",
+                name);
+      executors->purge(name, [name](Result<> outcome) {
+        if (!outcome)
+          log::error("client", "what is left of the task {} may still run: {}", name,
+                     outcome.error().what);
+      });
+    }
+    return driver::done();
+  }
+
+  actor::Answer<Answered> signal(schema::plugin::SignalTask::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    if (!executors || !processes.contains(id)) return driver::found_nothing();
+    const auto number = host::parse_signal(view(order_to.getSignal()));
+    if (!number) return driver::failed(number.error());
+    return order([&](auto done) { executors->signal(key(id), *number, std::move(done)); });
+  }
+
+  // -- usage -------------------------------------------------------------------------------------
+
+  host::TaskProcesses processes_of(const TaskId& id, const Process& process) const {
+    const auto name = key(id);
+    return {.key = name,
+            .executor_pid = process.executor_pid,
+            .cgroup = executors->cgroups().find(name)};
+  }
+
+  actor::Answer<Answered> usage(schema::plugin::TaskStats::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    const auto found = processes.find(id);
+    if (!executors || found == processes.end()) return driver::found_nothing();
+    if (!found->second.ended)
+      feed.follow(id, driver::usage_interval(Nanoseconds{order_to.getInterval()}), now());
+    wake_for_feed();
+    auto promise = self->make_response_promise<Answered>();
+    self->request(stats, stats_timeout, stats::ReadTasks{{processes_of(id, found->second)}})
+        .then(
+            [promise](const stats::TaskUsages& answer) {
+              promise.deliver(driver::used(answer.usages.empty() ? client_api::TaskUsage{}
+                                                                 : answer.usages.front()));
+            },
+            [promise](const Error& err) {
+              promise.deliver(driver::failed(err, /*recoverable=*/true));
+            });
+    return promise;
+  }
+
+  void wake_for_feed() {
+    const auto next = feed.next();
+    if (!next || (wakes_at && *wakes_at <= *next)) return;
+    wakes_at = next;
+    actor::send_self_after(self, std::max(*next - now(), Nanoseconds{0}), ReadingDue{++wake_round});
+  }
+
+  /// One question for all tasks that are due. A reader that takes longer than a tick is not asked
+  /// again before it has answered.
+  void reading_due(std::uint64_t of_round) {
+    if (of_round != wake_round) return;
+    wakes_at.reset();
+    const auto due = feed.take_due(now());
+    if (!due.empty() && !is_reading) read_all(due);
+    wake_for_feed();
+  }
+
+  void read_all(const std::vector<TaskId>& due) {
+    stats::ReadTasks question;
+    std::vector<std::pair<TaskId, std::string>> runs;
+    for (const auto& id : due) {
+      const auto& process = processes.at(id);  // The feed follows no others.
+      question.tasks.push_back(processes_of(id, process));
+      runs.emplace_back(id, process.run_id);
+    }
+    is_reading = true;
+    self->request(stats, stats_timeout, std::move(question))
+        .then(
+            [this, runs](const stats::TaskUsages& answer) {
+              is_reading = false;
+              for (std::size_t i = 0; i < std::min(runs.size(), answer.usages.size()); ++i)
+                if (is_followed(runs[i]))
+                  self->send(host,
+                             driver::told_usage(runs[i].first, runs[i].second, answer.usages[i]));
+            },
+            [this, runs](const Error& err) {
+              is_reading = false;
+              for (const auto& run : runs)
+                if (is_followed(run))
+                  self->send(host, driver::usage_failed(run.first, run.second, err,
+                                                        /*recoverable=*/true));
+            });
+  }
+
+  /// It may have ended, or been followed by another run, while it was read.
+  bool is_followed(const std::pair<TaskId, std::string>& run) const {
+    return feed.follows(run.first) && processes.at(run.first).run_id == run.second;
+  }
+
+  actor::Answer<Answered> exec(schema::plugin::ExecTask::Reader order_to) {
+    const auto id = driver::read_id(order_to.getId());
+    const auto found = processes.find(id);
+    if (!executors || found == processes.end() || found->second.ended)
+      return driver::found_nothing();
+    host::ExecCommand command{.command = {}, .tty = order_to.getTty()};
+    for (const auto word : order_to.getCommand())
+      command.command.push_back(copy(word));
+    const auto ticket = ++tickets;
+    const ExecutorDriver internal{self};
+    auto answer = self->make_response_promise<Answered>();
+    commands.emplace(ticket, answer);
+    executors->exec(key(id), std::move(command), "/",
+                    [internal, ticket](Result<std::vector<host::UniqueFd>> outcome) {
+                      CommandKnown known{ticket, Error{}};
+                      if (outcome)
+                        known.outcome
+                            = std::make_shared<std::vector<host::UniqueFd>>(std::move(*outcome));
+                      else
+                        known.outcome = outcome.error();
+                      actor::tell(internal, std::move(known));
+                    });
+    return answer;
+  }
+
+  void command_known(CommandKnown& msg) {
+    auto waiting = commands.extract(msg.ticket);
+    if (waiting.empty()) return;
+    waiting.mapped().deliver(msg.outcome ? driver::exec_started(std::move(*msg.outcome))
+                                         : driver::failed(msg.outcome.error()));
+  }
+
+  Object<schema::plugin::Fingerprint> health() const {
+    if (!traits.enabled || !executors)
+      return driver::make_fingerprint(traits.enabled, false, traits.problem);
+    if (!traits.problem.empty()) return driver::make_fingerprint(true, false, traits.problem);
+    if (traits.look) return traits.look(executors->cgroups());
+    return driver::make_fingerprint(true, true, "Healthy", {{traits.attribute, "true"}});
+  }
+
+  actor::Answer<Answered> answer(Request::Reader request) {
+    switch (request.which()) {
+      case Request::DESCRIBE:
+        return driver::described(traits.description);
+      case Request::FINGERPRINT:
+        return driver::fingerprinted(health());
+      case Request::START_TASK:
+        return start(request.getStartTask());
+      case Request::RECOVER_TASK:
+        return recover(request.getRecoverTask());
+      case Request::STOP_TASK:
+        return stop(request.getStopTask());
+      case Request::DESTROY_TASK:
+        return destroy(driver::read_id(request.getDestroyTask()));
+      case Request::END_OTHERS:
+        return end_others(request.getEndOthers());
+      case Request::SIGNAL_TASK:
+        return signal(request.getSignalTask());
+      case Request::TASK_STATS:
+        return usage(request.getTaskStats());
+      case Request::EXEC_TASK:
+        return exec(request.getExecTask());
+    }
+    return driver::unknown();
+  }
+};
+
+ExecutorTasks::ExecutorTasks(ExecutorDriver::pointer self)
+    : state_{std::make_unique<State>(self)} {}
+
+ExecutorTasks::~ExecutorTasks() = default;
+
+void ExecutorTasks::init(const DriverOptions& options, ExecutorTraits traits) {
+  state_->init(options, std::move(traits));
+}
+
+ExecutorDriver::behavior_type ExecutorTasks::behavior() {
+  return {
+      [this](const driver::Ask& msg) { return state_->answer(*msg.request); },
+      [this](ProcessKnown& msg) { state_->known(msg); },
+      [this](const ProcessEnded& msg) { state_->ended(msg); },
+      [this](const OrderDone& msg) { state_->order_done(msg); },
+      [this](CommandKnown& msg) { state_->command_known(msg); },
+      [this](ReadingDue msg) { state_->reading_due(msg.round); },
+  };
+}
+
+Result<host::TaskCommand> plain_command(schema::plugin::TaskConfig::Reader config) {
+  const auto reader = NOMAD_TRY(ConfigReader::parse(view(config.getConfig())));
+  host::TaskCommand command{.run_id = copy(config.getRunId()),
+                            .command = reader.text("command"),
+                            .arguments = reader.texts("args"),
+                            .environment = {},
+                            .task_directory = copy(config.getTaskDirectory()),
+                            .search_path = {},
+                            .user = {},
+                            .logs = {},
+                            .limits = {},
+                            .network_namespace = copy(config.getNetworkNamespace())};
+  if (command.command.empty())
+    return Error{Errc::invalid_argument,
+                 "failed to parse config: missing required argument \"command\""};
+  for (const auto variable : config.getEnvironment())
+    command.environment.push_back(copy(variable));
+  if (config.getUser().size() > 0)
+    command.user = NOMAD_TRY(host::find_user(copy(config.getUser())));
+  const auto logs = config.getLogs();
+  if (!logs.getDisabled())
+    command.logs = host::TaskLogs{.alloc_root = copy(config.getAllocRoot()),
+                                  .task = copy(config.getId().getTask()),
+                                  .max_files = logs.getMaxFiles(),
+                                  .max_file_bytes = logs.getMaxFileBytes()};
+  command.cgroup_limits.cpus = copy(config.getResources().getCpuset());
+  return command;
+}
+
+}  // namespace nomad::client

@@ -1,0 +1,106 @@
+// ExecutorTasks: what drivers have in common whose tasks are processes of this machine, each under
+// a nomadctl-executor, which outlives the agent. A driver of that kind is an actor whose state has
+// one of these and says, by ExecutorTraits, how a task becomes a command.
+//
+// Owns an ExecutorClient (one thread for all tasks of the driver). Asks the StatsReader for usage:
+// once for all tasks whose usage is streamed, at each tick. Lives in its actor, and on its thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/client/drivers/driver_objects.hpp"
+#include "actors/client/plugin_catalog.hpp"
+#include "runtime/host/executor_client.hpp"
+
+namespace nomad::client {
+
+namespace executor_tasks {
+
+using driver::TaskId;
+
+/// From the executor client's thread: a start or an attach has come to this.
+struct ProcessKnown {
+  using is_message = void;
+  TaskId id;
+  std::string run_id;
+  Result<host::TaskStarted> outcome;
+};
+
+struct ProcessEnded {
+  using is_message = void;
+  TaskId id;
+  std::string run_id;
+  workload::ExitResult result;
+};
+
+/// An order has been carried out or refused.
+struct OrderDone {
+  using is_message = void;
+  std::uint64_t ticket;
+  Result<> outcome;
+};
+
+/// A command runs beside a task, or does not.
+struct CommandKnown {
+  using is_message = void;
+  std::uint64_t ticket;
+  Result<driver::Descriptors> outcome;
+};
+
+/// Something of the feed is due.
+struct ReadingDue {
+  using is_message = void;
+  std::uint64_t round;
+};
+
+}  // namespace executor_tasks
+
+/// The actor of such a driver, with what it tells itself.
+using ExecutorDriver = actor::WithInternal<Driver,
+                                           void(executor_tasks::ProcessKnown),
+                                           void(executor_tasks::ProcessEnded),
+                                           void(executor_tasks::OrderDone),
+                                           void(executor_tasks::CommandKnown),
+                                           void(executor_tasks::ReadingDue)>;
+
+/// What one driver of that kind is.
+struct ExecutorTraits {
+  std::string attribute;         ///< Of the node when it works: "driver.raw_exec".
+  std::string state_dir;         ///< Where its executors have their places.
+  std::uint32_t handle_version;  ///< Of its handles, which hold the run's id.
+  Object<schema::plugin::DriverDescription> description;
+  bool enabled = true;
+  bool use_cgroups = true;
+  bool limits = false;    ///< Its tasks are held to what they were given.
+  std::string problem{};  ///< Why nothing can be run here; empty: nothing is known.
+  std::function<Result<host::TaskCommand>(schema::plugin::TaskConfig::Reader)> make_command;
+  /// How it is now, with the executors' control groups; none: it works once it was opened.
+  std::function<Object<schema::plugin::Fingerprint>(const host::Cgroups&)> look{};
+};
+
+/// What of a command is the same for each of these drivers: all but which program it is, and where
+/// it lives.
+Result<host::TaskCommand> plain_command(schema::plugin::TaskConfig::Reader config);
+
+class ExecutorTasks {
+public:
+  explicit ExecutorTasks(ExecutorDriver::pointer self);
+  ~ExecutorTasks();
+
+  void init(const DriverOptions& options, ExecutorTraits traits);
+
+  /// What the actor does from now on.
+  ExecutorDriver::behavior_type behavior();
+
+private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nomad::client
