@@ -36,10 +36,13 @@ std::chrono::nanoseconds read_clock(clockid_t clock) {
 
 bool QuietMoment::has_come(std::chrono::nanoseconds now, std::chrono::nanoseconds used) {
   constexpr auto busy = std::chrono::milliseconds{50};
+  constexpr auto longest = std::chrono::minutes{5};
   const bool is_quiet = looked_at_ && (used - used_then_) * 50 < now - *looked_at_;
+  const bool is_due = is_quiet || (looked_at_ && now - calm_since_ >= longest);
+  if (is_due || !looked_at_) calm_since_ = now;
   looked_at_ = now;
   used_then_ = used;
-  if (!is_quiet || (used_at_last_ && used - *used_at_last_ < busy)) return false;
+  if (!is_due || (used_at_last_ && used - *used_at_last_ < busy)) return false;
   used_at_last_ = used;
   return true;
 }

@@ -13,17 +13,20 @@ namespace nomad {
 /// Any thread; takes a millisecond or two after a large burst, well below one otherwise.
 void release_unused_pages();
 
-/// Decides when a process is quiet after a busy time. Pure; one thread.
+/// Decides when a process is quiet after a busy time, or has been busy for too long. Pure; one
+/// thread.
 class QuietMoment {
 public:
   /// `now` and `used` are the clock and the processor time of the process. True once after its
   /// start and after each busy time: less than 2 % of a core since the last call, and 50 ms of
-  /// processor time or more since the last moment.
+  /// processor time or more since the last moment. Who is not quiet for five minutes has
+  /// one, too.
   bool has_come(std::chrono::nanoseconds now, std::chrono::nanoseconds used);
 
 private:
   std::optional<std::chrono::nanoseconds> looked_at_;
   std::chrono::nanoseconds used_then_{0};
+  std::chrono::nanoseconds calm_since_{0};  ///< The last look that was quiet, or taken for it.
   std::optional<std::chrono::nanoseconds> used_at_last_;
 };
 

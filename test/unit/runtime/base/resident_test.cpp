@@ -24,3 +24,18 @@ TEST_CASE("what the start left is given back, however little it worked") {
   CHECK_FALSE(moment.has_come(5s, 80ms));
   CHECK(moment.has_come(6s, 82ms));
 }
+
+TEST_CASE("who is never quiet gives back every five minutes") {
+  nomad::QuietMoment moment;
+  int times = 0;
+  for (auto now = 1000ms; now <= 1'000s; now += 1s)
+    times += moment.has_come(now, now / 2) ? 1 : 0;
+  CHECK(times == 3);
+}
+
+TEST_CASE("a busy second after a long calm is none to give back in") {
+  nomad::QuietMoment moment;
+  for (auto now = 1s; now <= 1'000s; now += 1s)
+    moment.has_come(now, 1ms);
+  CHECK_FALSE(moment.has_come(1'001s, 500ms));
+}
