@@ -37,7 +37,7 @@ struct Addressed {
   }
 
   /// "address:port", or the error.
-  std::string at(std::string mode, std::string port, std::string custom = {}) const {
+  std::string at(std::string mode, std::string port, std::string custom = {}) {
     const auto found = service_address(
         {.alloc = alloc.reader(), .driver = has_driver ? &driver : nullptr, .host = "192.0.2.1"},
         {.mode = std::move(mode), .address = std::move(custom), .port = std::move(port)});
