@@ -271,9 +271,9 @@ RolloutStep next_rollout_step(const state::Snapshot& snapshot,
     return step;
   }
   const auto rows = snapshot.allocs_by_deployment(deployment_id);
-  const bool held = deployment->getStatus() == DeploymentState::PAUSED
-                    || deployment->getStatus() == DeploymentState::PENDING;
-  const auto deadline = held ? 0 : progress_deadline(*deployment, rows);
+  // Of one that is paused, too: as in Nomad, time goes on for it, and it fails when that is over.
+  const bool waits_for_others = deployment->getStatus() == DeploymentState::PENDING;
+  const auto deadline = waits_for_others ? 0 : progress_deadline(*deployment, rows);
   if (deadline != 0 && deadline > seed.now) step.look_again = deadline;
 
   const auto unhealthy = judge_unhealthy(*deployment, rows);

@@ -2,7 +2,9 @@
 // commands of the watcher and of operators are written.
 #pragma once
 
+#include "runtime/cluster/deployment_commands.hpp"
 #include "runtime/cluster/rollout.hpp"
+#include "test/support/anybody.hpp"
 #include "test/unit/runtime/scheduler/harness.hpp"
 
 namespace nomad::test {
@@ -49,6 +51,13 @@ struct RolloutHarness : Harness {
       health.getHealthy().setValue(healthy);
       health.setTimestamp(now);
     });
+  }
+
+  void pause(const std::string& id, bool paused) {
+    const auto decision = cluster::decide_pause(state(), anybody(), id, paused, {now, &random});
+    REQUIRE(decision.has_value());
+    store.apply(++next_index, *decision->command);
+    store.publish();
   }
 
   schema::DeploymentState status(const std::string& id) {

@@ -79,18 +79,33 @@ TEST_CASE_FIXTURE(RolloutHarness, "a deployment without progress fails at its de
   CHECK(next(id).is_over);
 }
 
-TEST_CASE_FIXTURE(RolloutHarness, "a paused deployment has no deadline") {
+TEST_CASE_FIXTURE(RolloutHarness, "a paused deployment keeps its progress deadline") {
   add_node();
-  const auto id = deploy(1, "{}");
-  const auto pause
-      = cluster::decide_pause(state(), nomad::test::anybody(), id, true, {now, &random});
-  REQUIRE(pause.has_value());
-  store.apply(++next_index, *pause->command);
-  store.publish();
-  now += 6000 * second;
-  const auto step = next(id);
-  CHECK_FALSE(step.command);
-  CHECK(step.look_again == 0);
+  const auto id = deploy(2, "{}");
+  const auto due = next(id).look_again;
+  REQUIRE(due == now + 600 * second);
+  pause(id, true);
+  CHECK(next(id).look_again == due);
+  CHECK_FALSE(next(id).command);
+
+  SUBCASE("and after it went on, too") {
+    now += 300 * second;
+    pause(id, false);
+    CHECK(next(id).look_again == due);
+  }
+  SUBCASE("and has a later one when an allocation is healthy meanwhile") {
+    now += 300 * second;
+    report_health(live()[0], true);
+    CHECK(next(id).look_again == now + 600 * second);
+  }
+  SUBCASE("and fails when that is over") {
+    now = due;
+    const auto step = next(id);
+    CHECK(step.reason == "no progress in time");
+    take(step);
+    CHECK(status(id) == DeploymentState::FAILED);
+    CHECK(description(id) == "Failed due to progress deadline");
+  }
 }
 
 TEST_CASE_FIXTURE(RolloutHarness,
@@ -188,19 +203,12 @@ TEST_CASE_FIXTURE(RolloutHarness, "healthy canaries of a paused deployment wait 
     report_health(row, true);
   take(next(first));
   const auto id = deploy(2, "{\"v\":2}", canaries);
-  const auto pause = [&](bool paused) {
-    const auto decision
-        = cluster::decide_pause(state(), nomad::test::anybody(), id, paused, {now, &random});
-    REQUIRE(decision.has_value());
-    store.apply(++next_index, *decision->command);
-    store.publish();
-  };
-  pause(true);
+  pause(id, true);
   for (const auto& row : live())
     if (row->alloc->getJobVersion() == 1) report_health(row, true);
   CHECK(next(id).reason != "its canaries are healthy");
 
-  pause(false);
+  pause(id, false);
   CHECK(next(id).reason == "its canaries are healthy");
 }
 
