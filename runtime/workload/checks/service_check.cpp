@@ -1,6 +1,5 @@
 #include "runtime/workload/checks/service_check.hpp"
 
-#include <charconv>
 #include <optional>
 #include <set>
 
@@ -11,66 +10,15 @@
 #include "runtime/base/text.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/workload/alloc_update.hpp"
+#include "runtime/workload/services/service_address.hpp"
 
 namespace nomad::workload {
 namespace {
 
-struct CheckAddress {
-  std::string host;
-  std::uint16_t port = 0;
-};
-
-std::optional<std::uint16_t> port_number(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (failure != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
-}
-
-/// The port of an allocation's group network that has this label.
-std::optional<schema::PortMapping::Reader> port_of(schema::Allocation::Reader alloc,
-                                                   std::string_view label) {
-  for (const auto port : alloc.getAllocatedResources().getShared().getPorts())
-    if (view(port.getLabel()) == label) return port;
-  return std::nullopt;
-}
-
-Error unknown_port(std::string_view label) {
-  return {Errc::invalid_argument,
-          label.empty()
-              ? std::string{"the check has no port; give it or its service one"}
-              : fmt::format("invalid port {}: port label not found; name a port of the group's "
-                            "network or a number",
-                            quote(label))};
-}
-
-/// By `address_mode`: the address that the service tells others (auto), that of the machine (host)
-/// or that of the allocation's own network (alloc).
-Result<CheckAddress> address_of(schema::Allocation::Reader alloc,
-                                std::string_view mode,
-                                std::string_view custom_address,
-                                std::string_view label) {
-  if (mode.empty()) mode = custom_address.empty() ? "host" : "auto";
-  const auto port = port_of(alloc, label);
-  const auto number = port_number(label);
-  if (!port && !number) return unknown_port(label);
-  const auto outside
-      = port ? static_cast<std::uint16_t>(port->getValue()) : number.value_or(std::uint16_t{0});
-  if (mode == "auto" && !custom_address.empty())
-    return CheckAddress{std::string{custom_address}, outside};
-  if (mode == "auto" || mode == "host")
-    return CheckAddress{port ? copy(port->getHostIp()) : std::string{}, outside};
-  if (mode == "alloc") {
-    const auto address = view(alloc.getNetworkStatus().getAddress());
-    if (address.empty())
-      return Error{Errc::invalid_argument,
-                   "cannot use address_mode=\"alloc\": no allocation network status reported"};
-    const bool is_mapped = port && port->getTo() > 0;
-    return CheckAddress{std::string{address},
-                        is_mapped ? static_cast<std::uint16_t>(port->getTo()) : outside};
-  }
-  return Error{Errc::invalid_argument,
-               fmt::format("address_mode {} is not one that a check can use", quote(mode))};
+/// What a check without an `address_mode` of its own has: the address that its service tells
+/// others, if that has one of its own, or else the machine's.
+std::string_view default_mode(std::string_view own_address) {
+  return own_address.empty() ? "host" : "auto";
 }
 
 std::optional<CheckKind> kind_of(std::string_view type) {
@@ -160,15 +108,22 @@ private:
               "check's task";
       return;
     }
-    const auto own_label = text(check.getPortLabel());
-    auto address = address_of(alloc_, view(check.getAddressMode()), text(service.getAddress()),
-                              own_label.empty() ? text(service.getPortLabel()) : own_label);
-    if (!address) {
-      made.impossible = address.error().what;
+    AddressWish wish{.mode = copy(check.getAddressMode()),
+                     .address = text(service.getAddress()),
+                     .port = text(check.getPortLabel())};
+    if (wish.mode.empty()) wish.mode = default_mode(wish.address);
+    if (wish.port.empty()) wish.port = text(service.getPortLabel());
+    if (wish.port.empty()) {
+      made.impossible = "the check has no port; give it or its service one";
       return;
     }
-    made.host = address->host.empty() ? "127.0.0.1" : address->host;
-    made.port = address->port;
+    const auto target = service_address({.alloc = alloc_}, wish);
+    if (!target) {
+      made.impossible = target.error().what;
+      return;
+    }
+    made.host = target->address.empty() ? "127.0.0.1" : target->address;
+    made.port = static_cast<std::uint16_t>(target->port);
   }
 
   /// Of what makes it this check, as the job writes it: values that are put in may differ between
