@@ -81,6 +81,7 @@ Duties start_duties(const Server& server,
                                          .metrics = metrics});
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
   options.heartbeats.random_seed = random.next();
+  options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
   options.plans.metrics = metrics;
   const auto applier
