@@ -28,6 +28,12 @@ struct Decision {
   std::uint64_t job_modify_index = 0;  ///< Of the stored job, when the command leaves it as it is.
 };
 
+/// Commands to be written in order; none when there is nothing to write.
+struct Decisions {
+  access::Allowed allowed;
+  std::vector<Object<schema::Command>> commands = {};
+};
+
 struct RegisterRequest {
   Object<schema::Job> job;
   bool enforce_index = false;

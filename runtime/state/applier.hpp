@@ -136,7 +136,7 @@ private:
   void touch_eval(std::string_view id);
   void remove_eval(std::string_view id);
   void forget(schema::Command::Reader command);
-  void drop_eval(const Object<schema::Evaluation>& eval);
+  void drop_evals(const std::vector<Object<schema::Evaluation>>& evals);
   Result<std::vector<Object<schema::Evaluation>>> evals_to_delete(
       schema::EvalDelete::Reader command);
   void eval_delete(schema::EvalDelete::Reader command);
