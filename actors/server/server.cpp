@@ -86,6 +86,7 @@ Duties start_duties(const Server& server,
   options.plans.metrics = metrics;
   const auto applier
       = spawn_plan_applier(owner, store, proposer, random.next(), std::move(options.plans));
+  options.gc.metrics = metrics;
   const auto gc = spawn_core_gc(owner, store, proposer, options.gc);
   options.deployments.random_seed = random.next();
   const auto deployments = spawn_deployment_watchers(owner, store, proposer, options.deployments);
