@@ -178,6 +178,13 @@ struct EvalDelete {
   namespaces @5 :List(Text);
 }
 
+# Works the summaries of the jobs from `first` to `last`, in the order of the state, out anew from
+# what there is of them.
+struct SummariesReconcile {
+  first @0 :Reap.JobKey;
+  last @1 :Reap.JobKey;
+}
+
 # Registers a launch of a periodic job and notes its time, by which a later leader knows what was
 # missed.
 struct PeriodicLaunchRegister {
@@ -309,5 +316,6 @@ struct Command {
     evalDelete @37 :EvalDelete;
     periodicLaunchRegister @38 :PeriodicLaunchRegister;
     jobsReap @39 :JobsReap;
+    summariesReconcile @40 :SummariesReconcile;
   }
 }

@@ -123,6 +123,11 @@ Result<Decision> decide_stability(const state::Snapshot& snapshot,
                                   std::uint64_t version,
                                   bool stable);
 
+/// Works the summaries of all jobs out anew from their allocations and children. An entry is for
+/// jobs with a bounded number of these, or for one.
+Result<Decisions> decide_reconcile_summaries(const state::Snapshot& snapshot,
+                                             const access::Asking& asking);
+
 /// The registration of `job` as a version of its own, with an evaluation unless it is a parent.
 Decision register_version(const access::Allowed& allowed,
                           schema::Job::Reader job,
