@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "cli/output/layout.hpp"
+#include "runtime/base/text.hpp"
 #include "runtime/net/http/error_status.hpp"
 #include "runtime/net/tls/tls_context.hpp"
 #include "runtime/object/json_codec.hpp"
@@ -160,7 +161,7 @@ Result<net::ClientResponse> Api::send_file(const std::string& method,
 
 Error refusal(const net::ClientResponse& response) {
   return {net::code_of_status(response.status),
-          fmt::format("Unexpected response code: {} ({})", response.status, response.body)};
+          fmt::format("Unexpected response code: {} ({})", response.status, trim(response.body))};
 }
 
 Result<Answer> Api::get(const std::string& path, const Query& query) {

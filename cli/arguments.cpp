@@ -108,7 +108,10 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
       }
       flag += '=' + arguments[next];
     }
-    flags.push_back(std::move(flag));
+    if (takes_value && flag.ends_with('='))
+      known->add_result("");  // which CLI11 takes for one that is missing
+    else
+      flags.push_back(std::move(flag));
   }
   positional_.assign(arguments.begin() + static_cast<std::ptrdiff_t>(next), arguments.end());
   std::reverse(flags.begin(), flags.end());  // as CLI11 takes them

@@ -43,6 +43,9 @@ Result<Answer> find_by_prefix(Api& api,
   boost::json::array matches;
   for (const auto& item : list.view().items())
     if (item["ID"].text().starts_with(prefix)) matches.push_back(*item.raw());
+  if (matches.empty() && !kind.id.empty())
+    return mistake(
+        fmt::format("{}: {} \"{}\" matched no {}s", kind.error, kind.id, asked, kind.noun));
   if (matches.empty())
     return mistake(fmt::format("No {}(s) with prefix or id \"{}\" found", kind.noun, prefix));
   if (matches.size() > 1) {
@@ -154,6 +157,16 @@ std::string node_table(const View& nodes, bool verbose, bool with_os, bool with_
     }
     rows.push_back(std::move(row));
   }
+  return table(rows);
+}
+
+std::string pool_node_table(const View& nodes, bool verbose) {
+  Rows rows{{"ID", "DC", "Name", "Class", "Drain", "Eligibility", "Status"}};
+  for (const auto& node : newest_first(nodes))
+    rows.push_back({shown_id(node["ID"].text(), verbose), node["Datacenter"].text(),
+                    node["Name"].text(), node["NodeClass"].text(),
+                    node["Drain"].truth() ? "true" : "false", node["SchedulingEligibility"].text(),
+                    node["Status"].text()});
   return table(rows);
 }
 

@@ -16,6 +16,7 @@ struct UuidKind {
   std::string_view noun;       ///< "allocation", in `No allocation(s) with prefix or id "x" found`
   std::string_view title;      ///< "Alloc ID", in `Alloc ID must contain at least two characters.`
   std::string_view error;      ///< "Error querying allocation"
+  std::string_view id = {};    ///< Of texts for none that say: "Deployment ID"
 };
 
 inline constexpr UuidKind alloc_kind{"/v1/allocations", "/v1/allocation/", "allocation", "Alloc ID",
@@ -24,8 +25,9 @@ inline constexpr UuidKind node_kind{"/v1/nodes", "/v1/node/", "node", "Identifie
                                     "Error querying node info"};
 inline constexpr UuidKind eval_kind{"/v1/evaluations", "/v1/evaluation/", "evaluation",
                                     "Identifier", "Error querying evaluation"};
-inline constexpr UuidKind deployment_kind{"/v1/deployments", "/v1/deployment/", "deployment",
-                                          "Identifier", "Error retrieving deployment"};
+inline constexpr UuidKind deployment_kind{
+    "/v1/deployments", "/v1/deployment/", "deployment", "Identifier", "Error retrieving deployment",
+    "Deployment ID"};
 
 /// The whole object behind a UUID or its prefix.
 Result<Answer> find_by_prefix(Api& api,
@@ -75,6 +77,8 @@ Result<std::string> choose_task(const View& alloc,
 std::string alloc_table(const View& allocs, bool verbose);
 std::string job_table(const View& jobs, bool with_namespace);
 std::string node_table(const View& nodes, bool verbose, bool with_os, bool with_allocs, Api* api);
+/// The nodes of one pool.
+std::string pool_node_table(const View& nodes, bool verbose);
 std::string eval_table(const View& evals, bool verbose);
 std::string deployment_table(const View& deployments, bool verbose);
 

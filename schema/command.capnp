@@ -166,15 +166,23 @@ struct JobsReap { jobs @0 :List(Reap.JobKey); }
 
 # Removes what an operator wants to be forgotten, while the eval broker is paused and only what is
 # safe to delete (runtime/state/eval_rules). Those that are named: all, or none if one of them is not
-# safe; ids that are not there are passed over. By filter: of the evaluations with after < id <=
-# through that are of `namespaces` and that it holds for, the first `limit`.
+# safe; ids that are not there are passed over. By filter: of the evaluations with after < key <=
+# through that are of `namespaces` and that it holds for, the first `limit`. Keys are those of the
+# order by jobs, namespace\0job id\0status, id: so what an entry removes lies together.
 struct EvalDelete {
   evaluationIds @0 :List(Text);
   filter @1 :Text;                     # empty: those that are named
-  after @2 :Text;
-  through @3 :Text;
+  after @2 :Data;
+  through @3 :Data;
   limit @4 :UInt32;
   namespaces @5 :List(Text);
+}
+
+# Works the summaries of the jobs from `first` to `last`, in the order of the state, out anew from
+# what there is of them.
+struct SummariesReconcile {
+  first @0 :Reap.JobKey;
+  last @1 :Reap.JobKey;
 }
 
 # Registers a launch of a periodic job and notes its time, by which a later leader knows what was
@@ -308,5 +316,6 @@ struct Command {
     evalDelete @37 :EvalDelete;
     periodicLaunchRegister @38 :PeriodicLaunchRegister;
     jobsReap @39 :JobsReap;
+    summariesReconcile @40 :SummariesReconcile;
   }
 }

@@ -269,6 +269,7 @@ void NodeState::apply() {
   // Ready before the first answer: whoever reads after its write finds the lease in place.
   news_.publish_lease(*core_, applied_);
   proposals_.answer(*entries, std::move(outcomes));
+  parts_.fsm->answered();
   if (!stopped_) snapshots_.take_if_due();
   if (!stopped_ && core_->apply_index() > applied_) {
     apply_scheduled_ = true;

@@ -32,6 +32,9 @@ public:
   std::uint32_t common_commands() const override;
   std::uint32_t kind_of(std::span<const std::byte> payload) const override;
   std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) override;
+
+  void answered() override { store_->free_replaced(); }
+
   std::unique_ptr<SnapshotSource> snapshot() const override;
   Result<std::shared_ptr<PreparedState>> prepare(SnapshotRows& rows) const override;
   void install(PreparedState& prepared, Index applied) override;

@@ -1,9 +1,10 @@
 // CoreGc: collects, on the leader, what has ended long enough ago, and what the restore of a
 // snapshot left behind whose leader did not finish it.
 //
-// Owns:   its timers, and the entries that are still to be written.
-// Takes:  Lead. Writes the entries that runtime/cluster/gc_rules chooses, each when the one before
-//         it is applied, so that other writes never wait behind more than one.
+// Owns:   its timers, its searches, and the entries that are still to be written.
+// Takes:  Lead. Searches in turns, each on the newest state, so that no thread is busy with it for
+//         long, and writes the entries that runtime/cluster/gc_rules chooses, each when the one
+//         before it is applied, so that other writes never wait behind more than one.
 // Parent: server, restart.
 // Ends:   by the parent's exit message.
 #pragma once
@@ -16,6 +17,7 @@
 #include "actors/server/leadership.hpp"
 #include "runtime/cluster/gc_rules.hpp"
 #include "runtime/state/store.hpp"
+#include "runtime/telemetry/meter.hpp"
 
 namespace nomad::server {
 
@@ -23,6 +25,7 @@ struct CoreGcOptions {
   std::chrono::nanoseconds interval = std::chrono::minutes{5};
   std::chrono::nanoseconds job_interval = std::chrono::minutes{5};  ///< Of jobs.
   cluster::GcThresholds thresholds;
+  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
 };
 
 LeaderDuty spawn_core_gc(const actor::Owner& owner,

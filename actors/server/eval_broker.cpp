@@ -4,10 +4,12 @@
 #include <deque>
 #include <limits>
 #include <list>
+#include <set>
 
 #include "actors/core/supervise.hpp"
 #include "actors/roles/no_leader.hpp"
 #include "actors/server/actor_proposer.hpp"
+#include "actors/server/broker_gauges.hpp"
 #include "runtime/base/clock.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
@@ -86,6 +88,26 @@ cluster::EvalEntry entry_of(schema::Evaluation::Reader eval, cluster::TimePoint 
   return entry;
 }
 
+/// What its groups asked for and did not get, and where they looked.
+void note_demand(schema::Evaluation::Reader eval, cluster::BlockedEval& blocked) {
+  std::set<std::string> datacenters;
+  std::set<std::string> classes;
+  for (const auto group : eval.getFailedTgAllocs()) {
+    const auto metric = group.getValue();
+    for (const auto datacenter : metric.getNodesAvailable())
+      datacenters.insert(copy(datacenter.getKey()));
+    for (const auto node_class : metric.getClassExhausted())
+      classes.insert(copy(node_class.getKey()));
+    if (metric.getClassExhausted().size() == 0) classes.insert("");
+    for (const auto task : metric.getResourcesExhausted()) {
+      blocked.cpu += task.getValue().getCpu();
+      blocked.memory_mb += task.getValue().getMemoryMb();
+    }
+  }
+  blocked.datacenters.assign(datacenters.begin(), datacenters.end());
+  blocked.node_classes.assign(classes.begin(), classes.end());
+}
+
 cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token = {}) {
   cluster::BlockedEval blocked{
       .id = copy(eval.getId()),
@@ -106,6 +128,7 @@ cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string tok
   for (auto entry : eval.getClassEligibility())
     (entry.getValue() ? blocked.eligible_classes : blocked.ineligible_classes)
         .push_back(copy(entry.getKey()));
+  note_demand(eval, blocked);
   return blocked;
 }
 
@@ -453,25 +476,7 @@ struct BrokerState {
   }
 
   void show_gauges() {
-    const auto stats = queue.stats();
-    const auto waiting = blocked.stats();
-    std::vector<telemetry::Meter::Gauge> gauges;
-    const auto set = [&](const std::string& name, std::size_t value) {
-      gauges.push_back({name, static_cast<double>(value)});
-    };
-    set("broker.total_ready", stats.ready);
-    set("broker.total_unacked", stats.outstanding);
-    set("broker.total_pending", stats.pending);
-    set("broker.total_waiting", stats.waiting);
-    set("broker.total_cancelable", stats.cancelable);
-    for (const auto& [type, counts] : stats.by_type) {
-      set("broker." + type + ".ready", counts.first);
-      set("broker." + type + ".unacked", counts.second);
-    }
-    set("blocked_evals.total_blocked", waiting.blocked);
-    set("blocked_evals.total_escaped", waiting.escaped);
-    set("blocked_evals.total_quota_limit", waiting.quota_limit);
-    options.metrics->show("eval_broker", std::move(gauges));
+    options.metrics->show("eval_broker", broker_gauges(queue, blocked, now()));
     actor::send_self_after(self, telemetry::Meter::gauge_interval, ShowGauges{});
   }
 

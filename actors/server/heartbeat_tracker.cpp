@@ -73,6 +73,7 @@ struct TrackerState {
     leases = {};
     told_to_lead = leads_now;
     leads = told_to_lead && settled;
+    show_gauges();
     if (!leads) return;
     const auto deadline = self->now() + options.leases.failover_ttl;
     const auto snapshot = store->snapshot();
@@ -100,7 +101,13 @@ struct TrackerState {
     scanning = false;
     for (const auto& node : leases.expire(self->now()))
       missed(node);
+    show_gauges();
     keep_scanning();
+  }
+
+  void show_gauges() const {
+    options.metrics->show("heartbeat_tracker",
+                          {{"heartbeat.active", static_cast<double>(leases.size())}});
   }
 
   // -- turns -------------------------------------------------------------------------------------
@@ -198,13 +205,16 @@ struct TrackerState {
       if (decision.look_again) look_again();
       if (!decision.command) return done();
       log::warn("heartbeat", "node {} missed its heartbeat", short_id(id));
-      write(decision.command, [id, look_again, done](const Result<Committed>& written) {
-        done();
-        if (written) return;
-        log::error("heartbeat", "node {} could not be marked: {}", short_id(id),
-                   written.error().what);
-        look_again();
-      });
+      const auto begun = self->now();
+      write(decision.command,
+            [this, id, look_again, done, begun](const Result<Committed>& written) {
+              options.metrics->measure("heartbeat.invalidate", self->now() - begun);
+              done();
+              if (written) return;
+              log::error("heartbeat", "node {} could not be marked: {}", short_id(id),
+                         written.error().what);
+              look_again();
+            });
     });
     if (!queued) look_again();
   }

@@ -19,6 +19,7 @@
 #include "actors/roles/server_link.hpp"
 #include "actors/server/leadership.hpp"
 #include "runtime/cluster/lease_table.hpp"
+#include "runtime/telemetry/meter.hpp"
 
 namespace nomad::server {
 
@@ -46,6 +47,7 @@ struct HeartbeatOptions {
   cluster::LeaseOptions leases;
   std::chrono::milliseconds scan_interval{1'000};  ///< Worst-case delay of a report.
   std::uint64_t random_seed = 0;
+  std::shared_ptr<telemetry::Meter> metrics = telemetry::Meter::make(nullptr);
 };
 
 HeartbeatTracker spawn_heartbeat_tracker(const actor::Owner& owner,

@@ -139,7 +139,9 @@ struct ApplierState {
 
   /// Verifies what is next of the plan and proposes what fits. An error is the plan's end.
   Result<> apply(const Waits& waiting) {
+    const auto begun = self->now();
     auto state = basis();
+    options.metrics->measure("plan.wait_for_index", self->now() - begun);
     auto found = verify(waiting->plan, state);
     if (continuation && (!found || !found->rejected_nodes.empty())) {
       // What was freed since the continuation was made is not in it: look once more.

@@ -42,6 +42,7 @@ struct WorkerState {
 
   using Self = WorkerSelf::stateful_pointer<WorkerState>;
   using TimePoint = std::chrono::steady_clock::time_point;
+  using Names = std::vector<std::string_view>;  ///< Of metrics.
 
   /// A delivery that is worked on. Several may be of one evaluation: the broker delivers again what
   /// took too long, and when its server leads again, while what was begun before is not over.
@@ -71,6 +72,12 @@ struct WorkerState {
   bool asking = false;
   SchedulerWorkerStats stats;
 
+  /// What Nomad's workers do by calls of servers has names on both sides.
+  void measure(const Names& names, TimePoint begun) const {
+    for (const auto name : names)
+      options.metrics->measure(name, self->now() - begun);
+  }
+
   // -- taking evaluations ------------------------------------------------------------------------
 
   void ask() {
@@ -81,7 +88,7 @@ struct WorkerState {
         .then(
             [this, asked](const eval_broker::Delivery& delivery) {
               asking = false;
-              options.metrics->measure("worker.dequeue_eval", self->now() - asked);
+              measure(Names{"worker.dequeue_eval", "eval.dequeue"}, asked);
               if (delivery.eval) begin(delivery);
               ask();
             },
@@ -165,18 +172,43 @@ struct WorkerState {
       for (unsigned i = 0; i < list.size(); ++i)
         list.setWithCaveats(i, *step.evaluations[i]);
     });
-    keep(token, [this, token, command] { write(token, command); });
+    auto names = names_of_write(view(works.at(token).delivery.eval->getId()), step.evaluations);
+    keep(token, [this, token, command, names = std::move(names)] { write(token, command, names); });
   }
 
-  void write(const std::string& token, const Object<schema::Command>& command) {
+  /// Under which names a write of these evaluations is measured, alone or with a plan: Nomad makes
+  /// one write for each of them.
+  static Names names_of_write(std::string_view own_id,
+                              const std::vector<Object<schema::Evaluation>>& evaluations) {
+    bool updates = false;
+    bool reblocks = false;
+    bool creates = false;
+    for (const auto& eval : evaluations) {
+      const bool is_own = view(eval->getId()) == own_id;
+      const bool is_blocked = eval->getStatus() == schema::EvalStatus::BLOCKED;
+      (!is_own ? creates : is_blocked ? reblocks : updates) = true;
+    }
+    Names names;
+    const auto add = [&names](std::string_view of_worker, std::string_view of_server) {
+      names.push_back(of_worker);
+      names.push_back(of_server);
+    };
+    if (updates) add("worker.update_eval", "eval.update");
+    if (reblocks) add("worker.reblock_eval", "eval.reblock");
+    if (creates) add("worker.create_eval", "eval.create");
+    return names;
+  }
+
+  void write(const std::string& token, const Object<schema::Command>& command, const Names& names) {
     const auto begun = self->now();
-    writes->propose(WorkerSelf{self}, command, [this, token, begun](Result<Committed> committed) {
-      options.metrics->measure("worker.update_eval", self->now() - begun);
+    const auto then = [this, token, begun, names](Result<Committed> committed) {
+      measure(names, begun);
       if (!works.contains(token)) return;
       if (committed) return settle(token);
       log::warn("scheduler_worker", "evaluation {}: {}", name_of(token), committed.error().what);
       refuse(token);
-    });
+    };
+    writes->propose(WorkerSelf{self}, command, then);
   }
 
   /// Goes on with `then` if the delivery still counts, which it does from then on until it is
@@ -200,8 +232,11 @@ struct WorkerState {
     const auto begun = self->now();
     self->request(applier, plan_timeout, SubmitPlan{plan})
         .then(
-            [this, token, begun](PlanApplied& applied) {
+            [this, token, begun, plan](PlanApplied& applied) {
               options.metrics->measure("worker.submit_plan", self->now() - begun);
+              auto evaluations = plan->evaluations;
+              if (applied.result.completion_written) evaluations.push_back(plan->completion);
+              measure(names_of_write(plan->eval_id, evaluations), begun);
               if (!works.contains(token)) return;
               resume_nack(token);
               auto& work = works.at(token);
@@ -284,7 +319,7 @@ struct WorkerState {
     self->request(broker, broker_timeout, eval_broker::Ack{id_of(token), token})
         .then(
             [this, begun](eval_broker::Done) {
-              options.metrics->measure("worker.send_ack", self->now() - begun);
+              measure(Names{"worker.send_ack", "eval.ack"}, begun);
             },
             [name](const Error& err) {
               log::warn("scheduler_worker", "evaluation {} was not acknowledged: {}", name,
@@ -297,11 +332,15 @@ struct WorkerState {
   void refuse(const std::string& token) {
     ++stats.failed;
     const auto name = name_of(token);
+    const auto begun = self->now();
     self->request(broker, broker_timeout, eval_broker::Nack{id_of(token), token})
-        .then([](eval_broker::Done) {},
-              [name](const Error& err) {
-                log::debug("scheduler_worker", "evaluation {}: {}", name, err.what);
-              });
+        .then(
+            [this, begun](eval_broker::Done) {
+              measure(Names{"worker.send_ack", "eval.nack"}, begun);
+            },
+            [name](const Error& err) {
+              log::debug("scheduler_worker", "evaluation {}: {}", name, err.what);
+            });
     works.erase(token);
     ask();
   }

@@ -81,10 +81,12 @@ Duties start_duties(const Server& server,
                                          .metrics = metrics});
   const auto nodes = spawn_node_endpoint(owner, store, proposer, parts.lease, random.next());
   options.heartbeats.random_seed = random.next();
+  options.heartbeats.metrics = metrics;
   const auto tracker = spawn_heartbeat_tracker(owner, store, proposer, options.heartbeats);
   options.plans.metrics = metrics;
   const auto applier
       = spawn_plan_applier(owner, store, proposer, random.next(), std::move(options.plans));
+  options.gc.metrics = metrics;
   const auto gc = spawn_core_gc(owner, store, proposer, options.gc);
   options.deployments.random_seed = random.next();
   const auto deployments = spawn_deployment_watchers(owner, store, proposer, options.deployments);

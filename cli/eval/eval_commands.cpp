@@ -6,6 +6,7 @@
 #include "cli/api.hpp"
 #include "cli/lookup.hpp"
 #include "cli/monitor.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/describe.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
@@ -45,10 +46,12 @@ void print_eval(const View& eval, bool verbose) {
   }
   std::cout << pairs(block) << '\n';
   if (failed.members().empty()) return;
-  std::cout << '\n' << title("Failed Placements") << '\n' << placement_failures(failed, "") << '\n';
+  std::cout << '\n'
+            << title("Failed Placements") << '\n'
+            << placement_failures(failed, "", "\n\n") << "\n\n";
   if (!eval["BlockedEval"].text().empty())
     std::cout << fmt::format(
-        "\nEvaluation \"{}\" waiting for additional capacity to place remainder\n",
+        "Evaluation \"{}\" waiting for additional capacity to place remainder\n",
         shown_id(eval["BlockedEval"].text(), verbose));
 }
 
@@ -70,7 +73,8 @@ std::string next_page_command(const std::vector<std::string>& arguments) {
 }  // namespace
 
 Result<int> run_eval_list(const std::vector<std::string>& arguments) {
-  std::string filter, job, page_token, per_page, status;
+  std::string filter, job, page_token, status;
+  std::int64_t per_page = 0;
   bool verbose = false;
   Arguments parser{"eval list [options]", "Lists the evaluations, newest first."};
   CommonFlags common{parser};
@@ -85,14 +89,12 @@ Result<int> run_eval_list(const std::vector<std::string>& arguments) {
   if (!parser.positional().empty()) return parser.misuse("This command takes no arguments");
   auto api = NOMAD_TRY(Api::make(common));
   Query query;
-  for (const auto& [name, value] : {std::pair{"filter", filter},
-                                    {"job", job},
-                                    {"next_token", page_token},
-                                    {"per_page", per_page},
-                                    {"status", status}})
+  for (const auto& [name, value] :
+       {std::pair{"filter", filter}, {"job", job}, {"next_token", page_token}, {"status", status}})
     if (!value.empty()) query.emplace_back(name, value);
+  if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
   auto evals = NOMAD_TRY(api.get("/v1/evaluations", query).within("Error querying evaluations"));
-  if (auto code = output.print(evals.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::evaluation, evals.body))) return *code;
   if (evals.view().items().empty()) {
     std::cout << "No evals found\n";
     return 0;
@@ -114,11 +116,11 @@ Result<int> run_eval_status(const std::vector<std::string>& arguments) {
   auto api = NOMAD_TRY(Api::make(common));
   if (parser.positional().empty() && output.requested()) {
     auto list = NOMAD_TRY(api.get("/v1/evaluations").within("Error querying evaluations"));
-    return *output.print(list.body);
+    return *output.print(as_printed(ApiShape::evaluation, list.body));
   }
   if (parser.positional().size() != 1) return parser.misuse("This command takes one argument");
   auto eval = NOMAD_TRY(find_by_prefix(api, eval_kind, parser.positional()[0], verbose));
-  if (auto code = output.print(eval.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::evaluation, eval.body))) return *code;
   if (monitor) return monitor_evaluation(api, eval.view()["ID"].text(), {.verbose = verbose});
   print_eval(eval.view(), verbose);
   return 0;
@@ -132,7 +134,7 @@ Result<int> list_deployments(Api& api,
                              bool verbose) {
   auto deployments
       = NOMAD_TRY(api.get("/v1/deployments", query).within("Error retrieving deployments"));
-  if (auto code = output.print(deployments.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::deployment, deployments.body))) return *code;
   std::cout << (deployments.view().items().empty() ? "No deployments found"
                                                    : deployment_table(deployments.view(), verbose))
             << '\n';
@@ -174,7 +176,7 @@ Result<int> run_deployment_status(const std::vector<std::string>& arguments) {
   if (parser.positional().empty()) return list_deployments(api, {}, output, verbose);
   auto deployment
       = NOMAD_TRY(find_by_prefix(api, deployment_kind, parser.positional()[0], verbose));
-  if (auto code = output.print(deployment.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::deployment, deployment.body))) return *code;
   if (monitor) return monitor_deployment(api, deployment.view()["ID"].text(), verbose);
   std::cout << deployment_block(deployment.view(), verbose, false) << '\n';
   return 0;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/run.hpp"
@@ -100,7 +101,7 @@ Result<int> run_scaling_policy_info(const std::vector<std::string>& arguments) {
                    + policy_table(list.view(), verbose));
   const auto policy = NOMAD_TRY(api.get("/v1/scaling/policy/" + found[0]["ID"].text())
                                     .within("Error querying scaling policy"));
-  if (auto code = output.print(policy.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::scaling_policy, policy.body))) return *code;
   print_policy(policy.view(), verbose);
   return 0;
 }

@@ -27,7 +27,7 @@ std::string shown_meta(const View& map) {
   Pairs rows;
   for (const auto& [key, value] : map.members())
     rows.emplace_back(key, value.is_null() ? "<unset>" : value.text());
-  return rows.empty() ? "<none>" : pairs(rows);
+  return pairs(rows);
 }
 
 /// The request's "Meta" of arguments "key=value" and of a list of keys to unset.
@@ -79,8 +79,7 @@ Result<int> run_node_meta_apply(const std::vector<std::string>& arguments) {
   parser.option("unset", unset, "Keys to unset, separated by commas.");
   if (auto code = parser.parse(arguments)) return *code;
   const auto change = NOMAD_TRY(change_of(parser.positional(), unset));
-  if (change.empty())
-    return parser.misuse("This command takes one or more <key>=<value>, or -unset");
+  if (change.empty()) return mistake("Must specify -unset or at least 1 key=value pair");
   auto api = NOMAD_TRY(Api::make(common));
   const auto query = NOMAD_TRY(query_for(api, node));
   boost::json::object body{{"Meta", change}};

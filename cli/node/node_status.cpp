@@ -275,12 +275,14 @@ Result<int> run_node_eligibility(const std::vector<std::string>& arguments) {
     return parser.misuse("Node ID must be specified if -self isn't being used");
   auto api = NOMAD_TRY(Api::make(common));
   const auto prefix = NOMAD_TRY(self ? own_node(api) : parser.positional()[0]);
-  auto node = NOMAD_TRY(find_by_prefix(api, node_kind, prefix, true));
+  auto kind = node_kind;
+  kind.error = "Error updating scheduling eligibility";
+  auto node = NOMAD_TRY(find_by_prefix(api, kind, prefix, true));
   const auto id = node.view()["ID"].text();
   NOMAD_TRY(api.put("/v1/node/" + id + "/eligibility",
                     boost::json::object{{"NodeID", id},
                                         {"Eligibility", enable ? "eligible" : "ineligible"}})
-                .within("Error updating scheduling eligibility"));
+                .within(kind.error));
   std::cout << fmt::format("Node \"{}\" scheduling eligibility set: {} for scheduling\n", id,
                            enable ? "eligible" : "ineligible");
   return 0;

@@ -30,16 +30,18 @@ std::string placement_failure(const View& metric, const std::string& indent) {
   return text;
 }
 
-std::string placement_failures(const View& failed_groups, const std::string& indent) {
+std::string placement_failures(const View& failed_groups,
+                               const std::string& indent,
+                               std::string_view between) {
   std::string text;
   for (const auto& [group, metric] : failed_groups.members()) {
     const auto count = metric["CoalescedFailures"].number() + 1;
-    text += fmt::format("{}Task Group \"{}\" (failed to place {} allocation{}):\n", indent, group,
+    if (!text.empty()) text += between;
+    text += fmt::format("{}Task Group \"{}\" (failed to place {} allocation{}):", indent, group,
                         count, count == 1 ? "" : "s");
     if (auto bullets = placement_failure(metric, indent + "  "); !bullets.empty())
-      text += bullets + '\n';
+      text += '\n' + bullets;
   }
-  if (!text.empty()) text.pop_back();
   return text;
 }
 

@@ -11,7 +11,9 @@ namespace nomad::cli {
 std::string placement_failure(const View& metric, const std::string& indent);
 
 /// `Task Group "g" (failed to place 2 allocations):` and its bullets, for every failed group.
-std::string placement_failures(const View& failed_groups, const std::string& indent);
+std::string placement_failures(const View& failed_groups,
+                               const std::string& indent,
+                               std::string_view between = "\n");
 
 /// The block of `deployment status`. With `brief`, what `job status` shows of it.
 std::string deployment_block(const View& deployment, bool verbose, bool brief);

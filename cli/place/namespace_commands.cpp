@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/api_command.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/place/specification.hpp"
@@ -133,7 +134,7 @@ Result<int> run_namespace_inspect(const std::vector<std::string>& arguments) {
   if (auto code = command.start_with("<namespace>", arguments)) return *code;
   output.json = output.format.empty();
   const auto ns = NOMAD_TRY(find_namespace(*command.api, command.parser.positional()[0]));
-  return *output.print(ns);
+  return *output.print(as_printed(ApiShape::place, ns));
 }
 
 Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
@@ -142,7 +143,7 @@ Result<int> run_namespace_list(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments)) return *code;
   const auto answer
       = NOMAD_TRY(command.api->get("/v1/namespaces").within("Error retrieving namespaces"));
-  if (auto code = output.print(answer.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
   std::cout << namespace_table(answer.view().items()) << '\n';
   return 0;
 }
@@ -152,7 +153,7 @@ Result<int> run_namespace_status(const std::vector<std::string>& arguments) {
   OutputFlags output{command.parser};
   if (auto code = command.start_with("<namespace>", arguments)) return *code;
   const auto ns = NOMAD_TRY(find_namespace(*command.api, command.parser.positional()[0]));
-  if (auto code = output.print(ns)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::place, ns))) return *code;
   print_namespace(View{ns});
   return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "cli/api_command.hpp"
 #include "cli/lookup.hpp"
+#include "cli/output/api_shape.hpp"
 #include "cli/output/layout.hpp"
 #include "cli/output/output.hpp"
 #include "cli/place/specification.hpp"
@@ -71,7 +72,8 @@ Result<boost::json::value> find_pool(Api& api, const std::string& prefix) {
 
 /// -filter, -page-token and -per-page.
 struct PageFlags {
-  std::string filter, page_token, per_page;
+  std::string filter, page_token;
+  std::int64_t per_page = 0;
 
   explicit PageFlags(Arguments& parser) {
     parser.option("filter", filter, "Only those for which the expression holds.");
@@ -81,15 +83,15 @@ struct PageFlags {
 
   Query query() const {
     Query query;
-    for (const auto& [name, value] :
-         {std::pair{"filter", filter}, {"next_token", page_token}, {"per_page", per_page}})
+    for (const auto& [name, value] : {std::pair{"filter", filter}, {"next_token", page_token}})
       if (!value.empty()) query.emplace_back(name, value);
+    if (per_page != 0) query.emplace_back("per_page", std::to_string(per_page));
     return query;
   }
 
   /// Says how to get the next page of what `command` lists.
   void hint(const std::string& command, const Answer& answer) const {
-    print_page_hint(command + " -per-page " + per_page, answer.next_token);
+    print_page_hint(fmt::format("{} -per-page {}", command, per_page), answer.next_token);
   }
 };
 
@@ -143,7 +145,7 @@ Result<int> run_node_pool_info(const std::vector<std::string>& arguments) {
   OutputFlags output{command.parser};
   if (auto code = command.start_with("<node-pool>", arguments)) return *code;
   const auto found = NOMAD_TRY(find_pool(*command.api, command.parser.positional()[0]));
-  if (auto code = output.print(found)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::place, found))) return *code;
   const View pool{found};
   std::cout << pairs({{"Name", pool["Name"].text()}, {"Description", pool["Description"].text()}})
             << '\n';
@@ -212,7 +214,7 @@ Result<int> run_node_pool_list(const std::vector<std::string>& arguments) {
   if (auto code = command.start(arguments)) return *code;
   const auto answer = NOMAD_TRY(
       command.api->get("/v1/node/pools", pages.query()).within("Error querying node pools"));
-  if (auto code = output.print(answer.body)) return *code;
+  if (auto code = output.print(as_printed(ApiShape::place, answer.body))) return *code;
   std::cout << pool_table(answer.view().items()) << '\n';
   pages.hint("node pool list", answer);
   return 0;
@@ -223,7 +225,7 @@ Result<int> run_node_pool_nodes(const std::vector<std::string>& arguments) {
   ApiCommand command{"node pool nodes [options] <node-pool>", "Lists the nodes of a node pool."};
   OutputFlags output{command.parser};
   const PageFlags pages{command.parser};
-  command.parser.flag("verbose", verbose, "Shows whole ids, addresses and versions.");
+  command.parser.flag("verbose", verbose, "Shows whole ids.");
   if (auto code = command.start_with("<node-pool>", arguments)) return *code;
   auto& api = *command.api;
   const auto pool = NOMAD_TRY(find_pool(api, command.parser.positional()[0]));
@@ -231,7 +233,7 @@ Result<int> run_node_pool_nodes(const std::vector<std::string>& arguments) {
   const auto answer = NOMAD_TRY(api.get("/v1/node/pool/" + segment(name) + "/nodes", pages.query())
                                     .within("Error querying nodes"));
   const auto code = print_listed(answer, output, "No nodes", [verbose](const View& nodes) {
-    return node_table(nodes, verbose, false, false, nullptr);
+    return pool_node_table(nodes, verbose);
   });
   if (!output.requested()) pages.hint("node pool nodes " + name, answer);
   return code;

@@ -66,6 +66,7 @@ std::optional<BlockedEval> BlockedEvals::block(BlockedEval eval) {
   }
   if (is_system(eval)) by_node_[eval.node_id].insert(eval.id);
   if (eval.max_plan_attempts) max_plan_attempts_.insert(eval.id);
+  count(eval, true);
   const std::string id = eval.id;
   evals_.emplace(id, std::move(eval));
   return std::nullopt;
@@ -85,6 +86,7 @@ BlockedEval BlockedEvals::remove(const std::string& id) {
   auto node = evals_.extract(id);
   assert(node);
   BlockedEval eval = std::move(node.mapped());
+  count(eval, false);
   slots_.erase(slot_of(eval.ns, eval.job_id, eval.node_id));
   escaped_.erase(id);
   max_plan_attempts_.erase(id);
@@ -99,6 +101,22 @@ BlockedEval BlockedEvals::remove(const std::string& id) {
     if (group->second.empty()) groups->erase(group);
   }
   return eval;
+}
+
+/// Adds what it asks for to the sums, or takes it away; a sum of nothing is forgotten.
+void BlockedEvals::count(const BlockedEval& eval, bool is_added) {
+  const auto add = [&](Demands& demands, const std::string& first, const std::string& second) {
+    const auto demand = demands.try_emplace({first, second}).first;
+    auto& [cpu, memory_mb, evals] = demand->second;
+    cpu += is_added ? eval.cpu : -eval.cpu;
+    memory_mb += is_added ? eval.memory_mb : -eval.memory_mb;
+    evals += is_added ? 1 : -1;
+    if (evals == 0) demands.erase(demand);
+  };
+  add(demand_of_jobs_, eval.ns, eval.job_id);
+  for (const auto& datacenter : eval.datacenters)
+    for (const auto& node_class : eval.node_classes)
+      add(demand_of_classes_, datacenter, node_class);
 }
 
 std::vector<BlockedEval> BlockedEvals::remove_all(const std::vector<std::string>& ids) {

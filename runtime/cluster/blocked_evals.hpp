@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace nomad::cluster {
@@ -42,6 +43,12 @@ struct BlockedEval {
   std::vector<std::string> eligible_classes;    ///< Sorted.
   std::string quota = {};  ///< That its namespace has used up; empty: it waits for nodes.
   std::string token;       ///< Of the delivery that reblocks it; empty for a new one.
+
+  // What its groups found too little of, for metrics.
+  std::int64_t cpu = 0;                        ///< MHz
+  std::int64_t memory_mb = 0;                  ///< MiB
+  std::vector<std::string> datacenters = {};   ///< With nodes that it could be on.
+  std::vector<std::string> node_classes = {};  ///< That were full; "" if nodes have none.
 };
 
 class BlockedEvals {
@@ -51,6 +58,15 @@ public:
     std::size_t escaped = 0;
     std::size_t quota_limit = 0;
   };
+
+  /// What blocked evaluations ask for.
+  struct Demand {
+    std::int64_t cpu = 0;        ///< MHz
+    std::int64_t memory_mb = 0;  ///< MiB
+    std::size_t evals = 0;
+  };
+
+  using Demands = std::map<std::pair<std::string, std::string>, Demand>;
 
   /// Tracks `eval`. Returns it when a change since its snapshot may already help: it is not
   /// tracked then but to be enqueued at once. A known id is ignored.
@@ -84,6 +100,12 @@ public:
   void clear();
   Stats stats() const;
 
+  /// Of each job (namespace, id) that is blocked.
+  const Demands& demand_of_jobs() const { return demand_of_jobs_; }
+
+  /// Of each datacenter and node class that lacks something.
+  const Demands& demand_of_classes() const { return demand_of_classes_; }
+
 private:
   using Slot = std::string;                    ///< namespace NUL job NUL node
   using Signature = std::vector<std::string>;  ///< Ineligible classes; equal for many jobs.
@@ -91,6 +113,7 @@ private:
   static Slot slot_of(std::string_view ns, std::string_view job_id, std::string_view node_id);
   bool missed_unblock(const BlockedEval& eval) const;
   BlockedEval remove(const std::string& id);
+  void count(const BlockedEval& eval, bool is_added);
   std::vector<BlockedEval> remove_all(const std::vector<std::string>& ids);
 
   std::unordered_map<std::string, BlockedEval> evals_;
@@ -104,6 +127,8 @@ private:
   std::map<std::string, std::uint64_t, std::less<>> node_changes_;
   std::map<std::string, std::uint64_t, std::less<>> quota_changes_;
   std::vector<std::string> duplicates_;
+  Demands demand_of_jobs_;
+  Demands demand_of_classes_;
 };
 
 }  // namespace nomad::cluster

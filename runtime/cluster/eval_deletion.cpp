@@ -17,7 +17,11 @@ void fill_texts(List list, const Texts& texts) {
     list.set(at++, text(one));
 }
 
-/// The entry in the making: a range of ids that begins before its first match and ends with its
+capnp::Data::Reader key_bytes(std::string_view key) {
+  return {reinterpret_cast<const kj::byte*>(key.data()), key.size()};
+}
+
+/// The entry in the making: a range of keys that begins before its first match and ends with its
 /// last.
 struct Batch {
   std::string after;
@@ -30,8 +34,8 @@ struct Batch {
     Draft<schema::Command> draft;
     auto deletion = draft->initEvalDelete();
     deletion.setFilter(text(filter));
-    deletion.setAfter(text(after));
-    deletion.setThrough(text(through));
+    deletion.setAfter(key_bytes(after));
+    deletion.setThrough(key_bytes(through));
     deletion.setLimit(static_cast<std::uint32_t>(most_deleted_evals));
     fill_texts(deletion.initNamespaces(static_cast<unsigned>(namespaces.size())), namespaces);
     return draft.freeze();
@@ -45,11 +49,12 @@ Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
                                      const std::vector<std::string>& eval_ids) {
   const auto allowed = NOMAD_TRY(access::authorize(asking, {}));
   NOMAD_TRY(state::check_broker_is_paused(snapshot.tables()));
+  state::EvalDeletionJudge judge{snapshot.tables()};
   for (const auto& id : eval_ids) {
     const auto eval = snapshot.eval(id);
     if (!eval) return Error{Errc::not_found, "eval not found"};
     NOMAD_TRY(access::authorize(asking, {view(eval->getNamespace())}));
-    if (!state::is_safe_to_delete(snapshot.tables(), *eval)) return state::not_safe_to_delete(id);
+    if (!judge.is_safe(*eval)) return state::not_safe_to_delete(id);
   }
   Draft<schema::Command> draft;
   fill_texts(draft->initEvalDelete().initEvaluationIds(static_cast<unsigned>(eval_ids.size())),
@@ -57,10 +62,10 @@ Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
   return Decision{allowed, draft.freeze()};
 }
 
-Result<EvalDeletion> decide_delete_by_filter(const state::Snapshot& snapshot,
-                                             const access::Asking& asking,
-                                             std::string_view filter_text) {
-  EvalDeletion deletion{NOMAD_TRY(access::authorize(asking, {}))};
+Result<Decisions> decide_delete_by_filter(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
+                                          std::string_view filter_text) {
+  Decisions deletion{NOMAD_TRY(access::authorize(asking, {}))};
   const auto filter
       = NOMAD_TRY(query::Filter::compile(filter_text).within("failed to read filter expression"));
   NOMAD_TRY(state::check_broker_is_paused(snapshot.tables()));
@@ -71,22 +76,23 @@ Result<EvalDeletion> decide_delete_by_filter(const state::Snapshot& snapshot,
     return verdicts.emplace(ns, access::authorize(asking, {ns}).has_value()).first->second;
   };
   Batch batch;
-  std::string last;  // the id before
+  std::string last;  // the key before
+  state::EvalDeletionJudge judge{snapshot.tables()};
   const auto finish = [&] {
     if (batch.matches > 0) deletion.commands.push_back(batch.command(filter_text));
     batch = {};
   };
-  for (const auto& entry : snapshot.evals()) {
+  for (const auto& entry : snapshot.evals_by_job()) {
     const auto eval = *entry.value();
     const auto ns = view(eval.getNamespace());
-    if (is_allowed(ns) && state::is_to_be_deleted(snapshot.tables(), filter, eval)) {
+    if (is_allowed(ns) && judge.takes(filter, eval)) {
       if (batch.matches++ == 0) batch.after = last;
-      batch.through = copy(eval.getId());
+      batch.through = entry.key();
       if (!batch.namespaces.contains(ns)) batch.namespaces.emplace(ns);
     }
     if (batch.matches > 0) ++batch.looked_at;
     if (batch.matches == most_deleted_evals || batch.looked_at >= most_looked_at_evals) finish();
-    last.assign(view(eval.getId()));
+    last.assign(entry.key());
   }
   finish();
   return deletion;

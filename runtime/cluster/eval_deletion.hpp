@@ -2,9 +2,10 @@
 // worked off.
 //
 // What is to go by a filter is found here, on the snapshot, and goes into the log as the filter and
-// the ends of a range of ids, so that an entry is small and applying it seeks. Where it is applied,
-// everything is judged again: an evaluation that came into the range and matches goes, too; one
-// that came behind it stays. May depend on: runtime/base, access, object, query, state. Pure.
+// the ends of a range of keys, so that an entry is small and applying it seeks. Where it is
+// applied, everything is judged again: an evaluation that came into the range and matches goes,
+// too; one that came behind it stays. May depend on: runtime/base, access, object, query, state.
+// Pure.
 #pragma once
 
 #include <string>
@@ -26,17 +27,11 @@ Result<Decision> decide_delete_evals(const state::Snapshot& snapshot,
                                      const access::Asking& asking,
                                      const std::vector<std::string>& eval_ids);
 
-struct EvalDeletion {
-  access::Allowed allowed;
-  /// To be written in order; how many each removes is in its outcome. None: nothing is found.
-  std::vector<Object<schema::Command>> commands = {};
-};
-
-/// Removes what `filter` holds for, is safe to delete, and the operator has the right to. Takes as
-/// long as the table is. Errors: `rejected` unless the eval broker is paused; `invalid_argument` if
-/// the filter is none.
-Result<EvalDeletion> decide_delete_by_filter(const state::Snapshot& snapshot,
-                                             const access::Asking& asking,
-                                             std::string_view filter);
+/// Removes what `filter` holds for, is safe to delete, and the operator has the right to; how many
+/// each command removes is in its outcome. Takes as long as the table is. Errors: `rejected` unless
+/// the eval broker is paused; `invalid_argument` if the filter is none.
+Result<Decisions> decide_delete_by_filter(const state::Snapshot& snapshot,
+                                          const access::Asking& asking,
+                                          std::string_view filter);
 
 }  // namespace nomad::cluster

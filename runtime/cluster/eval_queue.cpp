@@ -216,4 +216,13 @@ EvalQueue::Stats EvalQueue::stats() const {
   return stats;
 }
 
+std::vector<EvalQueue::Delayed> EvalQueue::delayed(std::size_t limit) const {
+  std::vector<Delayed> found;
+  for (const auto& [due, eval] : waiting_) {
+    if (found.size() >= limit) break;
+    if (due == eval.not_before) found.push_back({eval.id, eval.ns, eval.job_id, due});
+  }
+  return found;
+}
+
 }  // namespace nomad::cluster

@@ -77,6 +77,14 @@ public:
     std::map<std::string, std::pair<std::size_t, std::size_t>> by_type;  ///< ready, outstanding
   };
 
+  /// An evaluation that its own delay keeps from being handed out.
+  struct Delayed {
+    std::string id;
+    std::string ns;
+    std::string job_id;
+    TimePoint due{};
+  };
+
   explicit EvalQueue(EvalQueueOptions options = {}) : options_{options} {}
 
   /// Takes `eval` in. A known id is ignored, except that one whose `token` is the outstanding one
@@ -123,6 +131,10 @@ public:
   void clear();
 
   Stats stats() const;
+
+  /// Those that wait for their own time, soonest first, `limit` at most. Not those that wait after
+  /// a nack.
+  std::vector<Delayed> delayed(std::size_t limit) const;
 
 private:
   using JobKey = std::string;  ///< namespace, NUL, job id

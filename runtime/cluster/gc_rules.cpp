@@ -1,6 +1,7 @@
 #include "runtime/cluster/gc_rules.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -17,12 +18,13 @@ using schema::DesiredStatus;
 
 constexpr std::int64_t second = 1'000'000'000;
 
-/// Everything chosen so far; no id twice.
+/// What one turn of a search has chosen; no id twice.
 struct Chosen {
   std::unordered_set<std::string> evals;
   std::unordered_set<std::string> allocs;
   std::vector<std::string> deployments;
   std::vector<std::pair<std::string, std::string>> jobs;
+  std::vector<std::string> nodes;
 };
 
 /// A question about garbage: what had ended before `limit` (Unix nanoseconds) is old at `now`.
@@ -92,67 +94,70 @@ Object<schema::Job> job_of(const state::Snapshot& snapshot, schema::Allocation::
   return snapshot.job(view(alloc.getNamespace()), view(alloc.getJobId()));
 }
 
-void choose_evals(const state::Snapshot& snapshot,
-                  const GcThresholds& thresholds,
-                  std::int64_t now,
-                  Chosen& chosen) {
-  for (const auto& entry : snapshot.evals()) {
-    const auto eval = *entry.value();
-    if (!state::is_terminal(eval.getStatus())) continue;
-    const Age age{is_batch(view(eval.getType())) ? thresholds.batch_eval : thresholds.eval, now};
-    if (!age.is_old(eval.getModifyTime())) continue;
-    bool all = true;
-    for (const auto& row : snapshot.allocs_by_eval(view(eval.getId()))) {
-      const bool free = may_forget(*row, job_of(snapshot, *row->alloc), age);
-      all &= free;
-      if (free) chosen.allocs.insert(copy(row->alloc->getId()));
-    }
-    if (all) chosen.evals.insert(copy(eval.getId()));
+/// One turn of a search: what it looks at, what it has chosen, and what it may still look at.
+struct Turn {
+  const state::Snapshot& snapshot;
+  const GcThresholds& thresholds;
+  std::int64_t now;
+  std::size_t rows_left;
+  Chosen chosen = {};
+
+  bool is_over() const { return rows_left == 0; }
+
+  void spend(std::size_t rows) { rows_left -= std::min(rows, rows_left); }
+
+  Age age(Nanoseconds threshold) const { return {threshold, now}; }
+};
+
+void choose_eval(Turn& turn, schema::Evaluation::Reader eval) {
+  if (!state::is_terminal(eval.getStatus())) return;
+  const auto age = turn.age(is_batch(view(eval.getType())) ? turn.thresholds.batch_eval
+                                                           : turn.thresholds.eval);
+  if (!age.is_old(eval.getModifyTime())) return;
+  bool all = true;
+  const auto rows = turn.snapshot.allocs_by_eval(view(eval.getId()));
+  turn.spend(rows.size());
+  for (const auto& row : rows) {
+    const bool free = may_forget(*row, job_of(turn.snapshot, *row->alloc), age);
+    all &= free;
+    if (free) turn.chosen.allocs.insert(copy(row->alloc->getId()));
   }
+  if (all) turn.chosen.evals.insert(copy(eval.getId()));
 }
 
-/// Allocations whose evaluation is gone already.
-void choose_orphans(const state::Snapshot& snapshot,
-                    const GcThresholds& thresholds,
-                    std::int64_t now,
-                    Chosen& chosen) {
-  for (const auto& entry : snapshot.allocs()) {
-    const auto& row = *entry.value();
-    if (!row.terminal() || snapshot.eval(view(row.alloc->getEvalId()))) continue;
-    if (may_forget(row, job_of(snapshot, *row.alloc), Age{thresholds.eval, now}))
-      chosen.allocs.insert(copy(row.alloc->getId()));
-  }
+/// An allocation goes by itself if its evaluation is gone already.
+void choose_orphan(Turn& turn, const state::AllocRow& row) {
+  if (!row.terminal() || turn.snapshot.eval(view(row.alloc->getEvalId()))) return;
+  if (may_forget(row, job_of(turn.snapshot, *row.alloc), turn.age(turn.thresholds.eval)))
+    turn.chosen.allocs.insert(copy(row.alloc->getId()));
 }
 
 /// When a deployment ended, as far as one can tell, for it has no time of its own: when its version
 /// was submitted or the next one, when its allocations last changed, when it was last evaluated.
-std::int64_t end_of(const state::Snapshot& snapshot, schema::Deployment::Reader deployment) {
+std::int64_t end_of(Turn& turn,
+                    schema::Deployment::Reader deployment,
+                    const std::vector<state::AllocRef>& rows) {
   const auto ns = view(deployment.getNamespace());
   const auto job_id = view(deployment.getJobId());
-  const auto id = view(deployment.getId());
   std::int64_t end = 0;
-  if (const auto job = snapshot.job(ns, job_id)) end = job->getSubmitTime();
-  for (const auto& row : snapshot.allocs_by_deployment(id))
+  if (const auto job = turn.snapshot.job(ns, job_id)) end = job->getSubmitTime();
+  for (const auto& row : rows)
     end = std::max(end, row->alloc->getModifyTime());
-  for (const auto& entry : snapshot.evals_by_job(ns, job_id))
-    if (view(entry.value()->getDeploymentId()) == id)
+  for (const auto& entry : turn.snapshot.evals_by_job(ns, job_id)) {
+    turn.spend(1);
+    if (view(entry.value()->getDeploymentId()) == view(deployment.getId()))
       end = std::max(end, entry.value()->getModifyTime());
+  }
   return end;
 }
 
-void choose_deployments(const state::Snapshot& snapshot,
-                        const GcThresholds& thresholds,
-                        std::int64_t now,
-                        Chosen& chosen) {
-  const Age age{thresholds.deployment, now};
-  for (const auto& entry : snapshot.deployments()) {
-    const auto deployment = *entry.value();
-    if (state::is_active(deployment.getStatus()) || !age.is_old(end_of(snapshot, deployment)))
-      continue;
-    const auto rows = snapshot.allocs_by_deployment(view(deployment.getId()));
-    if (std::ranges::all_of(rows, [](const auto& row) { return row->terminal(); }))
-      chosen.deployments.push_back(copy(deployment.getId()));
-  }
+void choose_deployment(Turn& turn, schema::Deployment::Reader deployment) {
+  if (state::is_active(deployment.getStatus())) return;
+  const auto rows = turn.snapshot.allocs_by_deployment(view(deployment.getId()));
+  turn.spend(rows.size());
+  if (!turn.age(turn.thresholds.deployment).is_old(end_of(turn, deployment, rows))) return;
+  if (std::ranges::all_of(rows, [](const auto& row) { return row->terminal(); }))
+    turn.chosen.deployments.push_back(copy(deployment.getId()));
 }
 
 /// Whether a job of this kind is over without anybody having to stop it again. A parent ends by
@@ -162,32 +167,76 @@ bool may_forget(schema::Job::Reader job) {
   return view(job.getStatus()) == "dead" && (job.getStop() || is_batch(view(job.getType())));
 }
 
-/// Jobs, each with all of its evaluations and allocations, or none of them.
-void choose_jobs(const state::Snapshot& snapshot,
-                 const GcThresholds& thresholds,
-                 std::int64_t now,
-                 Chosen& chosen) {
-  const Age age{thresholds.job, now};
-  for (const auto& entry : snapshot.jobs()) {
-    const auto& job = entry.value();
-    if (!may_forget(*job) || !age.is_old(job->getSubmitTime())) continue;
-    const auto ns = view(job->getNamespace());
-    const auto id = view(job->getId());
-    const auto evals = snapshot.evals_by_job(ns, id);
-    const auto allocs = snapshot.allocs_by_job(ns, id);
-    bool free = true;
-    for (const auto& eval : evals)
-      free = free && state::is_terminal(eval.value()->getStatus())
-             && age.is_old(eval.value()->getModifyTime());
-    for (const auto& row : allocs)
-      free = free && may_forget(*row.value(), job, age, true);
-    if (!free) continue;
-    for (const auto& eval : evals)
-      chosen.evals.insert(copy(eval.value()->getId()));
-    for (const auto& row : allocs)
-      chosen.allocs.insert(copy(row.value()->alloc->getId()));
-    chosen.jobs.emplace_back(copy(job->getNamespace()), copy(job->getId()));
+/// A job goes with all of its evaluations and allocations, or with none of them.
+void choose_job(Turn& turn, const Object<schema::Job>& job) {
+  const auto age = turn.age(turn.thresholds.job);
+  if (!may_forget(*job) || !age.is_old(job->getSubmitTime())) return;
+  const auto ns = view(job->getNamespace());
+  const auto id = view(job->getId());
+  std::vector<std::string> evals;
+  std::vector<std::string> allocs;
+  for (const auto& entry : turn.snapshot.evals_by_job(ns, id)) {
+    const auto eval = *entry.value();
+    turn.spend(1);
+    if (!state::is_terminal(eval.getStatus()) || !age.is_old(eval.getModifyTime())) return;
+    evals.push_back(copy(eval.getId()));
   }
+  for (const auto& entry : turn.snapshot.allocs_by_job(ns, id)) {
+    const auto& row = *entry.value();
+    turn.spend(1);
+    if (!may_forget(row, job, age, true)) return;
+    allocs.push_back(copy(row.alloc->getId()));
+  }
+  turn.chosen.evals.insert(evals.begin(), evals.end());
+  turn.chosen.allocs.insert(allocs.begin(), allocs.end());
+  turn.chosen.jobs.emplace_back(copy(job->getNamespace()), copy(job->getId()));
+}
+
+void choose_node(Turn& turn, schema::Node::Reader node) {
+  if (node.getStatus() != schema::NodeStatus::DOWN
+      || !turn.age(turn.thresholds.node).is_old(node.getStatusUpdatedAt() * second))
+    return;
+  for (const auto& row : turn.snapshot.allocs_by_node(view(node.getId()))) {
+    turn.spend(1);
+    if (!row.value()->terminal()) return;
+  }
+  turn.chosen.nodes.push_back(copy(node.getId()));
+}
+
+/// Goes on through a table, with the row whose key is `from`, until the turn is over or the table
+/// is. True: nothing is left of it.
+template <class Map, class Look>
+bool walk(const Map& map, Turn& turn, std::string& from, Look look) {
+  for (auto at = map.lower_bound(from); at.valid(); at.next()) {
+    if (turn.is_over()) {
+      from = at.key();
+      return false;
+    }
+    turn.spend(1);
+    look(at.value());
+  }
+  from.clear();
+  return true;
+}
+
+bool walk_kind(Turn& turn, GarbageSearch::Kind kind, std::string& from) {
+  using enum GarbageSearch::Kind;
+  const auto& state = turn.snapshot;
+  switch (kind) {
+    case jobs:
+      return walk(state.jobs_map(), turn, from, [&](const auto& job) { choose_job(turn, job); });
+    case evals:
+      return walk(state.evals_map(), turn, from, [&](const auto& one) { choose_eval(turn, *one); });
+    case allocs:
+      return walk(state.allocs_map(), turn, from,
+                  [&](const auto& row) { choose_orphan(turn, *row); });
+    case deployments:
+      return walk(state.deployments_map(), turn, from,
+                  [&](const auto& one) { choose_deployment(turn, *one); });
+    case nodes:
+      return walk(state.nodes_map(), turn, from, [&](const auto& one) { choose_node(turn, *one); });
+  }
+  return true;
 }
 
 /// Commands of at most `most_reaped_ids` each; sorted, so that equal states make equal entries.
@@ -218,43 +267,7 @@ void reap_jobs(const Chosen& chosen, std::vector<Object<schema::Command>>& out) 
   }
 }
 
-std::vector<std::string> choose_nodes(const state::Snapshot& snapshot,
-                                      const GcThresholds& thresholds,
-                                      std::int64_t now) {
-  const Age age{thresholds.node, now};
-  std::vector<std::string> ids;
-  for (const auto& entry : snapshot.nodes()) {
-    const auto node = *entry.value();
-    if (node.getStatus() != schema::NodeStatus::DOWN
-        || !age.is_old(node.getStatusUpdatedAt() * second))
-      continue;
-    const auto rows = snapshot.allocs_by_node(view(node.getId()));
-    bool in_use = false;
-    for (const auto& row : rows)
-      in_use = in_use || !row.value()->terminal();
-    if (!in_use) ids.push_back(copy(node.getId()));
-  }
-  return ids;
-}
-
-}  // namespace
-
-GcThresholds GcThresholds::none() {
-  constexpr Nanoseconds zero{0};
-  return {zero, zero, zero, zero, zero};
-}
-
-std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snapshot,
-                                                     const GcThresholds& thresholds,
-                                                     std::int64_t now,
-                                                     GcKinds kinds) {
-  Chosen chosen;
-  if (kinds.jobs) choose_jobs(snapshot, thresholds, now, chosen);
-  if (kinds.others) {
-    choose_evals(snapshot, thresholds, now, chosen);
-    choose_orphans(snapshot, thresholds, now, chosen);
-    choose_deployments(snapshot, thresholds, now, chosen);
-  }
+std::vector<Object<schema::Command>> entries_for(const Chosen& chosen) {
   std::vector<Object<schema::Command>> commands;
   in_batches(chosen.allocs, commands, [](auto command, unsigned count) {
     return command.initReap().initAllocationIds(count);
@@ -266,11 +279,48 @@ std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snap
     return command.initReap().initDeploymentIds(count);
   });
   reap_jobs(chosen, commands);
-  if (kinds.others)
-    in_batches(choose_nodes(snapshot, thresholds, now), commands, [](auto command, unsigned count) {
-      return command.initNodeDeregister().initNodeIds(count);
-    });
+  in_batches(chosen.nodes, commands, [](auto command, unsigned count) {
+    return command.initNodeDeregister().initNodeIds(count);
+  });
   return commands;
+}
+
+}  // namespace
+
+GcThresholds GcThresholds::none() {
+  constexpr Nanoseconds zero{0};
+  return {zero, zero, zero, zero, zero};
+}
+
+GarbageSearch::GarbageSearch(const GcThresholds& thresholds, GcKinds kinds)
+    : thresholds_{thresholds} {
+  if (kinds.jobs) ahead_ = {Kind::jobs};
+  if (kinds.others)
+    ahead_.insert(ahead_.end(), {Kind::evals, Kind::allocs, Kind::deployments, Kind::nodes});
+}
+
+std::vector<Object<schema::Command>> GarbageSearch::turn(const state::Snapshot& snapshot,
+                                                         std::int64_t now,
+                                                         std::size_t rows) {
+  Turn turn{snapshot, thresholds_, now, rows};
+  while (!is_done() && !turn.is_over() && walk_kind(turn, ahead_.front(), from_))
+    ahead_.pop_front();
+  return entries_for(turn.chosen);
+}
+
+std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snapshot,
+                                                     const GcThresholds& thresholds,
+                                                     std::int64_t now,
+                                                     GcKinds kinds) {
+  return GarbageSearch{thresholds, kinds}.turn(snapshot, now,
+                                               std::numeric_limits<std::size_t>::max());
+}
+
+Result<Decisions> decide_collect_garbage(const state::Snapshot& snapshot,
+                                         const access::Asking& asking,
+                                         std::int64_t now) {
+  return Decisions{NOMAD_TRY(access::authorize(asking, {})),
+                   collect_garbage(snapshot, GcThresholds::none(), now)};
 }
 
 }  // namespace nomad::cluster

@@ -11,9 +11,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <vector>
 
 #include "runtime/base/duration.hpp"
+#include "runtime/cluster/job_commands.hpp"
 #include "runtime/object/object.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "schema/command.capnp.h"
@@ -41,11 +44,39 @@ struct GcKinds {
 /// At most this many ids go into one log entry, so that applying it holds up nobody for long.
 inline constexpr std::size_t most_reaped_ids = 256;
 
-/// The entries that remove everything that may go at `now` (Unix nanoseconds), to be written in
-/// this order; empty when there is nothing.
+/// A search that is made in turns, so that nobody has to wait until it is over. Each may look at a
+/// newer state: the search goes on behind the row where the last one ended.
+class GarbageSearch {
+public:
+  enum class Kind : std::uint8_t { jobs, evals, allocs, deployments, nodes };
+
+  explicit GarbageSearch(const GcThresholds& thresholds, GcKinds kinds = {});
+
+  /// The entries that remove what a turn finds, which may go at `now` (Unix nanoseconds), to be
+  /// written in this order. It looks at `rows` rows, and at all that belongs to the last of them (a
+  /// job, an evaluation), of which there may be as many as a job has allocations.
+  std::vector<Object<schema::Command>> turn(const state::Snapshot& snapshot,
+                                            std::int64_t now,
+                                            std::size_t rows);
+
+  bool is_done() const { return ahead_.empty(); }
+
+private:
+  GcThresholds thresholds_;
+  std::deque<Kind> ahead_;  ///< The first is being walked.
+  std::string from_;        ///< The key in its table where the next turn begins.
+};
+
+/// The same in one turn: the entries that remove everything that may go at `now`; empty when there
+/// is nothing.
 std::vector<Object<schema::Command>> collect_garbage(const state::Snapshot& snapshot,
                                                      const GcThresholds& thresholds,
                                                      std::int64_t now,
                                                      GcKinds kinds = {});
+
+/// Collects whatever has ended, for an operator.
+Result<Decisions> decide_collect_garbage(const state::Snapshot& snapshot,
+                                         const access::Asking& asking,
+                                         std::int64_t now);
 
 }  // namespace nomad::cluster

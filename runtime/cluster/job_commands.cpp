@@ -480,4 +480,55 @@ Result<Decision> decide_alloc_stop(const state::Snapshot& snapshot,
   return Decision{.allowed = allowed, .command = draft.freeze(), .eval_id = copy(eval->getId())};
 }
 
+namespace {
+
+/// What working out summaries looks at for one entry.
+constexpr std::size_t most_counted_rows = 4096;
+
+Object<schema::Command> reconcile_command(schema::Job::Reader first, schema::Job::Reader last) {
+  Draft<schema::Command> draft;
+  auto range = draft->initSummariesReconcile();
+  for (auto [key, job] : {std::pair{range.initFirst(), first}, std::pair{range.initLast(), last}}) {
+    key.setNamespace(job.getNamespace());
+    key.setId(job.getId());
+  }
+  return draft.freeze();
+}
+
+/// How many rows the summary of a job is made of.
+std::size_t rows_of_summary(const state::Snapshot& snapshot, schema::Job::Reader job) {
+  const auto ns = view(job.getNamespace());
+  const auto counts = snapshot.job_counts(ns, view(job.getId()));
+  std::size_t rows = 1 + counts.allocs + counts.evals;
+  if (!has_no_evals(job)) return rows;
+  const auto children = copy(job.getId()) + '/';
+  for ([[maybe_unused]] const auto& child : snapshot.jobs(ns, children))
+    ++rows;
+  return rows;
+}
+
+}  // namespace
+
+Result<Decisions> decide_reconcile_summaries(const state::Snapshot& snapshot,
+                                             const access::Asking& asking) {
+  Decisions decisions{NOMAD_TRY(access::authorize(asking, {}))};
+  Object<schema::Job> first;
+  Object<schema::Job> last;
+  std::size_t rows = 0;
+  const auto finish = [&] {
+    if (first) decisions.commands.push_back(reconcile_command(*first, *last));
+    first = {};
+    rows = 0;
+  };
+  for (const auto& entry : snapshot.jobs()) {
+    const auto of_job = rows_of_summary(snapshot, *entry.value());
+    if (rows + of_job > most_counted_rows) finish();
+    if (!first) first = entry.value();
+    last = entry.value();
+    rows += of_job;
+  }
+  finish();
+  return decisions;
+}
+
 }  // namespace nomad::cluster

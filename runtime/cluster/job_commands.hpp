@@ -28,6 +28,12 @@ struct Decision {
   std::uint64_t job_modify_index = 0;  ///< Of the stored job, when the command leaves it as it is.
 };
 
+/// Commands to be written in order; none when there is nothing to write.
+struct Decisions {
+  access::Allowed allowed;
+  std::vector<Object<schema::Command>> commands = {};
+};
+
 struct RegisterRequest {
   Object<schema::Job> job;
   bool enforce_index = false;
@@ -116,6 +122,11 @@ Result<Decision> decide_stability(const state::Snapshot& snapshot,
                                   std::string_view job_id,
                                   std::uint64_t version,
                                   bool stable);
+
+/// Works the summaries of all jobs out anew from their allocations and children. An entry is for
+/// jobs with a bounded number of these, or for one.
+Result<Decisions> decide_reconcile_summaries(const state::Snapshot& snapshot,
+                                             const access::Asking& asking);
 
 /// The registration of `job` as a version of its own, with an evaluation unless it is a parent.
 Decision register_version(const access::Allowed& allowed,

@@ -89,6 +89,10 @@ public:
   /// afterwards. One outcome per entry, in order. Must not throw.
   virtual std::vector<Outcome> apply(std::span<const Entry> entries, Index applied) = 0;
 
+  /// Everybody who waited for what was applied last has been told: now is the time for what can
+  /// wait until then.
+  virtual void answered() {}
+
   /// The state as it is now, in O(1).
   virtual std::unique_ptr<SnapshotSource> snapshot() const = 0;
 

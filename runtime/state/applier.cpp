@@ -51,6 +51,7 @@ std::string_view event_type_of(schema::Command::Which which) {
     case Which::JOB_STABILITY:
     case Which::REAP:
     case Which::JOBS_REAP:
+    case Which::SUMMARIES_RECONCILE:
     case Which::EVAL_DELETE:
     case Which::SERVICE_UPSERT:  // services' events have types of their own
     case Which::SERVICE_DELETE:
@@ -122,6 +123,8 @@ void Applier::dispatch(schema::Command::Reader command) {
     case Which::JOBS_REAP:
     case Which::EVAL_DELETE:
       return forget(command);
+    case Which::SUMMARIES_RECONCILE:
+      return summaries_reconcile(command.getSummariesReconcile());
     case Which::SERVICE_UPSERT:
     case Which::SERVICE_DELETE:
     case Which::NODE_SERVICES:

@@ -48,6 +48,8 @@ private:
   struct GroupCounts {
     std::int64_t queued = 0, complete = 0, failed = 0, running = 0, starting = 0, lost = 0,
                  unknown = 0;
+
+    friend bool operator==(const GroupCounts&, const GroupCounts&) = default;
   };
 
   struct Summary {
@@ -56,6 +58,13 @@ private:
     std::int64_t pending_children = 0, running_children = 0, dead_children = 0;
     Index create_index = 0;
     bool changed = false;
+
+    /// Whether both count the same.
+    bool counts_as(const Summary& other) const {
+      return groups == other.groups && pending_children == other.pending_children
+             && running_children == other.running_children && dead_children == other.dead_children
+             && create_index == other.create_index;
+    }
   };
 
   /// What allocations of this command add to a group of a deployment.
@@ -122,6 +131,9 @@ private:
   void extend_summary(JobReader job);
   void count_alloc(const schema::Allocation::Reader* before, schema::Allocation::Reader after);
   void count_child(JobReader job, std::string_view before, std::string_view after);
+  void summaries_reconcile(schema::SummariesReconcile::Reader command);
+  void recount(const std::string& key, JobReader job);
+  void recount_queued(JobReader job, Summary& counts) const;
   JobCounts& counts_of(const std::string& job_key);
   std::string_view status_of(const std::string& key, JobReader job, bool evals_were_removed) const;
   void settle_statuses();
@@ -136,7 +148,7 @@ private:
   void touch_eval(std::string_view id);
   void remove_eval(std::string_view id);
   void forget(schema::Command::Reader command);
-  void drop_eval(const Object<schema::Evaluation>& eval);
+  void drop_evals(const std::vector<Object<schema::Evaluation>>& evals);
   Result<std::vector<Object<schema::Evaluation>>> evals_to_delete(
       schema::EvalDelete::Reader command);
   void eval_delete(schema::EvalDelete::Reader command);

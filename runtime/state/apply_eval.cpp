@@ -1,4 +1,6 @@
 // Evaluations: new and changed ones, and the removal of what garbage collection chose.
+#include <algorithm>
+
 #include "runtime/state/applier.hpp"
 #include "runtime/state/eval_rules.hpp"
 
@@ -10,10 +12,14 @@ std::string job_key(schema::Evaluation::Reader eval) {
   return join_key(view(eval.getNamespace()), view(eval.getJobId()));
 }
 
-std::string by_job_key(schema::Evaluation::Reader eval) {
-  std::string rest(1, static_cast<char>(eval.getStatus()));
-  rest.append(view(eval.getId()));
-  return join_key(view(eval.getNamespace()), view(eval.getJobId()), rest);
+std::string_view key_in(capnp::Data::Reader bytes) {
+  return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
+}
+
+bool is_of_job(schema::Evaluation::Reader eval, std::string_view key) {
+  const auto ns = view(eval.getNamespace());
+  return key.size() == ns.size() + 1 + eval.getJobId().size() && key.starts_with(ns)
+         && key.ends_with(view(eval.getJobId()));
 }
 
 std::string by_create_key(schema::Evaluation::Reader eval) {
@@ -97,9 +103,9 @@ void Applier::store_eval(const Object<schema::Evaluation>* before,
   const bool live = !is_terminal(eval->getStatus());
   t_.evals.insert_or_assign(view(eval->getId()), eval);
   t_.evals_by_create.insert_or_assign(by_create_key(*eval), eval);
-  const std::string by_job = by_job_key(*eval);
+  const std::string by_job = eval_key_by_job(*eval);
   if (before != nullptr) {
-    const std::string old_key = by_job_key(**before);
+    const std::string old_key = eval_key_by_job(**before);
     if (old_key != by_job) t_.evals_by_job.erase(old_key);
   }
   t_.evals_by_job.insert_or_assign(by_job, eval);
@@ -117,25 +123,36 @@ void Applier::store_eval(const Object<schema::Evaluation>* before,
 }
 
 void Applier::remove_eval(std::string_view id) {
-  const auto* found = t_.evals.find(id);
-  if (found != nullptr) drop_eval(Object<schema::Evaluation>{*found});
+  if (const auto* found = t_.evals.find(id)) drop_evals({*found});
 }
 
-void Applier::drop_eval(const Object<schema::Evaluation>& eval) {
-  const std::string job = job_key(*eval);
-  const auto id = view(eval->getId());
-  t_.evals.erase(id);
-  t_.evals_by_create.erase(by_create_key(*eval));
-  t_.evals_by_job.erase(by_job_key(*eval));
-  JobCounts& counts = counts_of(job);
-  --counts.evals;
-  if (!is_terminal(eval->getStatus())) --counts.live_evals;
-  if (counts.empty()) t_.job_counts.erase(job);
-  touched_jobs_.insert_or_assign(job, true);
-
-  touch(Table::evals);
-  changed(Table::evals, id);
-  changed(Table::evals_by_job, job);
+/// Removes stored evaluations. What concerns a job is done once for those of it that come one after
+/// the other.
+void Applier::drop_evals(const std::vector<Object<schema::Evaluation>>& evals) {
+  std::vector<std::string> keys_by_job;
+  keys_by_job.reserve(evals.size());
+  for (auto eval = evals.begin(); eval != evals.end();) {
+    const std::string job = job_key(**eval);
+    JobCounts gone;
+    for (; eval != evals.end() && is_of_job(**eval, job); ++eval) {
+      const auto id = view((*eval)->getId());
+      t_.evals.erase_known(id);
+      t_.evals_by_create.erase_known(by_create_key(**eval));
+      keys_by_job.push_back(eval_key_by_job(**eval));
+      ++gone.evals;
+      if (!is_terminal((*eval)->getStatus())) ++gone.live_evals;
+      changed(Table::evals, id);
+    }
+    JobCounts& counts = counts_of(job);
+    counts.evals -= gone.evals;
+    counts.live_evals -= gone.live_evals;
+    if (counts.empty()) t_.job_counts.erase(job);
+    touched_jobs_.insert_or_assign(job, true);
+    changed(Table::evals_by_job, job);
+  }
+  std::ranges::sort(keys_by_job);
+  t_.evals_by_job.erase_all(keys_by_job);
+  if (!evals.empty()) touch(Table::evals);
 }
 
 void Applier::forget(schema::Command::Reader command) {
@@ -148,13 +165,14 @@ void Applier::forget(schema::Command::Reader command) {
 Result<std::vector<Object<schema::Evaluation>>> Applier::evals_to_delete(
     schema::EvalDelete::Reader command) {
   NOMAD_TRY(check_broker_is_paused(t_));
+  EvalDeletionJudge judge{t_};
   std::vector<Object<schema::Evaluation>> chosen;
   if (command.getFilter().size() == 0) {
     std::set<std::string_view> seen;
     for (const auto id : command.getEvaluationIds()) {
       const auto* eval = t_.evals.find(view(id));
       if (eval == nullptr || !seen.insert(view(id)).second) continue;
-      if (!is_safe_to_delete(t_, **eval)) return not_safe_to_delete(view(id));
+      if (!judge.is_safe(**eval)) return not_safe_to_delete(view(id));
       chosen.push_back(*eval);
     }
     return chosen;
@@ -163,14 +181,15 @@ Result<std::vector<Object<schema::Evaluation>>> Applier::evals_to_delete(
   std::set<std::string_view> namespaces;
   for (const auto ns : command.getNamespaces())
     namespaces.insert(view(ns));
-  const auto after = view(command.getAfter());
-  for (auto cursor = t_.evals.lower_bound(after);
-       cursor.valid() && cursor.key() <= view(command.getThrough())
-       && chosen.size() < command.getLimit();
-       cursor.next()) {
+  const auto after = key_in(command.getAfter());
+  const auto through = key_in(command.getThrough());
+  for (auto cursor = t_.evals_by_job.lower_bound(after);
+       cursor.valid() && chosen.size() < command.getLimit(); cursor.next()) {
+    const auto key = cursor.key();
+    if (key > through) break;
     const auto& eval = cursor.value();
-    if (cursor.key() == after || !namespaces.contains(view(eval->getNamespace()))) continue;
-    if (is_to_be_deleted(t_, filter, *eval)) chosen.push_back(eval);
+    if (key == after || !namespaces.contains(view(eval->getNamespace()))) continue;
+    if (judge.takes(filter, *eval)) chosen.push_back(eval);
   }
   return chosen;
 }
@@ -178,8 +197,7 @@ Result<std::vector<Object<schema::Evaluation>>> Applier::evals_to_delete(
 void Applier::eval_delete(schema::EvalDelete::Reader command) {
   const auto chosen = evals_to_delete(command);
   if (!chosen) return refuse(chosen.error().code, chosen.error().what);
-  for (const auto& eval : *chosen)
-    drop_eval(eval);
+  drop_evals(*chosen);
   outcome_.evals_deleted = chosen->size();
 }
 

@@ -13,6 +13,32 @@ bool is_running_until_stopped(schema::Job::Reader job) {
          || (job.hasParameterizedJob() && !job.getDispatched());
 }
 
+/// The count that an allocation of this status is in.
+template <class GroupCounts>
+std::int64_t& count_of(GroupCounts& group, schema::ClientStatus status) {
+  using enum schema::ClientStatus;
+  switch (status) {
+    case PENDING:
+      return group.starting;
+    case RUNNING:
+      return group.running;
+    case COMPLETE:
+      return group.complete;
+    case FAILED:
+      return group.failed;
+    case LOST:
+      return group.lost;
+    case UNKNOWN:
+      return group.unknown;
+  }
+  return group.unknown;
+}
+
+/// Completed and failed ones stay in their counts.
+bool only_grows(schema::ClientStatus status) {
+  return status == schema::ClientStatus::COMPLETE || status == schema::ClientStatus::FAILED;
+}
+
 }  // namespace
 
 /// The command's working copy of a summary; null if the job has none.
@@ -74,33 +100,13 @@ void Applier::count_alloc(const schema::Allocation::Reader* before,
   GroupCounts& group = found->second;
   counts->changed = true;
 
-  const auto current = [&](Status status) -> std::int64_t* {
-    switch (status) {
-      case Status::PENDING:
-        return &group.starting;
-      case Status::RUNNING:
-        return &group.running;
-      case Status::LOST:
-        return &group.lost;
-      case Status::UNKNOWN:
-        return &group.unknown;
-      case Status::COMPLETE:
-      case Status::FAILED:
-        break;  // these only grow
-    }
-    return nullptr;
-  };
-  if (before != nullptr) {
-    if (auto* count = current(before->getClientStatus()); count != nullptr && *count > 0) --*count;
-  } else if (group.queued > 0) {
-    --group.queued;
+  if (before == nullptr) {
+    if (group.queued > 0) --group.queued;
+  } else if (!only_grows(before->getClientStatus())) {
+    auto& count = count_of(group, before->getClientStatus());
+    if (count > 0) --count;
   }
-  if (now == Status::COMPLETE)
-    ++group.complete;
-  else if (now == Status::FAILED)
-    ++group.failed;
-  else if (auto* count = current(now))
-    ++*count;
+  ++count_of(group, now);
 }
 
 /// A job's status changes: its parent counts its children by status.
@@ -116,6 +122,61 @@ void Applier::count_child(JobReader job, std::string_view before, std::string_vi
   add(before, -1);
   add(after, 1);
   parent->changed = true;
+}
+
+void Applier::summaries_reconcile(schema::SummariesReconcile::Reader command) {
+  const auto key_of = [](schema::Reap::JobKey::Reader job) {
+    return join_key(view(job.getNamespace()), view(job.getId()));
+  };
+  const std::string last = key_of(command.getLast());
+  for (auto at = t_.jobs.lower_bound(key_of(command.getFirst())); at.valid() && at.key() <= last;
+       at.next())
+    recount(std::string{at.key()}, *at.value());
+}
+
+/// What the summary counts, by what there is: of allocations and children that are forgotten
+/// nothing is left to count.
+void Applier::recount(const std::string& key, JobReader job) {
+  Summary fresh;
+  fresh.ns = view(job.getNamespace());
+  fresh.job_id = view(job.getId());
+  fresh.create_index = job.getCreateIndex();
+  for (const auto group : job.getTaskGroups())
+    fresh.groups[copy(group.getName())];
+  for (const auto& entry : t_.allocs_by_job.prefix(key + '\0')) {
+    const auto alloc = *entry.value()->alloc;
+    if (alloc.getJobCreateIndex() != job.getCreateIndex()) continue;
+    ++count_of(fresh.groups[copy(alloc.getTaskGroup())], alloc.getClientStatus());
+  }
+  recount_queued(job, fresh);
+  for (const auto& entry : t_.jobs.prefix(key + '/')) {
+    const auto child = *entry.value();
+    if (view(child.getParentId()) != fresh.job_id) continue;
+    const auto status = view(child.getStatus());
+    (status == "dead"      ? fresh.dead_children
+     : status == "running" ? fresh.running_children
+                           : fresh.pending_children)
+        += 1;
+  }
+  const auto* known = summary(fresh.ns, fresh.job_id);
+  fresh.changed = known == nullptr || !fresh.counts_as(*known);
+  summaries_.insert_or_assign(key, std::move(fresh));
+}
+
+/// What waits for room is what the newest evaluation that has looked left over.
+void Applier::recount_queued(JobReader job, Summary& counts) const {
+  Object<schema::Evaluation> newest;
+  for (const auto& entry :
+       t_.evals_by_job.prefix(join_key(view(job.getNamespace()), view(job.getId()), {}))) {
+    const auto& eval = entry.value();
+    if (eval->getQueuedAllocations().size() == 0 || eval->getCreateIndex() < job.getCreateIndex())
+      continue;
+    if (!newest || eval->getModifyIndex() > newest->getModifyIndex()) newest = eval;
+  }
+  if (!newest) return;
+  for (const auto entry : newest->getQueuedAllocations())
+    if (const auto group = counts.groups.find(view(entry.getKey())); group != counts.groups.end())
+      group->second.queued = entry.getValue();
 }
 
 /// The counts of a job for changing. The reference is valid until the next change of any.

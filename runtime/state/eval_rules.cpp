@@ -25,12 +25,35 @@ bool is_done_with(schema::Allocation::Reader alloc, schema::Job::Reader job) {
 
 }  // namespace
 
-bool is_safe_to_delete(const Tables& tables, schema::Evaluation::Reader eval) {
-  const auto* job = tables.jobs.find(join_key(view(eval.getNamespace()), view(eval.getJobId())));
-  if (job == nullptr || (*job)->getStop() || view((*job)->getStatus()) == "dead") return true;
+std::string eval_key_by_job(schema::Evaluation::Reader eval) {
+  const auto ns = view(eval.getNamespace());
+  const auto job = view(eval.getJobId());
+  const auto id = view(eval.getId());
+  std::string key;
+  key.reserve(ns.size() + job.size() + id.size() + 3);
+  key.append(ns).push_back('\0');
+  key.append(job).push_back('\0');
+  key.push_back(static_cast<char>(eval.getStatus()));
+  return key.append(id);
+}
+
+void EvalDeletionJudge::look_at_job(schema::Evaluation::Reader eval) {
+  auto key = join_key(view(eval.getNamespace()), view(eval.getJobId()));
+  if (key == job_key_) return;
+  job_key_ = std::move(key);
+  const auto* job = tables_.jobs.find(job_key_);
+  const bool is_over = job == nullptr || (*job)->getStop() || view((*job)->getStatus()) == "dead";
+  job_ = is_over ? Object<schema::Job>{} : *job;
+  const auto* counts = tables_.job_counts.find(job_key_);
+  has_allocs_ = counts != nullptr && counts->allocs > 0;
+}
+
+bool EvalDeletionJudge::is_safe(schema::Evaluation::Reader eval) {
+  look_at_job(eval);
+  if (!job_ || !has_allocs_) return true;
   const auto prefix = join_key(view(eval.getId()), "");
-  for (const auto& entry : tables.allocs_by_eval.prefix(prefix)) {
-    const auto* row = tables.allocs.find(std::string{entry.key()}.substr(prefix.size()));
+  for (const auto& entry : tables_.allocs_by_eval.prefix(prefix)) {
+    const auto* row = tables_.allocs.find(std::string{entry.key()}.substr(prefix.size()));
     if (row == nullptr) continue;
     const auto alloc = *(*row)->alloc;
     switch (alloc.getClientStatus()) {
@@ -38,7 +61,7 @@ bool is_safe_to_delete(const Tables& tables, schema::Evaluation::Reader eval) {
       case ClientStatus::UNKNOWN:
         return false;
       case ClientStatus::FAILED:
-        if (!is_done_with(alloc, **job)) return false;
+        if (!is_done_with(alloc, *job_)) return false;
         break;
       default:
         break;
@@ -47,11 +70,9 @@ bool is_safe_to_delete(const Tables& tables, schema::Evaluation::Reader eval) {
   return true;
 }
 
-bool is_to_be_deleted(const Tables& tables,
-                      const query::Filter& filter,
-                      schema::Evaluation::Reader eval) {
+bool EvalDeletionJudge::takes(const query::Filter& filter, schema::Evaluation::Reader eval) {
   const auto wanted = filter.matches(eval);
-  return wanted && *wanted && is_safe_to_delete(tables, eval);
+  return wanted && *wanted && is_safe(eval);
 }
 
 Result<> check_broker_is_paused(const Tables& tables) {

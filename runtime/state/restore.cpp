@@ -4,6 +4,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/state/alloc_index.hpp"
+#include "runtime/state/eval_rules.hpp"
 #include "runtime/state/scaling_policies.hpp"
 #include "runtime/state/stored_tables.hpp"
 
@@ -47,8 +48,7 @@ void derive_evals(Tables& t) {
     const std::string id = copy(eval->getId());
     const std::string job = join_key(view(eval->getNamespace()), view(eval->getJobId()));
     t.evals_by_create.insert_or_assign(number_key(eval->getCreateIndex()) + id, eval);
-    t.evals_by_job.insert_or_assign(
-        join_key(job, std::string(1, static_cast<char>(eval->getStatus())) + id), eval);
+    t.evals_by_job.insert_or_assign(eval_key_by_job(*eval), eval);
     const JobCounts* known = t.job_counts.find(job);
     JobCounts counts = known != nullptr ? *known : JobCounts{};
     ++counts.evals;

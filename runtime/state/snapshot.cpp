@@ -189,6 +189,10 @@ std::vector<AllocRef> Snapshot::allocs_by_deployment(std::string_view deployment
   return rows_of(*tables_, tables_->allocs_by_deployment, deployment_id);
 }
 
+Snapshot::Evals::Range Snapshot::evals_by_job() const {
+  return tables_->evals_by_job.all();
+}
+
 Snapshot::Evals::Range Snapshot::evals_by_job(std::string_view ns, std::string_view job_id) const {
   return tables_->evals_by_job.prefix(join_key(ns, job_id, ""));
 }

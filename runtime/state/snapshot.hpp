@@ -138,6 +138,9 @@ public:
 
   Evals::Range evals_by_create() const;
 
+  /// Job by job, and of each as below; `eval_key_by_job` has the keys.
+  Evals::Range evals_by_job() const;
+
   /// By status, in the schema's order of statuses.
   Evals::Range evals_by_job(std::string_view ns, std::string_view job_id) const;
   Evals::Range evals_by_job(std::string_view ns,

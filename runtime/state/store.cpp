@@ -88,6 +88,7 @@ void Store::publish() {
     const std::lock_guard lock{mutex_};
     published_.swap(next);
   }
+  replaced_tables_.swap(next);
   next.reset();  // may free much; not under the lock
   changes_.push_back({static_cast<std::uint32_t>(Table::applied), {}});
   std::vector<Change> changes;

@@ -84,8 +84,12 @@ public:
   /// Says that entries up to `index` are applied, also those that carry no command.
   void set_applied(Index index);
 
-  /// Makes everything applied so far visible.
+  /// Makes everything applied so far visible. What was visible before is not freed here.
   void publish();
+
+  /// Frees what the last publication has replaced, which takes about as long as the change did. To
+  /// be called when nobody waits for it; the next publication does it otherwise.
+  void free_replaced() { replaced_tables_.reset(); }
 
   /// What indexes of the state are ahead of the log's.
   Index index_offset() const;
@@ -107,7 +111,8 @@ private:
   std::vector<Change> changes_;
   std::vector<std::pair<Index, std::vector<Event>>> pending_events_;
   bool keep_events_ = true;
-  bool replaced_ = false;  ///< Since the last publication.
+  bool replaced_ = false;                          ///< Since the last publication.
+  std::shared_ptr<const Tables> replaced_tables_;  ///< By the last publication.
 
   mutable std::mutex mutex_;  ///< Of `published_` alone.
   std::shared_ptr<const Tables> published_;

@@ -294,6 +294,7 @@ std::string Registry::prometheus(std::int64_t unix_nanoseconds, const Collector&
   }
   for (const auto& [key, sample] : samples_) {
     const std::lock_guard one{sample->guard_};
+    if (sample->total_count_ == 0) continue;  // nothing of it yet
     const auto name = prometheus_name(key.first);
     begin_family(out, open, name, "summary");
     auto sorted = has_last_ ? sample->last_values_ : sample->values_;

@@ -31,6 +31,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/plan/node_facts.hpp"
+#include "test/support/sample_job.hpp"
 
 namespace {
 
@@ -191,28 +192,18 @@ void add_job(Cluster& cluster, Random& random, std::size_t number, std::int64_t 
     const auto id = "job-" + std::to_string(number);
     auto entry = command.initJobRegister();
     auto job = entry.initJob();
-    job.setId(text(id));
-    job.setName(text(id));
-    job.setNamespace("default");
-    job.setType("service");
-    job.setPriority(50);
-    job.setNodePool("default");
-    job.initDatacenters(1).set(0, "*");
+    auto group = test::fill_job(job, {.id = id,
+                                      .count = count,
+                                      .group = "group",
+                                      .task = "task",
+                                      .cpu = 15,
+                                      .memory_mb = 10,
+                                      .disk_mb = 5});
+    group.getTasks()[0].setConfig(R"({"run_for":"1h"})");
     auto constraint = job.initConstraints(1)[0];
     constraint.setLTarget("${attr.kernel.name}");
     constraint.setOperand("=");
     constraint.setRTarget("linux");
-    auto group = job.initTaskGroups(1)[0];
-    group.setName("group");
-    group.setCount(count);
-    group.initEphemeralDisk().setSizeMb(5);
-    auto task = group.initTasks(1)[0];
-    task.setName("task");
-    task.setDriver("mock_driver");
-    task.setConfig(R"({"run_for":"1h"})");
-    auto resources = task.initResources();
-    resources.setCpu(15);
-    resources.setMemoryMb(10);
     auto eval = entry.initEvaluation();
     eval.setId(text(make_uuid(random)));
     eval.setNamespace("default");

@@ -26,6 +26,7 @@
 #include "runtime/scheduler/plan/plan_command.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/state/store.hpp"
+#include "test/support/sample_job.hpp"
 
 namespace {
 
@@ -149,26 +150,16 @@ struct World {
     apply([&](schema::Command::Builder command) {
       auto entry = command.initJobRegister();
       auto job = entry.initJob();
-      job.setId(text(id));
-      job.setName(text(id));
-      job.setNamespace("default");
-      job.setType("service");
-      job.setPriority(50);
-      job.setNodePool("default");
-      job.initDatacenters(1).set(0, "*");
+      auto group = test::fill_job(job, {.id = id,
+                                        .count = count,
+                                        .group = "group",
+                                        .task = "task",
+                                        .cpu = shape.cpu_mhz,
+                                        .memory_mb = shape.memory_mb,
+                                        .disk_mb = 1});
       if (shape.constrained) constrain(job);
-      auto group = job.initTaskGroups(1)[0];
-      group.setName("group");
-      group.setCount(count);
-      group.initEphemeralDisk().setSizeMb(1);
       if (shape.port) group.initNetworks(1)[0].initDynamicPorts(1)[0].setLabel("http");
       if (shape.spread) spread(group);
-      auto task = group.initTasks(1)[0];
-      task.setName("task");
-      task.setDriver("mock_driver");
-      auto resources = task.initResources();
-      resources.setCpu(shape.cpu_mhz);
-      resources.setMemoryMb(shape.memory_mb);
       auto eval = entry.initEvaluation();
       eval.setId(text(eval_id));
       eval.setNamespace("default");

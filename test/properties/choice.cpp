@@ -10,6 +10,7 @@
 #include "test/properties/checks.hpp"
 #include "test/properties/rules.hpp"
 #include "test/properties/violation.hpp"
+#include "test/support/sample_job.hpp"
 
 namespace nomad::properties {
 namespace {
@@ -63,25 +64,10 @@ private:
   template <class Edit>
   void run_job(std::int64_t count, Edit edit) {
     Draft<schema::Job> draft;
-    auto& job = *draft;
-    job.setId("web");
-    job.setName("web");
-    job.setNamespace("default");
-    job.setType("service");
-    job.setPriority(50);
-    job.setNodePool("default");
-    job.initDatacenters(1).set(0, "*");
-    auto group = job.initTaskGroups(1)[0];
-    group.setName("g0");
-    group.setCount(count);
-    group.initEphemeralDisk().setSizeMb(10);
+    auto group = test::fill_job(
+        *draft, {.count = count, .group = "g0", .task = "t0", .cpu = 100, .memory_mb = 100});
     group.initReschedulePolicy().setUnlimited(true);
     group.getReschedulePolicy().setDelayFunction("constant");
-    auto task = group.initTasks(1)[0];
-    task.setName("t0");
-    task.setDriver("mock_driver");
-    task.initResources().setCpu(100);
-    task.getResources().setMemoryMb(100);
     edit(group);
     const auto object = draft.freeze();
     const auto eval = cluster::eval_for_job(*object, schema::EvalTrigger::JOB_REGISTER,

@@ -1,43 +1,24 @@
 // /v1/node/pools and /v1/node/pool/<name>.
 #include "actors/api/cluster/node_endpoint.hpp"
-#include "actors/api/http/list.hpp"
-#include "actors/api/http/request_body.hpp"
+#include "actors/api/cluster/place_endpoint.hpp"
 #include "actors/api/http/routes.hpp"
-#include "actors/api/http/write.hpp"
 #include "actors/api/jobs/job_endpoint.hpp"
-#include "runtime/cluster/setting_commands.hpp"
 
 namespace nomad::api {
 namespace {
 
-using cluster::Decision;
-using cluster::EvalSeed;
-using server::Written;
-using state::Snapshot;
 using state::Table;
 
 Outcome list_pools(Call& call) {
-  return read_state(call, [](const ReadOptions& options) -> Result<Read> {
-    const auto filter = NOMAD_TRY(compile_filter(options));
-    return Read{.watch = {state::watch_prefix(Table::node_pools, options.prefix)},
-                .index = index_of<Table::node_pools>,
-                .answer = [options, filter](const View& snapshot) {
-                  return list_by_key(
-                      snapshot, &state::Snapshot::node_pools_map, options,
-                      [&](const auto& pool) { return keeps(filter, *pool); }, append_whole);
-                }};
-  });
+  return list_places<Table::node_pools, &state::Snapshot::node_pools_map>(call, true);
 }
 
 Outcome read_pool(Call& call) {
-  return read_state(call, [name = call.rest](const ReadOptions&) -> Result<Read> {
-    return read_row<Table::node_pools>(
-        name, "node pool",
-        [name](const View& snapshot) -> Result<Object<schema::NodePool>> {
-          return snapshot.node_pool(name);
-        },
-        whole);
-  });
+  return read_place<Table::node_pools, schema::NodePool, &View::node_pool>(call, "node pool");
+}
+
+Outcome write_pool(Call& call) {
+  return put_place<schema::NodePool, cluster::decide_node_pool>(call, "Node pool");
 }
 
 /// It would be the pool's name as well as that of what is in it.
@@ -73,30 +54,6 @@ Outcome pool_jobs(Call& call) {
   });
 }
 
-Outcome write_pool(Call& call) {
-  const auto body = NOMAD_TRY(read_body(call.request()));
-  Draft<schema::NodePool> draft;
-  NOMAD_TRY(from_json(body.root(), *draft));
-  if (!call.rest.empty() && view(draft.reader().getName()) != call.rest)
-    return bad_request("Node pool name does not match request path");
-  return write(
-      call,
-      [pool = draft.freeze()](const Snapshot&, const access::Asking& asking, const EvalSeed&) {
-        return cluster::decide_node_pool(asking, *pool);
-      },
-      [](const Written<Decision>& done) { return Answer::empty().with_index(done.index); });
-}
-
-Outcome delete_pool(Call& call) {
-  return write(
-      call,
-      [name = call.rest, region = call.context->options.agent.region](
-          const Snapshot& state, const access::Asking& asking, const EvalSeed&) {
-        return cluster::decide_node_pool_delete(state, asking, name, region);
-      },
-      [](const Written<Decision>& done) { return Answer::empty().with_index(done.index); });
-}
-
 }  // namespace
 
 void add_node_pool_routes(Routes& routes) {
@@ -108,7 +65,8 @@ void add_node_pool_routes(Routes& routes) {
                 {"",
                  {{Methods::get, Capability::node_pool_read, read_pool},
                   {Methods::write, Capability::node_pool_write, write_pool},
-                  {Methods::remove, Capability::node_pool_delete, delete_pool}}}});
+                  {Methods::remove, Capability::node_pool_delete,
+                   delete_place<cluster::decide_node_pool_delete>}}}});
 }
 
 }  // namespace nomad::api

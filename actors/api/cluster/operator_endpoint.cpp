@@ -66,30 +66,34 @@ Outcome list_regions(Call& call) {
   return Answer::json(std::move(out));
 }
 
-/// Finding what is garbage takes as long as the tables are.
-Outcome collect_garbage_here(Call& call) {
-  const auto& options = call.context->options;
-  if (!options.writer) return no_leader();
-  const auto allowed = NOMAD_TRY(authorize(call.asking, {}));
-  const auto snapshot = options.store->snapshot();
-  auto commands = cluster::collect_garbage(snapshot, cluster::GcThresholds::none(), unix_now());
-  if (commands.empty()) return Answer::empty().with_index(snapshot.index());
-  const auto& writer = *options.writer;
-  writer.propose_all(
-      allowed, std::move(commands),
-      responding<server::Committed>(share(std::move(call)), [](const server::Committed& done) {
-        return Answer::empty().with_index(done.index);
-      }));
-  return later;
+/// Writes what `decide(snapshot, asking)` decides, entry by entry, and answers with the index. For
+/// decisions that take as long as the tables are: they are made on the query pool.
+template <class Decide>
+Outcome write_all(Call& call, Decide decide) {
+  return on_pool(call, [decide](Call& here) -> Outcome {
+    const auto& options = here.context->options;
+    if (!options.writer) return no_leader();
+    const auto snapshot = options.store->snapshot();
+    auto decisions = NOMAD_TRY(decide(snapshot, here.asking));
+    if (decisions.commands.empty()) return Answer::empty().with_index(snapshot.index());
+    const auto& writer = *options.writer;
+    writer.propose_all(
+        decisions.allowed, std::move(decisions.commands),
+        responding<server::Committed>(share(std::move(here)), [](const server::Committed& done) {
+          return Answer::empty().with_index(done.index);
+        }));
+    return later;
+  });
 }
 
 Outcome collect_garbage(Call& call) {
-  return on_pool(call, collect_garbage_here);
+  return write_all(call, [](const Snapshot& snapshot, const access::Asking& asking) {
+    return cluster::decide_collect_garbage(snapshot, asking, unix_now());
+  });
 }
 
-/// Summaries are derived from the allocations on every change, so there is nothing to repair.
-Outcome reconcile_summaries(Call&) {
-  return Answer::empty();
+Outcome reconcile_summaries(Call& call) {
+  return write_all(call, cluster::decide_reconcile_summaries);
 }
 
 Outcome read_scheduler_configuration(Call& call) {

@@ -2,6 +2,7 @@
 // what all handlers of an Api share.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,6 +20,7 @@
 #include "runtime/net/http/responder.hpp"
 #include "runtime/net/query_pool.hpp"
 #include "runtime/net/timer_queue.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::api {
 
@@ -74,7 +76,19 @@ public:
 
   const net::Request& request() const { return responder.request(); }
 
-  void send(Answer answer) { responder.send(to_response(std::move(answer), request())); }
+  /// What it takes from now until it is answered is one of these; null: it is not measured.
+  void measure_in(telemetry::Sample* sample) {
+    time_ = sample;
+    if (time_ != nullptr) begun_ = std::chrono::steady_clock::now();
+  }
+
+  void send(Answer answer) {
+    if (time_ != nullptr) {
+      const auto took = std::chrono::steady_clock::now() - begun_;
+      time_->observe(std::chrono::duration<double, std::milli>{took}.count());
+    }
+    responder.send(to_response(std::move(answer), request()));
+  }
 
   void fail(const Error& error) { fail(Answer::error(error)); }
 
@@ -91,6 +105,10 @@ public:
     else if (*outcome)
       send(std::move(**outcome));
   }
+
+private:
+  telemetry::Sample* time_ = nullptr;
+  std::chrono::steady_clock::time_point begun_{};
 };
 
 /// Serves a call, on the thread of its connection: answers it, or takes it over.

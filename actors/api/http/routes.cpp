@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/api/forward/dispatch.hpp"
+#include "actors/api/http/call_metrics.hpp"
 #include "runtime/base/log.hpp"
 
 namespace nomad::api {
@@ -44,21 +45,28 @@ void run(const std::vector<Operation>& operations, Call call) {
       if (const auto allowed = authorize(call.asking, {}); !allowed)
         return call.fail(allowed.error());
     return dispatch(operation.where, std::move(call),
-                    [serve = operation.run](Call here) { here.settle(serve(here)); });
+                    [serve = operation.run, time = operation.time](Call here) {
+                      here.measure_in(time);
+                      here.settle(serve(here));
+                    });
   }
   call.send(Answer::text(405, "Invalid method"));
 }
 
 }  // namespace
 
-void Routes::list(const std::string& path, const std::vector<Operation>& operations) {
-  for (const auto& operation : operations) {
+/// Notes what there is, and finds where its times go.
+void Routes::list(const std::string& path, std::vector<Operation>& operations) {
+  for (auto& operation : operations) {
     const auto* method = operation.methods == Methods::any        ? "ANY "
                          : fits(operation.methods, Methods::put)  ? "PUT "
                          : fits(operation.methods, Methods::get)  ? "GET "
                          : fits(operation.methods, Methods::post) ? "POST "
                                                                   : "DELETE ";
     listed_.emplace_back(method + path, operation.capability);
+    const auto metric = metric_of(listed_.back().first);
+    if (context_ && context_->options.metrics && !metric.empty())
+      operation.time = &context_->options.metrics->sample(metric);
   }
 }
 
@@ -70,7 +78,7 @@ void Routes::exact(std::string path, std::vector<Operation> operations) {
 }
 
 void Routes::below(std::string prefix, std::vector<Suffix> suffixes) {
-  for (const auto& [suffix, operations] : suffixes)
+  for (auto& [suffix, operations] : suffixes)
     list(prefix + '*' + std::string{suffix}, operations);
   router_.handle(prefix, [context = context_, skipped = prefix.size(),
                           suffixes = std::move(suffixes)](net::Responder responder) {

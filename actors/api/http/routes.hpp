@@ -16,6 +16,7 @@
 #include "actors/api/forward/place.hpp"
 #include "actors/api/http/call.hpp"
 #include "runtime/net/http/router.hpp"
+#include "runtime/telemetry/registry.hpp"
 
 namespace nomad::api {
 
@@ -34,6 +35,7 @@ struct Operation {
   Capability capability;
   Handler run;
   Where where = Where::by_method;
+  telemetry::Sample* time = nullptr;  ///< Of how long it takes; set by Routes.
 };
 
 /// Operations on paths that end in `suffix`.
@@ -60,7 +62,7 @@ public:
   net::HttpRouter take() { return std::move(router_); }
 
 private:
-  void list(const std::string& path, const std::vector<Operation>& operations);
+  void list(const std::string& path, std::vector<Operation>& operations);
 
   std::shared_ptr<Context> context_;
   std::vector<std::pair<std::string, Capability>> listed_;

@@ -1,5 +1,6 @@
 #include "runtime/hcl/syntax/lexer.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/base/text.hpp"
@@ -20,13 +21,14 @@ constexpr std::array<bool, 256> is_plain = [] {
 /// One pass over the text. `levels_` holds what encloses the current position, innermost last.
 class Lexer {
 public:
-  Lexer(std::string_view text, Syntax syntax) : text_{text}, syntax_{syntax} {
-    tokens_.reserve(text.size() / 5 + 8);
+  Lexer(std::string_view text, Syntax syntax, std::size_t most)
+      : text_{text}, syntax_{syntax}, most_{most} {
+    tokens_.reserve(std::min(text.size() / 5, most) + 8);
     if (text.starts_with("\xEF\xBB\xBF")) at_ = 3;
   }
 
   std::vector<Token> run() {
-    while (at_ < text_.size()) {
+    while (at_ < text_.size() && tokens_.size() <= most_) {
       const Level::Kind kind = levels_.empty() ? outermost() : levels_.back().kind;
       switch (kind) {
         case Level::Kind::normal:
@@ -381,6 +383,7 @@ private:
 
   std::string_view text_;
   Syntax syntax_;
+  std::size_t most_;
   std::size_t at_ = 0;
   std::int64_t braces_ = 0;
   std::size_t unclosed_comment_ = std::string_view::npos;
@@ -390,8 +393,8 @@ private:
 
 }  // namespace
 
-std::vector<Token> lex(std::string_view text, Syntax syntax) {
-  return Lexer{text, syntax}.run();
+std::vector<Token> lex(std::string_view text, Syntax syntax, std::size_t most) {
+  return Lexer{text, syntax, most}.run();
 }
 
 }  // namespace nomad::hcl

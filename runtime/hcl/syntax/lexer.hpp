@@ -76,7 +76,7 @@ struct Token {
 };
 
 /// The tokens of `text`, which is at most 4 GiB; the last one is always `end_of_file`. A byte order
-/// mark at the start is skipped.
-std::vector<Token> lex(std::string_view text, Syntax syntax);
+/// mark at the start is skipped. Of a text with more than `most` of them, not much more are read.
+std::vector<Token> lex(std::string_view text, Syntax syntax, std::size_t most = SIZE_MAX);
 
 }  // namespace nomad::hcl

@@ -11,12 +11,12 @@ namespace nomad::hcl {
 
 namespace {
 
-Parsed too_large(std::string file_name, Syntax syntax) {
+/// `bound`: "16 MiB"
+Parsed too_large(std::string file_name, Syntax syntax, const std::string& bound) {
   auto file = std::make_shared<File>(std::move(file_name), std::string{}, syntax);
   Parsed out;
-  out.diagnostics.push_back(error_at(
-      file->source(), {}, "Text too large",
-      "A text of more than " + std::to_string(max_text_bytes >> 20U) + " MiB cannot be read."));
+  out.diagnostics.push_back(error_at(file->source(), {}, "Text too large",
+                                     "A text of more than " + bound + " cannot be read."));
   if (syntax == Syntax::native) {
     TreeBuilder builder{*file};
     builder.set_body(builder.arena().make(BodyNode{}));
@@ -128,10 +128,18 @@ void check_tokens(TokenReader& in) {
     if (token.type >= TokenType::bitwise_and) check.check(token, in.diagnostics());
 }
 
+std::string most_bytes() {
+  return std::to_string(max_text_bytes >> 20U) + " MiB";
+}
+
 Parsed parse_alone(std::string file_name, std::string text, Syntax syntax, Position origin) {
-  if (text.size() > max_text_bytes) return too_large(std::move(file_name), syntax);
+  if (text.size() > max_text_bytes) return too_large(std::move(file_name), syntax, most_bytes());
+  auto tokens = lex(text, syntax, max_tokens);
+  if (tokens.size() > max_tokens)
+    return too_large(std::move(file_name), syntax,
+                     std::to_string(max_tokens) + " words, numbers and signs");
   auto file = std::make_shared<File>(std::move(file_name), std::move(text), syntax, origin);
-  TokenReader in{*file, lex(file->source().text(), syntax)};
+  TokenReader in{*file, std::move(tokens)};
   check_tokens(in);
   if (syntax == Syntax::native)
     in.builder().set_body(BodyParser{in}.parse(TokenType::end_of_file));
@@ -170,7 +178,8 @@ Parsed parse_native_or_json(std::string file_name, std::string text) {
 }
 
 Parsed parse_json(std::string file_name, std::string text) {
-  if (text.size() > max_text_bytes) return too_large(std::move(file_name), Syntax::json);
+  if (text.size() > max_text_bytes)
+    return too_large(std::move(file_name), Syntax::json, most_bytes());
   auto file = std::make_shared<File>(std::move(file_name), std::move(text), Syntax::json);
   TreeBuilder builder{*file};
   Parsed out;

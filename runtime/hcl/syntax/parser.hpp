@@ -1,7 +1,7 @@
 // Parsing: text to tree. Pure; a syntax error is a diagnostic and leaves a usable partial tree.
 //
-// Bounds: a text above `max_text_bytes` and nesting above `max_height` are diagnostics; time and
-// memory are linear in the text.
+// Bounds: a text above `max_text_bytes`, one of more than `max_tokens` and nesting above
+// `max_height` are diagnostics; time and memory are linear in the text.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,9 @@
 namespace nomad::hcl {
 
 inline constexpr std::size_t max_text_bytes = 16U << 20U;
+
+/// A tree takes up to eighty bytes for each of its tokens, of which a text can have one a byte.
+inline constexpr std::size_t max_tokens = 4'000'000;
 
 struct Parsed {
   /// Never null.

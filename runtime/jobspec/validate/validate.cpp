@@ -23,6 +23,10 @@ bool is_multiregion(const DraftBlock& job) {
   return multiregion && !multiregion.list("Regions").empty();
 }
 
+/// Names are in the keys of everything that belongs to a job, so they are bounded, which they are
+/// not in Nomad.
+constexpr std::size_t longest_name = 1024;
+
 void check_names(const DraftBlock& job, Mistakes& out) {
   if (job.text("Region").empty() && !job.has("Multiregion")) out.add("Missing job region");
   const std::string_view id = job.text("ID");
@@ -32,11 +36,15 @@ void check_names(const DraftBlock& job, Mistakes& out) {
     out.add("Job ID contains a space");
   else if (contains(id, '\0'))
     out.add("Job ID contains a null character");
+  else if (id.size() > longest_name)
+    out.add(fmt::format("Job ID has more than {} bytes", longest_name));
   const std::string_view name = job.text("Name");
   if (name.empty())
     out.add("Missing job name");
   else if (contains(name, '\0'))
     out.add("Job Name contains a null character");
+  else if (name.size() > longest_name)
+    out.add(fmt::format("Job name has more than {} bytes", longest_name));
   if (job.text("Namespace").empty()) out.add("Job must be in a namespace");
 
   const std::string_view type = job.text("Type");
@@ -63,6 +71,9 @@ void check_groups_together(const DraftBlock& job, std::string_view type, Mistake
     const std::string_view name = group.text("Name");
     if (name.empty())
       out.add(fmt::format("Job task group {} missing name", position));
+    else if (name.size() > longest_name)
+      out.add(fmt::format("Job task group {} has a name of more than {} bytes", position,
+                          longest_name));
     else if (const auto [first, fresh] = first_of.emplace(name, position); !fresh)
       out.add(fmt::format("Job task group {} redefines '{}' from group {}", position, name,
                           first->second));

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -88,6 +89,14 @@ public:
 
   /// Removes `key`; false when it was not there.
   bool erase(std::string_view key);
+
+  /// The same for a key that is likely there: looks it up once, and copies the shared path to where
+  /// it is or would be.
+  bool erase_known(std::string_view key);
+
+  /// Removes all of `keys`, which ascend, and answers how many were there. Costs as much as the
+  /// nodes that they are in: for keys that lie together.
+  std::size_t erase_all(std::span<const std::string> keys);
 
   void clear() { *this = PersistentMap{}; }
 
@@ -289,8 +298,12 @@ private:
   }
 
   static Node* without(Node* node, std::size_t index, bool steal);
-  static Node* erase(Node* node, std::string_view key);
+  static Node* erase(Node* node, std::string_view key, bool& removed);
   static Node* merge_child(Node* node, std::size_t index);
+  static Node* erase_all(Node* node, std::span<const std::string> keys, std::size_t& removed);
+  static Node* erase_in_leaf(Node* leaf, std::span<const std::string> keys, std::size_t& removed);
+  static Node* without_gaps(Node* node);
+  void drop_useless_roots();
 
   Node* root_ = nullptr;
   std::size_t size_ = 0;

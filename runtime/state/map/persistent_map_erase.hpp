@@ -50,15 +50,38 @@ V* PersistentMap<V>::find_for_update(std::string_view key) {
 
 template <MapValue V>
 bool PersistentMap<V>::erase(std::string_view key) {
-  if (!contains(key)) return false;
-  root_ = erase(std::exchange(root_, nullptr), key);
+  return contains(key) && erase_known(key);
+}
+
+template <MapValue V>
+bool PersistentMap<V>::erase_known(std::string_view key) {
+  if (root_ == nullptr) return false;
+  bool removed = false;
+  root_ = erase(std::exchange(root_, nullptr), key, removed);
+  if (!removed) return false;
   --size_;
+  drop_useless_roots();
+  return true;
+}
+
+template <MapValue V>
+std::size_t PersistentMap<V>::erase_all(std::span<const std::string> keys) {
+  if (root_ == nullptr || keys.empty()) return 0;
+  std::size_t removed = 0;
+  root_ = erase_all(std::exchange(root_, nullptr), keys, removed);
+  size_ -= removed;
+  drop_useless_roots();
+  return removed;
+}
+
+/// A root with one child is none.
+template <MapValue V>
+void PersistentMap<V>::drop_useless_roots() {
   while (root_ != nullptr && !root_->is_leaf() && root_->count == 1) {
     Node* child = root_->children()[0];
     retain(child);
     release(std::exchange(root_, child));
   }
-  return true;
 }
 
 /// `node`, consumed, without one slot; null when that was the last. `steal`: the node is unique,
@@ -83,11 +106,12 @@ typename PersistentMap<V>::Node* PersistentMap<V>::without(Node* node,
 }
 
 template <MapValue V>
-typename PersistentMap<V>::Node* PersistentMap<V>::erase(Node* node, std::string_view key) {
+typename PersistentMap<V>::Node* PersistentMap<V>::erase(Node* node,
+                                                         std::string_view key,
+                                                         bool& removed) {
   if (node->is_leaf()) {
-    bool found = false;
-    const std::size_t index = node->lower_bound(key, found);
-    assert(found);
+    const std::size_t index = node->lower_bound(key, removed);
+    if (!removed) return node;
     const bool steal = node->is_unique();
     if constexpr (!std::is_empty_v<V>)
       if (steal) std::destroy_at(&value_at(node, index));
@@ -95,7 +119,7 @@ typename PersistentMap<V>::Node* PersistentMap<V>::erase(Node* node, std::string
   }
   node = make_unique(node);
   const std::size_t index = node->child_index(key);
-  Node* child = erase(node->children()[index], key);
+  Node* child = erase(node->children()[index], key, removed);
   if (child == nullptr) return without(node, index, true);
   node->children()[index] = child;
   if (child->count >= limit_of(child) / 4 || node->count == 1) return node;
@@ -129,6 +153,83 @@ typename PersistentMap<V>::Node* PersistentMap<V>::merge_child(Node* node, std::
   }
   node->children()[left_index] = merged;
   return without(node, left_index + 1, true);
+}
+
+/// `leaf`, consumed, without those of `keys` that are in it; null when nothing is left.
+template <MapValue V>
+typename PersistentMap<V>::Node* PersistentMap<V>::erase_in_leaf(Node* leaf,
+                                                                 std::span<const std::string> keys,
+                                                                 std::size_t& removed) {
+  std::array<bool, leaf_limit> goes{};
+  std::size_t found_here = 0;
+  for (const auto& key : keys) {
+    bool found = false;
+    const std::size_t index = leaf->lower_bound(key, found);
+    if (!found || std::exchange(goes[index], true)) continue;
+    ++found_here;
+  }
+  if (found_here == 0) return leaf;
+  removed += found_here;
+  const bool steal = leaf->is_unique();
+  std::array<tree::KeyParts, leaf_limit> kept;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < leaf->count; ++i) {
+    if (!goes[i])
+      kept[count++] = leaf->key(i);
+    else if constexpr (!std::is_empty_v<V>)
+      if (steal) std::destroy_at(&value_at(leaf, i));
+  }
+  Node* smaller = count > 0 ? tree::make_node(0, slot_size, kept.data(), count) : nullptr;
+  std::size_t to = 0;
+  for (std::size_t i = 0; i < leaf->count; ++i)
+    if (!goes[i]) transfer(smaller, to++, leaf, i, steal);
+  drop(leaf, steal);
+  return smaller;
+}
+
+template <MapValue V>
+typename PersistentMap<V>::Node* PersistentMap<V>::erase_all(Node* node,
+                                                             std::span<const std::string> keys,
+                                                             std::size_t& removed) {
+  if (node->is_leaf()) return erase_in_leaf(node, keys, removed);
+  node = make_unique(node);
+  while (!keys.empty()) {
+    const std::size_t index = node->child_index(keys.front());
+    std::size_t count = 1;
+    while (count < keys.size() && node->child_index(keys[count]) == index)
+      ++count;
+    Node*& child = node->children()[index];
+    child = erase_all(child, keys.first(count), removed);
+    keys = keys.subspan(count);
+  }
+  node = without_gaps(node);
+  for (std::size_t index = 0; node != nullptr && index < node->count;) {
+    const Node* child = node->children()[index];
+    const std::size_t before = node->count;
+    if (before > 1 && child->count < limit_of(child) / 4) node = merge_child(node, index);
+    if (node->count == before) ++index;
+  }
+  return node;
+}
+
+/// The unique `node` without the children that have become null; null when none is left.
+template <MapValue V>
+typename PersistentMap<V>::Node* PersistentMap<V>::without_gaps(Node* node) {
+  std::array<tree::KeyParts, inner_limit> kept;
+  std::array<Node*, inner_limit> children;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < node->count; ++i) {
+    if (node->children()[i] == nullptr) continue;
+    kept[count] = node->key(i);
+    children[count++] = node->children()[i];
+  }
+  if (count == node->count) return node;
+  Node* smaller
+      = count > 0 ? tree::make_node(node->height, sizeof(Node*), kept.data(), count) : nullptr;
+  for (std::size_t i = 0; i < count; ++i)
+    smaller->children()[i] = children[i];
+  tree::free_node(node);
+  return smaller;
 }
 
 }  // namespace nomad::state

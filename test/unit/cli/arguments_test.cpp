@@ -45,6 +45,18 @@ TEST_CASE("arguments: one dash or two, with or without an equals sign") {
   }
 }
 
+TEST_CASE("arguments: a value may be empty, where any text is one") {
+  for (const auto& words : {Words{"-type=", "f"}, Words{"-type", "", "f"}}) {
+    Flags flags;
+    CHECK_FALSE(flags.parser.parse(words).has_value());
+    CHECK(flags.type.empty());
+    CHECK(flags.parser.positional() == Words{"f"});
+  }
+  const Capture printed;
+  Flags flags;
+  CHECK(flags.parser.parse({"-n=", "f"}) == 1);
+}
+
 TEST_CASE("arguments: booleans take a value only behind an equals sign") {
   Flags flags;
   CHECK_FALSE(flags.parser.parse({"-detach", "-strict=false", "false"}).has_value());

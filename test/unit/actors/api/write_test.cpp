@@ -343,6 +343,11 @@ TEST_CASE("write: the cluster's settings and its garbage") {
   CHECK(collected.header("Content-Type") == "");
   CHECK_FALSE(state.now().eval(uuid(1)));
   CHECK(fixture.refusal("POST", "/v1/system/gc", "") == "405 Invalid method");
+  const auto before = state.index;
+  const auto reconciled = fixture.send("PUT", "/v1/system/reconcile/summaries");
+  CHECK(reconciled.status == 200);
+  CHECK(reconciled.body == "");
+  CHECK(state.index == before + 1);
   CHECK(fixture.json("/v1/operator/scheduler/configuration")
             .as_object()
             .at("SchedulerConfig")

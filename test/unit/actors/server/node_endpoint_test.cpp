@@ -294,3 +294,16 @@ TEST_CASE_FIXTURE(EndpointFixture,
     evaluated = evaluated || entry.value()->getTriggeredBy() == schema::EvalTrigger::ALLOC_FAILURE;
   CHECK(evaluated);
 }
+
+TEST_CASE_FIXTURE(NodeFixture, "leases are counted by the metrics, and what their ends cost") {
+  const auto shown = [this] { return metrics->prometheus(1); };
+  CHECK(shown().find("nomad_nomad_heartbeat_active 0") != std::string::npos);
+  REQUIRE(register_node().has_value());
+  advance(1s);
+  CHECK(shown().find("nomad_nomad_heartbeat_active 1") != std::string::npos);
+  CHECK(shown().find("heartbeat_invalidate") == std::string::npos);
+  advance(60s);
+  commit();
+  CHECK(shown().find("nomad_nomad_heartbeat_active 0") != std::string::npos);
+  CHECK(shown().find("nomad_nomad_heartbeat_invalidate_count 1") != std::string::npos);
+}

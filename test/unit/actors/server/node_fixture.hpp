@@ -14,7 +14,10 @@ using schema::NodeStatus;
 struct NodeFixture : ServerFixture {
   std::shared_ptr<raft::LeaderLease> lease = std::make_shared<raft::LeaderLease>();
   NodeEndpoint endpoint = adopt(spawn_node_endpoint(system(), store, proposer, lease, 3));
-  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(system(), store, proposer, {}));
+  std::shared_ptr<telemetry::Registry> metrics
+      = std::make_shared<telemetry::Registry>(telemetry::Options{});
+  HeartbeatTracker tracker = adopt(spawn_heartbeat_tracker(
+      system(), store, proposer, {.leases = {}, .metrics = telemetry::Meter::make(metrics)}));
   std::string id = make_uuid(random);
 
   NodeFixture() {

@@ -311,3 +311,29 @@ TEST_CASE_FIXTURE(SchedulingFixture, "a periodic job is launched at its times") 
   }
   CHECK(children == 3);
 }
+
+TEST_CASE_FIXTURE(SchedulingFixture,
+                  "what workers and the applier do is measured by Nomad's names") {
+  const auto registry = std::make_shared<telemetry::Registry>(telemetry::Options{});
+  const auto metrics = telemetry::Meter::make(registry);
+  const auto measured_applier
+      = adopt(spawn_plan_applier(system(), store, proposer, 7, {.metrics = metrics}));
+  SchedulerWorkerOptions options;
+  options.metrics = metrics;
+  options.detached = false;
+  adopt(spawn_scheduler_worker(system(), store, proposer, broker, measured_applier, options));
+  add_node();
+  register_job(make_job("web", 20));  // 8 of them fit
+  add_node();                         // and 8 more
+  REQUIRE(live("web").size() == 16);
+
+  const auto text = registry->prometheus(1);
+  for (const auto* name :
+       {"worker_dequeue_eval", "worker_wait_for_index", "worker_invoke_scheduler_service",
+        "worker_submit_plan", "worker_create_eval", "worker_reblock_eval", "worker_send_ack",
+        "eval_dequeue", "eval_create", "eval_reblock", "eval_ack", "plan_wait_for_index",
+        "plan_evaluate", "plan_apply", "plan_submit"}) {
+    CAPTURE(name);
+    CHECK(text.find("nomad_nomad_" + std::string{name} + "_count") != std::string::npos);
+  }
+}

@@ -22,6 +22,7 @@
 #include "runtime/scheduler/plan/node_facts.hpp"
 #include "runtime/state/store.hpp"
 #include "test/support/actor_fixture.hpp"
+#include "test/support/sample_job.hpp"
 
 namespace nomad::test {
 
@@ -119,24 +120,7 @@ struct ServerFixture : ActorFixture {
 
   static Object<schema::Job> make_job(const std::string& id, std::int64_t count) {
     Draft<schema::Job> draft;
-    auto& job = *draft;
-    job.setId(text(id));
-    job.setName(text(id));
-    job.setNamespace("default");
-    job.setType("service");
-    job.setPriority(50);
-    job.setNodePool("default");
-    job.initDatacenters(1).set(0, "*");
-    auto group = job.initTaskGroups(1)[0];
-    group.setName("api");
-    group.setCount(count);
-    group.initEphemeralDisk().setSizeMb(10);
-    auto task = group.initTasks(1)[0];
-    task.setName("server");
-    task.setDriver("mock_driver");
-    auto resources = task.initResources();
-    resources.setCpu(500);
-    resources.setMemoryMb(100);
+    fill_job(*draft, {.id = id, .count = count});
     return draft.freeze();
   }
 

@@ -26,14 +26,32 @@ struct Garbage : StateFixture {
                      .deployment = Nanoseconds{300},
                      .node = std::chrono::seconds{5}};
 
+  using Commands = std::vector<Object<schema::Command>>;
+
   /// What is collected at `time`, as "alloc:id", "eval:id"…
-  Names at(std::int64_t time) const {
+  Names at(std::int64_t time) const { return names_in(collect_garbage(now(), after, time)); }
+
+  /// What a search finds that looks at `rows` rows a turn, each of which is written before the
+  /// next.
+  std::vector<Names> turns_at(std::int64_t time, std::size_t rows) {
+    std::vector<Names> turns;
+    for (cluster::GarbageSearch search{after}; !search.is_done();) {
+      const auto commands = search.turn(now(), time, rows);
+      turns.push_back(names_in(commands));
+      for (const auto& command : commands)
+        store.apply(++index, *command);
+      store.publish();
+    }
+    return turns;
+  }
+
+  static Names names_in(const Commands& commands) {
     Names names;
     const auto add = [&names](const char* kind, const auto& ids) {
       for (const auto id : ids)
         names.insert(std::string{kind} + copy(id));
     };
-    for (const auto& command : collect_garbage(now(), after, time)) {
+    for (const auto& command : commands) {
       if (command->isNodeDeregister()) {
         add("node:", command->getNodeDeregister().getNodeIds());
         continue;
@@ -433,4 +451,38 @@ TEST_CASE_FIXTURE(Garbage, "one entry of the log removes no more than a bounded 
   CHECK(commands[0]->getReap().getEvaluationIds().size() == most);
   CHECK(commands[1]->getReap().getEvaluationIds().size() == 1);
   CHECK(at(100).size() == most + 1);
+}
+
+TEST_CASE_FIXTURE(Garbage, "a search in turns finds what one does that is made at once") {
+  run_once();
+  deregister("web", true);
+  register_job({.id = "old", .type = "batch"});
+  end_eval("eval-of-old", 1000, EvalStatus::COMPLETE, "batch");
+  register_job({.id = "parent", .periodic = true});
+  deregister("parent", false);
+  after = GcThresholds::none();
+  const auto all = at(2000);
+  REQUIRE(all.size() > 3);
+
+  Names found;
+  const auto turns = turns_at(2000, 1);
+  for (const auto& turn : turns)
+    found.insert(turn.begin(), turn.end());
+  CHECK(found == all);
+  CHECK(turns.size() > all.size());
+  CHECK(at(2000).empty());
+}
+
+TEST_CASE_FIXTURE(Garbage, "a turn looks at no more rows than it may, and sees the newest state") {
+  after = GcThresholds::none();
+  for (const char* id : {"eval-1", "eval-2", "eval-3", "eval-4"})
+    end_eval(id, 1000);
+  cluster::GarbageSearch search{after, {.jobs = false, .others = true}};
+  CHECK(names_in(search.turn(now(), 2000, 2)) == Names{"eval:eval-1", "eval:eval-2"});
+  end_eval("eval-0", 1000);  // behind it already
+  end_eval("eval-5", 1000);
+  CHECK(names_in(search.turn(now(), 2000, 2)) == Names{"eval:eval-3", "eval:eval-4"});
+  CHECK_FALSE(search.is_done());
+  CHECK(names_in(search.turn(now(), 2000, 2)) == Names{"eval:eval-5"});
+  CHECK(search.is_done());
 }

@@ -16,6 +16,7 @@
 #include "runtime/scheduler/plan/plan_command.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/state/store.hpp"
+#include "test/support/sample_job.hpp"
 
 namespace nomad::test {
 
@@ -77,31 +78,14 @@ struct Harness {
   /// A service job "web" of one group "api" with one mock task of 500 MHz and 256 MiB.
   Object<schema::Job> make_job(std::int64_t count, const EditJob& edit = {}) {
     Draft<schema::Job> draft;
-    auto& job = *draft;
-    job.setId("web");
-    job.setName("web");
-    job.setNamespace("default");
-    job.setType("service");
-    job.setPriority(50);
-    job.setNodePool("default");
-    job.initDatacenters(1).set(0, "*");
-    auto group = job.initTaskGroups(1)[0];
-    group.setName("api");
-    group.setCount(count);
-    group.initEphemeralDisk().setSizeMb(100);
+    auto group = fill_job(*draft, {.count = count, .memory_mb = 256, .disk_mb = 100});
     auto policy = group.initReschedulePolicy();
     policy.setDelay(30 * second);
     policy.setDelayFunction("exponential");
     policy.setMaxDelay(3600 * second);
     policy.setUnlimited(true);
-    auto task = group.initTasks(1)[0];
-    task.setName("server");
-    task.setDriver("mock_driver");
-    task.setConfig(R"({"run_for":"10s"})");
-    auto resources = task.initResources();
-    resources.setCpu(500);
-    resources.setMemoryMb(256);
-    if (edit) edit(job);
+    group.getTasks()[0].setConfig(R"({"run_for":"10s"})");
+    if (edit) edit(*draft);
     return draft.freeze();
   }
 

@@ -20,7 +20,7 @@ struct Failure {
 struct Rules : StateFixture {
   bool is_safe(std::string_view id) {
     const auto snapshot = now();
-    return is_safe_to_delete(snapshot.tables(), *snapshot.eval(id));
+    return EvalDeletionJudge{snapshot.tables()}.is_safe(*snapshot.eval(id));
   }
 
   bool is_safe_after(const Failure& failure) {

@@ -299,6 +299,19 @@ TEST_CASE("metrics: both forms, with the host's usage") {
   CHECK(without.refusal("/v1/metrics?format=prometheus") == "415 Prometheus is not enabled");
 }
 
+TEST_CASE("metrics: calls are measured by their kind, as far as there were any") {
+  ApiFixture fixture;
+  const auto shown = [&fixture] { return fixture.get("/v1/metrics?format=prometheus").body; };
+  CHECK(shown().find("nomad_nomad_eval") == std::string::npos);
+  fixture.get("/v1/evaluations");
+  fixture.get("/v1/evaluations/count");
+  fixture.get("/v1/evaluations/count");
+  const auto text = shown();
+  CHECK(text.find("nomad_nomad_eval_list_count 1") != std::string::npos);
+  CHECK(text.find("nomad_nomad_eval_count_count 2") != std::string::npos);
+  CHECK(text.find("nomad_nomad_eval_get_eval") == std::string::npos);
+}
+
 TEST_CASE("metrics: of the node and, if that is wanted, of each task") {
   const auto shown
       = [](ApiFixture& fixture) { return fixture.get("/v1/metrics?format=prometheus").body; };

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "actors/api/http/call_metrics.hpp"
 #include "actors/api/http/response_cache.hpp"
 #include "actors/api/http/routes.hpp"
 #include "runtime/object/entries.hpp"
@@ -417,4 +418,19 @@ TEST_CASE("access: a lost check-and-set shows the items only to who may read the
   const auto blind = put(test::a_only_writes);
   CHECK(blind.status == 409);
   CHECK(blind.body.find(R"("Items":null)") != std::string::npos);
+}
+
+TEST_CASE("metrics: operations are measured under names of their own, and each of them exists") {
+  Routes routes{nullptr};
+  add_routes(routes);
+  std::set<std::string_view> listed;
+  for (const auto& [route, needed] : routes.listed())
+    listed.insert(route);
+  for (const auto& [operation, metric] : measured_operations()) {
+    CAPTURE(operation);
+    CHECK(listed.contains(operation));
+    CHECK(metric_of(operation) == metric);
+    CHECK(metric.starts_with("nomad."));
+  }
+  CHECK(metric_of("GET /v1/nothing").empty());
 }

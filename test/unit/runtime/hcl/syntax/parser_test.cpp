@@ -153,6 +153,17 @@ TEST_CASE("parse: a text above the limit is refused") {
   CHECK(parsed.file->body()->attributes.empty());
 }
 
+TEST_CASE("parse: a text of very many words and signs is not read") {
+  std::string text = "a = [";
+  for (std::size_t i = 0; i < max_tokens / 2; ++i)
+    text += "1,";
+  text += "]\n";
+  const auto parsed = parse("job.hcl", text);
+  REQUIRE(parsed.diagnostics.size() == 1);
+  CHECK(parsed.diagnostics[0].summary == "Text too large");
+  CHECK(parsed.file->body() != nullptr);
+}
+
 TEST_CASE("is_identifier: letters, digits, dashes, starting with a letter") {
   CHECK(is_identifier("a-b_1"));
   CHECK(is_identifier("_x"));

@@ -119,6 +119,21 @@ TEST_CASE("counts have a bound, and their sum does not wrap") {
   CHECK_FALSE(errors_of(at_bound).empty());
 }
 
+TEST_CASE("names have a bound") {
+  object job = small_job();
+  const std::string longest(1024, 'x');
+  job["ID"] = longest;
+  job["Name"] = longest;
+  group_of(job)["Name"] = longest;
+  CHECK(errors_of(job).empty());
+  job["ID"] = longest + 'x';
+  job["Name"] = longest + 'x';
+  group_of(job)["Name"] = longest + 'x';
+  CHECK(joined(errors_of(job))
+        == "Job ID has more than 1024 bytes\nJob name has more than 1024 bytes\n"
+           "Job task group 1 has a name of more than 1024 bytes\n");
+}
+
 TEST_CASE("priority") {
   ValidateOptions options;
   options.max_priority = 1000;
@@ -219,7 +234,7 @@ TEST_CASE("validate: a text that passes the bound is cut between code points") {
   for (int i = 0; i < 30'000; ++i)
     name += "\u00e4\u20ac";
   for (const char* prefix : {"", "x", "xx"}) {
-    group_of(job)["Name"] = prefix + name;
+    task_of(job)["Name"] = prefix + name;
     task_of(job)["Driver"] = "";
     job["Type"] = "service";
     const auto errors = errors_of(job);
@@ -233,9 +248,10 @@ TEST_CASE("validate: a text that passes the bound is cut between code points") {
 TEST_CASE("validate: a long mistake behind others is cut, and not left out") {
   object job = small_job();
   job["ID"] = "a b";
-  group_of(job)["Name"] = std::string(64 * 1024, 'g');
+  task_of(job)["Name"] = std::string(64 * 1024, 't');
   task_of(job)["Driver"] = "";
   const auto errors = errors_of(job);
   REQUIRE(errors.size() == 2);
-  CHECK(errors[1].starts_with("Task group ggg"));
+  CHECK(errors[1].starts_with("Task group"));
+  CHECK(errors[1].find("Task ttt") != std::string::npos);
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -98,6 +99,25 @@ void check_backwards(const Map& map, const Model& model) {
   CHECK_FALSE(cursor.valid());
 }
 
+/// Removes some at once: a stretch of what is there, random keys, or everything.
+void erase_some(Map& map, Model& model, Random& random) {
+  std::set<std::string> keys;
+  const auto kind = random.below(8);
+  if (kind == 0)
+    for (const auto& [key, value] : model)
+      keys.insert(key);
+  for (auto i = random.below(20); kind < 4 && i > 0; --i)
+    keys.insert(random_key(random));
+  auto at = model.lower_bound(random_key(random));
+  for (auto i = random.below(60); kind >= 4 && i > 0 && at != model.end(); --i, ++at)
+    keys.insert(at->first);
+  std::size_t there = 0;
+  for (const auto& key : keys)
+    there += model.erase(key);
+  const std::vector<std::string> ascending{keys.begin(), keys.end()};
+  CHECK(map.erase_all(ascending) == there);
+}
+
 /// Random changes on a map, with copies kept that must not change.
 void run_against_model(std::uint64_t seed, int steps, double insert_share) {
   CAPTURE(seed);
@@ -110,8 +130,10 @@ void run_against_model(std::uint64_t seed, int steps, double insert_share) {
     if (random.chance(insert_share)) {
       CHECK(map.insert_or_assign(key, Counted{step}) == model.insert_or_assign(key, step).second);
     } else {
-      CHECK(map.erase(key) == (model.erase(key) == 1));
+      const bool removed = random.below(2) == 0 ? map.erase(key) : map.erase_known(key);
+      CHECK(removed == (model.erase(key) == 1));
     }
+    if (random.chance(0.02)) erase_some(map, model, random);
     REQUIRE(map.size() == model.size());
     if (random.chance(0.05)) check_searches(map, model, random_key(random));
     if (random.chance(0.01)) copies.emplace_back(map, model);

@@ -1,0 +1,89 @@
+// FakeAgent: an agent that gives prepared answers and remembers what it was asked, and a user at a
+// terminal who runs commands against it.
+#pragma once
+
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "cli/run.hpp"
+#include "runtime/net/http/http_server.hpp"
+#include "test/unit/cli/capture.hpp"
+
+namespace nomad::test {
+
+class FakeAgent {
+public:
+  using Command = Result<int> (*)(const std::vector<std::string>&);
+
+  /// What `method` `path` is answered with from now on; anything else is not found.
+  void answer(const std::string& request, std::string body, unsigned status = 200) {
+    const std::lock_guard lock{guard_};
+    answers_[request] = {status, std::move(body)};
+  }
+
+  /// What the next page of that list has as its token.
+  void next_token(std::string token) {
+    const std::lock_guard lock{guard_};
+    next_token_ = std::move(token);
+  }
+
+  /// Runs the command. `out` and `err` are what it printed, with the error that it ended in.
+  int run(Command command, std::vector<std::string> arguments, const std::string& typed = "") {
+    net::HttpRouter router;
+    router.handle_rest([this](net::Responder responder) { serve(std::move(responder)); });
+    net::ServerOptions options;
+    options.listen = {"127.0.0.1:0"};
+    const auto server = net::HttpServer::start(std::move(options), std::move(router));
+    REQUIRE(server.has_value());
+    arguments.insert(arguments.begin(), {"-address", "http://" + server->addresses().front()});
+    asked.clear();
+    std::istringstream input{typed};
+    auto* before = std::cin.rdbuf(input.rdbuf());
+    const Capture printed;
+    const auto code = command(arguments);
+    std::cin.rdbuf(before);
+    out = printed.out();
+    err = printed.err() + (code ? "" : code.error().what);
+    return code ? *code : 1;
+  }
+
+  /// The last request that was no GET: "PUT /v1/namespace {…}".
+  std::string written() const {
+    for (auto one = asked.rbegin(); one != asked.rend(); ++one)
+      if (!one->starts_with("GET ")) return *one;
+    return "";
+  }
+
+  std::vector<std::string> asked;  ///< "GET /v1/namespaces?prefix=a", of the last run.
+  std::string out;
+  std::string err;
+
+private:
+  void serve(net::Responder responder) {
+    const std::lock_guard lock{guard_};
+    const auto& request = responder.request();
+    auto line = std::string{request.method} + ' ' + std::string{request.target};
+    if (!request.body.empty()) line += ' ' + std::string{request.body};
+    asked.push_back(std::move(line));
+    const auto known = answers_.find(std::string{request.method} + ' ' + std::string{request.path});
+    net::Response response;
+    response.content_type = "application/json";
+    response.status = known == answers_.end() ? 404 : known->second.first;
+    response.body = known == answers_.end() ? "not found" : known->second.second;
+    response.headers.push_back({"X-Nomad-Index", "7"});
+    if (!next_token_.empty()) response.headers.push_back({"X-Nomad-NextToken", next_token_});
+    responder.send(std::move(response));
+  }
+
+  std::mutex guard_;  ///< Of what the agent's thread reads.
+  std::map<std::string, std::pair<unsigned, std::string>> answers_;
+  std::string next_token_;
+};
+
+}  // namespace nomad::test
