@@ -18,10 +18,16 @@ bool may_overrule_client(schema::ClientStatus status) {
   return status == schema::ClientStatus::LOST || status == schema::ClientStatus::UNKNOWN;
 }
 
-/// Carries over what the client owns, from the row as it is now: the scheduler saw an older one.
-void keep_client_fields(schema::Allocation::Builder alloc, schema::Allocation::Reader stored) {
+/// Carries over what its client, operators and the drainer have said of an allocation, from the row
+/// as it is now: the scheduler saw an older one. Health belongs to a deployment.
+void keep_what_others_said(schema::Allocation::Builder alloc, schema::Allocation::Reader stored) {
   alloc.setTaskStates(stored.getTaskStates());
+  alloc.setReportNumber(stored.getReportNumber());
   if (stored.hasNetworkStatus()) alloc.setNetworkStatus(stored.getNetworkStatus());
+  if (stored.hasDesiredTransition()) alloc.setDesiredTransition(stored.getDesiredTransition());
+  if (stored.hasDeploymentStatus()
+      && view(stored.getDeploymentId()) == view(alloc.asReader().getDeploymentId()))
+    alloc.setDeploymentStatus(stored.getDeploymentStatus());
   if (may_overrule_client(alloc.getClientStatus()) && !is_client_terminal(stored.getClientStatus()))
     return;
   alloc.setClientStatus(stored.getClientStatus());
@@ -83,7 +89,7 @@ void Applier::place(schema::Allocation::Reader alloc, schema::PlanResult::Reader
   if (before) {
     draft->setCreateIndex(old.getCreateIndex());
     draft->setCreateTime(old.getCreateTime());
-    keep_client_fields(*draft, old);
+    keep_what_others_said(*draft, old);
   } else {
     draft->setCreateIndex(index_);
     if (alloc.getCreateTime() == 0) draft->setCreateTime(plan.getModifyTime());

@@ -8,15 +8,16 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
 
-#include "runtime/object/json_codec.hpp"
 #include "runtime/state/restore.hpp"
 #include "runtime/state/store.hpp"
 #include "runtime/storage/snapshot_archive.hpp"
 #include "runtime/storage/snapshot_file.hpp"
+#include "test/fuzz/stored_state.hpp"
 
 namespace {
 
@@ -58,14 +59,11 @@ void restore_rows(std::span<const std::uint8_t> input) {
     if (!restored.row(table, key, std::as_bytes(std::span{value}).first(value_size))) return;
     input = input.subspan(key_size + value_size);
   }
-  const auto tables = restored.take();
+  auto tables = restored.take();
   if (!tables) return;
-  for (const auto& entry : tables->jobs.all())
-    static_cast<void>(nomad::to_json(*entry.value()).size());
-  for (const auto& entry : tables->nodes.all())
-    static_cast<void>(nomad::to_json(*entry.value()).size());
-  for (const auto& entry : tables->variables.all())
-    static_cast<void>(nomad::to_json(*entry.value()).size());
+  nomad::state::Store store;
+  store.replace(std::move(*tables), 1);
+  fuzz::render_all(store.snapshot());
 }
 
 }  // namespace

@@ -52,6 +52,9 @@ inline std::size_t render_all(const nomad::state::Snapshot& snapshot) {
   add(tables.deployments.all());
   add(tables.services.all());
   add(tables.variables.all());
+  add(tables.scaling_events.all());
+  add(tables.scaling_policies.all());
+  add(tables.job_submissions.all());
   for (const auto& entry : snapshot.allocs())
     bytes += nomad::to_json(*entry.value()->alloc).size();
   return bytes + nomad::to_json(*snapshot.scheduler_configuration()).size();

@@ -1,4 +1,6 @@
-"""What has passed through an agent leaves nothing behind: short runs of test/bench/churn*.py."""
+"""What has passed through an agent leaves nothing behind: short runs of test/bench/churn*.py. How many
+operations come in that time is only looked at so far that there were some: with sanitizers on a busy
+machine a fifth of what an idle one does."""
 import os
 import sys
 import unittest
@@ -33,7 +35,7 @@ class Churn(unittest.TestCase):
         before = self.empty()
         done = churn.run(self.agent, 15, rate=20, seed=2, kill_every=0)
         self.assertEqual(0, done.refused)
-        self.assertGreater(done.count, 150)
+        self.assertGreater(done.count, 40)
         after = self.empty()
         wait_until(lambda: churn.figures(self.agent)["files"] <= before["files"] + 5, timeout=60,
                    what="the end of abandoned connections")
@@ -44,7 +46,7 @@ class Churn(unittest.TestCase):
 
     def test_a_killed_agent_goes_on(self):
         done = churn.run(self.agent, 10, rate=20, seed=3, kill_every=4)
-        self.assertGreater(done.count, 60)
+        self.assertGreater(done.count, 15)
         self.empty()
 
 
@@ -57,7 +59,7 @@ class Allocations(unittest.TestCase):
         actors = churn_allocs.actors_of(node.agent)
         run = churn_allocs.Churn(node, seed=4, count=40)
         run.run(15, rate=3, kill_every=5)
-        self.assertGreater(run.done["updated"], 10)
+        self.assertGreater(run.done["updated"], 2)
         self.assertGreater(run.done["killed"], 0)
         self.assertEqual({}, node.end())
         self.assertEqual({}, dict(churn_allocs.actors_of(node.agent) - actors))

@@ -31,6 +31,37 @@ TEST_CASE(
   CHECK(place_as(ClientStatus::UNKNOWN) == ClientStatus::COMPLETE);
 }
 
+TEST_CASE(
+    "plans: what was said of an allocation since its plan was made outlives an update in place") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{}});
+  state.run([](auto command) {
+    auto transition = command.initAllocTransition();
+    auto entry = transition.initEntries(1)[0];
+    entry.setAllocId("alloc");
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  state.run([](auto command) {
+    auto report = command.initAllocClientUpdate().initAllocations(1)[0];
+    report.setId("alloc");
+    report.setClientStatus(ClientStatus::RUNNING);
+    report.setReportNumber(7);
+    report.initDeploymentStatus().getHealthy().setValue(true);
+  });
+  const auto row = [&] { return state.now().alloc("alloc")->alloc; };
+
+  state.place({{}});
+  CHECK(row()->getDesiredTransition().getMigrate().getValue());
+  CHECK(row()->getReportNumber() == 7);
+  CHECK(row()->getDeploymentStatus().getHealthy().getValue());
+
+  // Of another deployment it is not known whether it is healthy.
+  state.place({{.deployment = "next"}});
+  CHECK(!row()->getDeploymentStatus().getHealthy().isValue());
+  CHECK(row()->getDesiredTransition().getMigrate().getValue());
+}
+
 TEST_CASE("plans: each allocation holds the version of the job that it names") {
   StateFixture state;
   state.register_job({}, {});

@@ -277,3 +277,10 @@ TEST_CASE("task_env: a directory beside the task's, of a longer name, is outside
   CHECK_FALSE(env.client_path("/d/a/server", false).escapes);
   CHECK_FALSE(env.client_path("/d/a/server/x", false).escapes);
 }
+
+TEST_CASE("a driver's network is empty when the driver found nothing out") {
+  CHECK(DriverNetwork{}.is_empty());
+  CHECK_FALSE(DriverNetwork{.port_map = {{"http", 80}}, .ip = {}}.is_empty());
+  CHECK_FALSE(DriverNetwork{.port_map = {}, .ip = "10.0.0.1"}.is_empty());
+  CHECK_FALSE(DriverNetwork{.port_map = {}, .ip = {}, .auto_advertise = true}.is_empty());
+}

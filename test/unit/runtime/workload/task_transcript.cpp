@@ -279,11 +279,15 @@ private:
            + (row.has_handle ? " with handle" : "");
   }
 
-  /// "running [Started]": the state, with the events that are new since the last time.
+  /// "running [Started]": the state, with the events that are new since the last time. Of one that
+  /// tells of a failure by an exit code, that code.
   std::string published(const TaskState& state) {
     std::string events;
-    for (std::size_t i = events_; i < state.events.size(); ++i)
+    for (std::size_t i = events_; i < state.events.size(); ++i) {
+      const auto code = state.events[i].detail("exit_code");
       events += (events.empty() ? "" : ", ") + state.events[i].type;
+      if (!code.empty() && code != "0") events += fmt::format(" {}", code);
+    }
     events_ = state.events.size();
     return fmt::format("publish {}{}{}", name_of(state.state), state.failed ? " failed" : "",
                        events.empty() ? "" : " [" + events + "]");
