@@ -67,6 +67,7 @@ public:
       const auto real = std::filesystem::weakly_canonical(directory, failure);
       directory = host::task_path(failure ? directory : real.string());
     }
+    if (!host::missing_for_isolation().empty()) return;  // Nothing will be started.
     const auto overlay = host::try_overlay(options.alloc_dir + "/.overlay-test");
     use_overlays_ = overlay.has_value();
     if (!overlay)

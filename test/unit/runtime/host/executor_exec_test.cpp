@@ -480,3 +480,10 @@ TEST_CASE("executor: a network namespace that is not there fails the start, whic
   CHECK(started.error().what.find("network namespace /run/netns/no-such-namespace")
         != std::string::npos);
 }
+
+TEST_CASE("executor: tasks begin with no signal ignored or blocked") {
+  RunningTask task;
+  const std::string status
+      = read_proc_file("/proc/" + std::to_string(task.task.process.pid) + "/status");
+  CHECK(status.find("SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n") != std::string::npos);
+}
