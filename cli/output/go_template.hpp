@@ -1,6 +1,5 @@
-// The part of Go's text/template that -t is used with: fields, pipelines, range, if, with, else,
-// variables and the functions index, len, printf, print, println, json, eq, ne, lt, gt, and, or,
-// not.
+// What -t is used with: Go's text/template on the API's answer, with sprig's functions under
+// "sprig_", `json` and `toJSON`.
 #pragma once
 
 #include <string>
@@ -12,7 +11,8 @@
 
 namespace nomad::cli {
 
-/// The error says what in the template is wrong.
+/// A key that the data lacks is an error, for it is a mistake in the template as a field that a
+/// structure lacks is in Go. The error says where in the template what is wrong.
 Result<std::string> render_go_template(std::string_view text, const boost::json::value& data);
 
 }  // namespace nomad::cli

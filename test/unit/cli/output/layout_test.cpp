@@ -173,7 +173,12 @@ TEST_CASE("go_template: what -t is used with") {
         Case{"{{with .Nothing}}x{{else}}none{{end}}", "none"}, Case{"{{len .Groups}}", "2"},
         Case{"{{index .Groups 1 | json}}", R"({"Name":"y","Count":2})"},
         Case{"{{printf \"%s-%d\" .ID .Count}}", "web-3"},
-        Case{"{{range .Groups -}}\n {{.Name}} {{- end}}", "xy"}}) {
+        Case{"{{range .Groups -}}\n {{.Name}} {{- end}}", "xy"},
+        Case{"{{define \"g\"}}<{{.Name}}>{{end}}{{range .Groups}}{{template \"g\" .}}{{end}}",
+             "<x><y>"},
+        Case{"{{$n := 0}}{{range .Groups}}{{$n = .Count}}{{end}}{{$n}}", "2"},
+        Case{"{{.Count | sprig_add 1}}", "4"},
+        Case{"{{.Meta | toJSON}}", R"({"a":"1","b":"2"})"}}) {
     CAPTURE(each.text);
     const auto rendered = render_go_template(each.text, data);
     REQUIRE(rendered.has_value());
@@ -183,4 +188,6 @@ TEST_CASE("go_template: what -t is used with") {
     CAPTURE(text);
     CHECK_FALSE(render_go_template(text, data).has_value());
   }
+  CHECK(render_go_template("{{.ID}}\n {{.Nope}}", data).error().what
+        == "template: :2:3: executing \"\" at <.Nope>: map has no entry for key \"Nope\"");
 }
