@@ -43,8 +43,10 @@ Value value_of(const boost::json::value& json) {
       break;
   }
   auto map = std::make_shared<templates::Map>();
-  for (const auto& [key, member] : json.get_object())
-    map->set(text_of(key), value_of(member));
+  for (const auto& [key, member] : json.get_object()) {
+    map->json_order.push_back(text_of(key));
+    map->set(map->json_order.back(), value_of(member));
+  }
   return Value::map(std::move(map));
 }
 

@@ -267,7 +267,7 @@ Result<Value> Executor::command(const Value& dot, const Node& command, const Fin
     case NodeKind::number:
       return ideal(first);
     default:
-      return first.constant;
+      return first.constant->value;
   }
 }
 
@@ -297,8 +297,10 @@ Result<Value> Executor::operand(const Value& dot, const Node& node) {
     }
     case NodeKind::number:
       return ideal(node);
+    case NodeKind::nil:
+      return fail("nil is not a command");
     default:
-      return node.constant;
+      return node.constant->value;
   }
 }
 
@@ -458,16 +460,16 @@ Result<Value> Executor::argument(const Value& dot, const Type& type, const Node&
 }
 
 Result<Value> Executor::constant(const Type& type, const Node& node) {
-  const Number& number = node.number;
+  const Number& number = node.constant->number;
   const bool is_number = node.kind == NodeKind::number;
   switch (type.kind) {
     case Kind::any:
-      return is_number ? ideal(node) : Result<Value>{node.constant};
+      return is_number ? ideal(node) : Result<Value>{node.constant->value};
     case Kind::boolean:
-      if (node.kind == NodeKind::boolean) return node.constant;
+      if (node.kind == NodeKind::boolean) return node.constant->value;
       return fail("expected bool; found " + node.shown());
     case Kind::text:
-      if (node.kind == NodeKind::string) return node.constant;
+      if (node.kind == NodeKind::string) return node.constant->value;
       return fail("expected string; found " + node.shown());
     case Kind::integer:
       if (is_number && number.is_integer) return Value::integer(number.integer, type);
@@ -489,8 +491,8 @@ Result<Value> Executor::constant(const Type& type, const Node& node) {
 
 Result<Value> Executor::ideal(const Node& number) {
   node_ = &number;
-  if (number.constant.is_invalid()) return fail(number.text + " overflows int");
-  return number.constant;
+  if (number.constant->value.is_invalid()) return fail(number.text + " overflows int");
+  return number.constant->value;
 }
 
 }  // namespace nomad::templates

@@ -1,5 +1,6 @@
 #include "runtime/template/functions/json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -350,13 +351,26 @@ private:
     return value(content, depth + 1);
   }
 
+  /// Whether all keys are in the order that was given.
+  static bool has_order(const Map& map) {
+    return map.json_order.size() == map.entries.size()
+           && std::ranges::all_of(map.json_order, [&map](const std::string& key) {
+                return map.entries.contains(std::string_view{key});
+              });
+  }
+
   Result<void> map(const Value& map, int depth) {
     if (map.type()->key->kind == Kind::any) return unsupported(map);
     out_ += '{';
     bool first = true;
-    for (const auto& [key, held] : map.entries())
-      NOMAD_TRY(member(first, key.kind() == Kind::text ? std::string{key.as_text()} : shown(key),
-                       held, depth));
+    if (has_order(*map.shared_map())) {
+      for (const std::string& key : map.shared_map()->json_order)
+        NOMAD_TRY(member(first, key, *map.shared_map()->find(key), depth));
+    } else {
+      for (const auto& [key, held] : map.entries())
+        NOMAD_TRY(member(first, key.kind() == Kind::text ? std::string{key.as_text()} : shown(key),
+                         held, depth));
+    }
     if (!first) line(depth);
     out_ += '}';
     return {};

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,15 +59,20 @@ struct Number {
   double number = 0;
 };
 
+/// A boolean, number or string of a template.
+struct Constant {
+  Value value{};  ///< Of a number, what it is where any type will do; nil if that is too large.
+  Number number{};
+};
+
 struct Node {
   NodeKind kind;
   std::uint32_t position;      ///< In bytes, in the text of its template.
   bool is_assignment = false;  ///< Of a pipeline: its variables are set, not declared.
   std::string text{};
-  Value constant{};  ///< Of booleans and strings, and of numbers by themselves.
+  std::shared_ptr<const Constant> constant{};  ///< Of booleans, numbers and strings.
   std::vector<std::string> names{};
   std::vector<Node> nodes{};
-  Number number{};
 
   /// As messages show it: near to how it was written.
   std::string shown() const;

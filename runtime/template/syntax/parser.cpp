@@ -418,7 +418,7 @@ private:
       }
       case TokenType::boolean: {
         Node out = node(NodeKind::boolean);
-        out.constant = Value::boolean(token.value == "true");
+        out.constant = constant(Value::boolean(token.value == "true"));
         return std::optional{std::move(out)};
       }
       case TokenType::character_constant:
@@ -437,7 +437,7 @@ private:
         auto text = unquote(token.value);
         if (!text) return fail("invalid syntax");
         Node out = node(NodeKind::string);
-        out.constant = Value::text(*std::move(text));
+        out.constant = constant(Value::text(*std::move(text)));
         return std::optional{std::move(out)};
       }
       default:
@@ -446,16 +446,20 @@ private:
     }
   }
 
+  static std::shared_ptr<const Constant> constant(Value value, const Number& number = {}) {
+    return std::make_shared<const Constant>(Constant{std::move(value), number});
+  }
+
   Result<Node> number(const Token& token) const {
     Node node{.kind = NodeKind::number, .position = token.position, .text = token.value};
-    Number& number = node.number;
+    Number number;
     if (token.type == TokenType::complex || token.value.back() == 'i')
       return fail("complex numbers are not supported: " + quote(token.value));
     if (token.type == TokenType::character_constant) {
       const auto c = unquote_character(token.value);
       if (!c) return fail("malformed character constant: " + token.value);
       number = {true, true, true, static_cast<std::int64_t>(*c), *c, static_cast<double>(*c)};
-      node.constant = Value::integer(number.integer);
+      node.constant = constant(Value::integer(number.integer), number);
       return node;
     }
     const auto natural = parse_natural(token.value, 0);
@@ -472,10 +476,12 @@ private:
     const bool is_hex = token.value.size() > 2 && token.value[0] == '0'
                         && to_lower(token.value[1]) == 'x'
                         && token.value.find_first_of("pP") == std::string::npos;
+    Value value;
     if (has_point && !is_hex)
-      node.constant = Value::number(number.number);
+      value = Value::number(number.number);
     else if (number.is_integer)
-      node.constant = Value::integer(number.integer);
+      value = Value::integer(number.integer);
+    node.constant = constant(std::move(value), number);
     return node;
   }
 

@@ -146,6 +146,9 @@ public:
   const Value* find(std::string_view key) const;
 
   std::map<Value, Value, KeyOrder> entries;
+  /// The keys in the order in which JSON is to have them; else, and once the keys are others,
+  /// sorted.
+  std::vector<std::string> json_order;
 };
 
 /// Whether `map` can be reached from `value`, or so many values that nobody can say: then it may

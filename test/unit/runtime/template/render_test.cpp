@@ -1,5 +1,9 @@
 #include "runtime/template/render.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <random>
+
 #include <doctest/doctest.h>
 
 #include "runtime/base/text.hpp"
@@ -22,6 +26,12 @@ Result<Rendered> render(std::string text, TaskTemplateOptions options = {}, Limi
   const auto parsed = TaskTemplate::parse(std::move(text), functions(), std::move(options));
   if (!parsed) return parsed.error();
   return parsed->render(sources, limits);
+}
+
+Result<std::string> text_of(const std::string& text, const Limits& limits) {
+  auto rendered = render(text, {}, limits);
+  if (!rendered) return rendered.error();
+  return rendered->text;
 }
 
 /// As the cases were written down.
@@ -140,6 +150,29 @@ TEST_CASE("render: a map can't come to hold itself") {
         "{{$d := sprig_dict}}{{sprig_merge $d (sprig_dict \"x\" $d)}}"}) {
     CAPTURE(text);
     CHECK(render(text).error().what.find("can't hold itself") != std::string::npos);
+  }
+}
+
+TEST_CASE("render: a template that is damaged ends too, the same way each time") {
+  const Limits limits{.steps = 20'000, .output = 100'000, .made = 1'000'000, .depth = 100};
+  std::mt19937_64 random{20'231'114};
+  const auto below = [&random](std::size_t bound) { return random() % bound; };
+  std::vector<Case> cases = load_cases("go.json");
+  std::ranges::move(load_cases("consul_template.json"), std::back_inserter(cases));
+
+  for (const Case& each : cases) {
+    for (int round = 0; round < 3; ++round) {
+      std::string text = each.text + cases[below(cases.size())].text;
+      for (std::size_t damage = 1 + below(3); damage > 0 && !text.empty(); --damage) {
+        const std::size_t at = below(text.size());
+        if (below(2) == 0)
+          text.erase(at, 1 + below(4));
+        else
+          text.insert(at, 1, "{}()|$.\"` -19ax%"[below(17)]);
+      }
+      CAPTURE(text);
+      CHECK(outcome(text_of(text, limits)) == outcome(text_of(text, limits)));
+    }
   }
 }
 
