@@ -11,17 +11,46 @@ namespace nomad::client {
 
 using enum schema::plugin::Phase;
 
+namespace {
+
+HookTools tools_of(const ClientContext& context, PluginHost host) {
+  return {.host = std::move(host),
+          .steps = context.steps,
+          .checks = context.checks,
+          .unix_now = context.unix_now,
+          .peers = context.peers};
+}
+
+/// Of hooks that remove what is left.
+class Remains final : public HookOwner {
+public:
+  Remains(Context context, HookScope scope)
+      : context_{std::move(context)}, scope_{std::move(scope)} {}
+
+  HookTools hook_tools() const override { return tools_of(*context_, {}); }
+
+  HookScope hook_scope() const override { return scope_; }
+
+  void fill(const HookEntry&, schema::plugin::HookRequest::Builder) const override {}
+
+private:
+  Context context_;
+  HookScope scope_;
+};
+
+}  // namespace
+
 void AllocHooks::equip() {
-  set_.emplace(self_, facts_.context->plugins->alloc_hooks);
-  set_->equip({.host = self_,
-               .steps = facts_.context->steps,
-               .checks = facts_.context->checks,
-               .unix_now = facts_.context->unix_now,
-               .peers = facts_.context->peers},
-              [this](const HookEntry& hook, schema::plugin::HookRequest::Builder request) {
-                request.setAgain(again_);
-                if (hook.reads_environment) fill_environments(request);
-              });
+  set_.emplace(self_, facts_.context->plugins->alloc_hooks, *this);
+}
+
+HookTools AllocHooks::hook_tools() const {
+  return tools_of(*facts_.context, self_);
+}
+
+void AllocHooks::fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const {
+  request.setAgain(again_);
+  if (hook.reads_environment) fill_environments(request);
 }
 
 /// The environments as they are before hooks of tasks and drivers have added anything.
@@ -43,7 +72,7 @@ void AllocHooks::fill_environments(schema::plugin::HookRequest::Builder request)
 }
 
 void AllocHooks::prerun_from(std::size_t place, Then then) {
-  set_->set_scope(facts_.scope());
+  set_->scope_changed();
   while (place < set_->size() && !set_->is_asked(place, PRERUN))
     ++place;
   if (place == set_->size() || cancelled_) {
@@ -72,12 +101,12 @@ void AllocHooks::cancel_prerun() {
 }
 
 void AllocHooks::ask(HookPhase phase, std::function<void()> then) {
-  set_->set_scope(facts_.scope());
+  set_->scope_changed();
   set_->ask_all(phase, failed_, std::move(then));
 }
 
 void AllocHooks::update(bool again) {
-  set_->set_scope(facts_.scope());
+  set_->scope_changed();
   again_ = again;
   set_->update(failed_);
   again_ = false;
@@ -91,19 +120,14 @@ void run_destroy_hooks(actor::Self* self,
                        const std::shared_ptr<const ClientContext>& context,
                        const HookScope& scope,
                        std::function<void()> then) {
-  const auto hooks = std::make_shared<HookSet>(self, context->plugins->alloc_hooks);
-  hooks->equip({.host = {},
-                .steps = context->steps,
-                .checks = context->checks,
-                .unix_now = context->unix_now,
-                .peers = context->peers});
-  hooks->set_scope(scope);
+  const auto owner = std::make_shared<const Remains>(context, scope);
+  const auto hooks = std::make_shared<HookSet>(self, context->plugins->alloc_hooks, *owner);
   hooks->ask_all(
       DESTROY,
       [id = copy(scope.alloc->getId())](const HookEntry& hook, const Error& err) {
         log::warn("client", "removing allocation {}: {}: {}", short_id(id), hook.name, err.what);
       },
-      [hooks, context, then = std::move(then)] { then(); });
+      [owner, hooks, context, then = std::move(then)] { then(); });
 }
 
 }  // namespace nomad::client

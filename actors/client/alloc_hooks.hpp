@@ -19,7 +19,7 @@ void run_destroy_hooks(actor::Self* self,
                        const HookScope& scope,
                        std::function<void()> then);
 
-class AllocHooks {
+class AllocHooks : public HookOwner {
 public:
   /// Both outlive it. `failed` hears of each hook that fails after prerun.
   AllocHooks(AllocSelf::pointer self, const AllocFacts& facts, HookSet::Failed failed)
@@ -64,6 +64,11 @@ public:
   void stop() { set_->stop(); }
 
 private:
+  HookTools hook_tools() const override;
+
+  HookScope hook_scope() const override { return facts_.scope(); }
+
+  void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
   void fill_environments(schema::plugin::HookRequest::Builder request) const;
   void prerun_from(std::size_t place, Then then);
 

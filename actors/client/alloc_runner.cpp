@@ -96,7 +96,16 @@ public:
 
   AllocTasks& tasks() { return tasks_; }
 
-  TaskCommands& commands() { return commands_; }
+  /// Few allocations ever have either.
+  TaskCommands& commands() {
+    if (!commands_) commands_ = std::make_unique<TaskCommands>(self_);
+    return *commands_;
+  }
+
+  HookResources& resources() {
+    if (!resources_) resources_ = std::make_unique<HookResources>();
+    return *resources_;
+  }
 
 private:
   enum class Step : std::uint8_t { idle, prerun, running, postrun, over, destroying, gone };
@@ -125,8 +134,8 @@ private:
   AllocTasks tasks_{self_, facts_};
   AllocHooks hooks_{self_, facts_,
                     [this](const HookEntry& hook, const Error& err) { hook_failed(hook, err); }};
-  TaskCommands commands_{self_};
-  HookResources resources_;
+  std::unique_ptr<TaskCommands> commands_;    ///< `commands`
+  std::unique_ptr<HookResources> resources_;  ///< `resources`
   workload::DiskWatch disk_;
   std::vector<workload::CheckStanding> checks_;  ///< As a hook told last.
   Object<schema::AllocNetworkStatus> network_;   ///< Likewise, or the host's.
@@ -394,16 +403,16 @@ actor::Answer<plugin_host::Answered> AllocState::asked(
       start_kill();
       return plugin_host::Answered{};
     case Which::GET_RESOURCE:
-      return plugin_host::Answered{resources_.get(view(request.getGetResource()))};
+      return plugin_host::Answered{resources().get(view(request.getGetResource()))};
     case Which::PUT_RESOURCE: {
-      auto put = resources_.put(request.getPutResource());
+      auto put = resources().put(request.getPutResource());
       if (!put) return put.error();
       return plugin_host::Answered{std::move(*put)};
     }
     case Which::RUN: {
       const auto task = tasks_.runner_of(view(request.getTask()));
       if (!task) return Error{Errc::not_found, "the task does not run"};
-      return commands_.run(task, request.getRun());
+      return commands().run(task, request.getRun());
     }
     case Which::AWAIT_END:
       return await_end(self_, facts_, parent_, copy(request.getAwaitEnd()));

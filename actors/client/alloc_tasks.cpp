@@ -76,8 +76,8 @@ void AllocTasks::spawn(const Saved& saved, bool restored, bool may_run) {
                       .state = std::move(state),
                       .counters = {}});
     if (auto* const metrics = facts_.context->task_metrics.get())
-      tasks_.back().counters.emplace(*metrics,
-                                     task_labels(*facts_.alloc, *facts_.job, tasks_.back().name));
+      tasks_.back().counters = std::make_unique<TaskCounters>(
+          *metrics, task_labels(*facts_.alloc, *facts_.job, tasks_.back().name));
   }
   coordinator_.emplace(std::move(stages));
   kill_stages_.emplace(std::move(to_kill));

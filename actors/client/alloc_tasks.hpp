@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -132,7 +133,7 @@ private:
     workload::Stage stage = workload::Stage::main;
     TaskRunner runner;  ///< Empty once it has ended.
     TaskStatePtr state;
-    std::optional<TaskCounters> counters;
+    std::unique_ptr<TaskCounters> counters;  ///< Null: nothing is counted.
     bool gate_open = false;
 
     bool is_poststop() const { return stage == workload::Stage::poststop; }

@@ -106,8 +106,8 @@ void NodeAllocs::restore(client_db::SavedAlloc& saved) {
   }
   if (saved.acknowledged)
     self_->send(facts_.context->sync, sync::Restore{alloc_id, *saved.acknowledged});
-  indexes_[alloc_id] = saved.alloc->getAllocModifyIndex();
   auto& alloc = allocs_[alloc_id];
+  alloc.index = saved.alloc->getAllocModifyIndex();
   alloc.alloc = saved.alloc;
   alloc.job = saved.job;
   alloc.restored = true;
@@ -137,7 +137,7 @@ void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool 
     assigned.push_back({copy(each.alloc->getId()), each.alloc->getAllocModifyIndex()});
   }
   go_on_above(reported);
-  auto diff = workload::diff_allocs(indexes_, assigned, set.complete);
+  auto diff = workload::diff_allocs(existing(), assigned, set.complete);
   for (const auto& alloc_id : diff.removed)
     remove(alloc_id);
 
@@ -167,6 +167,19 @@ void NodeAllocs::apply(server_link::AssignedAllocs set, std::function<void(bool 
             [go_on](const Error& err) { go_on(err); });
 }
 
+workload::ExistingAllocs NodeAllocs::existing() const {
+  return {.index_of = [this](const std::string& alloc_id) -> std::optional<std::uint64_t> {
+            const auto found = allocs_.find(alloc_id);
+            if (found == allocs_.end() || found->second.removed) return std::nullopt;
+            return found->second.index;
+          },
+          .each =
+              [this](const std::function<void(const std::string&)>& take) {
+                for (const auto& [alloc_id, alloc] : allocs_)
+                  if (!alloc.removed) take(alloc_id);
+              }};
+}
+
 /// Reports of a node that has lost its local state must not pass for old ones.
 void NodeAllocs::go_on_above(std::uint64_t report_number) {
   const auto incarnation = facts_.report_numbers->heard(report_number);
@@ -184,7 +197,7 @@ void NodeAllocs::add(const server_link::AssignedAlloc& assigned, storage::Client
     alloc.wanted_again = true;
     return;
   }
-  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
+  alloc.index = assigned.alloc->getAllocModifyIndex();
   alloc.alloc = assigned.alloc;
   alloc.job = assigned.job;
   alloc.status = schema::ClientStatus::PENDING;
@@ -240,8 +253,8 @@ void NodeAllocs::reject(const std::string& alloc_id, std::string_view reason) {
 void NodeAllocs::save_update(const server_link::AssignedAlloc& assigned,
                              storage::ClientBatch& batch) {
   const auto alloc_id = copy(assigned.alloc->getId());
-  indexes_[alloc_id] = assigned.alloc->getAllocModifyIndex();
   auto& alloc = allocs_.at(alloc_id);
+  alloc.index = assigned.alloc->getAllocModifyIndex();
   if (!alloc.runner) return;
   client_db::put_alloc(batch, assigned.alloc);
   hold_job(alloc, assigned.job, batch);
@@ -275,7 +288,6 @@ void NodeAllocs::update(const server_link::AssignedAlloc& assigned) {
 void NodeAllocs::remove(const std::string& alloc_id) {
   auto& alloc = allocs_.at(alloc_id);
   alloc.removed = true;
-  indexes_.erase(alloc_id);
   if (alloc.destroying) return;
   if (alloc.runner) return gc_.demand(alloc_id);
   erase_rows(alloc_id);

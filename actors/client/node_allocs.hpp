@@ -17,6 +17,7 @@
 #include "actors/client/node/awaited_ends.hpp"
 #include "actors/client/node/node_cpus.hpp"
 #include "actors/core/supervise.hpp"
+#include "runtime/workload/alloc_diff.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/heartbeat_stop.hpp"
 
@@ -126,7 +127,9 @@ private:
     Object<schema::Allocation> alloc;  ///< As the servers last had it.
     Object<schema::Job> job;
     Object<schema::Job> saved_job;  ///< Whose row is kept for it; empty: it has no rows.
-    AllocRunner runner;             ///< Empty: it cannot run here, or has ended.
+    /// AllocModifyIndex as the servers last had it, be it in force or not.
+    std::uint64_t index = 0;
+    AllocRunner runner;  ///< Empty: it cannot run here, or has ended.
     schema::ClientStatus status = schema::ClientStatus::PENDING;
     std::optional<workload::AllocUpdate> rejection;  ///< Why it did not run here, or not on.
     bool removed = false;                            ///< The servers have forgotten it.
@@ -161,6 +164,7 @@ private:
   void reject(const std::string& alloc_id, std::string_view reason);
   void update(const server_link::AssignedAlloc& assigned);
   void remove(const std::string& alloc_id);
+  workload::ExistingAllocs existing() const;
   void tell_end(const Alloc& alloc, bool again);
   void watch_patience(const std::string& alloc_id);
   void arm_stop_look();
@@ -183,9 +187,8 @@ private:
   NodeCpus& cpus_;
 
   std::unordered_map<std::string, Alloc> allocs_;
-  std::unordered_map<std::string, std::uint64_t> indexes_;  ///< AllocModifyIndex of each of them.
-  std::unordered_map<std::string, std::size_t> jobs_;       ///< Allocations with a row, by job key.
-  std::map<actor::Address, std::string> runners_;           ///< Alloc id by runner.
+  std::unordered_map<std::string, std::size_t> jobs_;  ///< Allocations with a row, by job key.
+  std::map<actor::Address, std::string> runners_;      ///< Alloc id by runner.
   std::set<std::string> others_owed_;  ///< Drivers that have not heard what is to go on.
   bool wants_all_ = false;
   bool contacted_ = false;  ///< The servers' first answer is in force.

@@ -1,7 +1,8 @@
 #include "actors/core/actor_registry.hpp"
 
-#include <map>
+#include <algorithm>
 #include <mutex>
+#include <utility>
 
 #include "actors/core/ticks.hpp"
 
@@ -10,7 +11,7 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::pair<const System*, std::uint64_t>, std::weak_ptr<const ActorStats>> rows;
+  ActorStats* newest = nullptr;
 };
 
 /// Both clocks at one moment.
@@ -55,22 +56,26 @@ std::chrono::nanoseconds time_of_ticks(std::int64_t count) {
       static_cast<std::int64_t>(static_cast<double>(count) * passed.count() / ticks_passed)};
 }
 
-void register_actor(const std::shared_ptr<const ActorStats>& stats) {
+void register_actor(ActorStats& stats) {
   const std::scoped_lock lock{all().mutex};
-  all().rows.insert_or_assign({stats->system, stats->id}, stats);
+  stats.registered = true;
+  stats.next = std::exchange(all().newest, &stats);
+  if (stats.next != nullptr) stats.next->previous = &stats;
 }
 
-void unregister_actor(const ActorStats& stats) {
+void unregister_actor(ActorStats& stats) {
   const std::scoped_lock lock{all().mutex};
-  all().rows.erase({stats.system, stats.id});
+  if (!std::exchange(stats.registered, false)) return;
+  if (stats.next != nullptr) stats.next->previous = stats.previous;
+  (stats.previous != nullptr ? stats.previous->next : all().newest) = stats.next;
 }
 
 std::vector<ActorInfo> list_actors(const System& system) {
   std::vector<ActorInfo> found;
   const std::scoped_lock lock{all().mutex};
-  for (auto row = all().rows.lower_bound({&system, 0});
-       row != all().rows.end() && row->first.first == &system; ++row)
-    if (const auto stats = row->second.lock()) found.push_back(info_of(*stats));
+  for (const auto* stats = all().newest; stats != nullptr; stats = stats->next)
+    if (stats->system == &system) found.push_back(info_of(*stats));
+  std::ranges::sort(found, {}, &ActorInfo::id);
   return found;
 }
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,21 +12,25 @@
 
 namespace nomad::actor {
 
-/// What one actor counts. `queued` is everybody's, the rest its own. What is not atomic stays
-/// as it was registered.
+/// What one actor counts; a part of the actor. `queued` is everybody's, the rest its own. What is
+/// not atomic stays as it was registered.
 struct ActorStats {
+  /// By Priority. What has not begun waits: one number less `begun`.
+  std::atomic<std::uint64_t> queued[2] = {};
+
   const System* system = nullptr;
   std::uint64_t id = 0;
   std::atomic<std::uint64_t> owner{0};  ///< 0: nobody.
   const char* name = "";
+  ActorStats* previous = nullptr;  ///< The registry's own, as the next one.
+  ActorStats* next = nullptr;
   Policy policy = Policy::report;
+  bool registered = false;  ///< The registry's own.
 
-  /// By Priority. What has not begun waits: one number less the other. Apart from each other,
-  /// because senders write the one and the actor the other.
-  alignas(64) std::atomic<std::uint64_t> queued[2] = {};
-  alignas(64) std::atomic<std::uint64_t> begun[2] = {};
-  std::atomic<std::int64_t> longest{0};  ///< In ticks.
+  /// A cache line away from `queued`: the actor writes this, and senders that.
   std::atomic<std::uint32_t> restarts{0};
+  std::atomic<std::uint64_t> begun[2] = {};
+  std::atomic<std::int64_t> longest{0};  ///< In ticks.
 };
 
 /// One living actor, as it was when the list was made.
@@ -43,9 +46,9 @@ struct ActorInfo {
   std::chrono::nanoseconds longest{0};  ///< That it took for one of them.
 };
 
-/// Any thread.
-void register_actor(const std::shared_ptr<const ActorStats>& stats);
-void unregister_actor(const ActorStats& stats);
+/// Any thread. `stats` stays where it is until it has been unregistered, which may be done twice.
+void register_actor(ActorStats& stats);
+void unregister_actor(ActorStats& stats);
 
 /// Everybody that lives in `system`, the oldest first. Any thread.
 std::vector<ActorInfo> list_actors(const System& system);

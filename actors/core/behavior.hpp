@@ -2,33 +2,43 @@
 // one does not compile.
 #pragma once
 
+#include <array>
 #include <memory>
+#include <span>
+#include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
-#include <vector>
 
 #include "actors/core/answer.hpp"
 #include "actors/core/handle.hpp"
 
 namespace nomad::actor {
 
-class Handler {
-public:
-  explicit Handler(const std::type_info& type) : type_(type) {}
+class HandlerSet;
 
-  virtual ~Handler() = default;
-
-  const std::type_info& type() const { return type_; }
-
-  /// `mail` is of the handler's type.
-  virtual Outcome handle(Mail& mail) = 0;
-
-private:
-  const std::type_info& type_;
+/// One handler, whatever actor it is of: which message it takes, and how `set` is called with one.
+struct Handler {
+  const std::type_info* type;
+  Outcome (*handle)(HandlerSet& set, Mail& mail);  ///< `mail` is of the handler's type.
 };
 
-using Handlers = std::vector<std::unique_ptr<Handler>>;
+/// The handlers of one actor: their functions in one piece, behind a table that all of its kind
+/// share.
+class HandlerSet {
+public:
+  explicit HandlerSet(std::span<const Handler> table) : table_(table) {}
+
+  virtual ~HandlerSet() = default;
+
+  /// Null if there is none for the type.
+  const Handler* find(const std::type_info& type) const;
+
+private:
+  std::span<const Handler> table_;
+};
+
+using Handlers = std::unique_ptr<HandlerSet>;
 
 namespace detail {
 
@@ -55,33 +65,46 @@ inline constexpr bool answers
     = std::is_void_v<Reply> ? std::is_void_v<Returned>
                             : std::is_convertible_v<Returned, Answer<Reply>>;
 
-template <class Function, class Reply>
-class HandlerOf final : public Handler {
-  using Request = typename Callable<Function>::Request;
+template <class Function>
+using RequestOf = typename Callable<Function>::Request;
 
+template <class Function>
+auto call(Function& function, RequestOf<Function>& message) {
+  if constexpr (std::is_invocable_v<Function&, RequestOf<Function>&>)
+    return function(message);
+  else
+    return function(std::move(message));
+}
+
+template <class Handle, class... Functions>
+class HandlersOf final : public HandlerSet {
 public:
-  explicit HandlerOf(Function function)
-      : Handler(typeid(Request)), function_(std::move(function)) {}
+  explicit HandlersOf(Functions... functions)
+      : HandlerSet(table), functions_(std::move(functions)...) {}
 
-  Outcome handle(Mail& mail) override {
+private:
+  template <std::size_t place>
+  static Outcome handle(HandlerSet& set, Mail& mail) {
+    auto& function = std::get<place>(static_cast<HandlersOf&>(set).functions_);
+    using Request = RequestOf<std::remove_reference_t<decltype(function)>>;
     auto& message = *mail.get<Request>();
+    using Reply = ReplyOf<Handle, Request>;
     if constexpr (std::is_void_v<Reply>) {
-      call(message);
+      call(function, message);
       return {};
     } else {
-      return released<Reply>(call(message));
+      return released<Reply>(call(function, message));
     }
   }
 
-private:
-  auto call(Request& message) {
-    if constexpr (std::is_invocable_v<Function&, Request&>)
-      return function_(message);
-    else
-      return function_(std::move(message));
+  template <std::size_t... places>
+  static constexpr std::array<Handler, sizeof...(Functions)> list(std::index_sequence<places...>) {
+    return {Handler{&typeid(RequestOf<Functions>), &handle<places>}...};
   }
 
-  Function function_;
+  static constexpr auto table = list(std::index_sequence_for<Functions...>{});
+
+  std::tuple<Functions...> functions_;
 };
 
 }  // namespace detail
@@ -93,22 +116,22 @@ public:
   Behavior(Functions... functions) {
     static_assert(sizeof...(Functions) == sizeof...(Signatures),
                   "one handler for each message of the interface");
-    handlers_.reserve(sizeof...(Functions));
-    (add(std::move(functions)), ...);
+    (check<Functions>(), ...);
+    handlers_ = std::make_unique<detail::HandlersOf<Interface<Signatures...>, Functions...>>(
+        std::move(functions)...);
   }
 
   Handlers release() && { return std::move(handlers_); }
 
 private:
   template <class Function>
-  void add(Function function) {
+  static constexpr void check() {
     using Call = detail::Callable<Function>;
     static_assert(Understands<Interface<Signatures...>, typename Call::Request>,
                   "a handler for a message that is not of the interface");
     using Reply = ReplyOf<Interface<Signatures...>, typename Call::Request>;
     static_assert(detail::answers<typename Call::Reply, Reply>,
                   "a handler that answers something else than its interface says");
-    handlers_.push_back(std::make_unique<detail::HandlerOf<Function, Reply>>(std::move(function)));
   }
 
   Handlers handlers_;

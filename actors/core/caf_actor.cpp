@@ -39,34 +39,41 @@ caf::result<caf::message> log_unexpected(caf::scheduled_actor* self, caf::messag
   return caf::sec::unexpected_message;
 }
 
+constexpr auto tick_type = caf::atom("nomad_tick");
+
+bool is_tick(const caf::mailbox_element& element) {
+  const auto& content = element.content();
+  return content.type_token() == caf::make_type_token<caf::timeout_msg>()
+         && content.get_as<caf::timeout_msg>(0).type == tick_type;
+}
+
 }  // namespace
 
 CafActor::CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner)
-    : caf::event_based_actor(config),
-      name_(boot->name()),
-      boot_(std::move(boot)),
-      owner_(owner),
-      stats_(std::make_shared<ActorStats>()) {
-  stats_->system = &system();
-  stats_->id = id();
-  stats_->owner = owner.address().id;
-  stats_->name = name_;
-  stats_->policy = boot_->policy();
-  register_actor(stats_);
+    : caf::event_based_actor(config), boot_(std::move(boot)), owner_(owner) {
+  stats_.system = &system();
+  stats_.id = id();
+  stats_.owner = owner.address().id;
+  stats_.name = boot_->name();
+  stats_.policy = boot_->policy();
   set_default_handler(log_unexpected);
   set_exit_handler([this](caf::exit_msg& message) { told_to_exit(message); });
   set_error_handler([this](caf::error& err) {
-    log::error(name_, "ended by an unhandled error: {}", from_caf(err).what);
+    log::error(stats_.name, "ended by an unhandled error: {}", from_caf(err).what);
     quit(std::move(err));
   });
   set_exception_handler([this](std::exception_ptr& thrown) { return log_exception(this, thrown); });
   set_down_handler([this](caf::down_msg& message) { other_ended(message); });
-  crashes_.fill(std::chrono::steady_clock::time_point::min());
   boot_->make(*this);
+  register_actor(stats_);  // Last: nobody would take it out again if the state could not be made.
+}
+
+CafActor::~CafActor() {
+  unregister_actor(stats_);
 }
 
 const char* CafActor::name() const {
-  return name_;
+  return stats_.name;
 }
 
 Ref CafActor::ref() {
@@ -80,16 +87,16 @@ caf::behavior CafActor::make_behavior() {
 
 void CafActor::on_exit() {
   stop_children();
-  handlers_.clear();
+  handlers_.reset();
   waiting_.clear();
   on_down_ = nullptr;
   on_exit_ = nullptr;
   boot_.reset();
-  unregister_actor(*stats_);
+  unregister_actor(stats_);
 }
 
 void CafActor::enqueue(caf::mailbox_element_ptr element, caf::execution_unit* host) {
-  stats_->queued[element->mid.is_urgent_message() ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
+  stats_.queued[element->mid.is_urgent_message() ? 1 : 0].fetch_add(1, std::memory_order_relaxed);
   caf::event_based_actor::enqueue(std::move(element), host);
 }
 
@@ -100,26 +107,18 @@ caf::resumable::resume_result CafActor::resume(caf::execution_unit* host, std::s
 
 /// Everything that reaches an actor passes here: messages, answers, timers, ends of others.
 caf::invoke_message_result CafActor::consume(caf::mailbox_element& element) {
-  auto& begun = stats_->begun[element.mid.is_urgent_message() ? 1 : 0];
+  auto& begun = stats_.begun[element.mid.is_urgent_message() ? 1 : 0];
   begun.store(begun.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const auto result = caf::event_based_actor::consume(element);
+  auto result = caf::invoke_message_result::consumed;
+  if (is_tick(element))
+    tick();
+  else
+    result = caf::event_based_actor::consume(element);
   const auto end = ticks();
   const auto took = end - std::exchange(turn_began_, end);
-  if (took > stats_->longest.load(std::memory_order_relaxed))
-    stats_->longest.store(took, std::memory_order_relaxed);
+  if (took > stats_.longest.load(std::memory_order_relaxed))
+    stats_.longest.store(took, std::memory_order_relaxed);
   return result;
-}
-
-Timer CafActor::send_after(std::chrono::nanoseconds delay, Mail mail) {
-  if (delay <= longest_tick) {
-    delayed_send(this, delay, std::move(mail));
-    return {};
-  }
-  return wait(delay, std::move(mail));
-}
-
-Timer CafActor::time_out_after(std::chrono::nanoseconds delay, caf::message_id response) {
-  return wait(delay, response);
 }
 
 Timer CafActor::wait(std::chrono::nanoseconds delay, Waiting what) {
@@ -135,12 +134,12 @@ void CafActor::arm() {
   const auto next = std::min(waiting_.begin()->first.due, now + longest_tick);
   if (tick_ && *tick_ <= next) return;
   tick_ = next;
-  delayed_send(this, next - now, Mail::of(Tick{next}));
+  clock().set_ordinary_timeout(next, this, tick_type, 0);  // In place of the one before.
 }
 
-void CafActor::tick(const Tick& tick) {
-  if (tick_ == tick.at) tick_.reset();
+void CafActor::tick() {
   const auto now = clock().now();
+  if (tick_ && *tick_ <= now) tick_.reset();
   while (!waiting_.empty() && waiting_.begin()->first.due <= now) {
     auto due = std::move(waiting_.extract(waiting_.begin()).mapped());
     if (auto* mail = std::get_if<Mail>(&due))
@@ -157,22 +156,13 @@ bool CafActor::is_question() {
   return element != nullptr && element->mid.is_request() && !element->mid.is_answered();
 }
 
-Handler* CafActor::find(const std::type_info& type) const {
-  // Within one library a type has one name, so its address tells; across libraries the text does.
-  for (const auto& handler : handlers_)
-    if (handler->type().name() == type.name()) return handler.get();
-  for (const auto& handler : handlers_)
-    if (handler->type() == type) return handler.get();
-  return nullptr;
-}
-
 caf::result<Mail> CafActor::take(Mail& mail) {
   if (mail.incarnation() != 0 && mail.incarnation() != incarnation_) return caf::delegated<Mail>{};
   try {
-    NOMAD_FAILPOINT_THROW(name_);
-    auto* handler = find(mail.type());
+    NOMAD_FAILPOINT_THROW(stats_.name);
+    const auto* handler = handlers_ ? handlers_->find(mail.type()) : nullptr;
     if (handler == nullptr) return take_unknown(mail);
-    auto outcome = handler->handle(mail);
+    auto outcome = handler->handle(*handlers_, mail);
     present_.reset();
     if (outcome.later || !is_question()) return caf::delegated<Mail>{};
     if (outcome.error) return to_caf(*outcome.error);
@@ -186,16 +176,14 @@ caf::result<Mail> CafActor::take(Mail& mail) {
 caf::result<Mail> CafActor::take_unknown(Mail& mail) {
   if (auto* adopted = mail.get<Adopt>()) {
     adopt(std::exchange(adopted->child, {}));
-  } else if (const auto* due = mail.get<Tick>()) {
-    tick(*due);
   } else if (const auto* belongs = mail.get<Belong>()) {
     owner_ = WeakRef{belongs->owner};
-    stats_->owner = belongs->owner.address().id;
+    stats_.owner = belongs->owner.address().id;
     belongs->owner.tell(Mail::of(Adopt{ref()}), Priority::urgent);
   } else if (const auto* begun = mail.get<BegunAgain>()) {
     tell_of({.source = begun->child, .crashed = true, .restarted = true, .reason = begun->reason});
   } else {
-    log::error(name_, "unexpected message: {}", boost::core::demangle(mail.type().name()));
+    log::error(stats_.name, "unexpected message: {}", boost::core::demangle(mail.type().name()));
     return caf::sec::unexpected_message;
   }
   return caf::delegated<Mail>{};
@@ -219,16 +207,20 @@ void CafActor::fail() {
 /// Answers to bad questions don't count: whoever repeats one must not end what serves others.
 bool CafActor::may_begin_again() {
   const auto now = clock().now();
-  auto& oldest = crashes_[next_crash_++ % most_crashes];
-  return std::exchange(oldest, now) < now - crash_window;
+  if (!crashes_) {
+    crashes_ = std::make_unique<Crashes>();
+    crashes_->times.fill(std::chrono::steady_clock::time_point::min());
+  }
+  auto& oldest = crashes_->times[crashes_->next++ % Crashes::most];
+  return std::exchange(oldest, now) < now - Crashes::window;
 }
 
 void CafActor::begin_again(const Error& reason) {
-  log::error(name_, "begins anew after an exception: {}", reason.what);
+  log::error(stats_.name, "begins anew after an exception: {}", reason.what);
   ++incarnation_;
-  stats_->restarts.fetch_add(1, std::memory_order_relaxed);
+  stats_.restarts.fetch_add(1, std::memory_order_relaxed);
   stop_children();
-  handlers_.clear();
+  handlers_.reset();
   // What it asked is still forgotten in time.
   std::erase_if(waiting_,
                 [](const auto& each) { return std::holds_alternative<Mail>(each.second); });
@@ -246,7 +238,7 @@ void CafActor::begin_again(const Error& reason) {
 void CafActor::adopt(const Ref& child) {
   const auto actor = as_caf(child);
   const auto* adopted = caf::actor_cast<caf::abstract_actor*>(actor);
-  const auto& boot = *static_cast<const CafActor*>(adopted)->stats_;
+  const auto& boot = static_cast<const CafActor*>(adopted)->stats_;
   children_.insert_or_assign(actor.id(), Child{WeakRef{child}, boot.name, boot.policy});
   monitor(actor);
 }
@@ -268,7 +260,7 @@ void CafActor::other_ended(const caf::down_msg& message) {
   const auto reason = crashed ? from_caf(message.reason) : Error{};
   const bool must_end = !child.empty() && child.mapped().policy != Policy::report;
   if (crashed && must_end && !outlives_children_) {
-    log::error(name_, "ends, because {} has ended: {}", child.mapped().name, reason.what);
+    log::error(stats_.name, "ends, because {} has ended: {}", child.mapped().name, reason.what);
     return quit(to_caf(reason.within(child.mapped().name)));
   }
   tell_of({.source = {message.source.id()}, .crashed = crashed, .reason = reason});
@@ -278,7 +270,7 @@ void CafActor::tell_of(const Down& down) {
   if (on_down_)
     run(incarnation_, [&] { std::function<void(const Down&)>{on_down_}(down); });
   else if (down.crashed && !down.restarted)
-    log::warn(name_, "an actor of its own has ended: {}", down.reason.what);
+    log::warn(stats_.name, "an actor of its own has ended: {}", down.reason.what);
 }
 
 void CafActor::told_to_exit(caf::exit_msg& message) {

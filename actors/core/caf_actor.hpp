@@ -43,6 +43,7 @@ public:
   };
 
   CafActor(caf::actor_config& config, std::unique_ptr<Boot> boot, const Ref& owner);
+  ~CafActor() override;
 
   const char* name() const override;
   caf::behavior make_behavior() override;
@@ -81,18 +82,19 @@ public:
 
   void set_on_exit(std::function<void()> handler) { on_exit_ = std::move(handler); }
 
-  /// Messages to itself that are further away than this wait here and not in CAF's clock, which can
-  /// drop none of them and keeps the actor's memory for each, however long ago it has ended.
-  static constexpr std::chrono::seconds longest_tick{30};
+  /// What is to come waits here and not in CAF's clock, which knows one moment of an actor, and
+  /// forgets it when the actor ends. That is never further away than this: what it is for may be
+  /// dropped long before, and it takes more memory there than here.
+  static constexpr std::chrono::seconds longest_tick{10};
 
-  /// So do the timeouts of requests that are longer than this: CAF's clock looks through all that
-  /// an actor has there to cancel one of them.
-  static constexpr std::chrono::seconds longest_request_timer{10};
-
-  Timer send_after(std::chrono::nanoseconds delay, Mail mail);
+  Timer send_after(std::chrono::nanoseconds delay, Mail mail) {
+    return wait(delay, std::move(mail));
+  }
 
   /// Answers its own request with a timeout, whose handlers are known by `response`.
-  Timer time_out_after(std::chrono::nanoseconds delay, caf::message_id response);
+  Timer time_out_after(std::chrono::nanoseconds delay, caf::message_id response) {
+    return wait(delay, response);
+  }
 
   void cancel(const Timer& timer) { waiting_.erase(timer); }
 
@@ -110,21 +112,24 @@ private:
     Error reason;
   };
 
-  /// CAF's one timer for what waits here.
-  struct Tick {
-    using is_message = void;
-    std::chrono::steady_clock::time_point at;
-  };
-
   /// What waits: a message, or the end of a request.
   using Waiting = std::variant<Mail, caf::message_id>;
 
+  /// The last unasked crashes, a ring.
+  struct Crashes {
+    /// So many within the time it survives.
+    static constexpr std::size_t most = 5;
+    static constexpr std::chrono::minutes window{1};
+
+    std::array<std::chrono::steady_clock::time_point, most> times;
+    std::size_t next = 0;
+  };
+
   Timer wait(std::chrono::nanoseconds delay, Waiting what);
   void arm();
-  void tick(const Tick& tick);
+  void tick();
   caf::result<Mail> take(Mail& mail);
   caf::result<Mail> take_unknown(Mail& mail);
-  Handler* find(const std::type_info& type) const;
   void fail();
   bool may_begin_again();
   void begin_again(const Error& reason);
@@ -133,37 +138,30 @@ private:
   void told_to_exit(caf::exit_msg& message);
   void stop_children();
 
-  const char* name_;
+  ActorStats stats_;
   std::unique_ptr<Boot> boot_;
   Handlers handlers_;
   std::map<Timer, Waiting> waiting_;
   std::uint64_t last_timer_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> tick_;  ///< Of the Tick that comes next.
+  std::optional<std::chrono::steady_clock::time_point> tick_;  ///< When CAF's clock calls.
   WeakRef owner_;
   std::map<std::uint64_t, Child> children_;  ///< By id, so by age.
   std::function<void(const Down&)> on_down_;
   std::function<void()> on_exit_;
-  std::shared_ptr<ActorStats> stats_;
   std::shared_ptr<detail::PromiseCore> present_;
   std::int64_t turn_began_ = 0;  ///< In ticks: where the last message ended.
   std::uint32_t incarnation_ = 1;
   bool leaves_ = false;  ///< It was told to end: it does not begin anew.
   bool killed_ = false;
   bool outlives_children_ = false;
-
-  /// Unasked crashes within `crash_window` that it survives.
-  static constexpr std::size_t most_crashes = 5;
-  static constexpr std::chrono::minutes crash_window{1};
-
-  std::array<std::chrono::steady_clock::time_point, most_crashes> crashes_;  ///< The last, a ring.
-  std::size_t next_crash_ = 0;
+  std::unique_ptr<Crashes> crashes_;  ///< Once there was one.
 };
 
 template <class Work>
 void CafActor::run(std::uint32_t incarnation, Work work) {
   if (incarnation != incarnation_) return;
   try {
-    NOMAD_FAILPOINT_THROW(name_);
+    NOMAD_FAILPOINT_THROW(stats_.name);
     work();
   } catch (...) {
     fail();

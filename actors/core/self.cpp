@@ -71,14 +71,13 @@ void Self::delegate_mail(const Ref& dest, Mail mail) {
 }
 
 /// CAF's clock keeps the timeout of a request, and with it this actor, whether it was answered or
-/// not; so it is not told of the long ones.
+/// not; so it is not told of any.
 void Self::ask(Question question, Question::OnReply then, Question::OnError failed) {
-  const bool is_long
-      = question.timeout != infinite && question.timeout > CafActor::longest_request_timer;
+  const bool may_end = question.timeout != infinite;
   const auto listen = [&](auto asked) {
     auto* actor = &actor_;
     const auto incarnation = actor_.incarnation();
-    const auto end = is_long ? actor->time_out_after(question.timeout, asked.id()) : Timer{};
+    const auto end = may_end ? actor->time_out_after(question.timeout, asked.id()) : Timer{};
     asked.then(
         [actor, incarnation, end, then = std::move(then)](Mail& reply) {
           actor->cancel(end);
@@ -90,11 +89,11 @@ void Self::ask(Question question, Question::OnReply then, Question::OnError fail
         });
   };
   const auto dest = as_caf(question.dest);
-  const auto timeout = to_caf(is_long ? infinite : question.timeout);
   if (question.priority == Priority::urgent)
-    listen(actor_.request<caf::message_priority::high>(dest, timeout, std::move(question.mail)));
+    listen(
+        actor_.request<caf::message_priority::high>(dest, caf::infinite, std::move(question.mail)));
   else
-    listen(actor_.request(dest, timeout, std::move(question.mail)));
+    listen(actor_.request(dest, caf::infinite, std::move(question.mail)));
 }
 
 struct Outsider::Core {

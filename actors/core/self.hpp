@@ -136,8 +136,7 @@ public:
   void send_mail(const Ref& dest, Mail mail, Priority priority);
   Timer send_mail_after(std::chrono::nanoseconds delay, Mail mail);
 
-  /// Drops the message, if it is still to come. Short delays (`CafActor::longest_tick`) end by
-  /// themselves: those messages come all the same.
+  /// Drops the message, if it is still to come.
   void cancel(const Timer& timer);
   void ask(Question question, Question::OnReply then, Question::OnError failed);
 

@@ -105,7 +105,8 @@ class BootOf final : public Boot {
 public:
   template <class... Args>
   explicit BootOf(Function function, Args&&... args)
-      : function_(std::move(function)), arguments_(Arguments{std::forward<Args>(args)...}) {}
+      : function_(std::move(function)),
+        arguments_(std::make_unique<Arguments>(std::forward<Args>(args)...)) {}
 
   const char* name() const override { return name_of<ActorSelf>(); }
 
@@ -120,14 +121,16 @@ public:
       else
         return function_(&*self_, std::move(args)...);
     };
-    return std::apply(call, arguments_).release();
+    auto handlers = std::apply(call, *arguments_).release();
+    if constexpr (policy_given != Policy::restart) arguments_.reset();
+    return handlers;
   }
 
   void forget() override { self_.reset(); }
 
 private:
   Function function_;  // before the state: a behavior's lambdas may refer to its captures
-  Arguments arguments_;
+  std::unique_ptr<Arguments> arguments_;  ///< Until they have been used for the last time.
   std::optional<ActorSelf> self_;
 };
 
@@ -144,7 +147,8 @@ HandleOf<Function> spawn_as(const Owner& owner, Thread thread, Function function
 
 }  // namespace detail
 
-/// Spawns an actor on the pool. One that may begin anew keeps copies of `args`.
+/// Spawns an actor on the pool. `args` end when `function` has returned; one that may begin anew
+/// keeps copies of them.
 template <Policy policy = Policy::report, class Function, class... Args>
 auto spawn(const Owner& owner, Function function, Args&&... args) {
   return detail::spawn_as<policy>(owner, Thread::pooled, std::move(function),

@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <ctime>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,6 +27,16 @@ int unmap_read_only(dl_phdr_info* object, std::size_t, void*) {
     ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   return 0;
+}
+
+struct Spares {
+  std::mutex mutex;
+  std::vector<SpareMemory*> all;
+};
+
+Spares& spares() {
+  static Spares each;
+  return each;
 }
 
 std::chrono::nanoseconds read_clock(clockid_t clock) {
@@ -52,7 +65,22 @@ void release_in_quiet(QuietMoment& moment) {
     release_unused_pages();
 }
 
+SpareMemory::SpareMemory(std::function<void()> give_back) : give_back_{std::move(give_back)} {
+  const std::lock_guard lock{spares().mutex};
+  spares().all.push_back(this);
+}
+
+SpareMemory::~SpareMemory() {
+  const std::lock_guard lock{spares().mutex};
+  std::erase(spares().all, this);
+}
+
 void release_unused_pages() {
+  {
+    const std::lock_guard lock{spares().mutex};
+    for (const auto* each : spares().all)
+      each->give_back_();
+  }
   ::malloc_trim(0);
   ::dl_iterate_phdr(unmap_read_only, nullptr);
 }

@@ -18,7 +18,7 @@ namespace nomad::raft {
 
 class LogView {
 public:
-  static constexpr std::size_t default_cache_bytes = std::size_t{4} << 20;
+  static constexpr std::size_t default_cache_bytes = std::size_t{1} << 20;
 
   LogView() : LogView(0, 0) {}
 

@@ -50,7 +50,9 @@ Store::Store() : Store(Options{}) {}
 Store::Store(Options options)
     : working_{std::make_unique<Tables>(initial_tables())},
       published_{std::make_shared<const Tables>(*working_)},
-      events_{options.event_batches} {}
+      events_{options.event_batches} {
+  spare_events_.emplace([this] { events_.pack(); });
+}
 
 Store::Store(const Snapshot& base)
     : working_{std::make_unique<Tables>(base.tables())},

@@ -19,9 +19,11 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/base/resident.hpp"
 #include "runtime/base/result.hpp"
 #include "runtime/state/event.hpp"
 #include "runtime/state/event_buffer.hpp"
+#include "runtime/state/packed_events.hpp"
 #include "runtime/state/snapshot.hpp"
 #include "runtime/state/watch.hpp"
 #include "schema/command.capnp.h"
@@ -104,7 +106,9 @@ public:
 
   Watches& watches() { return watches_; }
 
-  EventBuffer<Event>& events() { return events_; }
+  using Events = EventBuffer<Event, PackedEvents>;
+
+  Events& events() { return events_; }
 
 private:
   std::unique_ptr<Tables> working_;
@@ -117,7 +121,8 @@ private:
   mutable std::mutex mutex_;  ///< Of `published_` alone.
   std::shared_ptr<const Tables> published_;
   Watches watches_;
-  EventBuffer<Event> events_;
+  Events events_;
+  std::optional<SpareMemory> spare_events_;  ///< Those events, of a store that keeps them.
 };
 
 /// For `subscribe`.

@@ -77,7 +77,8 @@ int count_wal_pages(void* counter, sqlite3*, const char*, int pages) {
 
 }  // namespace
 
-void detail::CloseDatabase::operator()(sqlite3* database) const {
+void detail::CloseDatabase::operator()(sqlite3* database) {
+  cache.reset();
   sqlite3_close_v2(database);
 }
 
@@ -140,7 +141,7 @@ std::string_view Statement::text(int column) const {
 Result<Database> Database::open(const std::string& path, const OpenOptions& options) {
   Database database;
   database.path_ = path;
-  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  int flags = SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_EXRESCODE;  // another thread drops the cache
   flags |= options.immutable ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (options.create && !options.immutable) flags |= SQLITE_OPEN_CREATE;
   if (options.create && !options.immutable && path != in_memory) NOMAD_TRY(make_private_file(path));
@@ -151,6 +152,8 @@ Result<Database> Database::open(const std::string& path, const OpenOptions& opti
   if (handle == nullptr) return Error{Errc::io, "\"" + path + "\": cannot open: out of memory"};
   if (result != SQLITE_OK) return database.failure("cannot open");
   NOMAD_TRY(database.configure(options));
+  database.handle_.get_deleter().cache
+      = std::make_unique<SpareMemory>([handle] { sqlite3_db_release_memory(handle); });
   return database;
 }
 

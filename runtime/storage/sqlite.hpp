@@ -2,7 +2,8 @@
 // which file and what was tried; none is thrown. A full disk is `overloaded`: what was tried has
 // not happened, and can be tried again.
 //
-// A connection and its statements belong to one thread at a time.
+// A connection and its statements belong to one thread at a time. What it has cached is dropped by
+// whoever gives back spare memory (runtime/base/resident.hpp).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/base/resident.hpp"
 #include "runtime/base/result.hpp"
 
 struct sqlite3;
@@ -21,7 +23,9 @@ namespace nomad::storage {
 namespace detail {
 
 struct CloseDatabase {
-  void operator()(sqlite3* database) const;
+  std::unique_ptr<SpareMemory> cache{};  ///< Of the pages that were read and written last.
+
+  void operator()(sqlite3* database);
 };
 
 struct FinalizeStatement {

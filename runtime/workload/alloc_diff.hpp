@@ -6,8 +6,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace nomad::workload {
@@ -23,8 +24,14 @@ struct AllocDiff {
   std::vector<std::string> removed;
 };
 
-/// `existing` maps the allocations the client knows to their AllocModifyIndex.
-AllocDiff diff_allocs(const std::unordered_map<std::string, std::uint64_t>& existing,
+/// The allocations that the client has.
+struct ExistingAllocs {
+  /// The AllocModifyIndex of one; nothing: it does not have it.
+  std::function<std::optional<std::uint64_t>(const std::string& alloc_id)> index_of;
+  std::function<void(const std::function<void(const std::string& alloc_id)>& take)> each;
+};
+
+AllocDiff diff_allocs(const ExistingAllocs& existing,
                       const std::vector<AssignedIndex>& assigned,
                       bool complete);
 

@@ -241,7 +241,8 @@ void TaskMachine::recovered(Round round, std::string run_id, TaskTime now) {
   if (!is_current(round, now)) return;
   record_.run_id = std::move(run_id);
   has_process_ = true;
-  if (early_exit_ && early_exit_->first == record_.run_id) exit_ = std::move(early_exit_->second);
+  if (early_exit_ && early_exit_->first == record_.run_id)
+    exit_ = std::make_unique<const ExitResult>(std::move(early_exit_->second));
   early_exit_.reset();
   if (!record_.has_handle) {
     record_.has_handle = true;
@@ -352,9 +353,9 @@ void TaskMachine::hook_wanted(Round round, bool wanted, TaskTime now) {
 
 void TaskMachine::prestart_done(Round round, HookRecord left, TaskTime now) {
   if (!is_current(round, now)) return;
-  auto& known = record_.hook((*hooks_)[hook_].name);
-  if (known != left) {
-    known = std::move(left);
+  const auto& name = (*hooks_)[hook_].name;
+  if (record_.hook(name) != left) {
+    record_.leave(name, std::move(left));
     save_later();
   }
   if (killed_)
@@ -575,7 +576,7 @@ void TaskMachine::stop_failed(Round round, const Error& err, TaskTime now) {
 
 void TaskMachine::note_stop_failed(const Error& err) {
   if (err.code == Errc::not_found) {
-    exit_ = ExitResult{};
+    exit_ = std::make_unique<const ExitResult>();
     process_ended();
     return;
   }
@@ -584,7 +585,7 @@ void TaskMachine::note_stop_failed(const Error& err) {
                               err.what)});
   if (stop_attempt_ >= max_stop_attempts) {
     kill_error_ = fmt::format("failed to kill task. Resources may have been leaked: {}", err.what);
-    exit_ = ExitResult{.code = 1, .error = kill_error_};
+    exit_ = std::make_unique<const ExitResult>(ExitResult{.code = 1, .error = kill_error_});
     process_ended();
     return;
   }
@@ -606,10 +607,11 @@ void TaskMachine::time_over(Round round, TaskTime now) {
 // -- after its end -------------------------------------------------------------------------------
 
 void TaskMachine::exited(const std::string& run_id, const ExitResult& result, TaskTime now) {
-  if (step_ == Step::recovering && record_.run_id.empty()) early_exit_.emplace(run_id, result);
+  if (step_ == Step::recovering && record_.run_id.empty())
+    early_exit_ = std::make_unique<EarlyExit>(run_id, result);
   if (run_id != record_.run_id || run_id.empty() || exit_) return;
   now_ = now;
-  exit_ = result;
+  exit_ = std::make_unique<const ExitResult>(result);
   if (step_ == Step::running || step_ == Step::shutdown_delay || step_ == Step::stopping)
     process_ended();
 }

@@ -381,10 +381,11 @@ private:
   bool restarting_ = false;  ///< The process is to be ended to be restarted.
   bool skips_delay_ = false;
   int stop_attempt_ = 0;
-  Nanoseconds grace_{0};            ///< Of this attempt.
-  std::optional<ExitResult> exit_;  ///< Of the record's run, once it is known.
+  Nanoseconds grace_{0};                    ///< Of this attempt.
+  std::unique_ptr<const ExitResult> exit_;  ///< Of the record's run, once it is known.
   /// Of a run that was told to have ended before it was told to be this task's.
-  std::optional<std::pair<std::string, ExitResult>> early_exit_;
+  using EarlyExit = std::pair<std::string, ExitResult>;
+  std::unique_ptr<EarlyExit> early_exit_;
   std::size_t hook_ = 0;                   ///< The one that is asked, or was last.
   HookPhase phase_ = HookPhase::PRESTART;  ///< In which it is.
   std::vector<std::uint64_t> restarts_;    ///< To be answered when the process has ended.

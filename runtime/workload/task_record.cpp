@@ -13,6 +13,17 @@ TaskHandle read_handle(schema::LocalTask::Reader saved) {
           .data = std::string{reinterpret_cast<const char*>(data.begin()), data.size()}};
 }
 
+std::shared_ptr<const HookRecord> share(HookRecord record) {
+  static const auto nothing = std::make_shared<const HookRecord>();
+  static const auto done = std::make_shared<const HookRecord>(HookRecord{.done = true});
+  static const auto made = std::make_shared<const HookRecord>(
+      HookRecord{.data = {{"is_done", "true"}}});  // What makes directories leaves that.
+  if (record == *nothing) return nothing;
+  if (record == *done) return done;
+  if (record == *made) return made;
+  return std::make_shared<const HookRecord>(std::move(record));
+}
+
 }  // namespace
 
 void write_mounts(const std::vector<TaskMount>& from,
@@ -53,15 +64,25 @@ std::vector<TaskDevice> read_devices(capnp::List<schema::plugin::Device>::Reader
   return devices;
 }
 
-HookRecord& TaskRecord::hook(const std::string& name) {
-  for (auto& [known, state] : hooks)
-    if (known == name) return state;
-  return hooks.emplace_back(name, HookRecord{}).second;
+const HookRecord& TaskRecord::hook(const std::string& name) {
+  for (const auto& [known, left] : hooks)
+    if (known == name) return *left;
+  return *hooks.emplace_back(name, share({})).left;
+}
+
+void TaskRecord::leave(const std::string& name, HookRecord left) {
+  auto shared = share(std::move(left));
+  for (auto& hook : hooks)
+    if (hook.name == name) {
+      hook.left = std::move(shared);
+      return;
+    }
+  hooks.emplace_back(name, std::move(shared));
 }
 
 std::map<std::string, std::string> TaskRecord::data_of(const std::string& name) const {
-  for (const auto& [known, state] : hooks)
-    if (known == name) return state.data;
+  for (const auto& [known, left] : hooks)
+    if (known == name) return left->data;
   return {};
 }
 
@@ -92,8 +113,8 @@ Object<schema::LocalTask> to_object(const TaskRecord& record) {
   draft->setRunComplete(record.run_complete);
   auto hooks = draft->initHooks(record.hooks.size());
   for (unsigned i = 0; i < hooks.size(); ++i) {
-    const auto& [name, state] = record.hooks[i];
-    hooks[i].setName(text(name));
+    hooks[i].setName(text(record.hooks[i].name));
+    const auto& state = *record.hooks[i].left;
     hooks[i].setDone(state.done);
     fill_entries(hooks[i].initData(state.data.size()), state.data);
     fill_entries(hooks[i].initEnv(state.env.size()), state.env);
@@ -119,12 +140,13 @@ TaskRecord to_task_record(schema::LocalTask::Reader saved) {
   record.handle = read_handle(saved);
   record.run_complete = saved.getRunComplete();
   for (const auto hook : saved.getHooks()) {
-    auto& state = record.hook(copy(hook.getName()));
+    HookRecord state;
     state.done = hook.getDone();
     read_entries(hook.getData(), state.data);
     read_entries(hook.getEnv(), state.env);
     state.mounts = read_mounts(hook.getMounts());
     state.devices = read_devices(hook.getDevices());
+    record.leave(copy(hook.getName()), std::move(state));
   }
   record.network.ip = copy(saved.getNetworkIp());
   record.network.auto_advertise = saved.getNetworkAdvertise();

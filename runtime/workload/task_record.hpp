@@ -45,13 +45,24 @@ struct TaskHandle {
 
 /// What a hook left at its last Prestart.
 struct HookRecord {
-  bool done = false;                        ///< It need not run again for this task.
-  std::map<std::string, std::string> data;  ///< For its next run, over restarts too.
-  Variables env;                            ///< Added to the task's environment.
+  bool done = false;                          ///< It need not run again for this task.
+  std::map<std::string, std::string> data{};  ///< For its next run, over restarts too.
+  Variables env{};                            ///< Added to the task's environment.
   std::vector<TaskMount> mounts{};
   std::vector<TaskDevice> devices{};
 
   friend bool operator==(const HookRecord&, const HookRecord&) = default;
+};
+
+/// The record of a hook, shared with every hook that left the same: most leave no more than that
+/// they are done.
+struct NamedHook {
+  std::string name;
+  std::shared_ptr<const HookRecord> left;  ///< Never null.
+
+  friend bool operator==(const NamedHook& a, const NamedHook& b) {
+    return a.name == b.name && *a.left == *b.left;
+  }
 };
 
 struct TaskRecord {
@@ -59,13 +70,15 @@ struct TaskRecord {
   std::string run_id;       ///< Of the run that was asked for last; empty: none is under way.
   bool has_handle = false;  ///< The driver has started it.
   TaskHandle handle;
-  bool run_complete = false;  ///< Nothing of the task will ever run again.
-  std::vector<std::pair<std::string, HookRecord>>
-      hooks;  ///< By name, as they were first looked at.
+  bool run_complete = false;     ///< Nothing of the task will ever run again.
+  std::vector<NamedHook> hooks;  ///< As they were first looked at.
   DriverNetwork network;
 
-  /// The hook's record, which is made when it is not there.
-  HookRecord& hook(const std::string& name);
+  /// The hook's record, which is made when it is not there. Valid until one is made or left.
+  const HookRecord& hook(const std::string& name);
+
+  /// What the hook has left, in place of what it had.
+  void leave(const std::string& name, HookRecord left);
 
   /// What the hook has left, if anything.
   std::map<std::string, std::string> data_of(const std::string& name) const;

@@ -194,7 +194,7 @@ private:
   }
 
   /// The line of a batch; "" when nothing in it is wanted.
-  std::string render(const state::EventBuffer<Event>::Batch& batch) const {
+  std::string render(const state::Store::Events::Batch& batch) const {
     access::Verdicts verdicts{who_};
     std::string out = "{\"Events\":[";
     bool is_first = true;
@@ -251,7 +251,7 @@ private:
 
   std::shared_ptr<Context> context_;
   const access::Principal who_;
-  state::EventBuffer<Event>& events_;
+  state::Store::Events& events_;
   std::mutex guard_;
   net::BodyStream body_;
   const std::vector<TopicFilter> topics_;

@@ -32,6 +32,11 @@ using MockSelf = actor::WithInternal<Driver, void(EventDue)>;
 
 enum class Act : std::uint8_t { start, out, err, end, crash, usage };
 
+struct MockLogs {
+  MockLog out;
+  MockLog err;
+};
+
 struct Running {
   std::string config;  ///< As it was given, for the handle.
   std::shared_ptr<const MockTask> task;
@@ -39,8 +44,7 @@ struct Running {
   std::uint64_t serial = 0;  ///< Tells this run from others of the same task.
   actor::Promise<Answered> owed;
   workload::TaskHandle handle;
-  MockLog out;
-  MockLog err;
+  std::unique_ptr<MockLogs> logs;  ///< Of one that has something to say.
   std::int64_t out_left = 0;
   std::int64_t err_left = 0;
   Nanoseconds usage_interval{0};  ///< 0: nobody wants to be told.
@@ -71,6 +75,8 @@ struct MockState {
   Random random{1};
   std::optional<Nanoseconds> disabled_from;
   Object<schema::plugin::DriverDescription> description;
+  std::string last_config;  ///< What was read last, and made of it.
+  std::shared_ptr<const MockTask> last_read;
 
   Nanoseconds now() const { return self->now().time_since_epoch(); }
 
@@ -91,13 +97,16 @@ struct MockState {
       return driver::failed(task.error());
     }
     running = {.config = copy(config.getConfig()),
-               .task = std::make_shared<const MockTask>(std::move(*task)),
+               .task = std::move(*task),
                .run_id = copy(config.getRunId()),
                .serial = ++serials,
                .owed = self->make_response_promise<Answered>(),
                .handle = {},
-               .out = MockLog{config, "stdout"},
-               .err = MockLog{config, "stderr"}};
+               .logs = {}};
+    const auto& command = running.task->command;
+    if (!command.out.text.empty() || !command.err.text.empty())
+      running.logs
+          = std::make_unique<MockLogs>(MockLog{config, "stdout"}, MockLog{config, "stderr"});
     auto owed = running.owed;
     if (running.task->start_block_for.count() > 0)
       plan(running.task->start_block_for, id, running, Act::start);
@@ -106,8 +115,14 @@ struct MockState {
     return owed;
   }
 
-  static Result<MockTask> read_task(std::string_view config) {
-    return parse_mock_task(NOMAD_TRY(ConfigReader::parse(config)));
+  /// Tasks of one job are mostly alike, and share it.
+  Result<std::shared_ptr<const MockTask>> read_task(std::string_view config) {
+    if (!last_read || last_config != config) {
+      auto task = NOMAD_TRY(parse_mock_task(NOMAD_TRY(ConfigReader::parse(config))));
+      last_read = std::make_shared<const MockTask>(std::move(task));
+      last_config = config;
+    }
+    return last_read;
   }
 
   void finish_start(const TaskId& id, Running& running) {
@@ -159,8 +174,7 @@ struct MockState {
                .serial = ++serials,
                .owed = {},
                .handle = std::move(handle),
-               .out = {},
-               .err = {}};
+               .logs = {}};
     run(id, running, Nanoseconds{std::max<std::int64_t>(unix_now() - read.started_at, 1)});
     return driver::recovered(asked);
   }
@@ -188,10 +202,10 @@ struct MockState {
   // -- running -----------------------------------------------------------------------------------
 
   void write(const TaskId& id, Running& running, Act act) {
-    auto& log = act == Act::out ? running.out : running.err;
     auto& left = act == Act::out ? running.out_left : running.err_left;
     const auto& output = act == Act::out ? running.task->command.out : running.task->command.err;
-    if (output.text.empty() || running.ended || running.stopping) return;
+    if (!running.logs || output.text.empty() || running.ended || running.stopping) return;
+    auto& log = act == Act::out ? running.logs->out : running.logs->err;
     if (const auto written = log.write(output.text); !written) {
       log::warn("client", "mock_driver: {}", written.error().what);
       return;

@@ -14,9 +14,18 @@ namespace nomad::client {
 
 using enum schema::plugin::Phase;
 
-bool HookSet::is_asked(std::size_t place, HookPhase phase) const {
+const HookScope& HookSet::scope() const {
+  if (!scope_.alloc) scope_ = owner_.hook_scope();
+  return scope_;
+}
+
+bool HookSet::is_wanted(std::size_t place) const {
   const auto& entry = entries_[place];
-  return entry.phases.contains(phase) && (!entry.wanted || entry.wanted(scope_));
+  return !entry.wanted || entry.wanted(scope());
+}
+
+bool HookSet::is_asked(std::size_t place, HookPhase phase) const {
+  return entries_[place].phases.contains(phase) && is_wanted(place);
 }
 
 bool HookSet::lives(std::size_t place) const {
@@ -32,11 +41,12 @@ bool HookSet::owes(std::size_t place) const {
 void HookSet::forget_if_idle(std::size_t place) {
   const auto found = hooks_.find(place);
   if (found != hooks_.end() && found->second.is_idle()) hooks_.erase(found);
+  if (hooks_.empty()) scope_ = {};
 }
 
 const Hook& HookSet::actor_of(std::size_t place) {
   auto& actor = hooks_[place].actor;
-  if (!actor) actor = entries_[place].spawn(self_, tools_, scope_);
+  if (!actor) actor = entries_[place].spawn(self_, owner_.hook_tools(), scope());
   return actor;
 }
 
@@ -46,10 +56,10 @@ void HookSet::ask(std::size_t place, HookPhase phase, Then then) {
   Draft<schema::plugin::HookRequest> request;
   request->setPhase(phase);
   request->setDeadline(deadline.count());
-  if (fill_) fill_(entries_[place], *request);
+  owner_.fill(entries_[place], *request);
   const auto ticket = ++tickets_;
   hooks_[place].open.emplace(ticket, std::move(then));
-  self_->request(actor_of(place), deadline, hook::Run{request.freeze(), scope_.alloc, scope_.job})
+  self_->request(actor_of(place), deadline, hook::Run{request.freeze(), scope().alloc, scope().job})
       .then(
           [this, place, ticket, phase](hook::Answered& answered) {
             settle(place, ticket, phase, std::move(answered.answer));
@@ -110,7 +120,7 @@ void HookSet::ask_from(std::size_t place,
 void HookSet::update(Failed failed) {
   for (std::size_t place = 0; place < entries_.size(); ++place) {
     const auto& entry = entries_[place];
-    const bool wanted = !entry.wanted || entry.wanted(scope_);
+    const bool wanted = is_wanted(place);
     if (entry.phases.contains(UPDATE) && (lives(place) || wanted)) {
       update_one(place, failed);
     } else if (lives(place) && !wanted && !owes(place)) {
@@ -133,7 +143,7 @@ void HookSet::update_one(std::size_t place, const Failed& failed) {
     if (!answer) failed(entries_[place], answer.error());
     if (const auto next = std::exchange(slot.next_update, {}))
       next();
-    else if (slot.open.empty() && entries_[place].wanted && !entries_[place].wanted(scope_))
+    else if (slot.open.empty() && !is_wanted(place))
       end(place);
   });
 }
@@ -186,6 +196,7 @@ void HookSet::child_down(const actor::Down& down) {
   for (auto& [place, slot] : hooks_)
     if (slot.actor && slot.actor.address() == down.source) slot.actor = {};
   std::erase_if(hooks_, [](const auto& each) { return each.second.is_idle(); });
+  if (hooks_.empty()) scope_ = {};
 }
 
 void HookSet::stop() {

@@ -18,6 +18,21 @@
 
 namespace nomad::client {
 
+/// Whose hooks they are. Asked when something of a hook has to be made, so that nothing of it is
+/// kept while none works.
+class HookOwner {
+public:
+  virtual ~HookOwner() = default;
+
+  virtual HookTools hook_tools() const = 0;
+
+  /// As it is now.
+  virtual HookScope hook_scope() const = 0;
+
+  /// Writes what a request of the hook says besides its phase and deadline.
+  virtual void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const = 0;
+};
+
 class HookSet {
 public:
   using Request = Object<schema::plugin::HookRequest>;
@@ -25,34 +40,26 @@ public:
   using Then = std::function<void(const Answer&)>;
   using Failed = std::function<void(const HookEntry&, const Error&)>;
 
-  /// `entries` outlives it. Everything is called in turns of `self`.
-  HookSet(actor::Self* self, const std::vector<HookEntry>& entries)
-      : self_{self}, entries_{entries} {}
+  /// `entries` and `owner` outlive it. Everything is called in turns of `self`.
+  HookSet(actor::Self* self, const std::vector<HookEntry>& entries, const HookOwner& owner)
+      : self_{self}, entries_{entries}, owner_{owner} {}
 
   HookSet(const HookSet&) = delete;
   HookSet& operator=(const HookSet&) = delete;
 
   ~HookSet() { stop(); }
 
-  /// Writes what a request of the hook says besides its phase and deadline.
-  using Fill = std::function<void(const HookEntry&, schema::plugin::HookRequest::Builder)>;
-
-  /// Before anything else.
-  void equip(HookTools tools, Fill fill = {}) {
-    tools_ = std::move(tools);
-    fill_ = std::move(fill);
-  }
-
-  /// Whom the hooks are for, from now on.
-  void set_scope(HookScope scope) { scope_ = std::move(scope); }
-
-  const HookScope& scope() const { return scope_; }
+  /// The owner's scope is another from now on.
+  void scope_changed() { scope_ = {}; }
 
   const HookEntry& entry(std::size_t place) const { return entries_[place]; }
 
   std::size_t size() const { return entries_.size(); }
 
-  /// Whether the hook is asked in the phase, as things are now.
+  /// Whether the hook wants to be asked, as things are now.
+  bool is_wanted(std::size_t place) const;
+
+  /// Whether it is, in the phase.
   bool is_asked(std::size_t place, HookPhase phase) const;
 
   void ask(std::size_t place, HookPhase phase, Then then);
@@ -92,6 +99,7 @@ private:
     bool is_idle() const { return !actor && open.empty() && !updating; }
   };
 
+  const HookScope& scope() const;
   const Hook& actor_of(std::size_t place);
   bool lives(std::size_t place) const;
   bool owes(std::size_t place) const;
@@ -104,9 +112,8 @@ private:
 
   actor::Self* self_;
   const std::vector<HookEntry>& entries_;
-  HookTools tools_;
-  Fill fill_;
-  HookScope scope_;
+  const HookOwner& owner_;
+  mutable HookScope scope_;            ///< Empty: it has not been asked for since it changed.
   std::map<std::size_t, Slot> hooks_;  ///< By place, of those that live or owe something.
   std::uint64_t tickets_ = 0;
 };

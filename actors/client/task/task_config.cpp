@@ -77,8 +77,8 @@ void write_shown(const workload::TaskRecord& record, schema::plugin::TaskConfig:
   std::vector<workload::TaskMount> mounts;
   std::vector<workload::TaskDevice> devices;
   for (const auto& [name, left] : record.hooks) {
-    mounts.insert(mounts.end(), left.mounts.begin(), left.mounts.end());
-    devices.insert(devices.end(), left.devices.begin(), left.devices.end());
+    mounts.insert(mounts.end(), left->mounts.begin(), left->mounts.end());
+    devices.insert(devices.end(), left->devices.begin(), left->devices.end());
   }
   if (!mounts.empty())
     workload::write_mounts(mounts, to.initMounts(static_cast<unsigned>(mounts.size())));
@@ -135,8 +135,8 @@ workload::TaskEnv make_env(const ClientContext& context,
       .templates = {},
       .network = record.network};
   if (isolation != "image") input.host = context.host_env;
-  for (const auto& [name, state] : record.hooks)
-    if (!state.env.empty()) input.hooks.emplace_back(name, state.env);
+  for (const auto& [name, left] : record.hooks)
+    if (!left->env.empty()) input.hooks.emplace_back(name, left->env);
   return workload::TaskEnv::build(input);
 }
 

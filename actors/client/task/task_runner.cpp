@@ -47,7 +47,7 @@ using RunnerSelf = actor::WithInternal<TaskRunner,
                                        void(UsageLink::LookDue),
                                        void(TimeOver)>;
 
-class TaskRunnerState {
+class TaskRunnerState : public HookOwner, public UsageLink::Task {
 public:
   static constexpr const char* name = "task_runner";
 
@@ -100,7 +100,7 @@ private:
   void perform(const action::Log& it);
   void perform(const action::End&);
 
-  void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const;
+  void fill(const HookEntry& hook, schema::plugin::HookRequest::Builder request) const override;
   void hook_answered(const action::RunHook& it, const HookSet::Answer& answer);
 
   template <class Then, class Failed>
@@ -121,11 +121,14 @@ private:
 
   schema::plugin::Capabilities::Reader capabilities() const { return link_->capabilities(); }
 
-  void make_place();
+  HookTools hook_tools() const override;
+  HookScope hook_scope() const override;
+  driver::TaskId id() const override;
 
-  HookScope scope() const { return {setup_.alloc, setup_.job, place_}; }
+  std::string live_run() const override {
+    return machine_->is_alive() ? machine_->record().run_id : std::string{};
+  }
 
-  driver::TaskId id() const;
   storage::ClientBatch batch(const Object<schema::LocalTask>& row) const;
 
   TaskTime time() const {
@@ -140,7 +143,6 @@ private:
   std::optional<UsageLink> usage_;
   driver::Ask start_;  ///< From Configure to Start.
   std::optional<HookSet> hooks_;
-  Object<schema::plugin::HookPlace> place_;
   bool again_ = false;  ///< What requests of hooks say.
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
   std::uint64_t last_ticket_ = 0;
@@ -153,21 +155,10 @@ void TaskRunnerState::init(TaskSetup setup) {
   const auto driver = copy(task().getDriver());
   link_.emplace(self_, driver, setup_.context->drivers->at(driver));
   link_->serve(setup_.context->driver_manager, id(), self_);
-  usage_.emplace(
-      self_, &*link_, id(),
-      [this] { return machine_->is_alive() ? machine_->record().run_id : std::string{}; },
-      UsageStream{driver::usage_interval(setup_.context->usage_interval),
-                  setup_.context->task_metrics != nullptr});
-  make_place();
-  hooks_.emplace(self_, setup_.context->plugins->task_hooks);
-  hooks_->equip({.host = setup_.host,
-                 .steps = setup_.context->steps,
-                 .checks = setup_.context->checks,
-                 .unix_now = setup_.context->unix_now},
-                [this](const HookEntry& hook, schema::plugin::HookRequest::Builder request) {
-                  fill(hook, request);
-                });
-  hooks_->set_scope(scope());
+  usage_.emplace(self_, &*link_, this,
+                 UsageStream{driver::usage_interval(setup_.context->usage_interval),
+                             setup_.context->task_metrics != nullptr});
+  hooks_.emplace(self_, setup_.context->plugins->task_hooks, *this);
   const auto now = time();
   // With the time in it, so that no run of a later agent gets the id of an earlier one.
   const Random random{setup_.context->seed
@@ -179,8 +170,15 @@ void TaskRunnerState::init(TaskSetup setup) {
   machine_.emplace(traits(), setup_.context->task_hooks, terms(), std::move(saved), random, now);
 }
 
+HookTools TaskRunnerState::hook_tools() const {
+  return {.host = setup_.host,
+          .steps = setup_.context->steps,
+          .checks = setup_.context->checks,
+          .unix_now = setup_.context->unix_now};
+}
+
 /// What hooks have to know of the task; its driver may have become another one.
-void TaskRunnerState::make_place() {
+HookScope TaskRunnerState::hook_scope() const {
   Draft<schema::plugin::HookPlace> place;
   place->setAllocId(setup_.alloc->getId());
   place->setAllocRoot(text(setup_.context->alloc_root(view(setup_.alloc->getId()))));
@@ -189,7 +187,7 @@ void TaskRunnerState::make_place() {
   const auto group = workload::find_group(*setup_.job, view(setup_.alloc->getTaskGroup()));
   if (group && group->getVolumes().size() > 0)
     place->setHostVolumes(setup_.context->node_record->getHostVolumes());
-  place_ = place.freeze();
+  return {setup_.alloc, setup_.job, place.freeze()};
 }
 
 // -- what is known of the task -------------------------------------------------------------------
@@ -252,7 +250,7 @@ void TaskRunnerState::assign(task_runner::Assign& msg) {
 }
 
 void TaskRunnerState::update_hooks(bool again) {
-  hooks_->set_scope(scope());
+  hooks_->scope_changed();
   again_ = again;
   hooks_->update([this](const HookEntry& hook, const Error& err) {
     on([&hook, &err](TaskMachine& machine, TaskTime now) {
@@ -285,8 +283,7 @@ void TaskRunnerState::replace_driver(const KnownDriver& driver) {
   usage_->driver_is_gone();
   if (!driver.driver) return;
   link_->serve(setup_.context->driver_manager, id(), self_);
-  make_place();
-  hooks_->set_scope(scope());
+  hooks_->scope_changed();
   on([](TaskMachine& machine, TaskTime) { machine.driver_replaced(); });
   link_->resume();
 }
@@ -377,6 +374,7 @@ void TaskRunnerState::carry_out() {
   for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take())
     for (const auto& each : actions)
       std::visit([this](const auto& it) { perform(it); }, each);
+  hooks_->scope_changed();  // It is long until it is wanted again.
 }
 
 template <class Handle, class Message, class Then, class Failed>
@@ -454,8 +452,7 @@ void TaskRunnerState::perform(const action::Reattach&) {
 }
 
 void TaskRunnerState::perform(const action::AskWanted& it) {
-  const auto& wanted = hooks_->entry(it.hook).wanted;
-  machine_->hook_wanted(it.round, !wanted || wanted(hooks_->scope()), time());
+  machine_->hook_wanted(it.round, hooks_->is_wanted(it.hook), time());
 }
 
 void TaskRunnerState::perform(const action::RunHook& it) {

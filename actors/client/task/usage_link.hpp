@@ -21,17 +21,19 @@ public:
 
   using Known = std::function<void(Result<client_api::TaskUsage>)>;
 
-  /// `live_run` names the run that has a process now; empty: none has. `link` outlives this.
-  UsageLink(actor::Self* self,
-            DriverLink* link,
-            driver::TaskId id,
-            std::function<std::string()> live_run,
-            UsageStream stream)
-      : self_{self},
-        link_{link},
-        id_{std::move(id)},
-        live_run_{std::move(live_run)},
-        stream_{std::move(stream)} {}
+  /// Whose usage it is.
+  class Task {
+  public:
+    virtual ~Task() = default;
+    virtual driver::TaskId id() const = 0;
+
+    /// The run that has a process now; empty: none has.
+    virtual std::string live_run() const = 0;
+  };
+
+  /// `link` and `task` outlive this.
+  UsageLink(actor::Self* self, DriverLink* link, const Task* task, UsageStream stream)
+      : self_{self}, link_{link}, task_{task}, stream_{std::move(stream)} {}
 
   UsageLink(const UsageLink&) = delete;
   UsageLink& operator=(const UsageLink&) = delete;
@@ -57,8 +59,7 @@ private:
 
   actor::Self* self_;
   DriverLink* link_;
-  driver::TaskId id_;
-  std::function<std::string()> live_run_;
+  const Task* task_;
   UsageStream stream_;
   bool looks_ = false;  ///< LookDue is on its way.
 };

@@ -13,7 +13,7 @@ constexpr Nanoseconds wanted_for = std::chrono::seconds{10};
 void UsageStream::run_is(std::string run_id) {
   run_id_ = std::move(run_id);
   streams_ = false;
-  usage_.reset();
+  heard_.reset();
   failure_.reset();
 }
 
@@ -41,19 +41,18 @@ std::optional<Nanoseconds> UsageStream::look_in(Nanoseconds now) const {
 }
 
 void UsageStream::heard(client_api::TaskUsage usage, Nanoseconds now) {
-  usage_ = std::move(usage);
-  heard_at_ = now;
+  heard_ = std::make_unique<const Heard>(std::move(usage), now);
 }
 
 void UsageStream::failed(Error why) {
-  failure_ = std::move(why);
+  failure_ = std::make_unique<const Error>(std::move(why));
   streams_ = false;
-  usage_.reset();
+  heard_.reset();
 }
 
 const client_api::TaskUsage* UsageStream::newest(Nanoseconds now) const {
   const auto oldest = std::min(interval_ * 2, wanted_for);
-  return streams_ && usage_ && now - heard_at_ <= oldest ? &*usage_ : nullptr;
+  return streams_ && heard_ && now - heard_->at <= oldest ? &heard_->usage : nullptr;
 }
 
 }  // namespace nomad::client

@@ -12,6 +12,7 @@
 // Plain code: the task's runner owns it, and gives it the time of a steady clock.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,9 +61,14 @@ public:
   const client_api::TaskUsage* newest(Nanoseconds now) const;
 
   /// Why there is none.
-  const std::optional<Error>& failure() const { return failure_; }
+  const Error* failure() const { return failure_.get(); }
 
 private:
+  struct Heard {
+    client_api::TaskUsage usage;
+    Nanoseconds at{0};
+  };
+
   bool may_stream(Nanoseconds now) const;
 
   Nanoseconds interval_;
@@ -71,9 +77,8 @@ private:
   std::optional<Nanoseconds> last_asked_;
   bool asked_again_ = false;  ///< Soon after somebody had.
   bool streams_ = false;
-  std::optional<client_api::TaskUsage> usage_;
-  Nanoseconds heard_at_{0};
-  std::optional<Error> failure_;
+  std::unique_ptr<const Heard> heard_;
+  std::unique_ptr<const Error> failure_;
 };
 
 }  // namespace nomad::client

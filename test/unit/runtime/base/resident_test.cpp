@@ -15,6 +15,17 @@ TEST_CASE("a quiet moment comes once after each busy time") {
   CHECK(moment.has_come(6s, 1610ms));
 }
 
+TEST_CASE("spare memory is given back as long as somebody holds it") {
+  int calls = 0;
+  {
+    const nomad::SpareMemory spare{[&calls] { ++calls; }};
+    nomad::release_unused_pages();
+    CHECK(calls == 1);
+  }
+  nomad::release_unused_pages();
+  CHECK(calls == 1);
+}
+
 TEST_CASE("what the start left is given back, however little it worked") {
   nomad::QuietMoment moment;
   CHECK_FALSE(moment.has_come(1s, 30ms));

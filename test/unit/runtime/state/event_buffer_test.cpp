@@ -6,9 +6,31 @@
 
 #include <doctest/doctest.h>
 
-using Buffer = nomad::state::EventBuffer<std::string>;
+#include "runtime/base/result.hpp"
 
 namespace {
+
+/// In one text.
+struct Joined {
+  std::string all;
+
+  explicit Joined(const std::vector<std::string>& events) {
+    for (const auto& event : events)
+      all += event + '|';
+  }
+
+  Joined denser() const { return *this; }
+
+  nomad::Result<std::vector<std::string>> unpack() const {
+    if (all.find('?') != std::string::npos) return nomad::Error{nomad::Errc::corrupt, "?"};
+    std::vector<std::string> events;
+    for (std::size_t at = 0; at < all.size(); at = all.find('|', at) + 1)
+      events.push_back(all.substr(at, all.find('|', at) - at));
+    return events;
+  }
+};
+
+using Buffer = nomad::state::EventBuffer<std::string, Joined>;
 
 std::string indexes(const std::optional<Buffer::Page>& page) {
   if (!page) return "lost";
@@ -65,6 +87,29 @@ TEST_CASE("EventBuffer: large batches leave early, the newest never") {
   buffer.append(10, {"event"}, 4);
   buffer.append(11, {"event"}, 4);
   CHECK(indexes(buffer.read_after(9, 9)) == "10 11 ");
+}
+
+TEST_CASE("EventBuffer: readers see no difference when batches are packed") {
+  Buffer buffer{3};
+  buffer.append(3, {"a", "b"}, Buffer::least_packed);
+  buffer.append(5, {"small"}, 10);
+  buffer.append(8, {"?"}, Buffer::least_packed);
+  auto held = buffer.read_after(0, 1)->batches.front();
+  CHECK(buffer.read_after(0, 1)->batches.front() == held);  // Readers share it.
+  buffer.pack();
+
+  CHECK(held->events == std::vector<std::string>{"a", "b"});
+  held = {};
+  const auto page = buffer.read_after(0, 2);
+  CHECK(indexes(page) == "3 5 ");
+  CHECK(page->batches[0]->events == std::vector<std::string>{"a", "b"});
+  CHECK(page->batches[1]->events == std::vector<std::string>{"small"});
+  CHECK(page->next_after == 5);
+  CHECK(indexes(buffer.read_after(5, 9)) == "lost");  // It can't be read back.
+  buffer.append(9, {"new"}, Buffer::least_packed);
+  buffer.pack();
+  CHECK(indexes(buffer.read_after(0, 9)) == "lost");
+  CHECK(buffer.read_after(8, 9)->batches[0]->events == std::vector<std::string>{"new"});
 }
 
 TEST_CASE("EventBuffer: waiters are called once, when there is something for them") {

@@ -1,9 +1,33 @@
 // What a client does about the servers' answer.
 #include "runtime/workload/alloc_diff.hpp"
 
+#include <map>
+
 #include <doctest/doctest.h>
 
-using nomad::workload::diff_allocs;
+using nomad::workload::AllocDiff;
+using nomad::workload::AssignedIndex;
+
+namespace {
+
+AllocDiff diff_allocs(const std::map<std::string, std::uint64_t>& known,
+                      const std::vector<AssignedIndex>& assigned,
+                      bool complete) {
+  return nomad::workload::diff_allocs(
+      {.index_of = [&known](const std::string& id) -> std::optional<std::uint64_t> {
+         const auto found = known.find(id);
+         if (found == known.end()) return std::nullopt;
+         return found->second;
+       },
+       .each =
+           [&known](const std::function<void(const std::string&)>& take) {
+             for (const auto& [id, index] : known)
+               take(id);
+           }},
+      assigned, complete);
+}
+
+}  // namespace
 
 TEST_CASE("alloc_diff: unknown ones are added, newer ones updated, others left alone") {
   const auto diff

@@ -15,11 +15,11 @@ TEST_CASE("task_record: what is read back is what was saved") {
   record.has_handle = true;
   record.handle = {.version = 1, .data = {"pid\0007", 5}};
   record.run_complete = true;
-  record.hook("task_dir") = {.done = true,
-                             .data = {{"is_done", "true"}},
-                             .env = {{"A", "b"}},
-                             .mounts = {{"/in", "/out", true, "private"}},
-                             .devices = {{"/dev/a", "/dev/b", "rw"}}};
+  record.leave("task_dir", {.done = true,
+                            .data = {{"is_done", "true"}},
+                            .env = {{"A", "b"}},
+                            .mounts = {{"/in", "/out", true, "private"}},
+                            .devices = {{"/dev/a", "/dev/b", "rw"}}});
   record.hook("validate");
   record.network = {.port_map = {{"http", 80}}, .ip = "10.0.0.1", .auto_advertise = true};
 
@@ -59,13 +59,13 @@ TEST_CASE("task_record: a state that somebody holds does not change") {
 
 TEST_CASE("task_record: a hook has one record") {
   TaskRecord record;
-  record.hook("one").done = true;
+  record.leave("one", {.done = true});
   record.hook("two");
   CHECK(record.hook("one").done);
   CHECK_FALSE(record.hook("two").done);
   CHECK(record.hooks.size() == 2);
 
-  record.hook("two").data = {{"is_done", "true"}};
+  record.leave("two", {.data = {{"is_done", "true"}}});
   CHECK(record.data_of("two").at("is_done") == "true");
   CHECK(record.data_of("one").empty());
   CHECK(record.data_of("three").empty());

@@ -25,23 +25,43 @@ struct Do {
 
 using Runner = actor::Interface<void(Do)>;
 
+using Fill = std::function<void(schema::plugin::HookRequest::Builder)>;
+
+struct Owner final : client::HookOwner {
+  client::StepRunner steps;
+  Fill filled;
+
+  Owner(client::StepRunner runner, Fill filler)
+      : steps(std::move(runner)), filled(std::move(filler)) {}
+
+  client::HookTools hook_tools() const override {
+    return {.host = {}, .steps = steps, .checks = {}, .unix_now = [] { return 0; }};
+  }
+
+  client::HookScope hook_scope() const override {
+    Draft<schema::plugin::HookPlace> place;
+    place->setAllocId("alloc");
+    return {Draft<schema::Allocation>{}.freeze(), Draft<schema::Job>{}.freeze(), place.freeze()};
+  }
+
+  void fill(const HookEntry&, schema::plugin::HookRequest::Builder request) const override {
+    filled(request);
+  }
+};
+
 struct RunnerState {
   static constexpr const char* name = "runner";
 
+  std::optional<Owner> owner;
   std::optional<HookSet> hooks;
 };
 
 Runner::behavior_type runner(Runner::stateful_pointer<RunnerState> self,
                              const std::vector<HookEntry>* entries,
                              client::StepRunner steps,
-                             HookSet::Fill fill) {
-  auto& hooks = self->state.hooks.emplace(self, *entries);
-  hooks.equip({.host = {}, .steps = std::move(steps), .checks = {}, .unix_now = [] { return 0; }},
-              std::move(fill));
-  Draft<schema::plugin::HookPlace> place;
-  place->setAllocId("alloc");
-  hooks.set_scope(
-      {Draft<schema::Allocation>{}.freeze(), Draft<schema::Job>{}.freeze(), place.freeze()});
+                             Fill fill) {
+  auto& owner = self->state.owner.emplace(std::move(steps), std::move(fill));
+  auto& hooks = self->state.hooks.emplace(self, *entries, owner);
   actor::on_down(self, [&hooks](const actor::Down& down) { hooks.child_down(down); });
   return {[&hooks](Do& msg) { msg.what(hooks); }};
 }
@@ -120,11 +140,9 @@ struct HookSetFixture : ActorFixture {
   }
 
   void start() {
-    set = adopt(
-        actor::spawn(system(), runner, &entries, client::spawn_inline_step_runner(system()),
-                     [this](const HookEntry&, schema::plugin::HookRequest::Builder request) {
-                       request.setRunning(runs);
-                     }));
+    set = adopt(actor::spawn(
+        system(), runner, &entries, client::spawn_inline_step_runner(system()),
+        [this](schema::plugin::HookRequest::Builder request) { request.setRunning(runs); }));
     settle();
   }
 
