@@ -20,6 +20,9 @@ bool may_overrule_client(schema::ClientStatus status) {
 
 /// Carries over what the client owns, from the row as it is now: the scheduler saw an older one.
 void keep_client_fields(schema::Allocation::Builder alloc, schema::Allocation::Reader stored) {
+  if (view(alloc.asReader().getDeploymentId()) == view(stored.getDeploymentId())
+      && stored.hasDeploymentStatus())
+    alloc.setDeploymentStatus(stored.getDeploymentStatus());
   alloc.setTaskStates(stored.getTaskStates());
   if (stored.hasNetworkStatus()) alloc.setNetworkStatus(stored.getNetworkStatus());
   if (may_overrule_client(alloc.getClientStatus()) && !is_client_terminal(stored.getClientStatus()))
@@ -83,6 +86,8 @@ void Applier::place(schema::Allocation::Reader alloc, schema::PlanResult::Reader
   if (before) {
     draft->setCreateIndex(old.getCreateIndex());
     draft->setCreateTime(old.getCreateTime());
+    // What is wished of it: schedulers only read that.
+    if (old.hasDesiredTransition()) draft->setDesiredTransition(old.getDesiredTransition());
     keep_client_fields(*draft, old);
   } else {
     draft->setCreateIndex(index_);

@@ -31,6 +31,23 @@ TEST_CASE(
   CHECK(place_as(ClientStatus::UNKNOWN) == ClientStatus::COMPLETE);
 }
 
+TEST_CASE("plans: an update in place leaves what was said since it was decided") {
+  StateFixture state;
+  state.register_job({}, {});
+  state.place({{}});
+  state.report("alloc", ClientStatus::RUNNING,
+               [](auto update) { update.initDeploymentStatus().getHealthy().setValue(true); });
+  state.run([](auto command) {
+    auto entry = command.initAllocTransition().initEntries(1)[0];
+    entry.setAllocId("alloc");
+    entry.initTransition().getMigrate().setValue(true);
+  });
+  state.place({{}});  // as it was before
+  const auto alloc = *state.now().alloc("alloc")->alloc;
+  CHECK(alloc.getDeploymentStatus().getHealthy().getValue());
+  CHECK(alloc.getDesiredTransition().getMigrate().getValue());
+}
+
 TEST_CASE("plans: each allocation holds the version of the job that it names") {
   StateFixture state;
   state.register_job({}, {});
