@@ -66,7 +66,10 @@ struct RemoteState {
             [this, call, tries, asked, done](const rpc::transport::Reply& reply) {
               if (reply.outcome || !should_move_on(reply)) return done(reply.outcome);
               move_on(asked, reply.outcome.error());
-              if (tries == 1) return done(reply.outcome);
+              if (tries == 1) {
+                if (servers.widen()) publish();
+                return done(reply.outcome);
+              }
               ask(call, tries - 1, done);
             },
             [done](const Error& err) { done(err); });

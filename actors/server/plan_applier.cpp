@@ -13,8 +13,8 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/cluster/plan_queue.hpp"
-#include "runtime/scheduler/plan/plan_check.hpp"
 #include "runtime/scheduler/plan/plan_command.hpp"
+#include "runtime/scheduler/plan/plans_ahead.hpp"
 
 namespace nomad::server {
 namespace {
@@ -33,9 +33,6 @@ struct ShowGauges {
 };
 
 using ApplierSelf = actor::WithInternal<PlanApplier, void(Next), void(ShowGauges), void(WriteDone)>;
-
-/// Plans verified against one continuation of the state before it is made anew.
-constexpr std::size_t most_speculative = 64;
 
 /// Plans that may wait here; the workers' own bounds keep far below.
 constexpr std::size_t most_waiting = 4096;
@@ -64,12 +61,9 @@ struct ApplierState {
   cluster::PlanQueue<Waits> queue;
   std::vector<Waits> parked;  ///< Until something under way is settled.
   cluster::RejectedNodes rejected_nodes;
-  std::map<std::uint64_t, Object<schema::Command>> under_way;  ///< By order of proposal.
-  std::uint64_t next_order = 1;
-  std::uint64_t term = 0;                      ///< Counts changes of leadership.
-  std::unique_ptr<state::Store> continuation;  ///< The state with all that is under way.
-  std::size_t verified_on_it = 0;
-  bool knows_all = true;  ///< Nothing is under way that it does not know of.
+  scheduler::PlansAhead ahead;
+  std::uint64_t term = 0;  ///< Counts changes of leadership.
+  bool knows_all = true;   ///< Nothing is under way that it does not know of.
 
   /// Until what it had under way when it began anew is settled, a plan could take what another has
   /// taken.
@@ -90,34 +84,11 @@ struct ApplierState {
   /// What waits was decided by order of a leadership that is over.
   void lead() {
     ++term;
-    continuation.reset();
+    ahead.forget_state();
     for (const auto& waiting : queue.drain())
       waiting->promise.deliver(no_leader());
     for (const auto& waiting : std::exchange(parked, {}))
       waiting->promise.deliver(no_leader());
-  }
-
-  /// The state to verify against: the published one, or with what is under way.
-  state::Snapshot basis() {
-    if (under_way.empty()) {
-      continuation.reset();
-      return store->snapshot();
-    }
-    if (!continuation || verified_on_it >= most_speculative) {
-      continuation = std::make_unique<state::Store>(store->snapshot());
-      verified_on_it = 0;
-      for (const auto& [order, command] : under_way)
-        apply_ahead(command);
-    }
-    ++verified_on_it;
-    return continuation->snapshot();
-  }
-
-  void apply_ahead(const Object<schema::Command>& command) {
-    const auto index = continuation->snapshot().index() + 1;
-    continuation->apply(index, *command);
-    continuation->set_applied(index);
-    continuation->publish();
   }
 
   void next() {
@@ -140,16 +111,10 @@ struct ApplierState {
   /// Verifies what is next of the plan and proposes what fits. An error is the plan's end.
   Result<> apply(const Waits& waiting) {
     const auto begun = self->now();
-    auto state = basis();
+    auto newest = store->snapshot();
     options.metrics->measure("plan.wait_for_index", self->now() - begun);
-    auto found = verify(waiting->plan, state);
-    if (continuation && (!found || !found->rejected_nodes.empty())) {
-      // What was freed since the continuation was made is not in it: look once more.
-      continuation.reset();
-      state = basis();
-      found = verify(waiting->plan, state);
-    }
-    if (!found && is_open(waiting->plan)) {
+    auto [found, is_open, state] = ahead.judge(waiting->plan, std::move(newest));
+    if (is_open) {
       parked.push_back(waiting);
       return {};
     }
@@ -163,27 +128,8 @@ struct ApplierState {
     }
     const auto command = scheduler::make_plan_command({{&waiting->plan.next(), verdict}}, state,
                                                       unix_now(), random);
-    const auto order = next_order++;
-    if (continuation && !under_way.empty()) apply_ahead(command);
-    under_way.emplace(order, command);
-    write(waiting, verdict, command, order);
+    write(waiting, verdict, command, ahead.add(command));
     return {};
-  }
-
-  Result<scheduler::PlanVerdict> verify(const scheduler::PlanParts& plan,
-                                        const state::Snapshot& state) const {
-    NOMAD_TRY(scheduler::check_evaluation(plan.next(), plan.known_index(), state));
-    if (plan.is_cut() && !plan.has_begun() && plan.whole().all_at_once) {
-      auto verdict = scheduler::check_plan(plan.whole(), state);
-      if (verdict.accepts_nothing) return verdict;
-    }
-    return scheduler::check_plan(plan.next(), state);
-  }
-
-  /// Whether only what is under way speaks against a plan, which may come to nothing.
-  bool is_open(const scheduler::PlanParts& plan) const {
-    return !under_way.empty()
-           && scheduler::check_evaluation(plan.next(), plan.known_index(), store->snapshot());
   }
 
   void note_rejections(const scheduler::Plan& plan, const scheduler::PlanVerdict& verdict) {
@@ -206,18 +152,16 @@ struct ApplierState {
   void write(const Waits& waiting,
              const scheduler::PlanVerdict& verdict,
              const Object<schema::Command>& command,
-             std::uint64_t order) {
+             std::uint64_t number) {
     const auto begun = self->now();
-    const auto then = [this, waiting, verdict, order, begun,
+    const auto then = [this, waiting, verdict, number, begun,
                        proposed_in = term](const Result<Committed>& committed) {
-      under_way.erase(order);
+      const auto refused = why_refused(committed);
+      ahead.settle(number, !refused);
       for (const auto& other : std::exchange(parked, {}))
         enqueue(other);
       options.metrics->measure("plan.apply", self->now() - begun);
-      if (const auto refused = why_refused(committed)) {
-        continuation.reset();  // it holds what did not happen
-        return waiting->promise.deliver(*refused);
-      }
+      if (refused) return waiting->promise.deliver(*refused);
       const auto result
           = scheduler::make_plan_result({&waiting->plan.next(), verdict}, committed->index);
       if (proposed_in != term && waiting->plan.is_cut())

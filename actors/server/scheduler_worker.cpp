@@ -1,7 +1,6 @@
 #include "actors/server/scheduler_worker.hpp"
 
 #include <map>
-#include <set>
 
 #include "actors/core/supervise.hpp"
 #include "actors/server/actor_proposer.hpp"
@@ -9,6 +8,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/base/log.hpp"
 #include "runtime/scheduler/placement/proposal.hpp"
+#include "runtime/scheduler/plan/held_steps.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace nomad::server {
@@ -57,8 +57,6 @@ struct WorkerState {
     /// A step that found no room with plans under way in the way. It is right if these are written
     /// as they are; a decision on the state with them would be the same. If not, decide anew.
     std::optional<scheduler::Step> held;
-    std::set<std::string> held_for;  ///< The plans' tokens.
-    bool holds_true = true;          ///< Those that are settled were written in full.
   };
 
   Self self = nullptr;
@@ -69,6 +67,7 @@ struct WorkerState {
   SchedulerWorkerOptions options;
   scheduler::Reservations reservations;
   std::map<std::string, Work> works;  ///< By the delivery's token.
+  scheduler::HeldSteps held;          ///< Of these.
   bool asking = false;
   SchedulerWorkerStats stats;
 
@@ -256,42 +255,45 @@ struct WorkerState {
 
   /// What it wants to place is reserved meanwhile.
   void hold(const std::string& token, scheduler::Step step) {
-    auto& work = works.at(token);
-    work.held_for = reservations.tokens();
-    work.holds_true = true;
+    held.hold(token, reservations.tokens());
     if (step.plan) {
       step.plan->eval_token = token;
       reservations.add(std::make_shared<const scheduler::Plan>(*step.plan));
     }
-    work.held = std::move(step);
+    works.at(token).held = std::move(step);
     keep(token, [] {});
   }
 
   /// The plan under way of `settled` is over, and written in full or not.
   void release(const std::string& settled, bool is_full) {
-    std::vector<std::string> ready;
-    for (auto& [token, work] : works) {
-      if (!work.held || work.held_for.erase(settled) == 0) continue;
-      work.holds_true = work.holds_true && is_full;
-      if (work.held_for.empty()) ready.push_back(token);
+    held.settle(settled, is_full);
+    while (const auto ready = held.take_ready()) {
+      const auto found = works.find(ready->token);
+      if (found == works.end() || !found->second.held) continue;
+      if (ready->holds_true)
+        carry_out(ready->token, *std::exchange(found->second.held, std::nullopt));
+      else
+        decide_anew(ready->token);
     }
-    for (const auto& token : ready)
-      go_on_held(token);
   }
 
-  void go_on_held(const std::string& token) {
-    const auto found = works.find(token);
-    if (found == works.end() || !found->second.held) return;
-    auto& work = found->second;
-    auto step = *std::exchange(work.held, std::nullopt);
-    if (work.holds_true) return carry_out(token, std::move(step));
-    resume_nack(token);
-    work.scheduler = scheduler::make_scheduler(work.delivery.eval);
-    work.result.reset();
-    work.since = self->now();
-    reservations.remove(token);
-    go_on(token);
-    if (step.plan) release(token, false);
+  /// And with it all that counted on what it wanted.
+  void decide_anew(const std::string& first) {
+    auto tokens = held.take_dependents(first);
+    tokens.insert(tokens.begin(), first);
+    for (const auto& token : tokens)
+      reservations.remove(token);
+    for (const auto& token : tokens) {
+      const auto found = works.find(token);
+      if (found == works.end()) continue;
+      auto& work = found->second;
+      work.held.reset();
+      work.scheduler = scheduler::make_scheduler(work.delivery.eval);
+      work.result.reset();
+      work.since = self->now();
+      resume_nack(token);
+      go_on(token);
+    }
   }
 
   // -- ends ---------------------------------------------------------------------------------------
@@ -309,6 +311,7 @@ struct WorkerState {
     log::warn("scheduler_worker", "the plan of evaluation {} failed: {}", name_of(token),
               error.what);
     reservations.remove(token);
+    held.erase(token);
     refuse(token);
     release(token, false);
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/mistake.hpp"
 #include "runtime/scheduler/reconcile/alloc_sets.hpp"
 
 namespace nomad::scheduler {
@@ -143,7 +144,7 @@ private:
           = there != live.end() && std::ranges::any_of(there->second, [&](const AllocEntry* entry) {
               return entry->name() == wanted.name;
             });
-      if (is_there) continue;
+      if (is_there && !NOMAD_MISTAKEN(fill_nodes_again)) continue;
       const AllocEntry* previous = nullptr;
       if (before != ended.end()) {
         const auto known = before->second.find(wanted.name);

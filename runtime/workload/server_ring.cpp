@@ -6,7 +6,7 @@
 namespace nomad::workload {
 
 ServerRing::ServerRing(std::vector<std::string> servers, Random random)
-    : servers_{std::move(servers)}, random_{std::move(random)} {
+    : first_{servers}, servers_{std::move(servers)}, random_{std::move(random)} {
   shuffle();
 }
 
@@ -26,6 +26,14 @@ bool ServerRing::learn(std::vector<std::string> fresh) {
   const auto place = std::find(servers_.begin(), servers_.end(), in_use);
   if (place != servers_.end()) current_ = static_cast<std::size_t>(place - servers_.begin());
   return true;
+}
+
+bool ServerRing::widen() {
+  const auto before = servers_.size();
+  for (const auto& server : first_)
+    if (std::find(servers_.begin(), servers_.end(), server) == servers_.end())
+      servers_.push_back(server);
+  return servers_.size() > before;
 }
 
 void ServerRing::shuffle() {

@@ -30,6 +30,10 @@ public:
   /// is.
   bool learn(std::vector<std::string> fresh);
 
+  /// None of them answers: those that it began with are tried again as well. Who spoke last may
+  /// have known himself alone. False when it has all of them.
+  bool widen();
+
   /// A new order by chance, so that servers that were away get their share of the nodes again.
   void shuffle();
 
@@ -37,6 +41,7 @@ public:
   std::vector<std::string> in_order() const;
 
 private:
+  std::vector<std::string> first_;  ///< That it began with.
   std::vector<std::string> servers_;
   std::size_t current_ = 0;
   Random random_;

@@ -6,14 +6,14 @@
 #include "test/properties/violation.hpp"
 
 namespace nomad::properties {
-namespace {
 
-/// The property that fails, if one does.
-std::optional<Failure> attempt(const CaseOptions& options, Counts& counts) {
+std::optional<Failure> try_case(const CaseOptions& options,
+                                Counts& counts,
+                                const Watchers& watchers) {
   Failure failure;
   failure.smallest = options;
   try {
-    Script{options, counts, failure.trace}.run();
+    Script{options, counts, failure.trace, watchers}.run();
     return std::nullopt;
   } catch (const Violation& violation) {
     failure.property = violation.property;
@@ -25,10 +25,12 @@ std::optional<Failure> attempt(const CaseOptions& options, Counts& counts) {
   return failure;
 }
 
-void shrink(Failure& failure) {
+namespace {
+
+void shrink(Failure& failure, const Watchers& watchers) {
   Counts ignored;
   const auto try_out = [&](const CaseOptions& smaller) {
-    auto found = attempt(smaller, ignored);
+    auto found = try_case(smaller, ignored, watchers);
     if (found && found->property == failure.property) failure = std::move(*found);
   };
   for (std::size_t i = 0; i < feature_names.size(); ++i) {
@@ -48,46 +50,11 @@ void shrink(Failure& failure) {
 
 }  // namespace
 
-namespace {
-
-constexpr CountName all_counts[] = {
-    {"steps", &Counts::steps},
-    {"evaluations", &Counts::evaluations},
-    {"evaluations of one case while it came to rest, at most", &Counts::most_evaluations},
-    {"allocations placed", &Counts::placements},
-    {"  of them canaries", &Counts::canaries},
-    {"  of them in place of failed ones", &Counts::rescheduled},
-    {"ports given out", &Counts::ports},
-    {"cores given out", &Counts::cores},
-    {"devices given out", &Counts::devices},
-    {"updated in place, or unknown or back", &Counts::in_place},
-    {"  of them unknown", &Counts::unknown},
-    {"replaced by a new version", &Counts::replacements},
-    {"lost", &Counts::lost},
-    {"migrated", &Counts::migrated},
-    {"preempted", &Counts::preempted},
-    {"promotions by hand", &Counts::promoted},
-    {"nodes' parts of plans refused", &Counts::rejections},
-    {"jobs that waited for capacity in the end", &Counts::waiting},
-};
-
-}  // namespace
-
-std::span<const CountName> count_names() {
-  return all_counts;
-}
-
-void Counts::add(const Counts& other) {
-  const auto most = std::max(most_evaluations, other.most_evaluations);
-  cases += other.cases;
-  for (const auto& [name, count] : all_counts)
-    this->*count += other.*count;
-  most_evaluations = most;
-}
-
-std::optional<Failure> run_case(const CaseOptions& options, Counts& counts) {
-  auto failure = attempt(options, counts);
-  if (failure) shrink(*failure);
+std::optional<Failure> run_case(const CaseOptions& options,
+                                Counts& counts,
+                                const Watchers& watchers) {
+  auto failure = try_case(options, counts, watchers);
+  if (failure) shrink(*failure, watchers);
   return failure;
 }
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "test/properties/cluster.hpp"
+#include "test/properties/counts.hpp"
 #include "test/properties/features.hpp"
 
 namespace nomad::properties {
@@ -21,39 +23,6 @@ struct CaseOptions {
   std::vector<bool> left_out = std::vector<bool>(most_steps);  ///< By step.
 };
 
-/// What was met while cases ran; all of it should be.
-struct Counts {
-  std::uint64_t cases = 0;
-  std::uint64_t steps = 0;
-  std::uint64_t evaluations = 0;
-  std::uint64_t most_evaluations = 0;  ///< While one case came to rest.
-  std::uint64_t placements = 0;
-  std::uint64_t canaries = 0;
-  std::uint64_t rescheduled = 0;
-  std::uint64_t ports = 0;
-  std::uint64_t cores = 0;
-  std::uint64_t devices = 0;
-  std::uint64_t in_place = 0;
-  std::uint64_t unknown = 0;
-  std::uint64_t replacements = 0;  ///< By a new version.
-  std::uint64_t lost = 0;
-  std::uint64_t migrated = 0;
-  std::uint64_t preempted = 0;
-  std::uint64_t promoted = 0;
-  std::uint64_t rejections = 0;  ///< Nodes' parts of plans that did not fit any more.
-  std::uint64_t waiting = 0;     ///< Jobs that waited for capacity in the end.
-
-  void add(const Counts& other);
-};
-
-struct CountName {
-  const char* name;
-  std::uint64_t Counts::*count;
-};
-
-/// All but `cases`.
-std::span<const CountName> count_names();
-
 struct Failure {
   std::string property;
   std::string text;
@@ -63,7 +32,14 @@ struct Failure {
 
 /// Runs a case; a failing one is made smaller by leaving features and steps out, while the same
 /// property fails.
-std::optional<Failure> run_case(const CaseOptions& options, Counts& counts);
+std::optional<Failure> run_case(const CaseOptions& options,
+                                Counts& counts,
+                                const Watchers& watchers = {});
+
+/// The same, but a failing case stays as it is.
+std::optional<Failure> try_case(const CaseOptions& options,
+                                Counts& counts,
+                                const Watchers& watchers = {});
 
 /// For people: property, seed, features that it takes, trace.
 std::string describe(const Failure& failure);

@@ -83,7 +83,7 @@ void check_preemptions(const Work& work, const scheduler::Plan& plan) {
     for (const auto& stop : changes.preemptions) {
       require(allowed, "nothing is preempted where it is switched off", std::string{type});
       require(stop.alloc->job->getPriority() + 10 <= plan.job->getPriority(),
-              "what is preempted has a lower priority", brief(*stop.alloc));
+              property::preempted_are_lower, brief(*stop.alloc));
       require(is_live(*stop.alloc->alloc), "what is preempted lives", brief(*stop.alloc));
       require(!changes.placements.empty(), "preemptions make room for something", node);
     }
@@ -106,7 +106,7 @@ void check_suitable(const Work& work, const scheduler::Plan& plan) {
       require(static_cast<bool>(job), "placements are of known versions",
               copy(placed.row->getName()));
       const auto why = unsuitable(*node, *job, group_of(*job, view(placed.row->getTaskGroup())));
-      require(why.empty(), "constraints hold", copy(placed.row->getName()) + ": " + why);
+      require(why.empty(), property::constraints_hold, copy(placed.row->getName()) + ": " + why);
     }
   }
 }
@@ -178,9 +178,10 @@ void check_group_update(const Work& work,
           || deployment->getStatus() == DeploymentState::CANCELLED))
     deployment = {};
   const auto state = group_state(deployment, name);
-  require(update.getCanary() == 0 || (state && state->getPromoted()),
-          "nothing is replaced before canaries are promoted", text);
-  require(count <= static_cast<std::size_t>(update.getMaxParallel()), "max_parallel holds", text);
+  require(update.getCanary() == 0 || (state && state->getPromoted()), property::canaries_first,
+          text);
+  require(count <= static_cast<std::size_t>(update.getMaxParallel()), property::max_parallel_holds,
+          text);
   if (!deployment) return;
   const auto status = deployment->getStatus();
   require(status != DeploymentState::PAUSED && status != DeploymentState::FAILED,
@@ -188,7 +189,7 @@ void check_group_update(const Work& work,
   if (!state::is_active(status)) return;
   const auto progress = progress_of(work, plan, deployment, name);
   require(count + progress.waiting <= static_cast<std::size_t>(update.getMaxParallel()),
-          "max_parallel holds",
+          property::max_parallel_holds,
           text + " while " + std::to_string(progress.waiting) + " are not healthy");
   require(!progress.failed, "nothing is replaced while a new one is unhealthy", text);
 }
@@ -202,7 +203,7 @@ void check_updates(const Work& work, const scheduler::Plan& plan) {
     for (const auto group : plan.job->getTaskGroups())
       count += replaced(plan, view(group.getName()));
     require(count <= static_cast<std::size_t>(plan.job->getUpdate().getMaxParallel()),
-            "max_parallel holds", copy(plan.job->getId()));
+            property::max_parallel_holds, copy(plan.job->getId()));
   }
   if (type != "service") return;
   for (const auto group : plan.job->getTaskGroups())
@@ -238,7 +239,7 @@ void check_kept(const Work& work, const scheduler::Plan& plan) {
 }  // namespace
 
 void PlanChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
-  require(!nothing_to_do, "an evaluation of an unchanged state plans nothing", brief(plan));
+  require(!nothing_to_do, property::unchanged_is_empty, brief(plan));
   check_once(plan);
   check_preemptions(work, plan);
   check_suitable(work, plan);
@@ -295,17 +296,39 @@ void check_fits(const UnderWay& under_way,
   std::erase_if(rows, [&](const auto& row) {
     return has_ended(*row->alloc) || ended.contains(view(row->alloc->getId()));
   });
-  const auto place = copy(under_way.plan->job->getId()) + " on " + copy(node->getName()) + ": ";
+  const auto place = copy(under_way.part->job->getId()) + " on " + copy(node->getName()) + ": ";
   auto why = excess(*node, rows);
-  require(why.empty(), "a plan leaves no node overcommitted", place + why);
+  require(why.empty(), property::no_overcommit, place + why);
   for (const auto& row : rows) {
     if (!is_new(changes, *row)) continue;
     for (const auto& other : rows) {
       if (view(other->alloc->getId()) == view(row->alloc->getId())) continue;
       why = clash(*node, {row, other});
-      require(why.empty(), "a plan gives nothing twice", place + why);
+      require(why.empty(), property::nothing_twice, place + why);
     }
   }
+}
+
+/// A row that is written anew was decided on an older state than it is written to.
+void check_words(const state::Snapshot& before, const state::Snapshot& after, std::string_view id) {
+  const auto old = before.alloc(id);
+  const auto row = after.alloc(id);
+  require(old && row, property::words_stay, "an updated row is gone: " + std::string{id});
+  const auto says = [](const auto& wish) { return wish.isValue() && wish.getValue(); };
+  const auto had = old->alloc->getDesiredTransition();
+  const auto has = row->alloc->getDesiredTransition();
+  require(!says(had.getMigrate()) || says(has.getMigrate()), property::words_stay,
+          "nobody moves any more " + brief(*old));
+  require(!says(had.getReschedule()) || says(has.getReschedule()), property::words_stay,
+          "nobody replaces any more " + brief(*old));
+  require(old->alloc->getDesiredStatus() == row->alloc->getDesiredStatus()
+              || row->alloc->getDesiredStatus() != schema::DesiredStatus::RUN,
+          property::words_stay, "told to run again: " + brief(*old));
+  if (view(old->alloc->getDeploymentId()) != view(row->alloc->getDeploymentId())) return;
+  const auto health = old->alloc->getDeploymentStatus().getHealthy();
+  const auto now = row->alloc->getDeploymentStatus().getHealthy();
+  require(!health.isValue() || (now.isValue() && now.getValue() == health.getValue()),
+          property::words_stay, "of another health than before: " + brief(*old));
 }
 
 void check_canaries(const state::Snapshot& state, schema::Job::Reader job) {
@@ -322,7 +345,7 @@ void check_canaries(const state::Snapshot& state, schema::Job::Reader job) {
                && view(alloc.getDeploymentId()) == view(deployment->getId())
                && view(alloc.getTaskGroup()) == view(group.getKey());
       });
-      require(count <= wanted, "there are no more canaries than wanted",
+      require(count <= wanted, property::canary_limit,
               copy(job.getId()) + ": " + std::to_string(count) + " of " + std::to_string(wanted));
     }
   }
@@ -333,13 +356,18 @@ void check_canaries(const state::Snapshot& state, schema::Job::Reader job) {
 void PlanChecks::on_commit(const UnderWay& under_way,
                            const state::Snapshot& before,
                            const state::Snapshot& after) {
-  const auto& plan = *under_way.plan;
-  const bool whole = under_way.verdict.rejected_nodes.empty();
+  const auto& plan = *under_way.part;
+  const bool whole = under_way.verdict.rejected_nodes.empty() && !plan.is_part;
+  require(under_way.verdict.rejected_nodes.empty() || !plan.all_at_once || plan.is_part,
+          property::all_at_once, "of evaluation " + plan.eval_id);
   for (const auto& [node_id, changes] : plan.nodes) {
     if (under_way.verdict.rejected_nodes.contains(node_id)) continue;
     bool has_new = false;
     for (const auto& placed : changes.placements) {
-      if (!placed.is_new) continue;
+      if (!placed.is_new) {
+        check_words(before, after, view(placed.row->getId()));
+        continue;
+      }
       has_new = true;
       require(!before.alloc(view(placed.row->getId())), "a new allocation has a new id",
               copy(placed.row->getId()));
@@ -355,7 +383,7 @@ void PlanChecks::on_commit(const UnderWay& under_way,
         });
         // Without its stops on other nodes a plan may break them for a while.
         const auto broken = whole ? not_distinct(after, row, others) : std::string{};
-        require(broken.empty(), "distinct constraints hold", brief(*row) + ": " + broken);
+        require(broken.empty(), property::distinct_holds, brief(*row) + ": " + broken);
       }
     }
     if (has_new) check_fits(under_way, node_id, changes, after);
@@ -367,8 +395,10 @@ void check_nodes(const state::Snapshot& state) {
   for (const auto& node : state.nodes()) {
     auto rows = rows_on(state, node.key());
     std::erase_if(rows, [](const auto& row) { return !is_live(*row->alloc); });
-    for (const auto& why : {excess(*node.value(), rows), clash(*node.value(), rows)})
-      require(why.empty(), "no node is overcommitted", copy(node.value()->getName()) + ": " + why);
+    auto why = excess(*node.value(), rows);
+    require(why.empty(), property::no_overcommit, copy(node.value()->getName()) + ": " + why);
+    why = clash(*node.value(), rows);
+    require(why.empty(), property::nothing_twice, copy(node.value()->getName()) + ": " + why);
   }
 }
 

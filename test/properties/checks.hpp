@@ -15,10 +15,20 @@ public:
   void on_commit(const UnderWay& plan,
                  const state::Snapshot& before,
                  const state::Snapshot& after) override;
+  void on_drain(const state::Snapshot& state,
+                const cluster::DrainRound& round,
+                std::int64_t now) override;
+  void on_rollout(const state::Snapshot& state,
+                  schema::Deployment::Reader deployment,
+                  schema::Command::Reader command,
+                  std::int64_t now) override;
 
   /// From now on nothing changes but by plans, so there must be none.
   bool nothing_to_do = false;
 };
+
+/// Whether the node's drain does not wait for anything any more.
+bool is_forced(schema::Node::Reader node, std::int64_t now);
 
 /// No node gives more than it has to what is wanted there.
 void check_nodes(const state::Snapshot& state);
@@ -29,5 +39,8 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id);
 /// All that a job wants is there, or has no place: nothing is due any more, and clients have done
 /// as they were told. `waits`: an evaluation of the job waits for capacity.
 void check_settled(const state::Snapshot& state, const std::string& job_id, bool waits);
+
+/// Drains that have a deadline and deployments that have one are over: nothing is due any more.
+void check_ended(const state::Snapshot& state, std::int64_t now);
 
 }  // namespace nomad::properties

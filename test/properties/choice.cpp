@@ -17,7 +17,8 @@ namespace {
 
 class Choice {
 public:
-  explicit Choice(std::uint64_t seed) : draw_{seed}, cluster_{seed, Features::all(), checks_} {}
+  explicit Choice(std::uint64_t seed)
+      : draw_{seed}, cluster_{seed, Features::all(), checks_, counts_} {}
 
   void run() {
     racks_ = 2 + draw_.below(3);
@@ -80,8 +81,8 @@ private:
   }
 
   void finish(std::size_t count) {
-    require(cluster_.work_off(200), "the number of evaluations is bounded", "of a fresh job");
-    require(live().size() == count, "counts converge", "of a fresh job with room for all");
+    require(cluster_.work_off(200), property::evaluations_bounded, "of a fresh job");
+    require(live().size() == count, property::counts_converge, "of a fresh job with room for all");
   }
 
   std::vector<state::AllocRef> live() const {
@@ -126,7 +127,7 @@ private:
       least = std::min(least, count);
       most = std::max(most, count);
     }
-    require(most - least <= 1, "an even spread holds", show(counts));
+    require(most - least <= 1, property::spread_holds, show(counts));
   }
 
   void spread_by_targets() {
@@ -143,7 +144,7 @@ private:
     });
     auto counts = by_rack();
     require(std::abs(counts["r0"] - count * 3 / 4) <= 1 && std::abs(counts["r1"] - count / 4) <= 1,
-            "a spread with targets holds", show(counts) + "of " + std::to_string(count));
+            property::spread_holds, show(counts) + "of " + std::to_string(count));
   }
 
   void follow_affinity() {
@@ -155,7 +156,7 @@ private:
       affinity.setRTarget("r1");
       affinity.setWeight(avoids ? -100 : 100);
     });
-    require((rack_of(*live().front()) == "r1") != avoids, "an affinity is followed",
+    require((rack_of(*live().front()) == "r1") != avoids, property::affinity_holds,
             rack_of(*live().front()));
   }
 
@@ -166,10 +167,11 @@ private:
         {{.alloc_id = copy(failed->alloc->getId()), .status = schema::ClientStatus::FAILED}});
     finish(1);
     require(view(live().front()->alloc->getNodeId()) != view(failed->alloc->getNodeId()),
-            "a failed allocation goes elsewhere", copy(failed->alloc->getNodeId()));
+            property::failed_go_elsewhere, copy(failed->alloc->getNodeId()));
   }
 
   PlanChecks checks_;
+  Counts counts_;
   Random draw_;
   Cluster cluster_;
   std::size_t racks_ = 0;

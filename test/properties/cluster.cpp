@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "runtime/base/ids.hpp"
 #include "runtime/cluster/eval_factory.hpp"
-#include "runtime/cluster/rollout.hpp"
 #include "test/properties/violation.hpp"
 
 namespace nomad::properties {
@@ -13,45 +13,52 @@ namespace {
 
 using schema::EvalStatus;
 
-constexpr std::size_t most_works = 3;  ///< Of one worker at once.
-constexpr std::size_t most_plans = 40;
-
-std::string job_of(schema::Evaluation::Reader eval) {
-  return copy(eval.getJobId());
+/// Some cases have plans cut after every few rows.
+scheduler::PartLimits limits_of(std::uint64_t seed, const Features& features) {
+  if (!features.has(Feature::parts) || seed / 3 % 3 != 0) return {};
+  return {.part_bytes = 400 + seed / 9 % 5 * 700, .entry_bytes = 3'000};
 }
 
-bool helps(schema::Evaluation::Reader eval, std::string_view node_class) {
-  if (eval.getEscapedComputedClass()) return true;
+cluster::BlockedEval blocked_of(schema::Evaluation::Reader eval, std::string token) {
+  cluster::BlockedEval blocked;
+  blocked.id = copy(eval.getId());
+  blocked.ns = copy(eval.getNamespace());
+  blocked.job_id = copy(eval.getJobId());
+  blocked.type = copy(eval.getType());
+  blocked.node_id = copy(eval.getNodeId());
+  blocked.priority = static_cast<std::int32_t>(eval.getPriority());
+  blocked.create_index = eval.getCreateIndex();
+  blocked.modify_index = eval.getModifyIndex();
+  blocked.snapshot_index = eval.getSnapshotIndex();
+  blocked.escaped = eval.getEscapedComputedClass();
+  blocked.max_plan_attempts = eval.getTriggeredBy() == schema::EvalTrigger::MAX_PLAN_ATTEMPTS;
+  blocked.token = std::move(token);
   for (const auto entry : eval.getClassEligibility())
-    if (view(entry.getKey()) == node_class) return entry.getValue();
-  return true;
+    (entry.getValue() ? blocked.eligible_classes : blocked.ineligible_classes)
+        .push_back(copy(entry.getKey()));
+  return blocked;
 }
 
-/// The bytes that a step comes to, whatever made it.
-std::string essence(const scheduler::Step& step, const state::Snapshot& state, std::int64_t now) {
-  std::string all;
-  const auto add = [&all](std::span<const std::byte> bytes) {
-    all.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  };
-  for (const auto& eval : step.evaluations)
-    add(eval.bytes());
-  if (!step.plan) return all;
-  Random fixed{1};
-  const std::vector<scheduler::VerifiedPlan> plans{{.plan = &*step.plan, .verdict = {}}};
-  add(scheduler::make_plan_command(plans, state, now, fixed).bytes());
-  return all;
+Object<schema::Evaluation> canceled(const Object<schema::Evaluation>& eval) {
+  Draft<schema::Evaluation> draft{eval};
+  draft->setStatus(EvalStatus::CANCELED);
+  return draft.freeze();
 }
 
 }  // namespace
 
-Cluster::Cluster(std::uint64_t seed, const Features& features, Checks& checks)
+Cluster::Cluster(
+    std::uint64_t seed, const Features& features, Checks& checks, Counts& counts, Watchers watchers)
     : random{seed},
       features_{features},
       checks_{checks},
+      counts_{counts},
+      watchers_{std::move(watchers)},
+      part_limits_{limits_of(seed, features)},
       workers_(features.has(Feature::several_workers) ? 3 : 1) {}
 
 void Cluster::apply(const Object<schema::Command>& command) {
-  require(offer(command), "commands are accepted",
+  require(offer(command), property::commands_accepted,
           "number " + std::to_string(static_cast<int>(command->which())));
 }
 
@@ -60,7 +67,6 @@ bool Cluster::offer(const Object<schema::Command>& command) {
   const auto outcome = store_.apply(++index_, *command);
   store_.publish();
   if (outcome.error) return false;
-  deployments_changed_ = true;
   take(outcome);
   return true;
 }
@@ -125,358 +131,236 @@ void Cluster::report(const std::vector<Report>& reports) {
   });
 }
 
-// What waits, and what sets it free.
+// The broker, as the actor of that name leads its queue.
+
+std::int64_t Cluster::due_at(schema::Evaluation::Reader eval) const {
+  const auto waits = eval.getWait() > 0 ? eval.getCreateTime() + eval.getWait() : 0;
+  return std::max<std::int64_t>(eval.getWaitUntil(), waits);
+}
+
+cluster::EvalEntry Cluster::entry_of(schema::Evaluation::Reader eval) const {
+  cluster::EvalEntry entry{.id = copy(eval.getId()),
+                           .ns = copy(eval.getNamespace()),
+                           .job_id = copy(eval.getJobId()),
+                           .type = copy(eval.getType()),
+                           .priority = static_cast<std::int32_t>(eval.getPriority()),
+                           .create_index = eval.getCreateIndex(),
+                           .modify_index = eval.getModifyIndex()};
+  if (const auto due = due_at(eval); due > now)
+    entry.not_before = cluster::TimePoint{std::chrono::nanoseconds{due}};
+  return entry;
+}
 
 void Cluster::take(const state::Outcome& outcome) {
-  const auto current = state();
-  for (const auto& node : outcome.nodes_opened)
-    unblock(view(node->getId()), view(node->getComputedClass()));
-  for (const auto& id : outcome.nodes_freed)
-    if (const auto node = current.node(id)) unblock(id, view(node->getComputedClass()));
+  deployments_changed_ = true;
+  drains_changed_ = true;
+  reap_is_due_ = true;
+  for (const auto& [ns, job] : outcome.jobs_stopped)
+    blocked_.untrack(ns, job);
   for (const auto& eval : outcome.evals)
-    take(eval);
+    track(eval);
+  const auto free = [&](std::string_view id, std::string_view node_class) {
+    if (!watchers_.hears_of_room) return;
+    release(blocked_.unblock_class(node_class, outcome.index));
+    release(blocked_.unblock_node(id, outcome.index));
+  };
+  for (const auto& node : outcome.nodes_opened)
+    free(view(node->getId()), view(node->getComputedClass()));
+  for (const auto& id : outcome.nodes_freed)
+    if (const auto node = state().node(id)) free(id, view(node->getComputedClass()));
 }
 
-void Cluster::take(const Object<schema::Evaluation>& eval) {
-  const auto id = copy(eval->getId());
-  pending_.erase(id);
-  blocked_.erase(id);
-  if (eval->getStatus() == EvalStatus::PENDING) pending_.emplace(id, eval);
-  if (eval->getStatus() == EvalStatus::BLOCKED) block(eval);
-}
-
-/// One of a job waits, and of a system job one for each node; older ones are cancelled.
-void Cluster::block(const Object<schema::Evaluation>& eval) {
-  std::vector<Object<schema::Evaluation>> cancelled;
-  for (const auto& [id, other] : blocked_) {
-    if (job_of(*other) != job_of(*eval) || view(other->getNodeId()) != view(eval->getNodeId()))
-      continue;
-    Draft<schema::Evaluation> draft{other};
-    draft->setStatus(EvalStatus::CANCELED);
-    cancelled.push_back(draft.freeze());
+void Cluster::track(const Object<schema::Evaluation>& eval) {
+  switch (eval->getStatus()) {
+    case EvalStatus::PENDING:
+      return queue_.enqueue(entry_of(*eval), time());
+    case EvalStatus::BLOCKED: {
+      ++counts_.blocked;
+      const std::string token{queue_.outstanding(view(eval->getId())).value_or("")};
+      if (auto missed = blocked_.block(blocked_of(*eval, token))) {
+        ++counts_.missed_unblocks;
+        std::vector<cluster::BlockedEval> free;
+        free.push_back(std::move(*missed));
+        release(std::move(free));
+      }
+      return;
+    }
+    case EvalStatus::COMPLETE:
+      if (eval->getFailedTgAllocs().size() == 0)
+        blocked_.untrack(view(eval->getNamespace()), view(eval->getJobId()));
+      return;
+    case EvalStatus::FAILED:
+    case EvalStatus::CANCELED:
+      return;
   }
-  const auto seen = eval->getSnapshotIndex();
-  bool missed = false;
-  if (eval->getNodeId().size() > 0) {
-    const auto change = node_changes_.find(view(eval->getNodeId()));
-    missed = change != node_changes_.end() && change->second > seen;
-  } else {
-    for (const auto& [node_class, change] : class_changes_)
-      missed = missed || (change > seen && helps(*eval, node_class));
-  }
-  (missed ? pending_ : blocked_).emplace(copy(eval->getId()), eval);
-  write_evaluations(cancelled);
 }
 
-void Cluster::unblock(std::string_view node_id, std::string_view node_class) {
-  class_changes_[std::string{node_class}] = index_;
-  node_changes_[std::string{node_id}] = index_;
-  std::erase_if(blocked_, [&](const auto& entry) {
-    const auto& eval = entry.second;
-    const bool freed = eval->getNodeId().size() > 0 ? view(eval->getNodeId()) == node_id
-                                                    : helps(*eval, node_class);
-    if (freed) pending_.emplace(entry.first, eval);
-    return freed;
-  });
+void Cluster::release(std::vector<cluster::BlockedEval> free) {
+  for (auto& eval : free) {
+    ++counts_.unblocked;
+    queue_.enqueue({.id = eval.id,
+                    .ns = eval.ns,
+                    .job_id = eval.job_id,
+                    .type = eval.type,
+                    .priority = eval.priority,
+                    .create_index = eval.create_index,
+                    .modify_index = eval.modify_index},
+                   time(), eval.token);
+  }
+}
+
+/// Takes in what the state holds, and what may have grown while somebody else led.
+void Cluster::establish() {
+  queue_.clear();
+  blocked_.clear();
+  const auto current = state();
+  std::vector<Object<schema::Evaluation>> open;
+  auto oldest = std::numeric_limits<std::uint64_t>::max();
+  for (const auto& entry : current.evals()) {
+    const auto& eval = entry.value();
+    if (state::is_terminal(eval->getStatus())) continue;
+    open.push_back(eval);
+    if (eval->getStatus() == EvalStatus::BLOCKED)
+      oldest = std::min<std::uint64_t>(oldest, eval->getSnapshotIndex());
+  }
+  const auto note = [&](const Object<schema::Node>& node, std::uint64_t index) {
+    if (index > oldest)
+      blocked_.note_change(view(node->getComputedClass()), view(node->getId()), index);
+  };
+  for (const auto& entry : current.nodes())
+    note(entry.value(), entry.value()->getModifyIndex());
+  for (const auto& entry : current.allocs())
+    if (entry.value()->client_terminal)
+      if (const auto node = current.node(view(entry.value()->alloc->getNodeId())))
+        note(node, entry.value()->alloc->getModifyIndex());
+  for (const auto& eval : open)
+    track(eval);
+}
+
+/// Ends what needs no worker: superseded ones, duplicates, what was delivered too often.
+bool Cluster::reap() {
+  if (!std::exchange(reap_is_due_, false)) return false;
+  const auto current = state();
+  std::vector<Object<schema::Evaluation>> ended;
+  const auto cancel = [&](const std::string& id) {
+    const auto eval = current.eval(id);
+    if (eval && eval->getStatus() != EvalStatus::COMPLETE) ended.push_back(canceled(eval));
+  };
+  for (const auto& entry : queue_.take_cancelable(100))
+    cancel(entry.id);
+  for (const auto& id : blocked_.take_duplicates(100))
+    cancel(id);
+  static const std::vector<std::string> failed{std::string{cluster::EvalQueue::failed_queue}};
+  while (const auto delivery = queue_.dequeue(failed, time(), random)) {
+    const auto eval = current.eval(delivery->eval.id);
+    if (eval && !state::is_terminal(eval->getStatus())) {
+      ++counts_.too_many_deliveries;
+      const auto id = make_uuid(random);
+      Draft<schema::Evaluation> draft{eval};
+      draft->setStatus(EvalStatus::FAILED);
+      draft->setNextEval(text(id));
+      ended.push_back(draft.freeze());
+      Draft<schema::Evaluation> next{eval};
+      next->setId(text(id));
+      next->setTriggeredBy(schema::EvalTrigger::FAILED_FOLLOW_UP);
+      next->setStatus(EvalStatus::PENDING);
+      next->setWait(static_cast<std::int64_t>(60 + random.below(300)) * second);
+      next->setPreviousEval(eval->getId());
+      next->setCreateTime(now);
+      next->setCreateIndex(0);
+      next->disownFailedTgAllocs();
+      ended.push_back(next.freeze());
+    }
+    static_cast<void>(queue_.ack(delivery->eval.id, delivery->token, time()));
+  }
+  if (ended.empty()) return false;
+  write_evaluations(ended);
+  return true;
+}
+
+bool Cluster::advance() {
+  const auto deadline = queue_.next_deadline();
+  if (!deadline || *deadline > time()) return false;
+  counts_.expired_deliveries += queue_.advance(time()).size();
+  reap_is_due_ = true;
+  return true;
 }
 
 bool Cluster::retry_failed() {
-  return std::erase_if(blocked_,
-                       [&](const auto& entry) {
-                         const bool failed = entry.second->getTriggeredBy()
-                                                 == schema::EvalTrigger::MAX_PLAN_ATTEMPTS
-                                             && retried_.insert(entry.first).second;
-                         if (failed) pending_.emplace(entry.first, entry.second);
-                         return failed;
-                       })
-         > 0;
+  bool found = false;
+  const auto current = state();
+  for (const auto& entry : current.evals()) {
+    const auto eval = *entry.value();
+    found = found
+            || (eval.getStatus() == EvalStatus::BLOCKED
+                && eval.getTriggeredBy() == schema::EvalTrigger::MAX_PLAN_ATTEMPTS
+                && !retried_.contains(std::string{entry.key()}));
+  }
+  if (!found) return false;
+  auto free = blocked_.unblock_failed();
+  for (const auto& eval : free)
+    retried_.insert(eval.id);
+  release(std::move(free));
+  return true;
 }
 
 std::optional<std::int64_t> Cluster::next_due() const {
   std::optional<std::int64_t> next;
-  for (const auto& [id, eval] : pending_)
-    if (eval->getWaitUntil() > now) next = std::min(next.value_or(INT64_MAX), eval->getWaitUntil());
+  const auto consider = [&](std::optional<std::int64_t> due) {
+    if (due && *due > now) next = std::min(next.value_or(INT64_MAX), *due);
+  };
+  if (const auto deadline = queue_.next_deadline())
+    consider(std::chrono::nanoseconds{deadline->time_since_epoch()}.count());
+  consider(deployments_due_);
+  consider(drains_due_);
   return next;
 }
 
 bool Cluster::is_busy(std::string_view job_id) const {
-  const auto is_of
-      = [job_id](const auto& entry) { return view(entry.second.eval->getJobId()) == job_id; };
-  return std::ranges::any_of(works_, is_of) || std::ranges::any_of(deferred_, is_of)
-         || std::ranges::any_of(pending_, [&](const auto& entry) {
-              return view(entry.second->getJobId()) == job_id
-                     && entry.second->getWaitUntil() <= now;
-            });
-}
-
-// The workers.
-
-bool Cluster::dequeue() {
-  std::vector<Object<schema::Evaluation>> ready;
-  for (const auto& [id, eval] : pending_) {
-    if (eval->getWaitUntil() > now) continue;
-    const auto is_claimed = [&](const auto& entry) {
-      return view(entry.second.eval->getJobId()) == view(eval->getJobId());
-    };
-    if (!std::ranges::any_of(works_, is_claimed) && !std::ranges::any_of(deferred_, is_claimed))
-      ready.push_back(eval);
-  }
-  if (ready.empty()) return false;
-  const auto worker = random.below(workers_.size());
-  const auto busy = std::ranges::count_if(
-      works_, [worker](const auto& entry) { return entry.second.worker == worker; });
-  if (static_cast<std::size_t>(busy) >= most_works) return false;
-  const auto best = std::ranges::max_element(ready, {}, [](const auto& eval) {
-    return std::pair{eval->getPriority(), -static_cast<std::int64_t>(eval->getCreateIndex())};
-  });
-  pending_.erase(copy((*best)->getId()));
-  Work work;
-  work.eval = *best;
-  work.token = "token-" + std::to_string(++tokens_);
-  work.worker = worker;
-  start(std::move(work));
-  return true;
-}
-
-void Cluster::start(Work work) {
-  const auto seed = random.next();
-  work.scheduler = scheduler::make_scheduler(work.eval, seed);
-  work.seen = state();
-  const scheduler::Moment moment{work.seen, now, &workers_[work.worker]};
-  auto step = work.scheduler->start(moment);
-  if (random.chance(0.3)) {
-    const auto again = scheduler::make_scheduler(work.eval, seed)->start(moment);
-    require(essence(step, work.seen, now) == essence(again, work.seen, now),
-            "equal input, equal plan", "evaluation of " + job_of(*work.eval));
-  }
-  proceed(std::move(work), std::move(step));
-}
-
-void Cluster::proceed(Work work, scheduler::Step step) {
-  const auto token = work.token;
-  if (step.lacks_room && !workers_[work.worker].empty()) {
-    deferred_.emplace(token, std::move(work));
-    return;
-  }
-  if (step.plan) {
-    require(++work.plans <= most_plans, "evaluations come to an end",
-            "evaluation of " + job_of(*work.eval) + " makes plan after plan");
-    step.plan->eval_token = token;
-    work.plan = std::make_shared<const scheduler::Plan>(std::move(*step.plan));
-    checks_.on_plan(work, *work.plan);
-    auto evals = work.plan->evaluations;
-    if (work.plan->completion) evals.push_back(work.plan->completion);
-    checks_.on_evaluations(work, evals);
-    workers_[work.worker].add(work.plan);
-    queue_.push_back(token);
-    works_.insert_or_assign(token, std::move(work));
-    return;
-  }
-  checks_.on_evaluations(work, step.evaluations);
-  const auto job = job_of(*work.eval);
-  works_.erase(token);
-  write_evaluations(step.evaluations);
-  settle(job);
-}
-
-/// The evaluation is acknowledged: of those that came meanwhile the newest is enough.
-void Cluster::settle(const std::string& job_id) {
-  ++done_;
-  std::vector<Object<schema::Evaluation>> waiting;
-  for (const auto& [id, eval] : pending_)
-    if (job_of(*eval) == job_id && eval->getWaitUntil() <= now
-        && eval->getStatus() == EvalStatus::PENDING)
-      waiting.push_back(eval);
-  std::ranges::sort(waiting, {}, [](const auto& eval) {
-    return std::pair{eval->getPriority(), eval->getModifyIndex()};
-  });
-  std::vector<Object<schema::Evaluation>> cancelled;
-  for (std::size_t i = 0; i + 1 < waiting.size(); ++i) {
-    Draft<schema::Evaluation> draft{waiting[i]};
-    draft->setStatus(EvalStatus::CANCELED);
-    cancelled.push_back(draft.freeze());
-  }
-  write_evaluations(cancelled);
-}
-
-bool Cluster::resume() {
-  const auto ready = std::ranges::find_if(
-      works_, [](const auto& entry) { return entry.second.result.has_value(); });
-  if (ready == works_.end()) return false;
-  auto work = std::move(works_.extract(ready).mapped());
-  const auto result = std::move(*work.result);
-  work.result.reset();
-  work.seen = state();
-  auto step = work.scheduler->resume({work.seen, now, &workers_[work.worker]}, result);
-  const auto worker = work.worker;
-  proceed(std::move(work), std::move(step));
-  restart_deferred(worker);
-  return true;
-}
-
-void Cluster::restart_deferred(std::size_t worker) {
-  while (workers_[worker].empty()) {
-    const auto next = std::ranges::find_if(
-        deferred_, [worker](const auto& entry) { return entry.second.worker == worker; });
-    if (next == deferred_.end()) return;
-    auto work = std::move(deferred_.extract(next).mapped());
-    start(std::move(work));
-  }
-}
-
-void Cluster::lose_work() {
-  if (works_.empty()) return;
-  auto chosen = works_.begin();
-  std::advance(chosen, static_cast<std::ptrdiff_t>(random.below(works_.size())));
-  const auto token = chosen->first;
-  // One whose plan is verified is settled by its entry.
-  if (std::ranges::any_of(under_way_, [&](const auto& plan) { return plan.token == token; }))
-    return;
-  const auto work = std::move(works_.extract(chosen).mapped());
-  std::erase(queue_, token);
-  workers_[work.worker].remove(token);
-  const auto eval = state().eval(view(work.eval->getId()));
-  if (eval && !state::is_terminal(eval->getStatus())) pending_.emplace(copy(eval->getId()), eval);
-  restart_deferred(work.worker);
-}
-
-// The applier.
-
-state::Snapshot Cluster::basis() const {
-  if (under_way_.empty()) return state();
-  state::Store ahead{state()};
-  auto index = index_;
-  for (const auto& plan : under_way_)
-    ahead.apply(++index, *plan.command);
-  ahead.publish();
-  return ahead.snapshot();
-}
-
-bool Cluster::verify() {
-  if (queue_.empty()) return false;
-  const auto best = std::ranges::max_element(
-      queue_, {}, [this](const auto& token) { return works_.at(token).plan->priority; });
-  const auto token = *best;
-  queue_.erase(best);
-  auto& work = works_.at(token);
-  const auto state = basis();
-  scheduler::VerifiedPlan verified{work.plan.get(), scheduler::check_plan(*work.plan, state)};
-  if (verified.verdict.accepts_nothing) {
-    workers_[work.worker].remove(token);
-    work.result = scheduler::make_plan_result(verified, 0);
-    work.result->refresh_index = index_;
+  if (std::ranges::any_of(works_, [job_id](const auto& entry) {
+        return view(entry.second.eval->getJobId()) == job_id;
+      }))
     return true;
-  }
-  auto command = scheduler::make_plan_command({verified}, state, now, random);
-  under_way_.push_back({work.plan, std::move(verified.verdict), std::move(command), token});
-  return true;
-}
-
-bool Cluster::commit() {
-  if (under_way_.empty()) return false;
-  const auto plan = std::move(under_way_.front());
-  under_way_.pop_front();
-  const auto before = state();
-  const auto outcome = store_.apply(++index_, *plan.command);
-  store_.publish();
-  require(!outcome.error, "commands are accepted", outcome.error ? outcome.error->what : "");
-  deployments_changed_ = true;
-  auto& work = works_.at(plan.token);
-  workers_[work.worker].remove(plan.token);
-  if (!outcome.plans.empty() && outcome.plans[0]) {  // refused: as if the worker had lost it
-    const auto lost = std::move(works_.extract(plan.token).mapped());
-    const auto eval = state().eval(view(lost.eval->getId()));
-    if (eval && !state::is_terminal(eval->getStatus())) pending_.emplace(copy(eval->getId()), eval);
-    restart_deferred(lost.worker);
-    return true;
-  }
-  checks_.on_commit(plan, before, state());
-  work.result = scheduler::make_plan_result({plan.plan.get(), plan.verdict}, index_);
-  take(outcome);
-  return true;
-}
-
-void Cluster::change_leader() {
-  for (auto kept = random.below(under_way_.size() + 1); kept > 0; --kept)
-    commit();
-  under_way_.clear();
-  queue_.clear();
-  works_.clear();
-  deferred_.clear();
-  pending_.clear();
-  blocked_.clear();
-  class_changes_.clear();
-  node_changes_.clear();
-  for (auto& worker : workers_)
-    worker = {};
-  std::vector<Object<schema::Evaluation>> evals;
   const auto current = state();
-  for (const auto& entry : current.evals())
-    if (!state::is_terminal(entry.value()->getStatus())) evals.push_back(entry.value());
-  // What waits for capacity may have missed some.
-  for (const auto& eval : evals)
-    pending_.emplace(copy(eval->getId()), eval);
-}
-
-// What watches.
-
-bool Cluster::watch_deployments() {
-  if (!deployments_changed_) return false;
-  deployments_changed_ = false;
-  std::vector<std::string> active;
-  const auto current = state();
-  for (const auto& entry : current.deployments())
-    if (state::is_active(entry.value()->getStatus())) active.emplace_back(entry.key());
-  bool acted = false;
-  for (const auto& id : active) {
-    const auto step = cluster::next_rollout_step(state(), id, {now, &random});
-    if (step.command && offer(step.command)) acted = true;
-  }
-  return acted;
-}
-
-/// A simple drainer: everything that drains is asked to move, and a drain without anything ends.
-bool Cluster::drain_nodes() {
-  const auto current = state();
-  for (const auto& entry : current.nodes()) {
-    const auto node = *entry.value();
-    if (!node.hasDrainStrategy()) continue;
-    std::vector<state::AllocRef> moving;
-    bool holds_any = false;
-    std::set<std::string> jobs;
-    for (const auto& there : current.allocs_by_node(view(node.getId()))) {
-      const auto& row = there.value();
-      if (row->terminal()) continue;
-      holds_any = true;
-      const auto migrate = row->alloc->getDesiredTransition().getMigrate();
-      if (migrate.isValue() && migrate.getValue()) continue;
-      moving.push_back(row);
-      jobs.insert(copy(row->alloc->getJobId()));
-    }
-    if (holds_any && moving.empty()) continue;
-    write([&](schema::Command::Builder command) {
-      if (!holds_any) {
-        command.initNodeDrainUpdate().setNodeId(node.getId());
-        return;
-      }
-      auto entries
-          = command.initAllocTransition().initEntries(static_cast<unsigned>(moving.size()));
-      for (unsigned i = 0; i < entries.size(); ++i) {
-        entries[i].setAllocId(moving[i]->alloc->getId());
-        entries[i].initTransition().getMigrate().setValue(true);
-      }
-    });
-    for (const auto& job : jobs)
-      evaluate(job, schema::EvalTrigger::NODE_DRAIN);
-    return true;
-  }
+  for (const auto& entry : current.evals_by_job("default", job_id, EvalStatus::PENDING))
+    if (due_at(*entry.value()) <= now) return true;
   return false;
 }
 
+bool Cluster::waits(std::string_view job_id, bool gave_up) const {
+  const auto current = state();
+  for (const auto& entry : current.evals_by_job("default", job_id, EvalStatus::BLOCKED))
+    if (!gave_up || entry.value()->getTriggeredBy() == schema::EvalTrigger::MAX_PLAN_ATTEMPTS)
+      return true;
+  return false;
+}
+
+void Cluster::change_leader(bool same_server) {
+  for (auto kept = random.below(under_way_.size() + 1); kept > 0; --kept)
+    commit();
+  ++(same_server ? counts_.flaps : counts_.leader_changes);
+  if (!same_server) {
+    works_.clear();
+    held_ = {};
+    for (auto& worker : workers_)
+      worker = {};
+  }
+  establish();
+  lose_plans(same_server);
+  drain_commands_.clear();
+  drained_jobs_.clear();
+  deployments_changed_ = drains_changed_ = reap_is_due_ = true;
+}
+
 bool Cluster::work() {
-  std::array<bool (Cluster::*)(), 6> kinds{
-      &Cluster::dequeue,           &Cluster::verify,     &Cluster::commit, &Cluster::resume,
-      &Cluster::watch_deployments, &Cluster::drain_nodes};
+  std::array<bool (Cluster::*)(), 8> kinds{&Cluster::dequeue,
+                                           &Cluster::verify,
+                                           &Cluster::commit,
+                                           &Cluster::resume,
+                                           &Cluster::reap,
+                                           &Cluster::advance,
+                                           &Cluster::watch_deployments,
+                                           &Cluster::drain_nodes};
   auto at = random.below(kinds.size());
   for (std::size_t tried = 0; tried < kinds.size(); ++tried, at = (at + 1) % kinds.size())
     if ((this->*kinds[at])()) return true;

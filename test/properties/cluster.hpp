@@ -1,8 +1,9 @@
-// Cluster: the servers' side of a cluster without its actors: a state store, workers that run
-// schedulers, an applier that verifies plans while earlier ones are under way, what watches
-// deployments and drains, and clients that do as they are told. A case drives it step by step.
+// Cluster: the servers' side of a cluster without its actors: a state store, the broker's queue and
+// the tracker of what waits, workers that run schedulers and hold steps back, an applier that
+// verifies plans part by part while earlier ones are under way, what watches deployments and
+// drains. A case drives it step by step; what is due is done in random order.
 //
-// What it learns of evaluations, plans and written rows is handed to a `Checks`.
+// What it learns of evaluations, plans, drains and written rows is handed to a `Checks`.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +17,51 @@
 #include <vector>
 
 #include "runtime/base/random.hpp"
+#include "runtime/cluster/blocked_evals.hpp"
+#include "runtime/cluster/drain/drain_plan.hpp"
+#include "runtime/cluster/eval_queue.hpp"
+#include "runtime/cluster/plan_queue.hpp"
+#include "runtime/cluster/rollout.hpp"
 #include "runtime/object/draft.hpp"
-#include "runtime/scheduler/plan/plan_check.hpp"
+#include "runtime/scheduler/plan/held_steps.hpp"
 #include "runtime/scheduler/plan/plan_command.hpp"
+#include "runtime/scheduler/plan/plan_parts.hpp"
+#include "runtime/scheduler/plan/plans_ahead.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/state/store.hpp"
+#include "test/properties/counts.hpp"
 #include "test/properties/features.hpp"
 #include "test/properties/violation.hpp"
 
 namespace nomad::properties {
 
-/// An evaluation that a worker works on.
+/// A delivery that a worker works on.
 struct Work {
   Object<schema::Evaluation> eval;
   std::string token;
   std::size_t worker = 0;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   state::Snapshot seen;  ///< The state of the last step.
-  std::shared_ptr<const scheduler::Plan> plan;
   std::optional<scheduler::PlanResult> result;
   std::size_t plans = 0;
+
+  /// A step that found no room while plans were under way: it waits for these.
+  std::optional<scheduler::Step> held;
 };
 
-/// A plan whose entry is written but not applied yet.
+/// A plan of which at least one part is not written. Its work may be lost meanwhile.
+struct Waiting {
+  std::shared_ptr<const scheduler::Plan> whole;
+  scheduler::PlanParts parts;
+};
+
+/// A part of a plan whose entry is proposed but not applied yet.
 struct UnderWay {
-  std::shared_ptr<const scheduler::Plan> plan;
+  std::shared_ptr<Waiting> waiting;
+  std::shared_ptr<const scheduler::Plan> part;
   scheduler::PlanVerdict verdict;
   Object<schema::Command> command;
-  std::string token;
+  std::uint64_t number = 0;  ///< Of PlansAhead.
 };
 
 /// Told of what is to be judged. Each throws a Violation.
@@ -64,11 +82,35 @@ public:
                          const state::Snapshot& before,
                          const state::Snapshot& after)
       = 0;
+
+  /// The drainer has decided about `state`, at `now`.
+  virtual void on_drain(const state::Snapshot& state,
+                        const cluster::DrainRound& round,
+                        std::int64_t now)
+      = 0;
+
+  /// What watches a deployment is about to write `command`, at `now`.
+  virtual void on_rollout(const state::Snapshot& state,
+                          schema::Deployment::Reader deployment,
+                          schema::Command::Reader command,
+                          std::int64_t now)
+      = 0;
+};
+
+/// What the watchers decide by; deliberate mistakes put others in.
+struct Watchers {
+  std::function<decltype(cluster::next_drain_round)> drain = cluster::next_drain_round;
+  std::function<decltype(cluster::next_rollout_step)> rollout = cluster::next_rollout_step;
+  bool hears_of_room = true;  ///< What waits is told of room that comes.
 };
 
 class Cluster {
 public:
-  Cluster(std::uint64_t seed, const Features& features, Checks& checks);
+  Cluster(std::uint64_t seed,
+          const Features& features,
+          Checks& checks,
+          Counts& counts,
+          Watchers watchers = {});
 
   state::Snapshot state() const { return store_.snapshot(); }
 
@@ -84,6 +126,8 @@ public:
     fill(*draft);
     apply(draft.freeze());
   }
+
+  void apply(const Object<schema::Command>& command);
 
   void write_evaluations(const std::vector<Object<schema::Evaluation>>& evaluations);
 
@@ -110,63 +154,97 @@ public:
   /// Works until nothing is due; at most `most` things. Returns whether nothing is.
   bool work_off(std::size_t most);
 
-  /// When the next evaluation that waits is due; nothing if none waits.
+  /// When the next thing that waits for its time is due; nothing if none does.
   std::optional<std::int64_t> next_due() const;
 
   /// Whether evaluations of the job are due or worked on.
   bool is_busy(std::string_view job_id) const;
 
-  /// Another server leads: what was not written is lost, some of what was under way, too.
-  void change_leader();
+  /// Whether an evaluation of the job waits for capacity; `gave_up`: after too many conflicts.
+  bool waits(std::string_view job_id, bool gave_up = false) const;
 
-  /// A worker loses one of its evaluations, which is delivered again.
+  /// Leadership is lost and won again, by another server or by the same: what was not written is
+  /// lost, some of what was under way, too.
+  void change_leader(bool same_server);
+
+  /// A worker loses one of its evaluations, which is delivered again. Its plan may still be
+  /// written.
   void lose_work();
 
   /// All that gave up after too many plan attempts try again, each once: those that find no room
   /// then wait for it as others do. False if there are none.
   bool retry_failed();
 
-  const std::map<std::string, Object<schema::Evaluation>>& blocked() const { return blocked_; }
-
   std::size_t evaluations_done() const { return done_; }
 
+  bool has_drains() const { return !store_.snapshot().draining_nodes().empty(); }
+
 private:
-  void apply(const Object<schema::Command>& command);
+  // cluster.cpp: the log, and the broker
   bool offer(const Object<schema::Command>& command);
   void take(const state::Outcome& outcome);
-  void take(const Object<schema::Evaluation>& eval);
-  void block(const Object<schema::Evaluation>& eval);
-  void unblock(std::string_view node_id, std::string_view node_class);
+  void track(const Object<schema::Evaluation>& eval);
+  void release(std::vector<cluster::BlockedEval> free);
+  void establish();
+  bool reap();
+  bool advance();
+
+  cluster::TimePoint time() const { return cluster::TimePoint{std::chrono::nanoseconds{now}}; }
+
+  std::int64_t due_at(schema::Evaluation::Reader eval) const;
+  cluster::EvalEntry entry_of(schema::Evaluation::Reader eval) const;
+
+  // cluster_workers.cpp
   bool dequeue();
   void start(Work work);
   void proceed(Work work, scheduler::Step step);
-  bool verify();
-  state::Snapshot basis() const;
-  bool commit();
-  void settle(const std::string& job_id);
+  void carry_out(Work work, scheduler::Step step);
+  void submit(Work work, scheduler::Plan plan);
+  void let_go(const std::string& settled, bool is_full);
+  void decide_anew(const std::string& first);
   bool resume();
-  void restart_deferred(std::size_t worker);
+  void fail(const std::string& token);
+
+  // cluster_applier.cpp
+  bool verify();
+  void settle(const std::shared_ptr<Waiting>& waiting, const scheduler::PlanResult& result);
+  void enqueue(const std::shared_ptr<Waiting>& waiting);
+  bool commit();
+  void lose_plans(bool same_server);
+
+  // cluster_watchers.cpp
   bool watch_deployments();
   bool drain_nodes();
 
   Features features_;
   Checks& checks_;
+  Counts& counts_;
+  Watchers watchers_;
   state::Store store_;
   std::uint64_t index_ = 10;
   std::size_t done_ = 0;
-  std::uint64_t tokens_ = 0;
+  scheduler::PartLimits part_limits_;
 
-  std::map<std::string, Object<schema::Evaluation>> pending_;  ///< By id.
-  std::map<std::string, Object<schema::Evaluation>> blocked_;
+  cluster::EvalQueue queue_;
+  cluster::BlockedEvals blocked_;
   std::set<std::string> retried_;  ///< Ids of those that gave up and tried again.
-  std::map<std::string, std::uint64_t, std::less<>> class_changes_;
-  std::map<std::string, std::uint64_t, std::less<>> node_changes_;
+  bool reap_is_due_ = false;
+
   std::map<std::string, Work> works_;  ///< By token.
-  std::map<std::string, Work> deferred_;
+  scheduler::HeldSteps held_;          ///< Of these.
   std::vector<scheduler::Reservations> workers_;
-  std::vector<std::string> queue_;  ///< Tokens whose plans wait to be verified.
+
+  cluster::PlanQueue<std::shared_ptr<Waiting>> plans_;
+  std::vector<std::shared_ptr<Waiting>> parked_;  ///< Until something under way is settled.
   std::deque<UnderWay> under_way_;
+  scheduler::PlansAhead ahead_;
+
   bool deployments_changed_ = false;
+  std::optional<std::int64_t> deployments_due_;
+  bool drains_changed_ = false;
+  std::optional<std::int64_t> drains_due_;
+  std::set<cluster::DrainedJob> drained_jobs_;
+  std::deque<Object<schema::Command>> drain_commands_;  ///< Of the last round.
 };
 
 }  // namespace nomad::properties

@@ -44,9 +44,10 @@ enum class Feature : std::uint8_t {
   settings,  ///< Scheduler configuration changes.
   all_at_once,
   preemption,
+  parts,  ///< Plans are cut, as those are that are too long for an entry.
 };
 
-inline constexpr std::array<std::string_view, 33> feature_names{"batch",
+inline constexpr std::array<std::string_view, 34> feature_names{"batch",
                                                                 "system",
                                                                 "sysbatch",
                                                                 "rolling_updates",
@@ -78,7 +79,8 @@ inline constexpr std::array<std::string_view, 33> feature_names{"batch",
                                                                 "purges",
                                                                 "settings",
                                                                 "all_at_once",
-                                                                "preemption"};
+                                                                "preemption",
+                                                                "parts"};
 
 class Features {
 public:
@@ -96,7 +98,6 @@ public:
     return more;
   }
 
-  /// Those that the program has.
   static Features all();
 
   static std::optional<Feature> find(std::string_view name) {
@@ -113,7 +114,7 @@ inline Features Features::all() {
   Features all;
   for (std::size_t i = 0; i < feature_names.size(); ++i)
     all = all.with(static_cast<Feature>(i));
-  return all.without(Feature::preemption);
+  return all;
 }
 
 }  // namespace nomad::properties

@@ -142,8 +142,8 @@ void fill_node(schema::Node::Builder node,
   node.setId(text(id));
   node.setName(text("host-" + std::to_string(number)));
   const bool places = features.has(Feature::places);
-  node.setDatacenter(places && parts.chance(0.3) ? "dc2" : "dc1");
-  node.setNodePool(places && parts.chance(0.2) ? "other" : "default");
+  node.setDatacenter(places && parts.chance(0.2) ? "dc2" : "dc1");
+  node.setNodePool(places && parts.chance(0.1) ? "other" : "default");
   node.setNodeClass(parts.chance(0.5) ? "big" : "small");
   node.setStatus(schema::NodeStatus::READY);
   fill_meta(node, parts);
@@ -169,7 +169,7 @@ void add_constraints(capnp::List<schema::Constraint>::Builder list, Random& rand
 
 /// Few jobs have any, or hardly anything would be placed.
 unsigned few(Random& random) {
-  return random.chance(0.25) ? 1 + static_cast<unsigned>(random.below(2)) : 0;
+  return random.chance(0.15) ? 1 + static_cast<unsigned>(random.below(2)) : 0;
 }
 
 template <class Owner>
@@ -279,7 +279,10 @@ void fill_task(schema::Task::Builder task,
     add_constraints(task.initConstraints(1), random);
 }
 
-void fill_update(schema::UpdateStrategy::Builder update, Random& random, const Features& features) {
+void fill_update(schema::UpdateStrategy::Builder update,
+                 Random& random,
+                 const JobTaste& taste,
+                 const Features& features) {
   update.setMaxParallel(number(random, 0, 3));
   update.setStagger(30 * second);
   update.setHealthCheck("checks");
@@ -287,7 +290,7 @@ void fill_update(schema::UpdateStrategy::Builder update, Random& random, const F
   update.setHealthyDeadline(300 * second);
   update.setProgressDeadline(random.chance(0.2) ? 0 : 600 * second);
   update.setAutoRevert(random.chance(0.3));
-  if (!features.has(Feature::canaries) || !random.chance(0.5)) return;
+  if (!features.has(Feature::canaries) || !random.chance(taste.canaries)) return;
   update.setCanary(number(random, 1, 3));
   update.setAutoPromote(random.chance(0.5));
 }
@@ -319,6 +322,7 @@ void fill_group(schema::TaskGroup::Builder group,
                 std::string_view type,
                 Random& random,
                 Random& version,
+                const JobTaste& taste,
                 const Features& features) {
   const bool once_per_node = type == "system" || type == "sysbatch";
   group.setName(text("g" + std::to_string(at)));
@@ -349,8 +353,10 @@ void fill_group(schema::TaskGroup::Builder group,
     volume.setReadOnly(random.chance(0.5));
   }
   // A strategy that comes or goes with a version would say nothing more.
-  if (type == "service" && features.has(Feature::rolling_updates) && random.chance(0.6))
-    fill_update(group.initUpdate(), version, features);
+  if (type == "service" && features.has(Feature::rolling_updates) && random.chance(taste.updates))
+    fill_update(group.initUpdate(), version, taste, features);
+  if (type == "service" && random.chance(0.7))
+    group.initMigrate().setMaxParallel(number(random, 0, 3));
 }
 
 std::string_view type_of(std::size_t number, const Features& features) {
@@ -365,6 +371,7 @@ std::string_view type_of(std::size_t number, const Features& features) {
 Object<schema::Job> make_job(std::size_t number,
                              Random structure,
                              Random version,
+                             const JobTaste& taste,
                              const Features& features) {
   Draft<schema::Job> draft;
   auto& job = *draft;
@@ -375,11 +382,12 @@ Object<schema::Job> make_job(std::size_t number,
   job.setType(text(type));
   job.setPriority(number % 3 == 0 ? 30 : number % 3 == 1 ? 50 : 90);
   const bool places = features.has(Feature::places);
-  job.setNodePool(places && structure.chance(0.2)
+  job.setNodePool(places && structure.chance(0.1)
                       ? one_of(structure, std::array<const char*, 2>{"all", "other"})
                       : "default");
   job.initDatacenters(1).set(
-      0, places ? one_of(structure, std::array<const char*, 4>{"*", "*", "dc1", "d*2"}) : "*");
+      0, places ? one_of(structure, std::array<const char*, 6>{"*", "*", "*", "dc1", "dc1", "d*2"})
+                : "*");
   job.setAllAtOnce(features.has(Feature::all_at_once) && structure.chance(0.1));
   if (features.has(Feature::constraints))
     add_constraints(job.initConstraints(few(structure)), structure);
@@ -394,7 +402,7 @@ Object<schema::Job> make_job(std::size_t number,
   const bool several = features.has(Feature::several_groups) && structure.chance(0.3);
   auto groups = job.initTaskGroups(several ? 2 : 1);
   for (unsigned i = 0; i < groups.size(); ++i)
-    fill_group(groups[i], i, type, structure, version, features);
+    fill_group(groups[i], i, type, structure, version, taste, features);
   return draft.freeze();
 }
 

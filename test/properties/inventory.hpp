@@ -27,11 +27,18 @@ inline constexpr std::size_t job_numbers = 6;
 
 std::string job_id(std::size_t number);
 
+/// How often jobs of a case have what only some have.
+struct JobTaste {
+  double updates = 0.6;   ///< Services with an update strategy.
+  double canaries = 0.5;  ///< Of them, those with canaries.
+};
+
 /// Job `number`. `structure` decides what its tasks are and want, `version` what a new version
 /// changes: counts, the configuration of a task, the update strategy.
 Object<schema::Job> make_job(std::size_t number,
                              Random structure,
                              Random version,
+                             const JobTaste& taste,
                              const Features& features);
 
 }  // namespace nomad::properties

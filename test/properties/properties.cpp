@@ -107,9 +107,9 @@ struct Sum {
     std::printf("%llu cases in %.0f s, %llu violations\n",
                 static_cast<unsigned long long>(counts.cases), seconds,
                 static_cast<unsigned long long>(failed));
-    for (const auto& [name, count] : count_names())
-      std::printf("%12llu  %s%s\n", static_cast<unsigned long long>(counts.*count), name,
-                  counts.*count == 0 ? "   <-- never met" : "");
+    for (const auto& each : count_names())
+      std::printf("%12llu  %s%s\n", static_cast<unsigned long long>(counts.*each.count), each.name,
+                  counts.*each.count == 0 ? "   <-- never met" : "");
   }
 };
 

@@ -1,6 +1,7 @@
 // Script: what happens to a cluster in one case, step by step. Internal to case.cpp.
 #pragma once
 
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -9,27 +10,32 @@
 #include "test/properties/case.hpp"
 #include "test/properties/checks.hpp"
 #include "test/properties/cluster.hpp"
+#include "test/properties/counting_checks.hpp"
+#include "test/properties/inventory.hpp"
 #include "test/properties/judge.hpp"
 
 namespace nomad::properties {
 
-/// PlanChecks that also count.
-class CountingChecks : public PlanChecks {
-public:
-  explicit CountingChecks(Counts& counts) : counts_{counts} {}
+/// What a case is about: not all of them should be about everything.
+struct Profile {
+  static constexpr std::size_t most_acts = 19;
 
-  void on_plan(const Work& work, const scheduler::Plan& plan) override;
-  void on_commit(const UnderWay& plan,
-                 const state::Snapshot& before,
-                 const state::Snapshot& after) override;
+  std::vector<std::size_t> jobs;              ///< Numbers of jobs that there are.
+  std::array<unsigned, most_acts> weights{};  ///< Of what happens, beside those of all cases.
+  double other_job = 0.3;                     ///< That a job comes back as quite another one.
+  double preemption = 0.5;                    ///< That it is switched on, by type.
+  bool begins_with_all = false;
+  JobTaste taste;
 
-private:
-  Counts& counts_;
+  static Profile of(std::uint64_t seed);
 };
 
 class Script {
 public:
-  Script(const CaseOptions& options, Counts& counts, std::vector<std::string>& trace);
+  Script(const CaseOptions& options,
+         Counts& counts,
+         std::vector<std::string>& trace,
+         const Watchers& watchers = {});
 
   /// Throws a Violation.
   void run();
@@ -46,6 +52,7 @@ private:
   void step(std::size_t number);
   void check();
   void come_to_rest();
+  void evaluate_system_jobs();
   bool calm_down();
   void check_rest();
 
@@ -58,6 +65,8 @@ private:
   void change_node_status(Random& random);
   void deregister_node(Random& random);
   void change_eligibility(Random& random);
+  void mend_nodes(Random& random);
+  void mend_nodes();
   void drain_node(Random& random);
   void change_facts(Random& random);
   void report_all(Random& random);
@@ -71,6 +80,7 @@ private:
   void change_leader(Random& random);
   void lose_work(Random& random);
   void change_settings(Random& random);
+  void write_settings(Random& random);
   void reap(Random& random);
 
   void register_node(const std::string& id, std::size_t number, Random parts, Random facts);
@@ -85,6 +95,7 @@ private:
   Counts& counts_;
   std::vector<std::string>& trace_;
   CountingChecks checks_;
+  Profile profile_;
   Cluster cluster_;
   std::map<std::string, std::size_t> numbers_;  ///< Of nodes, by id.
   std::map<std::size_t, std::uint64_t> structures_;

@@ -127,7 +127,7 @@ void check_counted(const Holding& holding, schema::TaskGroup::Reader group, bool
   require(waits, "what can't be placed waits for capacity", text);
   if (holding.job->getAllAtOnce()) return;
   const auto place = free_place(holding, group);
-  require(place.empty(), "counts converge", text + ", and there is room on " + place);
+  require(place.empty(), property::counts_converge, text + ", and there is room on " + place);
 }
 
 void check_each_node(const Holding& holding, schema::TaskGroup::Reader group) {
@@ -182,8 +182,7 @@ void check_surplus(const state::Snapshot& state, const std::string& job_id) {
         text += "; " + copy(row->alloc->getName()) + "@"
                 + std::to_string(row->alloc->getJobVersion())
                 + (is_live(*row->alloc) ? "" : " over") + (holding.is_canary(row) ? " canary" : "");
-    require(known <= static_cast<std::size_t>(group.getCount()), "there is no more than wanted",
-            text);
+    require(known <= static_cast<std::size_t>(group.getCount()), property::no_surplus, text);
   }
 }
 
@@ -205,7 +204,7 @@ void check_settled(const state::Snapshot& state, const std::string& job_id, bool
     const auto node = state.node(view(row->alloc->getNodeId()));
     // On a node that takes nothing new a system job's stays as it is.
     if (once_per_node(holding) && (!node || !is_ready(*node))) continue;
-    require(holding.is_newest(row), "everything comes to run the newest version",
+    require(holding.is_newest(row), property::newest_version,
             copy(row->alloc->getName()) + " runs " + std::to_string(row->alloc->getJobVersion())
                 + " of " + std::to_string(holding.job->getVersion()));
   }

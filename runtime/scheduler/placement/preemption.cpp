@@ -6,6 +6,7 @@
 
 #include "runtime/object/draft.hpp"
 #include "runtime/scheduler/placement/devices.hpp"
+#include "runtime/scheduler/plan/mistake.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -138,7 +139,9 @@ Preemptor::Preemptor(schema::Job::Reader job,
     const std::int64_t priority = row->job->getPriority();
     const bool is_own = view(alloc.getJobId()) == view(job.getId())
                         && view(alloc.getNamespace()) == view(job.getNamespace());
-    if (is_own || job.getPriority() - priority < least_priority_gap) continue;
+    if (is_own) continue;
+    if (job.getPriority() - priority < least_priority_gap && !NOMAD_MISTAKEN(preempt_equals))
+      continue;
     candidates_.push_back({row, priority, penalty_of(*row, counts)});
   }
   std::ranges::sort(candidates_, [](const Candidate& a, const Candidate& b) {

@@ -8,6 +8,7 @@
 #include <capnp/schema.h>
 
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/mistake.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -112,7 +113,8 @@ public:
       gauge_.add(changes);
       parts_.back().nodes.emplace(node, changes);
     }
-    parts_.back().completion = plan_.completion;
+    (NOMAD_MISTAKEN(complete_too_soon) ? parts_.front() : parts_.back()).completion
+        = plan_.completion;
     return std::move(parts_);
   }
 

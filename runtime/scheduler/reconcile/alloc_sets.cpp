@@ -161,6 +161,9 @@ AllocSet& classify(const AllocEntry& entry,
   const bool reconnect = supports && may_reconnect && needs_reconnect(entry);
   const bool wanted = alloc.getDesiredStatus() == DesiredStatus::RUN;
   if (reconnect && wanted && status == ClientStatus::FAILED) return sets.reconnecting;
+  // Told to end already: its client does so when it is back, and there is nothing more to say.
+  if (reconnect && entry.row->server_terminal)
+    return is_expired(entry, now) ? sets.lost : sets.ignore;
 
   const auto node = tainted.find(view(alloc.getNodeId()));
   if (node != tainted.end() && node->second) {
@@ -173,7 +176,6 @@ AllocSet& classify(const AllocEntry& entry,
   if (wants_migration(entry)) return sets.migrate;
   if (supports && is_expired(entry, now)) return sets.lost;
   if (supports && status == ClientStatus::UNKNOWN && wanted) return sets.untainted;
-  if (reconnect && status == ClientStatus::FAILED) return sets.ignore;
   if (node == tainted.end()) {
     if (!reconnect) return sets.untainted;
     return is_expired(entry, now) ? sets.lost : sets.reconnecting;

@@ -4,6 +4,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/object/draft.hpp"
+#include "runtime/scheduler/plan/mistake.hpp"
 
 namespace nomad::scheduler {
 namespace {
@@ -108,7 +109,7 @@ GroupReconciler::GroupReconciler(ReconcileContext& context, const GroupSpec& gro
       changes_{context.result.desired_updates[std::string{group.name}]} {}
 
 bool GroupReconciler::is_canarying() const {
-  return state_.desired_canaries != 0 && !state_.promoted;
+  return state_.desired_canaries != 0 && !state_.promoted && !NOMAD_MISTAKEN(skip_canaries);
 }
 
 bool GroupReconciler::run(AllocSet all) {
@@ -118,6 +119,7 @@ bool GroupReconciler::run(AllocSet all) {
   names_.emplace(input_.job_id, group_.name, static_cast<std::uint64_t>(as_count(group_.count)),
                  names_of(united(united(untainted_, migrate_), united(reschedule_now_, lost_))));
   compute_stop();
+  drop_needless_reschedules();
   compute_updates();
   if (!state_exists_)
     state_.desired_total += static_cast<std::int64_t>(destructive_.size() + in_place_.size());
@@ -339,63 +341,7 @@ void GroupReconciler::mark_reconnected(const AllocSet& kept) {
   }
 }
 
-// What is too much, out of date or missing.
-
-void GroupReconciler::compute_stop() {
-  for (const auto* alloc : lost_) {
-    const auto followup = lost_followups_.find(alloc);
-    context_.result.stop.push_back(
-        {alloc, alloc_lost, ClientStatus::LOST,
-         followup == lost_followups_.end() ? std::string{} : followup->second});
-  }
-  changes_.stop += lost_.size();
-  const auto considered = is_canarying() ? difference(untainted_, canaries_) : untainted_;
-  const auto known = filtered(considered, [](const AllocEntry& alloc) {
-    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
-  });
-  const auto remove = static_cast<std::int64_t>(known.size() + migrate_.size())
-                      - std::max<std::int64_t>(group_.count, 0);
-  if (remove > 0) stop_surplus(remove);
-}
-
-/// Chooses which of too many allocations go.
-void GroupReconciler::stop_surplus(std::int64_t remove) {
-  AllocSet stopped;
-  const auto stop = [&](const AllocEntry* alloc) {
-    stopped.push_back(alloc);
-    context_.result.stop.push_back({alloc, alloc_not_needed, {}, {}});
-    --remove;
-  };
-  const auto live = filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
-                             [](const AllocEntry& alloc) { return !alloc.row->terminal(); });
-  if (!is_canarying() && !canaries_.empty()) {
-    std::set<std::string_view> taken;
-    for (const auto* canary : canaries_)
-      taken.insert(canary->name());
-    for (const auto* alloc : difference(live, canaries_))
-      if (remove > 0 && taken.contains(alloc->name())) stop(alloc);
-  }
-  NameIndex migrating{input_.job_id, group_.name,
-                      static_cast<std::uint64_t>(as_count(group_.count)), names_of(migrate_)};
-  const auto highest_migrating = migrating.take_highest(as_count(remove));
-  for (const auto* alloc : migrate_) {
-    if (remove == 0 || !highest_migrating.contains(std::string{alloc->name()})) continue;
-    stop(alloc);
-    names_->release(alloc_index(alloc->name()));
-  }
-  std::ranges::sort(stopped);
-  const auto highest = names_->take_highest(as_count(remove));
-  for (const auto* alloc : difference(live, stopped))
-    if (remove > 0 && highest.contains(std::string{alloc->name()})) stop(alloc);
-  std::ranges::sort(stopped);
-  for (const auto* alloc : difference(live, stopped))
-    if (remove > 0) stop(alloc);
-
-  std::ranges::sort(stopped);
-  changes_.stop += stopped.size();
-  untainted_ = difference(untainted_, stopped);
-  migrate_ = difference(migrate_, stopped);
-}
+// What is out of date or missing.
 
 void GroupReconciler::compute_updates() {
   for (const auto* alloc : untainted_) {
@@ -418,13 +364,15 @@ void GroupReconciler::compute_updates() {
 /// A group that is replaced at once has no deployment that could promote canaries.
 bool GroupReconciler::requires_canaries() const {
   return rolls_ && !destructive_.empty() && !state_.promoted
-         && static_cast<std::int64_t>(canaries_.size()) < update_.getCanary();
+         && (static_cast<std::int64_t>(canaries_.size()) < update_.getCanary()
+             || NOMAD_MISTAKEN(repeat_canaries));
 }
 
 void GroupReconciler::place_canaries() {
   state_.desired_canaries = update_.getCanary();
   if (context_.deployment_paused || context_.deployment_failed) return;
-  const auto missing = as_count(update_.getCanary()) - canaries_.size();
+  const auto present = NOMAD_MISTAKEN(repeat_canaries) ? 0 : canaries_.size();
+  const auto missing = as_count(update_.getCanary()) - present;
   changes_.canary += missing;
   for (auto& name : names_->next_canaries(missing, names_of(canaries_), names_of(destructive_))) {
     PlaceRequest request;
@@ -442,6 +390,7 @@ std::size_t GroupReconciler::under_provisioned() const {
   if (!context_.deployment) return as_count(parallel);
   if (context_.deployment_paused || context_.deployment_failed || is_canarying()) return 0;
   std::int64_t budget = parallel;
+  if (NOMAD_MISTAKEN(hurry_updates)) return as_count(budget);
   for (const auto* alloc : untainted_) {
     const auto row = alloc->alloc();
     if (view(row.getDeploymentId()) != context_.deployment->id) continue;

@@ -60,8 +60,10 @@ private:
   void settle_lost();
   Ids make_followups(std::vector<Delayed> delayed, schema::EvalTrigger trigger);
   void mark_reschedule_later();
+  AllocSet known_others() const;
   void compute_stop();
   void stop_surplus(std::int64_t remove);
+  void drop_needless_reschedules();
   void compute_updates();
   bool requires_canaries() const;
   void place_canaries();

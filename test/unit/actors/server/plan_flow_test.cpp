@@ -83,6 +83,26 @@ TEST_CASE_FIXTURE(PlanFlowFixture, "two deliveries of an evaluation place its jo
   CHECK(live("web").size() == 3);
 }
 
+TEST_CASE_FIXTURE(PlanFlowFixture,
+                  "two deliveries place a job once, whatever is written between their plans") {
+  add_node();
+  const auto other = register_job(make_job("other", 1));
+  const auto id = register_job(make_job("web", 3));
+  for (int i = 0; i < 5; ++i)
+    propose_job(make_job("job-" + std::to_string(i), 1));
+  auto between = log->take();  // these come first in the log, and are applied late
+  ask<PlanApplied>(applier, SubmitPlan{plan_of(other)});
+  const auto first_answer = ask<PlanApplied>(applier, SubmitPlan{plan_of(id)});
+  settle();
+  commit_these(std::move(between));
+  const auto second_answer = ask<PlanApplied>(applier, SubmitPlan{plan_of(id)});
+  commit();
+  CHECK((**first_answer)->result.is_full());
+  REQUIRE(second_answer->has_value());
+  CHECK((*second_answer)->has_error());
+  CHECK(live("web").size() == 3);
+}
+
 TEST_CASE_FIXTURE(PlanFlowFixture, "nothing is placed for an evaluation that has ended") {
   add_node();
   const auto id = register_job(make_job("web", 3));
@@ -180,6 +200,30 @@ TEST_CASE_FIXTURE(PlanFlowFixture, "what waits in the applier ends with its lead
   CHECK((*answer)->error().code == Errc::no_leader);
   start_worker();  // the evaluation is delivered again
   CHECK(live("many").size() == 30'000);
+}
+
+TEST_CASE_FIXTURE(PlanFlowFixture, "two that find no room do not make each other decide for ever") {
+  add_node();
+  start_worker();
+  propose_job(make_job("one", 5));
+  auto held = commit_and_take();  // the plan of "one"
+  REQUIRE(held.size() == 1);
+  const auto of_size = [](const char* id, std::int64_t count, std::int64_t mhz) {
+    Draft<schema::Job> draft{make_job(id, count)};
+    draft->getTaskGroups()[0].getTasks()[0].getResources().setCpu(mhz);
+    return draft.freeze();
+  };
+  const auto two = propose_job(of_size("two", 5, 1'300));
+  const auto three = propose_job(of_size("three", 50, 100));
+  CHECK(commit_and_take().empty());  // both find room for some, and wait
+  for (auto& proposal : held)
+    proposal.callback(Error{Errc::overloaded, "not now"});
+  settle();
+  commit();
+  CHECK(eval_status(two) == schema::EvalStatus::COMPLETE);
+  CHECK(eval_status(three) == schema::EvalStatus::COMPLETE);
+  CHECK_FALSE(live("two").empty());
+  CHECK_FALSE(live("three").empty());
 }
 
 TEST_CASE_FIXTURE(PlanFlowFixture, "who found no room decides anew if that was not taken") {

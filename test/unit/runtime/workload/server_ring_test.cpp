@@ -126,3 +126,15 @@ TEST_CASE("a thousand nodes spread evenly, and again after each shuffle") {
   for (const auto& [server, count] : later)
     CHECK(count > 250);
 }
+
+TEST_CASE("server ring: when nobody answers, those that it began with are tried again") {
+  ServerRing ring{{"a", "b", "c"}, Random{1}};
+  CHECK_FALSE(ring.widen());
+  CHECK(ring.learn({"d"}));
+  CHECK(ring.widen());
+  CHECK(ring.size() == 4);
+  CHECK(ring.current() == "d");
+  CHECK(ring.move_on("d"));
+  CHECK(ring.current() != "d");
+  CHECK_FALSE(ring.widen());
+}

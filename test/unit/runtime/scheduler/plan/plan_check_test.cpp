@@ -48,6 +48,36 @@ TEST_CASE_FIXTURE(CheckHarness, "two plans for the same room: the second is reje
   CHECK(live("two").empty());
 }
 
+TEST_CASE_FIXTURE(CheckHarness,
+                  "what takes a core over from one that still runs refuses no others") {
+  add_node([](schema::Node::Builder node) {
+    auto cpu = node.getNodeResources().getCpu();
+    cpu.setTotalCpuCores(4);
+    cpu.initReservableCpuCores(1).set(0, 3);
+  });
+  const auto pinned = [this](const char* config) {
+    return named("pinned", 1, [config](schema::Job::Builder job) {
+      auto task = job.getTaskGroups()[0].getTasks()[0];
+      task.setConfig(config);
+      task.getResources().setCores(1);
+      task.getResources().setCpu(0);
+    });
+  };
+  process(register_job(pinned("{}")));
+  process(register_job(pinned(R"({"run_for":"1s"})")));
+  REQUIRE(allocs("pinned").size() == 2);
+  REQUIRE(live("pinned").size() == 1);
+  CHECK(reason(plan_of(register_job(named("other", 1)))).empty());
+  // Nobody else gets it.
+  auto again = plan_of(register_job(named("other", 2)));
+  auto& placed = again.nodes.begin()->second.placements;
+  REQUIRE_FALSE(placed.empty());
+  Draft<schema::Allocation> row{placed[0].row};
+  row->getAllocatedResources().getTasks()[0].getValue().getCpu().initReservedCores(1).set(0, 3);
+  placed[0].row = row.freeze();
+  CHECK(reason(again) == "cores");
+}
+
 TEST_CASE_FIXTURE(CheckHarness, "only the nodes that do not fit are left out") {
   const auto one = add_node();
   const auto plan_with_one = plan_of(register_job(named("one", 5)));

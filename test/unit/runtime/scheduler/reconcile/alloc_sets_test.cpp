@@ -242,8 +242,7 @@ TEST_CASE_FIXTURE(Sorting, "a client that is back: what reconnects, and what com
   tainted.clear();
   CHECK(taint_set(tolerant, away(ClientStatus::UNKNOWN, recent)) == "untainted");
   CHECK(taint_set(tolerant, away(ClientStatus::FAILED, recent, DesiredStatus::STOP)) == "ignore");
-  CHECK(taint_set(tolerant, away(ClientStatus::RUNNING, recent, DesiredStatus::STOP))
-        == "reconnecting");
+  CHECK(taint_set(tolerant, away(ClientStatus::RUNNING, recent, DesiredStatus::STOP)) == "ignore");
   taint(NodeStatus::READY);
   CHECK(taint_set(tolerant, away(ClientStatus::UNKNOWN, recent)) == "reconnecting");
 }

@@ -71,6 +71,24 @@ TEST_CASE_FIXTURE(GroupRun, "absence: the client is given time from when it was 
   CHECK(result.followups[0]->getWaitUntil() == now + 500 * second);
 }
 
+TEST_CASE_FIXTURE(ClientReturn, "return: who was told to end before is not told again") {
+  for (const auto status : {NodeStatus::DISCONNECTED, NodeStatus::READY}) {
+    for (const auto of_client : {ClientStatus::UNKNOWN, ClientStatus::RUNNING}) {
+      if (status == NodeStatus::DISCONNECTED && of_client == ClientStatus::RUNNING) continue;
+      ClientReturn fresh;
+      fresh.taint("n", status);
+      fresh.add_original([of_client](auto alloc) {
+        alloc.setClientStatus(of_client);
+        alloc.setDesiredStatus(DesiredStatus::STOP);
+        migrates(alloc);
+      });
+      fresh.add_replacement(on("other"));
+      CHECK(fresh.run() == "ignore 2");
+      CHECK(fresh.result.stop.empty());
+    }
+  }
+}
+
 TEST_CASE_FIXTURE(ClientReturn,
                   "return: of two that run the original stays, unless it is worse placed") {
   add_original();
@@ -138,10 +156,6 @@ TEST_CASE_FIXTURE(ClientReturn, "return: what is to go, or failed meanwhile, goe
     run();
     CHECK(result.stop.at(0).client_status == ClientStatus::FAILED);
     CHECK(result.stop.at(0).description == alloc_rescheduled);
-  }
-  SUBCASE("stopped") {
-    add_original([](auto alloc) { alloc.setDesiredStatus(DesiredStatus::STOP); });
-    run();
   }
   SUBCASE("to be replaced by hand") {
     add_original(

@@ -34,6 +34,23 @@ TEST_CASE_FIXTURE(GroupRun, "surplus: who has ended is not stopped, and frees it
   CHECK(stopped().empty());
 }
 
+TEST_CASE_FIXTURE(GroupRun, "surplus: who has failed is not replaced by more than are wanted") {
+  want(0, [](auto group) { group.getReschedulePolicy().setUnlimited(true); });
+  add("a", 0, 1, failed_before(3600 * second));
+  CHECK(run() == "stop 1");
+  CHECK(placed().empty());
+  CHECK(stopped() == "a");
+
+  entries.clear();
+  want(2, [](auto group) { group.getReschedulePolicy().setUnlimited(true); });
+  add("a", 0, 1);
+  add("b", 1, 1, failed_before(3600 * second));
+  add("c", 2, 1, failed_before(3600 * second));
+  run();
+  CHECK(placed() == "1");
+  CHECK(stopped() == "b c");
+}
+
 TEST_CASE_FIXTURE(GroupRun, "surplus: what has to move anyway goes first, and moves no more") {
   want(2);
   add("a", 0, 1);

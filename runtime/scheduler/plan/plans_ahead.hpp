@@ -1,0 +1,62 @@
+// PlansAhead: plans whose entries are proposed but not applied yet, and the verification of others
+// beside them: against the newest state in which all of these are written already.
+//
+// That state, the continuation, is made when it is first needed and kept while anything is under
+// way; it does not know what others write meanwhile. So what does not fit there is looked at once
+// more in one that is made anew. What plans under way change counts there as changed after every
+// snapshot, since their entries come after any that somebody can have seen.
+//
+// May depend on: runtime/state. Not thread-safe; the plan applier owns one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "runtime/base/result.hpp"
+#include "runtime/scheduler/plan/plan_check.hpp"
+#include "runtime/scheduler/plan/plan_parts.hpp"
+#include "runtime/state/store.hpp"
+
+namespace nomad::scheduler {
+
+/// What became of the verification of a plan's next part.
+struct AheadVerdict {
+  /// `conflict`: it is not its evaluation's to make.
+  Result<PlanVerdict> verdict;
+  /// Only what is under way speaks against it, and may come to nothing: ask again when some of that
+  /// is settled.
+  bool is_open = false;
+  state::Snapshot basis;  ///< That it was judged by.
+};
+
+class PlansAhead {
+public:
+  /// Whether something is under way.
+  bool empty() const { return under_way_.empty(); }
+
+  AheadVerdict judge(const PlanParts& plan, const state::Snapshot& published);
+
+  /// The command is proposed. Returns the number by which it is settled.
+  std::uint64_t add(const Object<schema::Command>& command);
+
+  /// It is applied, or never will be: then `was_written` is false.
+  void settle(std::uint64_t number, bool was_written);
+
+  /// Forgets what was made of the state; not what is under way.
+  void forget_state() { continuation_.reset(); }
+
+private:
+  /// Plans verified against one continuation before it is made anew.
+  static constexpr std::size_t most_verified = 64;
+
+  state::Snapshot basis(const state::Snapshot& published);
+  void apply(const Object<schema::Command>& command);
+
+  std::map<std::uint64_t, Object<schema::Command>> under_way_;  ///< By order of proposal.
+  std::uint64_t next_ = 1;
+  std::unique_ptr<state::Store> continuation_;
+  std::size_t verified_ = 0;
+};
+
+}  // namespace nomad::scheduler

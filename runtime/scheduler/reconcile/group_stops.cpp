@@ -1,0 +1,112 @@
+// GroupReconciler: which allocations are too many.
+#include <algorithm>
+
+#include "runtime/scheduler/plan/mistake.hpp"
+#include "runtime/scheduler/reconcile/group_reconciler.hpp"
+
+namespace nomad::scheduler {
+namespace {
+
+using schema::ClientStatus;
+
+std::vector<std::string_view> names_in(const AllocSet& set) {
+  std::vector<std::string_view> names;
+  names.reserve(set.size());
+  for (const auto* alloc : set)
+    names.push_back(alloc->name());
+  return names;
+}
+
+std::size_t to_count(std::int64_t count) {
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+}  // namespace
+
+/// Those that stay, but for canaries that are not promoted and those whose client is away.
+AllocSet GroupReconciler::known_others() const {
+  return filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
+                  [](const AllocEntry& alloc) {
+                    return alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+                  });
+}
+
+void GroupReconciler::compute_stop() {
+  for (const auto* alloc : lost_) {
+    if (NOMAD_MISTAKEN(keep_lost)) break;
+    const auto followup = lost_followups_.find(alloc);
+    context_.result.stop.push_back(
+        {alloc, alloc_lost, ClientStatus::LOST,
+         followup == lost_followups_.end() ? std::string{} : followup->second});
+  }
+  changes_.stop += lost_.size();
+  const auto remove = static_cast<std::int64_t>(known_others().size() + migrate_.size())
+                      - std::max<std::int64_t>(group_.count, 0);
+  if (remove > 0 && !NOMAD_MISTAKEN(keep_surplus)) stop_surplus(remove);
+}
+
+/// Chooses which of too many allocations go.
+void GroupReconciler::stop_surplus(std::int64_t remove) {
+  AllocSet stopped;
+  const auto stop = [&](const AllocEntry* alloc) {
+    stopped.push_back(alloc);
+    context_.result.stop.push_back({alloc, alloc_not_needed, {}, {}});
+    --remove;
+  };
+  const auto live = filtered(is_canarying() ? difference(untainted_, canaries_) : untainted_,
+                             [](const AllocEntry& alloc) { return !alloc.row->terminal(); });
+  if (!is_canarying() && !canaries_.empty()) {
+    std::set<std::string_view> taken;
+    for (const auto* canary : canaries_)
+      taken.insert(canary->name());
+    for (const auto* alloc : difference(live, canaries_))
+      if (remove > 0 && taken.contains(alloc->name())) stop(alloc);
+  }
+  NameIndex migrating{input_.job_id, group_.name,
+                      static_cast<std::uint64_t>(to_count(group_.count)), names_in(migrate_)};
+  const auto highest_migrating = migrating.take_highest(to_count(remove));
+  for (const auto* alloc : migrate_) {
+    if (remove == 0 || !highest_migrating.contains(std::string{alloc->name()})) continue;
+    stop(alloc);
+    names_->release(alloc_index(alloc->name()));
+  }
+  std::ranges::sort(stopped);
+  const auto highest = names_->take_highest(to_count(remove));
+  for (const auto* alloc : difference(live, stopped))
+    if (remove > 0 && highest.contains(std::string{alloc->name()})) stop(alloc);
+  std::ranges::sort(stopped);
+  for (const auto* alloc : difference(live, stopped))
+    if (remove > 0) stop(alloc);
+
+  std::ranges::sort(stopped);
+  changes_.stop += stopped.size();
+  untainted_ = difference(untainted_, stopped);
+  migrate_ = difference(migrate_, stopped);
+}
+
+/// Failed ones for which others are there already, or which nobody wants any more, are not
+/// replaced. Unlike Nomad, which places them and stops them again.
+void GroupReconciler::drop_needless_reschedules() {
+  const auto wanted = to_count(group_.count);
+  const auto others = known_others().size() + migrate_.size();
+  auto room = wanted - std::min(wanted, others);
+  AllocSet needless;
+  for (const auto* alloc : by_name_index(reschedule_now_)) {
+    if (is_canarying() && is_canary(*alloc)) continue;
+    if (room > 0)
+      --room;
+    else
+      needless.push_back(alloc);
+  }
+  std::ranges::sort(needless);
+  reschedule_now_ = difference(reschedule_now_, needless);
+  // Who is only away may come back.
+  const auto over = filtered(needless, [this](const AllocEntry& alloc) {
+    return !context_.disconnected.contains(&alloc) && !alloc.row->server_terminal
+           && alloc.alloc().getClientStatus() != ClientStatus::UNKNOWN;
+  });
+  context_.stop(over, alloc_not_needed);
+  changes_.stop += over.size();
+}
+
+}  // namespace nomad::scheduler

@@ -1,0 +1,119 @@
+#include "test/properties/counting_checks.hpp"
+
+#include "test/properties/judge.hpp"
+#include "test/properties/violation.hpp"
+
+namespace nomad::properties {
+namespace {
+
+using schema::ClientStatus;
+
+bool is_distinct(schema::Constraint::Reader constraint) {
+  return view(constraint.getOperand()).starts_with("distinct_");
+}
+
+}  // namespace
+
+void CountingChecks::count_new(const Work& work, const scheduler::PlannedAlloc& placed) {
+  const auto row = *placed.row;
+  ++counts_.placements;
+  if (row.getDeploymentStatus().getCanary()) ++counts_.canaries;
+  if (row.hasRescheduleTracker()) ++counts_.rescheduled;
+  const auto job = work.seen.job_version("default", view(row.getJobId()), row.getJobVersion());
+  const auto newest = work.seen.job("default", view(row.getJobId()));
+  if (!job || !has_group(*job, view(row.getTaskGroup()))) return;
+  if (newest && newest->getVersion() != row.getJobVersion()) ++counts_.older_versions;
+  const auto type = view(job->getType());
+  counts_.batch += type == "batch" ? 1 : 0;
+  counts_.system += type == "system" ? 1 : 0;
+  counts_.sysbatch += type == "sysbatch" ? 1 : 0;
+  const auto group = group_of(*job, view(row.getTaskGroup()));
+  bool constrained = false;
+  bool distinct = false;
+  for (const auto constraints : {job->getConstraints(), group.getConstraints()})
+    for (const auto constraint : constraints)
+      (is_distinct(constraint) ? distinct : constrained) = true;
+  counts_.constrained += constrained ? 1 : 0;
+  counts_.distinct += distinct ? 1 : 0;
+  counts_.spread += group.getSpreads().size() > 0 ? 1 : 0;
+  counts_.affinity += group.getAffinities().size() > 0 ? 1 : 0;
+  counts_.volumes += group.getVolumes().size() > 0 ? 1 : 0;
+  for (const auto network : group.getNetworks()) {
+    counts_.static_ports += network.getReservedPorts().size() > 0 ? 1 : 0;
+    counts_.dynamic_ports += network.getDynamicPorts().size() > 0 ? 1 : 0;
+  }
+  bool cores = false;
+  bool devices = false;
+  for (const auto task : row.getAllocatedResources().getTasks()) {
+    cores = cores || task.getValue().getCpu().getReservedCores().size() > 0;
+    devices = devices || task.getValue().getDevices().size() > 0;
+  }
+  counts_.cores += cores ? 1 : 0;
+  counts_.devices += devices ? 1 : 0;
+}
+
+void CountingChecks::on_plan(const Work& work, const scheduler::Plan& plan) {
+  PlanChecks::on_plan(work, plan);
+  counts_.all_at_once += plan.all_at_once ? 1 : 0;
+  for (const auto& change : plan.deployment_changes)
+    if (change.status == schema::DeploymentState::SUCCESSFUL) ++counts_.successful_deployments;
+  for (const auto& [node, changes] : plan.nodes) {
+    counts_.preempted += changes.preemptions.size();
+    if (view(work.eval->getType()) == "system")
+      counts_.preempted_by_system += changes.preemptions.size();
+    for (const auto& stop : changes.stops) {
+      if (stop.client_status == ClientStatus::LOST) ++counts_.lost;
+      if (stop.description == "alloc is being updated due to job update") ++counts_.replacements;
+      if (stop.description == "alloc is being migrated") ++counts_.migrated;
+    }
+    for (const auto& placed : changes.placements) {
+      if (placed.is_new) {
+        count_new(work, placed);
+        continue;
+      }
+      ++counts_.in_place;
+      const auto before = work.seen.alloc(view(placed.row->getId()));
+      const bool is_away = placed.row->getClientStatus() == ClientStatus::UNKNOWN;
+      counts_.unknown += is_away ? 1 : 0;
+      if (before && !is_away
+          && placed.row->getAllocStates().size() > before->alloc->getAllocStates().size())
+        ++counts_.reconnected;
+    }
+  }
+}
+
+void CountingChecks::on_commit(const UnderWay& plan,
+                               const state::Snapshot& before,
+                               const state::Snapshot& after) {
+  PlanChecks::on_commit(plan, before, after);
+}
+
+void CountingChecks::on_drain(const state::Snapshot& state,
+                              const cluster::DrainRound& round,
+                              std::int64_t now) {
+  PlanChecks::on_drain(state, round, now);
+  for (const auto& command : round.commands) {
+    if (command->isNodeDrainUpdate()) ++counts_.completed_drains;
+    if (command->isNodeEventsUpsert()) ++counts_.waiting_drains;
+    if (!command->isAllocTransition()) continue;
+    for (const auto entry : command->getAllocTransition().getEntries()) {
+      ++counts_.drain_marks;
+      const auto row = state.alloc(view(entry.getAllocId()));
+      const auto node = row ? state.node(view(row->alloc->getNodeId())) : Object<schema::Node>{};
+      if (node && is_forced(*node, now)) ++counts_.forced_marks;
+    }
+  }
+}
+
+void CountingChecks::on_rollout(const state::Snapshot& state,
+                                schema::Deployment::Reader deployment,
+                                schema::Command::Reader command,
+                                std::int64_t now) {
+  PlanChecks::on_rollout(state, deployment, command, now);
+  if (command.isDeploymentPromotion()) ++counts_.promoted_by_itself;
+  if (!command.isDeploymentStatusUpdate()) return;
+  ++counts_.failed_deployments;
+  if (command.getDeploymentStatusUpdate().hasJob()) ++counts_.reverted;
+}
+
+}  // namespace nomad::properties

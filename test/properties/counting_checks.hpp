@@ -1,0 +1,31 @@
+// CountingChecks: the checks of plans, drains and rollouts, and a count of what they meet.
+#pragma once
+
+#include "test/properties/checks.hpp"
+#include "test/properties/counts.hpp"
+
+namespace nomad::properties {
+
+class CountingChecks : public PlanChecks {
+public:
+  explicit CountingChecks(Counts& counts) : counts_{counts} {}
+
+  void on_plan(const Work& work, const scheduler::Plan& plan) override;
+  void on_commit(const UnderWay& plan,
+                 const state::Snapshot& before,
+                 const state::Snapshot& after) override;
+  void on_drain(const state::Snapshot& state,
+                const cluster::DrainRound& round,
+                std::int64_t now) override;
+  void on_rollout(const state::Snapshot& state,
+                  schema::Deployment::Reader deployment,
+                  schema::Command::Reader command,
+                  std::int64_t now) override;
+
+private:
+  void count_new(const Work& work, const scheduler::PlannedAlloc& placed);
+
+  Counts& counts_;
+};
+
+}  // namespace nomad::properties
