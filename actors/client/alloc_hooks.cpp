@@ -17,7 +17,8 @@ void AllocHooks::equip() {
                .steps = facts_.context->steps,
                .checks = facts_.context->checks,
                .unix_now = facts_.context->unix_now,
-               .peers = facts_.context->peers},
+               .peers = facts_.context->peers,
+               .network = facts_.context->network},
               [this](const HookEntry& hook, schema::plugin::HookRequest::Builder request) {
                 request.setAgain(again_);
                 if (hook.reads_environment) fill_environments(request);
@@ -96,7 +97,8 @@ void run_destroy_hooks(actor::Self* self,
                 .steps = context->steps,
                 .checks = context->checks,
                 .unix_now = context->unix_now,
-                .peers = context->peers});
+                .peers = context->peers,
+                .network = context->network});
   hooks->set_scope(scope);
   hooks->ask_all(
       DESTROY,
