@@ -40,6 +40,38 @@ bool is_enabled(const config::AgentConfig& config, const std::string& driver) {
   return enabled != plugin->second.end() && enabled->second == "true";
 }
 
+/// Where CNI plugins are: as configured, or as the environment says, or where systems have them.
+std::string cni_path_of(const config::Client& client) {
+  if (!client.cni_path.empty()) return client.cni_path;
+  const char* const environment = std::getenv("CNI_PATH");
+  if (environment != nullptr && *environment != '\0') return environment;
+  return network::NetworkOptions{}.cni_path;
+}
+
+Result<network::NetworkOptions> network_options(const config::Client& client) {
+  constexpr std::size_t longest_interface = 15;  // of the kernel
+  const auto& name = client.bridge_network_name;
+  if (name.empty() || name.size() > longest_interface || name.find_first_of("/ \t\n") != name.npos)
+    return Error{Errc::invalid_argument,
+                 fmt::format("client.bridge_network_name: \"{}\" can't be an interface's name; it "
+                             "has 1 to {} characters, without blanks and slashes",
+                             name, longest_interface)};
+  if (!parse_ip_network(client.bridge_network_subnet))
+    return Error{
+        Errc::invalid_argument,
+        fmt::format("client.bridge_network_subnet: \"{}\" is no network; expected one like "
+                    "\"172.26.64.0/20\"",
+                    client.bridge_network_subnet)};
+  network::NetworkOptions options;
+  options.cni_path = cni_path_of(client);
+  options.cni_config_dir = client.cni_config_dir;
+  options.bridge = {.name = name,
+                    .subnet = client.bridge_network_subnet,
+                    .hairpin_mode = client.bridge_network_hairpin_mode};
+  options.every_address = client.bind_wildcard_default_host_network && client.host_networks.empty();
+  return options;
+}
+
 host::FingerprintOptions fingerprint_options(const config::Client& client,
                                              const std::string& http_address) {
   host::FingerprintOptions options;
@@ -52,6 +84,9 @@ host::FingerprintOptions fingerprint_options(const config::Client& client,
   options.advertise_address = http_address;
   options.service_discovery = client.nomad_service_discovery;
   options.cni_config_dir = client.cni_config_dir;
+  options.cni_path = cni_path_of(client);
+  options.bridge_network_name = client.bridge_network_name;
+  options.bridge_hairpin_mode = client.bridge_network_hairpin_mode;
   for (const auto& [name, network] : client.host_networks)
     options.host_networks.push_back({.name = name,
                                      .cidr = network.cidr,
@@ -111,6 +146,7 @@ Result<client::ClientOptions> client_options(const config::AgentConfig& config,
   for (const auto& [name, volume] : from.host_volumes)
     options.host_volumes[name] = {volume.path, volume.read_only};
   options.fingerprint = fingerprint_options(from, http_address);
+  options.network = NOMAD_TRY(network_options(from));
   NOMAD_TRY(take_reserved(from, options));
   options.min_dynamic_port = from.min_dynamic_port;
   options.max_dynamic_port = from.max_dynamic_port;

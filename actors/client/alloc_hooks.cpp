@@ -18,7 +18,8 @@ HookTools tools_of(const ClientContext& context, PluginHost host) {
           .steps = context.steps,
           .checks = context.checks,
           .unix_now = context.unix_now,
-          .peers = context.peers};
+          .peers = context.peers,
+          .network = context.network};
 }
 
 /// Of hooks that remove what is left.

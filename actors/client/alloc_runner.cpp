@@ -11,6 +11,7 @@
 #include "actors/client/hooks/await_end.hpp"
 #include "actors/client/hooks/hook_objects.hpp"
 #include "actors/client/hooks/hook_resources.hpp"
+#include "actors/client/hooks/network_hook.hpp"
 #include "actors/client/task/task_commands.hpp"
 #include "actors/core/supervise.hpp"
 #include "runtime/base/ids.hpp"
@@ -65,6 +66,17 @@ bool have_begun(const AllocTasks::Saved& tasks) {
     const auto& task = *saved.second;
     return task.getRunId().size() > 0 || task.getState().getStartedAt() != 0;
   });
+}
+
+/// The allocation with the network that it has here: the servers hear of it later, and hooks go by
+/// it. One without an address of its own is left as it is.
+Object<schema::Allocation> with_network(Object<schema::Allocation> alloc,
+                                        const Object<schema::AllocNetworkStatus>& network) {
+  if (!network || network->getAddress().size() == 0) return alloc;
+  if (view(alloc->getNetworkStatus().getAddress()) == view(network->getAddress())) return alloc;
+  Draft<schema::Allocation> changed{alloc};
+  changed->setNetworkStatus(*network);
+  return changed.freeze();
 }
 
 class AllocState {
@@ -194,6 +206,8 @@ void AllocState::begin_tasks(const Result<>& prerun) {
     tasks_.tell(task_runner::FailSetup{"failed to setup alloc: " + prerun.error().what});
   }
   step_ = Step::running;
+  if (const auto joined = resources_.text(namespace_resource); !joined.empty())
+    tasks_.tell(task_runner::Joins{joined});
   tasks_.begin();
 }
 
@@ -274,7 +288,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
   const bool stops = workload::is_server_terminal(alloc->getDesiredStatus());
   const bool new_deployment
       = view(alloc->getDeploymentId()) != view(facts_.alloc->getDeploymentId());
-  facts_.alloc = std::move(alloc);
+  facts_.alloc = with_network(std::move(alloc), network_);
   facts_.job = std::move(job);
 
   const auto transition = facts_.alloc->getDesiredTransition().getNoShutdownDelay();
@@ -297,7 +311,7 @@ void AllocState::assign(Object<schema::Allocation> alloc, Object<schema::Job> jo
 void AllocState::reconnect(Object<schema::Allocation> alloc, Object<schema::Job> job) {
   if (alloc->getAllocModifyIndex() < facts_.alloc->getAllocModifyIndex()) return;
   tasks_.tell(task_runner::Tell{event::make(event::reconnected, facts_.unix_now())});
-  facts_.alloc = std::move(alloc);
+  facts_.alloc = with_network(std::move(alloc), network_);
   facts_.job = std::move(job);
   tasks_.tell(task_runner::Assign{facts_.alloc, facts_.job});
   report_again();  // The servers' copy says "unknown": whatever it is now is news.
@@ -383,6 +397,8 @@ void AllocState::heard(const schema::plugin::Notice::Reader& notice) {
       return;
     case Which::NETWORK:
       network_ = Object<schema::AllocNetworkStatus>::freeze(notice.getNetwork());
+      facts_.alloc = with_network(std::move(facts_.alloc), network_);
+      tasks_.tell(task_runner::Assign{facts_.alloc, facts_.job});
       request_review();
       return;
     default:

@@ -288,6 +288,9 @@ void ClientState::make_context() {
   context->checks = checks_;
   context->steps = facts_.parts.steps;
   context->peers = facts_.options.peers;
+  auto network = facts_.options.network;
+  network.state_dir = facts_.options.state_dir;
+  context->network = std::make_shared<const network::NetworkOptions>(std::move(network));
   context->unix_now = facts_.options.unix_now;
   context->task_metrics = facts_.parts.task_metrics;
   context->usage_interval = facts_.options.usage_interval;

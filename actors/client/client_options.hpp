@@ -11,6 +11,7 @@
 
 #include "runtime/host/fingerprint/fingerprint.hpp"
 #include "runtime/net/byte_stream.hpp"
+#include "runtime/network/alloc_networks.hpp"
 #include "runtime/workload/gc_choice.hpp"
 #include "runtime/workload/sync_buffer.hpp"
 
@@ -50,6 +51,7 @@ struct ClientOptions {
   std::map<std::string, HostVolume> host_volumes;
   host::FingerprintOptions fingerprint;  ///< Its alloc_dir is set from above.
   Reserved reserved;
+  network::NetworkOptions network{};  ///< Its state_dir is set from above.
   std::int64_t min_dynamic_port = 20'000;
   std::int64_t max_dynamic_port = 32'000;
 

@@ -46,6 +46,7 @@ struct ClientContext {
   CheckRunner checks;
   StepRunner steps;
   net::Connector peers;  ///< To the APIs of other nodes; empty: without TLS.
+  std::shared_ptr<const network::NetworkOptions> network;  ///< Of allocations.
 
   std::shared_ptr<telemetry::Registry> task_metrics;  ///< Null: what tasks do is not counted.
 

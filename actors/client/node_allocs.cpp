@@ -307,6 +307,26 @@ void NodeAllocs::servers_contacted() {
 void NodeAllocs::end_others() {
   for (const auto& [name, driver] : *facts_.context->drivers)
     end_others_of(name, driver.driver);
+  leave_other_networks();
+}
+
+/// Which these are is known now: an allocation that comes while they go is none of them.
+void NodeAllocs::leave_other_networks() {
+  const auto& options = *facts_.context->network;
+  network::AllocNetworks networks{options, network::real_tools(options)};
+  auto others = networks.recorded();
+  std::erase_if(others, [this](const std::string& id) { return allocs_.contains(id); });
+  if (others.empty()) return;
+  log::warn("client", "{} networks are of no allocation of this node: taking them down",
+            others.size());
+  const auto run = [networks = std::move(networks), others = std::move(others)] {
+    return networks.leave_all(others);
+  };
+  self_->request(facts_.context->steps, actor::infinite, step::make(run))
+      .then([](const step::Outcome&) {},
+            [](const Error& err) {
+              log::error("client", "a network stays until the agent's next start: {}", err.what);
+            });
 }
 
 /// A driver that cannot hear it now is told once another one has followed it.

@@ -176,6 +176,7 @@ private:
   void destroyed(const std::string& alloc_id);
   void answer_garbage(const std::string& alloc_id);
   void end_others();
+  void leave_other_networks();
   void end_others_of(const std::string& name, const Driver& driver);
   void give_up(const std::string& alloc_id, std::string_view reason);
   void runner_crashed(const std::string& alloc_id, const actor::Down& down);

@@ -11,8 +11,10 @@
 #include "actors/client/hooks/checks_hook.hpp"
 #include "actors/client/hooks/function_hooks.hpp"
 #include "actors/client/hooks/health_hook.hpp"
+#include "actors/client/hooks/network_hook.hpp"
 #include "actors/client/hooks/predecessor_hooks.hpp"
 #include "actors/client/hooks/services_hook.hpp"
+#include "runtime/network/cni_fingerprint.hpp"
 #include "runtime/workload/task_machine.hpp"
 
 namespace nomad::client {
@@ -64,16 +66,18 @@ Result<std::vector<HookEntry>> in_order(std::vector<HookEntry> hooks) {
 
 PluginCatalog builtin_plugins(bool with_mock_driver, const UserRules& users) {
   PluginCatalog plugins;
-  plugins.alloc_hooks = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(),
-                                  health_hook(), group_services_hook(), checks_hook()})
-                            .value();
-  plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), volumes_hook(),
-                                 dispatch_payload_hook(), task_services_hook()})
+  plugins.alloc_hooks
+      = in_order({alloc_dir_hook(), await_previous_hook(), migrate_disk_hook(), health_hook(),
+                  network_hook(), group_services_hook(), checks_hook()})
+            .value();
+  plugins.task_hooks = in_order({validate_hook(users), task_dir_hook(), network_files_hook(),
+                                 volumes_hook(), dispatch_payload_hook(), task_services_hook()})
                            .value();
   plugins.drivers.emplace("exec", exec_entry());
   plugins.drivers.emplace("raw_exec", raw_exec_entry());
   if (with_mock_driver) plugins.drivers.emplace("mock_driver", mock_driver_entry());
   plugins.fingerprinters = host::fingerprinters();
+  plugins.fingerprinters.push_back(network::cni_plugins_fingerprinter());
   return plugins;
 }
 

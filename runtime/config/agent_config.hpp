@@ -171,6 +171,11 @@ struct Client {
   std::string cgroup_parent;
   std::string reservable_cores;  ///< "0-3,7"; empty: those that the agent may use.
   std::string cni_config_dir = "/opt/cni/config";
+  std::string cni_path;  ///< Empty: $CNI_PATH, or where systems have CNI plugins.
+  std::string bridge_network_name = "nomad";
+  std::string bridge_network_subnet = "172.26.64.0/20";
+  bool bridge_network_hairpin_mode = false;
+  bool bind_wildcard_default_host_network = true;
   Reserved reserved;
   DrainOnShutdown drain_on_shutdown;
   std::map<std::string, HostVolume> host_volumes;

@@ -22,6 +22,7 @@
 #include "actors/client/steps.hpp"
 #include "actors/core/actor.hpp"
 #include "runtime/net/byte_stream.hpp"
+#include "runtime/network/alloc_networks.hpp"
 #include "runtime/object/object.hpp"
 #include "schema/alloc.capnp.h"
 #include "schema/job.capnp.h"
@@ -103,6 +104,8 @@ struct HookTools {
   CheckRunner checks;
   std::function<std::int64_t()> unix_now;  ///< Wall clock, in nanoseconds.
   net::Connector peers{};                  ///< To the APIs of other nodes; empty: without TLS.
+  /// How networks of allocations are made; null for hooks of tasks.
+  std::shared_ptr<const network::NetworkOptions> network{};
 };
 
 /// A hook in the catalog.

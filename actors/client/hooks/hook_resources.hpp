@@ -20,6 +20,12 @@ public:
   /// Version 0 and no value, if nobody has put it.
   Object<schema::plugin::HostAnswer> get(std::string_view name) const;
 
+  /// The value alone; empty, if nobody has put it.
+  std::string text(std::string_view name) const {
+    const auto found = resources_.find(name);
+    return found == resources_.end() ? std::string{} : found->second.value;
+  }
+
   /// As it is then. `conflict` unless the version is the present one; `overloaded` beyond
   /// `max_bytes`.
   Result<Object<schema::plugin::HostAnswer>> put(schema::plugin::Resource::Reader resource);

@@ -86,6 +86,24 @@ void write_shown(const workload::TaskRecord& record, schema::plugin::TaskConfig:
     workload::write_devices(devices, to.initDevices(static_cast<unsigned>(devices.size())));
 }
 
+/// Those of the group's network, if it says something of them.
+void write_resolvers(schema::Allocation::Reader alloc,
+                     schema::Job::Reader job,
+                     const workload::TaskEnv& env,
+                     schema::plugin::TaskConfig::Builder to) {
+  const auto group = workload::find_group(job, view(alloc.getTaskGroup()));
+  if (!group || group->getNetworks().size() == 0 || !group->getNetworks()[0].hasDns()) return;
+  const auto wanted = resolvers_of(group->getNetworks()[0], env);
+  const auto fill = [](auto list, const std::vector<std::string>& from) {
+    for (unsigned i = 0; i < list.size(); ++i)
+      list.set(i, text(from[i]));
+  };
+  auto dns = to.initDns();
+  fill(dns.initServers(static_cast<unsigned>(wanted.servers.size())), wanted.servers);
+  fill(dns.initSearches(static_cast<unsigned>(wanted.searches.size())), wanted.searches);
+  fill(dns.initOptions(static_cast<unsigned>(wanted.options.size())), wanted.options);
+}
+
 }  // namespace
 
 std::optional<schema::Task::Reader> find_task(schema::Allocation::Reader alloc,
@@ -140,12 +158,26 @@ workload::TaskEnv make_env(const ClientContext& context,
   return workload::TaskEnv::build(input);
 }
 
+network::Resolvers resolvers_of(schema::NetworkResource::Reader network,
+                                const workload::TaskEnv& env) {
+  const auto replaced = [&env](capnp::List<capnp::Text>::Reader texts) {
+    std::vector<std::string> list;
+    for (const auto each : texts)
+      list.push_back(env.replace(view(each)));
+    return list;
+  };
+  const auto dns = network.getDns();
+  return {.servers = replaced(dns.getServers()),
+          .searches = replaced(dns.getSearches()),
+          .options = replaced(dns.getOptions())};
+}
+
 Result<driver::Ask> make_start(const ClientContext& context,
-                               schema::Allocation::Reader alloc,
-                               schema::Task::Reader task,
+                               const StartSubject& subject,
                                const workload::TaskEnv& env,
                                const workload::TaskRecord& record,
                                schema::plugin::DriverDescription::Reader driver) {
+  const auto& [alloc, job, task, network_namespace] = subject;
   const auto settings = NOMAD_TRY(read_settings(task, env, driver));
   Draft<driver::DriverRequest> draft;
   auto config = draft->initStartTask();
@@ -166,6 +198,8 @@ Result<driver::Ask> make_start(const ClientContext& context,
       write_resources(entry.getValue(), config.initResources());
   config.setPorts(alloc.getAllocatedResources().getShared().getPorts());
   write_shown(record, config);
+  config.setNetworkNamespace(text(network_namespace));
+  write_resolvers(alloc, job, env, config);
   return driver::Ask{draft.freeze()};
 }
 

@@ -7,6 +7,7 @@
 
 #include "actors/client/context.hpp"
 #include "actors/client/driver.hpp"
+#include "runtime/network/name_files.hpp"
 #include "runtime/workload/restart_policy.hpp"
 #include "runtime/workload/task_record.hpp"
 
@@ -31,11 +32,22 @@ workload::TaskEnv make_env(const ClientContext& context,
                            schema::plugin::Capabilities::Reader driver,
                            const workload::TaskRecord& record);
 
+/// The name servers of a network block; its texts are interpolated.
+network::Resolvers resolvers_of(schema::NetworkResource::Reader network,
+                                const workload::TaskEnv& env);
+
+/// What is to be started. Nothing in it is kept.
+struct StartSubject {
+  schema::Allocation::Reader alloc;
+  schema::Job::Reader job;
+  schema::Task::Reader task;
+  std::string_view network_namespace;  ///< Path; empty: the host's.
+};
+
 /// What the driver is asked to start: the run that the record names. `invalid_argument` when the
 /// job's `config` block is not what the driver's description lets stand there.
 Result<driver::Ask> make_start(const ClientContext& context,
-                               schema::Allocation::Reader alloc,
-                               schema::Task::Reader task,
+                               const StartSubject& subject,
                                const workload::TaskEnv& env,
                                const workload::TaskRecord& record,
                                schema::plugin::DriverDescription::Reader driver);

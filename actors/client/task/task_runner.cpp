@@ -64,6 +64,9 @@ public:
 
   void assign(task_runner::Assign& msg);
   void replace_driver(const KnownDriver& driver);
+
+  void joins(std::string network_namespace) { network_namespace_ = std::move(network_namespace); }
+
   void heard(schema::plugin::Notice::Reader notice);
 
   void verdict_due(DriverLink::VerdictDue msg) { link_->verdict_due(msg); }
@@ -141,7 +144,8 @@ private:
   std::optional<DriverLink> link_;
   std::optional<TaskMachine> machine_;
   std::optional<UsageLink> usage_;
-  driver::Ask start_;  ///< From Configure to Start.
+  driver::Ask start_;              ///< From Configure to Start.
+  std::string network_namespace_;  ///< Path; empty: the host's.
   std::optional<HookSet> hooks_;
   bool again_ = false;  ///< What requests of hooks say.
   std::map<std::uint64_t, actor::Promise<task_runner::Done>> restarts_;  ///< By ticket.
@@ -500,7 +504,12 @@ void TaskRunnerState::perform(const action::Configure& it) {
   const auto current = task();
   const auto env
       = make_env(*setup_.context, *setup_.alloc, *setup_.job, current, capabilities(), record);
-  auto order = make_start(*setup_.context, *setup_.alloc, current, env, record, *description);
+  auto order = make_start(*setup_.context,
+                          {.alloc = *setup_.alloc,
+                           .job = *setup_.job,
+                           .task = current,
+                           .network_namespace = network_namespace_},
+                          env, record, *description);
   Result<> outcome;
   if (order)
     start_ = std::move(*order);
@@ -583,6 +592,7 @@ RunnerSelf::behavior_type task_runner_actor(RunnerSelf::stateful_pointer<TaskRun
   actor::on_down(self, [&state](const actor::Down& down) { state.child_down(down); });
   state.init(std::move(setup));
   return {
+      [&state](task_runner::Joins& msg) { state.joins(std::move(msg.network_namespace)); },
       [&state](task_runner::Begin) {
         state.on([](TaskMachine& machine, TaskTime now) { machine.begin(now); });
       },

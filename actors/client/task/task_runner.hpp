@@ -31,6 +31,12 @@ struct Done {
   using is_message = void;
 };
 
+/// The allocation has a network of its own, which the task joins when it starts.
+struct Joins {
+  using is_message = void;
+  std::string network_namespace;  ///< Path.
+};
+
 /// The allocation's own hooks have run.
 struct Begin {
   using is_message = void;
@@ -134,7 +140,8 @@ struct Ended {
 
 }  // namespace task_runner
 
-using TaskRunner = actor::Interface<void(task_runner::Begin),
+using TaskRunner = actor::Interface<void(task_runner::Joins),
+                                    void(task_runner::Begin),
                                     void(task_runner::FailSetup),
                                     void(task_runner::Gate),
                                     void(task_runner::Assign),

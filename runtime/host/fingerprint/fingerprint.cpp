@@ -49,6 +49,27 @@ Result<> read_arch(const FingerprintOptions&, NodeFacts& facts) {
   return {};
 }
 
+bool is_in_path(const FingerprintOptions& options, std::string_view name, std::string_view path) {
+  for (const auto directory : split(path, ':')) {
+    const auto file = options.root + std::string{directory} + '/' + std::string{name};
+    if (!directory.empty() && ::access(file.c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+/// What tasks behind a bridge need and this machine lacks; empty: nothing.
+std::string missing_for_bridge(const FingerprintOptions& options) {
+  if (::geteuid() != 0) return "only root can make networks";
+  for (const char* plugin : {"loopback", "bridge", "firewall", "portmap", "host-local"})
+    if (!is_in_path(options, plugin, options.cni_path))
+      return std::string{"CNI plugin "} + plugin + " is not in " + options.cni_path
+             + " (client.cni_path)";
+  constexpr std::string_view system_path
+      = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  if (!is_in_path(options, "iptables", system_path)) return "iptables is not installed";
+  return {};
+}
+
 Result<> read_bridge(const FingerprintOptions& options, NodeFacts& facts) {
   auto exists
       = [&](const std::string& path) { return ::access((options.root + path).c_str(), F_OK) == 0; };
@@ -60,8 +81,9 @@ Result<> read_bridge(const FingerprintOptions& options, NodeFacts& facts) {
                        read_proc_file(modules + "/modules.builtin"), "")
             || has_module("bridge", "", "", read_proc_file(modules + "/modules.dep"));
   }
-  if (!found) {
-    log::debug("client.fingerprint", "no bridge kernel module, bridge network mode is disabled");
+  std::string missing = found ? missing_for_bridge(options) : "the kernel has no module bridge";
+  if (!missing.empty()) {
+    log::info("client.fingerprint", "bridge network mode is disabled: {}", missing);
     return {};
   }
   add(facts, "nomad.bridge.hairpin_mode", options.bridge_hairpin_mode ? "true" : "false");

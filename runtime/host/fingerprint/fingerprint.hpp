@@ -41,8 +41,9 @@ struct FingerprintOptions {
   std::vector<HostNetwork> host_networks{};
   std::optional<std::vector<std::uint16_t>> reservable_cores{};
   std::vector<std::uint16_t> reserved_cores{};  ///< Taken off the reservable ones.
-  std::string bridge_network_name{};
+  std::string bridge_network_name = "nomad";
   bool bridge_hairpin_mode = false;
+  std::string cni_path = "/opt/cni/bin:/usr/lib/cni";  ///< Directories of CNI plugins.
   std::string cni_config_dir = "/opt/cni/config";
   std::string advertise_address{};  ///< The agent's HTTP address, "127.0.0.1:4646".
   std::string version = "1.6.5";    ///< The release of Nomad whose behavior we have.

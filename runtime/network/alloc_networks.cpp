@@ -1,0 +1,412 @@
+#include "runtime/network/alloc_networks.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "runtime/base/text.hpp"
+#include "runtime/host/process/unique_fd.hpp"
+#include "runtime/network/firewall.hpp"
+
+namespace nomad::network {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int tries = 3;
+constexpr std::string_view record_suffix = ".json";
+constexpr std::string_view cni_prefix = "cni/";
+
+/// Plugins that make what many allocations share, a bridge, are in each other's way.
+std::mutex& gate() {
+  static std::mutex only;
+  return only;
+}
+
+/// Waits until nobody else is at work on the allocation.
+class Turn {
+public:
+  explicit Turn(const std::string& alloc_id) : alloc_id_{alloc_id} {
+    std::unique_lock lock{mutex_};
+    freed_.wait(lock, [this] { return !busy_.contains(alloc_id_); });
+    busy_.insert(alloc_id_);
+  }
+
+  ~Turn() {
+    {
+      const std::scoped_lock lock{mutex_};
+      busy_.erase(alloc_id_);
+    }
+    freed_.notify_all();
+  }
+
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+private:
+  static inline std::mutex mutex_;
+  static inline std::condition_variable freed_;
+  static inline std::set<std::string> busy_;
+  std::string alloc_id_;
+};
+
+Result<std::string> read_file(const fs::path& path) {
+  std::ifstream file{path, std::ios::binary};
+  std::ostringstream content;
+  if (!file || !(content << file.rdbuf()))
+    return Error{Errc::io, "reading " + path.string() + " failed"};
+  return std::move(content).str();
+}
+
+/// The new content, or the old one.
+Result<> replace_file(const std::string& path, std::string_view content) {
+  const auto fresh = path + ".new";
+  {
+    const host::UniqueFd file{
+        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600)};
+    if (!file) return errno_error("making " + fresh, errno);
+    const auto wrote = ::write(file.get(), content.data(), content.size());
+    if (wrote < 0 || static_cast<std::size_t>(wrote) != content.size())
+      return errno_error("writing " + fresh, wrote < 0 ? errno : ENOSPC,
+                         wrote < 0 && errno != ENOSPC ? Errc::io : Errc::overloaded);
+  }
+  if (::rename(fresh.c_str(), path.c_str()) != 0) return errno_error("replacing " + path, errno);
+  return {};
+}
+
+std::string address_of(const NetworkRecord& record) {
+  const auto status = record.status();
+  return status ? status->address : std::string{};
+}
+
+void pause(std::chrono::milliseconds how_long, const std::stop_token& stopped) {
+  const auto end = std::chrono::steady_clock::now() + how_long;
+  while (!stopped.stop_requested() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(
+        std::min<std::chrono::milliseconds>(std::chrono::milliseconds{50}, how_long));
+}
+
+}  // namespace
+
+// -- records -------------------------------------------------------------------------------------
+
+std::string AllocNetworks::record_path(const std::string& alloc_id) const {
+  return fmt::format("{}/networks/{}{}", options_.state_dir, alloc_id, record_suffix);
+}
+
+Result<std::optional<NetworkRecord>> AllocNetworks::load(const std::string& alloc_id) const {
+  const auto path = record_path(alloc_id);
+  std::error_code failure;
+  if (!fs::exists(path, failure)) return std::optional<NetworkRecord>{};
+  const auto text = NOMAD_TRY(read_file(path));
+  return std::optional{NOMAD_TRY(parse_record(text).within(path))};
+}
+
+Result<> AllocNetworks::save(const std::string& alloc_id, const NetworkRecord& record) const {
+  const auto directory = options_.state_dir + "/networks";
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return errno_error("making " + directory, errno);
+  return replace_file(record_path(alloc_id), to_text(record));
+}
+
+Result<> AllocNetworks::forget(const std::string& alloc_id) const {
+  const auto path = record_path(alloc_id);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("removing " + path, errno);
+  return {};
+}
+
+std::vector<std::string> AllocNetworks::recorded() const {
+  std::vector<std::string> ids;
+  std::error_code failure;
+  for (fs::directory_iterator entry{options_.state_dir + "/networks", failure};
+       !failure && entry != fs::directory_iterator{}; entry.increment(failure)) {
+    const auto name = entry->path().filename().string();
+    if (name.ends_with(record_suffix))
+      ids.push_back(name.substr(0, name.size() - record_suffix.size()));
+  }
+  std::ranges::sort(ids);
+  return ids;
+}
+
+// -- plugins -------------------------------------------------------------------------------------
+
+Result<CniNetwork> AllocNetworks::network_of(const std::string& mode) const {
+  if (mode == "none") return CniNetwork{.name = "none", .plugins = {}};
+  if (mode == "bridge") return parse_cni_network(bridge_config(options_.bridge), true);
+  if (!mode.starts_with(cni_prefix))
+    return Error{Errc::invalid_argument,
+                 fmt::format("network mode {} is unknown; it is \"none\", \"host\", \"bridge\" or "
+                             "\"cni/<name>\"",
+                             quote(mode))};
+  std::vector<std::pair<std::string, std::string>> files;
+  std::error_code failure;
+  for (fs::directory_iterator entry{options_.cni_config_dir, failure};
+       !failure && entry != fs::directory_iterator{}; entry.increment(failure))
+    if (is_cni_config(entry->path().filename().string()))
+      files.emplace_back(entry->path().filename().string(), NOMAD_TRY(read_file(entry->path())));
+  return find_cni_network(std::move(files), mode.substr(cni_prefix.size()),
+                          options_.cni_config_dir);
+}
+
+CniTarget AllocNetworks::target_of(const std::string& alloc_id) const {
+  return {.container_id = alloc_id,
+          .namespace_path = tools_.has_namespace(alloc_id)
+                                ? fmt::format("{}/{}", options_.namespace_dir, alloc_id)
+                                : std::string{}};
+}
+
+Result<std::string> AllocNetworks::program_of(const CniPlugin& plugin) const {
+  auto program = find_program(plugin.type, options_.cni_path);
+  if (!program.empty()) return program;
+  return Error{Errc::rejected,
+               fmt::format("CNI plugin {} is not in {}; client.cni_path says where plugins are",
+                           plugin.type, options_.cni_path)};
+}
+
+Result<std::string> AllocNetworks::call(CniVerb verb,
+                                        const CniTarget& target,
+                                        const NetworkRecord& record,
+                                        const CniPlugin& plugin) const {
+  const auto program = NOMAD_TRY(program_of(plugin));
+  ProgramRun run{.program = program,
+                 .arguments = {},
+                 .environment = cni_environment(verb, target, options_.cni_path)};
+  run.input = NOMAD_TRY(cni_input(record.network, plugin, record.mappings, record.result));
+  run.timeout = options_.plugin_timeout;
+  const auto ended = tools_.run(run);
+  if (!ended)
+    return ended.error().within(fmt::format("CNI plugin {} at {}", plugin.type, to_string(verb)));
+  if (ended->exit_code != 0)
+    return cni_failure(plugin.type, verb, ended->exit_code, ended->output, ended->errors);
+  return ended->output;
+}
+
+/// Traffic to the bridge is let in before other rules judge it. Only that mode has such a chain.
+Result<> AllocNetworks::admit(const std::string& mode) const {
+  if (mode != "bridge") return {};
+  const auto program = find_program("iptables", system_path);
+  if (program.empty())
+    return Error{Errc::rejected, "the bridge mode needs iptables, which is not installed"};
+  const auto iptables = [this, &program](std::vector<std::string> words) {
+    return tools_.run({.program = program,
+                       .arguments = std::move(words),
+                       .environment = {fmt::format("PATH={}", system_path)}});
+  };
+  const auto known = NOMAD_TRY(iptables(admin_rule("-C", options_.bridge)));
+  if (known.exit_code == 0) return {};
+  // That the chain is there already is no failure; what is one shows in the next step.
+  NOMAD_TRY(iptables({"-w", "5", "-N", std::string{admin_chain}}));
+  const auto added = NOMAD_TRY(iptables(admin_rule("-A", options_.bridge)));
+  if (added.exit_code != 0)
+    return Error{
+        Errc::unavailable,
+        fmt::format("failed to initialize table forwarding rules: iptables: {}", added.errors)};
+  return {};
+}
+
+Result<> AllocNetworks::check(const std::string& alloc_id, const NetworkRecord& record) const {
+  if (!record.network.can_check()) return {};
+  const auto target = target_of(alloc_id);
+  for (const auto& plugin : record.network.plugins)
+    NOMAD_TRY(call(CniVerb::check, target, record, plugin));
+  return {};
+}
+
+Result<> AllocNetworks::add(const CniTarget& target,
+                            NetworkRecord& record,
+                            const std::stop_token& stopped) const {
+  record.result.clear();
+  record.is_complete = false;
+  for (const auto& plugin : record.network.plugins) {
+    if (stopped.stop_requested()) return Error{Errc::cancelled, "cancelled"};
+    NOMAD_TRY(save(target.container_id, record));
+    auto result = NOMAD_TRY(call(CniVerb::add, target, record, plugin));
+    NOMAD_TRY(parse_cni_result(result).within("CNI plugin " + plugin.type));
+    record.result = std::move(result);
+  }
+  record.is_complete = true;
+  if (!record.network.plugins.empty()) {
+    const auto made = NOMAD_TRY(parse_cni_result(record.result));
+    NOMAD_TRY(status_of(made));
+  }
+  return save(target.container_id, record);
+}
+
+/// As Nomad, three times: two allocations may be in each other's way. The first failure is told. A
+/// former address is asked for once.
+Result<> AllocNetworks::add_patiently(const NetworkWish& wish,
+                                      std::string wanted_ip,
+                                      NetworkRecord& record,
+                                      const std::stop_token& stopped) const {
+  std::unique_lock one_at_a_time{gate(), std::defer_lock};
+  if (wish.mode != "bridge" || ::if_nametoindex(options_.bridge.name.c_str()) == 0)
+    one_at_a_time.lock();
+  std::optional<Error> first;
+  for (int attempt = 1;; ++attempt) {
+    auto target = target_of(wish.alloc_id);
+    target.wanted_ip = std::exchange(wanted_ip, {});
+    const bool asked_for_address = !target.wanted_ip.empty();
+    const auto outcome = add(target, record, stopped);
+    if (outcome) return {};
+    // What it leaves is told by the error that counts, or taken down by whoever comes later.
+    static_cast<void>(undo(wish.alloc_id, record));
+    if (!first && !asked_for_address) first = outcome.error();
+    const bool may_pass = asked_for_address || outcome.error().code == Errc::unavailable
+                          || outcome.error().code == Errc::timeout;
+    if (attempt == tries || !may_pass || stopped.stop_requested())
+      return first ? *first : outcome.error();
+    pause(options_.retry_pause, stopped);
+  }
+}
+
+/// Every plugin is asked, also those that had not begun: the failed one may have left something.
+Result<> AllocNetworks::undo(const std::string& alloc_id, const NetworkRecord& record) const {
+  const auto target = target_of(alloc_id);
+  Result<> outcome;
+  for (auto plugin = record.network.plugins.rbegin(); plugin != record.network.plugins.rend();
+       ++plugin)
+    if (auto done = call(CniVerb::del, target, record, *plugin); !done && outcome)
+      outcome = done.error();
+  // Without its namespace a plugin does not know the rules of its addresses any more.
+  const bool has_rules = !record.network.plugins.empty();
+  if (has_rules && (!outcome || target.namespace_path.empty())) {
+    const auto swept = sweep(alloc_id, record);
+    if (!swept && outcome) outcome = swept.error();
+  }
+  return outcome;
+}
+
+/// Removes what is left of it among the rules of iptables.
+Result<> AllocNetworks::sweep(const std::string& alloc_id, const NetworkRecord& record) const {
+  const auto saver = find_program("iptables-save", system_path);
+  const auto restorer = find_program("iptables-restore", system_path);
+  if (saver.empty() || restorer.empty()) return {};  // Then nobody has made any.
+  std::vector<std::string> addresses;
+  if (const auto made = parse_cni_result(record.result); made)
+    for (const auto& each : made->addresses)
+      addresses.push_back(each.address);
+  const std::vector<std::string> environment{fmt::format("PATH={}", system_path)};
+  const auto saved = NOMAD_TRY(tools_.run(
+      {.program = saver, .arguments = {}, .environment = environment, .max_output = 64UL << 20}));
+  const auto removal = rules_removal(saved.output, alloc_id, addresses);
+  if (removal.empty()) return {};
+  const auto restored = NOMAD_TRY(tools_.run({.program = restorer,
+                                              .arguments = {"-w", "5", "--noflush"},
+                                              .environment = environment,
+                                              .input = removal}));
+  if (restored.exit_code != 0)
+    return Error{Errc::unavailable, "removing rules of iptables: " + restored.errors};
+  return {};
+}
+
+// -- networks ------------------------------------------------------------------------------------
+
+/// What is to be done, if it can be. Ports that a process of the host listens at are not taken from
+/// it. Of a port that is taken for udp alone tcp is mapped: jobs don't say which of the two they
+/// mean.
+Result<NetworkRecord> AllocNetworks::plan(const NetworkWish& wish,
+                                          std::vector<std::string>& news) const {
+  NetworkRecord record{.network = NOMAD_TRY(network_of(wish.mode)), .mappings = {}};
+  // One that is missing could not undo anything either.
+  for (const auto& plugin : record.network.plugins)
+    NOMAD_TRY(program_of(plugin));
+  if (record.network.plugins.empty()) return record;
+  for (const auto& mapping : wish.mappings) {
+    if (!tools_.is_taken(mapping)) {
+      record.mappings.push_back(mapping);
+      continue;
+    }
+    if (mapping.protocol == "tcp")
+      return Error{Errc::rejected,
+                   fmt::format("port {} ({}) is taken: a process of this host listens at it",
+                               mapping.host_port, mapping.label)};
+    news.push_back(fmt::format("port {} ({}) is not mapped for {}: a process of this host has it",
+                               mapping.host_port, mapping.label, mapping.protocol));
+  }
+  return record;
+}
+
+Result<Joined> AllocNetworks::join(const NetworkWish& wish, const std::stop_token& stopped) const {
+  const Turn turn{wish.alloc_id};
+  return join_in_turn(wish, stopped);
+}
+
+Result<> AllocNetworks::leave(const std::string& alloc_id) const {
+  const Turn turn{alloc_id};
+  return leave_in_turn(alloc_id);
+}
+
+Result<> AllocNetworks::leave_all(const std::vector<std::string>& alloc_ids) const {
+  Result<> outcome;
+  for (const auto& id : alloc_ids)
+    if (auto left = leave(id); !left) outcome = left.error().within(id);
+  return outcome;
+}
+
+Result<Joined> AllocNetworks::join_in_turn(const NetworkWish& wish,
+                                           const std::stop_token& stopped) const {
+  const auto& id = wish.alloc_id;
+  Joined joined{.namespace_path = fmt::format("{}/{}", options_.namespace_dir, id)};
+  auto known = load(id);
+  if (!known) joined.news.push_back(known.error().what);
+  const auto old = known ? std::move(*known) : std::nullopt;
+  const bool was_there = tools_.has_namespace(id);
+  if (old && old->is_complete && was_there) {
+    const auto checked = check(id, *old);
+    if (checked) {
+      joined.status = old->status();
+      return joined;
+    }
+    joined.news.push_back("the network is damaged and is made anew: " + checked.error().what);
+  } else if (old && old->is_complete) {
+    joined.news.push_back("the network namespace is gone and is made anew");
+  }
+  if (old) static_cast<void>(undo(id, *old));  // What can't be undone shows when it is made anew.
+  auto record = NOMAD_TRY(plan(wish, joined.news));
+  NOMAD_TRY(save(id, record));
+  const auto give_up = [this, &id, was_there](const Error& why) -> Error {
+    if (was_there) return why;  // The record stays, too: `leave` comes.
+    static_cast<void>(leave_in_turn(id));
+    return why;
+  };
+  if (!was_there)
+    if (auto made = tools_.make_namespace(id); !made)
+      return give_up(made.error().within("failed to create network for alloc"));
+  if (auto admitted = admit(wish.mode); !admitted)
+    return give_up(admitted.error().within("failed to configure networking for alloc"));
+  if (auto added = add_patiently(wish, old ? address_of(*old) : std::string{}, record, stopped);
+      !added)
+    return give_up(added.error().within("failed to configure networking for alloc"));
+  joined.status = record.status();
+  joined.is_other = !was_there || (old && address_of(*old) != address_of(record));
+  return joined;
+}
+
+Result<> AllocNetworks::leave_in_turn(const std::string& alloc_id) const {
+  Result<> outcome;
+  const auto record = load(alloc_id);
+  if (record && *record)
+    outcome = undo(alloc_id, **record);
+  else if (tools_.has_namespace(alloc_id) || !record)
+    outcome = sweep(alloc_id, {});
+  else
+    return {};
+  if (auto removed = tools_.remove_namespace(alloc_id); !removed && outcome)
+    outcome = removed.error();
+  if (!outcome) return outcome;
+  return forget(alloc_id);
+}
+
+}  // namespace nomad::network

@@ -1,0 +1,192 @@
+#include "runtime/network/run_program.hpp"
+
+#include <array>
+#include <csignal>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <spawn.h>
+
+#include "runtime/host/process/unique_fd.hpp"
+
+namespace nomad::network {
+namespace {
+
+using host::UniqueFd;
+using Clock = std::chrono::steady_clock;
+
+/// posix_spawn's two objects, released in any case.
+struct Settings {
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+
+  Settings() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+  }
+
+  ~Settings() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+
+  Settings(const Settings&) = delete;
+  Settings& operator=(const Settings&) = delete;
+};
+
+/// The input as a file without a name: the program may read it whenever it likes.
+Result<UniqueFd> input_file(const std::string& input) {
+  UniqueFd file{::memfd_create("input", MFD_CLOEXEC)};
+  if (!file) return errno_error("making a program's input", errno);
+  for (std::size_t done = 0; done < input.size();) {
+    const auto wrote = ::write(file.get(), input.data() + done, input.size() - done);
+    if (wrote < 0) return errno_error("writing a program's input", errno);
+    done += static_cast<std::size_t>(wrote);
+  }
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return errno_error("rewinding an input", errno);
+  return file;
+}
+
+struct Pipe {
+  UniqueFd reading, writing;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_error("making a pipe", errno);
+  Pipe pipe{UniqueFd{ends[0]}, UniqueFd{ends[1]}};
+  ::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (const auto& text : texts)
+    list.push_back(const_cast<char*>(text.c_str()));  // posix_spawn changes nothing
+  list.push_back(nullptr);
+  return list;
+}
+
+Result<pid_t> spawn(const ProgramRun& run, int input, int output, int errors) {
+  Settings settings;
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  int error = 0;
+  const auto keep = [&error](int outcome) { error = error != 0 ? error : outcome; };
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, input, 0));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, output, 1));
+  keep(::posix_spawn_file_actions_adddup2(&settings.actions, errors, 2));
+  keep(::posix_spawn_file_actions_addchdir_np(&settings.actions, "/"));
+  keep(::posix_spawnattr_setsigmask(&settings.attributes, &none));
+  keep(::posix_spawnattr_setsigdefault(&settings.attributes, &all));
+  keep(::posix_spawnattr_setpgroup(&settings.attributes, 0));
+  keep(::posix_spawnattr_setflags(&settings.attributes, POSIX_SPAWN_SETPGROUP
+                                                            | POSIX_SPAWN_SETSIGMASK
+                                                            | POSIX_SPAWN_SETSIGDEF));
+  std::vector<std::string> words{run.program};
+  words.insert(words.end(), run.arguments.begin(), run.arguments.end());
+  const auto arguments = pointers(words);
+  const auto environment = pointers(run.environment);
+  pid_t pid = 0;
+  if (error == 0)
+    error = ::posix_spawn(&pid, run.program.c_str(), &settings.actions, &settings.attributes,
+                          arguments.data(), environment.data());
+  if (error != 0)
+    return errno_error("starting " + run.program, error,
+                       error == ENOENT ? Errc::not_found : Errc::io);
+  return pid;
+}
+
+/// Takes what is there; false at its end.
+bool drain(const UniqueFd& from, std::string& into) {
+  std::array<char, 16 * 1024> part;
+  for (;;) {
+    const auto got = ::read(from.get(), part.data(), part.size());
+    if (got == 0) return false;
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    into.append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
+struct Streams {
+  UniqueFd output, errors;
+};
+
+/// Reads until the program has ended; what children of it write later is not waited for.
+Result<> attend(const ProgramRun& run,
+                const UniqueFd& process,
+                Streams streams,
+                ProgramEnded& into) {
+  const auto deadline = Clock::now() + run.timeout;
+  for (;;) {
+    std::array<pollfd, 3> waits{{{process.get(), POLLIN, 0},
+                                 {streams.output.get(), POLLIN, 0},
+                                 {streams.errors.get(), POLLIN, 0}}};
+    const auto left
+        = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0)
+      return Error{Errc::timeout, fmt::format("{} did not end within {} ms and was killed",
+                                              run.program, run.timeout.count())};
+    const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(left.count()) + 1);
+    if (ready < 0 && errno != EINTR) return errno_error("waiting for " + run.program, errno);
+    if (ready <= 0) continue;
+    if (streams.output && !drain(streams.output, into.output)) streams.output.reset();
+    if (streams.errors && !drain(streams.errors, into.errors)) streams.errors.reset();
+    if (into.output.size() > run.max_output || into.errors.size() > run.max_output)
+      return Error{Errc::too_large, fmt::format("{} wrote more than {} bytes and was killed",
+                                                run.program, run.max_output)};
+    if ((waits[0].revents & POLLIN) != 0) return {};
+  }
+}
+
+}  // namespace
+
+Result<ProgramEnded> run_program(const ProgramRun& run) {
+  const auto input = NOMAD_TRY(input_file(run.input));
+  auto output = NOMAD_TRY(make_pipe());
+  auto errors = NOMAD_TRY(make_pipe());
+  const auto pid = NOMAD_TRY(spawn(run, input.get(), output.writing.get(), errors.writing.get()));
+  output.writing.reset();
+  errors.writing.reset();
+  ProgramEnded ended;
+  Result<> outcome;
+  if (const UniqueFd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))}; process)
+    outcome = attend(run, process, {std::move(output.reading), std::move(errors.reading)}, ended);
+  else
+    outcome = errno_error("watching " + run.program, errno);
+  if (!outcome) ::kill(-pid, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!outcome) return outcome.error();
+  ended.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return ended;
+}
+
+std::string find_program(std::string_view name, std::string_view path) {
+  while (!path.empty()) {
+    const auto colon = path.find(':');
+    const auto directory = path.substr(0, colon);
+    path = colon == path.npos ? std::string_view{} : path.substr(colon + 1);
+    if (directory.empty()) continue;
+    auto file = fmt::format("{}/{}", directory, name);
+
+    struct stat status {};
+
+    if (::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode)
+        && ::access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return {};
+}
+
+}  // namespace nomad::network

@@ -1,0 +1,46 @@
+// Runs one program to its end, with an input, and with bounds on its time and its output. Blocks.
+//
+// The program gets the environment that is given and no other, descriptors 0 to 2 alone, the root
+// as its directory, and a process group of its own, which is killed as a whole when its time is
+// over. Any thread.
+//
+// May depend on: runtime/base, host/process.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/result.hpp"
+
+namespace nomad::network {
+
+struct ProgramRun {
+  std::string program;                 ///< Path of the file.
+  std::vector<std::string> arguments;  ///< Without the program's own name.
+  std::vector<std::string> environment;
+  std::string input{};
+  std::chrono::milliseconds timeout = std::chrono::seconds{30};
+  std::size_t max_output = 1024 * 1024;  ///< In bytes, of each of the two.
+};
+
+struct ProgramEnded {
+  int exit_code = 0;  ///< 128 and the signal's number of one that was killed.
+  std::string output{};
+  std::string errors{};
+};
+
+/// Errors: `not_found` without such a program; `timeout`, `too_large` where it went beyond its
+/// bounds, and was killed; `io`.
+Result<ProgramEnded> run_program(const ProgramRun& run);
+
+/// The first directory of `path`, separated by colons, that has an executable file `name`; empty
+/// without one.
+std::string find_program(std::string_view name, std::string_view path);
+
+/// Where programs of the system are looked for, whatever the agent's own environment says.
+inline constexpr std::string_view system_path
+    = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+}  // namespace nomad::network

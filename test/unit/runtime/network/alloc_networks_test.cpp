@@ -1,0 +1,332 @@
+// Networks of allocations with plugins that are pretended: what is called when, and what is undone.
+#include "runtime/network/alloc_networks.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include <boost/json.hpp>
+#include <doctest/doctest.h>
+
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::network;
+
+namespace {
+
+/// A machine on which plugins answer what the test says; they are called "one" and "two".
+struct Machine {
+  test::TempDir dir;
+  std::vector<std::string> calls;  ///< "ADD one"
+  std::vector<std::string> inputs;
+  std::map<std::string, ProgramEnded> answers;  ///< By call; others succeed.
+  std::map<std::string, int> times;             ///< How often an answer counts; 0: always.
+  std::set<std::string> namespaces;
+  std::set<int> taken;
+  std::string address = "10.9.0.2";
+
+  Machine() {
+    std::filesystem::create_directories(dir.file("bin"));
+    std::filesystem::create_directories(dir.file("conf"));
+    for (const char* name : {"one", "two"}) {
+      std::ofstream{dir.file(std::string{"bin/"} + name)} << "#!";
+      std::filesystem::permissions(dir.file(std::string{"bin/"} + name),
+                                   std::filesystem::perms::owner_all);
+    }
+    std::ofstream{dir.file("conf/net.conflist")}
+        << R"({"cniVersion":"0.4.0","name":"net","plugins":[{"type":"one"},)"
+        << R"({"type":"two","capabilities":{"portMappings":true}}]})";
+  }
+
+  ProgramEnded run(const ProgramRun& run) {
+    const auto name = std::filesystem::path{run.program}.filename().string();
+    if (name.starts_with("iptables")) return {};
+    std::string verb, arguments;
+    for (const auto& variable : run.environment) {
+      if (variable.starts_with("CNI_COMMAND=")) verb = variable.substr(12);
+      if (variable.starts_with("CNI_ARGS=")) arguments = variable.substr(9);
+    }
+    auto call = verb + ' ' + name;
+    calls.push_back(call);
+    inputs.push_back(run.input);
+    if (const auto found = answers.find(call); found != answers.end()) {
+      const auto answer = found->second;
+      if (const auto left = times.find(call); left != times.end() && --left->second == 0)
+        answers.erase(found);
+      return answer;
+    }
+    if (verb != "ADD") return {};
+    const auto at = arguments.find("IP=");
+    const auto ip = at == arguments.npos ? address : arguments.substr(at + 3);
+    return {.exit_code = 0,
+            .output = R"({"cniVersion":"0.4.0","interfaces":[{"name":"eth0","sandbox":"/n"}],)"
+                      R"("ips":[{"interface":0,"address":")"
+                      + ip + R"(/24"}]})"};
+  }
+
+  AllocNetworks networks() {
+    return networks([this](const ProgramRun& order) -> Result<ProgramEnded> { return run(order); });
+  }
+
+  AllocNetworks networks(std::function<Result<ProgramEnded>(const ProgramRun&)> runs) {
+    return {
+        {.state_dir = dir.path(),
+         .cni_path = dir.file("bin"),
+         .cni_config_dir = dir.file("conf"),
+         .bridge = {},
+         .namespace_dir = "/ns",
+         .retry_pause = std::chrono::milliseconds{1}},
+        {.run = std::move(runs),
+         .has_namespace = [this](const std::string& name) { return namespaces.contains(name); },
+         .make_namespace =
+             [this](const std::string& name) {
+               namespaces.insert(name);
+               return Result<>{};
+             },
+         .remove_namespace =
+             [this](const std::string& name) {
+               namespaces.erase(name);
+               return Result<>{};
+             },
+         .is_taken = [this](const PortMapping& port) { return taken.contains(port.host_port); }}};
+  }
+
+  Result<Joined> join(std::vector<PortMapping> mappings = {}) {
+    return networks().join({.alloc_id = "a1", .mode = "cni/net", .mappings = std::move(mappings)},
+                           {});
+  }
+
+  void fail(const std::string& call, const char* output, int how_often = 0) {
+    answers[call] = {.exit_code = 1, .output = output};
+    if (how_often > 0) times[call] = how_often;
+  }
+
+  using Calls = std::vector<std::string>;
+
+  Calls take() { return std::exchange(calls, {}); }
+
+  bool is_clean() const {
+    return namespaces.empty() && !std::filesystem::exists(dir.file("networks/a1.json"));
+  }
+};
+
+constexpr auto broken = R"({"code":7,"msg":"broken"})";
+constexpr auto busy = R"({"code":11,"msg":"busy"})";
+
+}  // namespace
+
+TEST_CASE("alloc networks: one is made, found again, and taken down") {
+  Machine machine;
+  const auto made = machine.join({{80, 8080, "tcp", "", "http"}});
+  REQUIRE(made);
+  CHECK(made->namespace_path == "/ns/a1");
+  CHECK(made->status == NetworkStatus{"eth0", "10.9.0.2"});
+  CHECK(made->news.empty());
+  CHECK(machine.take() == Machine::Calls{"ADD one", "ADD two"});
+  CHECK(machine.networks().recorded() == std::vector<std::string>{"a1"});
+
+  const auto found = machine.join();
+  REQUIRE(found);
+  CHECK(found->status == made->status);
+  CHECK_FALSE(found->is_other);
+  CHECK(machine.take() == Machine::Calls{"CHECK one", "CHECK two"});
+  // CHECK is told the same ports, and the result.
+  const auto told = boost::json::parse(machine.inputs.back()).as_object();
+  CHECK(told.at("runtimeConfig").at("portMappings").as_array().size() == 1);
+  CHECK(told.contains("prevResult"));
+
+  CHECK(machine.networks().leave("a1"));
+  CHECK(machine.take() == Machine::Calls{"DEL two", "DEL one"});
+  CHECK(machine.is_clean());
+  CHECK(machine.networks().leave("a1"));
+  CHECK(machine.take().empty());
+}
+
+TEST_CASE("alloc networks: mode none is a namespace and nothing else") {
+  Machine machine;
+  const auto made = machine.networks().join({.alloc_id = "a1", .mode = "none"}, {});
+  REQUIRE(made);
+  CHECK_FALSE(made->status);
+  CHECK(machine.namespaces == std::set<std::string>{"a1"});
+  REQUIRE(machine.networks().join({.alloc_id = "a1", .mode = "none"}, {}));
+  CHECK(machine.networks().leave("a1"));
+  CHECK(machine.is_clean());
+  CHECK(machine.take().empty());
+}
+
+TEST_CASE("alloc networks: one that fails half way is undone, and the first failure is told") {
+  Machine machine;
+  machine.fail("ADD two", broken);
+  const auto made = machine.join();
+  REQUIRE(made.has_error());
+  CHECK(made.error()
+        == Error{Errc::rejected,
+                 "failed to configure networking for alloc: CNI plugin two failed at ADD: broken"});
+  CHECK(machine.take()
+        == Machine::Calls{"ADD one", "ADD two", "DEL two", "DEL one", "DEL two", "DEL one"});
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: what may pass is tried three times") {
+  Machine machine;
+  machine.fail("ADD one", busy, 2);
+  CHECK(machine.join());
+  CHECK(std::ranges::count(machine.take(), std::string{"ADD one"}) == 3);
+
+  Machine never;
+  never.fail("ADD one", busy);
+  CHECK(never.join().error().code == Errc::unavailable);
+  CHECK(std::ranges::count(never.take(), std::string{"ADD one"}) == 3);
+  CHECK(never.is_clean());
+}
+
+TEST_CASE("alloc networks: a damaged one is made anew in its namespace, with its address") {
+  Machine machine;
+  machine.address = "10.9.0.7";
+  REQUIRE(machine.join());
+  machine.address = "10.9.0.8";  // What would be given to who does not ask.
+  machine.fail("CHECK one", R"({"code":100,"msg":"no bridge"})");
+  machine.take();
+  const auto mended = machine.join();
+  REQUIRE(mended);
+  CHECK(mended->status->address == "10.9.0.7");
+  CHECK_FALSE(mended->is_other);
+  CHECK(mended->news
+        == std::vector<std::string>{
+            "the network is damaged and is made anew: CNI plugin one failed at CHECK: no bridge"});
+  CHECK(machine.take() == Machine::Calls{"CHECK one", "DEL two", "DEL one", "ADD one", "ADD two"});
+
+  SUBCASE("somebody has the address: another one, which is told") {
+    machine.fail("ADD one", R"({"code":101,"msg":"it is taken"})", 1);
+    const auto moved = machine.join();
+    REQUIRE(moved);
+    CHECK(moved->status->address == "10.9.0.8");
+    CHECK(moved->is_other);
+  }
+  SUBCASE("it can't be made anew: the namespace, in which tasks run, stays until they have ended") {
+    machine.fail("ADD two", broken);
+    CHECK(machine.join().has_error());
+    CHECK(machine.namespaces.contains("a1"));
+    CHECK(machine.networks().leave("a1"));
+    CHECK(machine.is_clean());
+  }
+}
+
+TEST_CASE("alloc networks: a namespace that is gone is another one afterwards") {
+  Machine machine;
+  REQUIRE(machine.join());
+  machine.namespaces.clear();
+  machine.take();
+  const auto made = machine.join();
+  REQUIRE(made);
+  CHECK(made->is_other);
+  CHECK(made->news == std::vector<std::string>{"the network namespace is gone and is made anew"});
+  CHECK(machine.take() == Machine::Calls{"DEL two", "DEL one", "ADD one", "ADD two"});
+}
+
+TEST_CASE("alloc networks: what an agent had begun when it died is undone first") {
+  Machine machine;
+  machine.fail("ADD two", broken);
+  std::string record;
+  {
+    // The record as it is while the second plugin runs.
+    auto networks = machine.networks();
+    std::stop_source stop;
+    Machine dead;
+    REQUIRE(dead.join());
+    std::ifstream file{dead.dir.file("networks/a1.json")};
+    record.assign(std::istreambuf_iterator<char>{file}, {});
+  }
+  const auto at = record.rfind("true");
+  record.replace(at, 4, "false");  // "complete"
+  std::filesystem::create_directories(machine.dir.file("networks"));
+  std::ofstream{machine.dir.file("networks/a1.json")} << record;
+  machine.namespaces.insert("a1");
+  machine.answers.clear();
+  const auto made = machine.join();
+  REQUIRE(made);
+  CHECK(machine.take() == Machine::Calls{"DEL two", "DEL one", "ADD one", "ADD two"});
+  CHECK(made->news.empty());
+}
+
+TEST_CASE("alloc networks: ports that the host has are not taken from it") {
+  Machine machine;
+  machine.taken = {80};
+  const auto taken = machine.join({{80, 80, "tcp", "", "http"}, {80, 80, "udp", "", "http"}});
+  CHECK(taken.error()
+        == Error{Errc::rejected, "port 80 (http) is taken: a process of this host listens at it"});
+  CHECK(machine.is_clean());
+  const auto half = machine.join({{53, 53, "tcp", "", "dns"}, {80, 80, "udp", "", "dns"}});
+  REQUIRE(half);
+  CHECK(half->news
+        == std::vector<std::string>{
+            "port 80 (dns) is not mapped for udp: a process of this host has it"});
+}
+
+TEST_CASE("alloc networks: what can't be taken down is tried again") {
+  Machine machine;
+  REQUIRE(machine.join());
+  machine.fail("DEL one", busy, 1);
+  CHECK(machine.networks().leave("a1").has_error());
+  CHECK(machine.networks().recorded().size() == 1);
+  CHECK(machine.networks().leave("a1"));
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: without its plugin, network or a known mode there is none") {
+  Machine machine;
+  std::filesystem::remove(machine.dir.file("bin/two"));
+  CHECK(machine.join().error().what.find("CNI plugin two is not in") != std::string::npos);
+  CHECK(machine.networks().join({.alloc_id = "a1", .mode = "cni/other"}, {}).error().code
+        == Errc::not_found);
+  CHECK(machine.networks().join({.alloc_id = "a1", .mode = "driver"}, {}).error().code
+        == Errc::invalid_argument);
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: several are left, whatever becomes of one of them") {
+  Machine machine;
+  REQUIRE(machine.join());
+  REQUIRE(machine.networks().join({.alloc_id = "b2", .mode = "none"}, {}));
+  CHECK(machine.networks().recorded() == std::vector<std::string>{"a1", "b2"});
+  machine.fail("DEL one", busy, 1);
+  CHECK(machine.networks().leave_all({"a1", "b2"}).has_error());
+  CHECK(machine.networks().recorded() == std::vector<std::string>{"a1"});
+  CHECK(machine.networks().leave_all({"a1"}));
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: who leaves waits for who joins") {
+  Machine machine;
+  std::thread leaving;
+  std::atomic<bool> left = false;
+  auto tools_run = [&](const ProgramRun& order) -> Result<ProgramEnded> {
+    if (!leaving.joinable())
+      leaving = std::thread{[&] {
+        CHECK(machine.networks().leave("a1"));
+        left = true;
+      }};
+    CHECK_FALSE(left.load());
+    return machine.run(order);
+  };
+  CHECK(machine.networks(tools_run).join({.alloc_id = "a1", .mode = "cni/net"}, {}));
+  leaving.join();
+  CHECK(machine.take() == Machine::Calls{"ADD one", "ADD two", "DEL two", "DEL one"});
+  CHECK(machine.is_clean());
+}
+
+TEST_CASE("alloc networks: a damaged record is told and does no harm") {
+  Machine machine;
+  REQUIRE(machine.join());
+  std::ofstream{machine.dir.file("networks/a1.json")} << "{";
+  const auto made = machine.join();
+  REQUIRE(made);
+  CHECK(made->news.size() == 1);
+  CHECK(parse_record("{}").error().code == Errc::corrupt);
+  CHECK(parse_record(R"({"name":1})").error().code == Errc::corrupt);
+}

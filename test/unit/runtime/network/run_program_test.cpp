@@ -1,0 +1,86 @@
+// Programs with bounds on their time and their output, and namespaces of the real kernel.
+#include "runtime/network/run_program.hpp"
+
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include "runtime/network/namespaces.hpp"
+#include "test/support/temp_dir.hpp"
+
+using namespace nomad;
+using namespace nomad::network;
+
+namespace {
+
+Result<ProgramEnded> shell(const std::string& script,
+                           std::string input = {},
+                           std::chrono::milliseconds timeout = std::chrono::seconds{30}) {
+  return run_program({.program = "/bin/sh",
+                      .arguments = {"-c", script},
+                      .environment = {"PATH=/usr/bin:/bin", "A=b"},
+                      .input = std::move(input),
+                      .timeout = timeout,
+                      .max_output = 100'000});
+}
+
+}  // namespace
+
+TEST_CASE("run program: it reads its input, and its ends are told") {
+  const auto ended = shell("cat; echo $A >&2; exit 3", "hello");
+  REQUIRE(ended);
+  CHECK(ended->exit_code == 3);
+  CHECK(ended->output == "hello");
+  CHECK(ended->errors == "b\n");
+  CHECK(shell("kill -9 $$")->exit_code == 137);
+  const auto environment = shell("cat /proc/self/environ | tr '\\0' '\\n' | grep -c .");
+  CHECK(environment->output == "3\n");  // The shell adds PWD.
+  CHECK(shell("wc -c", std::string(5'000'000, 'x'))->output == "5000000\n");
+}
+
+TEST_CASE("run program: who takes too long, or writes too much, is killed") {
+  CHECK(shell("sleep 60 & sleep 60", "", std::chrono::milliseconds{50}).error().code
+        == Errc::timeout);
+  CHECK(shell("yes").error().code == Errc::too_large);
+  CHECK(run_program({.program = "/no/such", .arguments = {}, .environment = {}}).error().code
+        == Errc::not_found);
+}
+
+TEST_CASE("run program: a child that stays behind is not waited for") {
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(shell("sleep 5 & echo done")->output == "done\n");
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{4});
+}
+
+TEST_CASE("find program: the first executable file of the path") {
+  CHECK(find_program("sh", "/no/such:/bin").ends_with("/bin/sh"));
+  CHECK(find_program("sh", "").empty());
+  CHECK(find_program("..", "/bin").empty());
+}
+
+TEST_CASE("namespaces: they stay until they are removed" * doctest::skip(::geteuid() != 0)) {
+  const test::TempDir dir;
+  const Namespaces namespaces{dir.file("netns")};
+  CHECK_FALSE(namespaces.exists("a"));
+  const auto made = namespaces.make("a");
+  if (!made && made.error().code == Errc::permission_denied) {
+    MESSAGE("skipped: this machine forbids network namespaces");
+    return;
+  }
+  REQUIRE(made);
+  CHECK(namespaces.exists("a"));
+  CHECK(namespaces.make("a").error().code == Errc::conflict);
+  const auto inside
+      = run_program({.program = "/usr/bin/nsenter",
+                     .arguments = {"--net=" + namespaces.path("a"), "cat", "/proc/net/dev"},
+                     .environment = {"PATH=/usr/bin:/bin"}});
+  REQUIRE(inside);
+  CHECK(inside->output.find("lo:") != std::string::npos);
+  CHECK(inside->output.find("eth0:") == std::string::npos);
+  CHECK(namespaces.remove("a"));
+  CHECK_FALSE(namespaces.exists("a"));
+  CHECK(namespaces.remove("a"));
+  CHECK(run_program({.program = "/usr/bin/umount",
+                     .arguments = {"-R", dir.file("netns")},
+                     .environment = {"PATH=/usr/bin:/bin"}}));
+}
