@@ -108,7 +108,7 @@ std::optional<int> Arguments::parse(const std::vector<std::string>& arguments) {
       }
       flag += '=' + arguments[next];
     }
-    if (takes_value && flag.ends_with('='))
+    if (takes_value && flag.ends_with('=') && known->get_type_name().starts_with("TEXT"))
       known->add_result("");  // which CLI11 takes for one that is missing
     else
       flags.push_back(std::move(flag));
