@@ -206,7 +206,8 @@ void AllocState::begin_tasks(const Result<>& prerun) {
     tasks_.tell(task_runner::FailSetup{"failed to setup alloc: " + prerun.error().what});
   }
   step_ = Step::running;
-  if (const auto joined = resources_.text(namespace_resource); !joined.empty())
+  if (const auto joined = resources_ ? resources_->text(namespace_resource) : std::string{};
+      !joined.empty())
     tasks_.tell(task_runner::Joins{joined});
   tasks_.begin();
 }
