@@ -25,17 +25,17 @@ bool is_bound(int family, int type, const sockaddr* address, socklen_t size) {
 bool is_port_taken(const PortMapping& mapping) {
   const int type = mapping.protocol == "udp" ? SOCK_DGRAM : SOCK_STREAM;
   const auto port = htons(static_cast<std::uint16_t>(mapping.host_port));
-  sockaddr_in six_free{};
-  six_free.sin_family = AF_INET;
-  six_free.sin_port = port;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = port;
   sockaddr_in6 six{};
   six.sin6_family = AF_INET6;
   six.sin6_port = port;
   const auto& ip = mapping.host_ip;
   if (!ip.empty() && ::inet_pton(AF_INET6, ip.c_str(), &six.sin6_addr) == 1)
     return is_bound(AF_INET6, type, reinterpret_cast<const sockaddr*>(&six), sizeof six);
-  if (!ip.empty()) ::inet_pton(AF_INET, ip.c_str(), &six_free.sin_addr);
-  return is_bound(AF_INET, type, reinterpret_cast<const sockaddr*>(&six_free), sizeof six_free);
+  if (!ip.empty()) ::inet_pton(AF_INET, ip.c_str(), &four.sin_addr);
+  return is_bound(AF_INET, type, reinterpret_cast<const sockaddr*>(&four), sizeof four);
 }
 
 }  // namespace
