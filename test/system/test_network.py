@@ -285,15 +285,6 @@ class BridgeTest(Case):
         reached(self.port(alloc), alloc["ID"])
         self.assertEqual((before, pids), (self.alloc(alloc["ID"])["NetworkStatus"], self.pids(alloc)))
 
-    def test_what_nobody_knows_any_more_is_taken_down(self):
-        alloc = self.run_job(server_job("forgotten"))
-        address = self.alloc(alloc["ID"])["NetworkStatus"]["Address"]
-        self.agent.kill9()
-        for name in glob.glob(f"{self.agent.data_dir}/client/state.db*") + glob.glob(f"{self.agent.data_dir}/client/identity*"):
-            os.remove(name)  # It is another node from now on.
-        self.agent.start()
-        self.gone(alloc["ID"], address)
-
     def test_a_port_that_the_host_has_is_not_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
@@ -481,6 +472,19 @@ if not os.path.exists("{self.own}/slow"):
         self.agent.kill9()
         self.agent.start()
         self.gone(alloc["ID"])
+
+
+class AnotherNodeTest(Case):
+    """The servers wait for the node that is gone, so the allocation is not waited for here."""
+
+    def test_what_nobody_knows_any_more_is_taken_down(self):
+        alloc = self.run_job(server_job("forgotten"))
+        address = self.alloc(alloc["ID"])["NetworkStatus"]["Address"]
+        self.agent.kill9()
+        for name in glob.glob(f"{self.agent.data_dir}/client/state.db*") + glob.glob(f"{self.agent.data_dir}/client/identity*"):
+            os.remove(name)  # It is another node from now on.
+        self.agent.start()
+        self.gone(alloc["ID"], address)
 
 
 class WithoutPluginsTest(Case):
