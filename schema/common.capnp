@@ -58,23 +58,22 @@ struct Port {
 }
 
 struct DnsConfig $json("DNSConfig") {
-  servers @0 :List(Text);
-  searches @1 :List(Text);
-  options @2 :List(Text);
+  servers @0 :List(Text) $works;
+  searches @1 :List(Text) $works;
+  options @2 :List(Text) $works;
 }
 
 struct NetworkResource {
-  mode @0 :Text
-      $refused("tasks have the network of their host; leave it out") $only(["host"]);
+  mode @0 :Text $works;
   device @1 :Text $partly("chosen by the scheduler, whatever the job says, as in Nomad");
   cidr @2 :Text $json("CIDR")
       $partly("chosen by the scheduler, whatever the job says, as in Nomad");
   ip @3 :Text $json("IP") $partly("chosen by the scheduler, whatever the job says, as in Nomad");
   dns @6 :DnsConfig $json("DNS")
-      $refused("tasks have the name servers of their host; leave it out");
+      $partly("for drivers that mount; with raw_exec tasks have the name servers of their host, as in Nomad");
   reservedPorts @7 :List(Port) $byValue $works;
   dynamicPorts @8 :List(Port) $hcl("port") $byValue $works;
-  hostname @4 :Text $omitEmpty $refused("tasks have the name of their host; leave it out");
+  hostname @4 :Text $omitEmpty $partly("needs a driver of images, as in Nomad");
   mBits @5 :Int64 $json("MBits") $hcl("mbits") $nullable(true) $works;
 }
 

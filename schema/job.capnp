@@ -249,7 +249,7 @@ struct ScalingPolicy {
 
 struct Task {
   name @0 :Text $label $update(special) $works;
-  driver @1 :Text $partly("raw_exec and mock_driver; a group with any other is not placed");
+  driver @1 :Text $partly("raw_exec, exec and mock_driver; a group with any other is not placed");
   user @2 :Text $works;
   lifecycle @13 :Lifecycle $update(inPlace) $works;
   config @3 :Text $raw $works;
@@ -269,7 +269,7 @@ struct Task {
       $refused("the task would start without the file; write it in a prestart task, or use env");
   dispatchPayload @12 :DispatchPayload $update(inPlace) $works;
   volumeMounts @20 :List(VolumeMount) $hcl("volume_mount")
-      $partly("no driver here mounts volumes: the task fails with a word about it");
+      $partly("exec mounts them; with other drivers the task fails with a word about it");
   csiPluginConfig @24 :CsiPluginConfig $json("CSIPluginConfig") $hcl("csi_plugin") $omitNull
       $refused("there are no CSI plugins");
   leader @18 :Bool $update(inPlace) $works;

@@ -58,7 +58,7 @@ class JobsTest(harness.AgentTest):
         for words in (("job", "validate", path), ("job", "plan", path), ("job", "run", path)):
             done = self.agent.run(*words)
             self.assertNotEqual(0, done.returncode)
-            for text in ('mode = "bridge" is not supported yet', 'service "front": connect is not supported yet',
+            for text in ('service "front": connect is not supported yet',
                          'task "server": template is not supported yet'):
                 self.assertIn(text, done.stdout + done.stderr)
 

@@ -117,7 +117,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.agent = Agent(cls.client_config() + "server {\n  allow_unsupported_blocks = true\n}\n").start()
+        cls.agent = Agent(cls.client_config()).start()
 
     @classmethod
     def tearDownClass(cls):

@@ -181,10 +181,6 @@ TEST_CASE("support: a finding says where it is") {
   const Validation found = support_of(R"(
     job "j" {
       group "web" {
-        network {
-          mode = "bridge"
-          dns { servers = ["10.0.0.1"] }
-        }
         service {
           name = "front"
           meta { x = "y" }
@@ -200,10 +196,6 @@ TEST_CASE("support: a finding says where it is") {
   CHECK(texts(found.errors)
         == "group \"web\", task \"server\": template is not supported yet: the task would start "
            "without the file; write it in a prestart task, or use env\n"
-           "group \"web\", network: mode = \"bridge\" is not supported yet: tasks have the network "
-           "of their host; leave it out\n"
-           "group \"web\", network: dns is not supported yet: tasks have the name servers of their "
-           "host; leave it out\n"
            "group \"web\", service \"front\": connect is not supported yet: there is no service "
            "mesh; leave it out\n");
   CHECK(
